@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * fabrex core <-> backend contract. A backend (fabrex_draco, fabrex_ntb)
+ * registers a port with a table of operations; the core owns the character
+ * device, netlink, permissions, quotas, lifetimes and the model.
+ */
+#ifndef _FABREX_H
+#define _FABREX_H
+
+#include <linux/bitmap.h>
+#include <linux/device.h>
+#include <linux/types.h>
+#include <linux/fabrex.h>
+
+struct fabrex_port;
+struct fabrex_queue;
+struct fabrex_mr;
+struct fabrex_window;
+struct pci_dev;
+struct netlink_ext_ack;
+
+/**
+ * struct fabrex_port_info - what a backend tells the core at registration
+ * @name:             port name in the fabric, e.g. "a.0"
+ * @host:             host name
+ * @fabric:           fabric name
+ * @driver:           backend name
+ * @object_id:        object id of the port in the fabric model
+ * @peer:             peer number
+ * @max_peers:        peer numbers are below this (<= FABREX_MAX_PEERS)
+ * @generation:       times the port has been enabled
+ * @flags:            FABREX_PORT_*
+ * @manager:          may change the fabric (bind, unbind, control ports)
+ * @max_queues:       limits of the port; see struct fabrex_port_query
+ * @max_mrs:          likewise
+ * @max_windows:      likewise, in window slots
+ * @max_sq:           likewise
+ * @max_cq:           likewise
+ * @max_rq:           likewise
+ * @max_cell:         likewise
+ * @max_mr_pages:     pages of one region
+ * @max_transfer:     bytes of one operation
+ * @window_slot_size: bytes of one slot; power of two
+ * @window_base:      CPU physical address of the window aperture
+ * @doorbell_base:    CPU physical address of the doorbell pages
+ * @dma_dev:          device that does the DMA, for the DMA API
+ */
+struct fabrex_port_info {
+	char name[FABREX_NAME_LEN];
+	char host[FABREX_NAME_LEN];
+	char fabric[FABREX_NAME_LEN];
+	char driver[FABREX_NAME_LEN];
+	u32 object_id;
+	u16 peer;
+	u16 max_peers;
+	u32 generation;
+	u32 flags;
+	bool manager;
+	u32 max_queues;
+	u32 max_mrs;
+	u32 max_windows;
+	u32 max_sq;
+	u32 max_cq;
+	u32 max_rq;
+	u32 max_cell;
+	u64 max_mr_pages;
+	u64 max_transfer;
+	u64 window_slot_size;
+	phys_addr_t window_base;
+	phys_addr_t doorbell_base;
+	struct device *dma_dev;
+};
+
+/**
+ * struct fabrex_object - one element of the fabric, as the core mirrors it
+ *
+ * Same meaning, field by field, as struct draco_object in include/draco/regs.h
+ * (FABREX_OBJ_* equal DRACO_OBJ_*), in CPU byte order.
+ */
+struct fabrex_object {
+	u8 type;
+	u8 kind;
+	u8 state;
+	u32 id;
+	u32 parent;
+	u32 link;
+	u32 bound;
+	u16 slot;
+	u16 peer;
+	u32 number;
+	u32 generation;
+	u32 speed;
+	u32 max_speed;
+	u16 width;
+	u16 max_width;
+	u16 pci_vendor;
+	u16 pci_device;
+	u64 size;
+	char name[FABREX_NAME_LEN];
+};
+
+/* Who keeps an endpoint from being released. */
+struct fabrex_holder {
+	u32 pid;
+	u32 port;
+	char comm[16];
+	char reason[104];
+};
+
+/* Parameters of a queue, DMA addresses already mapped by the core. */
+struct fabrex_queue_params {
+	u32 pd;
+	u32 qkey;
+	u32 sq_entries;
+	u32 cq_entries;
+	u32 rq_entries;
+	u32 cell_size;
+	bool interrupts;	/* an eventfd is attached */
+	dma_addr_t ctrl;
+	dma_addr_t sq;
+	dma_addr_t cq;
+	dma_addr_t rq;
+};
+
+/* Parameters of a region; pages follow with ->mr_pages(). */
+struct fabrex_mr_params {
+	u32 pd;
+	u32 access;
+	u64 length;
+	u64 first;
+	u32 page_shift;
+	u64 npages;
+	u64 peers[FABREX_MAX_PEERS / 64];
+};
+
+struct fabrex_window_params {
+	u32 slot;
+	u32 nslots;
+	u16 peer;
+	u32 access;
+	u64 rkey;
+	u64 offset;
+	u64 length;
+};
+
+/**
+ * struct fabrex_port_ops - what a backend does for its port
+ *
+ * All are called from process context and may sleep. The core calls none of
+ * them before fabrex_port_register() or after fabrex_port_unregister() has
+ * returned; unregister waits for calls in progress. Each returns 0 or a
+ * negative errno, and on an error leaves nothing behind. A backend whose
+ * hardware has gone returns -ENODEV at once, also from calls that are already
+ * waiting: a destroy that returns -ENODEV tells the core that the device can
+ * no longer access memory.
+ *
+ * @queue_create:  start a queue; sets the queue number, which is also the
+ *                 index of its doorbell page, through @number
+ * @queue_destroy: stop it; when this returns the device no longer accesses
+ *                 the ring memory, and no operation of the queue is under way
+ * @mr_create:     allocate a region; sets backend number and key
+ * @mr_pages:      supply bus addresses for pages @first .. @first + @n - 1;
+ *                 the region becomes valid with the last of them
+ * @mr_invalidate: when this returns no access is under way and none can
+ *                 start; the key survives and mr_pages revives the region
+ * @mr_destroy:    as invalidate; number and key are never valid again
+ * @window_create: aim slots at a peer's region; sets backend number
+ * @window_destroy: when this returns the slots answer with all ones
+ * @bind:          attach endpoint @ep to host port @port; returns when the
+ *                 slot shows presence. Errors also in @extack. @dry_run checks
+ * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal
+ * @port_control:  enable, disable or reset a port, FABREX_PORTC_*
+ * @counters:      read counters of an object (0: this port), or of queue
+ *                 @number if @queue
+ * @release_reply: answer to a request that the backend reported through
+ *                 fabrex_port_release_request(); @holder NULL means granted:
+ *                 the backend then has the slot powered off
+ */
+struct fabrex_port_ops {
+	struct module *owner;
+	int (*queue_create)(struct fabrex_port *port,
+			    const struct fabrex_queue_params *params,
+			    u32 *number);
+	int (*queue_destroy)(struct fabrex_port *port, u32 number);
+	int (*mr_create)(struct fabrex_port *port,
+			 const struct fabrex_mr_params *params, u32 *number,
+			 u64 *key);
+	int (*mr_pages)(struct fabrex_port *port, u32 number, u64 first,
+			const __le64 *pages, u32 n);
+	int (*mr_invalidate)(struct fabrex_port *port, u32 number);
+	int (*mr_destroy)(struct fabrex_port *port, u32 number);
+	int (*window_create)(struct fabrex_port *port,
+			     const struct fabrex_window_params *params,
+			     u32 *number);
+	int (*window_destroy)(struct fabrex_port *port, u32 number);
+	int (*bind)(struct fabrex_port *port, u32 ep, u32 host_port,
+		    bool dry_run, struct netlink_ext_ack *extack);
+	int (*unbind)(struct fabrex_port *port, u32 ep, bool force,
+		      bool dry_run, u32 timeout_ms,
+		      struct fabrex_holder *holder,
+		      struct netlink_ext_ack *extack);
+	int (*port_control)(struct fabrex_port *port, u32 id, u32 action,
+			    struct netlink_ext_ack *extack);
+	int (*counters)(struct fabrex_port *port, u32 id, bool queue,
+			struct fabrex_counters *counters);
+	int (*release_reply)(struct fabrex_port *port, u32 ep, u64 token,
+			     const struct fabrex_holder *holder);
+	/**
+	 * @endpoint_pdev: local PCI device of an endpoint that is bound to
+	 * this port, with a reference, or NULL.
+	 */
+	struct pci_dev *(*endpoint_pdev)(struct fabrex_port *port, u32 ep,
+					 u16 slot);
+};
+
+struct fabrex_port *fabrex_port_alloc(struct device *parent,
+				      const struct fabrex_port_ops *ops,
+				      const struct fabrex_port_info *info,
+				      void *priv);
+int fabrex_port_register(struct fabrex_port *port);
+void fabrex_port_unregister(struct fabrex_port *port);
+void fabrex_port_put(struct fabrex_port *port);
+void *fabrex_port_priv(struct fabrex_port *port);
+
+/* The device stopped working (reset, fatal error): kill queues, MRs, windows
+ * of every open file but keep the port; the backend re-registers or calls
+ * fabrex_port_revive() with the new generation once it works again.
+ */
+void fabrex_port_fail(struct fabrex_port *port, int qerr);
+void fabrex_port_revive(struct fabrex_port *port, u32 generation);
+
+/* Model: the backend feeds what the fabric says. */
+int fabrex_model_update(struct fabrex_port *port,
+			const struct fabrex_object *object);
+/* Bracket a full rescan: objects not updated in between are removed. */
+void fabrex_model_begin(struct fabrex_port *port);
+void fabrex_model_end(struct fabrex_port *port);
+
+/* Events, callable from process context (backend's event work). */
+void fabrex_port_link(struct fabrex_port *port, bool up);
+void fabrex_port_peer(struct fabrex_port *port, u16 peer, bool up,
+		      u32 generation);
+void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u32 qerr);
+void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u32 wc);
+void fabrex_port_release_request(struct fabrex_port *port, u32 ep, u64 token,
+				 u16 slot, u32 timeout_ms);
+/* A queue's interrupt: any context. */
+void fabrex_port_queue_irq(struct fabrex_port *port, u32 number);
+
+#endif

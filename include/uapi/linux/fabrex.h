@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * fabrex character device, /dev/fabrex<N>: one for each local fabric port.
+ *
+ * Every ioctl takes a structure whose first member @size is what user space
+ * was compiled with. A kernel that knows a longer one treats the missing tail
+ * as zero; one that knows a shorter one accepts the tail only if it is zero
+ * (E2BIG otherwise). Unknown flags, and reserved fields or padding that are
+ * not zero, are refused with EINVAL; an unknown ioctl with ENOTTY; one that
+ * this port cannot do with EOPNOTSUPP; any after the port has gone with
+ * ENODEV. Results are in members named out_*. Layouts are the same for 32-bit
+ * and 64-bit processes.
+ */
+#ifndef _UAPI_LINUX_FABREX_H
+#define _UAPI_LINUX_FABREX_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+#include <linux/fabrex_ring.h>
+
+#define FABREX_TYPE	0xfa
+
+enum {
+	FABREX_CMD_BASE = 0x00,
+	FABREX_CMD_PORT_QUERY = FABREX_CMD_BASE,
+	FABREX_CMD_PEER_QUERY,
+	FABREX_CMD_MR_REGISTER,
+	FABREX_CMD_QUEUE_CREATE,
+	FABREX_CMD_WINDOW_CREATE,
+	FABREX_CMD_DESTROY,
+	FABREX_CMD_COUNTERS,
+};
+
+#define FABREX_NAME_LEN	32
+#define FABREX_MAX_PEERS 256
+
+/* fabrex_port_query.out_flags */
+#define FABREX_PORT_LINK_UP	(1u << 0)
+#define FABREX_PORT_EMULATED	(1u << 1) /* hardware below is a software model */
+
+/**
+ * struct fabrex_port_query - ioctl(FABREX_IOCTL_PORT_QUERY)
+ * @size:            sizeof(struct fabrex_port_query)
+ * @flags:           must be 0
+ * @out_peer:        peer number of this port; what others put in an sqe
+ * @out_max_peers:   peer numbers are below this
+ * @out_generation:  of this port, increases each time it is enabled
+ * @out_flags:       FABREX_PORT_*
+ * @out_max_queues:  queues that this port has in all
+ * @out_max_mrs:     memory regions likewise
+ * @out_max_windows: window slots likewise
+ * @out_max_sq:      largest submission ring, entries
+ * @out_max_cq:      largest completion ring, entries
+ * @out_max_rq:      largest receive ring, cells
+ * @out_max_cell:    largest receive cell, bytes
+ * @out_window_slot_size: granularity of windows, bytes
+ * @out_max_transfer: bytes that one operation may move
+ * @out_page_size:   of doorbell, control page and mmap offsets
+ * @__reserved:      returned as 0
+ * @out_name:        name of the port in the fabric
+ * @out_host:        name of its host
+ * @out_fabric:      name of the fabric
+ * @out_driver:      name of the backend below
+ */
+struct fabrex_port_query {
+	__u32 size;
+	__u32 flags;
+	__u16 out_peer;
+	__u16 out_max_peers;
+	__u32 out_generation;
+	__u32 out_flags;
+	__u32 out_max_queues;
+	__u32 out_max_mrs;
+	__u32 out_max_windows;
+	__u32 out_max_sq;
+	__u32 out_max_cq;
+	__u32 out_max_rq;
+	__u32 out_max_cell;
+	__aligned_u64 out_window_slot_size;
+	__aligned_u64 out_max_transfer;
+	__u32 out_page_size;
+	__u32 __reserved;
+	__u8 out_name[FABREX_NAME_LEN];
+	__u8 out_host[FABREX_NAME_LEN];
+	__u8 out_fabric[FABREX_NAME_LEN];
+	__u8 out_driver[FABREX_NAME_LEN];
+};
+#define FABREX_IOCTL_PORT_QUERY _IO(FABREX_TYPE, FABREX_CMD_PORT_QUERY)
+
+/* fabrex_peer_query.flags */
+#define FABREX_PEER_BY_NAME	(1u << 0) /* look @name up instead of @peer */
+#define FABREX_PEER_NEXT	(1u << 1) /* first known peer >= @peer */
+
+/* fabrex_peer_query.out_state */
+#define FABREX_PEER_DOWN	0
+#define FABREX_PEER_UP		1
+
+/**
+ * struct fabrex_peer_query - ioctl(FABREX_IOCTL_PEER_QUERY)
+ * @size:           sizeof(struct fabrex_peer_query)
+ * @flags:          FABREX_PEER_*
+ * @peer:           peer number asked for
+ * @out_state:      FABREX_PEER_DOWN or _UP
+ * @out_generation: of the peer; another value means it has been away
+ * @out_peer:       peer number found
+ * @__reserved:     must be 0
+ * @name:           name of a port or (its first port) of a host; NUL
+ *                  terminated. All 0 without FABREX_PEER_BY_NAME
+ * @out_name:       name of the port found
+ * @out_host:       name of its host
+ *
+ * ENOENT if there is none.
+ */
+struct fabrex_peer_query {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__u32 out_state;
+	__u32 out_generation;
+	__u32 out_peer;
+	__aligned_u64 __reserved;
+	__u8 name[FABREX_NAME_LEN];
+	__u8 out_name[FABREX_NAME_LEN];
+	__u8 out_host[FABREX_NAME_LEN];
+};
+#define FABREX_IOCTL_PEER_QUERY _IO(FABREX_TYPE, FABREX_CMD_PEER_QUERY)
+
+/* Access rights of a memory region. The owner can always read it. */
+#define FABREX_ACCESS_LOCAL_WRITE	(1u << 0)
+#define FABREX_ACCESS_REMOTE_READ	(1u << 1)
+#define FABREX_ACCESS_REMOTE_WRITE	(1u << 2)
+#define FABREX_ACCESS_REMOTE_ATOMIC	(1u << 3)
+
+/* fabrex_mr_register.flags */
+#define FABREX_MR_PEERS		(1u << 0) /* only peers in @peers have access */
+
+/**
+ * struct fabrex_mr_register - ioctl(FABREX_IOCTL_MR_REGISTER)
+ * @size:       sizeof(struct fabrex_mr_register)
+ * @flags:      FABREX_MR_*
+ * @addr:       address in the calling process
+ * @length:     bytes, not 0; need not be aligned
+ * @access:     FABREX_ACCESS_*
+ * @__reserved: must be 0
+ * @peers:      with FABREX_MR_PEERS: bit n allows peer n; otherwise all 0
+ * @out_key:    64-bit key, both lkey and rkey
+ * @out_id:     object for FABREX_IOCTL_DESTROY
+ * @__reserved2: must be 0
+ *
+ * The memory stays pinned and charged to RLIMIT_MEMLOCK until it is destroyed
+ * and all accesses have ended. REMOTE_WRITE and REMOTE_ATOMIC imply that the
+ * process could write the memory itself. The key is valid for queues of the
+ * same open file as lkey, and as rkey for whoever is told it, within @access
+ * and @peers.
+ *
+ * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or memory;
+ * ENOSPC: no MR left in the port; EDQUOT: the user's quota.
+ */
+struct fabrex_mr_register {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+	__u32 access;
+	__u32 __reserved;
+	__aligned_u64 peers[FABREX_MAX_PEERS / 64];
+	__aligned_u64 out_key;
+	__u32 out_id;
+	__u32 __reserved2;
+};
+#define FABREX_IOCTL_MR_REGISTER _IO(FABREX_TYPE, FABREX_CMD_MR_REGISTER)
+
+/**
+ * struct fabrex_queue_create - ioctl(FABREX_IOCTL_QUEUE_CREATE)
+ * @size:         sizeof(struct fabrex_queue_create)
+ * @flags:        must be 0
+ * @sq_entries:   power of two within the port's limits
+ * @cq_entries:   power of two, at least sq_entries + rq_entries
+ * @rq_entries:   power of two, or 0 for a queue that receives nothing
+ * @cell_size:    bytes of a receive cell, power of two; 0 if no rq_entries
+ * @eventfd:      signalled when armed and a completion arrives, or -1
+ * @out_id:       object for FABREX_IOCTL_DESTROY
+ * @out_queue:    queue number, for fabrex_sqe.dest_queue of others
+ * @out_qkey:     random, for fabrex_sqe.dest_qkey of others
+ * @out_ring_mmap: mmap() offset of the rings; shared, read and write
+ * @out_ring_size: bytes to map there
+ * @out_db_mmap:  mmap() offset of the doorbell page; shared, write only or
+ *                read and write
+ * @out_ctrl_offset: struct fabrex_qctrl, bytes from the start of the mapping
+ * @out_sq_offset: submission ring likewise
+ * @out_cq_offset: completion ring likewise
+ * @out_rq_offset: receive cells likewise, 0 if there are none
+ *
+ * mmap offsets are cookies: valid for this open file only, never reused while
+ * it is open. Mappings of destroyed objects and of ports that have gone turn
+ * into pages of zeroes that nobody reads (ring memory stays as it was, with
+ * fabrex_qctrl.state DEAD).
+ */
+struct fabrex_queue_create {
+	__u32 size;
+	__u32 flags;
+	__u32 sq_entries;
+	__u32 cq_entries;
+	__u32 rq_entries;
+	__u32 cell_size;
+	__s32 eventfd;
+	__u32 out_id;
+	__u32 out_queue;
+	__u32 out_qkey;
+	__aligned_u64 out_ring_mmap;
+	__aligned_u64 out_ring_size;
+	__aligned_u64 out_db_mmap;
+	__u32 out_ctrl_offset;
+	__u32 out_sq_offset;
+	__u32 out_cq_offset;
+	__u32 out_rq_offset;
+};
+#define FABREX_IOCTL_QUEUE_CREATE _IO(FABREX_TYPE, FABREX_CMD_QUEUE_CREATE)
+
+/**
+ * struct fabrex_window_create - ioctl(FABREX_IOCTL_WINDOW_CREATE)
+ * @size:       sizeof(struct fabrex_window_create)
+ * @flags:      must be 0
+ * @peer:       whose memory
+ * @access:     FABREX_ACCESS_REMOTE_READ and/or _REMOTE_WRITE
+ * @rkey:       key of the peer's region
+ * @offset:     into the region, multiple of the port's page size
+ * @length:     bytes, not 0
+ * @out_mmap:   mmap() offset; shared; PROT_READ needs REMOTE_READ, PROT_WRITE
+ *              needs REMOTE_WRITE. Mapped write-combining
+ * @out_length: bytes to map, @length rounded up to the page size; accesses
+ *              past @length are dropped
+ * @out_id:     object for FABREX_IOCTL_DESTROY
+ * @__reserved: must be 0
+ *
+ * EACCES: the peer refuses key, rights or range; EHOSTUNREACH: the peer is
+ * down; ENOSPC: no room in the aperture.
+ */
+struct fabrex_window_create {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__u32 access;
+	__aligned_u64 rkey;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__aligned_u64 out_mmap;
+	__aligned_u64 out_length;
+	__u32 out_id;
+	__u32 __reserved;
+};
+#define FABREX_IOCTL_WINDOW_CREATE _IO(FABREX_TYPE, FABREX_CMD_WINDOW_CREATE)
+
+/**
+ * struct fabrex_destroy - ioctl(FABREX_IOCTL_DESTROY)
+ * @size:       sizeof(struct fabrex_destroy)
+ * @id:         memory region, queue or window of this open file
+ *
+ * Returns when the device has stopped using it. Closing the file destroys
+ * everything that it owns. ENOENT: no such object here.
+ */
+struct fabrex_destroy {
+	__u32 size;
+	__u32 id;
+};
+#define FABREX_IOCTL_DESTROY _IO(FABREX_TYPE, FABREX_CMD_DESTROY)
+
+/**
+ * struct fabrex_counters - ioctl(FABREX_IOCTL_COUNTERS)
+ * @size:       sizeof(struct fabrex_counters)
+ * @id:         a queue of this open file, or 0 for the whole port
+ * @out_tx_bytes: payload sent into the fabric; and so on as named
+ */
+struct fabrex_counters {
+	__u32 size;
+	__u32 id;
+	__aligned_u64 out_tx_bytes;
+	__aligned_u64 out_rx_bytes;
+	__aligned_u64 out_tx_ops;
+	__aligned_u64 out_rx_ops;
+	__aligned_u64 out_errors;
+	__aligned_u64 out_p2p_bytes;
+	__aligned_u64 out_host_bytes;
+	__aligned_u64 out_window_reads;
+	__aligned_u64 out_window_writes;
+	__aligned_u64 out_doorbells;
+	__aligned_u64 out_link_downs;
+	__aligned_u64 out_crc_errors;
+	__aligned_u64 out_interrupts;
+};
+#define FABREX_IOCTL_COUNTERS _IO(FABREX_TYPE, FABREX_CMD_COUNTERS)
+
+/* fabrex_event.type */
+#define FABREX_EVENT_LINK_UP	1	/* of this port */
+#define FABREX_EVENT_LINK_DOWN	2
+#define FABREX_EVENT_PEER_UP	3	/* peer, generation */
+#define FABREX_EVENT_PEER_DOWN	4	/* peer, generation */
+#define FABREX_EVENT_QUEUE_ERROR 5	/* id of a queue of this file, error */
+#define FABREX_EVENT_WINDOW_FAULT 6	/* id of a window of this file, error */
+#define FABREX_EVENT_GONE	7	/* the port is gone, nothing follows */
+#define FABREX_EVENT_LOST	8	/* error: events dropped, ask again */
+
+/**
+ * struct fabrex_event - read() from the device returns whole ones
+ * @type:       FABREX_EVENT_*
+ * @peer:       peer number, or 0
+ * @generation: of the peer, or 0
+ * @id:         object of this file, or 0
+ * @error:      FABREX_QERR_*, FABREX_WC_* or a count, by type
+ * @__reserved: 0
+ * @time_ns:    CLOCK_MONOTONIC
+ *
+ * poll() reports EPOLLIN when there is one, EPOLLHUP once the port has gone.
+ * A buffer smaller than one event is EINVAL; none and O_NONBLOCK is EAGAIN.
+ */
+struct fabrex_event {
+	__u32 type;
+	__u32 peer;
+	__u32 generation;
+	__u32 id;
+	__u32 error;
+	__u32 __reserved;
+	__aligned_u64 time_ns;
+};
+
+#endif
