@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Debian roots everything is compiled and run in, in layers.
+`demo` is what make demo needs; `full` adds what the tests need; `bookworm`
+is Debian 12 for its 6.1 kernel headers. Used by lab, in-root and kernel.py."""
+
+import os
+import re
+import subprocess
+
+import apt
+import space
+from cache import cache_dir, entry, locked
+
+RECIPE = 1
+
+# Package names with {7.2} style versions are looked up: newest that matches.
+DEMO = """
+    gcc make pkgconf libc6-dev libnl-3-dev libnl-genl-3-dev libudev-dev
+    libjson-c-dev libconfig-dev
+    qemu-system-x86 seabios ipxe-qemu
+    image:7.2 headers:7.2
+    busybox kmod udev iproute2 pciutils strace bash-completion jq procps
+    file cpio erofs-utils less python3
+""".split()
+
+FULL = """
+    image:6.12 headers:6.12 linux-source-7.2 sparse dkms
+    clang libclang-rt-dev llvm gcc-multilib valgrind man-db python3-yaml
+    bc bison flex libelf-dev libssl-dev dwarves rsync xz-utils zstd kmod
+    groff mandoc git gdb
+""".split()
+
+BOOKWORM = "gcc make dkms sparse kmod headers:6.1".split()
+
+LAYERS = {
+    "demo": {"release": "trixie", "backports": True, "packages": DEMO},
+    "full": {"release": "trixie", "backports": True, "packages": FULL,
+             "on": "demo", "unpack": "linux-source-7.2"},
+    "bookworm": {"release": "bookworm", "backports": False,
+                 "packages": BOOKWORM},
+}
+
+# No documentation but man pages, no services, no fsync per file; QEMU and
+# what a backported kernel needs come from backports.
+CONFIG = {
+    "/etc/dpkg/dpkg.cfg.d/lab":
+        "force-unsafe-io\n"
+        "path-exclude=/usr/share/doc/*\n"
+        "path-exclude=/usr/share/locale/*\n"
+        "path-exclude=/usr/share/info/*\n"
+        "path-include=/usr/share/doc/*/copyright\n",
+    "/etc/apt/apt.conf.d/99lab":
+        'APT::Install-Recommends "false";\n'
+        'APT::Keep-Downloaded-Packages "true";\n'
+        'APT::Sandbox::User "root";\n',
+    "/etc/apt/preferences.d/lab":
+        "Package: qemu-* seabios ipxe-qemu linux-base linux-kbuild-* pahole\n"
+        "Pin: release n=*-backports\n"
+        "Pin-Priority: 990\n",
+    "/usr/sbin/policy-rc.d":
+        "#!/bin/sh\nexit 101\n",
+}
+
+TOOLS = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux",
+         "chroot": "coreutils"}
+
+
+def spec(layer):
+    """What names a layer in the cache: everything that shapes it."""
+    info = dict(LAYERS[layer], recipe=RECIPE, config=CONFIG)
+    if "on" in info:
+        info["on"] = spec(info["on"])
+    return info
+
+
+def root(layer, force=False):
+    """Path of the layer's root directory, built when missing."""
+    return entry("root-" + layer, spec(layer),
+                 lambda tmp: make(layer, tmp), force)
+
+
+def make(layer, tmp):
+    """Build one layer at tmp."""
+    apt.need(TOOLS)
+    info = LAYERS[layer]
+    if "on" in info:
+        base = root(info["on"])
+        subprocess.run(space.unshare() + ["cp", "-a", base, tmp], check=True)
+    else:
+        bootstrap(tmp, info)
+    install(tmp, info)
+    if "unpack" in info:
+        unpack(tmp, info["unpack"])
+
+
+def unpack(tmp, name):
+    """Replace a kernel source package's tarball by its contents."""
+    tar = f"/usr/src/{name}.tar.xz"
+    inside(tmp, ["tar", "-C", "/usr/src", "-xf", tar])
+    inside(tmp, ["rm", tar])
+
+
+def bootstrap(tmp, info):
+    """A minimal system from this machine's mirrors."""
+    if not os.path.exists("/usr/share/keyrings/debian-archive-"
+                          f"{info['release']}-stable.gpg"):
+        apt.as_root(["apt-get", "install", "-qy", "debian-archive-keyring"])
+    argv = ["mmdebstrap", "--mode=root", "--variant=apt", "--format=directory",
+            "--skip=cleanup/apt", "--quiet", "--include=ca-certificates"]
+    argv += ["--aptopt=" + o.rstrip(";") for o in apt.options()]
+    argv += [info["release"], tmp]
+    argv += apt.sources(info["release"], info["backports"])
+    # util-linux 2.38 maps sub-ids so that root's files stay ours.
+    subprocess.run(space.unshare() + argv, check=True)
+    configure(tmp)
+
+
+def configure(tmp):
+    """Write CONFIG's files into a new root."""
+    for name, text in CONFIG.items():
+        with open(tmp + name, "w") as f:
+            f.write(text)
+    os.chmod(tmp + "/usr/sbin/policy-rc.d", 0o755)
+
+
+def resolve(tmp, info):
+    """Package arguments for apt-get from a layer's list."""
+    names = inside(tmp, ["apt-cache", "pkgnames", "linux-"]).split()
+    out = []
+    for item in info["packages"]:
+        kind, _, version = item.partition(":")
+        if version:
+            out.append(newest(names, "linux-" + kind, version))
+        else:
+            out.append(item)
+    return out
+
+
+def newest(names, what, version):
+    """The newest stock amd64 package `what` of a kernel series."""
+    pattern = re.compile(re.escape(what) + r"-(" + re.escape(version)
+                         + r"\.[0-9]+(?:\+deb[0-9]+|-[0-9]+))-amd64$")
+    found = [n for n in names if pattern.match(n)]
+    if not found:
+        raise apt.AptError(f"no package {what}-{version}.*-amd64 in the "
+                           "mirrors named by this machine's apt configuration")
+    key = lambda n: [int(x) for x in re.findall(r"[0-9]+", n)]
+    return max(found, key=key)
+
+
+def inside(tmp, argv, **kw):
+    """Run in a root that is still being built; returns its output."""
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    res = space.run(tmp, argv, cwd="/", env=env, text=True,
+                    stdout=subprocess.PIPE, **kw)
+    return res.stdout
+
+
+def install(tmp, info):
+    """apt-get install with a download cache shared between roots."""
+    debs = os.path.join(cache_dir(), "apt")
+    os.makedirs(debs + "/partial", exist_ok=True)
+    inside(tmp, ["apt-get", "update", "-qq"])
+    with locked("apt"):
+        inside(tmp, ["apt-get", "install", "-qqy", "-o",
+                     "Dir::Cache::archives=" + debs] + resolve(tmp, info))
+
+
+def kernels(path):
+    """{'7.2': '7.2.12+deb13-amd64', ...} of the headers in a root."""
+    found = {}
+    for name in sorted(os.listdir(path + "/lib/modules")):
+        m = re.match(r"([0-9]+\.[0-9]+)\.", name)
+        if m and os.path.isdir(f"{path}/lib/modules/{name}"):
+            found[m.group(1)] = name
+    return found
