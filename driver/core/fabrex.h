@@ -116,6 +116,7 @@ struct fabrex_queue_params {
 	u32 rq_entries;
 	u32 cell_size;
 	bool interrupts;	/* an eventfd is attached */
+	u64 service;		/* 0, or found by ->resolve() of others */
 	dma_addr_t ctrl;
 	dma_addr_t sq;
 	dma_addr_t cq;
@@ -158,6 +159,7 @@ struct fabrex_window_params {
  *                 index of its doorbell page, through @number
  * @queue_destroy: stop it; when this returns the device no longer accesses
  *                 the ring memory, and no operation of the queue is under way
+ * @resolve:       queue number and key of @service at @peer
  * @mr_create:     allocate a region; sets backend number and key
  * @mr_pages:      supply bus addresses for pages @first .. @first + @n - 1;
  *                 the region becomes valid with the last of them
@@ -182,6 +184,8 @@ struct fabrex_port_ops {
 			    const struct fabrex_queue_params *params,
 			    u32 *number);
 	int (*queue_destroy)(struct fabrex_port *port, u32 number);
+	int (*resolve)(struct fabrex_port *port, u16 peer, u64 service,
+		       u32 *queue, u32 *qkey);
 	int (*mr_create)(struct fabrex_port *port,
 			 const struct fabrex_mr_params *params, u32 *number,
 			 u64 *key);

@@ -74,6 +74,7 @@
 #define DRACO_ADM_PORT_CONTROL		0x13
 #define DRACO_ADM_QUEUE_CREATE		0x20
 #define DRACO_ADM_QUEUE_DESTROY		0x21
+#define DRACO_ADM_RESOLVE		0x22
 #define DRACO_ADM_MR_CREATE		0x28
 #define DRACO_ADM_MR_PAGES		0x29
 #define DRACO_ADM_MR_DESTROY		0x2a
@@ -350,6 +351,8 @@ struct draco_queue_create {
 	__le16	vector;		/* MSI-X vector, 0xffff: none */
 	__le16	flags;		/* 0 */
 	__le32	__rsvd;
+	__le64	service;	/* 0, or a number others can RESOLVE; one queue
+				 * of a port each, else BOUND */
 	__le64	ctrl;		/* struct fabrex_qctrl */
 	__le64	sq;
 	__le64	cq;
@@ -357,6 +360,11 @@ struct draco_queue_create {
 };
 
 #define DRACO_NO_VECTOR			0xffff
+
+/*
+ * RESOLVE: id peer number, arg[0] service. Completes with id: queue number,
+ * result: qkey; BAD_ID if nobody offers it, HOST_DOWN if the peer is down.
+ */
 
 /* Access rights of a memory region; as FABREX_ACCESS_* of the uapi. */
 #define DRACO_ACCESS_LOCAL_WRITE	(1u << 0)

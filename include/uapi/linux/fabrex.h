@@ -29,6 +29,7 @@ enum {
 	FABREX_CMD_WINDOW_CREATE,
 	FABREX_CMD_DESTROY,
 	FABREX_CMD_COUNTERS,
+	FABREX_CMD_RESOLVE,
 };
 
 #define FABREX_NAME_LEN	32
@@ -179,6 +180,11 @@ struct fabrex_mr_register {
  * @rq_entries:   power of two, or 0 for a queue that receives nothing
  * @cell_size:    bytes of a receive cell, power of two; 0 if no rq_entries
  * @eventfd:      signalled when armed and a completion arrives, or -1
+ * @__reserved:   must be 0
+ * @service:      0, or a number under which peers find this queue with
+ *                FABREX_IOCTL_RESOLVE. EADDRINUSE if another queue of the port
+ *                has it; numbers below 1024 need CAP_NET_BIND_SERVICE
+ * @__reserved2:  must be 0
  * @out_id:       object for FABREX_IOCTL_DESTROY
  * @out_queue:    queue number, for fabrex_sqe.dest_queue of others
  * @out_qkey:     random, for fabrex_sqe.dest_qkey of others
@@ -204,9 +210,12 @@ struct fabrex_queue_create {
 	__u32 rq_entries;
 	__u32 cell_size;
 	__s32 eventfd;
+	__u32 __reserved;
+	__aligned_u64 service;
 	__u32 out_id;
 	__u32 out_queue;
 	__u32 out_qkey;
+	__u32 __reserved2;
 	__aligned_u64 out_ring_mmap;
 	__aligned_u64 out_ring_size;
 	__aligned_u64 out_db_mmap;
@@ -289,6 +298,25 @@ struct fabrex_counters {
 	__aligned_u64 out_interrupts;
 };
 #define FABREX_IOCTL_COUNTERS _IO(FABREX_TYPE, FABREX_CMD_COUNTERS)
+
+/**
+ * struct fabrex_resolve - ioctl(FABREX_IOCTL_RESOLVE)
+ * @size:       sizeof(struct fabrex_resolve)
+ * @peer:       peer number
+ * @service:    as given to FABREX_IOCTL_QUEUE_CREATE there
+ * @out_queue:  for fabrex_sqe.dest_queue
+ * @out_qkey:   for fabrex_sqe.dest_qkey
+ *
+ * ENOENT: nobody there offers the service; EHOSTUNREACH: the peer is down.
+ */
+struct fabrex_resolve {
+	__u32 size;
+	__u32 peer;
+	__aligned_u64 service;
+	__u32 out_queue;
+	__u32 out_qkey;
+};
+#define FABREX_IOCTL_RESOLVE _IO(FABREX_TYPE, FABREX_CMD_RESOLVE)
 
 /* fabrex_event.type */
 #define FABREX_EVENT_LINK_UP	1	/* of this port */

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libfabrex: public API. Memory of any peer on a PCIe fabric, read and written
+ * through queues mapped into the process. Each group has a man page,
+ * fabrex_open(3) and so on; fabrex(7) is the overview.
+ *
+ * Functions return 0 or a count on success and a negative errno on failure;
+ * fabrex_strerror_last() of the calling thread then names the object, the
+ * cause and the remedy. Thread safety: a port, its regions and its windows
+ * may be used by several threads at once. A queue belongs to one thread at a
+ * time: callers lock it, or have a queue for each thread.
+ */
+#ifndef FABREX_FABREX_H
+#define FABREX_FABREX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/fabrex_ring.h>	/* FABREX_OP_*, FABREX_SQE_*, FABREX_WC_* */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fabrex_port;
+struct fabrex_mr;
+struct fabrex_queue;
+struct fabrex_window;
+struct fabrex_listener;
+
+/* ---- errors ------------------------------------------------------------ */
+
+/* Sentence about the calling thread's last failure; never NULL. */
+const char *fabrex_strerror_last(void);
+/* Name of a FABREX_WC_* status, for example "bad remote key"; never NULL. */
+const char *fabrex_wc_str(int status);
+
+/* ---- port: fabrex_open(3) ---------------------------------------------- */
+
+struct fabrex_port_attr {
+	uint32_t peer;		/* number of this port, as others address it */
+	uint32_t max_peers;
+	uint32_t generation;
+	uint32_t link_up;	/* 0 or 1 */
+	uint32_t emulated;	/* 0 or 1: a software model is below */
+	uint32_t max_queues;
+	uint32_t max_mrs;
+	uint32_t max_sq;
+	uint32_t max_cq;
+	uint32_t max_rq;
+	uint32_t max_cell;	/* bytes */
+	uint32_t page_size;	/* bytes */
+	uint64_t window_slot_size; /* bytes */
+	uint64_t max_transfer;	/* bytes */
+	char name[32];
+	char host[32];
+	char fabric[32];
+	char driver[32];
+};
+
+struct fabrex_peer {
+	uint32_t peer;
+	uint32_t up;		/* 0 or 1 */
+	uint32_t generation;
+	char name[32];		/* port, "b.0" */
+	char host[32];		/* host, "b" */
+};
+
+/* name: "fabrex0", "/dev/fabrex0", a port name such as "a.0", or NULL for
+ * $FABREX_PORT or else the first port found.
+ */
+int fabrex_open(const char *name, struct fabrex_port **port);
+/* Destroys everything made from the port; queues in use by other threads are
+ * the caller's mistake.
+ */
+void fabrex_close(struct fabrex_port *port);
+/* size: sizeof(struct fabrex_port_attr) of the caller; later fields are 0. */
+int fabrex_query(struct fabrex_port *port, struct fabrex_port_attr *attr,
+		 size_t size);
+/* By port or host name, or a decimal peer number. */
+int fabrex_peer_find(struct fabrex_port *port, const char *name,
+		     struct fabrex_peer *peer);
+/* First peer whose number is >= from; -ENOENT when there is none. */
+int fabrex_peer_next(struct fabrex_port *port, uint32_t from,
+		     struct fabrex_peer *peer);
+
+/* ---- events: fabrex_event(3) ------------------------------------------- */
+
+enum fabrex_event_type {
+	FABREX_EV_LINK_UP = 1,
+	FABREX_EV_LINK_DOWN,
+	FABREX_EV_PEER_UP,
+	FABREX_EV_PEER_DOWN,
+	FABREX_EV_QUEUE_ERROR,
+	FABREX_EV_WINDOW_FAULT,
+	FABREX_EV_GONE,
+	FABREX_EV_LOST,
+};
+
+struct fabrex_port_event {
+	uint32_t type;		/* enum fabrex_event_type */
+	uint32_t peer;
+	uint32_t generation;
+	uint32_t error;
+	struct fabrex_queue *queue;	/* QUEUE_ERROR, else NULL */
+	struct fabrex_window *window;	/* WINDOW_FAULT, else NULL */
+	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+};
+
+/* File descriptor that polls readable when there is an event. */
+int fabrex_event_fd(struct fabrex_port *port);
+/* timeout_ms < 0 waits for ever; -EAGAIN when time is up. */
+int fabrex_event_read(struct fabrex_port *port, struct fabrex_port_event *ev,
+		      int timeout_ms);
+
+/* ---- memory: fabrex_mr_register(3) ------------------------------------- */
+
+#define FABREX_MR_LOCAL_WRITE	(1u << 0)
+#define FABREX_MR_REMOTE_READ	(1u << 1)
+#define FABREX_MR_REMOTE_WRITE	(1u << 2)
+#define FABREX_MR_REMOTE_ATOMIC	(1u << 3)
+#define FABREX_MR_ALL		0xfu
+
+/* What a peer must know to reach a region; plain data, send it as it is. */
+struct fabrex_remote {
+	uint64_t rkey;
+	uint64_t length;	/* bytes */
+	uint32_t peer;		/* number of the owner's port */
+	uint32_t generation;	/* of the owner's port */
+};
+
+int fabrex_mr_register(struct fabrex_port *port, void *addr, size_t length,
+		       uint32_t access, struct fabrex_mr **mr);
+/* Only the n peers listed may use the key. */
+int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
+			   size_t length, uint32_t access,
+			   const uint32_t *peers, size_t n,
+			   struct fabrex_mr **mr);
+/* Allocates page aligned, zeroed memory (huge pages where it can) and
+ * registers it; fabrex_mr_deregister() frees it.
+ */
+int fabrex_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
+		    struct fabrex_mr **mr);
+/* Waits until no peer and no queue uses it; afterwards its key is refused. */
+int fabrex_mr_deregister(struct fabrex_mr *mr);
+void *fabrex_mr_addr(const struct fabrex_mr *mr);
+size_t fabrex_mr_length(const struct fabrex_mr *mr);
+uint64_t fabrex_mr_key(const struct fabrex_mr *mr);
+void fabrex_mr_remote(const struct fabrex_mr *mr, struct fabrex_remote *out);
+
+/* ---- queues: fabrex_queue_create(3) ------------------------------------ */
+
+struct fabrex_queue_attr {
+	uint32_t sq_entries;	/* power of two; 0: 128 */
+	uint32_t cq_entries;	/* power of two; 0: the next that is enough */
+	uint32_t rq_entries;	/* power of two, or 0: receives nothing */
+	uint32_t cell_size;	/* power of two; 0: 256 if rq_entries */
+	uint32_t flags;		/* FABREX_QUEUE_EVENTFD */
+	uint32_t reserved;	/* 0 */
+	uint64_t service;	/* 0, or a number peers can resolve */
+};
+#define FABREX_QUEUE_EVENTFD	(1u << 0) /* fabrex_wait() may sleep */
+
+int fabrex_queue_create(struct fabrex_port *port,
+			const struct fabrex_queue_attr *attr, size_t size,
+			struct fabrex_queue **queue);
+int fabrex_queue_destroy(struct fabrex_queue *queue);
+uint32_t fabrex_queue_number(const struct fabrex_queue *queue);
+uint32_t fabrex_queue_key(const struct fabrex_queue *queue);
+/* Queue that offers a service at a peer. */
+int fabrex_resolve(struct fabrex_port *port, uint32_t peer, uint64_t service,
+		   uint32_t *number, uint32_t *key);
+
+/* ---- posting: fabrex_post(3) ------------------------------------------- */
+
+/*
+ * prep fills the next entry, submit makes all prepared ones known to the
+ * device with one doorbell at most; post_* do both. -EAGAIN: the ring or the
+ * completion ring is full, poll first; -ENETDOWN: the queue is dead or in
+ * error. flags: FABREX_SQE_FENCE, _QUIET, _CHECK. No system call is made.
+ */
+struct fabrex_op {
+	uint8_t opcode;		/* FABREX_OP_* */
+	uint8_t flags;		/* FABREX_SQE_* except INLINE (chosen here) */
+	uint16_t peer;
+	uint32_t imm;
+	uint64_t user_data;
+	const struct fabrex_mr *mr; /* local region */
+	uint64_t offset;	/* into it */
+	uint64_t length;
+	uint64_t rkey;
+	uint64_t roffset;
+	uint64_t operand;	/* FETCH_ADD addend, CMP_SWAP new value */
+	uint64_t compare;	/* CMP_SWAP */
+	uint32_t dest_queue;
+	uint32_t dest_key;
+	const void *inline_data; /* SEND of up to 24 bytes without a region */
+};
+
+int fabrex_prep(struct fabrex_queue *queue, const struct fabrex_op *op);
+/* Number of entries made known. */
+int fabrex_submit(struct fabrex_queue *queue);
+/* Prepare n and submit; number accepted, or -EAGAIN if none. */
+int fabrex_post(struct fabrex_queue *queue, const struct fabrex_op *ops,
+		unsigned int n);
+
+int fabrex_post_write(struct fabrex_queue *queue, const struct fabrex_mr *mr,
+		      uint64_t offset, const struct fabrex_remote *remote,
+		      uint64_t roffset, uint64_t length, uint8_t flags,
+		      uint64_t user_data);
+int fabrex_post_read(struct fabrex_queue *queue, const struct fabrex_mr *mr,
+		     uint64_t offset, const struct fabrex_remote *remote,
+		     uint64_t roffset, uint64_t length, uint8_t flags,
+		     uint64_t user_data);
+int fabrex_post_send(struct fabrex_queue *queue, uint32_t peer,
+		     uint32_t dest_queue, uint32_t dest_key,
+		     const struct fabrex_mr *mr, uint64_t offset,
+		     uint64_t length, uint32_t imm, uint64_t user_data);
+
+/* ---- completions: fabrex_poll(3) --------------------------------------- */
+
+struct fabrex_wc {
+	uint64_t user_data;
+	uint32_t length;
+	uint32_t imm;
+	uint32_t crc;
+	uint32_t src_queue;
+	uint16_t peer;
+	uint8_t opcode;		/* FABREX_OP_* */
+	uint8_t status;		/* FABREX_WC_* */
+	uint32_t cell;		/* RECV: for fabrex_recv_done() */
+	void *data;		/* RECV: the datagram, in the receive cell */
+};
+
+/* Takes up to n completions, without waiting and without a system call. When
+ * the queue has died, every entry outstanding is reported once as FLUSHED.
+ */
+int fabrex_poll(struct fabrex_queue *queue, struct fabrex_wc *wc, int n);
+/* Returns receive cells to the device, oldest first; wc->data is then dead.
+ * RECV_IMM completions hold a cell too.
+ */
+void fabrex_recv_done(struct fabrex_queue *queue, unsigned int n);
+/* Sleeps until there is a completion (needs FABREX_QUEUE_EVENTFD); 1 if there
+ * is one, 0 when time is up. timeout_ms < 0 waits for ever.
+ */
+int fabrex_wait(struct fabrex_queue *queue, int timeout_ms);
+/* For poll(2) of one's own: arm, poll once more, then sleep on the fd. */
+int fabrex_queue_fd(const struct fabrex_queue *queue);
+int fabrex_arm(struct fabrex_queue *queue);
+
+/* ---- windows: fabrex_window_map(3) ------------------------------------- */
+
+/* Loads and stores reach the peer's memory at the returned address. Stores
+ * are posted and write-combined: fabrex_window_flush() orders and pushes them.
+ */
+int fabrex_window_map(struct fabrex_port *port,
+		      const struct fabrex_remote *remote, uint64_t offset,
+		      size_t length, uint32_t access,
+		      struct fabrex_window **window);
+int fabrex_window_unmap(struct fabrex_window *window);
+volatile void *fabrex_window_addr(const struct fabrex_window *window);
+/* After it returns, all earlier stores through the window are at the peer. */
+void fabrex_window_flush(struct fabrex_window *window);
+
+/* ---- meeting: fabrex_connect(3) ---------------------------------------- */
+
+#define FABREX_BLOB_MAX	960
+
+/*
+ * Two processes meet under a service number and swap a blob (usually struct
+ * fabrex_remote's and queue numbers) over the fabric, with no other network.
+ * *len: space on entry, bytes received on return.
+ */
+int fabrex_listen(struct fabrex_port *port, uint64_t service,
+		  struct fabrex_listener **listener);
+int fabrex_accept(struct fabrex_listener *listener, const void *mine,
+		  size_t mine_len, void *theirs, size_t *theirs_len,
+		  uint32_t *peer, int timeout_ms);
+void fabrex_listener_close(struct fabrex_listener *listener);
+int fabrex_connect(struct fabrex_port *port, uint32_t peer, uint64_t service,
+		   const void *mine, size_t mine_len, void *theirs,
+		   size_t *theirs_len, int timeout_ms);
+
+/* ---- counters: fabrex_counters(3) -------------------------------------- */
+
+struct fabrex_stats {
+	uint64_t tx_bytes, rx_bytes, tx_ops, rx_ops, errors;
+	uint64_t p2p_bytes, host_bytes, window_reads, window_writes;
+	uint64_t doorbells, link_downs, crc_errors, interrupts;
+};
+/* queue NULL: the whole port. size: sizeof(struct fabrex_stats). */
+int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
+		 struct fabrex_stats *stats, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
