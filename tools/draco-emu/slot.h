@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The physical hot-plug slots of one partition (one host port). Everything but
+ * slots_get() runs in the loop's thread; callbacks too.
+ */
+#ifndef EMU_SLOT_H
+#define EMU_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dma_map.h"
+#include "endpoint.h"
+
+struct qmp;
+struct slots;
+
+/**
+ * struct slots_ops - what the fabric model wants to hear
+ * @plugged: QEMU has the device in the slot (presence), err == 0; or it
+ *           refused (-errno, reason logged) and the slot is empty
+ * @emptied: the device is out of the slot and its function is gone, for
+ *           whatever reason: power-off by the guest, surprise, QEMU gone.
+ *           Comes exactly once for every successful plugged
+ * @host:    QEMU's monitor came (true) or went (false). Gone: every slot is
+ *           emptied, the callbacks for them come first
+ * @cookie of slots_plug() is handed through.
+ */
+struct slots_ops {
+	void (*plugged)(void *arg, unsigned int slot, void *cookie, int err);
+	void (*emptied)(void *arg, unsigned int slot, void *cookie);
+	void (*host)(void *arg, bool up);
+};
+
+struct slots_desc {
+	const char *host;		/* name of the host */
+	unsigned int index;		/* of the port in its host */
+	const char *run_dir;
+	unsigned int first, count;	/* slot numbers: first..first+count-1 */
+	struct qmp *qmp;		/* of the host, shared by its ports */
+	struct function *port;		/* the partition's host port function */
+};
+
+int slots_create(const struct slots_desc *desc, const struct slots_ops *ops,
+		 void *arg, struct slots **out);
+void slots_destroy(struct slots *s);
+
+/* Is QEMU there to plug into? */
+bool slots_host_up(struct slots *s);
+
+/*
+ * Pick a slot (least recently used; not within 2 s of its power-off while
+ * another one is free), create the function instance and hot-plug it. Slot
+ * number, or -ENOSPC none free, -EHOSTDOWN no QEMU, other -errno. plugged()
+ * comes later, never from inside this call.
+ */
+int slots_plug(struct slots *s, const struct endpoint_desc *ep, void *cookie);
+
+/*
+ * Surprise: the instance is dead when this returns (all ones, DMA refused and
+ * none under way) and is tidied up; emptied() comes when QEMU has let go.
+ */
+void slots_kill(struct slots *s, unsigned int slot);
+
+/*
+ * Hand the slot's device to the guest's orderly removal (attention button);
+ * only needed if the guest does not power the slot off by itself.
+ */
+int slots_eject(struct slots *s, unsigned int slot);
+
+/* The instance in a slot, or NULL. */
+struct endpoint *slots_endpoint(struct slots *s, unsigned int slot);
+
+/*
+ * Route a bus address as the partition's switch does: memory BAR of one of
+ * its endpoints (h->cookie is that of slots_plug()), else the host's memory
+ * (h->cookie NULL). As dma_get(). Any thread; bus master of the port rules.
+ */
+int slots_get(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
+	      struct dma_hold *h);
+
+#endif
