@@ -27,9 +27,16 @@ struct fabrex_queue;
 struct fabrex_window;
 struct fabrex_listener;
 
+/* Of this header; fabrex_version() tells that of the library, "1.0". */
+#define FABREX_VERSION_MAJOR	1
+#define FABREX_VERSION_MINOR	0
+const char *fabrex_version(void);
+
 /* ---- errors ------------------------------------------------------------ */
 
-/* Sentence about the calling thread's last failure; never NULL. */
+/* Sentence about the calling thread's last failure; never NULL. Valid until
+ * the thread calls libfabrex again.
+ */
 const char *fabrex_strerror_last(void);
 /* Name of a FABREX_WC_* status, for example "bad remote key"; never NULL. */
 const char *fabrex_wc_str(int status);
@@ -63,6 +70,7 @@ struct fabrex_peer {
 	uint32_t generation;
 	char name[32];		/* port, "b.0" */
 	char host[32];		/* host, "b" */
+	uint32_t reserved[4];	/* 0 */
 };
 
 /* name: "fabrex0", "/dev/fabrex0", a port name such as "a.0", or NULL for
@@ -104,11 +112,14 @@ struct fabrex_port_event {
 	struct fabrex_queue *queue;	/* QUEUE_ERROR, else NULL */
 	struct fabrex_window *window;	/* WINDOW_FAULT, else NULL */
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+	uint64_t reserved[2];	/* 0 */
 };
 
 /* File descriptor that polls readable when there is an event. */
 int fabrex_event_fd(struct fabrex_port *port);
-/* timeout_ms < 0 waits for ever; -EAGAIN when time is up. */
+/* timeout_ms < 0 waits for ever; -EAGAIN when time is up; -ENODEV when the
+ * port is gone and everything has been read.
+ */
 int fabrex_event_read(struct fabrex_port *port, struct fabrex_port_event *ev,
 		      int timeout_ms);
 
@@ -126,6 +137,8 @@ struct fabrex_remote {
 	uint64_t length;	/* bytes */
 	uint32_t peer;		/* number of the owner's port */
 	uint32_t generation;	/* of the owner's port */
+	uint32_t flags;		/* 0 */
+	uint32_t reserved;	/* 0 */
 };
 
 int fabrex_mr_register(struct fabrex_port *port, void *addr, size_t length,
@@ -174,9 +187,14 @@ int fabrex_resolve(struct fabrex_port *port, uint32_t peer, uint64_t service,
 
 /*
  * prep fills the next entry, submit makes all prepared ones known to the
- * device with one doorbell at most; post_* do both. -EAGAIN: the ring or the
- * completion ring is full, poll first; -ENETDOWN: the queue is dead or in
- * error. flags: FABREX_SQE_FENCE, _QUIET, _CHECK. No system call is made.
+ * device with one doorbell at most; post_* do both. -EAGAIN: as many entries
+ * as the rings have room for are outstanding, poll first; -ENETDOWN: the queue
+ * is dead or in error; -EINVAL: the entry makes no sense. What was refused is
+ * not queued; what was accepted is reported by fabrex_poll() exactly once
+ * (QUIET ones only if they fail). No system call is made.
+ *
+ * The structure does not grow: future opcodes and flags give meaning to
+ * reserved, which is ignored until then.
  */
 struct fabrex_op {
 	uint8_t opcode;		/* FABREX_OP_* */
@@ -194,10 +212,13 @@ struct fabrex_op {
 	uint32_t dest_queue;
 	uint32_t dest_key;
 	const void *inline_data; /* SEND of up to 24 bytes without a region */
+	uint64_t reserved[4];	/* 0 */
 };
 
 int fabrex_prep(struct fabrex_queue *queue, const struct fabrex_op *op);
-/* Number of entries made known. */
+/* Number of entries made known. -ENETDOWN: the queue has died; poll reports
+ * the prepared entries too.
+ */
 int fabrex_submit(struct fabrex_queue *queue);
 /* Prepare n and submit; number accepted, or -EAGAIN if none. */
 int fabrex_post(struct fabrex_queue *queue, const struct fabrex_op *ops,
@@ -229,18 +250,24 @@ struct fabrex_wc {
 	uint8_t status;		/* FABREX_WC_* */
 	uint32_t cell;		/* RECV: for fabrex_recv_done() */
 	void *data;		/* RECV: the datagram, in the receive cell */
+	uint64_t reserved;	/* 0 */
 };
 
-/* Takes up to n completions, without waiting and without a system call. When
- * the queue has died, every entry outstanding is reported once as FLUSHED.
+/*
+ * Takes up to n completions, without waiting and without a system call; own
+ * operations come in the order of posting. When the queue has died, every
+ * entry still outstanding is reported once: ABORTED if the device knew of it
+ * (it may have moved some bytes), FLUSHED if it had not been submitted (it
+ * has moved none). Once all have been, the result is -ENETDOWN.
  */
 int fabrex_poll(struct fabrex_queue *queue, struct fabrex_wc *wc, int n);
 /* Returns receive cells to the device, oldest first; wc->data is then dead.
  * RECV_IMM completions hold a cell too.
  */
 void fabrex_recv_done(struct fabrex_queue *queue, unsigned int n);
-/* Sleeps until there is a completion (needs FABREX_QUEUE_EVENTFD); 1 if there
- * is one, 0 when time is up. timeout_ms < 0 waits for ever.
+/* Sleeps until fabrex_poll() has something to say (needs
+ * FABREX_QUEUE_EVENTFD); then 1, or 0 when time is up. timeout_ms < 0 waits
+ * for ever; -EINTR after a signal.
  */
 int fabrex_wait(struct fabrex_queue *queue, int timeout_ms);
 /* For poll(2) of one's own: arm, poll once more, then sleep on the fd. */
@@ -258,8 +285,12 @@ int fabrex_window_map(struct fabrex_port *port,
 		      struct fabrex_window **window);
 int fabrex_window_unmap(struct fabrex_window *window);
 volatile void *fabrex_window_addr(const struct fabrex_window *window);
-/* After it returns, all earlier stores through the window are at the peer. */
-void fabrex_window_flush(struct fabrex_window *window);
+/*
+ * Orders and pushes all earlier stores of the calling thread. 0: they are at
+ * the peer. -EOPNOTSUPP: the window cannot be read (no REMOTE_READ), so they
+ * have left the processor, in order, but nobody knows when they arrive.
+ */
+int fabrex_window_flush(struct fabrex_window *window);
 
 /* ---- meeting: fabrex_connect(3) ---------------------------------------- */
 
@@ -268,7 +299,9 @@ void fabrex_window_flush(struct fabrex_window *window);
 /*
  * Two processes meet under a service number and swap a blob (usually struct
  * fabrex_remote's and queue numbers) over the fabric, with no other network.
- * *len: space on entry, bytes received on return.
+ * *theirs_len: space on entry, bytes received on return; -EMSGSIZE if that is
+ * more than the space. -ETIMEDOUT when time is up; timeout_ms < 0 waits for
+ * ever. A listener belongs to one thread at a time.
  */
 int fabrex_listen(struct fabrex_port *port, uint64_t service,
 		  struct fabrex_listener **listener);
@@ -276,6 +309,27 @@ int fabrex_accept(struct fabrex_listener *listener, const void *mine,
 		  size_t mine_len, void *theirs, size_t *theirs_len,
 		  uint32_t *peer, int timeout_ms);
 void fabrex_listener_close(struct fabrex_listener *listener);
+
+/*
+ * The same in two steps, for a server whose answer depends on the question.
+ * A request is plain data; it may be answered by the listener's thread at any
+ * later time, in any order, or never.
+ */
+struct fabrex_request {
+	uint32_t peer;
+	uint32_t queue;		/* of the asking side */
+	uint32_t key;
+	uint32_t reserved;	/* 0 */
+	uint64_t nonce;
+};
+
+int fabrex_request_next(struct fabrex_listener *listener,
+			struct fabrex_request *request, void *theirs,
+			size_t *theirs_len, int timeout_ms);
+int fabrex_request_answer(struct fabrex_listener *listener,
+			  const struct fabrex_request *request,
+			  const void *mine, size_t mine_len, int timeout_ms);
+
 int fabrex_connect(struct fabrex_port *port, uint32_t peer, uint64_t service,
 		   const void *mine, size_t mine_len, void *theirs,
 		   size_t *theirs_len, int timeout_ms);
@@ -287,7 +341,9 @@ struct fabrex_stats {
 	uint64_t p2p_bytes, host_bytes, window_reads, window_writes;
 	uint64_t doorbells, link_downs, crc_errors, interrupts;
 };
-/* queue NULL: the whole port. size: sizeof(struct fabrex_stats). */
+/* queue NULL: the whole port. size: sizeof(struct fabrex_stats) of the caller;
+ * later fields are 0.
+ */
 int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
 		 struct fabrex_stats *stats, size_t size);
 
