@@ -75,7 +75,8 @@ struct fabrex_port_info {
  * struct fabrex_object - one element of the fabric, as the core mirrors it
  *
  * Same meaning, field by field, as struct draco_object in include/draco/regs.h
- * (FABREX_OBJ_* equal DRACO_OBJ_*), in CPU byte order.
+ * (FABREX_OBJ_* equal DRACO_OBJ_*), in CPU byte order. @surprise is not kept:
+ * it says that this update comes of a change that the owner was not asked about.
  */
 struct fabrex_object {
 	u8 type;
@@ -97,6 +98,7 @@ struct fabrex_object {
 	u16 pci_device;
 	u64 size;
 	char name[FABREX_NAME_LEN];
+	bool surprise;
 };
 
 /* Who keeps an endpoint from being released. */
@@ -228,7 +230,10 @@ void *fabrex_port_priv(struct fabrex_port *port);
 
 /* The device stopped working (reset, fatal error): kill queues, MRs, windows
  * of every open file but keep the port; the backend re-registers or calls
- * fabrex_port_revive() with the new generation once it works again.
+ * fabrex_port_revive() with the new generation once it works again. The backend
+ * calls it when the device can no longer access memory, and all operations
+ * return -ENODEV from before that until revive. What was created before is
+ * forgotten by the device: nothing of it may be named in a later operation.
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr);
 void fabrex_port_revive(struct fabrex_port *port, u32 generation);
@@ -236,6 +241,11 @@ void fabrex_port_revive(struct fabrex_port *port, u32 generation);
 /* Model: the backend feeds what the fabric says. */
 int fabrex_model_update(struct fabrex_port *port,
 			const struct fabrex_object *object);
+/* Copy of object @id, for messages and for applying what an event says to it;
+ * -ENOENT if the model has none.
+ */
+int fabrex_model_get(struct fabrex_port *port, u32 id,
+		     struct fabrex_object *object);
 /* Bracket a full rescan: objects not updated in between are removed. */
 void fabrex_model_begin(struct fabrex_port *port);
 void fabrex_model_end(struct fabrex_port *port);
@@ -248,6 +258,13 @@ void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u32 qerr);
 void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u32 wc);
 void fabrex_port_release_request(struct fabrex_port *port, u32 ep, u64 token,
 				 u16 slot, u32 timeout_ms);
+/* What objects do not show: a switch was reset, something reported a fault. */
+enum fabrex_notice {
+	FABREX_NOTICE_RESET,
+	FABREX_NOTICE_FAULT,
+};
+void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
+			u32 id, u64 code);
 /* A queue's interrupt: any context. */
 void fabrex_port_queue_irq(struct fabrex_port *port, u32 number);
 
