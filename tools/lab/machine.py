@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The virtual machine: QEMU's command line, and KVM or TCG.
+Used by guest.py; the PCI tree here is what docs/draco.md calls a partition."""
+
+import json
+import os
+
+import space
+
+ROOT_PORT_SLOT = 1000
+DRACO_SLOT = 1
+
+# Each hot-plug slot can take a device with this much prefetchable BAR.
+SLOT_PREF = "256M"
+SLOT_MMIO = "2M"
+
+CMDLINE = ("console=ttyS0 loglevel=6 panic=-1 oops=panic softlockup_panic=0 "
+           "printk.devkmsg=on random.trust_cpu=1 tsc=reliable no_timer_check "
+           "mitigations=off selinux=0 apparmor=0 audit=0 lsm= nokaslr "
+           "log_buf_len=4M pci=hpmmiosize={mmio},hpmmioprefsize={pref} "
+           "lab.host={host} lab.tree={tree}")
+
+
+def accelerator():
+    """kvm where it can start a stock kernel, else tcg.
+
+    /dev/kvm can exist on a machine without hardware virtualisation; a guest
+    then hangs, so the processor's own flag decides."""
+    forced = os.environ.get("FABREX_ACCEL")
+    if forced:
+        return forced
+    with open("/proc/cpuinfo") as f:
+        flags = next((l for l in f if l.startswith("flags")), "").split()
+    usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
+    return "kvm" if usable and {"vmx", "svm"} & set(flags) else "tcg"
+
+
+def disk(ident, path):
+    return ["-drive", f"if=none,id={ident},file={path},format=raw,"
+            "readonly=on,file.locking=off,cache=writeback",
+            "-device", f"virtio-blk-pci,drive={ident}"]
+
+
+def partition(slots):
+    """Root port, switch upstream port, and one downstream port per slot."""
+    argv = ["-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=1,hotplug=off,"
+            f"slot={ROOT_PORT_SLOT}",
+            "-device", "x3130-upstream,id=up0,bus=rp0"]
+    for slot in range(DRACO_SLOT, slots + 2):
+        argv += ["-device", f"xio3130-downstream,id=slot{slot},bus=up0,"
+                 f"chassis=1,slot={slot}"]
+    return argv
+
+
+def draco(sock):
+    """The Draco function, behind draco-emu's socket."""
+    props = {"driver": "vfio-user-pci", "id": "draco",
+             "bus": f"slot{DRACO_SLOT}",
+             "socket": {"type": "unix", "path": sock}}
+    return ["-device", json.dumps(props)]
+
+
+def qemu(spec):
+    """QEMU's argv for a guest; spec is a Guest."""
+    accel = accelerator()
+    cpu = "host" if accel == "kvm" else spec.cpu
+    argv = ["qemu-system-x86_64", "-name", f"fabrex-{spec.name}",
+            "-nodefaults", "-no-user-config", "-display", "none",
+            "-machine", "q35,memory-backend=ram,smm=off,sata=off,smbus=off",
+            "-accel", accel + spec.accel_options, "-cpu", cpu,
+            "-smp", str(spec.smp), "-m", f"{spec.memory}M",
+            "-object", "memory-backend-memfd,id=ram,share=on,"
+            f"size={spec.memory}M",
+            "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
+            "-kernel", spec.kernel.vmlinuz, "-initrd", spec.image.initrd,
+            "-append", CMDLINE.format(host=spec.name, tree=space.TREE,
+                                      mmio=SLOT_MMIO, pref=SLOT_PREF)
+            + " " + spec.append]
+    argv += disk("d0", spec.image.rootfs) + disk("d1", spec.image.extra)
+    argv += ["-fsdev", f"local,id=tree,path={space.TREE},security_model=none,"
+             "readonly=on,multidevs=remap",
+             "-device", "virtio-9p-pci,fsdev=tree,mount_tag=tree",
+             "-device", "virtio-serial-pci",
+             "-chardev", f"socket,id=lab,path={spec.socket('lab')},"
+             "server=on,wait=off",
+             "-device", "virtserialport,chardev=lab,name=fabrex.lab",
+             "-serial", f"file:{spec.console}"]
+    for name in ("qmp", "qmp2"):
+        argv += ["-qmp", f"unix:{spec.socket(name)},server=on,wait=off"]
+    argv += partition(spec.slots)
+    if spec.draco:
+        argv += draco(spec.draco)
+    return argv + list(spec.devices)
