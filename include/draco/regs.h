@@ -303,6 +303,14 @@ struct draco_event {
 #define DRACO_EV_RESET			0x08	/* switch was reset */
 #define DRACO_EV_FAULT			0x09	/* injected or hardware fault; arg[0] code */
 
+/* draco_event.arg[0] of DRACO_EV_FAULT. */
+#define DRACO_FAULT_STUCK_COMPLETION	1
+#define DRACO_FAULT_CORRUPT_COMPLETION	2
+#define DRACO_FAULT_CORRUPT_PAYLOAD	3
+#define DRACO_FAULT_DROP_DOORBELL	4
+#define DRACO_FAULT_SLOW_LINK		5
+#define DRACO_FAULT_ADMIN_HANG		6
+
 #define DRACO_EVF_SURPRISE		(1u << 0) /* without asking the owner */
 #define DRACO_EVF_FORCE			(1u << 1)
 
