@@ -35,7 +35,7 @@ class Guest:
         self.append = options.get("append", "")
         self.devices = options.get("devices", ())
         self.draco = options.get("draco")
-        self.cpu = options.get("cpu", "max,la57=off")
+        self.cpu = options.get("cpu", machine.TCG_CPU)
         self.accel_options = options.get("accel_options", "")
         self.console = self.socket("console")
         self.child = None
