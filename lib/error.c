@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Error sentences and names of completion statuses. The sentence lives in the
+ * thread: no lock, and nobody else's failure overwrites it.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <fabrex/fabrex.h>
+
+#include "error.h"
+#include "export.h"
+
+#define STRINGIFY_(x)	#x
+#define STRINGIFY(x)	STRINGIFY_(x)
+
+static __thread const char *last_sentence;
+static __thread char last_buffer[320];
+static __thread char errno_buffer[64];
+
+int fxi_error(int err, const char *fmt, ...)
+{
+	char sentence[sizeof(last_buffer)];
+	va_list ap;
+
+	/* An argument may be the previous sentence. */
+	va_start(ap, fmt);
+	vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	va_end(ap);
+	memcpy(last_buffer, sentence, sizeof(last_buffer));
+	last_sentence = last_buffer;
+	return -err;
+}
+
+int fxi_error_static(int err, const char *sentence)
+{
+	last_sentence = sentence;
+	return -err;
+}
+
+const char *fxi_errno_str(int err)
+{
+	const char *text = strerrordesc_np(err);
+
+	if (text)
+		return text;
+	snprintf(errno_buffer, sizeof(errno_buffer), "error %d", err);
+	return errno_buffer;
+}
+
+EXPORT const char *fabrex_strerror_last(void)
+{
+	return last_sentence ? last_sentence : "no error";
+}
+
+EXPORT const char *fabrex_version(void)
+{
+	return STRINGIFY(FABREX_VERSION_MAJOR) "."
+	       STRINGIFY(FABREX_VERSION_MINOR);
+}
+
+EXPORT const char *fabrex_wc_str(int status)
+{
+	static const char *const names[] = {
+		[FABREX_WC_OK] = "ok",
+		[FABREX_WC_BAD_OPCODE] = "operation unknown to the device",
+		[FABREX_WC_BAD_DESC] = "bad descriptor",
+		[FABREX_WC_LKEY] = "bad local key",
+		[FABREX_WC_LBOUNDS] = "beyond the end of the local region",
+		[FABREX_WC_LACCESS] = "local region lacks the right",
+		[FABREX_WC_RKEY] = "bad remote key",
+		[FABREX_WC_RBOUNDS] = "beyond the end of the remote region",
+		[FABREX_WC_RACCESS] = "remote region lacks the right",
+		[FABREX_WC_RPEER] = "remote region not open to this peer",
+		[FABREX_WC_UNREACHABLE] = "peer unreachable",
+		[FABREX_WC_RNR] = "receiver has no free cell",
+		[FABREX_WC_BAD_QUEUE] = "no such target queue or wrong key",
+		[FABREX_WC_TOO_LONG] = "datagram exceeds the target's cell",
+		[FABREX_WC_DATA] = "end-to-end check failed",
+		[FABREX_WC_LFAULT] = "local memory did not answer",
+		[FABREX_WC_RFAULT] = "remote memory did not answer",
+		[FABREX_WC_FENCED] = "not started: an earlier one failed",
+		[FABREX_WC_FLUSHED] = "not started: the queue is gone",
+		[FABREX_WC_ABORTED] = "cut short by reset or link loss",
+	};
+
+	if (status < 0 || status >= (int)(sizeof(names) / sizeof(names[0])))
+		return "unknown status";
+	return names[status];
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Events of a port, with ids turned into the caller's handles:
+ * fabrex_event(3). Objects that were destroyed meanwhile have no events.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "internal.h"
+
+EXPORT int fabrex_event_fd(struct fabrex_port *port)
+{
+	return port->ops->event_fd(port->transport);
+}
+
+/* False: it is about something the application has destroyed. */
+static bool translate(struct fabrex_port *port,
+		      const struct transport_event *from,
+		      struct fabrex_port_event *to)
+{
+	struct object *object;
+
+	memset(to, 0, sizeof(*to));
+	to->type = from->type;
+	to->peer = from->peer;
+	to->generation = from->generation;
+	to->error = from->error;
+	to->time_ns = from->time_ns;
+	if (!from->id)
+		return true;
+	pthread_mutex_lock(&port->lock);
+	object = fxi_object_find(port, from->id);
+	if (object && object->type == OBJECT_QUEUE)
+		to->queue = container_of(object, struct fabrex_queue, object);
+	else if (object && object->type == OBJECT_WINDOW)
+		to->window = container_of(object, struct fabrex_window,
+					  object);
+	pthread_mutex_unlock(&port->lock);
+	return object;
+}
+
+static int event_wait(struct fabrex_port *port, uint64_t deadline)
+{
+	struct pollfd pfd = {
+		.fd = port->ops->event_fd(port->transport), .events = POLLIN,
+	};
+	int ret = poll(&pfd, 1, fxi_remaining_ms(deadline));
+
+	if (ret > 0)
+		return 0;
+	if (!ret)
+		return fxi_error_static(EAGAIN, "no event within the time given");
+	return fxi_error(errno, "port %s: waiting for an event: %s",
+			 port->attr.name, fxi_errno_str(errno));
+}
+
+EXPORT int fabrex_event_read(struct fabrex_port *port,
+			     struct fabrex_port_event *ev, int timeout_ms)
+{
+	uint64_t deadline = fxi_deadline(timeout_ms);
+	struct transport_event raw;
+	int ret;
+
+	for (;;) {
+		ret = port->ops->event_read(port->transport, &raw);
+		if (!ret && translate(port, &raw, ev))
+			return 0;
+		if (ret && ret != -EAGAIN)
+			return ret;
+		if (!ret)
+			continue;
+		ret = event_wait(port, deadline);
+		if (ret)
+			return ret;
+	}
+}

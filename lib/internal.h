@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the handles of the public header are made of. For files in lib/ only;
+ * names that are not static begin with fxi_.
+ */
+#ifndef LIB_INTERNAL_H
+#define LIB_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <fabrex/fabrex.h>
+
+#include "error.h"
+#include "export.h"
+#include "transport/transport.h"
+
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+enum object_type { OBJECT_MR, OBJECT_QUEUE, OBJECT_WINDOW };
+
+/* Head of everything made from a port; in the port's list, under its lock. */
+struct object {
+	struct fabrex_port *port;
+	struct object *next, *prev;
+	enum object_type type;
+	uint32_t id;
+};
+
+struct fabrex_port {
+	const struct transport_ops *ops;
+	struct transport *transport;
+	pid_t pid;			/* who opened it: see port.c, fork */
+	struct fabrex_port_attr attr;	/* limits, numbers and names */
+	bool closing;			/* objects end even on errors */
+	pthread_mutex_t lock;		/* objects */
+	struct object *objects;
+};
+
+struct fabrex_mr {
+	struct object object;
+	uint64_t key;
+	void *addr;
+	size_t length;
+	uint32_t access;
+	void *owned;			/* mapping to free, or NULL */
+	size_t owned_length;
+};
+
+/* One accepted entry, until it is reported. Never read from shared memory. */
+struct shadow {
+	uint64_t user_data;
+	uint16_t peer;
+	uint8_t opcode;
+	uint8_t flags;
+};
+
+/*
+ * Indices are free-running. sq_done <= sq_tail <= sq_next: entries below
+ * sq_done are reported (or QUIET and successful), those below sq_tail known
+ * to the device. limit >= sq_next - sq_done at all times, which is what keeps
+ * the completion ring from overrunning: cq_entries - rq_entries at most.
+ */
+struct fabrex_queue {
+	/* posting */
+	struct fabrex_sqe *sq;
+	struct shadow *shadow;
+	struct fabrex_qctrl *ctrl;
+	void *doorbell;
+	uint32_t sq_mask;
+	uint32_t limit;
+	uint32_t sq_next;
+	uint32_t sq_tail;
+	uint32_t sq_done;
+	bool stopped;			/* nothing more goes to the device */
+
+	/* polling */
+	const struct fabrex_cqe *cq __attribute__((aligned(64)));
+	uint8_t *rq;
+	uint32_t cq_entries;
+	uint32_t cq_head;		/* taken */
+	uint32_t cq_published;		/* and told to the device */
+	uint32_t rq_entries;
+	uint32_t rq_next;		/* cell the next RECV must name */
+	uint32_t rq_head;		/* cells given back */
+	uint32_t cell_size;
+	uint32_t flush_head;		/* stopped: sq_head when it happened */
+
+	/* the rest */
+	struct object object __attribute__((aligned(64)));
+	struct transport_queue shared;
+	const char *broken;		/* what the device did wrong, or NULL */
+	int efd;
+};
+
+struct fabrex_window {
+	struct object object;
+	struct transport_window shared;
+	volatile void *addr;
+	uint32_t access;
+};
+
+/* port.c */
+void fxi_object_add(struct fabrex_port *port, struct object *object,
+		    enum object_type type, uint32_t id);
+/*
+ * End @object at the transport and take it off the list. 0: the caller now
+ * unmaps and frees; 1: the same without unmapping, which this process (child
+ * of a fork) does not have; negative: it lives on.
+ */
+int fxi_object_end(struct object *object);
+/* Lookup under the port's lock, which the caller holds. */
+struct object *fxi_object_find(struct fabrex_port *port, uint32_t id);
+/* Copy the first @size bytes the caller has; what we do not know is 0. */
+void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
+
+/* poll.c */
+/* Take entries that succeeded quietly off the books. True if there were. */
+bool fxi_retire_quiet(struct fabrex_queue *queue);
+/* Sentence about a queue that has stopped; -ENETDOWN. */
+int fxi_queue_stopped(struct fabrex_queue *queue);
+/* The device or the kernel has ended the queue. */
+bool fxi_queue_is_dead(const struct fabrex_queue *queue);
+
+/* clock.c */
+uint64_t fxi_now_ns(void);
+/* Absolute time at which @timeout_ms is up; for ever if negative. */
+uint64_t fxi_deadline(int timeout_ms);
+/* What is left of it for poll(2), rounded up; -1 for ever. */
+int fxi_remaining_ms(uint64_t deadline);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Ports: opening, limits, peers, and the list of what was made from them.
+ * The public half is fabrex_open(3); fxi_object_* is for the other nouns.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* False in the child of a fork, which must not touch what it inherited. */
+static bool port_mine(const struct fabrex_port *port)
+{
+	return port->pid == getpid();
+}
+
+void fxi_copy_out(void *to, size_t size, const void *from, size_t known)
+{
+	size_t n = size < known ? size : known;
+
+	memcpy(to, from, n);
+	memset((char *)to + n, 0, size - n);
+}
+
+void fxi_object_add(struct fabrex_port *port, struct object *object,
+		    enum object_type type, uint32_t id)
+{
+	object->port = port;
+	object->type = type;
+	object->id = id;
+	object->prev = NULL;
+	pthread_mutex_lock(&port->lock);
+	object->next = port->objects;
+	if (object->next)
+		object->next->prev = object;
+	port->objects = object;
+	pthread_mutex_unlock(&port->lock);
+}
+
+static void object_remove(struct object *object)
+{
+	struct fabrex_port *port = object->port;
+
+	pthread_mutex_lock(&port->lock);
+	if (object->next)
+		object->next->prev = object->prev;
+	if (object->prev)
+		object->prev->next = object->next;
+	else
+		port->objects = object->next;
+	pthread_mutex_unlock(&port->lock);
+}
+
+/* What has gone by itself (-ENODEV, -ENOENT) is ended all the same. */
+int fxi_object_end(struct object *object)
+{
+	struct fabrex_port *port = object->port;
+	bool mine = port_mine(port);
+	int ret = 0;
+
+	if (mine)
+		ret = port->ops->destroy(port->transport, object->id);
+	if (ret && ret != -ENODEV && ret != -ENOENT && !port->closing)
+		return ret;
+	object_remove(object);
+	return !mine;
+}
+
+struct object *fxi_object_find(struct fabrex_port *port, uint32_t id)
+{
+	struct object *object = port->objects;
+
+	while (object && object->id != id)
+		object = object->next;
+	return object;
+}
+
+/* "name:rest" chooses a transport; *name is then the rest, NULL if empty. */
+static const struct transport_ops *transport_of(const char **name)
+{
+	const struct transport_ops *const *ops;
+	size_t n;
+
+	for (ops = fxi_transports; *name && *ops; ops++) {
+		n = strlen((*ops)->name);
+		if (strncmp(*name, (*ops)->name, n) || (*name)[n] != ':')
+			continue;
+		*name = (*name)[n + 1] ? *name + n + 1 : NULL;
+		return *ops;
+	}
+	return fxi_transports[0];
+}
+
+EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
+{
+	struct fabrex_port *port;
+	int ret;
+
+	if (!out)
+		return fxi_error(EINVAL, "fabrex_open: no place for the port");
+	if (!name)
+		name = getenv("FABREX_PORT");
+	if (name && !*name)
+		name = NULL;
+	port = calloc(1, sizeof(*port));
+	if (!port)
+		return fxi_error(ENOMEM, "fabrex_open: out of memory");
+	port->pid = getpid();
+	port->ops = transport_of(&name);
+	pthread_mutex_init(&port->lock, NULL);
+	ret = port->ops->open(name, &port->transport);
+	if (ret)
+		goto free_port;
+	ret = port->ops->query(port->transport, &port->attr);
+	if (ret)
+		goto close_transport;
+	*out = port;
+	return 0;
+
+close_transport:
+	port->ops->close(port->transport);
+free_port:
+	pthread_mutex_destroy(&port->lock);
+	free(port);
+	return ret;
+}
+
+static void object_destroy(struct object *object)
+{
+	switch (object->type) {
+	case OBJECT_MR:
+		fabrex_mr_deregister(container_of(object, struct fabrex_mr,
+						  object));
+		break;
+	case OBJECT_QUEUE:
+		fabrex_queue_destroy(container_of(object, struct fabrex_queue,
+						  object));
+		break;
+	case OBJECT_WINDOW:
+		fabrex_window_unmap(container_of(object, struct fabrex_window,
+						 object));
+		break;
+	}
+}
+
+/* Queues go before the regions that their operations use. */
+static void destroy_all(struct fabrex_port *port, enum object_type type)
+{
+	struct object *object, *next;
+
+	for (object = port->objects; object; object = next) {
+		next = object->next;
+		if (object->type == type)
+			object_destroy(object);
+	}
+}
+
+EXPORT void fabrex_close(struct fabrex_port *port)
+{
+	if (!port)
+		return;
+	port->closing = true;
+	destroy_all(port, OBJECT_QUEUE);
+	destroy_all(port, OBJECT_WINDOW);
+	destroy_all(port, OBJECT_MR);
+	if (port_mine(port))
+		port->ops->close(port->transport);
+	else
+		port->ops->release(port->transport);
+	pthread_mutex_destroy(&port->lock);
+	free(port);
+}
+
+EXPORT int fabrex_query(struct fabrex_port *port,
+			struct fabrex_port_attr *attr, size_t size)
+{
+	struct fabrex_port_attr now;
+	int ret;
+
+	memset(&now, 0, sizeof(now));
+	ret = port->ops->query(port->transport, &now);
+	if (ret)
+		return ret;
+	fxi_copy_out(attr, size, &now, sizeof(now));
+	return 0;
+}
+
+/* A decimal number without sign, whole string, below 2^32. */
+static bool parse_number(const char *text, uint32_t *number)
+{
+	char *end;
+	unsigned long value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value > UINT32_MAX)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+static int peer_query(struct fabrex_port *port, const char *name,
+		      uint32_t number, bool next, struct fabrex_peer *peer)
+{
+	memset(peer, 0, sizeof(*peer));
+	return port->ops->peer(port->transport, name, number, next, peer);
+}
+
+EXPORT int fabrex_peer_find(struct fabrex_port *port, const char *name,
+			    struct fabrex_peer *peer)
+{
+	uint32_t number;
+	int ret;
+
+	if (!name || !*name || strlen(name) >= sizeof(peer->name))
+		return fxi_error(EINVAL, "port %s: a peer's name has 1 to %zu characters",
+				 port->attr.name, sizeof(peer->name) - 1);
+	ret = peer_query(port, name, 0, false, peer);
+	if (ret == -ENOENT && parse_number(name, &number))
+		ret = peer_query(port, NULL, number, false, peer);
+	return ret;
+}
+
+EXPORT int fabrex_peer_next(struct fabrex_port *port, uint32_t from,
+			    struct fabrex_peer *peer)
+{
+	return peer_query(port, NULL, from, true, peer);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Windows: a peer's memory under loads and stores, mapped write-combining.
+ * Public half: fabrex_window_map(3), which states the ordering.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal.h"
+#include "ring.h"
+
+#define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
+
+static int check_window(struct fabrex_port *port,
+			const struct fabrex_remote *remote, uint64_t offset,
+			size_t length, uint32_t access)
+{
+	const char *name = port->attr.name;
+
+	if (!(access & RIGHTS) || access & ~RIGHTS)
+		return fxi_error(EINVAL, "port %s: window with access 0x%x: give FABREX_MR_REMOTE_READ, FABREX_MR_REMOTE_WRITE or both",
+				 name, access);
+	if (!length || offset > remote->length ||
+	    length > remote->length - offset)
+		return fxi_error(EINVAL, "port %s: window of %zu bytes at %llu: the region at peer %u has %llu bytes",
+				 name, length, (unsigned long long)offset,
+				 remote->peer,
+				 (unsigned long long)remote->length);
+	return 0;
+}
+
+EXPORT int fabrex_window_map(struct fabrex_port *port,
+			     const struct fabrex_remote *remote,
+			     uint64_t offset, size_t length, uint32_t access,
+			     struct fabrex_window **out)
+{
+	uint64_t skew = offset % port->attr.page_size;
+	struct fabrex_window *w;
+	int ret;
+
+	ret = check_window(port, remote, offset, length, access);
+	if (ret)
+		return ret;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return fxi_error(ENOMEM, "port %s: window: out of memory",
+				 port->attr.name);
+	ret = port->ops->window_create(port->transport, remote, offset - skew,
+				       length + skew, access, &w->shared);
+	if (ret) {
+		free(w);
+		return ret;
+	}
+	w->addr = (char *)w->shared.addr + skew;
+	w->access = access;
+	fxi_object_add(port, &w->object, OBJECT_WINDOW, w->shared.id);
+	*out = w;
+	return 0;
+}
+
+EXPORT int fabrex_window_unmap(struct fabrex_window *w)
+{
+	struct fabrex_port *port;
+	int ret;
+
+	if (!w)
+		return 0;
+	port = w->object.port;
+	ret = fxi_object_end(&w->object);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		port->ops->window_unmap(port->transport, &w->shared);
+	free(w);
+	return 0;
+}
+
+EXPORT volatile void *fabrex_window_addr(const struct fabrex_window *w)
+{
+	return w->addr;
+}
+
+/*
+ * The fence empties the write-combining buffers; the load cannot pass the
+ * posted stores on their way, and has its answer only behind them.
+ */
+EXPORT int fabrex_window_flush(struct fabrex_window *w)
+{
+	ring_wc_flush();
+	if (!(w->access & FABREX_MR_REMOTE_READ))
+		return fxi_error_static(EOPNOTSUPP, "window: stores were pushed, but it cannot be read to see them arrive; map it with FABREX_MR_REMOTE_READ too");
+	(void)*(volatile uint32_t *)w->shared.addr;
+	ring_load_done();
+	return 0;
+}
