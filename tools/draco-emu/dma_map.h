@@ -39,7 +39,8 @@ struct dma_hold {
 };
 
 /*
- * dma_get: 0, or -EFAULT: nothing there, not permitted, or map disabled.
+ * dma_get: 0; -ENXIO: no region there; -EFAULT: not permitted, a region with
+ * no memory behind it, or map disabled.
  * dma_put: 0, or -EFAULT: the memory vanished during the hold (its client
  * shrank it): what was read is zeros and what was written is lost.
  */
@@ -47,7 +48,10 @@ int dma_get(struct dma_map *m, uint64_t addr, size_t len, unsigned int prot,
 	    struct dma_hold *h);
 int dma_put(struct dma_hold *h);
 
-/* Whole ranges, crossing regions where need be. 0 or -EFAULT. */
+/*
+ * Whole ranges, crossing regions where need be. 0 or -EFAULT (part of it may
+ * have been moved then).
+ */
 int dma_read(struct dma_map *m, uint64_t addr, void *buf, size_t len);
 int dma_write(struct dma_map *m, uint64_t addr, const void *buf, size_t len);
 
@@ -64,7 +68,8 @@ int dma_cmp_swap(struct dma_map *m, uint64_t addr, uint64_t compare,
 
 /*
  * @max: regions at most. @on_fault (may be NULL) is told, in the thread that
- * was hit and outside signal context, that a region's memory vanished.
+ * was hit and outside signal context, that a region's memory vanished; the
+ * hold still counts, so it must not wait for anything.
  */
 struct dma_map *dma_map_create(unsigned int max, bool enabled,
 			       void (*on_fault)(void *arg), void *arg);
@@ -74,7 +79,8 @@ void dma_map_destroy(struct dma_map *m);
  * dma_map_add_fd: map @len bytes at @offset of @fd at @addr; @fd stays the
  * caller's. @fd < 0: an address range with no memory behind it (accesses
  * fail). -EINVAL range or alignment, -EEXIST overlaps, -ENOSPC too many,
- * -EBADF not memory, -EOVERFLOW fd is shorter than that, or from mmap().
+ * -EBADF not memory (tmpfs, memfd, hugetlbfs), -EOVERFLOW fd is shorter than
+ * that, or from mmap().
  * dma_map_add_ptr: the same for memory that is mapped already.
  */
 int dma_map_add_fd(struct dma_map *m, uint64_t addr, uint64_t len,
@@ -91,6 +97,7 @@ void dma_map_clear(struct dma_map *m);
 
 /* Off: every dma_get() fails; returns when no hold is left. */
 void dma_map_enable(struct dma_map *m, bool on);
+bool dma_map_enabled(struct dma_map *m);
 unsigned int dma_map_count(struct dma_map *m);
 
 #endif

@@ -31,5 +31,7 @@ void qmp_unlisten(struct qmp *q, struct qmp_listener *l);
 /* @arguments is taken over; may be NULL. -ENOTCONN if not up. */
 int qmp_execute(struct qmp *q, const char *command,
 		struct json_object *arguments, qmp_reply_fn fn, void *arg);
+/* No reply is delivered to @arg any more. */
+void qmp_cancel(struct qmp *q, void *arg);
 
 #endif

@@ -37,7 +37,8 @@ struct slots_desc {
 	unsigned int index;		/* of the port in its host */
 	const char *run_dir;
 	unsigned int first, count;	/* slot numbers: first..first+count-1 */
-	struct qmp *qmp;		/* of the host, shared by its ports */
+	struct qmp *qmp;		/* of the host, shared by its ports;
+					 * has to outlive the slots */
 	struct function *port;		/* the partition's host port function */
 };
 
