@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# draco-emu: the emulator, its tests and fuzzers. Included by the top Makefile;
+# by itself: make -f tools/draco-emu/module.mk draco-emu
+.DEFAULT_GOAL := draco-emu
+
+EMU := tools/draco-emu
+EMU_OUT := $(or $(BUILD),build)
+EMU_OBJ := $(EMU_OUT)/obj/draco-emu
+EMU_BIN := $(EMU_OUT)/bin/draco-emu
+PREFIX ?= /usr/local
+
+# VARIANT=asan, in its own directory: the same with sanitizers.
+EMU_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+EMU_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -MMD -MP \
+	-I include -I include/uapi -I $(EMU)
+EMU_LIBS := $(shell pkg-config --libs json-c libconfig) -pthread
+
+EMU_SRC := $(wildcard $(EMU)/*.c)
+EMU_LIB := $(filter-out main.c,$(notdir $(EMU_SRC)))
+EMU_TESTS := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/tests/*_test.c)))
+EMU_TEST_LIB := $(filter-out %_test.c,$(notdir $(wildcard $(EMU)/tests/*.c)))
+EMU_FUZZ := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/fuzz/*_fuzz.c)))
+FUZZ_SECONDS ?= 20
+
+.PHONY: draco-emu check-draco-emu install-draco-emu fuzz-draco-emu
+draco-emu: $(EMU_BIN)
+
+$(EMU_OBJ)/%.o: $(EMU)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+# An archive, so that a test takes only what it calls.
+$(EMU_OBJ)/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(EMU_BIN): $(EMU_OBJ)/main.o $(EMU_OBJ)/libemu.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS)
+
+# Tests run with sanitizers.
+$(EMU_OBJ)/asan/%.o: $(EMU)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
+
+$(EMU_OBJ)/asan/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/asan/%.o) \
+		$(EMU_TEST_LIB:%.c=$(EMU_OBJ)/asan/tests/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(EMU_OUT)/tests/draco-emu/%: $(EMU_OBJ)/asan/tests/%.o $(EMU_OBJ)/asan/libemu.a
+	@mkdir -p $(@D)
+	$(CC) $(EMU_SAN) -o $@ $^ $(EMU_LIBS)
+
+check-draco-emu: $(EMU_TESTS:%=$(EMU_OUT)/tests/draco-emu/%)
+	@for t in $^; do echo "# $$t"; timeout 120 $$t || exit 1; done
+
+# Fuzzers need clang with its run-time libraries.
+EMU_FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=all
+$(EMU_OBJ)/fuzz/%.o: $(EMU)/%.c
+	@mkdir -p $(@D)
+	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
+
+$(EMU_OBJ)/fuzz/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/fuzz/%.o) \
+		$(EMU_TEST_LIB:%.c=$(EMU_OBJ)/fuzz/tests/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(EMU_OUT)/fuzz/draco-emu/%: $(EMU_OBJ)/fuzz/fuzz/%.o $(EMU_OBJ)/fuzz/libemu.a
+	@mkdir -p $(@D)
+	clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(EMU_LIBS)
+
+fuzz-draco-emu: $(EMU_FUZZ:%=$(EMU_OUT)/fuzz/draco-emu/%)
+	@for f in $^; do \
+		c=$(EMU_OUT)/fuzz/corpus/$$(basename $$f); mkdir -p $$c; \
+		echo "# $$f, $(FUZZ_SECONDS) s"; \
+		$$f -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
+			-print_final_stats=1 -artifact_prefix=$$c/../ $$c \
+			|| exit 1; \
+	done
+
+install-draco-emu: $(EMU_BIN)
+	install -D -m 755 $(EMU_BIN) $(DESTDIR)$(PREFIX)/bin/draco-emu
+
+.SECONDARY:
+-include $(wildcard $(EMU_OBJ)/*.d $(EMU_OBJ)/*/*.d $(EMU_OBJ)/*/*/*.d)
