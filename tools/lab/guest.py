@@ -43,6 +43,9 @@ class Guest:
         self.qmp = None
         self.boots = 0
         self.allowed = []
+        self.marks = 0
+        self.mark_line = ""
+        self.marked = {}
 
     def socket(self, kind):
         return os.path.join(self.run_dir, f"{self.name}.{kind}")
@@ -197,6 +200,32 @@ class Guest:
                 with open(self.socket(kind), errors="replace") as f:
                     texts.append(f.read())
         return klog.complaints("\n".join(texts), self.allowed)
+
+    def mark(self):
+        """Note where the logs are now, for complaints_since_mark()."""
+        self.marked = {kind: os.path.getsize(self.socket(kind))
+                       if os.path.exists(self.socket(kind)) else 0
+                       for kind in ("dmesg", "console")}
+        self.marks += 1
+        self.mark_line = f"lab: mark {self.marks}"
+        self._kmsg(self.mark_line)
+
+    def _kmsg(self, text):
+        try:
+            self.run(f"echo '{text}' >/dev/kmsg", timeout=20)
+        except (AssertionError, ConnectionError):
+            pass		# a dead guest has nothing to say
+
+    def complaints_since_mark(self):
+        """As kernel_complaints(), of what was logged since mark()."""
+        self.keep_dmesg()
+        text = ""
+        for kind, start in self.marked.items():
+            if os.path.exists(self.socket(kind)):
+                with open(self.socket(kind), errors="replace") as f:
+                    f.seek(start)
+                    text += f.read().rpartition(self.mark_line)[2] + "\n"
+        return klog.complaints(text, self.allowed)
 
     def kmemleak(self):
         """Scan for leaked memory (debug kernel); '' when there is none."""

@@ -28,13 +28,15 @@ BEFORE, AFTER, MOST = 2, 25, 8
 def complaints(text, allowed=()):
     """Excerpts, at most MOST of them, of what a log must not contain."""
     lines = text.splitlines()
-    found, skip_to = [], -1
+    found, skip_to, seen = [], -1, set()
     for at, line in enumerate(lines):
         if at < skip_to or not BAD.search(line) or GOOD.search(line):
             continue
         skip_to = at + AFTER
-        if any(p.search(line) for p in allowed):
-            continue
+        line = line.strip()
+        if line in seen or any(p.search(line) for p in allowed):
+            continue		# the console repeats what dmesg has
+        seen.add(line)
         found.append("\n".join(lines[max(0, at - BEFORE):at + AFTER]))
         if len(found) == MOST:
             break

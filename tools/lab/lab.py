@@ -11,6 +11,7 @@ import sys
 
 import emu
 import image
+import install
 import kernel
 import root
 import space
@@ -87,6 +88,10 @@ class Lab:
         if self.emu:
             self.emu.start()
         return boot_all(self.guests.values())
+
+    def install(self, modules=True):
+        """Load the modules and put programs and the udev rule in place."""
+        install.install(list(self.guests.values()), modules)
 
     def guest(self, name):
         return self.guests[name]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# make           programs, library and kernel modules into build/
+# make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
+# make lab       the same hosts, left up with a shell on each
+# make check     host tests, then guest tests; check-debug: on a debug kernel
+# make install   programs and library (PREFIX, DESTDIR); modules: dkms.conf
+#
+# Compilers are those of a Debian 13 root that the lab makes on first use;
+# NATIVE=1 takes this machine's instead.
+
+BUILD := build
+PREFIX ?= /usr/local
+LAB := tools/lab/lab
+ROOT ?= demo
+
+GUEST_GOALS := demo lab check check-host check-guest check-debug \
+	kbuild-check dkms-check modules debug-kernel fuzz
+LOCAL_GOALS := help clean $(GUEST_GOALS)
+
+all: programs modules
+.PHONY: all programs install help clean $(GUEST_GOALS)
+
+modules:
+	$(LAB) modules 7.2
+
+# Verbs of the lab; they build what they need.
+demo lab check check-host check-guest check-debug kbuild-check dkms-check fuzz:
+	$(LAB) make-$@ $(ARGS)
+
+debug-kernel:
+	$(LAB) kernel debug
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+clean:
+	rm -rf $(BUILD)
+
+ifneq ($(FABREX_IN_ROOT)$(NATIVE),)
+FRAGMENTS := $(wildcard lib/module.mk tools/*/module.mk selftests/module.mk \
+	driver/tests/module.mk)
+PARTS := $(patsubst %/,%,$(dir $(FRAGMENTS)))
+NAMES := $(notdir $(PARTS))
+# Each fragment has phony targets <name>, and where it makes sense
+# check-<name> and install-<name>, named after its directory.
+.PHONY: $(NAMES) $(NAMES:%=check-%) $(NAMES:%=install-%)
+programs: $(filter-out selftests tests,$(NAMES))
+install: $(NAMES:%=install-%)
+list-parts:
+	@echo $(NAMES)
+include $(FRAGMENTS)
+else
+# Not in the root yet: run the same goals there.
+INSIDE := $(sort $(filter-out all $(LOCAL_GOALS),$(MAKECMDGOALS)) programs)
+.PHONY: $(INSIDE)
+$(INSIDE):
+	+tools/lab/in-root -r $(ROOT) $(MAKE) --no-print-directory \
+		$(if $(findstring j,$(firstword -$(MAKEFLAGS)) \
+		$(filter -j%,$(MAKEFLAGS))),,-j$(shell nproc)) \
+		$@ PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+endif

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""make check: host tests, module builds, dkms, then scenarios in guests.
+Prints TAP and last the line `N passed, N failed, N skipped`."""
+
+import os
+import re
+import subprocess
+import time
+
+import dkms
+import kmod
+import root
+import scenario
+import space
+import tap
+from cache import say
+from guest import BootFailed
+from lab import Lab
+
+LOGS = os.path.join(space.TREE, "build", "logs")
+LAYER = "full"		# harness, 32-bit compiler, clang
+
+
+class Check:
+    """One run of the tests; `only` filters scenarios and parts by name."""
+
+    def __init__(self, only=()):
+        self.only = only
+        self.tap = tap.Writer()
+        self.begun = time.monotonic()
+
+    def took(self):
+        return time.monotonic() - self.begun
+
+    def point(self, name, function, *args):
+        """A test that is one function: what it raises is the failure."""
+        begun = time.monotonic()
+        try:
+            result = function(*args)
+        except (RuntimeError, OSError, subprocess.CalledProcessError) as e:
+            self.tap.point(False, name, detail=str(e))
+            return None
+        self.tap.point(True, name)
+        self.tap.diag(f"{time.monotonic() - begun:.1f} s")
+        return result
+
+    def wanted(self, name):
+        return not self.only or any(word in name for word in self.only)
+
+    def finish(self):
+        for name in self.tap.totals.failures:
+            self.tap.diag("failed: " + name)
+        self.tap.diag(f"{self.took():.0f} s")
+        print(self.tap.totals.line(), flush=True)
+        return 1 if self.tap.totals.failed else 0
+
+
+def make(goal, layer=LAYER, quiet=True):
+    """make GOAL inside a root; the CompletedProcess."""
+    argv = ["make", "--no-print-directory", f"-j{os.cpu_count()}", goal]
+    return space.run(root.root(layer), argv, check=False, text=True,
+                     stdout=subprocess.PIPE if quiet else None,
+                     stderr=subprocess.STDOUT if quiet else None)
+
+
+def build(layer=LAYER, goals=("programs",)):
+    """Programs and library; ends the run when they do not compile."""
+    for goal in goals:
+        res = make(goal, layer)
+        if res.returncode:
+            raise kmod.KmodError(f"make {goal} failed:\n"
+                                 + res.stdout[-4000:])
+
+
+def parts():
+    """[(name, directory)] of fragments that have a check-<name> goal."""
+    found = []
+    for base, dirs, names in os.walk(space.TREE):
+        dirs[:] = [d for d in dirs if not d.startswith(".") and d != "build"]
+        if "module.mk" not in names:
+            continue
+        name = os.path.basename(base)
+        with open(os.path.join(base, "module.mk")) as f:
+            text = f.read()
+        tests = os.path.join(base, "tests", "module.mk")
+        if os.path.exists(tests):
+            with open(tests) as f:
+                text += f.read()
+        if re.search(rf"^[^#\n\t]*\bcheck-{re.escape(name)}\b[^=\n]*:", text,
+                     re.M):
+            found.append(name)
+    return sorted(set(found))
+
+
+def host(check):
+    """Host-side tests of every part, each its own check-<name> goal."""
+    for name in parts():
+        goal = "check-" + name
+        if not check.wanted(goal):
+            continue
+        begun = time.monotonic()
+        number = check.tap.number
+        res = make(goal)
+        clean = check.tap.include(res.stdout, goal)
+        if res.returncode and clean:
+            check.tap.point(False, goal, detail=res.stdout[-4000:])
+        elif check.tap.number == number:
+            check.tap.point(True, goal)
+        check.tap.diag(f"{goal}: {time.monotonic() - begun:.1f} s")
+
+
+def kbuild(check):
+    """W=1 and sparse on the three kernels."""
+    for name in kmod.HEADERS:
+        label = f"kbuild {name} W=1 C=2"
+        if check.wanted(label):
+            check.point(label, kmod.build, name, True)
+
+
+def dkms_install(check):
+    """dkms add, build, install, remove; then load what it made."""
+    for series in dkms.SERIES:
+        label = f"dkms {series}"
+        if not check.wanted(label):
+            continue
+        made = check.point(label, dkms.test, series)
+        if made and series != "6.1":
+            check.point(f"{label}: modules load and unload in a guest",
+                        load_in_guest, series, made[0])
+
+
+def load_in_guest(series, release):
+    """insmod and rmmod of dkms's modules on the kernel they are for."""
+    out = kmod.out_dir(release, "dkms")
+    with Lab(None, series, ["a"]) as lab:
+        guest = lab.guest("a")
+        guest.sh(f"mkdir -p /lib/modules/{release}/updates/dkms; "
+                 f"cp {out}/*.ko /lib/modules/{release}/updates/dkms/; "
+                 f"depmod {release}; modprobe -v fabrex_draco; "
+                 "lsmod | grep fabrex; modprobe -r fabrex_draco; "
+                 "! lsmod | grep -q ^fabrex")
+        found = lab.complaints()
+    if found:
+        raise kmod.KmodError("kernel log:\n" + "\n".join(t for _, t in found))
+
+
+def guests(check, kernel):
+    """All scenarios that name this kernel, sharing labs where they can."""
+    items = [s for s in scenario.load() if kernel in s.kernels
+             and check.wanted(s.name)]
+    groups = {}
+    for item in items:
+        key = item.lab_key() + ((item.name,) if item.fresh else ())
+        groups.setdefault(key, []).append(item)
+    for number, group in enumerate(groups.values()):
+        run_group(check, kernel, group, os.path.join(LOGS, f"lab{number}"))
+
+
+def run_group(check, kernel, group, logs):
+    """Run scenarios in one lab; a failure gets the next one a new lab."""
+    group = list(group)
+    while group:
+        hosts = list(dict.fromkeys(h for s in group for h in s.hosts))
+        lab = Lab(group[0].topology, kernel, hosts, layer=group[0].layer,
+                  keep_logs=logs, **group[0].options)
+        try:
+            with lab:
+                lab.install()
+                while group and scenario.run(group.pop(0), lab, check.tap) \
+                        and healthy(lab):
+                    pass
+        except (BootFailed, RuntimeError, OSError, AssertionError) as e:
+            name = group.pop(0).name if group else "lab"
+            check.tap.point(False, f"{name}: the lab starts", detail=str(e))
+
+
+def healthy(lab):
+    """Whether the next scenario can use this lab."""
+    return all(g.alive() and g.agent and not g.agent.gone
+               for g in lab.guests.values()) and \
+        (not lab.emu or lab.emu.alive())
+
+
+def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest")):
+    """The whole check; its exit status."""
+    check = Check(only)
+    try:
+        if "host" in what or "guest" in what:
+            say("building programs, tests and modules")
+            build(goals=("programs", "selftests"))
+            kmod.build(kernel)
+        if "host" in what:
+            host(check)
+        if "kbuild" in what:
+            kbuild(check)
+        if "dkms" in what:
+            dkms_install(check)
+        if "guest" in what:
+            guests(check, kernel)
+    except kmod.KmodError as e:
+        check.tap.point(False, "build", detail=str(e))
+    return check.finish()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Putting what was built into running guests: modules, programs, udev rule.
+Used by Lab.install(); nothing is copied, the guests see the tree."""
+
+import os
+import shlex
+
+import kmod
+import space
+
+# fabrex first: the others use its symbols.
+ORDER = ["fabrex", "fabrex_draco", "fabrex_ntb"]
+
+SCRIPT = r"""
+set -e
+tree=$1; shift
+for f in "$tree"/build/bin/* "$tree"/build/selftests/*; do
+	[ -f "$f" ] && [ -x "$f" ] && ln -sf "$f" /usr/local/bin/
+done
+for f in "$tree"/build/lib/*.so*; do
+	[ -e "$f" ] && ln -sf "$f" /usr/lib/x86_64-linux-gnu/
+done
+for f in "$tree"/tools/*/*.rules "$tree"/tools/*/*/*.rules \
+	"$tree"/driver/*.rules; do
+	[ -f "$f" ] && ln -sf "$f" /etc/udev/rules.d/ && rules=1
+done
+if [ -n "$rules" ] && [ -x /usr/bin/udevadm ]; then
+	udevadm control --reload
+fi
+for f in "$tree"/tools/fabrexctl/*completion*; do
+	[ -f "$f" ] && ln -sf "$f" \
+		/usr/share/bash-completion/completions/fabrexctl
+done
+for ko; do
+	insmod "$ko"
+done
+exit 0
+"""
+
+
+def module_paths(release):
+    """The built modules of a kernel release, in load order."""
+    built = kmod.modules(release)
+    names = [n for n in ORDER if n in built]
+    return [built[n] for n in names]
+
+
+def start(guest, modules=True):
+    """Begin installing into a guest; the Command to wait for."""
+    paths = module_paths(guest.kernel.release) if modules else []
+    words = " ".join(shlex.quote(p) for p in [space.TREE] + paths)
+    return guest.start_command(f"sh -s -- {words}", stdin=SCRIPT.encode())
+
+
+def install(guests, modules=True, timeout=120):
+    """Install into all guests at once."""
+    for guest in guests:
+        if modules and not module_paths(guest.kernel.release):
+            raise kmod.KmodError(
+                f"no modules built for {guest.kernel.release} in "
+                f"{os.path.relpath(kmod.out_dir(guest.kernel.release))}; run "
+                f"tools/lab/lab modules {guest.kernel.name}")
+    for command in [start(g, modules) for g in guests]:
+        command.wait(timeout).check()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Building the kernel modules for a kernel, in the root that has its headers.
+Used by the lab's modules and kbuild-check verbs; output in build/kmod/."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import kernel
+import root
+import space
+
+SOURCES = ("Kbuild", "driver", "include")
+BUILD = os.path.join(space.TREE, "build")
+# Kernel series the driver promises, and the root with its headers.
+HEADERS = {"6.1": "bookworm", "6.12": "full", "7.2": "full"}
+
+
+class KmodError(RuntimeError):
+    """The modules do not build, or not without warnings."""
+
+
+def headers(name):
+    """(release, build directory, layer) to build against for a kernel."""
+    if name in kernel.STOCK or name == "debug":
+        kern = kernel.kernel(name)
+        return kern.release, kern.build, kern.layer
+    layer = HEADERS[name]
+    release = root.kernels(root.root(layer))[name]
+    return release, f"/lib/modules/{release}/build", layer
+
+
+def out_dir(release, kind="kmod"):
+    return os.path.join(BUILD, kind, release)
+
+
+def sync(dest):
+    """Mirror the driver's sources to dest: kernels before 6.13 put objects
+    beside sources, and no object belongs in the tree."""
+    wanted = set()
+    for top in SOURCES:
+        base = os.path.join(space.TREE, top)
+        files = [base] if os.path.isfile(base) else [
+            os.path.join(d, n) for d, _, names in os.walk(base) for n in names]
+        for path in files:
+            name = os.path.relpath(path, space.TREE)
+            wanted.add(name)
+            copy_newer(path, os.path.join(dest, name))
+    for base, _, names in os.walk(dest):
+        for name in names:
+            path = os.path.join(base, name)
+            source = name.endswith((".c", ".h")) and \
+                not name.endswith(".mod.c") or name == "Kbuild"
+            if source and os.path.relpath(path, dest) not in wanted:
+                os.unlink(path)
+
+
+def copy_newer(src, dst):
+    os.makedirs(os.path.dirname(dst), exist_ok=True)
+    if not os.path.exists(dst) or \
+            os.stat(src).st_mtime_ns != os.stat(dst).st_mtime_ns:
+        shutil.copy2(src, dst)
+
+
+def build(name, check=False, layer=None):
+    """Build for kernel `name`; the directory with the .ko files.
+
+    check: W=1 and sparse (C=2) on everything; any warning is an error."""
+    release, headers_dir, need = headers(name)
+    layer = layer or need
+    if check and layer == "demo":
+        layer = "full"
+    dest = out_dir(release, "kbuild-check" if check else "kmod")
+    if not os.path.exists(os.path.join(space.TREE, "Kbuild")):
+        raise KmodError("no Kbuild file at the top of the tree")
+    sync(dest)
+    argv = ["make", "-C", headers_dir, "M=" + dest, f"-j{os.cpu_count()}"]
+    if check:
+        space.run(root.root(layer), argv + ["clean"], check=False,
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        argv += ["W=1", "C=2"]
+    res = space.run(root.root(layer), argv + ["modules"], check=False,
+                    text=True, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT)
+    if res.returncode:
+        raise KmodError(f"modules for {release} do not build:\n{res.stdout}")
+    bad = [l for l in res.stdout.splitlines()
+           if re.search(r"\b(warning|error):", l) and not ours_not(l)]
+    if bad and check:
+        raise KmodError(f"modules for {release} build with warnings:\n"
+                        + "\n".join(bad))
+    if bad:
+        print("\n".join(bad))
+    return dest
+
+
+def ours_not(line):
+    """Warnings about the kernel's own headers or a missing BTF are theirs."""
+    return re.search(r"/usr/src/linux-|^\.\./|Skipping BTF|"
+                     r"the compiler differs from", line) is not None
+
+
+def modules(release):
+    """{module name: path} of what was built for a release."""
+    found = {}
+    for base, _, names in os.walk(out_dir(release)):
+        for name in names:
+            if name.endswith(".ko"):
+                found[name[:-3]] = os.path.join(base, name)
+    return found
