@@ -212,7 +212,7 @@ struct fabrex_op {
 	uint32_t dest_queue;
 	uint32_t dest_key;
 	const void *inline_data; /* SEND of up to 24 bytes without a region */
-	uint64_t reserved[4];	/* 0 */
+	uint64_t reserved[5];	/* 0 */
 };
 
 int fabrex_prep(struct fabrex_queue *queue, const struct fabrex_op *op);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Sizes and offsets that applications were compiled with. A number that has
+ * to be changed here is an incompatible change of the library.
+ */
+#include <stddef.h>
+#include <fabrex/fabrex.h>
+
+#define SIZE(type, lp64, ilp32) \
+	_Static_assert(sizeof(struct type) == \
+		       (sizeof(void *) == 8 ? (lp64) : (ilp32)), #type)
+#define AT(type, member, lp64, ilp32) \
+	_Static_assert(offsetof(struct type, member) == \
+		       (sizeof(void *) == 8 ? (lp64) : (ilp32)), \
+		       #type "." #member)
+
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
+SIZE(fabrex_port_attr, 192, 192);
+AT(fabrex_port_attr, window_slot_size, 48, 48);
+AT(fabrex_port_attr, name, 64, 64);
+AT(fabrex_port_attr, driver, 160, 160);
+SIZE(fabrex_peer, 92, 92);
+AT(fabrex_peer, name, 12, 12);
+SIZE(fabrex_port_event, 56, 48);
+AT(fabrex_port_event, queue, 16, 16);
+AT(fabrex_port_event, time_ns, 32, 24);
+SIZE(fabrex_remote, 32, 32);
+AT(fabrex_remote, peer, 16, 16);
+SIZE(fabrex_queue_attr, 32, 32);
+AT(fabrex_queue_attr, service, 24, 24);
+SIZE(fabrex_op, 128, 120);
+AT(fabrex_op, user_data, 8, 8);
+AT(fabrex_op, mr, 16, 16);
+AT(fabrex_op, offset, 24, 20);
+AT(fabrex_op, rkey, 40, 36);
+AT(fabrex_op, operand, 56, 52);
+AT(fabrex_op, dest_queue, 72, 68);
+AT(fabrex_op, inline_data, 80, 76);
+AT(fabrex_op, reserved, 88, 80);
+SIZE(fabrex_wc, 48, 44);
+AT(fabrex_wc, peer, 24, 24);
+AT(fabrex_wc, cell, 28, 28);
+AT(fabrex_wc, data, 32, 32);
+SIZE(fabrex_request, 24, 24);
+SIZE(fabrex_stats, 104, 104);
+SIZE(fabrex_sqe, 64, 64);
+SIZE(fabrex_cqe, 32, 32);
+SIZE(fabrex_qctrl, 256, 256);
+AT(fabrex_qctrl, cq_head, 64, 64);
+AT(fabrex_qctrl, sq_head, 128, 128);
+AT(fabrex_qctrl, state, 192, 192);
+#endif
+
+_Static_assert(FABREX_EV_LOST == 8 && FABREX_MR_ALL == 15 &&
+	       FABREX_BLOB_MAX == 960 && FABREX_QUEUE_EVENTFD == 1,
+	       "numbers of the API");

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A fabric inside the test process: transport_ops over a thread that acts as
+ * the device on the same ring formats. Only tests call it; it does as told.
+ */
+#ifndef LIB_TESTS_FAKE_H
+#define LIB_TESTS_FAKE_H
+
+#include <stdint.h>
+#include "transport/transport.h"
+
+#define FAKE_PORTS	3	/* a.0, b.0, c.0; peer numbers 0, 1, 2 */
+#define FAKE_MAX_TRANSFER (64u << 20)
+
+enum fake_fault {
+	FAKE_NONE,
+	FAKE_LOSE_COMPLETION,	/* executed, but no completion is written */
+	FAKE_BAD_INDEX,		/* completion names an entry never posted */
+	FAKE_BAD_OPCODE,	/* completion for another operation */
+	FAKE_BAD_USER_DATA,	/* user_data is not what was posted */
+	FAKE_BAD_CELL,		/* RECV names a cell it does not own */
+	FAKE_BAD_LENGTH,	/* RECV longer than its cell */
+};
+
+extern const struct transport_ops fake_ops;
+
+/* Stop the device; then let it execute n entries more. */
+void fake_hold(void);
+void fake_step(unsigned int n);
+void fake_run(void);
+/* The next completion written is faulty. */
+void fake_fault(enum fake_fault fault);
+/* End a queue as the device or the kernel does. */
+void fake_kill(uint32_t queue, uint32_t state, uint32_t error);
+/* A port of the fabric stops or starts answering others. */
+void fake_link(unsigned int peer, bool up);
+/* Hand an event to everybody who has the port open. */
+void fake_event(unsigned int peer, const struct transport_event *event);
+/* Id in events of the queue with a number. */
+uint32_t fake_queue_id(uint32_t queue);
+/* Everything of the port ends; later calls return -ENODEV. */
+void fake_gone(unsigned int peer, bool gone);
+/* Next queue_create describes rings outside its memory. */
+void fake_bad_rings(void);
+/* Objects that exist now, and doorbells rung so far. */
+unsigned int fake_objects(void);
+unsigned int fake_doorbells(void);
+
+#endif

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Host-side tests of libfabrex; no module and no hardware. Included by
+# lib/module.mk. check-lib runs them all.
+
+LIB_TEST_O := $(BUILD)/lib/tests
+LIB_FAKE_SRC := lib/tests/fake.c lib/tests/fakedev.c
+LIB_TEST_SRC := $(filter-out lib/tests/bench.c lib/tests/example.c, \
+	$(wildcard lib/tests/*.c))
+LIB_TEST_OBJ := $(LIB_TEST_SRC:lib/%.c=$(BUILD)/lib/%.o)
+LIB_FAKE_OBJ := $(LIB_FAKE_SRC:lib/%.c=$(BUILD)/lib/%.o)
+LIB_TEST_CPPFLAGS := $(LIB_CPPFLAGS) -Ilib/tests
+LIB_PAGES := $(wildcard lib/man/*.[37])
+LIB_EXAMPLES := $(patsubst lib/man/%,$(LIB_TEST_O)/man-%,$(LIB_PAGES))
+
+$(BUILD)/lib/tests/%.o: lib/tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(LIB_TEST_CPPFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_TEST_OBJ) $(LIB_A)
+
+$(LIB_TEST_O)/bench: $(BUILD)/lib/tests/bench.o $(LIB_FAKE_OBJ) $(LIB_A)
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
+
+# The program under EXAMPLES in a page, with main() renamed.
+$(LIB_TEST_O)/man-%.c: lib/man/% lib/tests/extract.awk
+	@mkdir -p $(@D)
+	awk -f lib/tests/extract.awk $< > $@.tmp
+	mv $@.tmp $@
+
+$(LIB_TEST_O)/man-%: $(LIB_TEST_O)/man-%.c $(BUILD)/lib/tests/example.o \
+		$(LIB_FAKE_OBJ) $(LIB_A)
+	$(CC) $(LIB_CPPFLAGS) -std=gnu11 $(LIB_WARN) -Wno-missing-prototypes \
+		-Werror $(CFLAGS) -Dmain=example_main -c -o $@.o $<
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $@.o \
+		$(BUILD)/lib/tests/example.o $(LIB_FAKE_OBJ) $(LIB_A)
+
+.PHONY: check-lib bench-lib
+.PRECIOUS: $(LIB_TEST_O)/man-%.c
+check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES)
+	$(LIB_TEST_O)/unit
+	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map include/fabrex/fabrex.h
+	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
+	lib/tests/check-man $(LIB_PAGES)
+	for e in $(LIB_EXAMPLES); do echo "# $${e##*/}"; timeout 20 $$e || exit 1; done
+
+# Instructions of one post and one poll, if valgrind is there.
+bench-lib: $(LIB_TEST_O)/bench
+	lib/tests/bench-instructions $(LIB_TEST_O)/bench
+
+-include $(LIB_TEST_OBJ:.o=.d)
