@@ -21,7 +21,8 @@ class BootFailed(RuntimeError):
 
 class Guest:
     """A host of the fabric. Options: smp, memory (MiB), slots, append
-    (kernel command line), devices (more QEMU arguments), draco (socket)."""
+    (kernel command line), devices (more QEMU arguments), draco (sockets,
+    one per host port)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
         self.name = name
@@ -34,7 +35,7 @@ class Guest:
         self.slots = options.get("slots", 16)
         self.append = options.get("append", "")
         self.devices = options.get("devices", ())
-        self.draco = options.get("draco")
+        self.draco = options.get("draco", ())
         self.cpu = options.get("cpu", machine.TCG_CPU)
         self.accel_options = options.get("accel_options", "")
         self.console = self.socket("console")

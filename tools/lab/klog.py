@@ -11,7 +11,7 @@ BAD = re.compile(
     r"inconsistent lock state|suspicious RCU usage|lock held when returning|"
     r"invalid wait context|sleeping function called from|"
     r"scheduling while atomic|blocked for more than|soft lockup|hard LOCKUP|"
-    r"rcu.*(stall|detected expedited)|unregister_netdevice: waiting|"
+    r"rcu: INFO: .*(stall|expedited)|unregister_netdevice: waiting|"
     r"list_(add|del) corruption|ODEBUG|DMA-API: .*(error|leak|not freed|"
     r"pending)|Kernel panic|Unable to handle|unreferenced object|\bleak(s|ed)?\b|"
     r"BUG kmalloc|still has locks held|Call Trace:|workqueue lockup|"

@@ -65,7 +65,8 @@ class Lab:
             opts = dict(options)
             if topology:
                 opts.setdefault("slots", known[name][0])
-                opts["draco"] = os.path.join(self.run.path, name + ".sock")
+                opts["draco"] = [self.run.file(port_socket(name, index))
+                                 for index in range(known[name][1])]
             self.guests[name] = Guest(name, self.run.path, top, kern, img,
                                       **opts)
         if topology:
@@ -130,6 +131,11 @@ class Lab:
                 with open(self.run.file(name), "rb") as src, \
                      open(os.path.join(self.keep_logs, name), "wb") as dst:
                     dst.write(src.read())
+
+
+def port_socket(host, index):
+    """draco-emu's name for the socket of a host's index-th port."""
+    return f"{host}.{index}.sock" if index else f"{host}.sock"
 
 
 def catch_signals():

@@ -44,27 +44,33 @@ def disk(ident, path):
             "-device", f"virtio-blk-pci,drive={ident}"]
 
 
-def partition(slots):
+def partition(index, slots):
     """Root port, switch upstream port, and one port per slot below it.
 
     The slots are pcie-root-port and not xio3130-downstream: QEMU gives only
     the former a link of more than 2.5 GT/s, hence link-active reporting,
     without which Linux waits 1.1 s before it looks at an added device; and
     firmware sizes its windows by the reserve properties."""
-    argv = ["-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=1,hotplug=off,"
-            f"slot={ROOT_PORT_SLOT}",
-            "-device", "x3130-upstream,id=up0,bus=rp0"]
+    argv = ["-device", f"pcie-root-port,id=rp{index},bus=pcie.0,hotplug=off,"
+            f"chassis={index + 1},slot={ROOT_PORT_SLOT}",
+            "-device", f"x3130-upstream,id=up{index},bus=rp{index}"]
     for slot in range(DRACO_SLOT, slots + 2):
-        argv += ["-device", f"pcie-root-port,id=slot{slot},bus=up0,chassis=1,"
-                 f"slot={slot},x-speed=16,x-width=16,io-reserve=0,"
-                 f"mem-reserve={SLOT_MMIO},pref64-reserve={SLOT_PREF}"]
+        argv += ["-device", f"pcie-root-port,id={slot_id(index, slot)},"
+                 f"bus=up{index},chassis={index + 1},slot={slot},x-speed=16,"
+                 f"x-width=16,io-reserve=0,mem-reserve={SLOT_MMIO},"
+                 f"pref64-reserve={SLOT_PREF}"]
     return argv
 
 
-def draco(sock):
-    """The Draco function, behind draco-emu's socket."""
-    props = {"driver": "vfio-user-pci", "id": "draco",
-             "bus": f"slot{DRACO_SLOT}",
+def slot_id(index, slot):
+    """QEMU's name of a slot; draco-emu's device_add uses the same."""
+    return f"p{index}.slot{slot}" if index else f"slot{slot}"
+
+
+def draco(index, sock):
+    """The Draco function of a partition, behind draco-emu's socket."""
+    props = {"driver": "vfio-user-pci", "id": f"draco{index}",
+             "bus": slot_id(index, DRACO_SLOT),
              "socket": {"type": "unix", "path": sock}}
     return ["-device", json.dumps(props)]
 
@@ -95,7 +101,8 @@ def qemu(spec):
              "-serial", f"file:{spec.console}"]
     for name in ("qmp", "qmp2"):
         argv += ["-qmp", f"unix:{spec.socket(name)},server=on,wait=off"]
-    argv += partition(spec.slots)
-    if spec.draco:
-        argv += draco(spec.draco)
+    for index in range(max(1, len(spec.draco))):
+        argv += partition(index, spec.slots)
+    for index, sock in enumerate(spec.draco):
+        argv += draco(index, sock)
     return argv + list(spec.devices)
