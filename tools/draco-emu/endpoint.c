@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Endpoint functions. They do nothing by themselves: an identity, a register
- * block to recognise them by, and memory for peers to read and write.
+ * block to recognise them by, and memory for peers to read and write. They
+ * have no MSI-X: QEMU 11.1 aborts when it unplugs a vfio-user-pci that has it
+ * (vfio_user_msix_teardown() after the BARs are gone).
  */
 #include <draco/regs.h>
 #include <errno.h>
@@ -18,8 +20,6 @@
 #define REG_NAME	0x20
 #define REG_END		0x40
 #define REGS_SIZE	0x10000
-#define MSIX_TABLE	0x4000
-#define MSIX_PBA	0x8000
 
 struct endpoint {
 	struct function *function;
@@ -118,10 +118,6 @@ int endpoint_create(const struct endpoint_desc *desc, const char *socket,
 			.flags = FUNCTION_BAR_64 | FUNCTION_BAR_PREFETCH |
 				 FUNCTION_BAR_MEMORY,
 		},
-		.msix_vectors = 4,
-		.msix_bar = ENDPOINT_BAR_REGS,
-		.msix_table = MSIX_TABLE,
-		.msix_pba = MSIX_PBA,
 	};
 	struct endpoint *e = calloc(1, sizeof(*e));
 	int ret;
