@@ -27,7 +27,7 @@ FULL = """
     image:6.12 headers:6.12 linux-source-7.2 sparse dkms
     clang libclang-rt-dev llvm gcc-multilib valgrind man-db python3-yaml
     bc bison flex libelf-dev libssl-dev dwarves rsync xz-utils zstd kmod
-    groff mandoc git gdb
+    groff mandoc git gdb g++ python3-jsonschema shellcheck
 """.split()
 
 BOOKWORM = "gcc make dkms sparse kmod headers:6.1".split()
@@ -150,7 +150,7 @@ def newest(names, what, version):
 
 def inside(tmp, argv, **kw):
     """Run in a root that is still being built; returns its output."""
-    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    env = {"DEBIAN_FRONTEND": "noninteractive", "INITRD": "No"}
     res = space.run(tmp, argv, cwd="/", env=env, text=True,
                     stdout=subprocess.PIPE, **kw)
     return res.stdout
