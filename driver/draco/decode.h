@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a Draco device says, checked and turned into the core's structures.
+ * Pure: used by the driver and, in user space, by driver/tests.
+ */
+#ifndef DRACO_DECODE_H
+#define DRACO_DECODE_H
+
+#include <linux/types.h>
+#include <draco/regs.h>
+#include "fabrex.h"
+
+/* More objects than any fabric has; a device that names more is broken. */
+#define DRACO_MAX_OBJECTS	65536u
+/* Physical Slot Number of the Slot Capabilities register has 13 bits. */
+#define DRACO_MAX_SLOT		0x1fffu
+
+/**
+ * struct draco_ident - IDENTIFY, checked
+ * @info:         as the core wants it, but for addresses, device and driver
+ * @host_id:      object id of the host
+ * @objects:      elements of the fabric
+ * @topology_seq: changes with every event that alters one
+ * @firmware:     version
+ */
+struct draco_ident {
+	struct fabrex_port_info info;
+	u32 host_id;
+	u32 objects;
+	u64 topology_seq;
+	char firmware[DRACO_NAME_LEN];
+};
+
+/* An event in CPU byte order. */
+struct draco_ev {
+	u64 seq;
+	u16 type;
+	u8 obj_type;
+	u8 flags;
+	u32 object;
+	u32 port;
+	u32 state;
+	u64 arg[4];
+};
+
+int draco_status_errno(u16 status);
+const char *draco_status_text(u16 status);
+bool draco_name_ok(const char *name);
+int draco_decode_identify(const struct draco_identify *raw, u32 db_pages,
+			  u64 window_bytes, struct draco_ident *ident,
+			  const char **bad);
+int draco_decode_object(const struct draco_object *raw, u16 max_peers,
+			struct fabrex_object *object);
+int draco_decode_event(const struct draco_event *raw, u16 max_peers,
+		       struct draco_ev *ev);
+void draco_decode_holder(const struct draco_holder *raw,
+			 struct fabrex_holder *holder);
+void draco_encode_holder(const struct fabrex_holder *holder,
+			 struct draco_holder *raw);
+void draco_decode_counters(const struct draco_counters *raw,
+			   struct fabrex_counters *counters);
+
+#endif

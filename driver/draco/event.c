@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events: one GET_EVENTS is always pending; its result is handled in a work,
+ * in order. The work is also the only feeder of the core's model after probe.
+ */
+#include <linux/slab.h>
+
+#include "draco.h"
+
+#define DRACO_EVENT_BYTES	4096u
+#define DRACO_EVENT_COUNT	(DRACO_EVENT_BYTES / sizeof(struct draco_event))
+/* Until the next try when a scan failed or the device misbehaves. */
+#define DRACO_EVENT_RETRY_MS	500
+
+/* GET_EVENTS has completed, or the controller was stopped; any context. */
+static void draco_events_complete(struct draco_dev *dd, struct draco_cmd *cmd)
+{
+	set_bit(DRACO_F_EVENTS_DONE, &dd->flags);
+	if (test_bit(DRACO_F_EVENTS, &dd->flags))
+		mod_delayed_work(dd->wq, &dd->events.work, 0);
+}
+
+/**
+ * draco_events_arm() - make GET_EVENTS pending; by probe, then the work only
+ * @dd: device
+ */
+void draco_events_arm(struct draco_dev *dd)
+{
+	struct draco_events *ev = &dd->events;
+
+	if (ev->armed)
+		return;
+	draco_cmd_init(&ev->cmd, DRACO_ADM_GET_EVENTS, 0);
+	draco_cmd_data(&ev->cmd, &ev->buf,
+		       DRACO_EVENT_COUNT * sizeof(struct draco_event));
+	ev->cmd.complete = draco_events_complete;
+	ev->armed = !draco_admin_submit(dd, &ev->cmd, true);
+}
+
+/* An element of the fabric has a new state: read it, as more may have changed
+ * with it, but tell the core the state of the event, so that it sees each.
+ */
+static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	struct fabrex_object object;
+	int ret;
+
+	ret = draco_topology_read(dd, ev->object, &object);
+	if (ret == -ENOENT)
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+	if (ret)
+		return;
+	if (ev->type == DRACO_EV_LINK && object.type == DRACO_OBJ_PORT)
+		object.state = ev->state;
+	fabrex_model_update(dd->port, &object);
+}
+
+static void draco_event_link(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	draco_event_object(dd, ev);
+	if (ev->object == dd->ident.info.object_id)
+		fabrex_port_link(dd->port, ev->state == DRACO_LINK_UP);
+}
+
+/* The host of the port may have come up or gone down with it. */
+static void draco_event_host(struct draco_dev *dd, u32 port)
+{
+	struct draco_ev host = { .type = DRACO_EV_PEER_UP };
+	struct fabrex_object object;
+
+	if (fabrex_model_get(dd->port, port, &object) || !object.link)
+		return;
+	host.object = object.link;
+	draco_event_object(dd, &host);
+}
+
+static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	bool up = ev->type == DRACO_EV_PEER_UP;
+
+	draco_event_object(dd, ev);
+	draco_event_host(dd, ev->object);
+	if (ev->object != dd->ident.info.object_id)
+		fabrex_port_peer(dd->port, ev->arg[1], up, ev->arg[0]);
+	else if (up && (s32)((u32)ev->arg[0] - READ_ONCE(dd->generation)) > 0)
+		draco_reset(dd, "the port was reset in the fabric");
+}
+
+static void draco_event_endpoint(struct draco_dev *dd,
+				 const struct draco_ev *ev)
+{
+	struct fabrex_object object;
+
+	if (fabrex_model_get(dd->port, ev->object, &object) ||
+	    object.type != DRACO_OBJ_ENDPOINT) {
+		draco_event_object(dd, ev);
+		return;
+	}
+	object.state = ev->state;
+	object.bound = ev->port;
+	object.slot = ev->arg[0];
+	object.surprise = ev->flags & DRACO_EVF_SURPRISE;
+	fabrex_model_update(dd->port, &object);
+}
+
+static void draco_event_dispatch(struct draco_dev *dd,
+				 const struct draco_ev *ev)
+{
+	switch (ev->type) {
+	case DRACO_EV_LINK:
+		draco_event_link(dd, ev);
+		break;
+	case DRACO_EV_PEER_UP:
+	case DRACO_EV_PEER_DOWN:
+		draco_event_peer(dd, ev);
+		break;
+	case DRACO_EV_EP_STATE:
+		draco_event_endpoint(dd, ev);
+		break;
+	case DRACO_EV_RELEASE_REQUEST:
+		draco_release_request(dd, ev);
+		break;
+	case DRACO_EV_QUEUE_ERROR:
+		fabrex_port_queue_error(dd->port, ev->object, ev->arg[0]);
+		break;
+	case DRACO_EV_WINDOW_FAULT:
+		fabrex_port_window_fault(dd->port, ev->object, ev->arg[0]);
+		break;
+	case DRACO_EV_RESET:
+		fabrex_port_notice(dd->port, FABREX_NOTICE_RESET, ev->object,
+				   ev->arg[0]);
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+		draco_check(dd);
+		break;
+	case DRACO_EV_FAULT:
+		fabrex_port_notice(dd->port, FABREX_NOTICE_FAULT, ev->object,
+				   ev->arg[0]);
+		break;
+	}
+}
+
+/* Take the result of GET_EVENTS. Returns the number of events in @copy; 0 also
+ * if the device did not answer as it has to: *@broken.
+ */
+static u32 draco_events_take(struct draco_dev *dd, bool *broken)
+{
+	struct draco_events *ev = &dd->events;
+	u64 n;
+
+	*broken = false;
+	if (!test_and_clear_bit(DRACO_F_EVENTS_DONE, &dd->flags))
+		return 0;
+	ev->armed = false;
+	if (ev->cmd.error)
+		return 0;
+	n = le64_to_cpu(ev->cmd.cpl.result);
+	if (draco_cmd_status(&ev->cmd) || !n || n > DRACO_EVENT_COUNT) {
+		dev_warn_ratelimited(&dd->pdev->dev,
+				     "GET_EVENTS: status %u, %llu events\n",
+				     draco_cmd_status(&ev->cmd), n);
+		*broken = true;
+		return 0;
+	}
+	if (ev->cmd.cpl.result2)
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+	memcpy(ev->copy, ev->buf.va, n * sizeof(*ev->copy));
+	return n;
+}
+
+static void draco_events_work(struct work_struct *work)
+{
+	struct draco_dev *dd = container_of(to_delayed_work(work),
+					    struct draco_dev, events.work);
+	struct draco_ev ev;
+	bool broken;
+	u32 i, n;
+	int ret;
+
+	if (!test_bit(DRACO_F_EVENTS, &dd->flags))
+		return;
+	n = draco_events_take(dd, &broken);
+	if (!broken)
+		draco_events_arm(dd);
+	for (i = 0; i < n && test_bit(DRACO_F_EVENTS, &dd->flags); i++) {
+		ret = draco_decode_event(&dd->events.copy[i],
+					 dd->ident.info.max_peers, &ev);
+		if (!ret)
+			draco_event_dispatch(dd, &ev);
+		else if (ret != -EOPNOTSUPP)
+			dev_warn_ratelimited(&dd->pdev->dev,
+					     "bad event of type %u\n", ev.type);
+	}
+	if (test_bit(DRACO_F_RESCAN, &dd->flags) &&
+	    draco_topology_scan(dd, 0) != -ENODEV &&
+	    test_bit(DRACO_F_RESCAN, &dd->flags))
+		broken = true;
+	WRITE_ONCE(dd->followed, dd->followed + 1);
+	wake_up_all(&dd->changed);
+	if (broken)
+		queue_delayed_work(dd->wq, &dd->events.work,
+				   msecs_to_jiffies(DRACO_EVENT_RETRY_MS));
+}
+
+/**
+ * draco_events_kick() - handle events from now on; probe and recovery
+ * @dd:     device; its controller is LIVE
+ * @rescan: read the whole fabric first
+ */
+void draco_events_kick(struct draco_dev *dd, bool rescan)
+{
+	if (rescan)
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+	if (test_bit(DRACO_F_EVENTS, &dd->flags))
+		mod_delayed_work(dd->wq, &dd->events.work, 0);
+}
+
+/**
+ * draco_events_stop() - handle no more events
+ * @dd: device; the core is not called by the work when this has returned
+ */
+void draco_events_stop(struct draco_dev *dd)
+{
+	clear_bit(DRACO_F_EVENTS, &dd->flags);
+	cancel_delayed_work_sync(&dd->events.work);
+}
+
+/**
+ * draco_events_init() - allocate
+ * @dd: device
+ *
+ * Return: 0 or -ENOMEM
+ */
+int draco_events_init(struct draco_dev *dd)
+{
+	struct draco_events *ev = &dd->events;
+	int ret;
+
+	INIT_DELAYED_WORK(&ev->work, draco_events_work);
+	init_waitqueue_head(&dd->changed);
+	ev->copy = kcalloc(DRACO_EVENT_COUNT, sizeof(*ev->copy), GFP_KERNEL);
+	if (!ev->copy)
+		return -ENOMEM;
+	ret = draco_buf_alloc(dd, &ev->buf, DRACO_EVENT_BYTES);
+	if (ret)
+		kfree(ev->copy);
+	return ret;
+}
+
+/**
+ * draco_events_free() - free
+ * @dd: device; controller is stopped, interrupts are gone
+ */
+void draco_events_free(struct draco_dev *dd)
+{
+	/* The stop of the controller completed GET_EVENTS: it may be queued. */
+	cancel_delayed_work_sync(&dd->events.work);
+	draco_buf_free(dd, &dd->events.buf);
+	kfree(dd->events.copy);
+}

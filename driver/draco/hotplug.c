@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From slot numbers of the switch to local PCI devices, and powering slots off.
+ * Called by the core through the ops table and by release.c.
+ *
+ * Slots are those of the hot-plug driver of the PCI core, pciehp. Rules here:
+ *
+ * - A device is looked up among the children of the virtual switch's upstream
+ *   port, which needs no lock; pci_lock_rescan_remove() must not be taken by
+ *   anything that remove() waits for, because a removal of the whole switch
+ *   holds it while it waits for remove().
+ * - Powering off calls pciehp's disable_slot() as its sysfs attribute does. It
+ *   sleeps until the device is gone and for another second, and needs the
+ *   rescan/remove lock itself. So it runs in a work that belongs to no port:
+ *   remove() does not wait for it, only module_exit() does, with no lock held.
+ * - pciehp must not be unbound from the slot meanwhile, as its sysfs attribute
+ *   ensures for its own callers. Unbinding takes the lock of pciehp's service
+ *   device, so the work holds that.
+ *
+ * If the whole switch is removed at the very moment when pciehp handles the
+ * request, pciehp's own thread waits for the remover and the remover for that
+ * thread: that is so in pciehp whoever asks it to power a slot off. To make it
+ * less likely, nothing is asked of a switch that is known to be gone.
+ */
+#include <linux/bitfield.h>
+#include <linux/pci.h>
+#include <linux/pci_hotplug.h>
+#include <linux/slab.h>
+
+#include "draco.h"
+
+static struct workqueue_struct *draco_off_wq;
+
+/**
+ * struct draco_off - a slot to be powered off
+ * @work:     does it
+ * @upstream: upstream port of the slot's switch, with a reference
+ * @pdev:     what is to go, with a reference: anything else in the slot by
+ *            then is not ours to remove
+ * @slot:     physical slot number
+ */
+struct draco_off {
+	struct work_struct work;
+	struct pci_dev *upstream;
+	struct pci_dev *pdev;
+	u16 slot;
+};
+
+/**
+ * draco_upstream_port() - top of the virtual switch that a function is in
+ * @pdev: host port function
+ *
+ * Return: the upstream port, with a reference; NULL if there is none
+ */
+struct pci_dev *draco_upstream_port(struct pci_dev *pdev)
+{
+	struct pci_dev *bridge = pci_upstream_bridge(pdev);
+
+	while (bridge && pci_pcie_type(bridge) != PCI_EXP_TYPE_UPSTREAM)
+		bridge = pci_upstream_bridge(bridge);
+	return pci_dev_get(bridge);
+}
+
+struct draco_port_match {
+	struct pci_dev *port;
+	u16 slot;
+};
+
+static int draco_match_port(struct device *dev, void *data)
+{
+	struct draco_port_match *match = data;
+	struct pci_dev *pdev;
+	u32 cap;
+
+	if (!dev_is_pci(dev))
+		return 0;
+	pdev = to_pci_dev(dev);
+	if (!pci_is_pcie(pdev) || !pci_is_bridge(pdev) ||
+	    pcie_capability_read_dword(pdev, PCI_EXP_SLTCAP, &cap) ||
+	    PCI_POSSIBLE_ERROR(cap))
+		return 0;
+	if (!(cap & PCI_EXP_SLTCAP_HPC) ||
+	    FIELD_GET(PCI_EXP_SLTCAP_PSN, cap) != match->slot)
+		return 0;
+	match->port = pci_dev_get(pdev);
+	return 1;
+}
+
+/* Downstream port of a slot, with a reference, or NULL. */
+static struct pci_dev *draco_slot_port(struct pci_dev *upstream, u16 slot)
+{
+	struct draco_port_match match = { .slot = slot };
+
+	if (upstream)
+		device_for_each_child(&upstream->dev, &match, draco_match_port);
+	return match.port;
+}
+
+static int draco_match_device(struct device *dev, void *data)
+{
+	struct pci_dev **found = data;
+
+	if (!dev_is_pci(dev) || PCI_FUNC(to_pci_dev(dev)->devfn))
+		return 0;
+	*found = pci_dev_get(to_pci_dev(dev));
+	return 1;
+}
+
+/* First function below a downstream port, with a reference, or NULL. */
+static struct pci_dev *draco_port_device(struct pci_dev *port)
+{
+	struct pci_dev *pdev = NULL;
+
+	device_for_each_child(&port->dev, &pdev, draco_match_device);
+	return pdev;
+}
+
+static int draco_match_pciehp(struct device *dev, void *data)
+{
+	struct device_driver *driver = READ_ONCE(dev->driver);
+	struct device **found = data;
+
+	if (dev_is_pci(dev) || !driver || strcmp(driver->name, "pciehp"))
+		return 0;
+	*found = get_device(dev);
+	return 1;
+}
+
+/* The device that pciehp is bound to, with a reference, or NULL. */
+static struct device *draco_port_pciehp(struct pci_dev *port)
+{
+	struct device *service = NULL;
+
+	device_for_each_child(&port->dev, &service, draco_match_pciehp);
+	return service;
+}
+
+/**
+ * draco_endpoint_pdev() - local PCI device of an endpoint
+ * @port: port that it is bound to
+ * @ep:   endpoint, not needed to find it
+ * @slot: physical slot number
+ *
+ * Return: the device, with a reference; NULL if the slot is empty, still being
+ * enumerated or not there
+ */
+struct pci_dev *draco_endpoint_pdev(struct fabrex_port *port, u32 ep, u16 slot)
+{
+	struct draco_dev *dd = fabrex_port_priv(port);
+	struct pci_dev *down = draco_slot_port(dd->upstream, slot);
+	struct pci_dev *pdev = NULL;
+
+	if (down)
+		pdev = draco_port_device(down);
+	pci_dev_put(down);
+	return pdev;
+}
+
+/* What powers the slot off: with pciehp's device locked only. */
+static struct hotplug_slot *draco_hotplug_slot(struct pci_dev *pdev)
+{
+	struct pci_slot *slot = pdev->slot;
+
+	if (!slot || !slot->hotplug || !slot->hotplug->ops->disable_slot)
+		return NULL;
+	return slot->hotplug;
+}
+
+static int draco_port_off(struct pci_dev *port, struct device *service,
+			  struct pci_dev *expected)
+{
+	struct hotplug_slot *hotplug;
+	struct pci_dev *pdev;
+	bool same;
+
+	if (pci_channel_offline(port))
+		return -ENODEV;
+	pdev = draco_port_device(port);
+	same = pdev == expected;
+	hotplug = same ? draco_hotplug_slot(pdev) : NULL;
+	pci_dev_put(pdev);
+	if (!same)
+		return 0;	/* it went by itself */
+	if (!hotplug)
+		return -EOPNOTSUPP;
+	return hotplug->ops->disable_slot(hotplug);
+}
+
+static void draco_off_work(struct work_struct *work)
+{
+	struct draco_off *off = container_of(work, struct draco_off, work);
+	struct pci_dev *port = draco_slot_port(off->upstream, off->slot);
+	struct device *service = NULL;
+	int ret = -ENODEV;
+
+	if (port)
+		service = draco_port_pciehp(port);
+	if (service) {
+		device_lock(service);
+		if (service->driver)
+			ret = draco_port_off(port, service, off->pdev);
+		device_unlock(service);
+		put_device(service);
+	}
+	if (ret)
+		pci_warn(off->upstream, "slot %u was not powered off: %d\n",
+			 off->slot, ret);
+	pci_dev_put(port);
+	draco_off_drop(off);
+}
+
+static int draco_off_check(struct pci_dev *port, struct pci_dev *pdev,
+			   const char **why)
+{
+	struct device *service;
+	u16 status;
+
+	if (!pdev) {
+		pcie_capability_read_word(port, PCI_EXP_SLTSTA, &status);
+		*why = "its slot is still being brought up";
+		return status & PCI_EXP_SLTSTA_PDS ? -EAGAIN : 0;
+	}
+	service = draco_port_pciehp(port);
+	*why = "its slot has no native hot-plug driver (pciehp)";
+	if (!service)
+		return -EOPNOTSUPP;
+	put_device(service);
+	return 0;
+}
+
+/**
+ * draco_off_prepare() - get ready to power a slot off
+ * @dd:   device
+ * @slot: physical slot number
+ * @why:  on error, the reason in words
+ *
+ * Return: what to pass to draco_off_queue() or draco_off_drop(); NULL if the
+ * slot is empty; an error pointer if its power is not in our hands
+ */
+struct draco_off *draco_off_prepare(struct draco_dev *dd, u16 slot,
+				    const char **why)
+{
+	struct pci_dev *port, *pdev = NULL;
+	struct draco_off *off;
+	int ret = -ENOENT;
+
+	*why = "its slot is not below this host's fabric port";
+	port = draco_slot_port(dd->upstream, slot);
+	if (port) {
+		pdev = draco_port_device(port);
+		ret = draco_off_check(port, pdev, why);
+		pci_dev_put(port);
+	}
+	if (ret || !pdev)
+		goto put;
+	*why = "the host is out of memory";
+	ret = -ENOMEM;
+	off = kzalloc(sizeof(*off), GFP_KERNEL);
+	if (!off)
+		goto put;
+	INIT_WORK(&off->work, draco_off_work);
+	off->upstream = pci_dev_get(dd->upstream);
+	off->pdev = pdev;
+	off->slot = slot;
+	return off;
+
+put:
+	pci_dev_put(pdev);
+	return ERR_PTR(ret);
+}
+
+/**
+ * draco_off_queue() - power the slot off
+ * @off: from draco_off_prepare()
+ */
+void draco_off_queue(struct draco_off *off)
+{
+	queue_work(draco_off_wq, &off->work);
+}
+
+/**
+ * draco_off_drop() - leave the slot alone
+ * @off: from draco_off_prepare()
+ */
+void draco_off_drop(struct draco_off *off)
+{
+	pci_dev_put(off->pdev);
+	pci_dev_put(off->upstream);
+	kfree(off);
+}
+
+/**
+ * draco_hotplug_init() - module start
+ *
+ * Return: 0 or -ENOMEM
+ */
+int draco_hotplug_init(void)
+{
+	draco_off_wq = alloc_workqueue("fabrex_slot_off", WQ_UNBOUND, 0);
+	return draco_off_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * draco_hotplug_exit() - module end; waits for slots being powered off
+ */
+void draco_hotplug_exit(void)
+{
+	destroy_workqueue(draco_off_wq);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory regions of the port. Called by the core through the ops table.
+ */
+#include "draco.h"
+
+/**
+ * draco_mr_create() - allocate a region
+ * @port:   port
+ * @params: parameters
+ * @number: names it in the other calls
+ * @key:    names it in descriptors
+ *
+ * Return: 0; -ENOSPC if the device has none left; another negative errno
+ */
+int draco_mr_create(struct fabrex_port *port,
+		    const struct fabrex_mr_params *params, u32 *number,
+		    u64 *key)
+{
+	struct draco_dev *dd = fabrex_port_priv(port);
+	struct draco_mr_create *raw;
+	struct draco_buf buf;
+	struct draco_cmd cmd;
+	size_t i;
+	int ret;
+
+	ret = draco_buf_alloc(dd, &buf, sizeof(*raw));
+	if (ret)
+		return ret;
+	raw = buf.va;
+	raw->pd = cpu_to_le32(params->pd);
+	raw->access = cpu_to_le32(params->access);
+	raw->length = cpu_to_le64(params->length);
+	raw->first = cpu_to_le64(params->first);
+	raw->page_shift = cpu_to_le32(params->page_shift);
+	raw->npages = cpu_to_le64(params->npages);
+	BUILD_BUG_ON(ARRAY_SIZE(raw->peers) != ARRAY_SIZE(params->peers));
+	for (i = 0; i < ARRAY_SIZE(raw->peers); i++)
+		raw->peers[i] = cpu_to_le64(params->peers[i]);
+
+	draco_cmd_init(&cmd, DRACO_ADM_MR_CREATE, 0);
+	draco_cmd_data(&cmd, &buf, sizeof(*raw));
+	cmd.flags = DRACO_CMD_KILLABLE;
+	ret = draco_admin_exec(dd, &cmd);
+	draco_buf_free(dd, &buf);
+	*number = le32_to_cpu(cmd.cpl.id);
+	*key = le64_to_cpu(cmd.cpl.result);
+	return ret;
+}
+
+/**
+ * draco_mr_pages() - supply bus addresses
+ * @port:   port
+ * @number: of the region
+ * @first:  index of the first page
+ * @pages:  bus addresses
+ * @n:      how many
+ *
+ * Return: 0; or a negative errno, the region is not valid then
+ */
+int draco_mr_pages(struct fabrex_port *port, u32 number, u64 first,
+		   const __le64 *pages, u32 n)
+{
+	struct draco_dev *dd = fabrex_port_priv(port);
+	struct draco_buf buf;
+	struct draco_cmd cmd;
+	int ret = 0;
+	u32 part;
+
+	if (!n)
+		return 0;
+	ret = draco_buf_alloc_upto(dd, &buf,
+				   min_t(u64, (u64)n * sizeof(*pages),
+					 DRACO_ADM_DATA_MAX));
+	if (ret)
+		return ret;
+	for (; n && !ret; n -= part, pages += part, first += part) {
+		part = min_t(u32, n, buf.size / sizeof(*pages));
+		memcpy(buf.va, pages, part * sizeof(*pages));
+		draco_cmd_init(&cmd, DRACO_ADM_MR_PAGES, number);
+		draco_cmd_data(&cmd, &buf, part * sizeof(*pages));
+		cmd.sqe.arg[0] = cpu_to_le64(first);
+		cmd.flags = DRACO_CMD_KILLABLE;
+		ret = draco_admin_exec(dd, &cmd);
+	}
+	draco_buf_free(dd, &buf);
+	return ret;
+}
+
+/**
+ * draco_mr_invalidate() - end all accesses to a region, keep its key
+ * @port:   port
+ * @number: of the region
+ *
+ * Return: 0 or -ENODEV; the device does not access the pages any more
+ */
+int draco_mr_invalidate(struct fabrex_port *port, u32 number)
+{
+	return draco_exec_destroy(fabrex_port_priv(port),
+				  DRACO_ADM_MR_INVALIDATE, number);
+}
+
+/**
+ * draco_mr_destroy() - end all accesses to a region, forget it
+ * @port:   port
+ * @number: of the region
+ *
+ * Return: 0 or -ENODEV; the device does not access the pages any more
+ */
+int draco_mr_destroy(struct fabrex_port *port, u32 number)
+{
+	return draco_exec_destroy(fabrex_port_priv(port), DRACO_ADM_MR_DESTROY,
+				  number);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Release of endpoints bound to this host: requests of the switch, the core's
+ * answers. Called by the event work and through the ops table.
+ */
+#include <linux/string.h>
+
+#include "draco.h"
+
+/* It is gone already: free its slot, so that pciehp removes the device now and
+ * not when it notices.
+ */
+static void draco_release_forced(struct draco_dev *dd, u16 slot)
+{
+	struct draco_off *off;
+	const char *why;
+
+	off = draco_off_prepare(dd, slot, &why);
+	if (IS_ERR(off))
+		dev_warn(&dd->pdev->dev,
+			 "endpoint in slot %u was taken away; %s\n", slot, why);
+	else if (off)
+		draco_off_queue(off);
+}
+
+static void draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot)
+{
+	struct draco_release *list = dd->releases;
+
+	spin_lock(&dd->release_lock);
+	if (dd->nreleases == DRACO_MAX_RELEASES) {
+		dd->nreleases--;
+		memmove(list, list + 1, dd->nreleases * sizeof(*list));
+	}
+	list[dd->nreleases++] = (struct draco_release){
+		.ep = ep, .token = token, .slot = slot,
+	};
+	spin_unlock(&dd->release_lock);
+}
+
+/* The slot that a request was about; it counts as answered. */
+static int draco_release_take(struct draco_dev *dd, u32 ep, u64 token)
+{
+	struct draco_release *list = dd->releases;
+	int ret = -ENOENT;
+	u32 i;
+
+	spin_lock(&dd->release_lock);
+	for (i = 0; i < dd->nreleases; i++) {
+		if (list[i].ep != ep || list[i].token != token)
+			continue;
+		ret = list[i].slot;
+		dd->nreleases--;
+		memmove(list + i, list + i + 1,
+			(dd->nreleases - i) * sizeof(*list));
+		break;
+	}
+	spin_unlock(&dd->release_lock);
+	return ret;
+}
+
+/**
+ * draco_release_forget() - the controller was stopped: no request is pending
+ * @dd: device
+ */
+void draco_release_forget(struct draco_dev *dd)
+{
+	spin_lock(&dd->release_lock);
+	dd->nreleases = 0;
+	spin_unlock(&dd->release_lock);
+}
+
+/**
+ * draco_release_request() - the switch wants an endpoint back; event work
+ * @dd: device
+ * @ev: the event
+ */
+void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	u64 token = ev->arg[0];
+	u16 slot = ev->arg[1];
+
+	if (ev->flags & DRACO_EVF_FORCE) {
+		draco_release_forced(dd, slot);
+		return;
+	}
+	draco_release_add(dd, ev->object, token, slot);
+	fabrex_port_release_request(dd->port, ev->object, token, slot,
+				    ev->arg[2]);
+}
+
+static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
+			      const struct fabrex_holder *holder)
+{
+	struct draco_buf buf = {};
+	struct draco_cmd cmd;
+	int ret;
+
+	draco_cmd_init(&cmd, DRACO_ADM_RELEASE_REPLY, ep);
+	cmd.sqe.arg[0] = cpu_to_le64(token);
+	cmd.sqe.arg[1] = cpu_to_le64(holder ? DRACO_RELEASE_BUSY :
+					      DRACO_RELEASE_OK);
+	if (holder) {
+		ret = draco_buf_alloc(dd, &buf, sizeof(struct draco_holder));
+		if (ret)
+			return ret;
+		draco_encode_holder(holder, buf.va);
+		draco_cmd_data(&cmd, &buf, sizeof(struct draco_holder));
+	}
+	ret = draco_admin_exec(dd, &cmd);
+	draco_buf_free(dd, &buf);
+	return ret;
+}
+
+/* Say no on our own account, as the slot cannot be powered off. */
+static int draco_release_refuse(struct draco_dev *dd, u32 ep, u64 token,
+				const char *why)
+{
+	struct fabrex_holder holder = { .port = dd->ident.info.object_id };
+
+	strscpy(holder.comm, "kernel", sizeof(holder.comm));
+	strscpy(holder.reason, why, sizeof(holder.reason));
+	draco_release_send(dd, ep, token, &holder);
+	return -EBUSY;
+}
+
+/**
+ * draco_release_reply() - answer a request
+ * @port:   port
+ * @ep:     endpoint
+ * @token:  of the request
+ * @holder: who holds the endpoint; NULL: it may go, its slot is powered off
+ *
+ * The switch is told first: if it does not wait for the answer any more, the
+ * endpoint stays where it is.
+ *
+ * Return: 0; -ENOENT if there is no such request; -ETIMEDOUT if it has expired;
+ * -EBUSY if the endpoint could not be let go and the switch was told so
+ */
+int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
+			const struct fabrex_holder *holder)
+{
+	struct draco_dev *dd = fabrex_port_priv(port);
+	struct draco_off *off = NULL;
+	const char *why;
+	int slot, ret;
+
+	slot = draco_release_take(dd, ep, token);
+	if (slot < 0)
+		return slot;
+	if (!holder)
+		off = draco_off_prepare(dd, slot, &why);
+	if (IS_ERR(off))
+		return draco_release_refuse(dd, ep, token, why);
+	ret = draco_release_send(dd, ep, token, holder);
+	if (!off)
+		return ret;
+	if (ret)
+		draco_off_drop(off);
+	else
+		draco_off_queue(off);
+	return ret;
+}

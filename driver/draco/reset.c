@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Controller life: enable, disable, detect that it is dead, recover. Exactly
+ * one party at a time starts and stops it: reset_work, or whoever disallowed it.
+ */
+#include <linux/delay.h>
+
+#include "draco.h"
+
+#define DRACO_WATCHDOG_MS	1000
+#define DRACO_BACKOFF_MIN_MS	100u
+#define DRACO_BACKOFF_MAX_MS	30000u
+
+/**
+ * draco_health() - does the device work
+ * @dd: device; controller is enabled
+ *
+ * Return: 0; -ENODEV if it does not answer; -EIO if it has stopped by itself
+ */
+int draco_health(struct draco_dev *dd)
+{
+	u32 status;
+
+	if (pci_channel_offline(dd->pdev))
+		return -ENODEV;
+	status = draco_read(dd, DRACO_REG_STATUS);
+	if (PCI_POSSIBLE_ERROR(status))
+		return -ENODEV;
+	if (status & DRACO_STATUS_FATAL || !(status & DRACO_STATUS_READY))
+		return -EIO;
+	return 0;
+}
+
+/* Wait for READY to become @ready. -EIO: FATAL; -ENODEV: no answer. */
+static int draco_wait_ready(struct draco_dev *dd, bool ready)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(dd->ready_ms);
+	unsigned int us = 50;
+	u32 status;
+
+	for (;;) {
+		bool late = time_after(jiffies, end);
+
+		if (pci_channel_offline(dd->pdev))
+			return -ENODEV;
+		status = draco_read(dd, DRACO_REG_STATUS);
+		if (PCI_POSSIBLE_ERROR(status))
+			return -ENODEV;
+		if (!!(status & DRACO_STATUS_READY) == ready)
+			return 0;
+		if (ready && status & DRACO_STATUS_FATAL)
+			return -EIO;
+		if (late)
+			return -ETIMEDOUT;
+		if (ready && draco_removing(dd))
+			return -ENODEV;
+		usleep_range(us, 2 * us);
+		us = min(2 * us, 10000u);
+	}
+}
+
+/* A device that cannot be talked out of accessing memory is kept from it. */
+static int draco_disable(struct draco_dev *dd)
+{
+	int ret = -ENODEV;
+
+	if (!pci_channel_offline(dd->pdev)) {
+		writel(0, dd->regs + DRACO_REG_CTRL);
+		ret = draco_wait_ready(dd, false);
+	}
+	dd->stuck = ret == -ETIMEDOUT;
+	if (ret)
+		pci_clear_master(dd->pdev);
+	return ret;
+}
+
+/* Function level reset, for a device that does not react to its registers. */
+static void draco_flr(struct draco_dev *dd)
+{
+	struct pci_dev *pdev = dd->pdev;
+
+	dev_warn(&pdev->dev, "controller does not stop, resetting the function\n");
+	pci_cfg_access_lock(pdev);
+	pci_save_state(pdev);
+	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
+		dev_err(&pdev->dev, "function level reset failed\n");
+	pci_restore_state(pdev);
+	pci_cfg_access_unlock(pdev);
+}
+
+static int draco_check_device(struct draco_dev *dd)
+{
+	u32 magic = draco_read(dd, DRACO_REG_MAGIC);
+	u32 version = draco_read(dd, DRACO_REG_VERSION);
+
+	if (PCI_POSSIBLE_ERROR(magic))
+		return -ENODEV;
+	if (magic != DRACO_MAGIC || version >> 16 != DRACO_VERSION >> 16) {
+		dev_err(&dd->pdev->dev,
+			"magic %#x, register version %u.%u: need version %u\n",
+			magic, version >> 16, version & 0xffff,
+			DRACO_VERSION >> 16);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+/**
+ * draco_start() - enable the controller
+ * @dd: device; stopped, rings rewound
+ *
+ * It then takes commands of the caller; draco_admin_set() opens it to everyone.
+ *
+ * Return: 0 or a negative errno, the controller is stopped then
+ */
+int draco_start(struct draco_dev *dd)
+{
+	struct draco_admin *adm = &dd->admin;
+	int ret;
+
+	if (pci_channel_offline(dd->pdev))
+		return -ENODEV;
+	ret = draco_check_device(dd);
+	if (ret)
+		return ret;
+	if (dd->stuck)
+		draco_flr(dd);
+	ret = draco_disable(dd);
+	if (ret)
+		return ret;
+
+	pci_set_master(dd->pdev);
+	writel(adm->entries, dd->regs + DRACO_REG_ADMIN_SIZE);
+	lo_hi_writeq(adm->sq.dma, dd->regs + DRACO_REG_ADMIN_SQ);
+	lo_hi_writeq(adm->cq.dma, dd->regs + DRACO_REG_ADMIN_CQ);
+	writel(DRACO_CTRL_ENABLE, dd->regs + DRACO_REG_CTRL);
+	ret = draco_wait_ready(dd, true);
+	if (ret) {
+		dev_err(&dd->pdev->dev,
+			"controller does not become ready: %d, error %u\n",
+			ret, draco_read(dd, DRACO_REG_ERROR));
+		draco_disable(dd);
+		return ret;
+	}
+	draco_admin_set(dd, DRACO_ADMIN_SETUP);
+	return 0;
+}
+
+/**
+ * draco_stop() - disable the controller and release all waiters
+ * @dd: device; the caller is the one who may, see the top of this file
+ *
+ * When it returns the device neither accesses memory nor interrupts.
+ */
+void draco_stop(struct draco_dev *dd)
+{
+	int ret;
+
+	draco_admin_failing(dd);
+	ret = draco_disable(dd);
+	if (ret == -ETIMEDOUT)
+		dev_err(&dd->pdev->dev,
+			"controller does not stop, bus mastering is off\n");
+	draco_queues_forget(dd);
+	draco_release_forget(dd);
+	draco_admin_stopped(dd);
+}
+
+static void draco_reset_queue(struct draco_dev *dd, unsigned int ms)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dd->reset_lock, flags);
+	if (dd->reset_allowed)
+		mod_delayed_work(dd->wq, &dd->reset_work, msecs_to_jiffies(ms));
+	spin_unlock_irqrestore(&dd->reset_lock, flags);
+}
+
+/**
+ * draco_reset() - have the controller stopped and started again; any context
+ * @dd:  device
+ * @why: for the log
+ */
+void draco_reset(struct draco_dev *dd, const char *why)
+{
+	if (!draco_admin_failing(dd))
+		return;
+	dev_err(&dd->pdev->dev, "resetting the controller: %s\n", why);
+	draco_reset_queue(dd, 0);
+}
+
+/**
+ * draco_kill() - stop a controller that cannot be trusted, and wait for it
+ * @dd:  device
+ * @why: for the log
+ *
+ * Return: -ENODEV: the device accesses nothing that existed before
+ */
+int draco_kill(struct draco_dev *dd, const char *why)
+{
+	u32 epoch = READ_ONCE(dd->epoch);
+
+	draco_reset(dd, why);
+	wait_event(dd->admin.wait, READ_ONCE(dd->epoch) != epoch ||
+		   READ_ONCE(dd->admin.state) == DRACO_ADMIN_DOWN);
+	return -ENODEV;
+}
+
+/**
+ * draco_exec_destroy() - have the device forget something
+ * @dd:     device
+ * @opcode: DRACO_ADM_*
+ * @id:     of a queue, region or window
+ *
+ * There is no third way between having forgotten it and having been stopped:
+ * memory is freed afterwards. Not killable, as it runs for killed processes.
+ *
+ * Return: 0 or -ENODEV
+ */
+int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
+{
+	struct draco_cmd cmd;
+	int ret;
+
+	draco_cmd_init(&cmd, opcode, id);
+	ret = draco_admin_exec(dd, &cmd);
+	if (!ret || ret == -ENODEV || ret == -ENOENT)
+		return ret == -ENOENT ? 0 : ret;
+	dev_err(&dd->pdev->dev, "command %#x for %u: %s\n", opcode, id,
+		draco_status_text(draco_cmd_status(&cmd)));
+	return draco_kill(dd, "it does not let go of memory");
+}
+
+/**
+ * draco_check() - reset the controller if it is not well; any context
+ * @dd: device
+ */
+void draco_check(struct draco_dev *dd)
+{
+	int ret;
+
+	if (READ_ONCE(dd->admin.state) != DRACO_ADMIN_LIVE)
+		return;
+	ret = draco_health(dd);
+	if (ret == -ENODEV)
+		draco_reset(dd, "the device does not answer");
+	else if (ret)
+		draco_reset(dd, draco_read(dd, DRACO_REG_ERROR) ==
+			    DRACO_FATAL_RESET ?
+			    "the switch was reset" : "fatal error");
+}
+
+/**
+ * draco_lost_interrupt() - a completion was found without being told
+ * @dd: device
+ */
+void draco_lost_interrupt(struct draco_dev *dd)
+{
+	if (atomic_inc_return(&dd->lost_irqs) == 1)
+		dev_warn(&dd->pdev->dev,
+			 "admin interrupt lost, polling helps out\n");
+}
+
+static void draco_watchdog(struct work_struct *work)
+{
+	struct draco_dev *dd = container_of(to_delayed_work(work),
+					    struct draco_dev, watchdog);
+
+	if (draco_admin_reap(dd))
+		draco_lost_interrupt(dd);
+	draco_check(dd);
+	spin_lock_irq(&dd->reset_lock);
+	if (dd->reset_allowed)
+		queue_delayed_work(dd->wq, &dd->watchdog,
+				   msecs_to_jiffies(DRACO_WATCHDOG_MS));
+	spin_unlock_irq(&dd->reset_lock);
+}
+
+/* Tell the core once; its objects are gone with the stop of the controller. */
+static void draco_fail(struct draco_dev *dd)
+{
+	if (!dd->failed && dd->port && !draco_removing(dd))
+		fabrex_port_fail(dd->port, FABREX_QERR_RESET);
+	dd->failed = true;
+}
+
+static int draco_recover(struct draco_dev *dd)
+{
+	struct draco_ident ident;
+	int ret;
+
+	ret = draco_start(dd);
+	if (ret)
+		return ret;
+	ret = draco_identify(dd, &ident);
+	if (ret)
+		goto stop;
+	if (!draco_same_port(&dd->ident, &ident)) {
+		dev_err(&dd->pdev->dev,
+			"this was port %s of fabric %s and is now %s of %s: unbind the driver and bind it again\n",
+			dd->ident.info.name, dd->ident.info.fabric,
+			ident.info.name, ident.info.fabric);
+		ret = -EPROTO;
+		goto stop;
+	}
+	WRITE_ONCE(dd->generation, ident.info.generation);
+	dd->failed = false;
+	draco_admin_set(dd, DRACO_ADMIN_LIVE);
+	fabrex_port_revive(dd->port, ident.info.generation);
+	fabrex_port_link(dd->port, ident.info.flags & FABREX_PORT_LINK_UP);
+	draco_events_kick(dd, true);
+	dev_info(&dd->pdev->dev, "controller works again, generation %u\n",
+		 ident.info.generation);
+	return 0;
+
+stop:
+	draco_stop(dd);
+	return ret;
+}
+
+static void draco_reset_work(struct work_struct *work)
+{
+	struct draco_dev *dd = container_of(to_delayed_work(work),
+					    struct draco_dev, reset_work);
+
+	if (READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE)
+		return;
+	draco_stop(dd);
+	draco_fail(dd);
+	if (draco_removing(dd) || pci_channel_offline(dd->pdev))
+		return;
+	if (!draco_recover(dd)) {
+		dd->backoff_ms = DRACO_BACKOFF_MIN_MS;
+		return;
+	}
+	dd->backoff_ms = min(dd->backoff_ms * 2, DRACO_BACKOFF_MAX_MS);
+	draco_reset_queue(dd, dd->backoff_ms);
+}
+
+/**
+ * draco_reset_init() - prepare the works; they are not allowed yet
+ * @dd: device
+ */
+void draco_reset_init(struct draco_dev *dd)
+{
+	spin_lock_init(&dd->reset_lock);
+	INIT_DELAYED_WORK(&dd->reset_work, draco_reset_work);
+	INIT_DELAYED_WORK(&dd->watchdog, draco_watchdog);
+	dd->backoff_ms = DRACO_BACKOFF_MIN_MS;
+}
+
+/**
+ * draco_reset_allow() - from now on the driver looks after the controller
+ * @dd: device; if the controller is stopped, or about to be, it is started
+ */
+void draco_reset_allow(struct draco_dev *dd)
+{
+	spin_lock_irq(&dd->reset_lock);
+	dd->reset_allowed = true;
+	queue_delayed_work(dd->wq, &dd->watchdog,
+			   msecs_to_jiffies(DRACO_WATCHDOG_MS));
+	spin_unlock_irq(&dd->reset_lock);
+	draco_reset_queue(dd, 0);
+}
+
+/**
+ * draco_reset_disallow() - from now on the caller looks after it
+ * @dd: device; draco_stop() has to follow soon, as commands that time out wait
+ *      for it
+ */
+void draco_reset_disallow(struct draco_dev *dd)
+{
+	spin_lock_irq(&dd->reset_lock);
+	dd->reset_allowed = false;
+	spin_unlock_irq(&dd->reset_lock);
+	cancel_delayed_work_sync(&dd->watchdog);
+	cancel_delayed_work_sync(&dd->reset_work);
+}
+
+/**
+ * draco_halt() - stop until draco_reset_allow(), e.g. around a function reset
+ * @dd: device
+ */
+void draco_halt(struct draco_dev *dd)
+{
+	draco_reset_disallow(dd);
+	draco_stop(dd);
+	draco_fail(dd);
+}

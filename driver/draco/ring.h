@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Index arithmetic of the admin rings and command identifiers. Pure: used by
+ * admin.c and, in user space, by driver/tests.
+ */
+#ifndef DRACO_RING_H
+#define DRACO_RING_H
+
+#include <linux/types.h>
+#include <draco/regs.h>
+
+/* Most commands in flight: indices fit the low bits of a cid. */
+#define DRACO_CID_BITS		6
+#define DRACO_ADMIN_ENTRIES	(1u << DRACO_CID_BITS)
+
+/**
+ * draco_ring_entries() - size of the admin rings for what a device can do
+ * @admin_max: DRACO_CAP_ADMIN_MAX()
+ *
+ * Return: a power of two, at most %DRACO_ADMIN_ENTRIES; 0 if the device
+ * claims less than the minimum
+ */
+static inline u32 draco_ring_entries(u32 admin_max)
+{
+	u32 n = DRACO_ADMIN_ENTRIES;
+
+	while (n > admin_max)
+		n /= 2;
+	return n < DRACO_ADMIN_MIN ? 0 : n;
+}
+
+/* A ring is full with one entry free; so this many may be in flight. */
+static inline u32 draco_ring_slots(u32 entries)
+{
+	return entries - 1;
+}
+
+/* Of these slots, how many ordinary commands leave to GET_EVENTS and ABORT. */
+static inline u32 draco_ring_reserve(u32 entries)
+{
+	return entries < 32 ? 2 : 8;
+}
+
+static inline u32 draco_ring_next(u32 index, u32 entries)
+{
+	return (index + 1) & (entries - 1);
+}
+
+/* The upper bits tell apart the users of one index, so that a completion that
+ * is late or repeated is not taken for that of the next command.
+ */
+static inline u16 draco_cid(u32 index, u32 round)
+{
+	return (u16)(round << DRACO_CID_BITS | index);
+}
+
+static inline u32 draco_cid_index(u16 cid)
+{
+	return cid & (DRACO_ADMIN_ENTRIES - 1);
+}
+
+/**
+ * struct draco_cq_pos - where the next admin completion is expected
+ * @head:  index
+ * @phase: value of the phase bit of an entry that is new
+ */
+struct draco_cq_pos {
+	u32 head;
+	u16 phase;
+};
+
+static inline void draco_cq_start(struct draco_cq_pos *pos)
+{
+	pos->head = 0;
+	pos->phase = 1;
+}
+
+static inline bool draco_cq_is_new(const struct draco_cq_pos *pos, u16 flags)
+{
+	return (flags & 1) == pos->phase;
+}
+
+static inline void draco_cq_advance(struct draco_cq_pos *pos, u32 entries)
+{
+	pos->head = draco_ring_next(pos->head, entries);
+	if (!pos->head)
+		pos->phase ^= 1;
+}
+
+#endif

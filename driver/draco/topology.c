@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fabric as the device describes it, fed into the core's model. Called by
+ * probe, then by the event work only.
+ */
+#include <linux/mm.h>
+
+#include "draco.h"
+
+#define DRACO_SCAN_BYTES	(64u * 1024)
+/* Attempts at reading a fabric that changes meanwhile; events tell the rest. */
+#define DRACO_SCAN_TRIES	3
+
+/* Objects read so far. */
+struct draco_list {
+	struct fabrex_object *object;
+	u32 n;
+	u32 room;
+};
+
+static int draco_list_grow(struct draco_list *list, u32 room)
+{
+	struct fabrex_object *object;
+
+	if (room > DRACO_MAX_OBJECTS)
+		return -EPROTO;
+	object = kvmalloc_array(room, sizeof(*object), GFP_KERNEL);
+	if (!object)
+		return -ENOMEM;
+	if (list->n)
+		memcpy(object, list->object, list->n * sizeof(*object));
+	kvfree(list->object);
+	list->object = object;
+	list->room = room;
+	return 0;
+}
+
+/* Take the objects of one answer. They come in order of id, so that what
+ * follows is above; a device that goes in circles is refused.
+ */
+static int draco_list_add(struct draco_dev *dd, struct draco_list *list,
+			  const struct draco_object *from, u32 n)
+{
+	struct fabrex_object *object;
+	struct draco_object raw;
+	int ret;
+
+	if (list->n + n > list->room) {
+		ret = draco_list_grow(list, max(2 * list->room, list->n + n));
+		if (ret)
+			return ret;
+	}
+	while (n--) {
+		raw = *from++;
+		object = &list->object[list->n];
+		ret = draco_decode_object(&raw, dd->ident.info.max_peers,
+					  object);
+		if (ret == -EOPNOTSUPP)
+			continue;
+		if (ret || (list->n && object->id <= object[-1].id)) {
+			dev_err_ratelimited(&dd->pdev->dev,
+					    "device describes object %u badly\n",
+					    le32_to_cpu(raw.id));
+			return -EPROTO;
+		}
+		list->n++;
+	}
+	return 0;
+}
+
+/* One GET_OBJECTS; *@next is where to go on, 0 at the end. *@seq is of the
+ * state that the device described.
+ */
+static int draco_list_page(struct draco_dev *dd, struct draco_list *list,
+			   struct draco_buf *buf, unsigned int flags, u32 *next,
+			   u64 *seq)
+{
+	u32 room = buf->size / sizeof(struct draco_object);
+	struct draco_cmd cmd;
+	u64 n;
+	u32 id;
+	int ret;
+
+	draco_cmd_init(&cmd, DRACO_ADM_GET_OBJECTS, 0);
+	draco_cmd_data(&cmd, buf, room * sizeof(struct draco_object));
+	cmd.sqe.arg[1] = cpu_to_le64(*next);
+	cmd.flags = flags;
+	ret = draco_admin_exec(dd, &cmd);
+	if (ret)
+		return ret;
+	n = le64_to_cpu(cmd.cpl.result);
+	id = le32_to_cpu(cmd.cpl.id);
+	if (n > room || (id && (!n || id <= *next)))
+		return -EPROTO;
+	*next = id;
+	*seq = le64_to_cpu(cmd.cpl.result2);
+	return draco_list_add(dd, list, buf->va, n);
+}
+
+/* All objects once. -EAGAIN: the fabric has changed meanwhile. */
+static int draco_list_pass(struct draco_dev *dd, struct draco_list *list,
+			   struct draco_buf *buf, unsigned int flags)
+{
+	u64 first = 0, last;
+	u32 next = 1;
+	int ret;
+
+	list->n = 0;
+	do {
+		ret = draco_list_page(dd, list, buf, flags, &next, &last);
+		if (ret)
+			return ret;
+		first = first ?: last;
+	} while (next);
+	return first == last ? 0 : -EAGAIN;
+}
+
+static int draco_list_read(struct draco_dev *dd, struct draco_list *list,
+			   unsigned int flags)
+{
+	unsigned int tries = DRACO_SCAN_TRIES;
+	struct draco_buf buf;
+	int ret;
+
+	ret = draco_list_grow(list, max(dd->ident.objects, 16u));
+	if (ret)
+		return ret;
+	ret = draco_buf_alloc_upto(dd, &buf, DRACO_SCAN_BYTES);
+	if (ret)
+		return ret;
+	do {
+		ret = draco_list_pass(dd, list, &buf, flags);
+	} while (ret == -EAGAIN && --tries);
+	draco_buf_free(dd, &buf);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+/**
+ * draco_topology_scan() - make the core's model what the device says
+ * @dd:    device
+ * @flags: for the commands, DRACO_CMD_*
+ *
+ * Everything is read before the model is touched: on an error it stays as it
+ * is, and %DRACO_F_RESCAN remains set.
+ *
+ * Return: 0 or a negative errno
+ */
+int draco_topology_scan(struct draco_dev *dd, unsigned int flags)
+{
+	struct draco_list list = {};
+	int ret, err;
+	u32 i;
+
+	clear_bit(DRACO_F_RESCAN, &dd->flags);
+	ret = draco_list_read(dd, &list, flags);
+	if (!ret) {
+		fabrex_model_begin(dd->port);
+		for (i = 0; i < list.n; i++) {
+			err = fabrex_model_update(dd->port, &list.object[i]);
+			ret = ret ?: err;
+		}
+		fabrex_model_end(dd->port);
+	}
+	kvfree(list.object);
+	if (ret) {
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+		dev_warn_ratelimited(&dd->pdev->dev,
+				     "cannot read the fabric: %d\n", ret);
+	}
+	return ret;
+}
+
+/**
+ * draco_topology_read() - read one object
+ * @dd:     device
+ * @id:     object
+ * @object: result
+ *
+ * Return: 0; -ENOENT if there is no such object; or a negative errno
+ */
+int draco_topology_read(struct draco_dev *dd, u32 id,
+			struct fabrex_object *object)
+{
+	struct draco_object raw;
+	struct draco_buf buf;
+	struct draco_cmd cmd;
+	int ret;
+
+	ret = draco_buf_alloc(dd, &buf, sizeof(raw));
+	if (ret)
+		return ret;
+	draco_cmd_init(&cmd, DRACO_ADM_GET_OBJECTS, 0);
+	draco_cmd_data(&cmd, &buf, sizeof(raw));
+	cmd.sqe.arg[1] = cpu_to_le64(id);
+	ret = draco_admin_exec(dd, &cmd);
+	memcpy(&raw, buf.va, sizeof(raw));
+	draco_buf_free(dd, &buf);
+	if (ret)
+		return ret;
+	if (!cmd.cpl.result || le32_to_cpu(raw.id) != id)
+		return -ENOENT;
+	return draco_decode_object(&raw, dd->ident.info.max_peers, object);
+}
+
+/**
+ * draco_object_name() - name for a message
+ * @dd:   device
+ * @id:   object
+ * @name: %FABREX_NAME_LEN bytes
+ */
+void draco_object_name(struct draco_dev *dd, u32 id, char *name)
+{
+	struct fabrex_object object;
+
+	if (!fabrex_model_get(dd->port, id, &object))
+		strscpy(name, object.name, FABREX_NAME_LEN);
+	else
+		snprintf(name, FABREX_NAME_LEN, "object %u", id);
+}

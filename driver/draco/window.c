@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Windows of the port. Called by the core through the ops table.
+ */
+#include "draco.h"
+
+/**
+ * draco_window_create() - aim window slots at a peer's region
+ * @port:   port
+ * @params: parameters; the slots are the caller's choice
+ * @number: names it in draco_window_destroy() and in faults
+ *
+ * Return: 0; -EACCES if the peer refuses key, rights or range; -EHOSTUNREACH
+ * if it is down; another negative errno
+ */
+int draco_window_create(struct fabrex_port *port,
+			const struct fabrex_window_params *params, u32 *number)
+{
+	struct draco_dev *dd = fabrex_port_priv(port);
+	struct draco_window_create *raw;
+	struct draco_buf buf;
+	struct draco_cmd cmd;
+	int ret;
+
+	ret = draco_buf_alloc(dd, &buf, sizeof(*raw));
+	if (ret)
+		return ret;
+	raw = buf.va;
+	raw->slot = cpu_to_le32(params->slot);
+	raw->nslots = cpu_to_le32(params->nslots);
+	raw->peer = cpu_to_le16(params->peer);
+	raw->access = cpu_to_le32(params->access);
+	raw->rkey = cpu_to_le64(params->rkey);
+	raw->offset = cpu_to_le64(params->offset);
+	raw->length = cpu_to_le64(params->length);
+
+	draco_cmd_init(&cmd, DRACO_ADM_WINDOW_CREATE, 0);
+	draco_cmd_data(&cmd, &buf, sizeof(*raw));
+	cmd.flags = DRACO_CMD_KILLABLE;
+	ret = draco_admin_exec(dd, &cmd);
+	draco_buf_free(dd, &buf);
+	*number = le32_to_cpu(cmd.cpl.id);
+	if (ret == -EHOSTDOWN || ret == -ENETDOWN)
+		ret = -EHOSTUNREACH;
+	return ret;
+}
+
+/**
+ * draco_window_destroy() - let window slots lead nowhere
+ * @port:   port
+ * @number: of the window
+ *
+ * Return: 0 or -ENODEV; loads from the slots return all ones
+ */
+int draco_window_destroy(struct fabrex_port *port, u32 number)
+{
+	return draco_exec_destroy(fabrex_port_priv(port),
+				  DRACO_ADM_WINDOW_DESTROY, number);
+}
