@@ -75,9 +75,10 @@ fuzz-draco-emu: $(EMU_FUZZ:%=$(EMU_OUT)/fuzz/draco-emu/%)
 	@for f in $^; do \
 		c=$(EMU_OUT)/fuzz/corpus/$$(basename $$f); mkdir -p $$c; \
 		echo "# $$f, $(FUZZ_SECONDS) s"; \
-		$$f -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
-			-print_final_stats=1 -artifact_prefix=$$c/../ $$c \
-			|| exit 1; \
+		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+			-close_fd_mask=2 -artifact_prefix=$$c/../ $$c \
+			2>$$c.log || { tail -50 $$c.log; exit 1; }; \
+		grep -E 'executed_units|new_units' $$c.log; \
 	done
 
 install-draco-emu: $(EMU_BIN)
