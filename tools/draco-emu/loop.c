@@ -30,6 +30,7 @@ struct work {
 
 static struct {
 	int epfd, wakefd;
+	struct loop_fd *wake;
 	pthread_t thread;
 	pthread_mutex_t lock;		/* head, tail */
 	struct work *head, **tail;
@@ -86,9 +87,8 @@ int loop_init(void)
 	loop.thread = pthread_self();
 	loop.quit = false;
 	loop.code = 0;
-	if (!loop_fd_add(loop.wakefd, EPOLLIN, drain, NULL))
-		return -ENOMEM;
-	return 0;
+	loop.wake = loop_fd_add(loop.wakefd, EPOLLIN, drain, NULL);
+	return loop.wake ? 0 : -ENOMEM;
 }
 
 bool loop_in_thread(void)
@@ -247,6 +247,7 @@ int loop_run(void)
 		}
 		free_removed();
 	}
+	loop.quit = false;
 	return loop.code;
 }
 
@@ -263,6 +264,8 @@ void loop_free(void)
 
 	while ((w = take_work()))
 		free(w);
+	loop_fd_del(loop.wake);
+	loop.wake = NULL;
 	free_removed();
 	if (loop.wakefd >= 0)
 		close(loop.wakefd);

@@ -15,7 +15,7 @@ uint64_t loop_now_ms(void);
 uint64_t loop_now_ns(void);
 
 int loop_init(void);
-/* Runs until loop_quit(); gives its exit code. */
+/* Runs until loop_quit(); gives its exit code. May be run again. */
 int loop_run(void);
 void loop_quit(int code);
 void loop_free(void);
@@ -42,7 +42,7 @@ void loop_timer_stop(struct loop_timer *t);
 
 /*
  * Run fn(arg) in the loop's thread soon, in the order of the calls. Any
- * thread. From loop_run()'s end on nothing more runs.
+ * thread. Not run while loop_run() is not.
  */
 void loop_defer(void (*fn)(void *arg), void *arg);
 

@@ -186,13 +186,14 @@ static void raise_file_limit(void)
 static int run(const struct emu_options *o)
 {
 	int ret, sigfd = catch_signals();
+	struct loop_fd *sig;
 
 	ret = sigfd < 0 ? sigfd : loop_init();
 	if (ret) {
 		log_error("cannot start: %s", strerror(-ret));
 		return 1;
 	}
-	loop_fd_add(sigfd, EPOLLIN, on_signal, &sigfd);
+	sig = loop_fd_add(sigfd, EPOLLIN, on_signal, &sigfd);
 	raise_file_limit();
 	if (mkdir(o->run_dir, 0700) && errno != EEXIST) {
 		log_error("run directory %s: %s", o->run_dir, strerror(errno));
@@ -207,6 +208,7 @@ static int run(const struct emu_options *o)
 		ret = 1;
 	}
 	emu_stop();
+	loop_fd_del(sig);
 	loop_free();
 	close(sigfd);
 	return ret;

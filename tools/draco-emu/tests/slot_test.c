@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Hot-plug against a fake QEMU: plugging, power-off, surprise, choice of slot,
+ * routing of addresses to endpoints, QEMU coming and going.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake_qemu.h"
+#include "function.h"
+#include "loop.h"
+#include "qmp.h"
+#include "slot.h"
+#include "tap.h"
+
+#define MEM_SIZE	(1u << 20)
+#define VRAM		(1u << 20)
+#define BAR_ADDR	0x400000000ull
+
+static char dir[] = "/tmp/emu-test-XXXXXX";
+static char port_path[128], qmp_path[128];
+static struct function *port;
+static struct qmp *qmp;
+static struct slots *slots;
+static struct fake_qemu *vm;
+static int mem_fd;
+
+static struct {
+	int plugged, failed, emptied, up, down, last;
+	void *cookie;
+} seen;
+
+static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
+{
+	(void)arg;
+	seen.last = (int)slot;
+	seen.cookie = cookie;
+	if (err)
+		seen.failed++;
+	else
+		seen.plugged++;
+}
+
+static void on_emptied(void *arg, unsigned int slot, void *cookie)
+{
+	(void)arg;
+	seen.last = (int)slot;
+	seen.cookie = cookie;
+	seen.emptied++;
+}
+
+static void on_host(void *arg, bool up)
+{
+	(void)arg;
+	if (up)
+		seen.up++;
+	else
+		seen.down++;
+}
+
+static const struct slots_ops ops = { on_plugged, on_emptied, on_host };
+
+/* ---- Running the loop until something has happened ---- */
+
+static struct {
+	struct loop_timer timer;
+	int *value, want;
+	uint64_t end;
+} until;
+
+static void look(void *arg)
+{
+	(void)arg;
+	if (*until.value >= until.want || loop_now_ms() > until.end)
+		loop_quit(0);
+	else
+		loop_timer_start(&until.timer, 5, look, NULL);
+}
+
+static bool run_until(int *value, int want, uint64_t ms)
+{
+	until.value = value;
+	until.want = want;
+	until.end = loop_now_ms() + ms;
+	loop_timer_start(&until.timer, 0, look, NULL);
+	loop_run();
+	return *value >= want;
+}
+
+static void run_for(uint64_t ms)
+{
+	static int never;
+
+	run_until(&never, 1, ms);
+}
+
+/* ---- Set-up ---- */
+
+static bool start(unsigned int count)
+{
+	struct function_desc d = {
+		.name = "port", .socket = port_path, .vendor = 0x1234,
+		.link_speed = 4, .link_width = 16,
+		.bar[0] = { .size = 0x10000 }, .dma = true,
+	};
+	static const struct function_ops none;
+	struct slots_desc sd = {
+		.host = "a", .run_dir = dir, .first = 2, .count = count,
+	};
+
+	memset(&seen, 0, sizeof(seen));
+	if (loop_init() || function_create(&d, &none, NULL, &port) ||
+	    qmp_create("a", qmp_path, &qmp))
+		return false;
+	sd.qmp = qmp;
+	sd.port = port;
+	return !slots_create(&sd, &ops, NULL, &slots);
+}
+
+static bool boot(void)
+{
+	int ups = seen.up;
+
+	vm = fake_qemu_start(qmp_path, port_path, mem_fd, MEM_SIZE);
+	return run_until(&seen.up, ups + 1, 5000);
+}
+
+static void stop(void)
+{
+	if (vm)
+		fake_qemu_kill(vm);
+	vm = NULL;
+	slots_destroy(slots);
+	qmp_destroy(qmp);
+	function_destroy(port);
+	loop_free();
+}
+
+static int plug(void *cookie)
+{
+	struct endpoint_desc e = {
+		.name = "box.gpu0", .kind = 1, .vendor = 0x1234,
+		.device = 0xda10, .size = VRAM,
+	};
+
+	return slots_plug(slots, &e, cookie);
+}
+
+static int kind_of(uint64_t addr)	/* 2 endpoint, 1 host, 0 nothing */
+{
+	struct dma_hold h;
+	int kind;
+
+	if (slots_get(slots, addr, 8, DMA_PROT_READ, &h))
+		return 0;
+	kind = h.cookie ? 2 : 1;
+	dma_put(&h);
+	return kind;
+}
+
+/* ---- Tests ---- */
+
+static void test_plug(void)
+{
+	int x;
+
+	CHECK(start(4));
+	CHECK_EQ(plug(&x), -EHOSTDOWN);
+	CHECK(boot() && slots_host_up(slots));
+	CHECK_EQ(plug(&x), 2);
+	CHECK_EQ(seen.plugged, 0);		/* never from inside */
+	CHECK(run_until(&seen.plugged, 1, 5000));
+	CHECK_EQ(seen.last, 2);
+	CHECK(seen.cookie == &x);
+	CHECK_EQ(fake_qemu_vendor(vm, "slot2"), 0x1234);
+	CHECK(fake_qemu_power_off(vm, "slot2"));
+	CHECK(run_until(&seen.emptied, 1, 5000));
+	CHECK(seen.cookie == &x);
+	CHECK(!slots_endpoint(slots, 2));
+	stop();
+	CHECK_EQ(seen.emptied, 1);
+}
+
+static void test_choice(void)
+{
+	CHECK(start(3) && boot());
+	CHECK_EQ(plug(&seen), 2);
+	CHECK_EQ(plug(&seen), 3);
+	CHECK_EQ(plug(&seen), 4);
+	CHECK_EQ(plug(&seen), -ENOSPC);
+	CHECK(run_until(&seen.plugged, 3, 5000));
+	CHECK(fake_qemu_power_off(vm, "slot3"));
+	CHECK(run_until(&seen.emptied, 1, 5000));
+	run_for(2100);				/* slot 3 has rested */
+	CHECK(fake_qemu_power_off(vm, "slot2"));
+	CHECK(run_until(&seen.emptied, 2, 5000));
+	CHECK_EQ(plug(&seen), 3);
+	CHECK_EQ(plug(&seen), 2);		/* no other is free */
+	stop();
+}
+
+static void test_refused(void)
+{
+	CHECK(start(2) && boot());
+	fake_qemu_refuse(vm);
+	CHECK_EQ(plug(&seen), 2);
+	CHECK(run_until(&seen.failed, 1, 5000));
+	CHECK_EQ(seen.plugged, 0);
+	CHECK_EQ(seen.emptied, 0);
+	CHECK(!slots_endpoint(slots, 2));
+	stop();
+}
+
+static void test_routing(void)
+{
+	uint8_t *vram;
+	int x;
+
+	CHECK(start(4) && boot());
+	CHECK_EQ(kind_of(0x1000), 1);
+	CHECK_EQ(plug(&x), 2);
+	CHECK(run_until(&seen.plugged, 1, 5000));
+	CHECK_EQ(kind_of(BAR_ADDR), 0);
+	CHECK(fake_qemu_set_bar(vm, "slot2", ENDPOINT_BAR_MEMORY, BAR_ADDR));
+	CHECK_EQ(kind_of(BAR_ADDR), 2);
+	CHECK_EQ(kind_of(BAR_ADDR + VRAM), 0);
+	vram = function_bar_memory(endpoint_function(slots_endpoint(slots, 2)),
+				   ENDPOINT_BAR_MEMORY);
+	struct dma_hold h;
+
+	CHECK(!slots_get(slots, BAR_ADDR + 4096, 1 << 30, DMA_PROT_WRITE, &h));
+	CHECK(h.ptr == vram + 4096 && h.cookie == &x);
+	CHECK_EQ(h.len, VRAM - 4096);
+	CHECK(!dma_put(&h));
+	CHECK(fake_qemu_set_bar(vm, "slot2", ENDPOINT_BAR_MEMORY,
+				BAR_ADDR + (1 << 30)));
+	CHECK_EQ(kind_of(BAR_ADDR), 0);
+	CHECK_EQ(kind_of(BAR_ADDR + (1 << 30)), 2);
+	CHECK(fake_qemu_power_off(vm, "slot2"));
+	CHECK(run_until(&seen.emptied, 1, 5000));
+	CHECK_EQ(kind_of(BAR_ADDR + (1 << 30)), 0);
+	stop();
+}
+
+/* A host may swap the addresses of two endpoints one after the other. */
+static void test_overlap(void)
+{
+	CHECK(start(4) && boot());
+	CHECK(plug(&seen) == 2 && plug(&seen) == 3);
+	CHECK(run_until(&seen.plugged, 2, 5000));
+	CHECK(fake_qemu_set_bar(vm, "slot2", 2, BAR_ADDR));
+	CHECK(fake_qemu_set_bar(vm, "slot3", 2, BAR_ADDR));
+	CHECK_EQ(kind_of(BAR_ADDR), 2);
+	CHECK(fake_qemu_set_bar(vm, "slot2", 2, BAR_ADDR + VRAM));
+	CHECK_EQ(kind_of(BAR_ADDR), 2);
+	CHECK_EQ(kind_of(BAR_ADDR + VRAM), 2);
+	stop();
+}
+
+static void test_surprise(void)
+{
+	CHECK(start(4) && boot());
+	CHECK_EQ(plug(&seen), 2);
+	CHECK(run_until(&seen.plugged, 1, 5000));
+	CHECK(fake_qemu_set_bar(vm, "slot2", ENDPOINT_BAR_MEMORY, BAR_ADDR));
+	slots_kill(slots, 2);
+	CHECK_EQ(kind_of(BAR_ADDR), 0);
+	CHECK_EQ(fake_qemu_vendor(vm, "slot2"), 0xffff);
+	CHECK_EQ(seen.emptied, 0);
+	run_for(2300);				/* nobody powered it off */
+	CHECK_EQ(fake_qemu_device_dels(vm), 1);
+	CHECK(fake_qemu_power_off(vm, "slot2"));
+	CHECK(run_until(&seen.emptied, 1, 5000));
+	CHECK_EQ(plug(&seen), 3);
+	CHECK(run_until(&seen.plugged, 2, 5000));
+	CHECK_EQ(fake_qemu_vendor(vm, "slot3"), 0x1234);
+	stop();
+}
+
+static void test_host_gone(void)
+{
+	CHECK(start(4) && boot());
+	CHECK_EQ(plug(&seen), 2);
+	CHECK(run_until(&seen.plugged, 1, 5000));
+	CHECK_EQ(plug(&seen), 3);		/* still under way */
+	fake_qemu_kill(vm);
+	vm = NULL;
+	CHECK(run_until(&seen.down, 1, 5000));
+	CHECK_EQ(seen.emptied + seen.failed, 2);
+	CHECK(!slots_host_up(slots));
+	CHECK_EQ(kind_of(0x1000), 0);
+	CHECK(boot());
+	CHECK_EQ(seen.up, 2);
+	CHECK(plug(&seen) >= 2);
+	CHECK(run_until(&seen.plugged, 2, 5000));
+	CHECK_EQ(kind_of(0x1000), 1);
+	stop();
+}
+
+static const struct tap_test tests[] = {
+	{ "plug", test_plug },
+	{ "choice", test_choice },
+	{ "refused", test_refused },
+	{ "routing", test_routing },
+	{ "overlap", test_overlap },
+	{ "surprise", test_surprise },
+	{ "host_gone", test_host_gone },
+};
+
+int main(int argc, char **argv)
+{
+	int ret;
+
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(port_path, sizeof(port_path), "%s/a.sock", dir);
+	snprintf(qmp_path, sizeof(qmp_path), "%s/a.qmp", dir);
+	mem_fd = memfd_create("guest", MFD_ALLOW_SEALING);
+	if (ftruncate(mem_fd, MEM_SIZE) ||
+	    fcntl(mem_fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return 1;
+	ret = tap_run(tests, sizeof(tests) / sizeof(tests[0]),
+		      argc > 1 ? argv[1] : NULL);
+	unlink(qmp_path);
+	rmdir(dir);
+	return ret;
+}
