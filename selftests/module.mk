@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Selftests: programs that run inside guests, 64 and 32 bit. Included by the
+# top Makefile; builds in a root that has linux-source and gcc-multilib.
+
+ST_HARNESS ?= $(firstword $(wildcard \
+	/usr/src/linux-source-7.2/tools/testing/selftests \
+	/usr/src/linux-source-*/tools/testing/selftests))
+ST_OUT := build/selftests
+ST_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter \
+	-Wno-sign-compare -Wno-missing-field-initializers \
+	-Iinclude/uapi -Iinclude -Iselftests/common -I$(ST_HARNESS) -MMD -MP
+# The harness prints pointers as intmax_t, which is wider here.
+ST_CFLAGS32 := $(ST_CFLAGS) -Wno-pointer-to-int-cast
+
+ST_COMMON := raw rings bench
+ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
+	uapi/quota dma/ops dma/errors dma/queues dma/order dma/atomics \
+	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
+ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream
+ST_NETLINK := netlink/dump netlink/change netlink/garbage fuzz/netlink
+ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
+	dma/ops dma/errors
+
+# build/selftests/DIR-NAME from selftests/DIR/NAME.c
+st-bin = $(addprefix $(ST_OUT)/,$(subst /,-,$(1)))
+ST_BINS := $(call st-bin,$(ST_TESTS) $(ST_TOOLS) $(ST_NETLINK) dma/nosyscall) \
+	$(addsuffix -32,$(call st-bin,$(ST_TESTS32)))
+ST_OBJ := $(ST_COMMON:%=$(ST_OUT)/obj/%.o)
+ST_OBJ32 := $(ST_COMMON:%=$(ST_OUT)/obj32/%.o)
+
+.PHONY: selftests check-selftests install-selftests
+selftests: $(ST_BINS)
+check-selftests install-selftests:
+
+$(ST_OUT)/obj/%.o: selftests/common/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ST_CFLAGS) -c -o $@ $<
+
+$(ST_OUT)/obj32/%.o: selftests/common/%.c
+	@mkdir -p $(@D)
+	$(CC) -m32 $(ST_CFLAGS32) -c -o $@ $<
+
+define ST_RULE
+$(call st-bin,$(1)): selftests/$(1).c $(2)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ST_CFLAGS) -MF $$@.d -o $$@ $$< $(2) -pthread
+endef
+$(foreach t,$(ST_TESTS) $(ST_TOOLS),$(eval $(call ST_RULE,$(t),$(ST_OBJ))))
+$(foreach t,$(ST_NETLINK),$(eval $(call \
+	ST_RULE,$(t),$(ST_OBJ) $(ST_OUT)/obj/nl.o)))
+
+# 32-bit programs are static: guests have no 32-bit C library.
+define ST_RULE32
+$(call st-bin,$(1))-32: selftests/$(1).c $(ST_OBJ32)
+	@mkdir -p $$(@D)
+	$$(CC) -m32 -static $$(ST_CFLAGS32) -MF $$@.d -o $$@ $$< $(ST_OBJ32) \
+		-pthread
+endef
+$(foreach t,$(ST_TESTS32),$(eval $(call ST_RULE32,$(t))))
+
+# The one program that is about the library.
+$(call st-bin,dma/nosyscall): selftests/dma/nosyscall.c | lib
+	@mkdir -p $(@D)
+	$(CC) $(ST_CFLAGS) -MF $@.d -o $@ $< -Lbuild/lib -lfabrex
+
+-include $(wildcard $(ST_OUT)/*.d $(ST_OUT)/obj/*.d $(ST_OUT)/obj32/*.d)

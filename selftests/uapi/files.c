@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Open files: what belongs to one is out of reach of another, and goes away
+ * with it; read() and poll() of the event stream.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "bench.h"
+
+FIXTURE(files) {
+	struct bench b;
+	int other;
+};
+
+FIXTURE_SETUP(files)
+{
+	ASSERT_EQ(bench_open(&self->b), 0);
+	self->other = raw_open();
+	ASSERT_GE(self->other, 0);
+}
+
+FIXTURE_TEARDOWN(files)
+{
+	close(self->other);
+	bench_close(&self->b);
+}
+
+TEST_F(files, ids_are_private)
+{
+	EXPECT_EQ(raw_destroy(self->other, self->b.q.info.out_id), -ENOENT);
+	EXPECT_EQ(raw_destroy(self->other, self->b.src.id), -ENOENT);
+	for (uint32_t id = 0; id < 4096; id++)
+		ASSERT_EQ(raw_destroy(self->other, id), -ENOENT);
+	EXPECT_EQ(raw_destroy(self->other, 0xffffffff), -ENOENT);
+	EXPECT_EQ(raw_destroy(self->other, 0x80000000), -ENOENT);
+}
+
+TEST_F(files, counters_are_private)
+{
+	struct fabrex_counters c;
+
+	EXPECT_EQ(raw_counters(self->other, self->b.q.info.out_id, &c),
+		  -ENOENT);
+	EXPECT_EQ(raw_counters(self->other, 0, &c), 0);
+}
+
+TEST_F(files, destroy_once)
+{
+	struct raw_mr mr;
+
+	ASSERT_EQ(raw_mr(self->b.fd, 4096, 0, &mr), 0);
+	EXPECT_EQ(raw_destroy(self->b.fd, mr.id), 0);
+	EXPECT_EQ(raw_destroy(self->b.fd, mr.id), -ENOENT);
+}
+
+/* Everything an open file owns ends with it. */
+TEST_F(files, close_destroys)
+{
+	struct bench_count before, during, after;
+	struct raw_queue q;
+	struct raw_mr mr;
+	int fd = raw_open();
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(bench_count(&before), 0);
+	ASSERT_EQ(raw_queue(fd, 8, 16, 8, &q), 0);
+	ASSERT_EQ(raw_mr(fd, 1 << 20, RAW_ALL, &mr), 0);
+	ASSERT_EQ(bench_count(&during), 0);
+	EXPECT_EQ(during.queues, before.queues + 1);
+	EXPECT_EQ(during.mrs, before.mrs + 1);
+	EXPECT_EQ(during.pinned, before.pinned + (1 << 20));
+	munmap(q.ring, q.info.out_ring_size);
+	munmap((void *)q.db, RAW_PAGE);
+	close(fd);
+	ASSERT_EQ(bench_count(&after), 0);
+	EXPECT_EQ(after.queues, before.queues);
+	EXPECT_EQ(after.mrs, before.mrs);
+	EXPECT_EQ(after.pinned, before.pinned);
+}
+
+/* A mapping keeps the file: the queue works on after close(). */
+TEST_F(files, mapping_outlives_descriptor)
+{
+	struct fabrex_sqe nop = { .opcode = FABREX_OP_NOP, .user_data = 5 };
+	struct fabrex_cqe cqe;
+	struct raw_queue q;
+	int fd = raw_open();
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(raw_queue(fd, 8, 8, 0, &q), 0);
+	close(fd);
+	EXPECT_EQ(raw_do(&q, &nop, &cqe), FABREX_WC_OK);
+	EXPECT_EQ(cqe.user_data, 5);
+	munmap(q.ring, q.info.out_ring_size);
+	munmap((void *)q.db, RAW_PAGE);
+}
+
+TEST_F(files, child_shares_the_file)
+{
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		struct raw_mr mr;
+
+		_exit(raw_mr(self->b.fd, 4096, 0, &mr) ||
+		      raw_destroy(self->b.fd, mr.id));
+	}
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+}
+
+TEST_F(files, read_events)
+{
+	struct pollfd p = { .fd = self->other, .events = POLLIN };
+	struct fabrex_event ev[4];
+
+	ASSERT_EQ(fcntl(self->other, F_SETFL, O_NONBLOCK), 0);
+	EXPECT_EQ(read(self->other, ev, sizeof(ev[0]) - 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(read(self->other, ev, 0), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(poll(&p, 1, 0), 0);
+	EXPECT_EQ(read(self->other, ev, sizeof(ev)), -1);
+	EXPECT_EQ(errno, EAGAIN);
+	EXPECT_EQ(write(self->other, ev, sizeof(ev)), -1);
+	EXPECT_EQ(errno, EINVAL);
+}
+
+/* A queue that breaks tells its own file and nobody else. */
+TEST_F(files, queue_error_event)
+{
+	struct pollfd p = { .fd = self->b.fd, .events = POLLIN };
+	struct fabrex_event ev;
+
+	self->b.q.ctrl->sq_tail = self->b.q.info.sq_entries + 1;
+	self->b.q.db[FABREX_DB_SQ / 4] = self->b.q.info.sq_entries + 1;
+	ASSERT_EQ(poll(&p, 1, RAW_WAIT_MS), 1);
+	EXPECT_TRUE(p.revents & POLLIN);
+	ASSERT_EQ(read(self->b.fd, &ev, sizeof(ev)), sizeof(ev));
+	EXPECT_EQ(ev.type, FABREX_EVENT_QUEUE_ERROR);
+	EXPECT_EQ(ev.id, self->b.q.info.out_id);
+	EXPECT_EQ(ev.error, FABREX_QERR_SQ_INDEX);
+	EXPECT_EQ(ev.__reserved, 0);
+	EXPECT_GT(ev.time_ns, 0);
+	EXPECT_EQ(self->b.q.ctrl->state, FABREX_QUEUE_ERROR);
+	EXPECT_EQ(self->b.q.ctrl->error, FABREX_QERR_SQ_INDEX);
+	p.fd = self->other;
+	EXPECT_EQ(poll(&p, 1, 0), 0);
+}
+
+TEST_F(files, read_into_bad_pointer)
+{
+	struct pollfd p = { .fd = self->b.fd, .events = POLLIN };
+	void *none = mmap(NULL, RAW_PAGE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(none, MAP_FAILED);
+	self->b.q.ctrl->sq_tail = self->b.q.info.sq_entries + 1;
+	self->b.q.db[FABREX_DB_SQ / 4] = self->b.q.info.sq_entries + 1;
+	ASSERT_EQ(poll(&p, 1, RAW_WAIT_MS), 1);
+	EXPECT_EQ(read(self->b.fd, none, sizeof(struct fabrex_event)), -1);
+	EXPECT_EQ(errno, EFAULT);
+}
+
+TEST_HARNESS_MAIN
