@@ -5,7 +5,6 @@
  */
 #include <linux/netlink.h>
 
-#include "compat.h"
 #include "draco.h"
 
 /* How long the device has, docs/draco.md section 18. */

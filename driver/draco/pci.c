@@ -7,7 +7,6 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "compat.h"
 #include "draco.h"
 
 static const struct fabrex_port_ops draco_ops = {
