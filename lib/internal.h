@@ -123,8 +123,6 @@ void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
 bool fxi_retire_quiet(struct fabrex_queue *queue);
 /* Sentence about a queue that has stopped; -ENETDOWN. */
 int fxi_queue_stopped(struct fabrex_queue *queue);
-/* The device or the kernel has ended the queue. */
-bool fxi_queue_is_dead(const struct fabrex_queue *queue);
 
 /* clock.c */
 uint64_t fxi_now_ns(void);

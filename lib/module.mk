@@ -2,6 +2,9 @@
 # libfabrex: included by the Makefile at the top, or make -f lib/module.mk.
 # Targets: lib, check-lib, bench-lib, install-lib.
 
+ifndef LIB_MODULE
+LIB_MODULE := 1
+
 BUILD ?= build
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -20,7 +23,8 @@ LIB_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-Iinclude -Iinclude/uapi -Ilib
 LIB_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla
-LIB_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -fvisibility=hidden -fPIC -pthread
+LIB_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -fvisibility=hidden -fPIC \
+	-fno-semantic-interposition -pthread
 
 LIB_SRC := $(wildcard lib/*.c) $(wildcard lib/transport/*.c)
 LIB_OBJ := $(LIB_SRC:lib/%.c=$(LIB_O)/%.o)
@@ -68,3 +72,5 @@ install-lib: lib
 
 -include $(LIB_OBJ:.o=.d)
 -include lib/tests/module.mk
+
+endif

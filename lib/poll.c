@@ -12,11 +12,6 @@
 #include "internal.h"
 #include "ring.h"
 
-bool fxi_queue_is_dead(const struct fabrex_queue *q)
-{
-	return ring_acquire(&q->ctrl->state) != FABREX_QUEUE_OK;
-}
-
 static const char *death_cause(uint32_t error)
 {
 	switch (error) {
@@ -221,7 +216,7 @@ static int idle(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
 	int got = 0;
 
 	fxi_retire_quiet(q);
-	if (likely(!fxi_queue_is_dead(q)))
+	if (likely(!ring_is_dead(q->ctrl)))
 		return 0;
 	got = drain(q, wc, n);
 	if (got < n && !q->stopped)
@@ -257,7 +252,7 @@ EXPORT void fabrex_recv_done(struct fabrex_queue *q, unsigned int n)
 /* fabrex_poll() would not return 0 for good reason. */
 static bool something(const struct fabrex_queue *q)
 {
-	return q->stopped || fxi_queue_is_dead(q) ||
+	return q->stopped || ring_is_dead(q->ctrl) ||
 	       ring_cqe_ready(&q->cq[q->cq_head & (q->cq_entries - 1)],
 			      q->cq_head, q->cq_entries);
 }

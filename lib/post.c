@@ -108,7 +108,7 @@ static int has_room(struct fabrex_queue *q)
 	return fxi_error_static(EAGAIN, "queue: as many entries are outstanding as the rings hold; call fabrex_poll() first");
 }
 
-EXPORT int fabrex_prep(struct fabrex_queue *q, const struct fabrex_op *op)
+static inline int prep(struct fabrex_queue *q, const struct fabrex_op *op)
 {
 	struct fabrex_sqe sqe;
 	struct shadow *shadow;
@@ -132,7 +132,12 @@ EXPORT int fabrex_prep(struct fabrex_queue *q, const struct fabrex_op *op)
 	return 0;
 }
 
-static int publish(struct fabrex_queue *q)
+EXPORT int fabrex_prep(struct fabrex_queue *q, const struct fabrex_op *op)
+{
+	return prep(q, op);
+}
+
+static inline int publish(struct fabrex_queue *q)
 {
 	uint32_t n = q->sq_next - q->sq_tail;
 
@@ -145,7 +150,7 @@ static int publish(struct fabrex_queue *q)
 
 EXPORT int fabrex_submit(struct fabrex_queue *q)
 {
-	if (unlikely(q->stopped || fxi_queue_is_dead(q)))
+	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
 		return fxi_queue_stopped(q);
 	return publish(q);
 }
@@ -156,10 +161,10 @@ EXPORT int fabrex_post(struct fabrex_queue *q, const struct fabrex_op *ops,
 	unsigned int i;
 	int ret = 0;
 
-	if (unlikely(q->stopped || fxi_queue_is_dead(q)))
+	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
 		return fxi_queue_stopped(q);
 	for (i = 0; i < n; i++) {
-		ret = fabrex_prep(q, &ops[i]);
+		ret = prep(q, &ops[i]);
 		if (ret)
 			break;
 	}
@@ -169,9 +174,14 @@ EXPORT int fabrex_post(struct fabrex_queue *q, const struct fabrex_op *ops,
 
 static int post_one(struct fabrex_queue *q, const struct fabrex_op *op)
 {
-	int ret = fabrex_post(q, op, 1);
+	int ret;
 
-	return ret < 0 ? ret : 0;
+	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
+		return fxi_queue_stopped(q);
+	ret = prep(q, op);
+	if (likely(!ret))
+		publish(q);
+	return ret;
 }
 
 EXPORT int fabrex_post_write(struct fabrex_queue *q,

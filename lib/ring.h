@@ -68,6 +68,12 @@ static inline void ring_publish_sq(struct fabrex_qctrl *ctrl, void *page,
 		ring_doorbell(page, FABREX_DB_SQ, tail);
 }
 
+/* The device or the kernel has ended the queue. */
+static inline bool ring_is_dead(const struct fabrex_qctrl *ctrl)
+{
+	return ring_acquire(&ctrl->state) != FABREX_QUEUE_OK;
+}
+
 /* Entry number @head of a completion ring of @entries is the device's last. */
 static inline bool ring_cqe_ready(const struct fabrex_cqe *cqe, uint32_t head,
 				  uint32_t entries)

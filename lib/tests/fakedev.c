@@ -222,7 +222,7 @@ static int execute_move(struct fake_object *q, const struct fabrex_sqe *sqe)
 static int execute_atomic(struct fake_object *q, const struct fabrex_sqe *sqe)
 {
 	char *local, *remote;
-	uint64_t old;
+	uint64_t old, now;
 	int ret;
 
 	if ((sqe->roffset | sqe->loffset) & 7)
@@ -232,16 +232,14 @@ static int execute_atomic(struct fake_object *q, const struct fabrex_sqe *sqe)
 		ret = remote_of(q, sqe, 8, FABREX_MR_REMOTE_ATOMIC, &remote);
 	if (ret)
 		return ret;
-	if (sqe->opcode == FABREX_OP_FETCH_ADD) {
-		old = __atomic_fetch_add((uint64_t *)remote, sqe->operand,
-					 __ATOMIC_SEQ_CST);
-	} else {
-		old = sqe->compare;
-		__atomic_compare_exchange_n((uint64_t *)remote, &old,
-					    sqe->operand, false,
-					    __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-	}
+	/* Only this thread performs atomics. */
+	memcpy(&old, remote, 8);
+	now = old;
+	if (sqe->opcode == FABREX_OP_FETCH_ADD)
+		now = old + sqe->operand;
+	else if (old == sqe->compare)
+		now = sqe->operand;
+	memcpy(remote, &now, 8);
 	memcpy(local, &old, 8);
 	return FABREX_WC_OK;
 }

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fabrex-perf: options and the table of tests. Everything else is behind
+ * perf.h.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf.h"
+
+volatile sig_atomic_t interrupted;
+
+static const struct test tests[] = {
+	{ "write-bw", T_WRITE_BW, "bandwidth of writes", run_bandwidth,
+	  "64:4M:4", 32, 8 },
+	{ "read-bw", T_READ_BW, "bandwidth of reads", run_bandwidth,
+	  "64:4M:4", 32, 8 },
+	{ "msg-rate", T_MSG_RATE, "small writes each second", run_bandwidth,
+	  "8", 256, 32 },
+	{ "write-lat", T_WRITE_LAT, "latency of a write", run_latency,
+	  "8:64K:8", 1, 1 },
+	{ "read-lat", T_READ_LAT, "latency of a read", run_latency,
+	  "8:64K:8", 1, 1 },
+	{ "atomic-lat", T_ATOMIC_LAT, "latency of fetch-and-add", run_latency,
+	  "8", 1, 1 },
+	{ "send-lat", T_SEND_LAT, "latency of a datagram, half of an echo",
+	  run_send_latency, "8:4K:8", 1, 1 },
+	{ "window-lat", T_WINDOW_LAT, "store through a window and read back",
+	  run_window, "8:4K:8", 1, 1 },
+	{ "window-bw", T_WINDOW_BW, "stores through a window", run_window,
+	  "64:256K:8", 1, 1 },
+	{ "transfer", T_TRANSFER, "write once, compare checksums",
+	  run_transfer, "256M", 16, 1 },
+};
+#define NTESTS	(sizeof(tests) / sizeof(tests[0]))
+
+static const struct option longs[] = {
+	{ "peer", required_argument, NULL, 'p' },
+	{ "device", required_argument, NULL, 'd' },
+	{ "service", required_argument, NULL, 'S' },
+	{ "size", required_argument, NULL, 's' },
+	{ "sizes", required_argument, NULL, 's' },
+	{ "iterations", required_argument, NULL, 'n' },
+	{ "duration", required_argument, NULL, 't' },
+	{ "warmup", required_argument, NULL, 'w' },
+	{ "depth", required_argument, NULL, 'D' },
+	{ "batch", required_argument, NULL, 'b' },
+	{ "queues", required_argument, NULL, 'q' },
+	{ "check", no_argument, NULL, 'c' },
+	{ "verify", no_argument, NULL, 'V' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "reference-gbps", required_argument, NULL, 'r' },
+	{ "file", required_argument, NULL, 'f' },
+	{ "timeout", required_argument, NULL, 'T' },
+	{ "once", no_argument, NULL, '1' },
+	{ "quiet", no_argument, NULL, 'Q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'v' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void usage(FILE *f)
+{
+	size_t i;
+
+	fprintf(f, "usage: fabrex-perf server [--once] [OPTIONS]\n"
+		"       fabrex-perf TEST --peer NAME [OPTIONS]\n\ntests:\n");
+	for (i = 0; i < NTESTS; i++)
+		fprintf(f, "  %-11s %s (sizes %s)\n", tests[i].name,
+			tests[i].what, tests[i].size);
+	fprintf(f, "\noptions:\n"
+		"  -p, --peer NAME          host, port or peer number of the server\n"
+		"  -d, --device NAME        local port (default $FABREX_PORT or the first)\n"
+		"  -S, --service N          where the two sides meet (default %d)\n"
+		"  -s, --sizes FROM:TO:FACTOR, --size N   bytes, with K, M or G\n"
+		"  -n, --iterations N       operations for each size and queue\n"
+		"  -t, --duration SECONDS   or time for each size (default 0.5)\n"
+		"  -w, --warmup SECONDS     before that (default 0.05)\n"
+		"  -D, --depth N            operations outstanding in a queue\n"
+		"  -b, --batch N            operations for each doorbell\n"
+		"  -q, --queues N           queues, one thread each\n"
+		"  -c, --check              end-to-end CRC32C of each operation\n"
+		"  -V, --verify             compare contents after each size\n"
+		"  -r, --reference-gbps X   print results as part of X GB/s\n"
+		"  -f, --file PATH          transfer: what to write\n"
+		"  -j, --json   -Q, --quiet   -T, --timeout SECONDS   --once (server)\n",
+		DEFAULT_SERVICE);
+}
+
+static int bad(const char *option, const char *value)
+{
+	fprintf(stderr, "fabrex-perf: %s: \"%s\" is not a value it takes; see fabrex-perf --help\n",
+		option, value);
+	return EXIT_USAGE;
+}
+
+/* Digits and a unit; the rest of the text in *end. */
+static bool parse_size(const char *text, uint64_t *size, const char **end)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *rest;
+
+	errno = 0;
+	*size = strtoull(text, &rest, 10);
+	if (errno || rest == text || *text == '-' || !*size)
+		return false;
+	unit = *rest ? strchr(units, *rest) : NULL;
+	if (unit) {
+		*size <<= 10 * (unit - units + 1);
+		rest++;
+	}
+	*end = rest;
+	return *size <= 1ull << 40;
+}
+
+static bool parse_sizes(const char *text, struct options *o)
+{
+	const char *p;
+
+	if (!parse_size(text, &o->size_from, &p))
+		return false;
+	o->size_to = o->size_from;
+	o->size_factor = 2;
+	if (*p == ':' && !parse_size(p + 1, &o->size_to, &p))
+		return false;
+	if (*p == ':' && !parse_size(p + 1, &o->size_factor, &p))
+		return false;
+	return !*p && o->size_factor > 1 && o->size_to >= o->size_from &&
+	       o->size_to <= 4ull << 30;
+}
+
+static bool parse_u64(const char *text, uint64_t min, uint64_t max,
+		      uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return !errno && end != text && !*end && *text != '-' &&
+	       *value >= min && *value <= max;
+}
+
+static bool parse_u32(const char *text, uint32_t max, uint32_t *value)
+{
+	uint64_t wide;
+	bool ok = parse_u64(text, 1, max, &wide);
+
+	*value = (uint32_t)wide;
+	return ok;
+}
+
+static bool parse_double(const char *text, double min, double max,
+			 double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return end != text && !*end && *value >= min && *value <= max;
+}
+
+static bool parse_timeout(const char *text, struct options *o)
+{
+	double seconds;
+	bool ok = parse_double(text, 0, 1e6, &seconds);
+
+	o->timeout_ms = ok ? (int)(seconds * 1000) : 0;
+	return ok;
+}
+
+static bool take_flag(int c, struct options *o)
+{
+	bool *flag = c == 'c' ? &o->check : c == 'V' ? &o->verify :
+		     c == 'j' ? &o->json : c == '1' ? &o->once :
+		     c == 'Q' ? &o->quiet : NULL;
+
+	if (flag)
+		*flag = true;
+	return flag;
+}
+
+static bool take_option(int c, const char *arg, struct options *o)
+{
+	switch (c) {
+	case 'p':
+		o->peer = arg;
+		return true;
+	case 'd':
+		o->device = arg;
+		return true;
+	case 'f':
+		o->file = arg;
+		return true;
+	case 'S':
+		return parse_u64(arg, 1, UINT64_MAX, &o->service);
+	case 's':
+		return parse_sizes(arg, o);
+	case 'n':
+		return parse_u64(arg, 1, 1ull << 40, &o->iterations);
+	case 't':
+		return parse_double(arg, 0.001, 86400, &o->seconds);
+	case 'w':
+		return parse_double(arg, 0, 3600, &o->warmup);
+	case 'D':
+		return parse_u32(arg, MAX_DEPTH, &o->depth);
+	case 'b':
+		return parse_u32(arg, MAX_DEPTH, &o->batch);
+	case 'q':
+		return parse_u32(arg, MAX_QUEUES, &o->queues);
+	case 'r':
+		return parse_double(arg, 0.001, 1e6, &o->reference_gbps);
+	case 'T':
+		return parse_timeout(arg, o);
+	}
+	return false;
+}
+
+/* 0, an exit code, or -1 if the work is done already. */
+static int parse(int argc, char **argv, struct options *o)
+{
+	int c, at;
+
+	while ((c = getopt_long(argc, argv, "p:d:S:s:n:t:w:D:b:q:cVjr:f:T:Qhv",
+				longs, &at)) >= 0) {
+		if (c == '?')
+			return EXIT_USAGE;
+		if (c == 'h') {
+			usage(stdout);
+			return -1;
+		}
+		if (c == 'v') {
+			printf("fabrex-perf, libfabrex %s\n",
+			       fabrex_version());
+			return -1;
+		}
+		if (!take_flag(c, o) && !take_option(c, optarg, o))
+			return bad(argv[optind - 2 > 0 ? optind - 2 : 1],
+				   optarg ? optarg : "");
+	}
+	return 0;
+}
+
+static const struct test *find_test(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NTESTS; i++)
+		if (!strcmp(tests[i].name, name))
+			return &tests[i];
+	return NULL;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static int set_defaults(struct options *o, const struct test *test)
+{
+	if (!o->size_from && !parse_sizes(test->size, o))
+		return EXIT_USAGE;
+	if (!o->depth)
+		o->depth = test->depth;
+	if (!o->batch)
+		o->batch = test->batch < o->depth ? test->batch : o->depth;
+	if (o->batch > o->depth)
+		o->batch = o->depth;
+	if (test->id == T_ATOMIC_LAT && (o->size_from != 8 || o->size_to != 8))
+		return bad("--size (atomics have 8 bytes)", "");
+	if (!o->peer) {
+		fprintf(stderr, "fabrex-perf: %s needs --peer NAME, where fabrex-perf server runs\n",
+			test->name);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.service = DEFAULT_SERVICE, .seconds = 0.5, .warmup = 0.05,
+		.queues = 1, .timeout_ms = 10000,
+	};
+	const struct sigaction sa = { .sa_handler = on_signal };
+	const struct test *test;
+	int ret;
+
+	ret = parse(argc, argv, &o);
+	if (ret)
+		return ret < 0 ? 0 : ret;
+	if (argc - optind != 1) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (!strcmp(argv[optind], "server"))
+		return serve(&o);
+	test = find_test(argv[optind]);
+	if (!test) {
+		fprintf(stderr, "fabrex-perf: no test is called \"%s\"; see fabrex-perf --help\n",
+			argv[optind]);
+		return EXIT_USAGE;
+	}
+	ret = set_defaults(&o, test);
+	return ret ? ret : test->run(&o, test);
+}
