@@ -115,38 +115,39 @@ void draco_admin_free(struct draco_dev *dd)
 
 /**
  * draco_admin_set() - accept commands
- * @dd:    device; the controller has become ready
- * @state: %DRACO_ADMIN_SETUP, later %DRACO_ADMIN_LIVE; ignored if the
- *         controller is about to be stopped
+ * @dd: device
+ * @to: %DRACO_ADMIN_SETUP when the controller has become ready, then
+ *      %DRACO_ADMIN_LIVE
  */
-void draco_admin_set(struct draco_dev *dd, enum draco_admin_state state)
+void draco_admin_set(struct draco_dev *dd, enum draco_admin_state to)
 {
 	struct draco_admin *adm = &dd->admin;
 
 	spin_lock_irq(&adm->lock);
-	if (adm->state != DRACO_ADMIN_FAILING)
-		adm->state = state;
+	adm->state = to;
 	spin_unlock_irq(&adm->lock);
 }
 
 /**
- * draco_admin_failing() - accept no more commands
- * @dd: device; draco_admin_stopped() must follow
+ * draco_admin_failing() - accept no more commands; any context
+ * @dd:    device; draco_admin_stopped() must follow
+ * @setup: also those of whoever has started the controller, who is the caller
  *
- * Return: true if everyone's commands were accepted until now
+ * Return: true if commands were accepted until now
  */
-bool draco_admin_failing(struct draco_dev *dd)
+bool draco_admin_failing(struct draco_dev *dd, bool setup)
 {
 	struct draco_admin *adm = &dd->admin;
 	unsigned long flags;
-	bool live;
+	bool was;
 
 	spin_lock_irqsave(&adm->lock, flags);
-	live = adm->state == DRACO_ADMIN_LIVE;
-	if (adm->state != DRACO_ADMIN_DOWN)
+	was = adm->state == DRACO_ADMIN_LIVE ||
+	      (setup && adm->state == DRACO_ADMIN_SETUP);
+	if (was)
 		adm->state = DRACO_ADMIN_FAILING;
 	spin_unlock_irqrestore(&adm->lock, flags);
-	return live;
+	return was;
 }
 
 /* Take a command out of its slot and hand it back to its issuer. */
@@ -187,6 +188,18 @@ void draco_admin_stopped(struct draco_dev *dd)
 	wake_up_all(&adm->wait);
 }
 
+/* The device could change an entry while it is looked at: read it once. */
+static void draco_acpl_copy(struct draco_acpl *to, const struct draco_acpl *from)
+{
+	const u64 *src = (const u64 *)from;
+	u64 *dst = (u64 *)to;
+	size_t i;
+
+	BUILD_BUG_ON(sizeof(*to) % sizeof(*dst));
+	for (i = 0; i < sizeof(*to) / sizeof(*dst); i++)
+		dst[i] = READ_ONCE(src[i]);
+}
+
 static void draco_admin_complete(struct draco_dev *dd,
 				 const struct draco_acpl *cpl)
 {
@@ -225,7 +238,7 @@ bool draco_admin_reap(struct draco_dev *dd)
 				     le16_to_cpu(READ_ONCE(entry->flags))))
 			break;
 		dma_rmb();
-		cpl = *entry;
+		draco_acpl_copy(&cpl, entry);
 		draco_cq_advance(&adm->cq_pos, adm->entries);
 		draco_admin_complete(dd, &cpl);
 		n++;
@@ -332,18 +345,17 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 static int draco_admin_enter(struct draco_dev *dd, struct draco_cmd *cmd)
 {
 	struct draco_admin *adm = &dd->admin;
-	int ret;
+	int ret, killed;
 
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE) {
 		ret = draco_admin_submit(dd, cmd, true);
 		return ret == -EAGAIN ? -EIO : ret;
 	}
 	if (cmd->flags & DRACO_CMD_KILLABLE) {
-		if (wait_event_killable(adm->wait,
-					(ret = draco_admin_submit(dd, cmd, false)) !=
-					-EAGAIN))
-			return -EINTR;
-		return ret;
+		killed = wait_event_killable(adm->wait,
+					     (ret = draco_admin_submit(dd, cmd, false)) !=
+					     -EAGAIN);
+		return killed ? -EINTR : ret;
 	}
 	wait_event(adm->wait,
 		   (ret = draco_admin_submit(dd, cmd, false)) != -EAGAIN);

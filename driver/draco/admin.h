@@ -106,8 +106,8 @@ struct draco_admin {
 
 int draco_admin_init(struct draco_dev *dd);
 void draco_admin_free(struct draco_dev *dd);
-void draco_admin_set(struct draco_dev *dd, enum draco_admin_state state);
-bool draco_admin_failing(struct draco_dev *dd);
+void draco_admin_set(struct draco_dev *dd, enum draco_admin_state to);
+bool draco_admin_failing(struct draco_dev *dd, bool setup);
 void draco_admin_stopped(struct draco_dev *dd);
 bool draco_admin_reap(struct draco_dev *dd);
 

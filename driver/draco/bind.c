@@ -169,7 +169,8 @@ static void draco_follow(struct draco_dev *dd, u32 id, u32 bound)
 		left = wait_event_killable_timeout(dd->changed,
 						   READ_ONCE(dd->followed) != seen,
 						   left);
-	} while (left > 0 && !draco_removing(dd));
+	} while (left > 0 && !draco_removing(dd) &&
+		 READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE);
 	if (!left)
 		draco_events_kick(dd, true);
 }

@@ -139,6 +139,13 @@ static void draco_event_dispatch(struct draco_dev *dd,
 	}
 }
 
+/* Whoever waits for the model to change looks again. */
+static void draco_events_followed(struct draco_dev *dd)
+{
+	WRITE_ONCE(dd->followed, dd->followed + 1);
+	wake_up_all(&dd->changed);
+}
+
 /* Take the result of GET_EVENTS. Returns the number of events in @copy; 0 also
  * if the device did not answer as it has to: *@broken.
  */
@@ -194,8 +201,7 @@ static void draco_events_work(struct work_struct *work)
 	    draco_topology_scan(dd, 0) != -ENODEV &&
 	    test_bit(DRACO_F_RESCAN, &dd->flags))
 		broken = true;
-	WRITE_ONCE(dd->followed, dd->followed + 1);
-	wake_up_all(&dd->changed);
+	draco_events_followed(dd);
 	if (broken)
 		queue_delayed_work(dd->wq, &dd->events.work,
 				   msecs_to_jiffies(DRACO_EVENT_RETRY_MS));
@@ -222,6 +228,7 @@ void draco_events_stop(struct draco_dev *dd)
 {
 	clear_bit(DRACO_F_EVENTS, &dd->flags);
 	cancel_delayed_work_sync(&dd->events.work);
+	draco_events_followed(dd);
 }
 
 /**

@@ -166,8 +166,7 @@ static struct hotplug_slot *draco_hotplug_slot(struct pci_dev *pdev)
 	return slot->hotplug;
 }
 
-static int draco_port_off(struct pci_dev *port, struct device *service,
-			  struct pci_dev *expected)
+static int draco_port_off(struct pci_dev *port, struct pci_dev *expected)
 {
 	struct hotplug_slot *hotplug;
 	struct pci_dev *pdev;
@@ -198,7 +197,7 @@ static void draco_off_work(struct work_struct *work)
 	if (service) {
 		device_lock(service);
 		if (service->driver)
-			ret = draco_port_off(port, service, off->pdev);
+			ret = draco_port_off(port, off->pdev);
 		device_unlock(service);
 		put_device(service);
 	}

@@ -156,7 +156,7 @@ void draco_stop(struct draco_dev *dd)
 {
 	int ret;
 
-	draco_admin_failing(dd);
+	draco_admin_failing(dd, true);
 	ret = draco_disable(dd);
 	if (ret == -ETIMEDOUT)
 		dev_err(&dd->pdev->dev,
@@ -183,7 +183,7 @@ static void draco_reset_queue(struct draco_dev *dd, unsigned int ms)
  */
 void draco_reset(struct draco_dev *dd, const char *why)
 {
-	if (!draco_admin_failing(dd))
+	if (!draco_admin_failing(dd, false))
 		return;
 	dev_err(&dd->pdev->dev, "resetting the controller: %s\n", why);
 	draco_reset_queue(dd, 0);
