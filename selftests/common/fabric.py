@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What scenarios ask of the fabric: composing with fabrexctl, the PCI devices
+that appear, peers and ports. Only this file knows the command line."""
+
+import ctypes
+import json
+import time
+
+GPU = "1234:da10"
+
+
+def ctl(guest, args, timeout=60, **kw):
+    """Run fabrexctl; the Result."""
+    return guest.run("fabrexctl " + args, timeout=timeout, **kw)
+
+
+def ctl_json(guest, args, timeout=60):
+    """The JSON document that fabrexctl prints."""
+    return json.loads(guest.sh("fabrexctl --json " + args, timeout=timeout))
+
+
+def compose(guest, endpoint, host, more="", **kw):
+    return ctl(guest, f"compose {endpoint} --to {host} {more}", **kw)
+
+
+def release(guest, endpoint, more="", **kw):
+    return ctl(guest, f"release {endpoint} {more}", **kw)
+
+
+def endpoints(guest):
+    """{name: record} of all endpoints."""
+    doc = ctl_json(guest, "list endpoints")
+    rows = doc if isinstance(doc, list) else doc["endpoints"]
+    return {row["name"]: row for row in rows}
+
+
+def endpoint(guest, name):
+    return endpoints(guest)[name]
+
+
+def gpus(guest):
+    """Addresses of the emulated GPUs that the host's kernel sees."""
+    return guest.sh(f"lspci -Dn -d {GPU} | cut -d' ' -f1").split()
+
+
+def wait_gpus(guest, count, timeout=10):
+    """Wait for that many; their addresses, however many there are."""
+    end = time.monotonic() + timeout
+    while len(found := gpus(guest)) != count and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def wait_state(guest, name, state, timeout=15):
+    """Wait for an endpoint's state; the state in the end."""
+    end = time.monotonic() + timeout
+    while (now := endpoint(guest, name)["state"]) != state \
+            and time.monotonic() < end:
+        time.sleep(0.1)
+    return now
+
+
+def release_all(lab, guest):
+    """Nothing is bound any more; for scenarios that begin with that."""
+    for name, row in endpoints(guest).items():
+        if row["state"] not in ("free", "gone"):
+            release(guest, name, "--force")
+    for g in lab.guests.values():
+        wait_gpus(g, 0)
+
+
+def wait_peer(puppet, name, up, timeout=30):
+    """Wait until a peer is up or down; its generation, None if it is not."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        _, state, generation = puppet.ask("peer", name)
+        if bool(state) == up:
+            return generation
+        time.sleep(0.1)
+    return None
+
+
+def wait_port(guest, timeout=60):
+    """Wait until the host's port works (again)."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        doc = guest.run("fabrexctl --json list fports")
+        if doc.status == 0 and '"alive": true' in doc.stdout.replace(
+                '"alive":true', '"alive": true'):
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def memcpy_gbps(size=1 << 20, span=16 << 20, seconds=0.3):
+    """What one thread of this machine copies, as fabrex-perf measures it."""
+    src = ctypes.create_string_buffer(span)
+    dst = ctypes.create_string_buffer(span)
+    ctypes.memset(src, 1, span)
+    ctypes.memset(dst, 2, span)
+    a, b = ctypes.addressof(src), ctypes.addressof(dst)
+    done = at = 0
+    begun = time.monotonic()
+    while (took := time.monotonic() - begun) < seconds:
+        ctypes.memmove(b + at, a + at, size)
+        done += size
+        at = at + size if at + 2 * size <= span else 0
+    return done / took / 1e9

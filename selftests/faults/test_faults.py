@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Faults injected through draco-emu's control socket, and what programs see
+of them."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import fabric
+from puppet import CHECK, NOP, WRITE, Puppet
+from scenario import scenario
+
+SIZE = 1 << 16
+
+
+def pair(lab):
+    """a writes to b."""
+    a, b = Puppet(lab.guest("a")), Puppet(lab.guest("b"))
+    a.mr(0, SIZE)
+    a.fill(0, 0, SIZE, 1)
+    a.queue(0)
+    b.queue(0)
+    return a, b, b.mr(0, SIZE)
+
+
+def inject(lab, t, **request):
+    answer = lab.emu_control(request)
+    t.need(answer.get("ok"), f"inject {request}", answer)
+
+
+@scenario(hosts=["a", "b", "c"])
+def corrupted_payload(lab, t):
+    """CHECK finds what would be silent without it."""
+    a, b, rkey = pair(lab)
+    inject(lab, t, cmd="fault", kind="corrupt-payload", port="a.0", count=1)
+    done = a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE, flags=CHECK)
+    t.equal(done.status, "DATA", "with CHECK the corruption is reported")
+    done = a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE, flags=CHECK)
+    t.equal(done.status, "OK", "the next one is good")
+    t.ok(b.same(0, 0, SIZE, 1), "and complete")
+    inject(lab, t, cmd="fault", kind="corrupt-payload", port="a.0", count=1)
+    done = a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE)
+    t.ok(done.status == "OK" and not b.same(0, 0, SIZE, 1),
+         "without CHECK it is silent, as documented")
+    t.equal(a.ask("counters", 0)[3], 1, "crc_errors counts it")
+    a.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def stuck_completion(lab, t):
+    """A completion that never comes: nothing else is disturbed, the queue can
+    be destroyed."""
+    a, b, rkey = pair(lab)
+    a.queue(1)
+    inject(lab, t, cmd="fault", kind="stuck-completion", port="a.0", count=1)
+    a.post(0, WRITE, b.peer, 0, 0, rkey, 0, 64)
+    t.ok(a.poll(0, 500) is None, "no completion")
+    t.equal(a.op(1, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "OK",
+            "another queue works")
+    t.equal(a.errno("qdel", 0), None, "the stuck queue is destroyed")
+    a.queue(0)
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "OK",
+            "and made again")
+    a.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def lost_doorbell(lab, t):
+    """A dropped doorbell is made good by the next."""
+    a, b, rkey = pair(lab)
+    a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64)
+    time.sleep(0.3)	# until the device no longer watches the queue
+    inject(lab, t, cmd="fault", kind="drop-doorbell", port="a.0", count=1)
+    a.post(0, WRITE, b.peer, 0, 0, rkey, 0, 64)
+    first = a.poll(0, 300)
+    t.diag("the device " + ("watched the queue by itself" if first else
+                            "missed the doorbell"))
+    if not first:
+        time.sleep(0.3)
+        a.post(0, WRITE, b.peer, 0, 0, rkey, 0, 64)
+        t.ok(a.poll(0) and a.poll(0), "both complete after the next doorbell")
+    a.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def link_down_and_up(lab, t):
+    """b's link goes down: errors, not hangs; old keys work when it is back."""
+    a, b, rkey = pair(lab)
+    generation = a.ask("peer", "b")[2]
+    inject(lab, t, cmd="link", port="b.0", state="down")
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "UNREACHABLE",
+            "to the lost host")
+    t.equal(b.op(0, NOP, 0).status, "OK", "its own queue still runs")
+    b.mr(1, SIZE)
+    t.ok(a.wait_event("PEER_DOWN"), "a is told")
+    t.ok(b.wait_event("LINK_DOWN"), "b is told")
+    t.equal(a.op(0, WRITE, a.peer, 0, 0, a.mr(4, SIZE), 0, 64).status, "OK",
+            "others are not disturbed")
+    ports = fabric.ctl_json(lab.guest("b"), "list ports")
+    t.ok("down" in str(ports), "the list shows it, asked on b itself")
+    inject(lab, t, cmd="link", port="b.0", state="up")
+    t.equal(fabric.wait_peer(a, "b", True), generation, "same generation")
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "OK",
+            "the old key works again")
+    t.ok(a.wait_event("PEER_UP") and b.wait_event("LINK_UP"),
+         "both are told")
+    a.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def port_disabled_and_reset(lab, t):
+    """The operator disables, enables and resets b's port from a."""
+    a, b, rkey = pair(lab)
+    host = lab.guest("a")
+    generation = a.ask("peer", "b")[2]
+    t.equal(fabric.ctl(host, "port b.0 disable --force").status, 0, "disable")
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "UNREACHABLE",
+            "unreachable")
+    t.equal(fabric.ctl(host, "port b.0 enable").status, 0, "enable")
+    fabric.wait_peer(a, "b", True)
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "OK",
+            "reachable with the same key")
+    t.equal(fabric.ctl(host, "port b.0 reset --force").status, 0, "reset")
+    end = time.monotonic() + 20
+    while a.ask("peer", "b")[1:] == [1, generation] and \
+            time.monotonic() < end:
+        time.sleep(0.1)
+    now = fabric.wait_peer(a, "b", True)
+    t.ok(now and now > generation, "a new generation",
+         f"{generation} -> {now}")
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "RKEY",
+            "the key of before is refused")
+    t.ok(b.state(0)[0] != 0, "b's queue is in error")
+    b.kill()
+    t.ok(fabric.wait_port(lab.guest("b")), "b's port works")
+    b = Puppet(lab.guest("b"))
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, b.mr(0, SIZE), 0, 64).status, "OK",
+            "with a new one all is well")
+    a.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def surprise_removal(lab, t):
+    """A GPU is pulled out of the appliance while it is composed."""
+    a = lab.guest("a")
+    ep = "columba1.gpu5"
+    fabric.release_all(lab, a)
+    t.need(fabric.compose(a, ep, "a").status == 0, "compose")
+    t.equal(len(fabric.wait_gpus(a, 1)), 1, "a has it")
+    inject(lab, t, cmd="remove", endpoint=ep)
+    t.equal(fabric.wait_gpus(a, 0), [], "a's kernel has lost it")
+    t.equal(fabric.wait_state(a, ep, "gone"), "gone", "its state is gone")
+    t.ok(fabric.compose(a, ep, "a").status != 0, "it cannot be composed")
+    inject(lab, t, cmd="insert", endpoint=ep)
+    t.equal(fabric.wait_state(a, ep, "free"), "free", "inserted: free")
+    t.equal(fabric.compose(a, ep, "a").status, 0, "composed again")
+    t.equal(len(fabric.wait_gpus(a, 1)), 1, "a has it again")
+    fabric.release_all(lab, a)
+
+
+@scenario(hosts=["a", "b", "c"])
+def switch_reset(lab, t):
+    """Everything stops with an error and starts again by itself."""
+    a, b, rkey = pair(lab)
+    host = lab.guest("a")
+    fabric.release_all(lab, host)
+    t.need(fabric.compose(host, "columba1.gpu6", "a").status == 0, "compose")
+    fabric.wait_gpus(host, 1)
+    generation = a.generation
+    name = fabric.ctl_json(host, "list switches")
+    name = (name if isinstance(name, list) else name["switches"])[0]["name"]
+    inject(lab, t, cmd="switch-reset", switch=name)
+    end = time.monotonic() + 20
+    while a.state(0)[0] == 0 and time.monotonic() < end:
+        time.sleep(0.1)
+    t.ok(a.state(0)[0] != 0, "queues are in error", a.state(0))
+    time.sleep(1)
+    t.ok(fabric.wait_port(host) and fabric.wait_port(lab.guest("b")),
+         "ports work again by themselves", host.dmesg()[-1500:])
+    for p in (a, b):
+        p.kill()
+    a, b, rkey = pair(lab)
+    t.ok(a.generation > generation, "a new generation")
+    fabric.wait_peer(a, "b", True)
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE).status, "OK",
+            "traffic after")
+    t.ok(b.same(0, 0, SIZE, 1), "with all bytes")
+    t.equal(fabric.endpoint(host, "columba1.gpu6")["state"], "bound",
+            "bindings survived")
+    a.close()
+    b.close()
+    fabric.release_all(lab, host)
+
+
+@scenario(hosts=["a", "b", "c"])
+def slow_link(lab, t):
+    """A slow link is slow and correct."""
+    a, b, rkey = pair(lab)
+    inject(lab, t, cmd="slow", port="b.0", bytes_per_second=1 << 17)
+    begun = time.monotonic()
+    done = a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE)
+    took = time.monotonic() - begun
+    t.equal(done.status, "OK", "it completes")
+    t.ok(took > 0.25, "slowly", f"{took:.2f} s for 64 KiB at 128 KiB/s")
+    t.ok(b.same(0, 0, SIZE, 1), "and right")
+    inject(lab, t, cmd="slow", port="b.0", bytes_per_second=0)
+    a.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def hung_admin_command(lab, t):
+    """A command that hangs is given up; the port recovers by itself."""
+    a = Puppet(lab.guest("a"))
+    lab.guest("a").allow_log(r"fabrex_draco.*(timed? ?out|abort|reset|answer)")
+    inject(lab, t, cmd="admin-hang", port="a.0", count=1)
+    begun = time.monotonic()
+    error = a.errno("queue", 0, 8, 8, 0, 0)
+    took = time.monotonic() - begun
+    t.ok(error in ("ETIMEDOUT", "ECANCELED", "ENODEV", "EIO", None),
+         "the call comes back", error)
+    t.ok(took < 30, "in bounded time", f"{took:.1f} s")
+    t.diag(f"queue creation came back after {took:.1f} s with {error}")
+    a.kill()
+    t.ok(fabric.wait_port(lab.guest("a")), "the port works")
+    a = Puppet(lab.guest("a"))
+    a.queue(0)
+    t.equal(a.op(0, NOP, 0).status, "OK", "and makes queues")
+    a.close()

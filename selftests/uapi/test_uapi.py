@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The character device's ABI on one host: 64-bit and 32-bit programs, device
+node permissions, what users may and may not do."""
+
+from scenario import scenario
+
+
+@scenario(hosts=["a", "b", "c"])
+def layout_and_ioctls(lab, t):
+    """Layouts pinned; sizes, tails, flags, reserved fields, pointers."""
+    a = lab.guest("a")
+    for program in ("layout", "ioctls", "values", "files", "mmap"):
+        t.program(a, f"uapi-{program}")
+
+
+@scenario(hosts=["a", "b", "c"])
+def same_for_32_bit(lab, t):
+    """The same programs as 32-bit processes on the 64-bit kernel."""
+    b = lab.guest("b")
+    if b.run("zcat /proc/config.gz 2>/dev/null | grep -q "
+             "'IA32_EMULATION is not set'").status == 0:
+        t.skip("this kernel runs no 32-bit programs")
+    for program in ("layout", "ioctls", "values", "files", "mmap"):
+        t.program(b, f"uapi-{program}-32")
+
+
+@scenario(hosts=["a", "b", "c"])
+def quotas(lab, t):
+    """RLIMIT_MEMLOCK and quotas, as a user of the device's group."""
+    t.program(lab.guest("c"), "uapi-quota", user="tester")
+
+
+@scenario(hosts=["a", "b", "c"])
+def device_node(lab, t):
+    """The node belongs to a group; others are kept out."""
+    a = lab.guest("a")
+    mode = a.sh("stat -c '%a %U %G' /dev/fabrex0")
+    t.equal(mode, "660 root fabrex", "mode and owner of the device node")
+    t.equal(a.run("exec 3<>/dev/fabrex0", user="tester").status, 0,
+            "a member of the group opens it")
+    t.ok(a.run("exec 3<>/dev/fabrex0", user="outsider").status != 0,
+         "somebody else does not")
+    t.ok(not a.sh("find /dev /sys/class/fabrex/ -name 'fabrex*' -perm -o+w "
+                  "! -type l"), "nothing of it is writable by everybody")
+
+
+@scenario(hosts=["a", "b", "c"])
+def sysfs(lab, t):
+    """Every attribute can be read and none crashes on garbage."""
+    a = lab.guest("a")
+    names = a.sh("cd /sys/class/fabrex/fabrex0 && "
+                 "find . -maxdepth 1 -type f -printf '%f\\n'").split()
+    t.ok({"queues", "mrs", "windows", "pinned_bytes"} <= set(names),
+         "counted objects have attributes", names)
+    for name in names:
+        if name == "uevent":
+            continue
+        where = f"/sys/class/fabrex/fabrex0/{name}"
+        t.equal(a.run(f"cat {where}").status, 0, f"{name} can be read")
+        a.run(f"echo garbage >{where}", user="tester")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Everything can vanish: processes, modules, devices, hosts, the switch."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import fabric
+from puppet import WRITE, Puppet, counts, wait_counts
+from scenario import scenario
+
+KILLS = int(os.environ.get("FABREX_KILLS", "200"))
+
+
+def taps(t, name, text, plan):
+    """Points of a program that ran in the background."""
+    points = [l for l in text.split("\n") if l.startswith(("ok", "not ok"))]
+    t.equal(len(points), plan, f"{name} ran to its end")
+    for line in points:
+        t.ok(line.startswith("ok"), f"{name}: " + line.split(" ", 2)[-1], text)
+
+
+@scenario(hosts=["a", "b", "c"])
+def killed_processes(lab, t):
+    """SIGKILL with operations in flight: initiators on b, targets on a whose
+    writer on c survives."""
+    a, b, c = (lab.guest(n) for n in "abc")
+    before = {g.name: counts(g) for g in (a, b, c)}
+    victim = Puppet(c)
+    rkey = victim.mr(0, 1 << 16)
+    survivor = c.start_command("dma-survivor")
+    survivor.wait_for("board ")
+    board = survivor.output().split()[1]
+    begun = time.monotonic()
+    runs = [b.start_command(f"dma-killed initiator {KILLS} {victim.peer} "
+                            f"{rkey} {1 << 16}"),
+            a.start_command(f"dma-killed target {KILLS} {victim.peer} "
+                            f"{board}")]
+    done = [r.wait(300) for r in runs]
+    t.diag(f"{KILLS} + {KILLS} kills in {time.monotonic() - begun:.0f} s")
+    taps(t, "initiators", done[0].stdout + done[0].stderr, 2)
+    taps(t, "targets", done[1].stdout + done[1].stderr, 3)
+    taps(t, "survivor", survivor.wait(90).stdout, 4)
+    t.ok(victim.ask("state", 0)[0] in (0,) if victim.queue(0) else False,
+         "the process written to still works")
+    victim.close()
+    for g in (a, b, c):
+        t.equal(wait_counts(g, before[g.name]), before[g.name],
+                f"counts on {g.name} are those of the start")
+        leak = g.kmemleak()
+        t.ok(not leak, f"no leak on {g.name}", leak)
+
+
+def unload(guest):
+    return guest.run("rmmod fabrex_draco", timeout=60)
+
+
+def sysfs_remove(guest):
+    """The PCI function goes away under the driver."""
+    return guest.run("echo 1 >$(readlink -f /sys/class/fabrex/fabrex0/device)"
+                     "/remove", timeout=60)
+
+
+def busy_puppets(lab):
+    """b writes to a; both hold everything one can hold."""
+    a, b = Puppet(lab.guest("a")), Puppet(lab.guest("b"))
+    for p in (a, b):
+        p.queue(0)
+    rkey = a.mr(0, 1 << 20)
+    b.mr(0, 1 << 20)
+    own = b.mr(1, 4096)
+    a.ask("window", 0, b.peer, own, 0, 4096, 6)
+    return a, b, rkey
+
+
+def check_dead(t, a, what):
+    """A process whose port has gone: everything says so, nothing hangs."""
+    t.ok(a.wait_event("GONE") or a.errno("event", 100) == "ENODEV",
+         f"{what}: the process is told")
+    t.equal(a.state(0)[0], 2, f"{what}: its queue is dead")
+    t.equal(a.errno("mr", 9, 4096, 15), "ENODEV",
+            f"{what}: ioctls say ENODEV")
+    a.ask("store", 0, 8, 1)
+    t.diag(f"{what}: a load from the dead window gives "
+           f"{a.ask('load', 0, 8)[0]:#x}")
+
+
+def vanish_and_return(lab, t, what, take, give_back):
+    a, b, rkey = busy_puppets(lab)
+    t.equal(b.op(0, WRITE, a.peer, 0, 0, rkey, 0, 64).status, "OK",
+            f"{what}: traffic before")
+    peer_generation = b.ask("peer", "a")[2]
+    result = take(lab.guest("a"))
+    t.equal(result.status, 0, f"{what}: done with files open")
+    check_dead(t, a, what)
+    status = b.op(0, WRITE, a.peer, 0, 0, rkey, 0, 64).status
+    t.ok(status in ("UNREACHABLE", "RKEY"), f"{what}: b gets an error",
+         status)
+    t.ok(fabric.wait_peer(b, "a", False) is not None,
+         f"{what}: b sees a go down")
+    give_back(lab.guest("a"))
+    t.ok(fabric.wait_port(lab.guest("a")), f"{what}: the port comes back")
+    generation = fabric.wait_peer(b, "a", True)
+    t.ok(generation and generation > peer_generation,
+         f"{what}: b sees a new generation")
+    t.equal(b.op(0, WRITE, a.peer, 0, 0, rkey, 0, 64).status, "RKEY",
+            f"{what}: the stale key is refused")
+    t.equal(a.errno("mr", 10, 4096, 15), "ENODEV",
+            f"{what}: the old file stays dead")
+    a.close()
+    again = Puppet(lab.guest("a"))
+    key = again.mr(0, 4096)
+    t.equal(b.op(0, WRITE, again.peer, 0, 0, key, 0, 64).status, "OK",
+            f"{what}: traffic after")
+    again.close()
+    b.close()
+    zero = dict.fromkeys(counts(lab.guest("a")), 0)
+    t.equal(wait_counts(lab.guest("a"), zero), zero,
+            f"{what}: nothing is left over")
+
+
+@scenario(hosts=["a", "b", "c"])
+def module_unloaded(lab, t):
+    """The backend module is unloaded while files are open."""
+    path = lab.guest("a").sh("modinfo -F filename fabrex_draco 2>/dev/null || "
+                             "true")
+
+    def load(guest):
+        import install
+        ko = next(p for p in install.module_paths(guest.kernel.release)
+                  if p.endswith("/fabrex_draco.ko"))
+        guest.sh(f"insmod {ko}")
+
+    t.diag(f"module {path or 'from the build directory'}")
+    vanish_and_return(lab, t, "unload", unload, load)
+
+
+@scenario(hosts=["a", "b", "c"])
+def device_removed(lab, t):
+    """The PCI function is removed while files are open."""
+    vanish_and_return(lab, t, "unplug", sysfs_remove,
+                      lambda g: g.sh("echo 1 >/sys/bus/pci/rescan"))
+
+
+@scenario(hosts=["a", "b", "c"])
+def qemu_killed(lab, t):
+    """A host loses power in the middle of things and comes back."""
+    a, b, rkey = busy_puppets(lab)
+    for _ in range(8):
+        b.post(0, WRITE, a.peer, 0, 0, rkey, 0, 1 << 20)
+    generation = b.ask("peer", "a")[2]
+    lab.guest("a").kill()
+    seen = [b.poll(0) for _ in range(8)]
+    t.ok(all(seen), "every operation in flight completes")
+    allowed = {"OK", "ABORTED", "UNREACHABLE", "RFAULT", "RKEY"}
+    t.ok({c.status for c in seen if c} <= allowed, "with the right errors",
+         [c and c.status for c in seen])
+    status = b.op(0, WRITE, a.peer, 0, 0, rkey, 0, 64).status
+    t.equal(status, "UNREACHABLE", "then a is unreachable")
+    lab.guest("a").restart()
+    lab.install()
+    t.ok(fabric.wait_port(lab.guest("a")), "a is back")
+    now = fabric.wait_peer(b, "a", True)
+    t.ok(now and now > generation, "as a new generation")
+    t.equal(b.op(0, WRITE, a.peer, 0, 0, rkey, 0, 64).status, "RKEY",
+            "the stale key of before the reboot is refused")
+    again = Puppet(lab.guest("a"))
+    key = again.mr(0, 4096)
+    b.fill(0, 0, 4096, 3)
+    t.equal(b.op(0, WRITE, again.peer, 0, 0, key, 0, 4096).status, "OK",
+            "a new key works")
+    t.ok(again.same(0, 0, 4096, 3), "and the bytes arrive")
+    again.close()
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def emulator_restarted(lab, t):
+    """The switch loses power: processes are told, hosts recover, bindings
+    are kept."""
+    a, b, rkey = busy_puppets(lab)
+    ga, gb = lab.guest("a"), lab.guest("b")
+    fabric.release_all(lab, ga)
+    t.need(fabric.compose(ga, "columba1.gpu3", "a").status == 0, "compose")
+    fabric.wait_gpus(ga, 1)
+    lab.emu.kill()
+    time.sleep(1)
+    lab.emu.start()
+    back = fabric.wait_port(ga, 90) and fabric.wait_port(gb, 90)
+    t.need(back, "both ports work again",
+           ga.dmesg()[-1500:] + gb.dmesg()[-1500:])
+    for p in (a, b):
+        p.command.poll()
+        t.ok(p.state(0)[0] != 0, "old queues are not alive")
+        p.kill()
+    a, b, rkey = busy_puppets(lab)
+    t.equal(b.op(0, WRITE, a.peer, 0, 0, rkey, 0, 64).status, "OK",
+            "traffic after")
+    t.equal(fabric.wait_state(gb, "columba1.gpu3", "bound", 30), "bound",
+            "the binding survived")
+    t.equal(len(fabric.wait_gpus(ga, 1, 20)), 1, "and the GPU is there")
+    for p in (a, b):
+        p.close()
+    fabric.release_all(lab, ga)
