@@ -10,6 +10,7 @@ LIB_TEST_OBJ := $(LIB_TEST_SRC:lib/%.c=$(BUILD)/lib/%.o)
 LIB_FAKE_OBJ := $(LIB_FAKE_SRC:lib/%.c=$(BUILD)/lib/%.o)
 LIB_TEST_CPPFLAGS := $(LIB_CPPFLAGS) -Ilib/tests
 LIB_PAGES := $(wildcard lib/man/*.[37])
+LIB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIB_EXAMPLES := $(patsubst lib/man/%,$(LIB_TEST_O)/man-%,$(LIB_PAGES))
 
 $(BUILD)/lib/tests/%.o: lib/tests/%.c
@@ -37,12 +38,22 @@ $(LIB_TEST_O)/man-%: $(LIB_TEST_O)/man-%.c $(BUILD)/lib/tests/example.o \
 
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
-check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES)
+check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS)
 	$(LIB_TEST_O)/unit
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map include/fabrex/fabrex.h
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)
-	for e in $(LIB_EXAMPLES); do echo "# $${e##*/}"; timeout 20 $$e || exit 1; done
+	for e in $(LIB_EXAMPLES); do \
+		echo "# $${e##*/}"; \
+		out=$$(timeout 20 $$e 2>&1) || { echo "$$out" >&2; exit 1; }; \
+		echo "$$out" | sed 's/^/#   /'; \
+	done
+
+# Programs to learn from; built so that they stay whole.
+$(BUILD)/examples/%: examples/%.c $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(LIB_WARN) $(CFLAGS) -Iinclude -Iinclude/uapi \
+		$(LDFLAGS) -o $@ $< $(LIB_A) -pthread
 
 # Instructions of one post and one poll, if valgrind is there.
 bench-lib: $(LIB_TEST_O)/bench

@@ -11,14 +11,15 @@ PERF_OBJ := $(PERF_SRC:tools/perf/%.c=$(PERF_O)/%.o)
 PERF_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -pthread
 
 .PHONY: perf check-perf install-perf
-perf: $(PERF_O)/fabrex-perf
+perf: $(BUILD)/bin/fabrex-perf
 
 $(PERF_O)/%.o: tools/perf/%.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -Iinclude/uapi \
 		$(CPPFLAGS) $(PERF_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(PERF_O)/fabrex-perf: $(PERF_OBJ) $(LIB_A)
+$(BUILD)/bin/fabrex-perf: $(PERF_OBJ) $(LIB_A)
+	@mkdir -p $(@D)
 	$(CC) $(PERF_CFLAGS) $(LDFLAGS) -o $@ $(PERF_OBJ) $(LIB_A)
 
 # Server and client in one process on the fake fabric of the library's tests.
@@ -31,10 +32,11 @@ $(PERF_O)/tests/run: tools/perf/tests/run.c $(PERF_OBJ) $(LIB_FAKE_OBJ) $(LIB_A)
 
 check-perf: perf $(PERF_O)/tests/run
 	$(PERF_O)/tests/run
+	lib/tests/check-man --page tools/perf/fabrex-perf.1
 
 install-perf: perf
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
-	install -m 755 $(PERF_O)/fabrex-perf $(DESTDIR)$(BINDIR)/
+	install -m 755 $(BUILD)/bin/fabrex-perf $(DESTDIR)$(BINDIR)/
 	install -m 644 tools/perf/fabrex-perf.1 $(DESTDIR)$(MANDIR)/man1/
 
 -include $(PERF_OBJ:.o=.d)
