@@ -14,6 +14,7 @@ from cache import entry
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = "/usr/src/linux-source-7.2"
+PATCHES = os.path.join(HERE, "patches")
 RECIPE = 1
 # Which root holds the stock kernel of a series.
 STOCK = {"7.2": "demo", "6.12": "full"}
@@ -45,16 +46,40 @@ def kernel(name):
                   f"/lib/modules/{release}/build", layer)
 
 
+def patches():
+    """Text of the debug kernel's patches."""
+    text = ""
+    for name in sorted(os.listdir(PATCHES)):
+        with open(os.path.join(PATCHES, name)) as f:
+            text += f.read()
+    return text
+
+
 def debug():
     """The debug kernel, compiled once (about 15 minutes on two cores)."""
     with open(os.path.join(HERE, "debug.config")) as f:
         config = f.read()
-    spec = {"config": config, "recipe": RECIPE, "root": root.spec("full")}
+    spec = {"config": config, "recipe": RECIPE, "patches": patches(),
+            "source": root.version("full", SOURCE.rpartition("/")[2])}
     path = entry("kernel-debug", spec, lambda tmp: build_debug(tmp))
     with open(path + "/build/include/config/kernel.release") as f:
         release = f.read().strip()
     return Kernel("debug", release, path + "/bzImage",
                   f"{path}/lib/modules/{release}", path + "/build", "full")
+
+
+# The source in the root stays as it is: an overlay takes the patches.
+PATCHED = r"""
+set -e
+src=$1; patches=$2; shift 2
+mount -t tmpfs lab /mnt
+mkdir /mnt/up /mnt/work
+mount -t overlay -o "lowerdir=$src,upperdir=/mnt/up,workdir=/mnt/work" lab "$src"
+cd "$src"
+for p in "$patches"/*.patch; do git apply "$p"; done
+cd /
+exec "$@"
+"""
 
 
 def build_debug(tmp):
@@ -67,7 +92,8 @@ def build_debug(tmp):
             "KBUILD_BUILD_HOST=lab"]
 
     def run(*argv):
-        space.run(top, list(argv), cwd="/", stdout=subprocess.DEVNULL)
+        space.run(top, ["sh", "-c", PATCHED, "build", SOURCE, PATCHES, *argv],
+                  cwd="/", stdout=subprocess.DEVNULL)
 
     run(*make, "x86_64_defconfig", "kvm_guest.config")
     shutil.copy(os.path.join(HERE, "debug.config"), tmp + "/debug.config")

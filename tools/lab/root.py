@@ -174,3 +174,12 @@ def kernels(path):
         if m and os.path.isdir(f"{path}/lib/modules/{name}"):
             found[m.group(1)] = name
     return found
+
+
+def version(layer, package):
+    """Version of an installed package, from the root's dpkg database."""
+    with open(root(layer) + "/var/lib/dpkg/status") as f:
+        for block in f.read().split("\n\n"):
+            if block.startswith(f"Package: {package}\n"):
+                return re.search(r"^Version: (.*)$", block, re.M).group(1)
+    raise apt.AptError(f"package {package} is not in the root {layer}")
