@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,6 +12,12 @@
 #include <unistd.h>
 
 #include "raw.h"
+
+/* The harness leaves a failed test with _exit(): do not lose what it said. */
+__attribute__((constructor)) static void line_buffered(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
 
 const char *raw_path(void)
 {
