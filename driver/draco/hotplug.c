@@ -17,10 +17,10 @@
  *   ensures for its own callers. Unbinding takes the lock of pciehp's service
  *   device, so the work holds that.
  *
- * If the whole switch is removed at the very moment when pciehp handles the
- * request, pciehp's own thread waits for the remover and the remover for that
- * thread: that is so in pciehp whoever asks it to power a slot off. To make it
- * less likely, nothing is asked of a switch that is known to be gone.
+ * If the whole switch is removed after pciehp has been asked and before it has
+ * taken the rescan/remove lock, its thread waits for the remover and the remover
+ * for that thread. That is so in pciehp whoever asks it; all that can be done
+ * here is not to ask while a removal is under way or known to come.
  */
 #include <linux/bitfield.h>
 #include <linux/pci.h>
@@ -188,12 +188,16 @@ static int draco_port_off(struct pci_dev *port, struct pci_dev *expected)
 static void draco_off_work(struct work_struct *work)
 {
 	struct draco_off *off = container_of(work, struct draco_off, work);
-	struct pci_dev *port = draco_slot_port(off->upstream, off->slot);
 	struct device *service = NULL;
+	struct pci_dev *port;
 	int ret = -ENODEV;
 
+	/* Let a removal that is under way end, then see what is left. */
+	pci_lock_rescan_remove();
+	port = draco_slot_port(off->upstream, off->slot);
 	if (port)
 		service = draco_port_pciehp(port);
+	pci_unlock_rescan_remove();
 	if (service) {
 		device_lock(service);
 		if (service->driver)
@@ -201,7 +205,7 @@ static void draco_off_work(struct work_struct *work)
 		device_unlock(service);
 		put_device(service);
 	}
-	if (ret)
+	if (ret && ret != -ENODEV)
 		pci_warn(off->upstream, "slot %u was not powered off: %d\n",
 			 off->slot, ret);
 	pci_dev_put(port);
