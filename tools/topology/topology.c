@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Topology files: entry points, the top level of the file, and look-ups. The
+ * elements are read in switches.c, hosts.c and appliances.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elements.h"
+
+static const char *const top_known[] = {
+	"fabric", "switches", "isls", "hosts", "appliances", "bindings",
+	"link_gbps", "root_complex_gbps", "limits", NULL
+};
+
+static const char *const limits_known[] = {
+	"queues", "mrs", "window_slots", "window_slot_size", NULL
+};
+
+static void defaults(struct topology *t)
+{
+	t->link_gbps = 27.0;
+	t->root_complex_gbps = 27.0;
+	t->limits.queues = 1024;
+	t->limits.mrs = 16384;
+	t->limits.window_slots = 64;
+	t->limits.window_slot_size = 1u << 20;
+}
+
+static int read_limits(struct topo_parse *p, const struct topo_at *root)
+{
+	config_setting_t *m = config_setting_get_member(root->set, "limits");
+	struct topo_limits *l = &p->t->limits;
+	struct topo_at at = { m, "limits", NULL };
+
+	if (!m)
+		return 0;
+	if (!config_setting_is_group(m))
+		return topo_fail(p, &at, "not a group; write limits = { ... };");
+	if (topo_known(p, &at, limits_known) ||
+	    topo_int(p, &at, "queues", 1, 16384, &l->queues) ||
+	    topo_int(p, &at, "mrs", 1, 1u << 20, &l->mrs) ||
+	    topo_int(p, &at, "window_slots", 1, 4096, &l->window_slots) ||
+	    topo_size(p, &at, "window_slot_size", 4096, 1ull << 30,
+		      &l->window_slot_size))
+		return -1;
+	if (l->window_slots * l->window_slot_size > 1ull << 36)
+		return topo_fail(p, &at,
+				 "window_slots x window_slot_size exceeds 64G; make one of them smaller");
+	return 0;
+}
+
+static int read_top(struct topo_parse *p, const struct topo_at *root)
+{
+	struct topo_at at = *root;
+	const char *s = NULL;
+
+	if (topo_known(p, root, top_known) ||
+	    topo_string(p, root, "fabric", true, &s))
+		return -1;
+	at.what = "fabric";
+	if (!*s || strlen(s) >= TOPO_NAME_LEN) {
+		at.set = config_setting_get_member(root->set, "fabric");
+		return topo_fail(p, &at,
+				 "name \"%s\" is not valid; use 1 to %u characters",
+				 s, TOPO_NAME_LEN - 1);
+	}
+	memcpy(p->t->name, s, strlen(s) + 1);
+	if (topo_gbps(p, root, "link_gbps", &p->t->link_gbps) ||
+	    topo_gbps(p, root, "root_complex_gbps", &p->t->root_complex_gbps))
+		return -1;
+	return read_limits(p, root);
+}
+
+static int read_all(struct topo_parse *p, config_t *cfg)
+{
+	struct topo_at root = { config_root_setting(cfg), NULL, NULL };
+
+	if (read_top(p, &root) || topo_read_switches(p, &root) ||
+	    topo_read_isls(p, &root) || topo_read_hosts(p, &root) ||
+	    topo_read_appliances(p, &root))
+		return -1;
+	return topo_read_bindings(p, &root);
+}
+
+static int syntax_error(struct topo_parse *p, config_t *cfg)
+{
+	const char *file = config_error_file(cfg);
+
+	if (config_error_type(cfg) == CONFIG_ERR_FILE_IO)
+		snprintf(p->err, p->err_len,
+			 "%s: cannot be read: %s; check the path and its permissions",
+			 p->file, strerror(errno));
+	else
+		snprintf(p->err, p->err_len,
+			 "%s:%d: %s; see fabrex-topology(5) for the syntax",
+			 file ? file : p->file, config_error_line(cfg),
+			 config_error_text(cfg));
+	return -1;
+}
+
+static struct topology *finish(struct topo_parse *p, config_t *cfg, int ok)
+{
+	int ret;
+
+	p->t = calloc(1, sizeof(*p->t));
+	p->names = topo_names_new();
+	if (!p->t || !p->names) {
+		snprintf(p->err, p->err_len, "%s: out of memory; free some",
+			 p->file);
+		ret = -1;
+	} else {
+		defaults(p->t);
+		ret = ok ? read_all(p, cfg) : syntax_error(p, cfg);
+	}
+	topo_names_free(p->names);
+	config_destroy(cfg);
+	if (ret) {
+		topology_free(p->t);
+		return NULL;
+	}
+	return p->t;
+}
+
+struct topology *topology_load(const char *path, char *err, size_t err_len)
+{
+	struct topo_parse p = { .file = path, .err = err, .err_len = err_len };
+	config_t cfg;
+	int ok;
+
+	config_init(&cfg);
+	errno = 0;
+	ok = config_read_file(&cfg, path);
+	return finish(&p, &cfg, ok);
+}
+
+struct topology *topology_parse(const char *text, const char *name, char *err,
+				size_t err_len)
+{
+	struct topo_parse p = { .file = name, .err = err, .err_len = err_len };
+	config_t cfg;
+	int ok;
+
+	config_init(&cfg);
+	ok = config_read_string(&cfg, text);
+	return finish(&p, &cfg, ok);
+}
+
+void topology_free(struct topology *t)
+{
+	if (!t)
+		return;
+	for (unsigned int i = 0; i < t->nswitches; i++)
+		free(t->switches[i].ports);
+	for (unsigned int i = 0; i < t->nhosts; i++)
+		free(t->hosts[i].ports);
+	free(t->switches);
+	free(t->isls);
+	free(t->hosts);
+	free(t->appliances);
+	free(t->endpoints);
+	free(t->bindings);
+	free(t);
+}
+
+unsigned int topology_find_endpoint(const struct topology *t, const char *name)
+{
+	for (unsigned int i = 0; i < t->nendpoints; i++) {
+		if (!strcmp(t->endpoints[i].name, name))
+			return i;
+	}
+	return TOPO_NONE;
+}
+
+unsigned int topology_find_host(const struct topology *t, const char *name)
+{
+	for (unsigned int i = 0; i < t->nhosts; i++) {
+		if (!strcmp(t->hosts[i].name, name))
+			return i;
+	}
+	return TOPO_NONE;
+}
+
+const char *topology_class_name(enum topo_class class)
+{
+	static const char *const names[] = {
+		[TOPO_GPU] = "gpu", [TOPO_NVME] = "nvme",
+		[TOPO_NIC] = "nic", [TOPO_FPGA] = "fpga",
+	};
+
+	if (class < TOPO_GPU || class > TOPO_FPGA)
+		return "?";
+	return names[class];
+}
+
+unsigned int topology_host_ports(const struct topology *t)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < t->nhosts; i++)
+		n += t->hosts[i].nports;
+	return n;
+}

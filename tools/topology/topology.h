@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Topology files (docs/topology.md): what a fabric is made of, read and
+ * checked. For the emulator, the planner and the command line tool alike.
+ */
+#ifndef FABREX_TOPOLOGY_H
+#define FABREX_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOPO_NAME_LEN		32	/* with the NUL */
+#define TOPO_MAX_SWITCHES	256
+#define TOPO_MAX_SWITCH_PORTS	64
+#define TOPO_MAX_HOST_PORTS	256	/* of the fabric: peer numbers */
+#define TOPO_MAX_SLOTS		30	/* devices on the partition's bus */
+#define TOPO_FIRST_SLOT		2
+#define TOPO_MAX_UPLINKS	4
+#define TOPO_MAX_ENDPOINTS	256	/* of one appliance */
+#define TOPO_NONE		(~0u)
+
+/* Numbers are those of DRACO_PORT_*, DRACO_APL_* and DRACO_EP_*. */
+enum topo_port_kind {
+	TOPO_PORT_UNUSED = 0,
+	TOPO_PORT_HOST,
+	TOPO_PORT_UPLINK,
+	TOPO_PORT_ISL,
+};
+
+enum topo_appliance_kind {
+	TOPO_CASCADE = 1,
+	TOPO_FLAT,
+};
+
+enum topo_class {
+	TOPO_GPU = 1,
+	TOPO_NVME,
+	TOPO_NIC,
+	TOPO_FPGA,
+};
+
+/* One switch port: what the file makes of it. */
+struct topo_port {
+	enum topo_port_kind kind;
+	unsigned int owner;	/* index of the host, appliance or ISL */
+	unsigned int index;	/* host: its nth port; uplink: nth; ISL: 0 or 1 */
+};
+
+/* An end of something: "switch:port", port counted from 1. */
+struct topo_end {
+	unsigned int sw;
+	unsigned int port;
+};
+
+struct topo_switch {
+	char name[TOPO_NAME_LEN];
+	unsigned int nports;
+	unsigned int speed;	/* GT/s */
+	unsigned int width;
+	struct topo_port *ports; /* [0] is port 1 */
+};
+
+struct topo_isl {
+	struct topo_end a, b;
+};
+
+struct topo_host {
+	char name[TOPO_NAME_LEN];
+	bool manager;
+	unsigned int slots;	/* numbered from TOPO_FIRST_SLOT */
+	unsigned int nports;
+	struct topo_end *ports;
+};
+
+struct topo_appliance {
+	char name[TOPO_NAME_LEN];
+	enum topo_appliance_kind kind;
+	unsigned int nuplinks;
+	struct topo_end uplinks[TOPO_MAX_UPLINKS];
+	unsigned int first;	/* its endpoints in topology.endpoints */
+	unsigned int nendpoints;
+	char mesh_kind[8];	/* "" if there is none */
+	double mesh_gbps;
+};
+
+struct topo_endpoint {
+	char name[TOPO_NAME_LEN];	/* <appliance>.<class><index> */
+	enum topo_class class;
+	unsigned int appliance;
+	unsigned int number;	/* in its appliance, over all classes */
+	unsigned int uplink;	/* index into its appliance's uplinks */
+	uint64_t size;		/* bytes of its largest BAR */
+};
+
+struct topo_binding {
+	unsigned int endpoint;
+	unsigned int host;
+	unsigned int port;	/* nth port of the host */
+};
+
+struct topo_limits {
+	unsigned int queues;
+	unsigned int mrs;
+	unsigned int window_slots;
+	uint64_t window_slot_size;
+};
+
+struct topology {
+	char name[TOPO_NAME_LEN];
+	double link_gbps;
+	double root_complex_gbps;
+	struct topo_limits limits;
+	unsigned int nswitches;
+	struct topo_switch *switches;
+	unsigned int nisls;
+	struct topo_isl *isls;
+	unsigned int nhosts;
+	struct topo_host *hosts;
+	unsigned int nappliances;
+	struct topo_appliance *appliances;
+	unsigned int nendpoints;
+	struct topo_endpoint *endpoints;
+	unsigned int nbindings;
+	struct topo_binding *bindings;
+};
+
+/**
+ * topology_load() - read and check a file
+ * @path:    of the file
+ * @err:     receives one line "file:line: element: cause; remedy"
+ * @err_len: size of @err
+ *
+ * Return: the topology, to be freed with topology_free(), or NULL with @err
+ * filled in. Nothing is printed.
+ */
+struct topology *topology_load(const char *path, char *err, size_t err_len);
+
+/* As topology_load(), from a string that messages call @name. */
+struct topology *topology_parse(const char *text, const char *name, char *err,
+				size_t err_len);
+void topology_free(struct topology *t);
+
+/* Index of the element called @name, or TOPO_NONE. */
+unsigned int topology_find_endpoint(const struct topology *t, const char *name);
+unsigned int topology_find_host(const struct topology *t, const char *name);
+
+/* "gpu", "nvme", ... */
+const char *topology_class_name(enum topo_class class);
+unsigned int topology_host_ports(const struct topology *t);
+
+#endif
