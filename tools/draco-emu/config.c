@@ -120,7 +120,7 @@ static void init_exp(struct config *c, const struct function_desc *d)
 	put16(p + PCI_EXP_LNKCTL2, d->link_speed);
 }
 
-void config_init(struct config *c, const struct function_desc *d)
+void pci_config_init(struct config *c, const struct function_desc *d)
 {
 	memset(c, 0, sizeof(*c));
 	memcpy(c->bar, d->bar, sizeof(c->bar));
@@ -134,7 +134,7 @@ void config_init(struct config *c, const struct function_desc *d)
 	init_exp(c, d);
 }
 
-void config_read(const struct config *c, uint32_t offset, void *buf, size_t len)
+void pci_config_read(const struct config *c, uint32_t offset, void *buf, size_t len)
 {
 	memcpy(buf, c->data + offset, len);
 }
@@ -144,7 +144,7 @@ static bool touches(uint32_t offset, size_t len, uint32_t reg, uint32_t size)
 	return offset < reg + size && reg < offset + len;
 }
 
-unsigned int config_write(struct config *c, uint32_t offset, const void *buf,
+unsigned int pci_config_write(struct config *c, uint32_t offset, const void *buf,
 			  size_t len)
 {
 	const uint8_t *from = buf;
@@ -166,7 +166,7 @@ unsigned int config_write(struct config *c, uint32_t offset, const void *buf,
 	return what;
 }
 
-void config_reset(struct config *c, bool keep_bars)
+void pci_config_reset(struct config *c, bool keep_bars)
 {
 	uint32_t devctl = CAP_EXP + PCI_EXP_DEVCTL;
 	uint32_t i;
@@ -182,17 +182,17 @@ void config_reset(struct config *c, bool keep_bars)
 	      PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B);
 }
 
-bool config_bus_master(const struct config *c)
+bool pci_config_bus_master(const struct config *c)
 {
 	return get16(c->data + PCI_COMMAND) & PCI_COMMAND_MASTER;
 }
 
-bool config_memory(const struct config *c)
+bool pci_config_memory(const struct config *c)
 {
 	return get16(c->data + PCI_COMMAND) & PCI_COMMAND_MEMORY;
 }
 
-uint64_t config_bar(const struct config *c, unsigned int bar)
+uint64_t pci_config_bar(const struct config *c, unsigned int bar)
 {
 	const uint8_t *p = c->data + PCI_BASE_ADDRESS_0 + 4 * bar;
 	uint64_t addr = get32(p) & (uint32_t)PCI_BASE_ADDRESS_MEM_MASK;

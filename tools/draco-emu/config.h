@@ -25,23 +25,23 @@ struct config {
 	struct function_bar bar[FUNCTION_BARS];
 };
 
-void config_init(struct config *c, const struct function_desc *d);
+void pci_config_init(struct config *c, const struct function_desc *d);
 
 /* Within CONFIG_SIZE. */
-void config_read(const struct config *c, uint32_t offset, void *buf,
+void pci_config_read(const struct config *c, uint32_t offset, void *buf,
 		 size_t len);
-unsigned int config_write(struct config *c, uint32_t offset, const void *buf,
+unsigned int pci_config_write(struct config *c, uint32_t offset, const void *buf,
 			  size_t len);
 
 /*
  * Back to power-on. @keep_bars: after an FLR, where the client restores what
  * it shows to the guest as BARs without writing them again.
  */
-void config_reset(struct config *c, bool keep_bars);
+void pci_config_reset(struct config *c, bool keep_bars);
 
-bool config_bus_master(const struct config *c);
-bool config_memory(const struct config *c);
+bool pci_config_bus_master(const struct config *c);
+bool pci_config_memory(const struct config *c);
 /* As programmed, whether decoded or not. */
-uint64_t config_bar(const struct config *c, unsigned int bar);
+uint64_t pci_config_bar(const struct config *c, unsigned int bar);
 
 #endif

@@ -153,7 +153,7 @@ static void gate_dma(struct function *f)
 	bool on;
 
 	pthread_mutex_lock(&f->gate_lock);
-	on = f->desc.dma && config_bus_master(&f->config) &&
+	on = f->desc.dma && pci_config_bus_master(&f->config) &&
 	     atomic_load(&f->attached) && !atomic_load(&f->dead);
 	if (on != dma_map_enabled(f->dma))
 		dma_map_enable(f->dma, on);
@@ -201,7 +201,7 @@ static void on_memory_fault(void *arg)
 
 static void update_bars(struct function *f)
 {
-	bool decode = config_memory(&f->config) && !atomic_load(&f->dead);
+	bool decode = pci_config_memory(&f->config) && !atomic_load(&f->dead);
 	bool changed = false;
 	unsigned int i;
 
@@ -209,7 +209,7 @@ static void update_bars(struct function *f)
 		uint64_t addr = 0;
 
 		if (f->desc.bar[i].size && decode)
-			addr = config_bar(&f->config, i);
+			addr = pci_config_bar(&f->config, i);
 		if (atomic_exchange(&f->bar_addr[i], addr) != addr)
 			changed = true;
 	}
@@ -219,7 +219,7 @@ static void update_bars(struct function *f)
 
 static void update_command(struct function *f)
 {
-	bool on = config_bus_master(&f->config);
+	bool on = pci_config_bus_master(&f->config);
 
 	gate_dma(f);
 	update_bars(f);
@@ -234,7 +234,7 @@ static void reset(struct function *f, enum function_reset why)
 {
 	if (f->ops.reset)
 		f->ops.reset(f->arg, why);
-	config_reset(&f->config, why == FUNCTION_RESET_FLR);
+	pci_config_reset(&f->config, why == FUNCTION_RESET_FLR);
 	pthread_mutex_lock(&f->irq_lock);
 	f->pending = 0;
 	pthread_mutex_unlock(&f->irq_lock);
@@ -244,7 +244,7 @@ static void reset(struct function *f, enum function_reset why)
 static void write_config(struct function *f, uint64_t offset, const void *buf,
 			 size_t len)
 {
-	unsigned int what = config_write(&f->config, (uint32_t)offset, buf,
+	unsigned int what = pci_config_write(&f->config, (uint32_t)offset, buf,
 					 len);
 
 	if (what & CONFIG_FLR) {
@@ -299,8 +299,8 @@ static void be_read(void *arg, unsigned int region, uint64_t offset, void *buf,
 	if (atomic_load(&f->dead))
 		return;
 	if (region == VU_REGION_CONFIG)
-		config_read(&f->config, (uint32_t)offset, buf, len);
-	else if (!config_memory(&f->config))
+		pci_config_read(&f->config, (uint32_t)offset, buf, len);
+	else if (!pci_config_memory(&f->config))
 		return;
 	else if (f->bar_mem[region])
 		memcpy(buf, (char *)f->bar_mem[region] + offset, len);
@@ -317,7 +317,7 @@ static void be_write(void *arg, unsigned int region, uint64_t offset,
 		return;
 	if (region == VU_REGION_CONFIG)
 		write_config(f, offset, buf, len);
-	else if (!config_memory(&f->config))
+	else if (!pci_config_memory(&f->config))
 		return;
 	else if (f->bar_mem[region])
 		memcpy((char *)f->bar_mem[region] + offset, buf, len);
@@ -591,7 +591,7 @@ static struct function *function_alloc(const struct function_desc *desc)
 	pthread_mutex_init(&f->client_lock, NULL);
 	pthread_mutex_init(&f->gate_lock, NULL);
 	f->dma = dma_map_create(VU_MAX_DMA_MAPS, false, on_memory_fault, f);
-	config_init(&f->config, desc);
+	pci_config_init(&f->config, desc);
 	if (f->name && f->path && f->dma)
 		return f;
 	function_free(f);
