@@ -236,7 +236,7 @@ static int device_add(struct slot *sl, const char *path)
 	return qmp_execute(sl->owner->qmp, "device_add", o, on_added, sl);
 }
 
-static struct slot *pick(struct slots *s)
+int slots_pick(struct slots *s, uint64_t taken)
 {
 	struct slot *rested = NULL, *any = NULL;
 	uint64_t now = loop_now_ms();
@@ -245,7 +245,7 @@ static struct slot *pick(struct slots *s)
 	for (i = 0; i < s->count; i++) {
 		struct slot *sl = &s->slot[i];
 
-		if (sl->state != EMPTY)
+		if (sl->state != EMPTY || taken >> sl->number & 1)
 			continue;
 		if (!any || sl->emptied_ms < any->emptied_ms)
 			any = sl;
@@ -254,7 +254,9 @@ static struct slot *pick(struct slots *s)
 		if (!rested || sl->used < rested->used)
 			rested = sl;
 	}
-	return rested ? rested : any;
+	if (!any)
+		return -ENOSPC;
+	return rested ? rested->number : any->number;
 }
 
 static int insert(struct slot *sl, const struct endpoint_desc *desc,
@@ -285,18 +287,16 @@ static int insert(struct slot *sl, const struct endpoint_desc *desc,
 	return ret;
 }
 
-int slots_plug(struct slots *s, const struct endpoint_desc *ep, void *cookie)
+int slots_plug(struct slots *s, unsigned int slot,
+	       const struct endpoint_desc *ep, void *cookie)
 {
-	struct slot *sl;
-	int ret;
+	struct slot *sl = by_number(s, slot);
 
 	if (!s->up)
 		return -EHOSTDOWN;
-	sl = pick(s);
-	if (!sl)
-		return -ENOSPC;
-	ret = insert(sl, ep, cookie);
-	return ret ? ret : (int)sl->number;
+	if (!sl || sl->state != EMPTY)
+		return -EBUSY;
+	return insert(sl, ep, cookie);
 }
 
 static void on_del(void *arg, struct json_object *ret, const char *error)
@@ -405,8 +405,10 @@ static void on_event(void *arg, const char *name, struct json_object *data)
 	struct json_object *v;
 	struct slot *sl;
 
-	if (strcmp(name, "DEVICE_DELETED") || !data ||
-	    !json_object_object_get_ex(data, "device", &v))
+	if (strcmp(name, "DEVICE_DELETED") ||
+	    !json_object_is_type(data, json_type_object) ||
+	    !json_object_object_get_ex(data, "device", &v) ||
+	    !json_object_is_type(v, json_type_string))
 		return;
 	sl = by_id(s, json_object_get_string(v));
 	if (sl)

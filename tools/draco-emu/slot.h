@@ -50,12 +50,19 @@ void slots_destroy(struct slots *s);
 bool slots_host_up(struct slots *s);
 
 /*
- * Pick a slot (least recently used; not within 2 s of its power-off while
- * another one is free), create the function instance and hot-plug it. Slot
- * number, or -ENOSPC none free, -EHOSTDOWN no QEMU, other -errno. plugged()
- * comes later, never from inside this call.
+ * The slot to use next (least recently used; not within 2 s of its power-off
+ * while another one is free), leaving out those whose bit is set in @taken.
+ * Also while the host is down. -ENOSPC: none is free.
  */
-int slots_plug(struct slots *s, const struct endpoint_desc *ep, void *cookie);
+int slots_pick(struct slots *s, uint64_t taken);
+
+/*
+ * Create the function instance and hot-plug it into @slot. 0, or -EHOSTDOWN no
+ * QEMU, -EBUSY not empty, other -errno. plugged() comes later, never from
+ * inside this call.
+ */
+int slots_plug(struct slots *s, unsigned int slot,
+	       const struct endpoint_desc *ep, void *cookie);
 
 /*
  * Surprise: the instance is dead when this returns (all ones, DMA refused and

@@ -146,8 +146,13 @@ static int plug(void *cookie)
 		.name = "box.gpu0", .kind = 1, .vendor = 0x1234,
 		.device = 0xda10, .size = VRAM,
 	};
+	int slot = slots_pick(slots, 0), ret;
 
-	return slots_plug(slots, &e, cookie);
+
+	if (slot < 0)
+		return slot;
+	ret = slots_plug(slots, slot, &e, cookie);
+	return ret ? ret : slot;
 }
 
 static int kind_of(uint64_t addr)	/* 2 endpoint, 1 host, 0 nothing */
