@@ -69,7 +69,8 @@ struct function;
  *              mappings are taken away right after it returns
  * @reset:      back to the state after power-on. When it returns the model
  *              starts no DMA and raises no vector until it is set up anew.
- *              Config space is reset after it
+ *              Config space is reset after it. Well within 5 s: then QEMU
+ *              stops waiting for the reply
  * @bus_master: the bit changed. Off: DMA is refused already, none is under way
  * @bars:       addresses or memory enable changed (function_bar_addr())
  *

@@ -5,12 +5,14 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -183,6 +185,29 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* One draco-emu for each directory; the lock goes with the process. */
+static int take_run_dir(const char *dir)
+{
+	char path[4096];
+	int fd;
+
+	if (mkdir(dir, 0700) && errno != EEXIST) {
+		log_error("run directory %s: %s", dir, strerror(errno));
+		return -errno;
+	}
+	snprintf(path, sizeof(path), "%s/draco-emu.lock", dir);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
+		int err = errno;
+
+		log_error("run directory %s: %s", dir, err == EWOULDBLOCK ?
+			  "another draco-emu is using it; stop it or take another directory" :
+			  strerror(err));
+		return -err;
+	}
+	return 0;
+}
+
 static int run(const struct emu_options *o)
 {
 	int ret, sigfd = catch_signals();
@@ -195,10 +220,8 @@ static int run(const struct emu_options *o)
 	}
 	sig = loop_fd_add(sigfd, EPOLLIN, on_signal, &sigfd);
 	raise_file_limit();
-	if (mkdir(o->run_dir, 0700) && errno != EEXIST) {
-		log_error("run directory %s: %s", o->run_dir, strerror(errno));
+	if (take_run_dir(o->run_dir))
 		return 1;
-	}
 	ret = emu_start(o);
 	if (!ret) {
 		printf("READY\n");

@@ -245,15 +245,16 @@ static void on_line(struct qmp *q, const char *line)
 	}
 	if (json_object_object_get_ex(o, "QMP", &v)) {
 		send_command(q, "qmp_capabilities", NULL, negotiated, q);
-	} else if (json_object_object_get_ex(o, "event", &v)) {
+	} else if (json_object_object_get_ex(o, "event", &v) &&
+		   json_object_is_type(v, json_type_string)) {
 		json_object_object_get_ex(o, "data", &data);
 		on_event(q, json_object_get_string(v), data);
 	} else if (json_object_object_get_ex(o, "id", &id)) {
-		if (!json_object_object_get_ex(o, "return", &v))
-			json_object_object_get_ex(o, "error", &error);
-		if (error && !json_object_is_type(error, json_type_object))
-			error = NULL;
-		on_reply(q, id, error ? NULL : v, error);
+		if (json_object_object_get_ex(o, "return", &v))
+			on_reply(q, id, v, NULL);
+		else if (json_object_object_get_ex(o, "error", &error) &&
+			 json_object_is_type(error, json_type_object))
+			on_reply(q, id, NULL, error);
 	}
 	json_object_put(o);
 }
