@@ -12,11 +12,12 @@ PREFIX ?= /usr/local
 # VARIANT=asan, in its own directory: the same with sanitizers.
 EMU_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 EMU_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -MMD -MP \
-	-I include -I include/uapi -I $(EMU)
+	-I include -I include/uapi -I $(EMU) -I tools/topology
 EMU_LIBS := $(shell pkg-config --libs json-c libconfig) -pthread
 
 EMU_SRC := $(wildcard $(EMU)/*.c)
 EMU_LIB := $(filter-out main.c,$(notdir $(EMU_SRC)))
+EMU_TOPO := $(notdir $(wildcard tools/topology/*.c))
 EMU_TESTS := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/tests/*_test.c)))
 EMU_TEST_LIB := $(filter-out %_test.c,$(notdir $(wildcard $(EMU)/tests/*.c)))
 EMU_FUZZ := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/fuzz/*_fuzz.c)))
@@ -29,8 +30,14 @@ $(EMU_OBJ)/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
 
+# The topology reader, built along with each variant.
+$(EMU_OBJ)/topology/%.o: tools/topology/%.c
+	@mkdir -p $(@D)
+	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
+
 # An archive, so that a test takes only what it calls.
-$(EMU_OBJ)/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/%.o)
+$(EMU_OBJ)/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/%.o) \
+		$(EMU_TOPO:%.c=$(EMU_OBJ)/topology/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -43,7 +50,12 @@ $(EMU_OBJ)/asan/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
 
+$(EMU_OBJ)/asan/topology/%.o: tools/topology/%.c
+	@mkdir -p $(@D)
+	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
+
 $(EMU_OBJ)/asan/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/asan/%.o) \
+		$(EMU_TOPO:%.c=$(EMU_OBJ)/asan/topology/%.o) \
 		$(EMU_TEST_LIB:%.c=$(EMU_OBJ)/asan/tests/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -62,7 +74,12 @@ $(EMU_OBJ)/fuzz/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
 
+$(EMU_OBJ)/fuzz/topology/%.o: tools/topology/%.c
+	@mkdir -p $(@D)
+	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
+
 $(EMU_OBJ)/fuzz/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/fuzz/%.o) \
+		$(EMU_TOPO:%.c=$(EMU_OBJ)/fuzz/topology/%.o) \
 		$(EMU_TEST_LIB:%.c=$(EMU_OBJ)/fuzz/tests/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^

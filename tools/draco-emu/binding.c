@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Bindings: commands, hot-plug slots and owners' answers drive one small state
+ * machine for each endpoint. Everything here runs in the loop's thread but
+ * binding_request(), binding_port_stopped() and binding_save_soon().
+ */
+#include "binding.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "port.h"
+
+#define PRESENCE_MS	20000	/* for a slot to show presence */
+#define ANSWER_MS	5000	/* for the owner, if the command does not say */
+#define ANSWER_MAX_MS	600000
+#define EMPTY_MS	10000	/* from the owner's OK to an empty slot */
+#define EJECT_MS	2000	/* then press the slot's button */
+
+static const char *name_of(struct binding *b)
+{
+	return b->fabric->topo->endpoints[b->ep].name;
+}
+
+/* ---- Small steps ---- */
+
+static void set_state(struct binding *b, unsigned int state,
+		      unsigned int flags)
+{
+	bool bound = b->port != NULL;
+
+	b->state = state;
+	fabric_ep_state(b->fabric, b->ep, state, bound ? b->port->link->id : 0,
+			bound ? b->slot : 0, flags);
+	log_debug("endpoint %s: state %u, port %s, slot %u", name_of(b), state,
+		  bound ? b->port->name : "-", bound ? b->slot : 0);
+	binding_save_soon(b->fabric);
+}
+
+static void finish(struct admin_ref *ref, unsigned int status,
+		   uint64_t result, const struct draco_holder *holder)
+{
+	struct admin_result r = { .status = status, .result = result };
+
+	if (!ref->serial)
+		return;
+	if (holder) {
+		r.has_holder = true;
+		r.holder = *holder;
+	}
+	admin_finish(ref, &r);
+	memset(ref, 0, sizeof(*ref));
+}
+
+static void answer(struct binding_request *r, unsigned int status,
+		   uint64_t result)
+{
+	finish(&r->ref, status, result, NULL);
+}
+
+/* Nobody's any more; whatever is in the slot has been dealt with. */
+static void become_free(struct binding *b, unsigned int state,
+			unsigned int flags)
+{
+	loop_timer_stop(&b->timer);
+	b->port = NULL;
+	b->slot = 0;
+	b->token = 0;
+	b->released = false;
+	set_state(b, state, flags);
+}
+
+/* The instance stops answering now; its slot is emptied on its own time. */
+static void drop_plug(struct binding *b)
+{
+	struct plug *plug = b->plug;
+
+	if (!plug)
+		return;
+	b->plug = NULL;
+	plug->binding = NULL;
+	slots_kill(plug->port->slots, plug->slot);
+}
+
+static void back_to_bound(struct binding *b)
+{
+	loop_timer_stop(&b->timer);
+	b->token = 0;
+	b->released = false;
+	set_state(b, b->plug ? DRACO_EP_BOUND : DRACO_EP_ATTACHING, 0);
+}
+
+static bool host_up(struct port *p)
+{
+	return p->slots && slots_host_up(p->slots);
+}
+
+/* ---- Plugging in ---- */
+
+static void on_presence_timeout(void *arg)
+{
+	struct binding *b = arg;
+
+	log_error("endpoint %s: slot %u of port %s shows no presence after %u s; given up",
+		  name_of(b), b->slot, b->port->name, PRESENCE_MS / 1000);
+	drop_plug(b);
+	become_free(b, DRACO_EP_FREE, 0);
+	finish(&b->bind, DRACO_SC_TIMEOUT, 0, NULL);
+}
+
+static void describe(struct binding *b, struct endpoint_desc *d)
+{
+	const struct topo_endpoint *te = &b->fabric->topo->endpoints[b->ep];
+	struct draco_object o;
+
+	fabric_object(b->fabric, fabric_ep_id(b->fabric, b->ep), &o);
+	d->name = te->name;
+	d->kind = te->class;
+	d->vendor = o.pci_vendor;
+	d->device = o.pci_device;
+	d->size = te->size;
+	d->link_width = o.width;
+}
+
+/* 0 with state BINDING, or -errno with nothing changed. */
+static int plug_in(struct binding *b)
+{
+	struct plug *plug = calloc(1, sizeof(*plug));
+	struct endpoint_desc d = { 0 };
+	int err;
+
+	if (!plug)
+		return -ENOMEM;
+	plug->ep = &b->fabric->eps[b->ep];
+	plug->binding = b;
+	plug->port = b->port;
+	plug->slot = b->slot;
+	describe(b, &d);
+	err = slots_plug(b->port->slots, b->slot, &d, plug);
+	if (err) {
+		free(plug);
+		return err;
+	}
+	b->plug = plug;
+	set_state(b, DRACO_EP_BINDING, 0);
+	loop_timer_start(&b->timer, PRESENCE_MS, on_presence_timeout, b);
+	return 0;
+}
+
+/* Slots that bindings of this port have, wherever they are. */
+static uint64_t taken_slots(struct fabric *f, struct port *p)
+{
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; i < f->bindings->n; i++) {
+		if (f->bindings->list[i].port == p)
+			mask |= 1ull << f->bindings->list[i].slot;
+	}
+	return mask;
+}
+
+static int pick_slot(struct fabric *f, struct port *p)
+{
+	uint64_t taken = taken_slots(f, p);
+	unsigned int n = f->topo->hosts[p->host].slots;
+
+	if (p->slots)
+		return slots_pick(p->slots, taken);
+	for (unsigned int s = TOPO_FIRST_SLOT; s < TOPO_FIRST_SLOT + n; s++) {
+		if (!(taken >> s & 1))
+			return s;
+	}
+	return -ENOSPC;
+}
+
+static unsigned int check_bind(struct binding *b, struct port *p)
+{
+	switch (b->state) {
+	case DRACO_EP_GONE:
+		return DRACO_SC_GONE;
+	case DRACO_EP_BINDING:
+	case DRACO_EP_RELEASING:
+		return DRACO_SC_IN_PROGRESS;
+	case DRACO_EP_BOUND:
+	case DRACO_EP_ATTACHING:
+		return DRACO_SC_BOUND;
+	default:
+		break;
+	}
+	return fabric_links_joined(b->fabric, b->fabric->eps[b->ep].uplink,
+				   p->link) ? DRACO_SC_OK : DRACO_SC_LINK_DOWN;
+}
+
+static void bind_now(struct binding *b, struct binding_request *r,
+		     struct port *p, unsigned int slot)
+{
+	b->port = p;
+	b->slot = slot;
+	if (!host_up(p)) {
+		set_state(b, DRACO_EP_ATTACHING, 0);
+		answer(r, DRACO_SC_OK, slot);
+	} else if (plug_in(b)) {
+		b->port = NULL;
+		b->slot = 0;
+		answer(r, DRACO_SC_INTERNAL, 0);
+	} else {
+		b->bind = r->ref;
+	}
+}
+
+static void do_bind(struct binding_request *r)
+{
+	struct fabric *f = r->fabric;
+	unsigned int ep = fabric_ep_by_id(f, r->cmd.id);
+	uint64_t id = r->cmd.arg[0];
+	struct port *p = id <= UINT32_MAX ? fabric_port_by_id(f, id) : NULL;
+	unsigned int status = DRACO_SC_BAD_ID;
+	int slot = 0;
+
+	if (ep != TOPO_NONE && p)
+		status = check_bind(&f->bindings->list[ep], p);
+	if (!status) {
+		slot = pick_slot(f, p);
+		status = slot < 0 ? DRACO_SC_NO_SLOT : DRACO_SC_OK;
+	}
+	if (status)
+		answer(r, status, 0);
+	else if (r->cmd.flags & DRACO_BINDF_DRY_RUN)
+		answer(r, DRACO_SC_OK, slot);
+	else
+		bind_now(&f->bindings->list[ep], r, p, slot);
+}
+
+/* ---- Letting go ---- */
+
+static void ask_owner(struct binding *b, uint64_t ms, unsigned int flags)
+{
+	struct draco_event ev = {
+		.type = DRACO_EV_RELEASE_REQUEST,
+		.obj_type = DRACO_OBJ_ENDPOINT,
+		.flags = flags,
+		.object = fabric_ep_id(b->fabric, b->ep),
+		.port = b->port->link->id,
+		.state = b->state,
+		.arg = { b->token, b->slot, ms },
+	};
+
+	event_post_one(b->fabric, &ev, b->port->peer);
+}
+
+static void on_release_timeout(void *arg)
+{
+	struct binding *b = arg;
+
+	log_info("endpoint %s: %s; still bound to %s", name_of(b),
+		 b->released ? "its slot did not become empty" :
+			       "its owner did not answer", b->port->name);
+	back_to_bound(b);
+	finish(&b->unbind, DRACO_SC_TIMEOUT, 0, NULL);
+}
+
+/* As if pulled out, whatever is under way. */
+static void force(struct binding *b, unsigned int state, unsigned int flags)
+{
+	bool owned = b->port != NULL;
+
+	drop_plug(b);
+	b->token = 0;
+	if (owned) {
+		b->state = state;
+		ask_owner(b, 0, flags | DRACO_EVF_FORCE);
+	}
+	become_free(b, state, flags);
+	finish(&b->bind, DRACO_SC_ABORTED, 0, NULL);
+	finish(&b->unbind, DRACO_SC_OK, 0, NULL);
+}
+
+static void release_at_once(struct binding *b)
+{
+	drop_plug(b);
+	become_free(b, DRACO_EP_FREE, 0);
+	finish(&b->unbind, DRACO_SC_OK, 0, NULL);
+}
+
+static void start_release(struct binding *b, uint64_t ms)
+{
+	if (!ms)
+		ms = ANSWER_MS;
+	if (ms > ANSWER_MAX_MS)
+		ms = ANSWER_MAX_MS;
+	b->token = ++b->fabric->bindings->last_token;
+	b->released = false;
+	set_state(b, DRACO_EP_RELEASING, 0);
+	ask_owner(b, ms, 0);
+	loop_timer_start(&b->timer, ms, on_release_timeout, b);
+}
+
+static unsigned int check_unbind(struct binding *b, bool forced)
+{
+	if (b->state == DRACO_EP_GONE)
+		return DRACO_SC_GONE;
+	if (b->state == DRACO_EP_FREE)
+		return DRACO_SC_NOT_BOUND;
+	if (!forced && (b->state == DRACO_EP_BINDING ||
+			b->state == DRACO_EP_RELEASING))
+		return DRACO_SC_IN_PROGRESS;
+	return DRACO_SC_OK;
+}
+
+static void unbind_now(struct binding *b, struct binding_request *r,
+		       bool forced)
+{
+	if (forced) {
+		force(b, DRACO_EP_FREE, 0);
+		answer(r, DRACO_SC_OK, 0);
+		return;
+	}
+	b->unbind = r->ref;
+	if (b->state == DRACO_EP_ATTACHING || !port_is_ready(b->port))
+		release_at_once(b);
+	else
+		start_release(b, r->cmd.arg[0]);
+}
+
+static void do_unbind(struct binding_request *r)
+{
+	struct fabric *f = r->fabric;
+	unsigned int ep = fabric_ep_by_id(f, r->cmd.id);
+	bool forced = r->cmd.flags & DRACO_BINDF_FORCE;
+	unsigned int status = DRACO_SC_BAD_ID;
+
+	if (ep != TOPO_NONE)
+		status = check_unbind(&f->bindings->list[ep], forced);
+	if (status || r->cmd.flags & DRACO_BINDF_DRY_RUN)
+		answer(r, status, 0);
+	else
+		unbind_now(&f->bindings->list[ep], r, forced);
+}
+
+static void on_not_empty(void *arg)
+{
+	struct binding *b = arg;
+
+	if (b->plug)
+		slots_eject(b->port->slots, b->plug->slot);
+	loop_timer_start(&b->timer, EMPTY_MS - EJECT_MS, on_release_timeout, b);
+}
+
+static void owner_agrees(struct binding *b)
+{
+	b->released = true;
+	if (b->plug) {
+		loop_timer_start(&b->timer, EJECT_MS, on_not_empty, b);
+		return;
+	}
+	become_free(b, DRACO_EP_FREE, 0);
+	finish(&b->unbind, DRACO_SC_OK, 0, NULL);
+}
+
+static void owner_refuses(struct binding *b, struct draco_holder *h)
+{
+	h->port = b->port->link->id;
+	back_to_bound(b);
+	finish(&b->unbind, DRACO_SC_BUSY, 0, h);
+}
+
+static void do_reply(struct binding_request *r)
+{
+	struct fabric *f = r->fabric;
+	unsigned int ep = fabric_ep_by_id(f, r->cmd.id);
+	struct binding *b = ep != TOPO_NONE ? &f->bindings->list[ep] : NULL;
+
+	if (!b) {
+		answer(r, DRACO_SC_BAD_ID, 0);
+	} else if (b->port != r->from) {
+		answer(r, DRACO_SC_NOT_BOUND, 0);
+	} else if (b->state != DRACO_EP_RELEASING || b->released ||
+		   b->token != r->cmd.arg[0]) {
+		answer(r, DRACO_SC_TIMEOUT, 0);
+	} else {
+		answer(r, DRACO_SC_OK, 0);
+		if (r->cmd.arg[1] == DRACO_RELEASE_BUSY)
+			owner_refuses(b, &r->holder);
+		else
+			owner_agrees(b);
+	}
+}
+
+/* ---- Withdrawing ---- */
+
+static bool same(const struct admin_ref *a, const struct admin_ref *b)
+{
+	return a->serial && a->port == b->port && a->serial == b->serial;
+}
+
+static void do_abort(struct binding_request *r)
+{
+	struct bindings *all = r->fabric->bindings;
+
+	for (unsigned int i = 0; i < all->n; i++) {
+		struct binding *b = &all->list[i];
+
+		if (same(&b->bind, &r->ref)) {
+			drop_plug(b);
+			become_free(b, DRACO_EP_FREE, 0);
+			finish(&b->bind, DRACO_SC_ABORTED, 0, NULL);
+		} else if (same(&b->unbind, &r->ref) && !b->released) {
+			back_to_bound(b);
+			finish(&b->unbind, DRACO_SC_ABORTED, 0, NULL);
+		}
+	}
+}
+
+static void run_request(void *arg)
+{
+	struct binding_request *r = arg;
+
+	switch (r->cmd.opcode) {
+	case DRACO_ADM_BIND:
+		do_bind(r);
+		break;
+	case DRACO_ADM_UNBIND:
+		do_unbind(r);
+		break;
+	case DRACO_ADM_RELEASE_REPLY:
+		do_reply(r);
+		break;
+	case DRACO_ADM_ABORT:
+		do_abort(r);
+		break;
+	}
+	free(r);
+}
+
+int binding_request(const struct binding_request *r)
+{
+	struct binding_request *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *r;
+	loop_defer(run_request, copy);
+	return 0;
+}
+
+/* ---- What slots report ---- */
+
+/* The plug failed: refused by QEMU, or QEMU went away with it? */
+static void after_failed_plug(void *arg)
+{
+	struct binding *b = arg;
+
+	if (b->state != DRACO_EP_BINDING || b->plug)
+		return;
+	loop_timer_stop(&b->timer);
+	if (host_up(b->port) && b->bind.serial) {
+		become_free(b, DRACO_EP_FREE, 0);
+		finish(&b->bind, DRACO_SC_INTERNAL, 0, NULL);
+		return;
+	}
+	set_state(b, DRACO_EP_ATTACHING, 0);
+	finish(&b->bind, DRACO_SC_OK, b->slot, NULL);
+}
+
+static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
+{
+	struct plug *plug = cookie;
+	struct binding *b = plug->binding;
+
+	(void)arg;
+	plug->present = !err;
+	if (err) {
+		free(plug);
+		if (b) {
+			b->plug = NULL;
+			loop_defer(after_failed_plug, b);
+		}
+		return;
+	}
+	if (!b)
+		return;
+	loop_timer_stop(&b->timer);
+	set_state(b, DRACO_EP_BOUND, 0);
+	finish(&b->bind, DRACO_SC_OK, slot, NULL);
+}
+
+static void on_emptied(void *arg, unsigned int slot, void *cookie)
+{
+	struct plug *plug = cookie;
+	struct binding *b = plug->binding;
+
+	(void)arg;
+	(void)slot;
+	free(plug);
+	if (!b)
+		return;
+	b->plug = NULL;
+	if (b->state == DRACO_EP_RELEASING && b->released) {
+		become_free(b, DRACO_EP_FREE, 0);
+		finish(&b->unbind, DRACO_SC_OK, 0, NULL);
+	} else if (b->state == DRACO_EP_BOUND) {
+		set_state(b, DRACO_EP_ATTACHING, 0);
+	}
+}
+
+static void attach(struct binding *b)
+{
+	int err = plug_in(b);
+
+	if (err)
+		log_error("endpoint %s: not plugged into slot %u of port %s: %s; tried again when its host comes up",
+			  name_of(b), b->slot, b->port->name, strerror(-err));
+}
+
+static void on_host(void *arg, bool up)
+{
+	struct port *p = arg;
+	struct bindings *all = p->fabric->bindings;
+
+	for (unsigned int i = 0; up && i < all->n; i++) {
+		struct binding *b = &all->list[i];
+
+		if (b->port == p && b->state == DRACO_EP_ATTACHING)
+			attach(b);
+	}
+}
+
+const struct slots_ops binding_slots_ops = {
+	.plugged = on_plugged,
+	.emptied = on_emptied,
+	.host = on_host,
+};
+
+static void port_stopped(void *arg)
+{
+	struct port *p = arg;
+	struct bindings *all = p->fabric->bindings;
+
+	for (unsigned int i = 0; all && i < all->n; i++) {
+		struct binding *b = &all->list[i];
+
+		if (b->port == p && b->state == DRACO_EP_RELEASING)
+			release_at_once(b);
+	}
+}
+
+void binding_port_stopped(struct port *p)
+{
+	loop_defer(port_stopped, p);
+}
+
+/* ---- The appliance ---- */
+
+int binding_remove(struct fabric *f, unsigned int ep)
+{
+	struct binding *b = &f->bindings->list[ep];
+
+	if (b->state == DRACO_EP_GONE)
+		return -ENODEV;
+	force(b, DRACO_EP_GONE, DRACO_EVF_SURPRISE);
+	return 0;
+}
+
+int binding_insert(struct fabric *f, unsigned int ep)
+{
+	struct binding *b = &f->bindings->list[ep];
+
+	if (b->state != DRACO_EP_GONE)
+		return -EEXIST;
+	set_state(b, DRACO_EP_FREE, 0);
+	return 0;
+}
+
+/* ---- Start and end ---- */
+
+static void save_now(void *arg)
+{
+	struct fabric *f = arg;
+
+	if (!f->bindings || !f->bindings->state_file)
+		return;
+	atomic_store(&f->bindings->save_due, false);
+	state_save(f, f->bindings->state_file);
+}
+
+void binding_save_soon(struct fabric *f)
+{
+	if (f->bindings && f->bindings->state_file &&
+	    !atomic_exchange(&f->bindings->save_due, true))
+		loop_defer(save_now, f);
+}
+
+int binding_init(struct fabric *f, const char *state_file)
+{
+	struct bindings *all = calloc(1, sizeof(*all));
+	unsigned int n = f->topo->nendpoints;
+
+	if (!all)
+		return -ENOMEM;
+	all->list = calloc(n + 1, sizeof(*all->list));
+	if (!all->list) {
+		free(all);
+		return -ENOMEM;
+	}
+	all->n = n;
+	all->state_file = state_file;
+	for (unsigned int i = 0; i < n; i++) {
+		all->list[i].fabric = f;
+		all->list[i].ep = i;
+	}
+	f->bindings = all;
+	return 0;
+}
+
+void binding_exit(struct fabric *f)
+{
+	if (!f->bindings)
+		return;
+	if (f->bindings->state_file)
+		state_save(f, f->bindings->state_file);
+	for (unsigned int i = 0; i < f->bindings->n; i++) {
+		loop_timer_stop(&f->bindings->list[i].timer);
+		free(f->bindings->list[i].plug);
+	}
+	free(f->bindings->list);
+	free(f->bindings);
+	f->bindings = NULL;
+}
+
+int binding_restore(struct fabric *f, unsigned int ep, struct port *p,
+		    unsigned int slot)
+{
+	struct binding *b = &f->bindings->list[ep];
+	unsigned int n = f->topo->hosts[p->host].slots;
+	int picked;
+
+	if (b->port)
+		return -EEXIST;
+	if (slot < TOPO_FIRST_SLOT || slot >= TOPO_FIRST_SLOT + n ||
+	    taken_slots(f, p) >> slot & 1) {
+		picked = pick_slot(f, p);
+		if (picked < 0)
+			return picked;
+		slot = picked;
+	}
+	b->port = p;
+	b->slot = slot;
+	set_state(b, DRACO_EP_ATTACHING, 0);
+	return 0;
+}
+
+static int load_topology(struct fabric *f)
+{
+	for (unsigned int i = 0; i < f->topo->nbindings; i++) {
+		const struct topo_binding *tb = &f->topo->bindings[i];
+		struct port *p = NULL;
+
+		for (unsigned int k = 0; k < f->nports; k++) {
+			if (f->ports[k]->host == tb->host &&
+			    f->ports[k]->index == tb->port)
+				p = f->ports[k];
+		}
+		if (p && binding_restore(f, tb->endpoint, p, 0))
+			return -ENOSPC;
+	}
+	return 0;
+}
+
+int binding_load(struct fabric *f)
+{
+	const char *path = f->bindings->state_file;
+	int err = path ? state_load(f, path) : -ENOENT;
+
+	return err == -ENOENT ? load_topology(f) : err;
+}

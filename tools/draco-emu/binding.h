@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which endpoint is bound to which host port: the state machine between admin
+ * commands, hot-plug slots and owners' answers (docs/draco.md, section 9).
+ *
+ * Locks: everything runs in the loop's thread, so bindings need no lock of
+ * their own; object states change under fabric.lock. Admin commands are
+ * handed over with binding_request() and answered with admin_finish().
+ */
+#ifndef EMU_BINDING_H
+#define EMU_BINDING_H
+
+#include <draco/regs.h>
+
+#include "admin.h"
+#include "fabric.h"
+#include "loop.h"
+#include "slot.h"
+
+struct binding;
+
+/* One endpoint instance in a slot: the cookie of slots_plug(). */
+struct plug {
+	struct fabric_ep *ep;
+	struct binding *binding;	/* NULL: given up, waits for emptied() */
+	struct port *port;
+	unsigned int slot;
+	bool present;			/* plugged() has come */
+};
+
+/* State of one endpoint beyond its object. */
+struct binding {
+	struct fabric *fabric;
+	unsigned int ep;		/* index in the topology */
+	unsigned int state;		/* DRACO_EP_* */
+	struct port *port;		/* bound to, or NULL */
+	unsigned int slot;
+	struct plug *plug;		/* NULL: nothing in a slot */
+	struct admin_ref bind, unbind;	/* commands that wait */
+	uint64_t token;			/* of the release request, or 0 */
+	bool released;			/* the owner has said OK */
+	struct loop_timer timer;
+};
+
+struct bindings {
+	struct binding *list;		/* by endpoint */
+	unsigned int n;
+	uint64_t last_token;
+	const char *state_file;		/* NULL: not kept */
+	_Atomic bool save_due;
+};
+
+/* A command of the admin queue for the loop's thread. */
+struct binding_request {
+	struct fabric *fabric;
+	struct port *from;
+	struct admin_ref ref;
+	struct draco_acmd cmd;
+	struct draco_holder holder;	/* RELEASE_REPLY, verdict BUSY */
+};
+
+int binding_init(struct fabric *f, const char *state_file);
+void binding_exit(struct fabric *f);
+/* Read what is bound, from the state file or the topology. Before slots. */
+int binding_load(struct fabric *f);
+
+/* Any thread; a copy of @r is taken. */
+int binding_request(const struct binding_request *r);
+/* Any thread: the port is no longer READY; withdraws what its owner was asked. */
+void binding_port_stopped(struct port *p);
+/* Any thread: generations changed, have the state file written. */
+void binding_save_soon(struct fabric *f);
+
+/* Loop thread: removal from the appliance and back. -errno. */
+int binding_remove(struct fabric *f, unsigned int ep);
+int binding_insert(struct fabric *f, unsigned int ep);
+
+extern const struct slots_ops binding_slots_ops;
+
+/* state.c: the state file. */
+int state_load(struct fabric *f, const char *path);
+int state_save(struct fabric *f, const char *path);
+/* For state_load() and the topology: as if it had been bound before. */
+int binding_restore(struct fabric *f, unsigned int ep, struct port *p,
+		    unsigned int slot);
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Moving bytes between regions: page lists to memory, pieces, checks on the
+ * way, check sums. Called by op.c.
+ */
+#include "copy.h"
+
+#include <string.h>
+
+#include "crc32c.h"
+#include "fabric.h"
+
+#define PIECE		(256u << 10)	/* between two looks at revocation */
+#define SPAN_BYTES	(1u << 20)	/* look ahead for one hold */
+#define SPAN_PAGES	256u
+
+/* Lowest and highest address of what comes next. */
+static void look_ahead(const struct mr *mr, uint64_t offset, uint64_t *low,
+		       uint64_t *high)
+{
+	uint64_t size = 1ull << mr->page_shift;
+	uint64_t page = (mr->first + offset) >> mr->page_shift;
+	uint64_t left = SPAN_BYTES;
+
+	*low = UINT64_MAX;
+	*high = 0;
+	for (unsigned int i = 0; i < SPAN_PAGES && page < mr->npages && left;
+	     i++, page++) {
+		uint64_t addr = mr->pages[page];
+
+		*low = addr < *low ? addr : *low;
+		*high = addr + size > *high ? addr + size : *high;
+		left -= size < left ? size : left;
+	}
+}
+
+static bool take(struct side *s, struct reach *r, uint64_t addr, uint64_t len,
+		 unsigned int prot)
+{
+	if (mem_get(s->port, addr, len, prot, &r->mem))
+		return false;
+	r->addr = addr;
+	r->end = addr + r->mem.hold.len;
+	r->held = true;
+	return true;
+}
+
+unsigned int side_drop(struct side *s, struct reach *r)
+{
+	if (!r->held)
+		return FABREX_WC_OK;
+	r->held = false;
+	return mem_put(&r->mem) ? s->fault : FABREX_WC_OK;
+}
+
+unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
+		      uint64_t *len, unsigned int prot, void **ptr)
+{
+	uint64_t offset = s->offset + done;
+	uint64_t addr, low, high;
+	unsigned int wc;
+
+	*len = mr_run(s->mr, offset, *len, &addr);
+	if (!r->held || addr < r->addr || addr >= r->end) {
+		wc = side_drop(s, r);
+		if (wc)
+			return wc;
+		look_ahead(s->mr, offset, &low, &high);
+		take(s, r, low, high - low, prot);
+	}
+	if (!r->held || addr >= r->end) {
+		wc = side_drop(s, r);
+		if (wc)
+			return wc;
+		if (!take(s, r, addr, *len, prot))
+			return s->fault;
+	}
+	if (*len > r->end - addr)
+		*len = r->end - addr;
+	*ptr = (char *)r->mem.hold.ptr + (addr - r->addr);
+	return FABREX_WC_OK;
+}
+
+static unsigned int side_copy(struct side *s, void *in, const void *out,
+			      uint64_t len)
+{
+	unsigned int prot = in ? DMA_PROT_READ : DMA_PROT_WRITE;
+	struct reach r = { .held = false };
+	uint64_t done = 0;
+
+	while (done < len) {
+		uint64_t n = len - done;
+		unsigned int wc;
+		void *ptr;
+
+		wc = side_map(s, &r, done, &n, prot, &ptr);
+		if (wc)
+			return wc;
+		if (in)
+			memcpy((char *)in + done, ptr, n);
+		else
+			memcpy(ptr, (const char *)out + done, n);
+		done += n;
+	}
+	return side_drop(s, &r);
+}
+
+unsigned int side_read(struct side *s, void *buf, uint64_t len)
+{
+	return side_copy(s, buf, NULL, len);
+}
+
+unsigned int side_write(struct side *s, const void *buf, uint64_t len)
+{
+	return side_copy(s, NULL, buf, len);
+}
+
+/* Should the operation be cut short? */
+static unsigned int interrupted(struct queue *q, struct side *from,
+				struct side *to)
+{
+	if (!queue_is_open(q) || !gate_is_open(&q->port->gate))
+		return OP_GONE;
+	if (!gate_is_open(&from->mr->gate) || !gate_is_open(&to->mr->gate) ||
+	    !gate_is_open(&from->port->gate) ||
+	    !gate_is_open(&to->port->gate) ||
+	    !fabric_reachable(q->port->fabric, from->port, to->port))
+		return FABREX_WC_ABORTED;
+	return FABREX_WC_OK;
+}
+
+static void count_ep(struct fabric_ep *ep, bool source, uint64_t n)
+{
+	enum counter which = source ? CNT_TX_BYTES : CNT_RX_BYTES;
+
+	if (!ep)
+		return;
+	count_add(&ep->counters, which, n);
+	count_add(&ep->uplink->counters, which, n);
+}
+
+struct piece {
+	void *src, *dst;
+	uint64_t n;
+};
+
+static void copy_bytes(const struct piece *p, bool whole)
+{
+	/* Eight aligned bytes are never seen in parts. */
+	if (whole && p->n == 8 &&
+	    !(((uintptr_t)p->src | (uintptr_t)p->dst) & 7))
+		__atomic_store_n((uint64_t *)p->dst,
+				 __atomic_load_n((uint64_t *)p->src,
+						 __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+	else
+		memmove(p->dst, p->src, p->n);
+}
+
+static void store_piece(struct queue *q, struct op *op, const struct piece *p,
+			uint64_t length)
+{
+	bool check = op->sqe.flags & FABREX_SQE_CHECK;
+
+	if (check)
+		op->crc = crc32c(op->crc, p->src, p->n);
+	copy_bytes(p, length == 8);
+	if (!op->done &&
+	    fault_hit(&q->port->faults, DRACO_FAULT_CORRUPT_PAYLOAD, q->number))
+		*(unsigned char *)p->dst ^= 0x20;
+	if (check)
+		op->crc_target = crc32c(op->crc_target, p->dst, p->n);
+}
+
+struct mover {
+	struct queue *q;
+	struct op *op;
+	struct side *from, *to;
+	struct reach src, dst;
+	uint64_t p2p, host;
+};
+
+static unsigned int move_piece(struct mover *m, uint64_t n, uint64_t length)
+{
+	struct op *op = m->op;
+	struct piece p = { .n = n };
+	unsigned int wc;
+
+	wc = side_map(m->from, &m->src, op->done, &p.n, DMA_PROT_READ, &p.src);
+	if (!wc)
+		wc = side_map(m->to, &m->dst, op->done, &p.n, DMA_PROT_WRITE,
+			      &p.dst);
+	if (wc)
+		return wc;
+	store_piece(m->q, op, &p, length);
+	op->done += p.n;
+	count_ep(m->src.mem.ep, true, p.n);
+	count_ep(m->dst.mem.ep, false, p.n);
+	if (m->src.mem.ep && m->dst.mem.ep)
+		m->p2p += p.n;
+	else
+		m->host += p.n;
+	return FABREX_WC_OK;
+}
+
+static void count_moved(struct mover *m)
+{
+	uint64_t n = m->p2p + m->host;
+	bool own = m->from->port == m->q->port && m->from->fault ==
+		   FABREX_WC_LFAULT;
+
+	if (!n)
+		return;
+	count_add(&m->from->port->counters, CNT_TX_BYTES, n);
+	count_add(&m->to->port->counters, CNT_RX_BYTES, n);
+	count_add(&m->q->counters, own ? CNT_TX_BYTES : CNT_RX_BYTES, n);
+	count_add(&m->q->counters, CNT_P2P_BYTES, m->p2p);
+	count_add(&m->q->counters, CNT_HOST_BYTES, m->host);
+	count_add(&m->q->port->counters, CNT_P2P_BYTES, m->p2p);
+	count_add(&m->q->port->counters, CNT_HOST_BYTES, m->host);
+	fabric_count_path(m->q->port->fabric, m->from->port, m->to->port, n);
+}
+
+static unsigned int drop_both(struct mover *m, unsigned int wc)
+{
+	unsigned int a = side_drop(m->from, &m->src);
+	unsigned int b = side_drop(m->to, &m->dst);
+
+	if (wc != FABREX_WC_OK && wc < OP_YIELD)
+		return wc;
+	return a ? a : b ? b : wc;
+}
+
+/* Up to PIECE bytes between two looks around. */
+static unsigned int move_some(struct mover *m, uint64_t length,
+			      uint64_t *budget)
+{
+	struct op *op = m->op;
+	uint64_t n = length - op->done;
+	unsigned int wc = interrupted(m->q, m->from, m->to);
+	uint64_t wait, end;
+
+	if (wc)
+		return wc;
+	n = n < PIECE ? n : PIECE;
+	n = n < *budget ? n : *budget;
+	wait = fabric_pace(m->q->port->fabric, m->from->port, m->to->port, &n);
+	if (wait) {
+		op->wait_until = engine_now_ns() + wait;
+		return OP_WAIT;
+	}
+	*budget -= n;
+	for (end = op->done + n; op->done < end && !wc;)
+		wc = move_piece(m, end - op->done, length);
+	return wc;
+}
+
+unsigned int copy_move(struct queue *q, struct op *op, struct side *from,
+		       struct side *to, uint64_t length, uint64_t budget)
+{
+	struct mover m = { .q = q, .op = op, .from = from, .to = to };
+	unsigned int wc = FABREX_WC_OK;
+
+	while (op->done < length && !wc)
+		wc = budget ? move_some(&m, length, &budget) : OP_YIELD;
+	wc = drop_both(&m, wc);
+	count_moved(&m);
+	if (!wc && op->crc != op->crc_target)
+		wc = FABREX_WC_DATA;
+	return wc;
+}

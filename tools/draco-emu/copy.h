@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Moving bytes between regions of two ports. For op.c: the caller is inside
+ * both ports' gates and holds both regions.
+ */
+#ifndef EMU_COPY_H
+#define EMU_COPY_H
+
+#include "mr.h"
+#include "port.h"
+
+/* One end: byte @offset of a region of a port. */
+struct side {
+	struct port *port;
+	struct mr *mr;
+	uint64_t offset;
+	unsigned int fault;	/* FABREX_WC_* if its memory does not answer */
+};
+
+/*
+ * A side's memory held over several pieces, so that scattered pages of one
+ * memory cost one look-up. Begins empty; side_drop() at the end, FABREX_WC_*.
+ */
+struct reach {
+	struct mem mem;
+	uint64_t addr, end;
+	bool held;
+};
+
+unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
+		      uint64_t *len, unsigned int prot, void **ptr);
+unsigned int side_drop(struct side *s, struct reach *r);
+
+/* Small amounts, at once: between a region and a buffer. FABREX_WC_*. */
+unsigned int side_read(struct side *s, void *buf, uint64_t len);
+unsigned int side_write(struct side *s, const void *buf, uint64_t len);
+
+/*
+ * Move bytes op->done .. of @length from @from to @to for an operation of @q,
+ * about @budget of them. FABREX_WC_* or OP_*.
+ */
+unsigned int copy_move(struct queue *q, struct op *op, struct side *from,
+		       struct side *to, uint64_t length, uint64_t budget);
+
+#endif
