@@ -52,7 +52,7 @@ static inline void ring_doorbell(void *page, unsigned int reg, uint32_t value)
 	volatile uint32_t *p = (volatile uint32_t *)((char *)page + reg);
 
 	ring_io_barrier();
-	*p = htole32(value);
+	__atomic_store_n(p, htole32(value), __ATOMIC_RELAXED);
 }
 
 /*

@@ -218,12 +218,15 @@ static void *shared_pages(size_t length)
 static bool service_taken(struct transport *t, uint64_t service)
 {
 	struct fake_object *o;
+	bool taken = false;
 
+	pthread_mutex_lock(&fab.lock);
 	for (o = fab.objects; o; o = o->next)
-		if (o->type == FAKE_QUEUE && service &&
-		    o->service == service && o->file->port == t->file.port)
-			return true;
-	return false;
+		taken |= o->type == FAKE_QUEUE && service &&
+			 o->service == service &&
+			 o->file->port == t->file.port;
+	pthread_mutex_unlock(&fab.lock);
+	return taken;
 }
 
 static void layout(struct transport_queue *q,
@@ -236,9 +239,11 @@ static void layout(struct transport_queue *q,
 	q->ring_size = q->rq_offset + (size_t)a->rq_entries * a->cell_size;
 	q->ring = shared_pages(q->ring_size);
 	q->doorbell = shared_pages(FABREX_PAGE_SIZE);
+	pthread_mutex_lock(&fab.lock);
 	if (fab.bad_rings)
 		q->cq_offset = q->ring_size - 64;
 	fab.bad_rings = false;
+	pthread_mutex_unlock(&fab.lock);
 }
 
 static int fake_queue_create(struct transport *t,
@@ -285,7 +290,9 @@ static int fake_window_create(struct transport *t,
 
 	if (gone(t))
 		return -ENODEV;
+	pthread_mutex_lock(&fab.lock);
 	mr = fakedev_mr(remote->peer, remote->rkey);
+	pthread_mutex_unlock(&fab.lock);
 	if (!mr || (mr->access & access) != access ||
 	    offset + length > mr->length)
 		return fxi_error(EACCES, "fake peer refuses the window");
@@ -347,8 +354,10 @@ static int fake_counters(struct transport *t, uint32_t id,
 	(void)id;
 	if (gone(t))
 		return -ENODEV;
+	pthread_mutex_lock(&fab.lock);
 	stats->tx_ops = fab.executed;
 	stats->doorbells = fab.doorbells;
+	pthread_mutex_unlock(&fab.lock);
 	return 0;
 }
 

@@ -96,10 +96,10 @@ TEST(meet_server_comes_late)
 	CHECK_EQ(fabrex_accept(l, "x", 2, NULL, NULL, NULL, 3000), 0);
 	end(&c);
 	CHECK_EQ(c.ret, 0);
+	fabrex_listener_close(l);
 	fabrex_close(port);
-	fabrex_close(NULL);
 	fabrex_listener_close(NULL);
-	(void)l;
+	fabrex_close(NULL);
 }
 
 /* The first server takes the greeting to its grave; the second answers. */

@@ -5,12 +5,13 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "perf.h"
 
-volatile sig_atomic_t interrupted;
+atomic_int interrupted;
 
 static const struct test tests[] = {
 	{ "write-bw", T_WRITE_BW, "bandwidth of writes", run_bandwidth,
@@ -89,10 +90,14 @@ static void usage(FILE *f)
 		DEFAULT_SERVICE);
 }
 
-static int bad(const char *option, const char *value)
+static int bad(int option, const char *value)
 {
-	fprintf(stderr, "fabrex-perf: %s: \"%s\" is not a value it takes; see fabrex-perf --help\n",
-		option, value);
+	const struct option *o = longs;
+
+	while (o->name && o->val != option)
+		o++;
+	fprintf(stderr, "fabrex-perf: --%s: \"%s\" is not a value it takes; see fabrex-perf --help\n",
+		o->name, value);
 	return EXIT_USAGE;
 }
 
@@ -236,8 +241,7 @@ static int parse(int argc, char **argv, struct options *o)
 			return -1;
 		}
 		if (!take_flag(c, o) && !take_option(c, optarg, o))
-			return bad(argv[optind - 2 > 0 ? optind - 2 : 1],
-				   optarg ? optarg : "");
+			return bad(c, optarg ? optarg : "");
 	}
 	return 0;
 }
@@ -268,8 +272,11 @@ static int set_defaults(struct options *o, const struct test *test)
 		o->batch = test->batch < o->depth ? test->batch : o->depth;
 	if (o->batch > o->depth)
 		o->batch = o->depth;
-	if (test->id == T_ATOMIC_LAT && (o->size_from != 8 || o->size_to != 8))
-		return bad("--size (atomics have 8 bytes)", "");
+	if (test->id == T_ATOMIC_LAT &&
+	    (o->size_from != 8 || o->size_to != 8)) {
+		fprintf(stderr, "fabrex-perf: atomic-lat: atomics have 8 bytes; leave --sizes out\n");
+		return EXIT_USAGE;
+	}
 	if (!o->peer) {
 		fprintf(stderr, "fabrex-perf: %s needs --peer NAME, where fabrex-perf server runs\n",
 			test->name);

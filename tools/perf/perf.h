@@ -6,7 +6,7 @@
 #ifndef PERF_H
 #define PERF_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ struct session {
 	uint64_t region;
 };
 
-extern volatile sig_atomic_t interrupted;
+extern atomic_int interrupted;
 
 int control_open(struct control *c, struct fabrex_port *port);
 void control_close(struct control *c);

@@ -47,7 +47,7 @@ double memcpy_gbps(uint64_t size)
 		start = now_ns();
 		while (now_ns() - start < MEMCPY_NS) {
 			memcpy(to + at, from + at, size);
-			__asm__ volatile("" ::: "memory");
+			__asm__ volatile("" :: "r"(to), "r"(from) : "memory");
 			bytes += size;
 			at = at + 2 * size <= span ? at + size : 0;
 		}

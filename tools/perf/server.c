@@ -190,16 +190,18 @@ static void client_start(struct fabrex_port *port, struct fabrex_listener *l,
 	a.queue = fabrex_queue_number(c->control.queue);
 	a.key = fabrex_queue_key(c->control.queue);
 	fabrex_mr_remote(c->mr, &a.region);
-	if (fabrex_request_answer(l, request, &a, sizeof(a), 1000) ||
-	    pthread_create(&thread, NULL, client_thread, c)) {
-		client_free(c);
-		return;
-	}
-	active++;
-	pthread_detach(thread);
 	if (!quiet)
 		printf("session with %s\n", c->name);
 	fflush(stdout);
+	active++;
+	/* From here on the client is its thread's. */
+	if (fabrex_request_answer(l, request, &a, sizeof(a), 1000) ||
+	    pthread_create(&thread, NULL, client_thread, c)) {
+		active--;
+		client_free(c);
+		return;
+	}
+	pthread_detach(thread);
 }
 
 static int serve_port(struct fabrex_port *port, struct fabrex_listener *l,

@@ -5,7 +5,7 @@
  */
 #include <getopt.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "fake.h"
 
 int perf_main(int argc, char **argv);
-extern volatile sig_atomic_t interrupted;
+extern atomic_int interrupted;
 
 static int number, failed;
 
@@ -29,7 +29,7 @@ static int perf(const char *args)
 	for (p = strtok(copy, " "); p && argc < 31; p = strtok(NULL, " "))
 		argv[argc++] = p;
 	argv[argc] = NULL;
-	optind = 0;
+	__atomic_store_n(&optind, 0, __ATOMIC_SEQ_CST);
 	return perf_main(argc, argv);
 }
 
