@@ -7,9 +7,11 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
+import subprocess
 import sys
 import time
+
+import space
 
 
 def cache_dir():
@@ -92,7 +94,8 @@ def remove(path):
                 raise RuntimeError(f"{path}: {line.split()[1]} is still "
                                    "mounted below it; unmount it first")
     if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
+        # Without root, files of other users in a root are sub-ids of ours.
+        subprocess.run(space.unshare() + ["rm", "-rf", "--", path], check=True)
     else:
         os.unlink(path)
 

@@ -112,7 +112,7 @@ def make_rootfs(layer, tmp):
         script = 'mount --bind "$1" "$2"; shift 2; exec "$@"'
         cmd = space.command(top, argv + [tmp, inner], cwd="/")
         subprocess.run(space.unshare() + ["sh", "-ec", script, "sh", top,
-                                          inner] + cmd, check=True)
+                                          inner] + cmd[len(space.unshare()):], check=True)
     finally:
         os.rmdir(inner)
 
