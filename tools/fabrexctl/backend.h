@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What fabrexctl needs of a fabric. nl.c implements it on the kernel's
+ * netlink family, tests/fake.c in memory. Commands call nothing else.
+ */
+#ifndef CTL_BACKEND_H
+#define CTL_BACKEND_H
+
+#include "model.h"
+
+struct counters {
+	uint32_t id;
+	uint64_t v[13];		/* in the order of counter_names[] */
+};
+
+#define NCOUNTERS 13
+
+/* An event of the fabric, or of this machine's ports. */
+struct event {
+	uint32_t fport;
+	uint32_t type;
+	uint64_t time_ns;
+	uint64_t seq;
+	uint32_t object_type;
+	uint32_t object;
+	char name[CTL_NAME_LEN];
+	bool has_state;
+	uint32_t state;
+	uint32_t port;
+	char port_name[CTL_NAME_LEN];
+	uint32_t slot;
+	bool surprise;
+	uint32_t generation;
+	uint64_t token;
+	uint32_t timeout_ms;
+	char pci_name[32];
+};
+
+/* Who keeps an endpoint. */
+struct holder {
+	uint32_t pid;		/* 0: not a process */
+	char comm[16];
+	char reason[104];
+};
+
+struct backend;
+
+/**
+ * struct backend_ops - one kind of fabric
+ *
+ * All return 0 or a negative errno with @e filled in.
+ *
+ * @open:      connect; ENODEV if there is no module
+ * @fports:    add the local ports to the model
+ * @objects:   add what matches the filter to the model
+ * @object:    one element, by id, or by type and name
+ * @bind:      attach; with @dry only say whether it could be done
+ * @unbind:    detach; @timeout_ms 0 is the switch's own default
+ * @port_set:  FABREX_PORT_ACTION_*
+ * @counters:  of a port or endpoint, 0: the local port
+ * @subscribe: receive events from now on, of group @group
+ * @event_fd:  readable when there are events
+ * @events:    call @fn for each that is there; ENOBUFS if some were lost
+ * @release_reply: @h NULL grants
+ */
+struct backend_ops {
+	int (*open)(struct backend *b, struct err *e);
+	void (*close)(struct backend *b);
+	int (*fports)(struct backend *b, struct model *m, struct err *e);
+	int (*objects)(struct backend *b, const struct filter *f,
+		       struct model *m, struct err *e);
+	int (*object)(struct backend *b, uint32_t type, uint32_t id,
+		      const char *name, struct object *o, struct err *e);
+	int (*bind)(struct backend *b, uint32_t ep, uint32_t port, bool dry,
+		    uint32_t *slot, struct err *e);
+	int (*unbind)(struct backend *b, uint32_t ep, bool force, bool dry,
+		      uint32_t timeout_ms, struct err *e);
+	int (*port_set)(struct backend *b, uint32_t id, uint32_t action,
+			struct err *e);
+	int (*counters)(struct backend *b, uint32_t id, struct counters *c,
+			struct err *e);
+	int (*subscribe)(struct backend *b, const char *group, struct err *e);
+	int (*event_fd)(struct backend *b);
+	int (*events)(struct backend *b,
+		      int (*fn)(const struct event *ev, void *arg), void *arg,
+		      struct err *e);
+	int (*release_reply)(struct backend *b, const struct event *ev,
+			     const struct holder *h, struct err *e);
+};
+
+struct backend {
+	const struct backend_ops *ops;
+	bool has_fport;		/* requests go to this local port */
+	uint32_t fport;
+};
+
+extern const char *const counter_names[NCOUNTERS];
+
+/* The kernel. */
+struct backend *nl_backend(void);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Options: one table for parsing, usage texts and completion.
+ * Called by run.c, command.c and complete.c.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "names.h"
+
+const struct option_info option_info[OPT_MAX] = {
+	[OPT_JSON] = { "json", 'j', NULL, "print JSON", WORDS_NONE },
+	[OPT_FPORT] = { "fport", 'p', "PORT",
+			"go through this local fabric port (name or number)",
+			WORDS_FPORT },
+	[OPT_COLOR] = { "color", 0, "WHEN", "auto, always or never",
+			WORDS_COLOR },
+	[OPT_NO_PAGER] = { "no-pager", 0, NULL,
+			   "do not pipe long output into a pager", WORDS_NONE },
+	[OPT_HELP] = { "help", 'h', NULL, "show how to use the command",
+		       WORDS_NONE },
+	[OPT_VERSION] = { "version", 'V', NULL, "show the version",
+			  WORDS_NONE },
+	[OPT_DRY_RUN] = { "dry-run", 'n', NULL,
+			  "say what would be done, change nothing",
+			  WORDS_NONE },
+	[OPT_FORCE] = { "force", 'f', NULL, "do it although it does harm",
+			WORDS_NONE },
+	[OPT_TIMEOUT] = { "timeout", 't', "SECONDS", "give up after this time",
+			  WORDS_NONE },
+	[OPT_TO] = { "to", 0, "HOST[.PORT]", "where to", WORDS_TARGET },
+	[OPT_HOST] = { "host", 'H', "HOST", "only what belongs to this host",
+		       WORDS_HOST },
+	[OPT_APPLIANCE] = { "appliance", 'a', "APPLIANCE",
+			    "only what belongs to this appliance",
+			    WORDS_APPLIANCE },
+	[OPT_SWITCH] = { "switch", 's', "SWITCH",
+			 "only what belongs to this switch", WORDS_SWITCH },
+	[OPT_FREE] = { "free", 0, NULL, "only free endpoints", WORDS_NONE },
+	[OPT_BOUND] = { "bound", 0, NULL, "only endpoints bound to a host",
+			WORDS_NONE },
+	[OPT_STATE] = { "state", 0, "STATE", "only what is in this state",
+			WORDS_STATE },
+	[OPT_KIND] = { "kind", 'k', "KIND", "only this kind", WORDS_KIND },
+	[OPT_WIDE] = { "wide", 'w', NULL, "all columns", WORDS_NONE },
+	[OPT_PRUNE] = { "prune", 0, NULL,
+			"release what the file does not name", WORDS_NONE },
+	[OPT_DETAILED] = { "detailed-exitcode", 0, NULL,
+			   "exit with 8 if there are differences", WORDS_NONE },
+	[OPT_TYPE] = { "type", 0, "TYPE[,TYPE...]", "only events of this type",
+		       WORDS_EVENT },
+	[OPT_READY] = { "ready", 0, NULL,
+			"say when events are being received", WORDS_NONE },
+	[OPT_INTERVAL] = { "interval", 'i', "SECONDS",
+			   "repeat, with rates", WORDS_NONE },
+	[OPT_COUNT] = { "count", 'c', "N", "end after this many", WORDS_NONE },
+	[OPT_NO_WAIT] = { "no-wait", 0, NULL,
+			  "do not wait for the PCI device", WORDS_NONE },
+	[OPT_ONCE] = { "once", 0, NULL, "end after one request", WORDS_NONE },
+};
+
+struct getopt_tables {
+	char shorts[2 + 2 * OPT_MAX + 1];
+	struct option longs[OPT_MAX + 1];
+};
+
+static void make_tables(struct getopt_tables *t, uint64_t accept, bool stop)
+{
+	size_t n = 0, s = 0;
+	int o;
+
+	memset(t, 0, sizeof(*t));
+	if (stop)
+		t->shorts[s++] = '+';
+	t->shorts[s++] = ':';
+	for (o = 0; o < OPT_MAX; o++) {
+		const struct option_info *i = &option_info[o];
+
+		if (!(accept & 1ull << o))
+			continue;
+		t->longs[n].name = i->name;
+		t->longs[n].has_arg = i->value ? required_argument
+					       : no_argument;
+		t->longs[n++].val = 256 + o;
+		if (!i->letter)
+			continue;
+		t->shorts[s++] = i->letter;
+		if (i->value)
+			t->shorts[s++] = ':';
+	}
+}
+
+static int option_of_letter(int letter)
+{
+	int o;
+
+	for (o = 0; o < OPT_MAX; o++)
+		if (letter && option_info[o].letter == letter)
+			return o;
+	return -1;
+}
+
+/* getopt() has met something it does not know, or a value is missing. */
+static int option_error(struct ctl *c, int what, const char *word,
+			uint64_t accept)
+{
+	const char *names[OPT_MAX + 1] = { NULL }, *near, *cmd;
+	size_t n = 0;
+	int o;
+
+	cmd = c->command ? c->command->name : "";
+	if (what == ':')
+		return err_usage(&c->err, word, "option %s needs a value; see "
+				 "\"fabrexctl help %s\"", word, cmd);
+	for (o = 0; o < OPT_MAX; o++)
+		if (accept & 1ull << o)
+			names[n++] = option_info[o].name;
+	near = strncmp(word, "--", 2) ? NULL : nearest_word(names, word + 2);
+	if (near)
+		return err_usage(&c->err, word, "unknown option %s; did you "
+				 "mean --%s?", word, near);
+	return err_usage(&c->err, word, "%s%sunknown option %s; see "
+			 "\"fabrexctl help %s\"", cmd, *cmd ? ": " : "", word,
+			 cmd);
+}
+
+int options_parse(struct ctl *c, int argc, char **argv, uint64_t accept,
+		  bool stop)
+{
+	struct getopt_tables t;
+	char letter[3] = "-?";
+	int v, o;
+
+	make_tables(&t, accept, stop);
+	optind = 0;
+	opterr = 0;
+	for (;;) {
+		v = getopt_long(argc, argv, t.shorts, t.longs, NULL);
+		if (v == -1)
+			return optind;
+		letter[1] = optopt;
+		if (v == '?' || v == ':')
+			return option_error(c, v, optopt > 0 && optopt < 256 ?
+					    letter : argv[optind - 1], accept);
+		o = v >= 256 ? v - 256 : option_of_letter(v);
+		c->arg[o] = option_info[o].value ? optarg : "";
+	}
+}

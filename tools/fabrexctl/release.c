@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* "release": from words to steps. Called by run.c and plan.c. */
+#include "compose.h"
+#include "names.h"
+
+int release_step(struct ctl *c, const struct object *ep, struct steps *s)
+{
+	if (ep->state == FABREX_ENDPOINT_STATE_RELEASING)
+		return err_set(&c->err, EALREADY, ep->name, "%s is being "
+			       "released already; wait until that is over",
+			       ep->name);
+	if (ep->bound)
+		steps_add(s, STEP_UNBIND, ep->id, ep->bound);
+	else
+		ids_add(&s->unchanged, ep->id);
+	return 0;
+}
+
+int cmd_release(struct ctl *c, int argc, char **argv)
+{
+	struct steps s = { 0 };
+	struct ids eps = { 0 };
+	size_t i;
+	int r;
+
+	if (!argc)
+		return err_usage(&c->err, NULL, "release: name the endpoints; "
+				 "see \"fabrexctl help release\"");
+	r = steps_options(c, &s);
+	if (!r)
+		r = ctl_load(c);
+	if (!r)
+		r = select_names(c->model, argc, argv, &eps, &c->err);
+	for (i = 0; i < eps.n && !r; i++)
+		r = release_step(c, model_get(c->model, eps.v[i]), &s);
+	if (!r)
+		r = steps_execute(c, &s);
+	ids_free(&eps);
+	steps_free(&s);
+	return r;
+}
