@@ -3,6 +3,7 @@
  * Posting: an operation becomes one 64-byte store burst into the ring. No
  * system call, lock or allocation here. Public half: fabrex_post(3).
  */
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,89 +18,148 @@ static int bad_op(const struct fabrex_queue *q, const char *why)
 			 q->object.port->attr.name, q->shared.number, why);
 }
 
-static int fill_local(const struct fabrex_queue *q, struct fabrex_sqe *sqe,
-		      const struct fabrex_op *op)
+static int bad_flags(const struct fabrex_queue *q)
+{
+	return bad_op(q, "unknown flags; use FABREX_SQE_FENCE, _QUIET and _CHECK");
+}
+
+/* An entry as eight words, in the order of struct fabrex_sqe. */
+struct words {
+	uint64_t w[8];
+};
+
+enum { HEAD, USER_DATA, LKEY, LOFFSET, RKEY, ROFFSET, LENGTH, TARGET };
+
+static inline uint64_t head(const struct fabrex_op *op, uint8_t flags,
+			    uint32_t imm)
+{
+	return op->opcode | (uint64_t)flags << 8 | (uint64_t)op->peer << 16 |
+	       (uint64_t)imm << 32;
+}
+
+static inline uint64_t target(const struct fabrex_op *op)
+{
+	return op->dest_queue | (uint64_t)op->dest_key << 32;
+}
+
+static inline int fill_local(const struct fabrex_queue *q, struct words *e,
+			     const struct fabrex_op *op)
 {
 	if (unlikely(!op->mr))
 		return bad_op(q, "operation without a local region; set mr");
-	sqe->lkey = htole64(op->mr->key);
-	sqe->loffset = htole64(op->offset);
+	e->w[LKEY] = op->mr->key;
+	e->w[LOFFSET] = op->offset;
 	return 0;
 }
 
-static int fill_rdma(const struct fabrex_queue *q, struct fabrex_sqe *sqe,
-		     const struct fabrex_op *op)
+static inline int fill_remote(const struct fabrex_queue *q, struct words *e,
+			      const struct fabrex_op *op)
 {
-	sqe->rkey = htole64(op->rkey);
-	sqe->roffset = htole64(op->roffset);
-	sqe->length = htole64(op->length);
-	return fill_local(q, sqe, op);
+	e->w[RKEY] = op->rkey;
+	e->w[ROFFSET] = op->roffset;
+	return fill_local(q, e, op);
 }
 
-static void fill_target(struct fabrex_sqe *sqe, const struct fabrex_op *op)
-{
-	sqe->imm = htole32(op->imm);
-	sqe->dest_queue = htole32(op->dest_queue);
-	sqe->dest_qkey = htole32(op->dest_key);
-}
-
-static int fill_atomic(const struct fabrex_queue *q, struct fabrex_sqe *sqe,
+static int fill_inline(const struct fabrex_queue *q, struct words *e,
 		       const struct fabrex_op *op)
 {
-	sqe->rkey = htole64(op->rkey);
-	sqe->roffset = htole64(op->roffset);
-	sqe->operand = htole64(op->operand);
-	if (op->opcode == FABREX_OP_CMP_SWAP)
-		sqe->compare = htole64(op->compare);
-	return fill_local(q, sqe, op);
-}
+	uint8_t data[FABREX_INLINE_MAX] = { 0 };
 
-static int fill_send(const struct fabrex_queue *q, struct fabrex_sqe *sqe,
-		     const struct fabrex_op *op)
-{
-	fill_target(sqe, op);
-	sqe->length = htole64(op->length);
-	if (!op->inline_data && op->length)
-		return fill_local(q, sqe, op);
-	if (unlikely(op->length > FABREX_INLINE_MAX))
+	if (op->length > sizeof(data))
 		return bad_op(q, "inline datagram of more than 24 bytes; send it from a region");
-	sqe->flags |= FABREX_SQE_INLINE;
 	if (op->length)
-		memcpy(sqe->inline_data, op->inline_data, op->length);
+		memcpy(data, op->inline_data, op->length);
+	/* Bytes, not a number: the same in any byte order. */
+	memcpy(&e->w[LKEY], data, sizeof(data));
+	e->w[LKEY] = le64toh(e->w[LKEY]);
+	e->w[LOFFSET] = le64toh(e->w[LOFFSET]);
+	e->w[RKEY] = le64toh(e->w[RKEY]);
+	e->w[HEAD] = head(op, op->flags | FABREX_SQE_INLINE, op->imm);
 	return 0;
 }
 
-static int fill(const struct fabrex_queue *q, struct fabrex_sqe *sqe,
-		const struct fabrex_op *op)
+static int fill_send(const struct fabrex_queue *q, struct words *e,
+		     const struct fabrex_op *op)
 {
-	memset(sqe, 0, sizeof(*sqe));
-	sqe->opcode = op->opcode;
-	sqe->flags = op->flags;
-	sqe->peer = htole16(op->peer);
-	sqe->user_data = htole64(op->user_data);
+	e->w[LENGTH] = op->length;
+	e->w[TARGET] = target(op);
+	if (op->inline_data || !op->length)
+		return fill_inline(q, e, op);
+	e->w[HEAD] = head(op, op->flags, op->imm);
+	return fill_local(q, e, op);
+}
+
+static inline int fill(const struct fabrex_queue *q, struct words *e,
+		       const struct fabrex_op *op)
+{
 	if (unlikely(op->flags & ~POST_FLAGS))
-		return bad_op(q, "unknown flags; use FABREX_SQE_FENCE, _QUIET and _CHECK");
+		return bad_flags(q);
+	*e = (struct words){ { head(op, op->flags, 0), op->user_data } };
 	switch (op->opcode) {
 	case FABREX_OP_WRITE_IMM:
-		fill_target(sqe, op);
-		return fill_rdma(q, sqe, op);
+		e->w[HEAD] = head(op, op->flags, op->imm);
+		e->w[TARGET] = target(op);
+		/* fallthrough */
 	case FABREX_OP_WRITE:
 	case FABREX_OP_READ:
-		return fill_rdma(q, sqe, op);
-	case FABREX_OP_SEND:
-		return fill_send(q, sqe, op);
-	case FABREX_OP_FETCH_ADD:
+		e->w[LENGTH] = op->length;
+		return fill_remote(q, e, op);
 	case FABREX_OP_CMP_SWAP:
-		return fill_atomic(q, sqe, op);
+		e->w[TARGET] = op->compare;
+		/* fallthrough */
+	case FABREX_OP_FETCH_ADD:
+		e->w[LENGTH] = op->operand;
+		return fill_remote(q, e, op);
 	case FABREX_OP_NOP:
-		sqe->peer = 0;
+		e->w[HEAD] = (uint64_t)op->flags << 8;
 		return 0;
 	}
 	return bad_op(q, "unknown opcode; use FABREX_OP_*");
 }
 
+typedef uint64_t __attribute__((may_alias)) ring_word;
+
+/* The entry's only stores. */
+static inline void store(struct fabrex_sqe *slot, const struct words *e)
+{
+	ring_word *to = (ring_word *)(void *)slot;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		to[i] = htole64(e->w[i]);
+}
+
+static int enter_send(const struct fabrex_queue *q, struct fabrex_sqe *slot,
+		      const struct fabrex_op *op)
+{
+	struct words e = { { 0, op->user_data } };
+	int ret;
+
+	if (op->flags & ~POST_FLAGS)
+		return bad_flags(q);
+	ret = fill_send(q, &e, op);
+	if (!ret)
+		store(slot, &e);
+	return ret;
+}
+
+/* Apart from sends, so that the words of the others stay in registers. */
+static inline int enter(const struct fabrex_queue *q, struct fabrex_sqe *slot,
+			const struct fabrex_op *op)
+{
+	struct words e;
+	int ret;
+
+	if (op->opcode == FABREX_OP_SEND)
+		return enter_send(q, slot, op);
+	ret = fill(q, &e, op);
+	if (likely(!ret))
+		store(slot, &e);
+	return ret;
+}
+
 /* Room for one more entry, after a look at what has succeeded quietly. */
-static int has_room(struct fabrex_queue *q)
+static inline int has_room(struct fabrex_queue *q)
 {
 	if (likely(q->sq_next - q->sq_done < q->limit))
 		return 0;
@@ -110,7 +170,6 @@ static int has_room(struct fabrex_queue *q)
 
 static inline int prep(struct fabrex_queue *q, const struct fabrex_op *op)
 {
-	struct fabrex_sqe sqe;
 	struct shadow *shadow;
 	int ret;
 
@@ -119,10 +178,9 @@ static inline int prep(struct fabrex_queue *q, const struct fabrex_op *op)
 	ret = has_room(q);
 	if (ret)
 		return ret;
-	ret = fill(q, &sqe, op);
+	ret = enter(q, &q->sq[q->sq_next & q->sq_mask], op);
 	if (unlikely(ret))
 		return ret;
-	q->sq[q->sq_next & q->sq_mask] = sqe;
 	shadow = &q->shadow[q->sq_next & q->sq_mask];
 	shadow->user_data = op->user_data;
 	shadow->peer = op->peer;
