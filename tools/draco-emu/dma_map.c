@@ -52,6 +52,7 @@ struct dma_map {
 	struct shard shard[SHARDS];
 	_Atomic(struct table *) table;
 	atomic_bool enabled;
+	atomic_bool empty;		/* spares readers the rest */
 	atomic_uint phase;
 	pthread_mutex_t update;
 	unsigned int max;
@@ -203,10 +204,14 @@ static struct dma_region *find(const struct table *t, uint64_t addr)
 int dma_get(struct dma_map *m, uint64_t addr, size_t len, unsigned int prot,
 	    struct dma_hold *h)
 {
-	uint32_t token = enter(m);
-	struct dma_region *r = find(atomic_load(&m->table), addr);
+	struct dma_region *r;
 	uint64_t left;
+	uint32_t token;
 
+	if (atomic_load_explicit(&m->empty, memory_order_acquire))
+		return -ENXIO;
+	token = enter(m);
+	r = find(atomic_load(&m->table), addr);
 	if (!r || !len) {
 		leave(m, token);
 		return r ? -EFAULT : -ENXIO;
@@ -345,6 +350,7 @@ static void publish(struct dma_map *m, struct table *t)
 {
 	struct table *old = atomic_exchange(&m->table, t);
 
+	atomic_store(&m->empty, !t->count);
 	synchronize(m);
 	free(old);
 }
@@ -372,6 +378,7 @@ struct dma_map *dma_map_create(unsigned int max, bool enabled,
 	memset(m, 0, sizeof(*m));
 	atomic_init(&m->table, t);
 	atomic_init(&m->enabled, enabled);
+	atomic_init(&m->empty, true);
 	pthread_mutex_init(&m->update, NULL);
 	m->max = max;
 	m->on_fault = on_fault;
@@ -565,6 +572,7 @@ void dma_map_clear(struct dma_map *m)
 		abort();
 	pthread_mutex_lock(&m->update);
 	old = atomic_exchange(&m->table, t);
+	atomic_store(&m->empty, true);
 	synchronize(m);
 	for (i = 0; i < old->count; i++)
 		region_free(old->region[i]);

@@ -14,19 +14,23 @@
 
 static bool verbose;
 
+static struct timespec start;
+
 void log_set_verbose(bool on)
 {
 	verbose = on;
 }
 
+static void __attribute__((constructor)) log_start(void)
+{
+	clock_gettime(CLOCK_MONOTONIC, &start);
+}
+
 static double seconds(void)
 {
-	static struct timespec start;
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!start.tv_sec)
-		start = now;
 	return (double)(now.tv_sec - start.tv_sec) +
 	       (double)(now.tv_nsec - start.tv_nsec) / 1e9;
 }

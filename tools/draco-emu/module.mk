@@ -9,7 +9,7 @@ EMU_OBJ := $(EMU_OUT)/obj/draco-emu
 EMU_BIN := $(EMU_OUT)/bin/draco-emu
 PREFIX ?= /usr/local
 
-# VARIANT=asan, in its own directory: the same with sanitizers.
+# Tests and draco-emu-asan: the same with sanitizers.
 EMU_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 EMU_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -MMD -MP \
 	-I include -I include/uapi -I $(EMU) -I tools/topology
@@ -23,7 +23,7 @@ EMU_TEST_LIB := $(filter-out %_test.c,$(notdir $(wildcard $(EMU)/tests/*.c)))
 EMU_FUZZ := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/fuzz/*_fuzz.c)))
 FUZZ_SECONDS ?= 20
 
-.PHONY: draco-emu check-draco-emu install-draco-emu fuzz-draco-emu
+.PHONY: draco-emu draco-emu-asan check-draco-emu install-draco-emu fuzz-draco-emu
 draco-emu: $(EMU_BIN)
 
 $(EMU_OBJ)/%.o: $(EMU)/%.c
@@ -45,7 +45,6 @@ $(EMU_BIN): $(EMU_OBJ)/main.o $(EMU_OBJ)/libemu.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS)
 
-# Tests run with sanitizers.
 $(EMU_OBJ)/asan/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
@@ -59,6 +58,11 @@ $(EMU_OBJ)/asan/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/asan/%.o) \
 		$(EMU_TEST_LIB:%.c=$(EMU_OBJ)/asan/tests/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+draco-emu-asan: $(EMU_OUT)/tests/draco-emu-asan
+$(EMU_OUT)/tests/draco-emu-asan: $(EMU_OBJ)/asan/main.o $(EMU_OBJ)/asan/libemu.a
+	@mkdir -p $(@D)
+	$(CC) $(EMU_SAN) -o $@ $^ $(EMU_LIBS)
 
 $(EMU_OUT)/tests/draco-emu/%: $(EMU_OBJ)/asan/tests/%.o $(EMU_OBJ)/asan/libemu.a
 	@mkdir -p $(@D)

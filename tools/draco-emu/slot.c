@@ -18,6 +18,7 @@
 
 #define REST_MS		2000		/* of a slot after its power-off */
 #define ATTACH_MS	50		/* polls for the port after QMP */
+#define ATTACH_TRIES	100		/* until we say that it looks wrong */
 #define TIDY_MS		2000		/* for the driver to power a dead
 					 * device's slot off by itself */
 #define TIDY_AGAIN_MS	12000		/* a second press within 5 s would
@@ -55,6 +56,7 @@ struct slots {
 	struct slots_ops ops;
 	void *arg;
 	bool up;
+	unsigned int tries;		/* polls so far */
 	uint64_t uses;
 	pthread_mutex_t peer_lock;
 	struct dma_map *peers;		/* memory BARs of the endpoints */
@@ -375,12 +377,18 @@ static void host_down(struct slots *s)
 		s->ops.host(s->arg, false);
 }
 
-/* A QEMU without our port (another one, or older than us) is no host. */
+/*
+ * A QEMU without our port is no host: one without the device, or one that was
+ * attached to an earlier draco-emu (its vfio-user client does not reconnect).
+ */
 static void check_attached(void *arg)
 {
 	struct slots *s = arg;
 
 	if (!function_attached(s->port)) {
+		if (++s->tries == ATTACH_TRIES)
+			log_error("host %s: QEMU is there but not attached to %s; if it is older than this draco-emu, restart it",
+				  s->host, function_name(s->port));
 		loop_timer_start(&s->attach, ATTACH_MS, check_attached, s);
 		return;
 	}
@@ -393,6 +401,7 @@ static void on_state(void *arg, bool up)
 {
 	struct slots *s = arg;
 
+	s->tries = 0;
 	if (up)
 		check_attached(s);
 	else

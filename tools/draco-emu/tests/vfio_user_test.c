@@ -105,7 +105,7 @@ static bool wait_until(atomic_uint *v, unsigned int n)
 {
 	int i;
 
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < 10000; i++) {
 		if (atomic_load(v) >= n)
 			return true;
 		usleep(1000);
@@ -469,7 +469,7 @@ static void test_bad_maps(void)
 struct pump {
 	pthread_t thread;
 	atomic_bool stop;
-	atomic_ulong done, refused;
+	atomic_uint done, refused;
 };
 
 static void *pump_dma(void *arg)
@@ -499,10 +499,12 @@ static void test_unmap_under_dma(void)
 		    client_map(&cl, GUEST, MEM_SIZE, mem_fd, 0))
 			break;
 	}
+	wait_until(&p[0].done, 1);
+	wait_until(&p[1].done, 1);
 	client_close(&cl);			/* and disconnect under it */
 	wait_until(&model.detach, 1);
-	usleep(20000);
 	for (int j = 0; j < 2; j++) {
+		wait_until(&p[j].refused, 1);
 		p[j].stop = true;
 		pthread_join(p[j].thread, NULL);
 	}
