@@ -49,7 +49,9 @@ $(LIB_A): $(LIB_OBJ)
 	rm -f $@
 	$(AR) rcs $@ $(LIB_OBJ)
 
-$(LIB_O)/fabrex.pc: lib/fabrex.pc.in lib/module.mk
+# Always made anew: PREFIX may differ from last time's.
+.PHONY: $(LIB_O)/fabrex.pc
+$(LIB_O)/fabrex.pc: lib/fabrex.pc.in
 	@mkdir -p $(@D)
 	sed -e 's|@prefix@|$(PREFIX)|' -e 's|@libdir@|$(LIBDIR)|' \
 		-e 's|@includedir@|$(INCLUDEDIR)|' \
@@ -69,6 +71,12 @@ install-lib: lib
 		$(DESTDIR)$(INCLUDEDIR)/linux/
 	install -m 644 $(LIB_MAN3) $(DESTDIR)$(MANDIR)/man3/
 	install -m 644 $(LIB_MAN7) $(DESTDIR)$(MANDIR)/man7/
+	for f in $(LIB_MAN3); do \
+		for n in $$(sed -n '/^\.SH NAME/{n;s/ \\-.*//;s/,//g;p;}' $$f); do \
+			[ $$n.3 = $${f##*/} ] || echo ".so man3/$${f##*/}" \
+				> $(DESTDIR)$(MANDIR)/man3/$$n.3; \
+		done; \
+	done
 
 -include $(LIB_OBJ:.o=.d)
 -include lib/tests/module.mk
