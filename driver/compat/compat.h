@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between kernels 6.1 and 7.2, in one place: no other file tests a
+ * version. Included ahead of every source file of the modules (see Kbuild).
+ */
+#ifndef _FABREX_COMPAT_H
+#define _FABREX_COMPAT_H
+
+#include <linux/eventfd.h>
+#include <linux/export.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <linux/version.h>
+
+/* Namespaces of symbols are strings since 6.13. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define FABREX_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "FABREX")
+#define FABREX_IMPORT_NS	MODULE_IMPORT_NS("FABREX")
+#else
+#define FABREX_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, FABREX)
+#define FABREX_IMPORT_NS	MODULE_IMPORT_NS(FABREX)
+#endif
+
+/* eventfd_signal() lost its count in 6.8. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#define fabrex_eventfd_signal(ctx)	eventfd_signal(ctx)
+#else
+#define fabrex_eventfd_signal(ctx)	((void)eventfd_signal(ctx, 1))
+#endif
+
+/* vm_flags may be written directly before 6.3, by functions only since. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma,
+				  unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+/*
+ * A long-term pin for reading breaks copy-on-write by itself since 6.2. Before
+ * that only a pin for writing does, which needs force in read-only mappings.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define FABREX_FOLL_READ	0
+#else
+#define FABREX_FOLL_READ	(FOLL_WRITE | FOLL_FORCE)
+#endif
+
+/* __assign_str() finds the source by itself since 6.10. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define fabrex_assign_str(dst, src)	__assign_str(dst)
+#else
+#define fabrex_assign_str(dst, src)	__assign_str(dst, src)
+#endif
+
+/*
+ * Messages with arguments in extended acks came with 6.2. The text is copied
+ * right after the operation has returned; until then it lives in one of a few
+ * buffers that are used in turn.
+ */
+#ifndef NL_SET_ERR_MSG_FMT
+#define NETLINK_MAX_FMTMSG_LEN	80
+char *fabrex_compat_extack_buf(void);
+#define NL_SET_ERR_MSG_FMT(extack, fmt, args...) do {			\
+	struct netlink_ext_ack *__extack = (extack);			\
+	char *__text;							\
+									\
+	if (!__extack)							\
+		break;							\
+	__text = fabrex_compat_extack_buf();				\
+	scnprintf(__text, NETLINK_MAX_FMTMSG_LEN, fmt, ##args);		\
+	__extack->_msg = __text;					\
+} while (0)
+#endif
+
+#endif

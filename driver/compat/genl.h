@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Generic netlink families with split operations (6.2) on older kernels.
+ * Included ahead of the generated fabrex_nl.c and by the netlink files of core.
+ */
+#ifndef _FABREX_COMPAT_GENL_H
+#define _FABREX_COMPAT_GENL_H
+
+#include <linux/version.h>
+#include <net/genetlink.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+
+#define fabrex_genl_family(family)	(family)
+#define fabrex_genl_register(family)	genl_register_family(family)
+#define fabrex_genl_unregister(family)	genl_unregister_family(family)
+
+#else
+
+struct genl_split_ops {
+	int (*doit)(struct sk_buff *skb, struct genl_info *info);
+	int (*dumpit)(struct sk_buff *skb, struct netlink_callback *cb);
+	const struct nla_policy *policy;
+	unsigned int maxattr;
+	u8 cmd;
+	u8 flags;
+};
+
+/* What the generated code says about the family. */
+struct fabrex_genl_spec {
+	char name[GENL_NAMSIZ];
+	unsigned int version;
+	bool netnsok;
+	bool parallel_ops;
+	struct module *module;
+	const struct genl_split_ops *split_ops;
+	u8 n_split_ops;
+	const struct genl_multicast_group *mcgrps;
+	u8 n_mcgrps;
+};
+
+extern struct genl_family fabrex_compat_family;
+
+int fabrex_genl_register(const struct fabrex_genl_spec *spec);
+void fabrex_genl_unregister(const struct fabrex_genl_spec *spec);
+
+#define fabrex_genl_family(spec)	((void)(spec), &fabrex_compat_family)
+
+/* The name in the generated files from here on. */
+#ifndef FABREX_COMPAT_GENL_IMPL
+#define genl_family fabrex_genl_spec
+#endif
+
+#endif
+
+/* Attributes of the request that a dump answers. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define fabrex_dump_attrs(cb)	(genl_info_dump(cb)->attrs)
+#else
+#define fabrex_dump_attrs(cb)	(genl_dumpit_info(cb)->attrs)
+#endif
+
+#endif
