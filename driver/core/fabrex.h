@@ -262,6 +262,7 @@ void fabrex_port_release_request(struct fabrex_port *port, u32 ep, u64 token,
 enum fabrex_notice {
 	FABREX_NOTICE_RESET,
 	FABREX_NOTICE_FAULT,
+	FABREX_NOTICE_LOST,	/* events were dropped; @id, @code 0 */
 };
 void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 			u32 id, u64 code);

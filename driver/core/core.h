@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of fabrex.ko share: ports, open files and the objects that
+ * they own. Not for backends; their contract is fabrex.h.
+ *
+ * Locks, in the order in which they are taken:
+ *
+ *   mmap_lock                 of a process; never taken below any of ours
+ *   port->registration_lock   rwsem; held for reading while an operation of
+ *                             the backend runs and while objects come and go
+ *   port->files_lock          mutex; port->files
+ *   port->slots_lock          mutex; port->slots
+ *   port->users_lock          mutex; port->users
+ *   file->map_lock            rwsem; map->live. Also taken below mmap_lock, by
+ *                             page faults, so nothing below it may fault
+ *   i_mmap_rwsem              by unmap_mapping_range(), with map_lock released
+ *   model->lock               mutex; the model
+ *   xa_lock of file->objects, file->maps, port->queues, port->windows,
+ *   file->events.lock         innermost spinlocks
+ *
+ * No user memory is touched below registration_lock: a process could make a
+ * fault last for ever, and with it the removal of the device.
+ */
+#ifndef _FABREX_CORE_H
+#define _FABREX_CORE_H
+
+#include <linux/cdev.h>
+#include <linux/cleanup.h>
+#include <linux/completion.h>
+#include <linux/device.h>
+#include <linux/eventfd.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "fabrex.h"
+#include "layout.h"
+
+#define FABREX_MAX_PORTS	256
+#define FABREX_EVENT_SLOTS	64	/* events kept for a file; power of two */
+
+struct fabrex_file;
+
+/* In the order in which they are destroyed when a file is closed. */
+enum fabrex_res_type {
+	FABREX_RES_QUEUE,
+	FABREX_RES_WINDOW,
+	FABREX_RES_MR,
+	FABREX_RES_TYPES
+};
+
+/**
+ * struct fabrex_user - what one user has of one port
+ * @list: in port->users
+ * @ref:  open files and objects; the last put is under port->users_lock
+ * @uid:  who
+ * @used: by type; windows count in slots
+ */
+struct fabrex_user {
+	struct list_head list;
+	refcount_t ref;
+	kuid_t uid;
+	atomic_t used[FABREX_RES_TYPES];
+};
+
+/**
+ * struct fabrex_peer - what was said of a peer since the last full scan
+ * @seen:       anything at all
+ * @up:         it is enabled
+ * @generation: of its port
+ */
+struct fabrex_peer {
+	bool seen;
+	bool up;
+	u32 generation;
+};
+
+/**
+ * struct fabrex_model - mirror of the fabric as a port sees it
+ * @lock:       protects everything below, and the nodes
+ * @objects:    struct fabrex_node by id
+ * @names:      the same by name
+ * @count:      nodes
+ * @generation: changes whenever a node does; never 0
+ * @scan:       number of the full rescan; nodes of an older one are removed
+ * @scanning:   between fabrex_model_begin() and fabrex_model_end()
+ * @complete:   a full scan has ended, from now on changes are events
+ * @peers:      by number
+ */
+struct fabrex_model {
+	struct mutex lock;
+	struct xarray objects;
+	DECLARE_HASHTABLE(names, 9);
+	u32 count;
+	u32 generation;
+	u32 scan;
+	bool scanning;
+	bool complete;
+	struct fabrex_peer peers[FABREX_MAX_PEERS];
+};
+
+/**
+ * struct fabrex_port - a local fabric port, /dev/fabrex<index>
+ * @dev:        device of class fabrex; its references keep the port
+ * @cdev:       character device
+ * @index:      number
+ * @info:       what the backend said; constant
+ * @priv:       of the backend
+ * @max_segment: of the device that does the DMA
+ * @registration_lock: protects @ops and @alive, and the set of objects of all
+ *              files against fail, revive and unregister, which write
+ * @ops:        of the backend; NULL once unregistered
+ * @alive:      false between fail and revive
+ * @listed:     netlink can find it; events are sent
+ * @generation: of the port
+ * @link_up:    fabric side link
+ * @files_lock: protects @files
+ * @files:      open ones
+ * @queues:     by backend's number; read under RCU
+ * @windows:    likewise
+ * @slots_lock: protects @slots
+ * @slots:      window slots in use
+ * @users_lock: protects @users
+ * @users:      struct fabrex_user
+ * @quota:      of each user, by type; 0 is no limit
+ * @count:      objects that exist, by type
+ * @pinned:     bytes
+ * @open_files: number
+ * @pds:        protection domains, one for each file
+ * @zombies:    objects of closed files that the device did not let go;
+ *              protected by @zombies_lock
+ * @zombies_lock: innermost
+ * @wc:         the window aperture was reserved as write-combining
+ * @event_seq:  of netlink events
+ * @model:      mirror of the fabric
+ */
+struct fabrex_port {
+	struct device dev;
+	struct cdev cdev;
+	int index;
+	struct fabrex_port_info info;
+	void *priv;
+	unsigned int max_segment;
+
+	struct rw_semaphore registration_lock;
+	const struct fabrex_port_ops *ops;
+	bool alive;
+	bool listed;
+	u32 generation;
+	bool link_up;
+
+	struct mutex files_lock;
+	struct list_head files;
+	struct xarray queues;
+	struct xarray windows;
+
+	struct mutex slots_lock;
+	unsigned long *slots;
+
+	struct mutex users_lock;
+	struct list_head users;
+	u32 quota[FABREX_RES_TYPES];
+
+	atomic_t count[FABREX_RES_TYPES];
+	atomic64_t pinned;
+	atomic_t open_files;
+	struct ida pds;
+
+	struct list_head zombies;
+	spinlock_t zombies_lock;
+
+	bool wc;
+	atomic64_t event_seq;
+	struct fabrex_model model;
+};
+
+/**
+ * struct fabrex_events - what a file has to read
+ * @lock:  protects the ring, @lost, @gone and @gone_read
+ * @head:  free-running, taken
+ * @tail:  free-running, stored
+ * @lost:  did not fit
+ * @gone:  the port is; the last event
+ * @gone_read: and that was read
+ * @wait:  readers and pollers
+ * @read:  one reader at a time
+ * @ring:  events
+ */
+struct fabrex_events {
+	spinlock_t lock;
+	u32 head;
+	u32 tail;
+	u32 lost;
+	bool gone;
+	bool gone_read;
+	wait_queue_head_t wait;
+	struct mutex read;
+	struct fabrex_event ring[FABREX_EVENT_SLOTS];
+};
+
+/**
+ * struct fabrex_file - an open file
+ * @rcu:      freed after those that found it through port->queues
+ * @list:     in port->files
+ * @port:     with a reference
+ * @user:     who opened it, with a reference
+ * @pd:       protection domain
+ * @keep_pd:  the device still has an object of it
+ * @objects:  struct fabrex_res by id; entries of others than the caller's are
+ *            touched only under registration_lock
+ * @next_id:  cyclic allocation
+ * @inode:    of its own, so that its mappings can be zapped
+ * @map_lock: protects map->live against faults
+ * @maps:     struct fabrex_map by first page offset
+ * @next_page: page offset of the next cookie; under xa_lock of @maps
+ * @dummy:    page behind mappings of what has gone; set once
+ * @events:   to be read
+ */
+struct fabrex_file {
+	struct rcu_head rcu;
+	struct list_head list;
+	struct fabrex_port *port;
+	struct fabrex_user *user;
+	u32 pd;
+	bool keep_pd;
+	struct xarray objects;
+	u32 next_id;
+	struct inode *inode;
+	struct rw_semaphore map_lock;
+	struct xarray maps;
+	unsigned long next_page;
+	struct page *dummy;
+	struct fabrex_events events;
+};
+
+/**
+ * struct fabrex_res - object of a file: queue, window or memory region
+ * @list:    in port->zombies
+ * @port:    port; alive as long as a file or a zombie is
+ * @file:    owner
+ * @user:    whose quota it is charged to, with a reference
+ * @type:    FABREX_RES_*
+ * @charge:  to the quota
+ * @id:      in file->objects
+ * @number:  of the backend
+ * @visible: user space may name it; under xa_lock of file->objects. Whoever
+ *           clears it owns the object
+ * @created: the device knows it
+ * @dead:    the device has forgotten it
+ * @stopped: the device does not use it any more; all resources are back
+ * @users:   1, and one for each that uses it just now
+ * @idle:    @users has become 0
+ *
+ * @created, @dead and @stopped are protected by registration_lock: written by
+ * the owner with the lock held for reading, or by anybody who holds it for
+ * writing.
+ */
+struct fabrex_res {
+	struct list_head list;
+	struct fabrex_port *port;
+	struct fabrex_file *file;
+	struct fabrex_user *user;
+	enum fabrex_res_type type;
+	u32 charge;
+	u32 id;
+	u32 number;
+	bool visible;
+	bool created;
+	bool dead;
+	bool stopped;
+	refcount_t users;
+	struct completion idle;
+};
+
+/**
+ * struct fabrex_res_ops - what differs between the types
+ * @detach:  nobody may find or map it any more
+ * @destroy: have the device forget it
+ * @settle:  the device has: give back what it used
+ * @fail:    the device has forgotten it by itself
+ * @free:    free the memory
+ */
+struct fabrex_res_ops {
+	void (*detach)(struct fabrex_res *res);
+	int (*destroy)(struct fabrex_res *res);
+	void (*settle)(struct fabrex_res *res);
+	void (*fail)(struct fabrex_res *res, u32 qerr);
+	void (*free)(struct fabrex_res *res);
+};
+
+enum fabrex_map_kind {
+	FABREX_MAP_RING,
+	FABREX_MAP_DOORBELL,
+	FABREX_MAP_WINDOW,
+};
+
+/**
+ * struct fabrex_map - something that can be mapped, named by a cookie
+ * @ref:    owner and mappings
+ * @file:   the cookie is valid for
+ * @kind:   FABREX_MAP_*
+ * @page:   cookie: first page offset
+ * @npages: size
+ * @may:    VM_READ and/or VM_WRITE
+ * @live:   there is something behind it; file->map_lock
+ * @pfn:    first page frame of a doorbell or window
+ * @ring:   memory of the parts of a queue's rings
+ * @geo:    where they are in the mapping
+ */
+struct fabrex_map {
+	struct kref ref;
+	struct fabrex_file *file;
+	enum fabrex_map_kind kind;
+	unsigned long page;
+	unsigned long npages;
+	vm_flags_t may;
+	bool live;
+	unsigned long pfn;
+	void *ring[FABREX_PARTS];
+	struct fabrex_geometry geo;
+};
+
+/**
+ * struct fabrex_queue - a queue of a file
+ * @res:     what all objects have
+ * @rcu:     freed after those that found it through port->queues
+ * @eventfd: to signal, or NULL
+ * @rings:   memory
+ * @doorbell: its page
+ * @dma:     addresses of the parts, for the device
+ * @mapped:  bit mask of parts that have one
+ */
+struct fabrex_queue {
+	struct fabrex_res res;
+	struct rcu_head rcu;
+	struct eventfd_ctx *eventfd;
+	struct fabrex_map *rings;
+	struct fabrex_map *doorbell;
+	dma_addr_t dma[FABREX_PARTS];
+	unsigned int mapped;
+};
+
+struct fabrex_window {
+	struct fabrex_res res;
+	struct rcu_head rcu;
+	struct fabrex_map *map;
+	u32 slot;
+	u32 nslots;
+};
+
+/**
+ * struct fabrex_pin - pinned memory of a process
+ * @mm:       whose pinned_vm it is charged to; grabbed
+ * @port:     whose count of pinned bytes
+ * @npages:   charged and pinned
+ * @offset:   of the first byte in the first page
+ * @length:   bytes
+ * @writable: the device may write it
+ * @mapped:   for DMA
+ * @sgt:      pages
+ */
+struct fabrex_pin {
+	struct mm_struct *mm;
+	struct fabrex_port *port;
+	unsigned long npages;
+	unsigned long offset;
+	u64 length;
+	bool writable;
+	bool mapped;
+	struct sg_append_table sgt;
+};
+
+struct fabrex_mr {
+	struct fabrex_res res;
+	struct fabrex_pin pin;
+};
+
+/**
+ * struct fabrex_ucmd - an ioctl under way
+ * @file:      called on
+ * @ubuf:      structure of the caller
+ * @user_size: as the caller knows it
+ * @size:      as the kernel does
+ * @cmd:       copy of it
+ */
+struct fabrex_ucmd {
+	struct fabrex_file *file;
+	void __user *ubuf;
+	u32 user_size;
+	u32 size;
+	void *cmd;
+};
+
+/* port.c */
+extern struct class fabrex_class;
+
+static inline struct fabrex_port *to_fabrex_port(struct device *dev)
+{
+	return container_of(dev, struct fabrex_port, dev);
+}
+
+struct fabrex_port *fabrex_port_find(unsigned long index);
+struct fabrex_port *fabrex_port_next(unsigned long *index);
+int fabrex_port_usable(struct fabrex_port *port);
+
+/* file.c */
+extern const struct file_operations fabrex_fops;
+
+int fabrex_respond(struct fabrex_ucmd *ucmd);
+
+/* event.c */
+void fabrex_events_init(struct fabrex_events *events);
+void fabrex_events_push(struct fabrex_events *events,
+			const struct fabrex_event *event);
+void fabrex_events_gone(struct fabrex_events *events);
+ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
+			   size_t count, bool nonblock);
+__poll_t fabrex_events_poll(struct fabrex_events *events, struct file *filp,
+			    struct poll_table_struct *wait);
+
+/* res.c */
+int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
+		    enum fabrex_res_type type, u32 charge);
+int fabrex_res_insert(struct fabrex_res *res);
+int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd);
+void fabrex_res_discard(struct fabrex_res *res);
+struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
+				  enum fabrex_res_type type);
+void fabrex_res_put(struct fabrex_res *res);
+void fabrex_res_close(struct fabrex_file *file);
+void fabrex_res_fail(struct fabrex_port *port, u32 qerr);
+void fabrex_res_unregister(struct fabrex_port *port);
+int fabrex_cmd_destroy(struct fabrex_ucmd *ucmd);
+
+/* pin.c */
+int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
+	       u64 length, bool writable);
+int fabrex_pin_map(struct fabrex_pin *pin);
+void fabrex_unpin(struct fabrex_pin *pin);
+
+/* mr.c, queue.c, window.c */
+extern const struct fabrex_res_ops fabrex_mr_ops;
+extern const struct fabrex_res_ops fabrex_queue_ops;
+extern const struct fabrex_res_ops fabrex_window_ops;
+
+int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd);
+int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd);
+int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd);
+int fabrex_cmd_counters(struct fabrex_ucmd *ucmd);
+int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd);
+
+/* map.c */
+struct inode *fabrex_inode_new(void);
+void fabrex_inode_free(struct inode *inode);
+struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
+				    const struct fabrex_geometry *geo);
+struct fabrex_map *fabrex_map_io(struct fabrex_file *file,
+				 enum fabrex_map_kind kind, vm_flags_t may,
+				 u64 length);
+void fabrex_map_aim(struct fabrex_map *map, phys_addr_t base);
+int fabrex_map_insert(struct fabrex_map *map);
+void fabrex_map_remove(struct fabrex_map *map);
+void fabrex_map_kill(struct fabrex_map *map);
+void fabrex_map_put(struct fabrex_map *map);
+u64 fabrex_map_offset(const struct fabrex_map *map);
+int fabrex_mmap(struct file *filp, struct vm_area_struct *vma);
+
+/* user.c */
+struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid);
+void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user);
+int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
+		  enum fabrex_res_type type, u32 n);
+void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
+		     enum fabrex_res_type type, u32 n);
+void fabrex_quota_init(struct fabrex_port *port);
+
+/* model.c */
+int fabrex_model_init(struct fabrex_model *model);
+void fabrex_model_destroy(struct fabrex_model *model);
+int fabrex_model_next(struct fabrex_port *port, u32 from,
+		      bool (*match)(const struct fabrex_object *object,
+				    const void *arg),
+		      const void *arg, struct fabrex_object *object);
+int fabrex_model_find(struct fabrex_port *port, const char *name,
+		      struct fabrex_object *object);
+void fabrex_model_name(struct fabrex_port *port, u32 id, char *name);
+u32 fabrex_model_generation(struct fabrex_port *port);
+void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
+		       u32 generation);
+void fabrex_model_forget_peers(struct fabrex_port *port);
+int fabrex_cmd_peer_query(struct fabrex_ucmd *ucmd);
+
+/* netlink.c, change.c, notify.c */
+int fabrex_netlink_init(void);
+void fabrex_netlink_exit(void);
+struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
+				     const struct fabrex_object *object);
+bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size);
+int fabrex_release_init(void);
+void fabrex_release_exit(void);
+
+/**
+ * struct fabrex_notice_msg - a netlink event about to be sent
+ * @type:       FABREX_EVENT_TYPE_*
+ * @object:     element concerned, or NULL
+ * @port:       object id of the host port concerned, or 0
+ * @state:      new state, if @has_state
+ * @has_state:  see @state
+ * @surprise:   without asking the owner
+ * @generation: of a peer, or 0
+ * @slot:       physical slot, or 0
+ * @token:      of a release request, or 0
+ * @timeout_ms: likewise
+ * @agent:      for the agent too
+ */
+struct fabrex_notice_msg {
+	u32 type;
+	const struct fabrex_object *object;
+	u32 port;
+	u32 state;
+	bool has_state;
+	bool surprise;
+	u32 generation;
+	u16 slot;
+	u64 token;
+	u32 timeout_ms;
+	bool agent;
+};
+
+void fabrex_notify(struct fabrex_port *port,
+		   const struct fabrex_notice_msg *msg);
+
+/* sysfs.c */
+extern const struct attribute_group *fabrex_port_groups[];
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events that an open file has to read. Called by port.c, which knows what
+ * happened, and by file.c for read() and poll().
+ */
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "core.h"
+
+#define SLOT(n)	((n) & (FABREX_EVENT_SLOTS - 1))
+
+/**
+ * fabrex_events_init() - nothing has happened yet
+ * @events: of a file
+ */
+void fabrex_events_init(struct fabrex_events *events)
+{
+	spin_lock_init(&events->lock);
+	init_waitqueue_head(&events->wait);
+	mutex_init(&events->read);
+}
+
+/**
+ * fabrex_events_push() - something has; any context
+ * @events: of a file
+ * @event:  copied; the time is filled in
+ *
+ * What does not fit is counted, and told by FABREX_EVENT_LOST.
+ */
+void fabrex_events_push(struct fabrex_events *events,
+			const struct fabrex_event *event)
+{
+	struct fabrex_event *slot;
+	unsigned long flags;
+
+	spin_lock_irqsave(&events->lock, flags);
+	if (events->tail - events->head < FABREX_EVENT_SLOTS) {
+		slot = &events->ring[SLOT(events->tail++)];
+		*slot = *event;
+		slot->time_ns = ktime_get_ns();
+	} else {
+		events->lost++;
+	}
+	spin_unlock_irqrestore(&events->lock, flags);
+	wake_up_interruptible(&events->wait);
+}
+
+/**
+ * fabrex_events_gone() - the port is, and this is the last event
+ * @events: of a file
+ */
+void fabrex_events_gone(struct fabrex_events *events)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&events->lock, flags);
+	events->gone = true;
+	spin_unlock_irqrestore(&events->lock, flags);
+	wake_up_interruptible_all(&events->wait);
+}
+
+static bool fabrex_events_ready(struct fabrex_events *events)
+{
+	return events->tail != events->head || events->lost ||
+	       (events->gone && !events->gone_read);
+}
+
+/* The oldest event, which stays until fabrex_events_drop(). */
+static bool fabrex_events_peek(struct fabrex_events *events,
+			       struct fabrex_event *event)
+{
+	bool found = true;
+
+	memset(event, 0, sizeof(*event));
+	spin_lock_irq(&events->lock);
+	if (events->tail != events->head) {
+		*event = events->ring[SLOT(events->head)];
+	} else if (events->lost) {
+		event->type = FABREX_EVENT_LOST;
+		event->error = events->lost;
+		event->time_ns = ktime_get_ns();
+	} else if (events->gone && !events->gone_read) {
+		event->type = FABREX_EVENT_GONE;
+		event->time_ns = ktime_get_ns();
+	} else {
+		found = false;
+	}
+	spin_unlock_irq(&events->lock);
+	return found;
+}
+
+static void fabrex_events_drop(struct fabrex_events *events,
+			       const struct fabrex_event *event)
+{
+	spin_lock_irq(&events->lock);
+	if (event->type == FABREX_EVENT_LOST)
+		events->lost -= event->error;
+	else if (event->type == FABREX_EVENT_GONE)
+		events->gone_read = true;
+	else
+		events->head++;
+	spin_unlock_irq(&events->lock);
+}
+
+static int fabrex_events_wait(struct fabrex_events *events, bool nonblock)
+{
+	if (fabrex_events_ready(events) || events->gone)
+		return 0;
+	if (nonblock)
+		return -EAGAIN;
+	return wait_event_interruptible(events->wait,
+					fabrex_events_ready(events) ||
+					READ_ONCE(events->gone));
+}
+
+static ssize_t fabrex_events_copy(struct fabrex_events *events,
+				  char __user *buf, size_t count)
+{
+	struct fabrex_event event;
+	size_t done = 0;
+
+	while (count - done >= sizeof(event)) {
+		if (!fabrex_events_peek(events, &event))
+			break;
+		if (copy_to_user(buf + done, &event, sizeof(event)))
+			return done ?: -EFAULT;
+		fabrex_events_drop(events, &event);
+		done += sizeof(event);
+	}
+	return done;
+}
+
+/**
+ * fabrex_events_read() - read() of a file
+ * @events:   of it
+ * @buf:      where to
+ * @count:    bytes there
+ * @nonblock: do not wait
+ *
+ * Return: bytes of whole events; 0 after FABREX_EVENT_GONE has been read;
+ * -EINVAL if there is no room for one; -EAGAIN; -EFAULT; -ERESTARTSYS
+ */
+ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
+			   size_t count, bool nonblock)
+{
+	ssize_t ret;
+
+	if (count < sizeof(struct fabrex_event))
+		return -EINVAL;
+	do {
+		ret = fabrex_events_wait(events, nonblock);
+		if (ret)
+			return ret;
+		if (mutex_lock_interruptible(&events->read))
+			return -ERESTARTSYS;
+		ret = fabrex_events_copy(events, buf, count);
+		mutex_unlock(&events->read);
+		/* Another reader was faster: wait again. */
+	} while (!ret && !READ_ONCE(events->gone));
+	return ret;
+}
+
+/**
+ * fabrex_events_poll() - poll() of a file
+ * @events: of it
+ * @filp:   the file
+ * @wait:   poll table
+ *
+ * Return: EPOLLIN if there is an event, EPOLLHUP once the port has gone
+ */
+__poll_t fabrex_events_poll(struct fabrex_events *events, struct file *filp,
+			    struct poll_table_struct *wait)
+{
+	__poll_t mask = 0;
+
+	poll_wait(filp, &events->wait, wait);
+	spin_lock_irq(&events->lock);
+	if (fabrex_events_ready(events))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (events->gone)
+		mask |= EPOLLHUP;
+	spin_unlock_irq(&events->lock);
+	return mask;
+}

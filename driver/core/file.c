@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The character device: open, close, ioctl dispatch, read and poll. Called by
+ * the VFS only.
+ */
+#include <linux/cred.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "core.h"
+
+/**
+ * fabrex_respond() - give the structure back to the caller
+ * @ucmd: ioctl
+ *
+ * Not below registration_lock. Return: 0 or -EFAULT
+ */
+int fabrex_respond(struct fabrex_ucmd *ucmd)
+{
+	if (copy_to_user(ucmd->ubuf, ucmd->cmd,
+			 min(ucmd->user_size, ucmd->size)))
+		return -EFAULT;
+	return 0;
+}
+
+static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
+{
+	struct fabrex_port *port = ucmd->file->port;
+	const struct fabrex_port_info *info = &port->info;
+	struct fabrex_port_query *cmd = ucmd->cmd;
+
+	if (cmd->flags)
+		return -EINVAL;
+	*cmd = (struct fabrex_port_query) {
+		.size = cmd->size,
+		.out_peer = info->peer,
+		.out_max_peers = info->max_peers,
+		.out_generation = READ_ONCE(port->generation),
+		.out_flags = info->flags & FABREX_PORT_EMULATED,
+		.out_max_queues = info->max_queues,
+		.out_max_mrs = info->max_mrs,
+		.out_max_windows = info->max_windows,
+		.out_max_sq = min(info->max_sq, FABREX_SQ_MAX),
+		.out_max_cq = min(info->max_cq, FABREX_CQ_MAX),
+		.out_max_rq = min(info->max_rq, FABREX_RQ_MAX),
+		.out_max_cell = min(info->max_cell, FABREX_CELL_MAX),
+		.out_window_slot_size = info->window_slot_size,
+		.out_max_transfer = info->max_transfer,
+		.out_page_size = FABREX_PAGE_SIZE,
+	};
+	if (READ_ONCE(port->link_up))
+		cmd->out_flags |= FABREX_PORT_LINK_UP;
+	memcpy(cmd->out_name, info->name, FABREX_NAME_LEN);
+	memcpy(cmd->out_host, info->host, FABREX_NAME_LEN);
+	memcpy(cmd->out_fabric, info->fabric, FABREX_NAME_LEN);
+	memcpy(cmd->out_driver, info->driver, FABREX_NAME_LEN);
+	return fabrex_respond(ucmd);
+}
+
+union fabrex_cmd_buf {
+	struct fabrex_port_query port_query;
+	struct fabrex_peer_query peer_query;
+	struct fabrex_mr_register mr_register;
+	struct fabrex_queue_create queue_create;
+	struct fabrex_window_create window_create;
+	struct fabrex_destroy destroy;
+	struct fabrex_counters counters;
+	struct fabrex_resolve resolve;
+};
+
+/**
+ * struct fabrex_ioctl_op - an ioctl
+ * @size:     of its structure
+ * @min_size: that of its first version
+ * @cmd:      FABREX_IOCTL_*
+ * @execute:  does it
+ */
+struct fabrex_ioctl_op {
+	unsigned int size;
+	unsigned int min_size;
+	unsigned int cmd;
+	int (*execute)(struct fabrex_ucmd *ucmd);
+};
+
+#define IOCTL_OP(_ioctl, _fn, _struct, _last)				\
+	[_IOC_NR(_ioctl) - FABREX_CMD_BASE] = {				\
+		.size = sizeof(_struct) +				\
+			BUILD_BUG_ON_ZERO(sizeof(union fabrex_cmd_buf) <	\
+					  sizeof(_struct)),		\
+		.min_size = offsetofend(_struct, _last),		\
+		.cmd = _ioctl,						\
+		.execute = _fn,						\
+	}
+
+static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
+	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, fabrex_cmd_port_query,
+		 struct fabrex_port_query, out_driver),
+	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, fabrex_cmd_peer_query,
+		 struct fabrex_peer_query, out_host),
+	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, fabrex_cmd_mr_register,
+		 struct fabrex_mr_register, __reserved2),
+	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, fabrex_cmd_queue_create,
+		 struct fabrex_queue_create, out_rq_offset),
+	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, fabrex_cmd_window_create,
+		 struct fabrex_window_create, __reserved),
+	IOCTL_OP(FABREX_IOCTL_DESTROY, fabrex_cmd_destroy,
+		 struct fabrex_destroy, id),
+	IOCTL_OP(FABREX_IOCTL_COUNTERS, fabrex_cmd_counters,
+		 struct fabrex_counters, out_interrupts),
+	IOCTL_OP(FABREX_IOCTL_RESOLVE, fabrex_cmd_resolve,
+		 struct fabrex_resolve, out_qkey),
+};
+
+static const struct fabrex_ioctl_op *fabrex_ioctl_find(unsigned int cmd)
+{
+	unsigned int nr = _IOC_NR(cmd) - FABREX_CMD_BASE;
+
+	if (nr >= ARRAY_SIZE(fabrex_ioctl_ops) ||
+	    fabrex_ioctl_ops[nr].cmd != cmd)
+		return NULL;
+	return &fabrex_ioctl_ops[nr];
+}
+
+static long fabrex_ioctl(struct file *filp, unsigned int cmd,
+			 unsigned long arg)
+{
+	const struct fabrex_ioctl_op *op = fabrex_ioctl_find(cmd);
+	union fabrex_cmd_buf buf;
+	struct fabrex_ucmd ucmd = {
+		.file = filp->private_data,
+		.ubuf = (void __user *)arg,
+		.cmd = &buf,
+	};
+	int ret;
+
+	if (!op)
+		return -ENOIOCTLCMD;
+	/* Only a first look: whoever calls the backend looks again. */
+	if (!READ_ONCE(ucmd.file->port->ops))
+		return -ENODEV;
+	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuf))
+		return -EFAULT;
+	if (ucmd.user_size < op->min_size)
+		return -EINVAL;
+	if (ucmd.user_size > PAGE_SIZE)
+		return -E2BIG;
+	ucmd.size = op->size;
+	ret = copy_struct_from_user(ucmd.cmd, op->size, ucmd.ubuf,
+				    ucmd.user_size);
+	if (ret)
+		return ret;
+	/* It may have been changed between the two copies. */
+	*(u32 *)ucmd.cmd = ucmd.user_size;
+	return op->execute(&ucmd);
+}
+
+static int fabrex_file_enlist(struct fabrex_file *file)
+{
+	struct fabrex_port *port = file->port;
+
+	guard(rwsem_read)(&port->registration_lock);
+	if (!port->ops)
+		return -ENODEV;
+	guard(mutex)(&port->files_lock);
+	list_add_tail(&file->list, &port->files);
+	atomic_inc(&port->open_files);
+	return 0;
+}
+
+static void fabrex_file_init(struct fabrex_file *file, struct fabrex_port *port)
+{
+	file->port = port;
+	xa_init_flags(&file->objects, XA_FLAGS_ALLOC1);
+	init_rwsem(&file->map_lock);
+	xa_init(&file->maps);
+	file->next_page = 1;
+	fabrex_events_init(&file->events);
+}
+
+static void fabrex_file_free(struct fabrex_file *file)
+{
+	xa_destroy(&file->objects);
+	xa_destroy(&file->maps);
+	if (file->dummy)
+		__free_page(file->dummy);
+	kfree_rcu(file, rcu);
+}
+
+static int fabrex_open(struct inode *inode, struct file *filp)
+{
+	struct fabrex_port *port = container_of(inode->i_cdev,
+						struct fabrex_port, cdev);
+	struct fabrex_file *file;
+	int ret;
+
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return -ENOMEM;
+	fabrex_file_init(file, port);
+	ret = ida_alloc_min(&port->pds, 1, GFP_KERNEL);
+	if (ret < 0)
+		goto free;
+	file->pd = ret;
+	file->inode = fabrex_inode_new();
+	if (IS_ERR(file->inode)) {
+		ret = PTR_ERR(file->inode);
+		goto free_pd;
+	}
+	file->user = fabrex_user_get(port, filp->f_cred->uid);
+	if (!file->user) {
+		ret = -ENOMEM;
+		goto free_inode;
+	}
+	ret = fabrex_file_enlist(file);
+	if (ret)
+		goto put_user;
+	get_device(&port->dev);
+	filp->private_data = file;
+	filp->f_mapping = file->inode->i_mapping;
+	return stream_open(inode, filp);
+
+put_user:
+	fabrex_user_put(port, file->user);
+free_inode:
+	fabrex_inode_free(file->inode);
+free_pd:
+	ida_free(&port->pds, file->pd);
+free:
+	fabrex_file_free(file);
+	return ret;
+}
+
+static int fabrex_release(struct inode *inode, struct file *filp)
+{
+	struct fabrex_file *file = filp->private_data;
+	struct fabrex_port *port = file->port;
+
+	down_read(&port->registration_lock);
+	fabrex_res_close(file);
+	mutex_lock(&port->files_lock);
+	list_del(&file->list);
+	mutex_unlock(&port->files_lock);
+	up_read(&port->registration_lock);
+
+	atomic_dec(&port->open_files);
+	filp->f_mapping = inode->i_mapping;
+	fabrex_inode_free(file->inode);
+	fabrex_user_put(port, file->user);
+	if (!file->keep_pd)
+		ida_free(&port->pds, file->pd);
+	fabrex_file_free(file);
+	put_device(&port->dev);
+	return 0;
+}
+
+static ssize_t fabrex_read(struct file *filp, char __user *buf, size_t count,
+			   loff_t *pos)
+{
+	struct fabrex_file *file = filp->private_data;
+
+	return fabrex_events_read(&file->events, buf, count,
+				  filp->f_flags & O_NONBLOCK);
+}
+
+static __poll_t fabrex_poll(struct file *filp, poll_table *wait)
+{
+	struct fabrex_file *file = filp->private_data;
+
+	return fabrex_events_poll(&file->events, filp, wait);
+}
+
+const struct file_operations fabrex_fops = {
+	.owner		= THIS_MODULE,
+	.open		= fabrex_open,
+	.release	= fabrex_release,
+	.unlocked_ioctl	= fabrex_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.mmap		= fabrex_mmap,
+	.read		= fabrex_read,
+	.poll		= fabrex_poll,
+};

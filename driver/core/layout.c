@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Arithmetic without side effects: page lists of regions, rings of queues.
+ * Also built in user space, where driver/tests checks it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/string.h>
+
+#include "layout.h"
+
+/**
+ * fabrex_layout_add() - take the next piece of a region into account
+ * @layout: begins as zeroes
+ * @addr:   bus address, multiple of 4096
+ * @length: bytes, likewise
+ *
+ * Pieces that lie end to end make one run.
+ */
+void fabrex_layout_add(struct fabrex_layout *layout, u64 addr, u64 length)
+{
+	if (!layout->length || layout->end != addr)
+		layout->bits |= layout->end | addr;
+	layout->end = addr + length;
+	layout->length += length;
+}
+
+/**
+ * fabrex_layout_shift() - largest page size that the region can be cut into
+ * @layout: all of its pieces
+ *
+ * Every page lies within the region: a list of them names no other memory.
+ *
+ * Return: its log2, FABREX_PAGE_SHIFT_MIN .. FABREX_PAGE_SHIFT_MAX
+ */
+u32 fabrex_layout_shift(const struct fabrex_layout *layout)
+{
+	u64 bits = layout->bits | layout->end |
+		   (1ull << FABREX_PAGE_SHIFT_MAX);
+	u32 shift = FABREX_PAGE_SHIFT_MIN;
+
+	while (!(bits & (1ull << shift)))
+		shift++;
+	return shift;
+}
+
+/**
+ * fabrex_layout_page() - next page that begins in a piece
+ * @addr:   bus address of the piece
+ * @length: its bytes
+ * @pos:    its position in the region
+ * @shift:  of fabrex_layout_shift()
+ * @off:    in: offset in the piece to search from; out: of the page found
+ *
+ * Return: true if there is one
+ */
+bool fabrex_layout_page(u64 addr, u64 length, u64 pos, u32 shift, u64 *off)
+{
+	u64 mask = (1ull << shift) - 1;
+	u64 at = (pos + *off + mask) & ~mask;
+
+	*off = at - pos;
+	return *off < length;
+}
+
+static bool entries_ok(u32 n, u32 min, u32 max)
+{
+	return is_power_of_2(n) && n >= min && n <= max;
+}
+
+static bool receive_ok(const struct fabrex_queue_limits *limits,
+		       const struct fabrex_queue_create *cmd)
+{
+	if (!cmd->rq_entries)
+		return !cmd->cell_size;
+	return entries_ok(cmd->rq_entries, 1,
+			  min_t(u32, limits->max_rq, FABREX_RQ_MAX)) &&
+	       entries_ok(cmd->cell_size, FABREX_CELL_MIN,
+			  min_t(u32, limits->max_cell, FABREX_CELL_MAX));
+}
+
+static u32 page_round(u32 bytes)
+{
+	return (bytes + FABREX_PAGE_SIZE - 1) & ~(FABREX_PAGE_SIZE - 1);
+}
+
+/**
+ * fabrex_geometry_init() - check the sizes of a queue and lay out its rings
+ * @geo:    result
+ * @limits: of the port
+ * @cmd:    what is asked for
+ *
+ * Return: 0; -EINVAL if a number is beyond the limits or makes no sense
+ */
+int fabrex_geometry_init(struct fabrex_geometry *geo,
+			 const struct fabrex_queue_limits *limits,
+			 const struct fabrex_queue_create *cmd)
+{
+	int i;
+
+	memset(geo, 0, sizeof(*geo));
+	if (!entries_ok(cmd->sq_entries, FABREX_SQ_MIN,
+			min_t(u32, limits->max_sq, FABREX_SQ_MAX)))
+		return -EINVAL;
+	if (!receive_ok(limits, cmd))
+		return -EINVAL;
+	if (!entries_ok(cmd->cq_entries, cmd->sq_entries + cmd->rq_entries,
+			min_t(u32, limits->max_cq, FABREX_CQ_MAX)))
+		return -EINVAL;
+	geo->size[FABREX_PART_CTRL] = FABREX_PAGE_SIZE;
+	geo->size[FABREX_PART_SQ] =
+		page_round(cmd->sq_entries * sizeof(struct fabrex_sqe));
+	geo->size[FABREX_PART_CQ] =
+		page_round(cmd->cq_entries * sizeof(struct fabrex_cqe));
+	geo->size[FABREX_PART_RQ] =
+		page_round(cmd->rq_entries * cmd->cell_size);
+	for (i = 0; i < FABREX_PARTS; i++) {
+		if (geo->size[i])
+			geo->offset[i] = geo->total;
+		geo->total += geo->size[i];
+	}
+	return 0;
+}

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mirror of the fabric as a port sees it. The backend feeds it; netlink, sysfs
+ * and the peer query read it. Changes become netlink events.
+ *
+ * The mutex is held for short and nothing sleeps below it but allocations.
+ */
+#include <linux/slab.h>
+#include <linux/stringhash.h>
+
+#include <uapi/linux/fabrex_netlink.h>
+
+#include "core.h"
+#include "trace.h"
+
+#define MODEL_PEER_NONE	0xffff
+
+/**
+ * struct fabrex_node - an element of the fabric
+ * @object: what the backend said
+ * @hash:   in model->names
+ * @scan:   number of the scan that saw it last
+ */
+struct fabrex_node {
+	struct fabrex_object object;
+	struct hlist_node hash;
+	u32 scan;
+};
+
+static u32 name_hash(const char *name)
+{
+	return full_name_hash(NULL, name, strnlen(name, FABREX_NAME_LEN));
+}
+
+/**
+ * fabrex_model_init() - empty model
+ * @model: zeroed
+ *
+ * Return: 0
+ */
+int fabrex_model_init(struct fabrex_model *model)
+{
+	mutex_init(&model->lock);
+	xa_init(&model->objects);
+	hash_init(model->names);
+	model->generation = 1;
+	return 0;
+}
+
+/**
+ * fabrex_model_destroy() - free all of it
+ * @model: nobody uses it
+ */
+void fabrex_model_destroy(struct fabrex_model *model)
+{
+	struct fabrex_node *node;
+	unsigned long id;
+
+	xa_for_each(&model->objects, id, node)
+		kfree(node);
+	xa_destroy(&model->objects);
+	mutex_destroy(&model->lock);
+}
+
+static void model_changed(struct fabrex_model *model)
+{
+	lockdep_assert_held(&model->lock);
+	if (!++model->generation)
+		model->generation = 1;
+}
+
+static void model_remove(struct fabrex_model *model, struct fabrex_node *node)
+{
+	xa_erase(&model->objects, node->object.id);
+	hash_del(&node->hash);
+	model->count--;
+	model_changed(model);
+	kfree(node);
+}
+
+/* Nothing but what counts: padding is not compared. */
+static bool object_same(const struct fabrex_object *a,
+			const struct fabrex_object *b)
+{
+	return a->type == b->type && a->kind == b->kind &&
+	       a->state == b->state && a->parent == b->parent &&
+	       a->link == b->link && a->bound == b->bound &&
+	       a->slot == b->slot && a->peer == b->peer &&
+	       a->number == b->number && a->generation == b->generation &&
+	       a->speed == b->speed && a->max_speed == b->max_speed &&
+	       a->width == b->width && a->max_width == b->max_width &&
+	       a->pci_vendor == b->pci_vendor &&
+	       a->pci_device == b->pci_device && a->size == b->size &&
+	       !strcmp(a->name, b->name);
+}
+
+static struct fabrex_node *node_new(const struct fabrex_object *object)
+{
+	struct fabrex_node *node;
+
+	node = kzalloc(sizeof(*node), GFP_KERNEL);
+	if (!node)
+		return NULL;
+	node->object = *object;
+	node->object.name[FABREX_NAME_LEN - 1] = 0;
+	node->object.surprise = false;
+	return node;
+}
+
+/* Put @new in the place of @old, which may be NULL. */
+static int model_replace(struct fabrex_model *model, struct fabrex_node *old,
+			 struct fabrex_node *new)
+{
+	int ret;
+
+	ret = xa_err(xa_store(&model->objects, new->object.id, new,
+			      GFP_KERNEL));
+	if (ret)
+		return ret;
+	hash_add(model->names, &new->hash, name_hash(new->object.name));
+	new->scan = model->scan;
+	if (old) {
+		hash_del(&old->hash);
+		kfree(old);
+	} else {
+		model->count++;
+	}
+	model_changed(model);
+	return 0;
+}
+
+/* What the last change means to those who listen. */
+static void object_notify(struct fabrex_port *port,
+			  const struct fabrex_object *old,
+			  const struct fabrex_object *new, bool surprise)
+{
+	struct fabrex_notice_msg msg = {
+		.object = new,
+		.state = new->state,
+		.has_state = true,
+		.surprise = surprise,
+	};
+
+	if (new->type == FABREX_OBJECT_TYPE_PORT && old->state != new->state) {
+		msg.type = FABREX_EVENT_TYPE_LINK;
+		if (new->kind == FABREX_PORT_KIND_HOST)
+			msg.port = new->id;
+	} else if (new->type == FABREX_OBJECT_TYPE_ENDPOINT &&
+		   (old->state != new->state || old->bound != new->bound)) {
+		msg.type = FABREX_EVENT_TYPE_ENDPOINT;
+		/* An endpoint that was let go was somebody's. */
+		msg.port = new->bound ?: old->bound;
+		msg.slot = new->slot ?: old->slot;
+	} else {
+		return;
+	}
+	fabrex_notify(port, &msg);
+}
+
+/**
+ * fabrex_model_update() - the fabric has an element, and this is its state
+ * @port:   port
+ * @object: copied
+ *
+ * Changes of link and endpoint states are sent as netlink events once the
+ * first scan has ended. Calls for one port must not overlap.
+ *
+ * Return: 0; -EINVAL without id or name; -ENOMEM
+ */
+int fabrex_model_update(struct fabrex_port *port,
+			const struct fabrex_object *object)
+{
+	struct fabrex_model *model = &port->model;
+	struct fabrex_object before = {};
+	struct fabrex_node *node, *old;
+	bool notify;
+	int ret = 0;
+
+	if (!object->id || !object->name[0])
+		return -EINVAL;
+	node = node_new(object);
+	if (!node)
+		return -ENOMEM;
+	mutex_lock(&model->lock);
+	old = xa_load(&model->objects, object->id);
+	notify = old && model->complete;
+	if (old)
+		before = old->object;
+	if (old && object_same(&old->object, &node->object)) {
+		old->scan = model->scan;
+		kfree(node);
+		notify = false;
+	} else {
+		ret = model_replace(model, old, node);
+		if (ret)
+			kfree(node);
+	}
+	mutex_unlock(&model->lock);
+	if (!ret && notify)
+		object_notify(port, &before, object, object->surprise);
+	return ret;
+}
+FABREX_EXPORT(fabrex_model_update);
+
+/**
+ * fabrex_model_get() - what the model says of an element
+ * @port:   port
+ * @id:     object id
+ * @object: copied to
+ *
+ * Return: 0, or -ENOENT
+ */
+int fabrex_model_get(struct fabrex_port *port, u32 id,
+		     struct fabrex_object *object)
+{
+	struct fabrex_model *model = &port->model;
+	struct fabrex_node *node;
+
+	mutex_lock(&model->lock);
+	node = xa_load(&model->objects, id);
+	if (node)
+		*object = node->object;
+	mutex_unlock(&model->lock);
+	return node ? 0 : -ENOENT;
+}
+FABREX_EXPORT(fabrex_model_get);
+
+/**
+ * fabrex_model_begin() - a full scan begins
+ * @port: port
+ *
+ * What fabrex_model_update() does not see until fabrex_model_end() is removed
+ * there. A scan that is given up is followed by another begin.
+ */
+void fabrex_model_begin(struct fabrex_port *port)
+{
+	mutex_lock(&port->model.lock);
+	port->model.scan++;
+	port->model.scanning = true;
+	mutex_unlock(&port->model.lock);
+}
+FABREX_EXPORT(fabrex_model_begin);
+
+/**
+ * fabrex_model_end() - a full scan is complete
+ * @port: port
+ */
+void fabrex_model_end(struct fabrex_port *port)
+{
+	struct fabrex_model *model = &port->model;
+	struct fabrex_node *node;
+	unsigned long id;
+
+	mutex_lock(&model->lock);
+	if (model->scanning)
+		xa_for_each(&model->objects, id, node)
+			if (node->scan != model->scan)
+				model_remove(model, node);
+	model->scanning = false;
+	model->complete = true;
+	mutex_unlock(&model->lock);
+}
+FABREX_EXPORT(fabrex_model_end);
+
+/**
+ * fabrex_model_next() - first element from an id on that fits
+ * @port:   port
+ * @from:   id
+ * @match:  called with the model's lock held; NULL: any
+ * @arg:    for it
+ * @object: copied to
+ *
+ * Return: 0; -ENOENT if there is none
+ */
+int fabrex_model_next(struct fabrex_port *port, u32 from,
+		      bool (*match)(const struct fabrex_object *object,
+				    const void *arg),
+		      const void *arg, struct fabrex_object *object)
+{
+	struct fabrex_model *model = &port->model;
+	unsigned long id = from;
+	struct fabrex_node *node;
+	int ret = -ENOENT;
+
+	mutex_lock(&model->lock);
+	xa_for_each_start(&model->objects, id, node, from) {
+		if (match && !match(&node->object, arg))
+			continue;
+		*object = node->object;
+		ret = 0;
+		break;
+	}
+	mutex_unlock(&model->lock);
+	return ret;
+}
+
+/* With the model's lock held. */
+static struct fabrex_node *model_find(struct fabrex_model *model,
+				      const char *name)
+{
+	struct fabrex_node *node;
+
+	hash_for_each_possible(model->names, node, hash, name_hash(name))
+		if (!strcmp(node->object.name, name))
+			return node;
+	return NULL;
+}
+
+/**
+ * fabrex_model_find() - element by name
+ * @port:   port
+ * @name:   NUL-terminated
+ * @object: copied to
+ *
+ * Return: 0, or -ENOENT
+ */
+int fabrex_model_find(struct fabrex_port *port, const char *name,
+		      struct fabrex_object *object)
+{
+	struct fabrex_node *node;
+
+	mutex_lock(&port->model.lock);
+	node = model_find(&port->model, name);
+	if (node)
+		*object = node->object;
+	mutex_unlock(&port->model.lock);
+	return node ? 0 : -ENOENT;
+}
+
+/**
+ * fabrex_model_name() - name of an element, for messages
+ * @port: port
+ * @id:   object id
+ * @name: FABREX_NAME_LEN bytes; "#id" if it is not known
+ */
+void fabrex_model_name(struct fabrex_port *port, u32 id, char *name)
+{
+	struct fabrex_object object;
+
+	if (fabrex_model_get(port, id, &object))
+		snprintf(name, FABREX_NAME_LEN, "#%u", id);
+	else
+		strscpy(name, object.name, FABREX_NAME_LEN);
+}
+
+/**
+ * fabrex_model_generation() - changes whenever the model does
+ * @port: port
+ *
+ * Return: not 0
+ */
+u32 fabrex_model_generation(struct fabrex_port *port)
+{
+	return READ_ONCE(port->model.generation);
+}
+
+/* With the model's lock held. */
+static struct fabrex_node *model_peer_node(struct fabrex_model *model,
+					   u16 peer)
+{
+	struct fabrex_node *node;
+	unsigned long id;
+
+	xa_for_each(&model->objects, id, node)
+		if (node->object.type == FABREX_OBJECT_TYPE_PORT &&
+		    node->object.kind == FABREX_PORT_KIND_HOST &&
+		    node->object.peer == peer)
+			return node;
+	return NULL;
+}
+
+/**
+ * fabrex_model_peer() - a peer was enabled, or is not any more
+ * @port:       port
+ * @peer:       number, below max_peers
+ * @up:         new state
+ * @generation: of its port
+ *
+ * Sends the netlink event too.
+ */
+void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
+		       u32 generation)
+{
+	struct fabrex_model *model = &port->model;
+	struct fabrex_object object = {};
+	struct fabrex_notice_msg msg = {
+		.type = up ? FABREX_EVENT_TYPE_PEER_UP :
+			     FABREX_EVENT_TYPE_PEER_DOWN,
+		.generation = generation,
+	};
+	struct fabrex_node *node;
+
+	mutex_lock(&model->lock);
+	model->peers[peer] = (struct fabrex_peer) {
+		.seen = true,
+		.up = up,
+		.generation = generation,
+	};
+	node = model_peer_node(model, peer);
+	if (node)
+		object = node->object;
+	mutex_unlock(&model->lock);
+	if (!object.id)
+		return;
+	msg.object = &object;
+	msg.port = object.id;
+	fabrex_notify(port, &msg);
+}
+
+/**
+ * fabrex_model_forget_peers() - events may be missed from now on
+ * @port: port
+ */
+void fabrex_model_forget_peers(struct fabrex_port *port)
+{
+	mutex_lock(&port->model.lock);
+	memset(port->model.peers, 0, sizeof(port->model.peers));
+	mutex_unlock(&port->model.lock);
+}
+
+/* Is a host port enabled? An event knows best; else its host has to be up. */
+static bool model_peer_up(struct fabrex_model *model,
+			  const struct fabrex_object *object, u32 *generation)
+{
+	const struct fabrex_peer *peer = &model->peers[object->peer];
+	struct fabrex_node *host;
+
+	*generation = object->generation;
+	if (object->state != FABREX_LINK_STATE_UP)
+		return false;
+	if (peer->seen && (s32)(peer->generation - object->generation) >= 0) {
+		*generation = peer->generation;
+		return peer->up;
+	}
+	host = xa_load(&model->objects, object->link);
+	return object->generation && host &&
+	       host->object.state == FABREX_HOST_STATE_UP;
+}
+
+/**
+ * struct peer_wanted - which peer is asked for
+ * @number: it, or the least one
+ * @next:   any from @number on
+ * @host:   only those of this host, if not 0
+ */
+struct peer_wanted {
+	u32 number;
+	bool next;
+	u32 host;
+};
+
+static bool peer_fits(const struct fabrex_object *object,
+		      const struct peer_wanted *wanted, u32 max_peers)
+{
+	if (object->type != FABREX_OBJECT_TYPE_PORT ||
+	    object->kind != FABREX_PORT_KIND_HOST || object->peer >= max_peers)
+		return false;
+	if (wanted->host && object->link != wanted->host)
+		return false;
+	return wanted->next ? object->peer >= wanted->number :
+			      object->peer == wanted->number;
+}
+
+/* The one with the lowest number that fits. */
+static struct fabrex_node *model_peer_find(struct fabrex_model *model,
+					   const struct peer_wanted *wanted,
+					   u32 max_peers)
+{
+	struct fabrex_node *node, *best = NULL;
+	unsigned long id;
+
+	xa_for_each(&model->objects, id, node)
+		if (peer_fits(&node->object, wanted, max_peers) &&
+		    (!best || node->object.peer < best->object.peer))
+			best = node;
+	return best;
+}
+
+static int model_peer_wanted(struct fabrex_model *model,
+			     const struct fabrex_peer_query *cmd,
+			     struct peer_wanted *wanted)
+{
+	struct fabrex_node *node;
+
+	*wanted = (struct peer_wanted) {
+		.number = cmd->peer,
+		.next = cmd->flags & FABREX_PEER_NEXT,
+	};
+	if (!(cmd->flags & FABREX_PEER_BY_NAME))
+		return 0;
+	node = model_find(model, cmd->name);
+	if (!node)
+		return -ENOENT;
+	if (node->object.type == FABREX_OBJECT_TYPE_HOST) {
+		wanted->host = node->object.id;
+		wanted->next = true;
+		wanted->number = 0;
+		return 0;
+	}
+	wanted->number = node->object.peer;
+	return node->object.type == FABREX_OBJECT_TYPE_PORT ? 0 : -ENOENT;
+}
+
+static int peer_query_check(const struct fabrex_peer_query *cmd)
+{
+	bool by_name = cmd->flags & FABREX_PEER_BY_NAME;
+
+	if (cmd->flags & ~(FABREX_PEER_BY_NAME | FABREX_PEER_NEXT) ||
+	    cmd->__reserved)
+		return -EINVAL;
+	if (by_name)
+		return cmd->flags & FABREX_PEER_NEXT || cmd->peer ||
+		       !cmd->name[0] ||
+		       !memchr(cmd->name, 0, sizeof(cmd->name)) ? -EINVAL : 0;
+	return memchr_inv(cmd->name, 0, sizeof(cmd->name)) ? -EINVAL : 0;
+}
+
+static void peer_query_answer(struct fabrex_model *model,
+			      const struct fabrex_object *object,
+			      struct fabrex_peer_query *cmd)
+{
+	struct fabrex_node *host = xa_load(&model->objects, object->link);
+	u32 generation;
+
+	cmd->out_state = model_peer_up(model, object, &generation) ?
+			 FABREX_PEER_UP : FABREX_PEER_DOWN;
+	cmd->out_generation = generation;
+	cmd->out_peer = object->peer;
+	memset(cmd->out_name, 0, sizeof(cmd->out_name));
+	memset(cmd->out_host, 0, sizeof(cmd->out_host));
+	strscpy(cmd->out_name, object->name, sizeof(cmd->out_name));
+	if (host)
+		strscpy(cmd->out_host, host->object.name,
+			sizeof(cmd->out_host));
+}
+
+/**
+ * fabrex_cmd_peer_query() - FABREX_IOCTL_PEER_QUERY
+ * @ucmd: ioctl
+ *
+ * Return: 0; -ENOENT if there is none; -EINVAL
+ */
+int fabrex_cmd_peer_query(struct fabrex_ucmd *ucmd)
+{
+	struct fabrex_port *port = ucmd->file->port;
+	struct fabrex_model *model = &port->model;
+	struct fabrex_peer_query *cmd = ucmd->cmd;
+	struct fabrex_node *node = NULL;
+	struct peer_wanted wanted;
+	int ret;
+
+	ret = peer_query_check(cmd);
+	if (ret)
+		return ret;
+	mutex_lock(&model->lock);
+	ret = model_peer_wanted(model, cmd, &wanted);
+	if (!ret)
+		node = model_peer_find(model, &wanted, port->info.max_peers);
+	if (node)
+		peer_query_answer(model, &node->object, cmd);
+	mutex_unlock(&model->lock);
+	return node ? fabrex_respond(ucmd) : -ENOENT;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of processes, pinned and mapped for DMA. Called by mr.c.
+ *
+ * Pinned pages are charged to mm->pinned_vm and limited by RLIMIT_MEMLOCK, as
+ * RDMA does: the two add up in that one limit.
+ */
+#include <linux/capability.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "core.h"
+
+#define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+static int fabrex_pin_charge(struct fabrex_pin *pin, struct fabrex_port *port)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct mm_struct *mm = current->mm;
+	u64 pinned;
+
+	pinned = atomic64_add_return(pin->npages, &mm->pinned_vm);
+	if (pinned > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pin->npages, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	mmgrab(mm);
+	pin->mm = mm;
+	pin->port = port;
+	atomic64_add((u64)pin->npages << PAGE_SHIFT, &port->pinned);
+	return 0;
+}
+
+static void fabrex_pin_uncharge(struct fabrex_pin *pin)
+{
+	atomic64_sub((u64)pin->npages << PAGE_SHIFT, &pin->port->pinned);
+	atomic64_sub(pin->npages, &pin->mm->pinned_vm);
+	mmdrop(pin->mm);
+	pin->mm = NULL;
+}
+
+/* Pin one batch and append it to the table. */
+static int fabrex_pin_some(struct fabrex_pin *pin, unsigned long addr,
+			   unsigned long left, struct page **pages)
+{
+	unsigned int flags = FOLL_LONGTERM |
+			     (pin->writable ? FOLL_WRITE : FABREX_FOLL_READ);
+	int n, ret;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	cond_resched();
+	n = pin_user_pages_fast(addr, min_t(unsigned long, left, PIN_BATCH),
+				flags, pages);
+	if (n <= 0)
+		return n ?: -EFAULT;
+	ret = sg_alloc_append_table_from_pages(&pin->sgt, pages, n, 0,
+					       (unsigned long)n << PAGE_SHIFT,
+					       pin->port->max_segment, left - n,
+					       GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		unpin_user_pages(pages, n);
+		return ret;
+	}
+	return n;
+}
+
+static int fabrex_pin_all(struct fabrex_pin *pin, unsigned long addr)
+{
+	unsigned long left = pin->npages;
+	struct page **pages;
+	int ret = 0;
+
+	pages = (struct page **)__get_free_page(GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	while (left) {
+		ret = fabrex_pin_some(pin, addr, left, pages);
+		if (ret < 0)
+			break;
+		left -= ret;
+		addr += (unsigned long)ret << PAGE_SHIFT;
+	}
+	free_page((unsigned long)pages);
+	return min(ret, 0);
+}
+
+static void fabrex_pin_release(struct fabrex_pin *pin)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_sg(&pin->sgt.sgt, sg, i)
+		unpin_user_page_range_dirty_lock(sg_page(sg),
+						 sg->length >> PAGE_SHIFT,
+						 pin->writable);
+	sg_free_append_table(&pin->sgt);
+}
+
+/**
+ * fabrex_pin() - pin memory of the calling process
+ * @pin:      zeroed; undone by fabrex_unpin()
+ * @port:     that is to access it
+ * @addr:     user address
+ * @length:   bytes, not 0
+ * @writable: for the device
+ *
+ * Touches user memory: not below registration_lock.
+ *
+ * Return: 0; -EFAULT if it is not mapped, or not writable and should be;
+ * -ENOMEM if there is none or beyond RLIMIT_MEMLOCK; -EINVAL if the numbers
+ * overflow; -EINTR if the caller is being killed
+ */
+int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
+	       u64 length, bool writable)
+{
+	unsigned long start;
+	u64 end;
+	int ret;
+
+	if (check_add_overflow(addr, length, &end) || end > ULONG_MAX ||
+	    PAGE_ALIGN(end) < end)
+		return -EINVAL;
+	if (!access_ok(u64_to_user_ptr(addr), length))
+		return -EFAULT;
+	start = untagged_addr((unsigned long)addr);
+	pin->offset = offset_in_page(start);
+	pin->length = length;
+	pin->writable = writable;
+	pin->npages = PAGE_ALIGN(pin->offset + length) >> PAGE_SHIFT;
+	if (pin->npages > INT_MAX)
+		return -EINVAL;
+	ret = fabrex_pin_charge(pin, port);
+	if (ret)
+		return ret;
+	ret = fabrex_pin_all(pin, start & PAGE_MASK);
+	if (ret) {
+		fabrex_pin_release(pin);
+		fabrex_pin_uncharge(pin);
+	}
+	return ret;
+}
+
+static enum dma_data_direction fabrex_pin_dir(const struct fabrex_pin *pin)
+{
+	return pin->writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+}
+
+/* Nobody synchronises what user space and the device do to the memory. */
+static bool fabrex_pin_coherent(struct fabrex_pin *pin)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(&pin->sgt.sgt, sg, i)
+		if (dma_need_sync(pin->port->info.dma_dev, sg_dma_address(sg)))
+			return false;
+	return true;
+}
+
+/**
+ * fabrex_pin_map() - map pinned memory for the device
+ * @pin: pinned
+ *
+ * Below registration_lock. Undone by fabrex_unpin(). Return: 0; -EOPNOTSUPP if
+ * the device reaches it only through a bounce buffer or incoherently; an error
+ * of the DMA API
+ */
+int fabrex_pin_map(struct fabrex_pin *pin)
+{
+	struct device *dev = pin->port->info.dma_dev;
+	int ret;
+
+	ret = dma_map_sgtable(dev, &pin->sgt.sgt, fabrex_pin_dir(pin), 0);
+	if (ret)
+		return ret;
+	pin->mapped = true;
+	if (fabrex_pin_coherent(pin))
+		return 0;
+	dev_err_ratelimited(&pin->port->dev,
+			    "memory beyond reach of the device: its DMA would be bounced; use an IOMMU or memory that it can address\n");
+	return -EOPNOTSUPP;
+}
+
+/**
+ * fabrex_unpin() - undo fabrex_pin() and fabrex_pin_map()
+ * @pin: pinned or not; the device does not access it any more
+ *
+ * Below registration_lock if it was mapped.
+ */
+void fabrex_unpin(struct fabrex_pin *pin)
+{
+	if (!pin->mm)
+		return;
+	if (pin->mapped)
+		dma_unmap_sgtable(pin->port->info.dma_dev, &pin->sgt.sgt,
+				  fabrex_pin_dir(pin), 0);
+	pin->mapped = false;
+	fabrex_pin_release(pin);
+	fabrex_pin_uncharge(pin);
+}

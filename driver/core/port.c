@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ports: their life from registration to the last reference, and the module.
+ * Called by backends.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/log2.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include <uapi/linux/fabrex_netlink.h>
+
+#include "core.h"
+#include "trace.h"
+
+static dev_t fabrex_devt;
+static DEFINE_IDA(fabrex_ids);
+/* Registered ports by index; its lock protects lookups against removal. */
+static DEFINE_XARRAY(fabrex_ports);
+
+static void fabrex_port_release(struct device *dev)
+{
+	struct fabrex_port *port = to_fabrex_port(dev);
+
+	WARN_ON(!list_empty(&port->files));
+	fabrex_model_destroy(&port->model);
+	xa_destroy(&port->queues);
+	xa_destroy(&port->windows);
+	ida_destroy(&port->pds);
+	bitmap_free(port->slots);
+	put_device(port->info.dma_dev);
+	ida_free(&fabrex_ids, port->index);
+	kfree(port);
+}
+
+struct class fabrex_class = {
+	.name		= "fabrex",
+	.dev_groups	= fabrex_port_groups,
+	.dev_release	= fabrex_port_release,
+};
+
+/**
+ * fabrex_port_find() - registered port by number
+ * @index: N of /dev/fabrexN
+ *
+ * Return: the port with a reference, or NULL
+ */
+struct fabrex_port *fabrex_port_find(unsigned long index)
+{
+	struct fabrex_port *port;
+
+	xa_lock(&fabrex_ports);
+	port = xa_load(&fabrex_ports, index);
+	if (port)
+		get_device(&port->dev);
+	xa_unlock(&fabrex_ports);
+	return port;
+}
+
+/**
+ * fabrex_port_next() - first registered port from a number on
+ * @index: in: number; out: that of the port found
+ *
+ * Return: the port with a reference, or NULL
+ */
+struct fabrex_port *fabrex_port_next(unsigned long *index)
+{
+	struct fabrex_port *port;
+
+	xa_lock(&fabrex_ports);
+	port = xa_find(&fabrex_ports, index, ULONG_MAX, XA_PRESENT);
+	if (port)
+		get_device(&port->dev);
+	xa_unlock(&fabrex_ports);
+	return port;
+}
+
+/**
+ * fabrex_port_usable() - may operations of the backend be called?
+ * @port: with registration_lock held
+ *
+ * Return: 0; -ENODEV after unregister; -EIO while the device does not work
+ */
+int fabrex_port_usable(struct fabrex_port *port)
+{
+	lockdep_assert_held(&port->registration_lock);
+	if (!port->ops)
+		return -ENODEV;
+	return port->alive ? 0 : -EIO;
+}
+
+static void fabrex_info_terminate(struct fabrex_port_info *info)
+{
+	info->name[FABREX_NAME_LEN - 1] = 0;
+	info->host[FABREX_NAME_LEN - 1] = 0;
+	info->fabric[FABREX_NAME_LEN - 1] = 0;
+	info->driver[FABREX_NAME_LEN - 1] = 0;
+}
+
+static void fabrex_port_init(struct fabrex_port *port)
+{
+	init_rwsem(&port->registration_lock);
+	mutex_init(&port->files_lock);
+	INIT_LIST_HEAD(&port->files);
+	xa_init(&port->queues);
+	xa_init(&port->windows);
+	mutex_init(&port->slots_lock);
+	mutex_init(&port->users_lock);
+	INIT_LIST_HEAD(&port->users);
+	ida_init(&port->pds);
+	INIT_LIST_HEAD(&port->zombies);
+	spin_lock_init(&port->zombies_lock);
+	fabrex_quota_init(port);
+}
+
+/**
+ * fabrex_port_alloc() - make a port that nobody sees yet
+ * @parent: device that it is part of
+ * @ops:    of the backend; has to exist until fabrex_port_unregister()
+ * @info:   copied
+ * @priv:   for fabrex_port_priv()
+ *
+ * The model may be filled before fabrex_port_register(). After an error there,
+ * and after fabrex_port_unregister(), the port is given back with
+ * fabrex_port_put().
+ *
+ * Return: the port, or an ERR_PTR()
+ */
+struct fabrex_port *fabrex_port_alloc(struct device *parent,
+				      const struct fabrex_port_ops *ops,
+				      const struct fabrex_port_info *info,
+				      void *priv)
+{
+	struct fabrex_port *port;
+	int ret = -ENOMEM;
+
+	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	if (!port)
+		return ERR_PTR(-ENOMEM);
+	port->info = *info;
+	fabrex_info_terminate(&port->info);
+	port->ops = ops;
+	port->priv = priv;
+	port->alive = true;
+	port->generation = info->generation;
+	port->link_up = info->flags & FABREX_PORT_LINK_UP;
+	port->max_segment = dma_get_max_seg_size(info->dma_dev);
+	fabrex_port_init(port);
+	if (info->max_windows) {
+		port->slots = bitmap_zalloc(info->max_windows, GFP_KERNEL);
+		if (!port->slots)
+			goto free;
+	}
+	ret = fabrex_model_init(&port->model);
+	if (ret)
+		goto free_slots;
+	ret = ida_alloc_max(&fabrex_ids, FABREX_MAX_PORTS - 1, GFP_KERNEL);
+	if (ret < 0)
+		goto free_model;
+	port->index = ret;
+	get_device(info->dma_dev);
+
+	device_initialize(&port->dev);
+	port->dev.class = &fabrex_class;
+	port->dev.parent = parent;
+	port->dev.devt = fabrex_devt + port->index;
+	cdev_init(&port->cdev, &fabrex_fops);
+	port->cdev.owner = THIS_MODULE;
+	ret = dev_set_name(&port->dev, "fabrex%d", port->index);
+	if (ret) {
+		put_device(&port->dev);
+		return ERR_PTR(ret);
+	}
+	return port;
+
+free_model:
+	fabrex_model_destroy(&port->model);
+free_slots:
+	bitmap_free(port->slots);
+free:
+	kfree(port);
+	return ERR_PTR(ret);
+}
+FABREX_EXPORT(fabrex_port_alloc);
+
+static int fabrex_info_check(struct fabrex_port *port)
+{
+	const struct fabrex_port_info *info = &port->info;
+	u64 aperture;
+
+	if (PAGE_SIZE != FABREX_PAGE_SIZE) {
+		dev_err(port->dev.parent,
+			"doorbells of 4 KiB cannot be told apart with pages of %lu bytes: use a kernel with 4 KiB pages\n",
+			PAGE_SIZE);
+		return -EOPNOTSUPP;
+	}
+	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS ||
+	    info->peer >= info->max_peers || !info->name[0])
+		return -EINVAL;
+	if (!PAGE_ALIGNED(info->doorbell_base))
+		return -EINVAL;
+	if (info->max_windows &&
+	    (!is_power_of_2(info->window_slot_size) ||
+	     info->window_slot_size < PAGE_SIZE ||
+	     !PAGE_ALIGNED(info->window_base) ||
+	     check_mul_overflow((u64)info->max_windows, info->window_slot_size,
+				&aperture)))
+		return -EINVAL;
+	return 0;
+}
+
+static u64 fabrex_aperture(const struct fabrex_port *port)
+{
+	return port->info.max_windows * port->info.window_slot_size;
+}
+
+/* Without it windows work as well, only not write-combining. */
+static void fabrex_aperture_reserve(struct fabrex_port *port)
+{
+	if (port->info.max_windows &&
+	    !arch_io_reserve_memtype_wc(port->info.window_base,
+					fabrex_aperture(port)))
+		port->wc = true;
+}
+
+static void fabrex_aperture_release(struct fabrex_port *port)
+{
+	if (port->wc)
+		arch_io_free_memtype_wc(port->info.window_base,
+					fabrex_aperture(port));
+	port->wc = false;
+}
+
+static void fabrex_port_announce(struct fabrex_port *port, u32 type)
+{
+	struct fabrex_object object = {};
+	struct fabrex_notice_msg msg = {
+		.type = type,
+		.object = &object,
+		.generation = READ_ONCE(port->generation),
+	};
+
+	object.type = FABREX_OBJECT_TYPE_PORT;
+	object.id = port->info.object_id;
+	strscpy(object.name, port->info.name, sizeof(object.name));
+	fabrex_notify(port, &msg);
+}
+
+/**
+ * fabrex_port_register() - make a port usable
+ * @port: of fabrex_port_alloc()
+ *
+ * On return, and already before, operations may be called.
+ *
+ * Return: 0; -EINVAL if what the backend said makes no sense; -EOPNOTSUPP if
+ * this kernel's pages are larger than a doorbell; -ENOMEM
+ */
+int fabrex_port_register(struct fabrex_port *port)
+{
+	int ret;
+
+	ret = fabrex_info_check(port);
+	if (ret)
+		return ret;
+	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);
+	if (ret)
+		return ret;
+	fabrex_aperture_reserve(port);
+	ret = cdev_device_add(&port->cdev, &port->dev);
+	if (ret) {
+		fabrex_aperture_release(port);
+		xa_release(&fabrex_ports, port->index);
+		return ret;
+	}
+	xa_store(&fabrex_ports, port->index, port, GFP_KERNEL);
+	WRITE_ONCE(port->listed, true);
+	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_ADDED);
+	dev_info(&port->dev, "port %s of fabric %s, peer %u\n",
+		 port->info.name, port->info.fabric, port->info.peer);
+	return 0;
+}
+FABREX_EXPORT(fabrex_port_register);
+
+static void fabrex_port_each_gone(struct fabrex_port *port)
+{
+	struct fabrex_file *file;
+
+	mutex_lock(&port->files_lock);
+	list_for_each_entry(file, &port->files, list)
+		fabrex_events_gone(&file->events);
+	mutex_unlock(&port->files_lock);
+}
+
+/**
+ * fabrex_port_unregister() - take a port away from its users
+ * @port: registered
+ *
+ * Waits for operations in progress, then destroys all objects of all open
+ * files. On return no operation runs and none will; DMA mappings are undone,
+ * pinned memory is released, and nothing of the device is mapped by anybody.
+ * Files stay open; their calls return -ENODEV. A device that does not answer
+ * any more returns -ENODEV from its operations; see struct fabrex_port_ops.
+ */
+void fabrex_port_unregister(struct fabrex_port *port)
+{
+	xa_erase(&fabrex_ports, port->index);
+	cdev_device_del(&port->cdev, &port->dev);
+
+	down_write(&port->registration_lock);
+	fabrex_res_unregister(port);
+	WRITE_ONCE(port->ops, NULL);
+	port->alive = false;
+	up_write(&port->registration_lock);
+
+	fabrex_port_each_gone(port);
+	fabrex_aperture_release(port);
+	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_REMOVED);
+	WRITE_ONCE(port->listed, false);
+	trace_fabrex_port(port, "unregister");
+}
+FABREX_EXPORT(fabrex_port_unregister);
+
+/**
+ * fabrex_port_put() - drop the backend's reference
+ * @port: of fabrex_port_alloc()
+ */
+void fabrex_port_put(struct fabrex_port *port)
+{
+	put_device(&port->dev);
+}
+FABREX_EXPORT(fabrex_port_put);
+
+/**
+ * fabrex_port_priv() - what the backend gave to fabrex_port_alloc()
+ * @port: port
+ *
+ * Return: that
+ */
+void *fabrex_port_priv(struct fabrex_port *port)
+{
+	return port->priv;
+}
+FABREX_EXPORT(fabrex_port_priv);
+
+/**
+ * fabrex_port_fail() - the device stopped working
+ * @port: port
+ * @qerr: FABREX_QERR_* for the queues
+ *
+ * Every queue, region and window of every open file is dead from now on: rings
+ * show @qerr, doorbells and windows are mapped to a page of nothing, owners
+ * are told by an event. They can still be destroyed, without the backend being
+ * called. Until fabrex_port_revive() no operation is called, and ioctls that
+ * need one return -EIO.
+ *
+ * The backend calls this when the device can no longer access memory, after it
+ * has made all operations in progress return.
+ */
+void fabrex_port_fail(struct fabrex_port *port, int qerr)
+{
+	down_write(&port->registration_lock);
+	if (port->ops && port->alive) {
+		port->alive = false;
+		fabrex_res_fail(port, qerr);
+		fabrex_model_forget_peers(port);
+	}
+	up_write(&port->registration_lock);
+	trace_fabrex_port(port, "fail");
+}
+FABREX_EXPORT(fabrex_port_fail);
+
+/**
+ * fabrex_port_revive() - the device works again after fabrex_port_fail()
+ * @port:       port
+ * @generation: its new one
+ */
+void fabrex_port_revive(struct fabrex_port *port, u32 generation)
+{
+	down_write(&port->registration_lock);
+	WRITE_ONCE(port->generation, generation);
+	if (port->ops)
+		port->alive = true;
+	up_write(&port->registration_lock);
+	trace_fabrex_port(port, "revive");
+}
+FABREX_EXPORT(fabrex_port_revive);
+
+static void fabrex_port_event(struct fabrex_port *port,
+			      const struct fabrex_event *event)
+{
+	struct fabrex_file *file;
+
+	trace_fabrex_event(port, event);
+	mutex_lock(&port->files_lock);
+	list_for_each_entry(file, &port->files, list)
+		fabrex_events_push(&file->events, event);
+	mutex_unlock(&port->files_lock);
+}
+
+/**
+ * fabrex_port_link() - the fabric side link of the port changed
+ * @port: port
+ * @up:   new state
+ */
+void fabrex_port_link(struct fabrex_port *port, bool up)
+{
+	struct fabrex_event event = {
+		.type = up ? FABREX_EVENT_LINK_UP : FABREX_EVENT_LINK_DOWN,
+	};
+
+	if (READ_ONCE(port->link_up) == up)
+		return;
+	WRITE_ONCE(port->link_up, up);
+	fabrex_port_event(port, &event);
+}
+FABREX_EXPORT(fabrex_port_link);
+
+/**
+ * fabrex_port_peer() - a peer was enabled, or is not any more
+ * @port:       port
+ * @peer:       number of the peer
+ * @up:         new state
+ * @generation: of its port
+ */
+void fabrex_port_peer(struct fabrex_port *port, u16 peer, bool up,
+		      u32 generation)
+{
+	struct fabrex_event event = {
+		.type = up ? FABREX_EVENT_PEER_UP : FABREX_EVENT_PEER_DOWN,
+		.peer = peer,
+		.generation = generation,
+	};
+
+	if (peer >= port->info.max_peers)
+		return;
+	fabrex_model_peer(port, peer, up, generation);
+	fabrex_port_event(port, &event);
+}
+FABREX_EXPORT(fabrex_port_peer);
+
+static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
+{
+	struct fabrex_event event = {
+		.type = type,
+		.id = res->id,
+		.error = error,
+	};
+
+	trace_fabrex_event(res->port, &event);
+	fabrex_events_push(&res->file->events, &event);
+}
+
+/**
+ * fabrex_port_queue_error() - the device stopped a queue
+ * @port:   port
+ * @number: of the queue
+ * @qerr:   FABREX_QERR_*
+ */
+void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u32 qerr)
+{
+	struct fabrex_queue *queue;
+
+	rcu_read_lock();
+	queue = xa_load(&port->queues, number);
+	if (queue)
+		fabrex_res_event(&queue->res, FABREX_EVENT_QUEUE_ERROR, qerr);
+	rcu_read_unlock();
+}
+FABREX_EXPORT(fabrex_port_queue_error);
+
+/**
+ * fabrex_port_window_fault() - an access through a window failed
+ * @port:   port
+ * @number: of the window
+ * @wc:     FABREX_WC_*
+ */
+void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u32 wc)
+{
+	struct fabrex_window *window;
+
+	rcu_read_lock();
+	window = xa_load(&port->windows, number);
+	if (window)
+		fabrex_res_event(&window->res, FABREX_EVENT_WINDOW_FAULT, wc);
+	rcu_read_unlock();
+}
+FABREX_EXPORT(fabrex_port_window_fault);
+
+/**
+ * fabrex_port_queue_irq() - a queue that was armed has a completion
+ * @port:   port
+ * @number: of the queue
+ *
+ * May be called in any context. A number that is not that of a queue (any
+ * more) is ignored.
+ */
+void fabrex_port_queue_irq(struct fabrex_port *port, u32 number)
+{
+	struct fabrex_queue *queue;
+
+	rcu_read_lock();
+	queue = xa_load(&port->queues, number);
+	if (queue && queue->eventfd)
+		fabrex_eventfd_signal(queue->eventfd);
+	rcu_read_unlock();
+}
+FABREX_EXPORT(fabrex_port_queue_irq);
+
+static int __init fabrex_init(void)
+{
+	int ret;
+
+	ret = alloc_chrdev_region(&fabrex_devt, 0, FABREX_MAX_PORTS, "fabrex");
+	if (ret)
+		return ret;
+	ret = class_register(&fabrex_class);
+	if (ret)
+		goto unregister_region;
+	ret = fabrex_release_init();
+	if (ret)
+		goto unregister_class;
+	ret = fabrex_netlink_init();
+	if (ret)
+		goto exit_release;
+	return 0;
+
+exit_release:
+	fabrex_release_exit();
+unregister_class:
+	class_unregister(&fabrex_class);
+unregister_region:
+	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
+	return ret;
+}
+
+static void __exit fabrex_exit(void)
+{
+	fabrex_netlink_exit();
+	fabrex_release_exit();
+	class_unregister(&fabrex_class);
+	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
+	/* Queues may still be waiting to be freed. */
+	rcu_barrier();
+}
+
+module_init(fabrex_init);
+module_exit(fabrex_exit);
+MODULE_DESCRIPTION("Composable PCIe fabrics: ports, memory, queues, model");
+MODULE_LICENSE("GPL");

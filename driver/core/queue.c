@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues: ring memory, service numbers, interrupts to eventfds, counters.
+ * Called by file.c for the ioctls and by res.c.
+ *
+ * Ring memory is made of pages that the process maps, so that it outlives the
+ * queue and the device as long as somebody looks at it; the mapping for DMA
+ * does not.
+ */
+#include <linux/capability.h>
+#include <linux/dma-mapping.h>
+#include <linux/net.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "core.h"
+#include "trace.h"
+
+/* Service numbers below need CAP_NET_BIND_SERVICE. */
+#define SERVICE_RESERVED	1024
+
+static struct fabrex_queue *to_queue(struct fabrex_res *res)
+{
+	return container_of(res, struct fabrex_queue, res);
+}
+
+static struct fabrex_qctrl *queue_ctrl(struct fabrex_queue *queue)
+{
+	return queue->rings->ring[FABREX_PART_CTRL];
+}
+
+/* Tell the process through memory, and wake it. */
+static void fabrex_queue_tell(struct fabrex_queue *queue, u32 state, u32 error)
+{
+	struct fabrex_qctrl *ctrl = queue_ctrl(queue);
+
+	if (error)
+		WRITE_ONCE(ctrl->error, cpu_to_le32(error));
+	/* Whoever sees the state sees the error. */
+	smp_store_release(&ctrl->state, cpu_to_le32(state));
+	if (queue->eventfd)
+		fabrex_eventfd_signal(queue->eventfd);
+}
+
+static void fabrex_queue_detach(struct fabrex_res *res)
+{
+	struct fabrex_queue *queue = to_queue(res);
+
+	if (res->created)
+		xa_cmpxchg(&res->port->queues, res->number, queue, NULL, 0);
+	if (queue->doorbell)
+		fabrex_map_kill(queue->doorbell);
+}
+
+static int fabrex_queue_destroy(struct fabrex_res *res)
+{
+	return res->port->ops->queue_destroy(res->port, res->number);
+}
+
+static void fabrex_queue_unmap(struct fabrex_queue *queue)
+{
+	const struct fabrex_geometry *geo = &queue->rings->geo;
+	int i;
+
+	for (i = 0; i < FABREX_PARTS; i++)
+		if (queue->mapped & BIT(i))
+			dma_unmap_single(queue->res.port->info.dma_dev,
+					 queue->dma[i], geo->size[i],
+					 DMA_BIDIRECTIONAL);
+	queue->mapped = 0;
+}
+
+static void fabrex_queue_settle(struct fabrex_res *res)
+{
+	struct fabrex_queue *queue = to_queue(res);
+
+	if (!queue->rings)
+		return;
+	fabrex_queue_unmap(queue);
+	if (res->created)
+		fabrex_queue_tell(queue, FABREX_QUEUE_DEAD, 0);
+}
+
+static void fabrex_queue_fail(struct fabrex_res *res, u32 qerr)
+{
+	struct fabrex_queue *queue = to_queue(res);
+	struct fabrex_event event = {
+		.type = FABREX_EVENT_QUEUE_ERROR,
+		.id = res->id,
+		.error = qerr,
+	};
+
+	fabrex_queue_tell(queue, FABREX_QUEUE_ERROR, qerr);
+	fabrex_events_push(&res->file->events, &event);
+}
+
+static void fabrex_queue_free_rcu(struct rcu_head *rcu)
+{
+	struct fabrex_queue *queue = container_of(rcu, struct fabrex_queue,
+						  rcu);
+
+	if (queue->eventfd)
+		eventfd_ctx_put(queue->eventfd);
+	kfree(queue);
+}
+
+static void fabrex_queue_free(struct fabrex_res *res)
+{
+	struct fabrex_queue *queue = to_queue(res);
+
+	fabrex_map_remove(queue->doorbell);
+	fabrex_map_remove(queue->rings);
+	/* An interrupt may just be looking at it. */
+	call_rcu(&queue->rcu, fabrex_queue_free_rcu);
+}
+
+const struct fabrex_res_ops fabrex_queue_ops = {
+	.detach = fabrex_queue_detach,
+	.destroy = fabrex_queue_destroy,
+	.settle = fabrex_queue_settle,
+	.fail = fabrex_queue_fail,
+	.free = fabrex_queue_free,
+};
+
+static int fabrex_queue_check(const struct fabrex_port *port,
+			      const struct fabrex_queue_create *cmd,
+			      struct fabrex_geometry *geo)
+{
+	const struct fabrex_queue_limits limits = {
+		.max_sq = port->info.max_sq,
+		.max_cq = port->info.max_cq,
+		.max_rq = port->info.max_rq,
+		.max_cell = port->info.max_cell,
+	};
+
+	if (cmd->flags || cmd->__reserved || cmd->__reserved2 ||
+	    cmd->eventfd < -1)
+		return -EINVAL;
+	if (cmd->service && cmd->service < SERVICE_RESERVED &&
+	    !capable(CAP_NET_BIND_SERVICE))
+		return -EACCES;
+	return fabrex_geometry_init(geo, &limits, cmd);
+}
+
+/* What does not need the device. */
+static int fabrex_queue_prepare(struct fabrex_queue *queue,
+				const struct fabrex_queue_create *cmd,
+				const struct fabrex_geometry *geo)
+{
+	struct fabrex_file *file = queue->res.file;
+	struct eventfd_ctx *eventfd;
+	struct fabrex_map *map;
+
+	if (cmd->eventfd >= 0) {
+		eventfd = eventfd_ctx_fdget(cmd->eventfd);
+		if (IS_ERR(eventfd))
+			return PTR_ERR(eventfd);
+		queue->eventfd = eventfd;
+	}
+	map = fabrex_map_rings(file, geo);
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	queue->rings = map;
+	queue_ctrl(queue)->db_needed = cpu_to_le32(1);
+	map = fabrex_map_io(file, FABREX_MAP_DOORBELL, VM_READ | VM_WRITE,
+			    FABREX_PAGE_SIZE);
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	queue->doorbell = map;
+	return 0;
+}
+
+static int fabrex_queue_map_part(struct fabrex_queue *queue, int part)
+{
+	struct device *dev = queue->res.port->info.dma_dev;
+	struct fabrex_map *rings = queue->rings;
+	dma_addr_t addr;
+
+	if (!rings->geo.size[part])
+		return 0;
+	addr = dma_map_single(dev, rings->ring[part], rings->geo.size[part],
+			      DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, addr))
+		return -ENOMEM;
+	queue->dma[part] = addr;
+	queue->mapped |= BIT(part);
+	return dma_need_sync(dev, addr) ? -EOPNOTSUPP : 0;
+}
+
+static int fabrex_queue_map(struct fabrex_queue *queue)
+{
+	int i, ret;
+
+	for (i = 0; i < FABREX_PARTS; i++) {
+		ret = fabrex_queue_map_part(queue, i);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void fabrex_queue_params(struct fabrex_queue *queue,
+				const struct fabrex_queue_create *cmd,
+				struct fabrex_queue_params *params)
+{
+	*params = (struct fabrex_queue_params) {
+		.pd = queue->res.file->pd,
+		.qkey = cmd->out_qkey,
+		.sq_entries = cmd->sq_entries,
+		.cq_entries = cmd->cq_entries,
+		.rq_entries = cmd->rq_entries,
+		.cell_size = cmd->cell_size,
+		.interrupts = queue->eventfd,
+		.service = cmd->service,
+		.ctrl = queue->dma[FABREX_PART_CTRL],
+		.sq = queue->dma[FABREX_PART_SQ],
+		.cq = queue->dma[FABREX_PART_CQ],
+		.rq = queue->dma[FABREX_PART_RQ],
+	};
+}
+
+/* A number that the device gave twice would mix up two queues. */
+static int fabrex_queue_number(struct fabrex_queue *queue)
+{
+	struct fabrex_res *res = &queue->res;
+
+	if (res->number >= res->port->info.max_queues)
+		return -EPROTO;
+	return xa_insert(&res->port->queues, res->number, queue, GFP_KERNEL);
+}
+
+/* What does. */
+static int fabrex_queue_start(struct fabrex_queue *queue,
+			      const struct fabrex_queue_create *cmd)
+{
+	struct fabrex_res *res = &queue->res;
+	struct fabrex_port *port = res->port;
+	struct fabrex_queue_params params;
+	int ret;
+
+	guard(rwsem_read)(&port->registration_lock);
+	ret = fabrex_port_usable(port);
+	if (ret)
+		return ret;
+	ret = fabrex_queue_map(queue);
+	if (ret)
+		return ret;
+	fabrex_queue_params(queue, cmd, &params);
+	ret = port->ops->queue_create(port, &params, &res->number);
+	if (ret)
+		return ret;
+	res->created = true;
+	ret = fabrex_res_insert(res);
+	if (ret)
+		return ret;
+	ret = fabrex_queue_number(queue);
+	if (ret)
+		return ret;
+	fabrex_map_aim(queue->doorbell, port->info.doorbell_base +
+		       (phys_addr_t)res->number * FABREX_PAGE_SIZE);
+	return 0;
+}
+
+static int fabrex_queue_offer(struct fabrex_queue *queue,
+			      struct fabrex_queue_create *cmd)
+{
+	const struct fabrex_geometry *geo = &queue->rings->geo;
+	int ret;
+
+	ret = fabrex_map_insert(queue->rings);
+	if (ret)
+		return ret;
+	ret = fabrex_map_insert(queue->doorbell);
+	if (ret)
+		return ret;
+	cmd->out_id = queue->res.id;
+	cmd->out_queue = queue->res.number;
+	cmd->out_ring_mmap = fabrex_map_offset(queue->rings);
+	cmd->out_ring_size = geo->total;
+	cmd->out_db_mmap = fabrex_map_offset(queue->doorbell);
+	cmd->out_ctrl_offset = geo->offset[FABREX_PART_CTRL];
+	cmd->out_sq_offset = geo->offset[FABREX_PART_SQ];
+	cmd->out_cq_offset = geo->offset[FABREX_PART_CQ];
+	cmd->out_rq_offset = geo->offset[FABREX_PART_RQ];
+	return 0;
+}
+
+/**
+ * fabrex_cmd_queue_create() - FABREX_IOCTL_QUEUE_CREATE
+ * @ucmd: ioctl
+ *
+ * Return: as documented in the uapi header
+ */
+int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
+{
+	struct fabrex_queue_create *cmd = ucmd->cmd;
+	struct fabrex_file *file = ucmd->file;
+	struct fabrex_geometry geo;
+	struct fabrex_queue *queue;
+	int ret;
+
+	ret = fabrex_queue_check(file->port, cmd, &geo);
+	if (ret)
+		return ret;
+	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	if (!queue)
+		return -ENOMEM;
+	ret = fabrex_res_init(&queue->res, file, FABREX_RES_QUEUE, 1);
+	if (ret) {
+		kfree(queue);
+		return ret;
+	}
+	cmd->out_qkey = get_random_u32();
+	ret = fabrex_queue_prepare(queue, cmd, &geo);
+	if (!ret)
+		ret = fabrex_queue_start(queue, cmd);
+	if (!ret)
+		ret = fabrex_queue_offer(queue, cmd);
+	trace_fabrex_queue_create(&queue->res, cmd, ret);
+	if (ret) {
+		fabrex_res_discard(&queue->res);
+		return ret;
+	}
+	return fabrex_res_publish(&queue->res, ucmd);
+}
+
+/**
+ * fabrex_cmd_counters() - FABREX_IOCTL_COUNTERS
+ * @ucmd: ioctl
+ *
+ * Return: 0; -ENOENT if the file has no such queue; an error of the backend
+ */
+int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
+{
+	struct fabrex_counters *cmd = ucmd->cmd;
+	struct fabrex_file *file = ucmd->file;
+	struct fabrex_port *port = file->port;
+	struct fabrex_counters counters = {
+		.size = cmd->size,
+		.id = cmd->id,
+	};
+	struct fabrex_res *res = NULL;
+	int ret;
+
+	down_read(&port->registration_lock);
+	ret = fabrex_port_usable(port);
+	if (ret)
+		goto unlock;
+	if (cmd->id) {
+		res = fabrex_res_get(file, cmd->id, FABREX_RES_QUEUE);
+		ret = !res ? -ENOENT : res->dead ? -EIO : 0;
+	}
+	if (!ret)
+		ret = port->ops->counters(port, res ? res->number : 0, res,
+					  &counters);
+	if (res)
+		fabrex_res_put(res);
+unlock:
+	up_read(&port->registration_lock);
+	if (ret)
+		return ret;
+	counters.size = cmd->size;
+	counters.id = cmd->id;
+	*cmd = counters;
+	return fabrex_respond(ucmd);
+}
+
+/**
+ * fabrex_cmd_resolve() - FABREX_IOCTL_RESOLVE
+ * @ucmd: ioctl
+ *
+ * Return: 0; -ENOENT if nobody there offers the service; -EHOSTUNREACH if the
+ * peer is down; an error of the backend
+ */
+int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
+{
+	struct fabrex_port *port = ucmd->file->port;
+	struct fabrex_resolve *cmd = ucmd->cmd;
+	int ret;
+
+	if (cmd->peer >= port->info.max_peers || !cmd->service)
+		return -EINVAL;
+	down_read(&port->registration_lock);
+	ret = fabrex_port_usable(port);
+	if (!ret)
+		ret = port->ops->resolve(port, cmd->peer, cmd->service,
+					 &cmd->out_queue, &cmd->out_qkey);
+	up_read(&port->registration_lock);
+	if (ret == -EHOSTDOWN)
+		ret = -EHOSTUNREACH;
+	return ret ?: fabrex_respond(ucmd);
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects of open files: ids, quotas, destruction in every way that there is.
+ * Called by mr.c, queue.c and window.c, which make them, by file.c and port.c.
+ *
+ * An object goes through these steps, all but the last two under
+ * registration_lock:
+ *
+ *   create   the backend made it; it is in the table, so that fail and
+ *            unregister find it, but invisible
+ *   publish  the caller has been told; its id can be used
+ *   claim    invisible again: exactly one destroys it
+ *   stop     detached from interrupts and mappings, the device has forgotten
+ *            it, then what the device used is given back
+ *   free
+ *
+ * If the device does not let go of an object, its memory must not be given
+ * back: the object stays with its file, or with the port as a zombie, until the
+ * device has been reset.
+ */
+#include <linux/slab.h>
+
+#include "core.h"
+#include "trace.h"
+
+static const struct fabrex_res_ops * const fabrex_res_types[] = {
+	[FABREX_RES_QUEUE] = &fabrex_queue_ops,
+	[FABREX_RES_WINDOW] = &fabrex_window_ops,
+	[FABREX_RES_MR] = &fabrex_mr_ops,
+};
+
+static const struct fabrex_res_ops *res_ops(const struct fabrex_res *res)
+{
+	return fabrex_res_types[res->type];
+}
+
+/**
+ * fabrex_res_init() - begin an object, charge it
+ * @res:    zeroed, in its type's structure
+ * @file:   owner
+ * @type:   FABREX_RES_*
+ * @charge: to the quota
+ *
+ * Undone by fabrex_res_discard(). Return: 0 or -EDQUOT
+ */
+int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
+		    enum fabrex_res_type type, u32 charge)
+{
+	int ret;
+
+	ret = fabrex_charge(file->port, file->user, type, charge);
+	if (ret)
+		return ret;
+	res->port = file->port;
+	res->file = file;
+	res->user = file->user;
+	refcount_inc(&res->user->ref);
+	res->type = type;
+	res->charge = charge;
+	refcount_set(&res->users, 1);
+	init_completion(&res->idle);
+	INIT_LIST_HEAD(&res->list);
+	return 0;
+}
+
+/**
+ * fabrex_res_insert() - the backend has made it
+ * @res: not visible yet
+ *
+ * Below registration_lock, which is held since before the backend was called.
+ * Return: 0 or -ENOMEM
+ */
+int fabrex_res_insert(struct fabrex_res *res)
+{
+	struct fabrex_file *file = res->file;
+	int ret;
+
+	lockdep_assert_held(&res->port->registration_lock);
+	ret = xa_alloc_cyclic(&file->objects, &res->id, res,
+			      XA_LIMIT(1, INT_MAX), &file->next_id,
+			      GFP_KERNEL_ACCOUNT);
+	return ret < 0 ? ret : 0;
+}
+
+static void fabrex_res_free(struct fabrex_res *res)
+{
+	struct fabrex_port *port = res->port;
+	struct fabrex_user *user = res->user;
+
+	fabrex_uncharge(port, user, res->type, res->charge);
+	fabrex_user_put(port, user);
+	res_ops(res)->free(res);
+}
+
+/* The device has forgotten it, or never knew it. */
+static void fabrex_res_settle(struct fabrex_res *res)
+{
+	res_ops(res)->settle(res);
+	res->stopped = true;
+}
+
+/* Returns an error if the device may go on using it. */
+static int fabrex_res_stop(struct fabrex_res *res)
+{
+	int ret = 0;
+
+	lockdep_assert_held(&res->port->registration_lock);
+	if (res->stopped)
+		return 0;
+	res_ops(res)->detach(res);
+	if (res->created && !res->dead)
+		ret = res_ops(res)->destroy(res);
+	trace_fabrex_destroy(res, ret);
+	if (ret && ret != -ENODEV) {
+		dev_err_ratelimited(&res->port->dev,
+				    "object %u of type %d is not let go by the device: %d; its memory stays until the device is reset\n",
+				    res->number, res->type, ret);
+		return ret;
+	}
+	fabrex_res_settle(res);
+	return 0;
+}
+
+/* Its file is closed, and the device does not let go. */
+static void fabrex_res_zombie(struct fabrex_res *res)
+{
+	struct fabrex_port *port = res->port;
+
+	/* The protection domain must not be given to anybody else. */
+	res->file->keep_pd = true;
+	spin_lock(&port->zombies_lock);
+	list_add_tail(&res->list, &port->zombies);
+	spin_unlock(&port->zombies_lock);
+}
+
+static void fabrex_zombies_free(struct fabrex_port *port, bool settle)
+{
+	struct fabrex_res *res, *next;
+	LIST_HEAD(list);
+
+	spin_lock(&port->zombies_lock);
+	list_splice_init(&port->zombies, &list);
+	spin_unlock(&port->zombies_lock);
+	list_for_each_entry_safe(res, next, &list, list) {
+		list_del_init(&res->list);
+		if (settle)
+			fabrex_res_settle(res);
+		fabrex_res_free(res);
+	}
+}
+
+static bool fabrex_res_set_visible(struct fabrex_res *res, bool visible)
+{
+	struct fabrex_file *file = res->file;
+	bool was;
+
+	xa_lock(&file->objects);
+	was = res->visible;
+	res->visible = visible;
+	xa_unlock(&file->objects);
+	return was;
+}
+
+/**
+ * fabrex_res_publish() - tell the caller, then let the object be used
+ * @res:  in the table
+ * @ucmd: its structure is complete
+ *
+ * Not below registration_lock. If the caller cannot be told the object is
+ * destroyed. Return: 0 or -EFAULT
+ */
+int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd)
+{
+	int ret;
+
+	ret = fabrex_respond(ucmd);
+	if (ret)
+		fabrex_res_discard(res);
+	else
+		fabrex_res_set_visible(res, true);
+	return ret;
+}
+
+/**
+ * fabrex_res_discard() - give up an object that is not visible
+ * @res: after fabrex_res_init(), whatever else has been done with it
+ *
+ * Not below registration_lock.
+ */
+void fabrex_res_discard(struct fabrex_res *res)
+{
+	struct fabrex_port *port = res->port;
+	int ret;
+
+	down_read(&port->registration_lock);
+	ret = fabrex_res_stop(res);
+	if (res->id)
+		xa_erase(&res->file->objects, res->id);
+	if (ret)
+		fabrex_res_zombie(res);
+	up_read(&port->registration_lock);
+	if (!ret)
+		fabrex_res_free(res);
+}
+
+/**
+ * fabrex_res_get() - find an object by its id
+ * @file: of the caller
+ * @id:   given by user space
+ * @type: that it must have
+ *
+ * Below registration_lock. Until fabrex_res_put() the object is not destroyed.
+ *
+ * Return: the object, or NULL
+ */
+struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
+				  enum fabrex_res_type type)
+{
+	struct fabrex_res *res;
+
+	lockdep_assert_held(&file->port->registration_lock);
+	xa_lock(&file->objects);
+	res = xa_load(&file->objects, id);
+	if (res && res->visible && res->type == type)
+		refcount_inc(&res->users);
+	else
+		res = NULL;
+	xa_unlock(&file->objects);
+	return res;
+}
+
+/**
+ * fabrex_res_put() - it may be destroyed again
+ * @res: of fabrex_res_get()
+ */
+void fabrex_res_put(struct fabrex_res *res)
+{
+	if (refcount_dec_and_test(&res->users))
+		complete(&res->idle);
+}
+
+/* Make the caller the only one who can destroy it. */
+static struct fabrex_res *fabrex_res_claim(struct fabrex_file *file, u32 id)
+{
+	struct fabrex_res *res;
+
+	xa_lock(&file->objects);
+	res = xa_load(&file->objects, id);
+	if (res && res->visible)
+		res->visible = false;
+	else
+		res = NULL;
+	xa_unlock(&file->objects);
+	if (!res)
+		return NULL;
+	fabrex_res_put(res);
+	wait_for_completion(&res->idle);
+	return res;
+}
+
+static void fabrex_res_unclaim(struct fabrex_res *res)
+{
+	reinit_completion(&res->idle);
+	refcount_set(&res->users, 1);
+	fabrex_res_set_visible(res, true);
+}
+
+static int fabrex_destroy_id(struct fabrex_file *file, u32 id)
+{
+	struct fabrex_port *port = file->port;
+	struct fabrex_res *res;
+	int ret = -ENOENT;
+
+	down_read(&port->registration_lock);
+	res = fabrex_res_claim(file, id);
+	if (res)
+		ret = fabrex_res_stop(res);
+	if (res && ret)
+		fabrex_res_unclaim(res);
+	else if (res)
+		xa_erase(&file->objects, id);
+	up_read(&port->registration_lock);
+	if (!ret)
+		fabrex_res_free(res);
+	return ret;
+}
+
+/**
+ * fabrex_cmd_destroy() - FABREX_IOCTL_DESTROY
+ * @ucmd: ioctl
+ *
+ * Return: 0; -ENOENT; an error of the backend, and the object still exists
+ */
+int fabrex_cmd_destroy(struct fabrex_ucmd *ucmd)
+{
+	struct fabrex_destroy *cmd = ucmd->cmd;
+
+	return fabrex_destroy_id(ucmd->file, cmd->id);
+}
+
+static void fabrex_res_close_one(struct fabrex_res *res)
+{
+	int ret = fabrex_res_stop(res);
+
+	xa_erase(&res->file->objects, res->id);
+	if (ret)
+		fabrex_res_zombie(res);
+	else
+		fabrex_res_free(res);
+}
+
+/**
+ * fabrex_res_close() - destroy all that a file has: it is being closed
+ * @file: nobody else uses it any more
+ *
+ * Below registration_lock.
+ */
+void fabrex_res_close(struct fabrex_file *file)
+{
+	enum fabrex_res_type type;
+	struct fabrex_res *res;
+	unsigned long id;
+
+	lockdep_assert_held(&file->port->registration_lock);
+	for (type = 0; type < FABREX_RES_TYPES; type++)
+		xa_for_each(&file->objects, id, res)
+			if (res->type == type)
+				fabrex_res_close_one(res);
+}
+
+static void fabrex_res_fail_file(struct fabrex_file *file, u32 qerr)
+{
+	struct fabrex_res *res;
+	unsigned long id;
+
+	xa_for_each(&file->objects, id, res) {
+		if (res->stopped || res->dead)
+			continue;
+		res->dead = true;
+		res_ops(res)->detach(res);
+		res_ops(res)->fail(res, qerr);
+	}
+}
+
+/**
+ * fabrex_res_fail() - the device has forgotten everything
+ * @port: below registration_lock, for writing
+ * @qerr: for the queues
+ */
+void fabrex_res_fail(struct fabrex_port *port, u32 qerr)
+{
+	struct fabrex_file *file;
+
+	lockdep_assert_held_write(&port->registration_lock);
+	mutex_lock(&port->files_lock);
+	list_for_each_entry(file, &port->files, list)
+		fabrex_res_fail_file(file, qerr);
+	mutex_unlock(&port->files_lock);
+	fabrex_zombies_free(port, true);
+}
+
+/* On an error memory is lost rather than given to somebody else. */
+static void fabrex_res_unregister_file(struct fabrex_file *file)
+{
+	enum fabrex_res_type type;
+	struct fabrex_res *res;
+	unsigned long id;
+
+	for (type = 0; type < FABREX_RES_TYPES; type++)
+		xa_for_each(&file->objects, id, res)
+			if (res->type == type && fabrex_res_stop(res))
+				res->stopped = true;
+}
+
+/**
+ * fabrex_res_unregister() - stop everything of everybody
+ * @port: below registration_lock, for writing
+ */
+void fabrex_res_unregister(struct fabrex_port *port)
+{
+	struct fabrex_file *file;
+
+	lockdep_assert_held_write(&port->registration_lock);
+	mutex_lock(&port->files_lock);
+	list_for_each_entry(file, &port->files, list)
+		fabrex_res_unregister_file(file);
+	mutex_unlock(&port->files_lock);
+	fabrex_zombies_free(port, false);
+}

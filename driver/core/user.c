@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Quotas: how many queues, window slots and regions one user may have of one
+ * port. Called by file.c and res.c.
+ */
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+static unsigned int quota_queues = 256;
+module_param(quota_queues, uint, 0644);
+MODULE_PARM_DESC(quota_queues,
+		 "Queues of one user for each new port, 0: no limit (256)");
+
+static unsigned int quota_windows = 32;
+module_param(quota_windows, uint, 0644);
+MODULE_PARM_DESC(quota_windows,
+		 "Window slots of one user for each new port, 0: no limit (32)");
+
+static unsigned int quota_mrs = 8192;
+module_param(quota_mrs, uint, 0644);
+MODULE_PARM_DESC(quota_mrs,
+		 "Memory regions of one user for each new port, 0: no limit (8192)");
+
+/**
+ * fabrex_quota_init() - take over the module's parameters
+ * @port: new
+ */
+void fabrex_quota_init(struct fabrex_port *port)
+{
+	port->quota[FABREX_RES_QUEUE] = READ_ONCE(quota_queues);
+	port->quota[FABREX_RES_WINDOW] = READ_ONCE(quota_windows);
+	port->quota[FABREX_RES_MR] = READ_ONCE(quota_mrs);
+}
+
+static struct fabrex_user *fabrex_user_find(struct fabrex_port *port,
+					    kuid_t uid)
+{
+	struct fabrex_user *user;
+
+	list_for_each_entry(user, &port->users, list)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+/**
+ * fabrex_user_get() - the account of a user
+ * @port: port
+ * @uid:  user
+ *
+ * Return: it, with a reference; NULL if there is no memory
+ */
+struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid)
+{
+	struct fabrex_user *user;
+
+	mutex_lock(&port->users_lock);
+	user = fabrex_user_find(port, uid);
+	if (user) {
+		refcount_inc(&user->ref);
+		goto unlock;
+	}
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		goto unlock;
+	user->uid = uid;
+	refcount_set(&user->ref, 1);
+	list_add(&user->list, &port->users);
+unlock:
+	mutex_unlock(&port->users_lock);
+	return user;
+}
+
+/**
+ * fabrex_user_put() - drop a reference
+ * @port: port
+ * @user: account
+ */
+void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
+{
+	if (!refcount_dec_and_mutex_lock(&user->ref, &port->users_lock))
+		return;
+	list_del(&user->list);
+	mutex_unlock(&port->users_lock);
+	kfree(user);
+}
+
+/**
+ * fabrex_charge() - about to make an object
+ * @port: port
+ * @user: whose
+ * @type: FABREX_RES_*
+ * @n:    how much of the quota it takes
+ *
+ * Return: 0, or -EDQUOT
+ */
+int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
+		  enum fabrex_res_type type, u32 n)
+{
+	u32 quota = READ_ONCE(port->quota[type]);
+	atomic_t *used = &user->used[type];
+
+	if (n > INT_MAX)
+		return -EDQUOT;
+	if ((u32)atomic_add_return(n, used) > (quota ?: INT_MAX)) {
+		atomic_sub(n, used);
+		return -EDQUOT;
+	}
+	atomic_inc(&port->count[type]);
+	return 0;
+}
+
+/**
+ * fabrex_uncharge() - an object is gone
+ * @port: port
+ * @user: whose it was
+ * @type: FABREX_RES_*
+ * @n:    as charged
+ */
+void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
+		     enum fabrex_res_type type, u32 n)
+{
+	atomic_sub(n, &user->used[type]);
+	atomic_dec(&port->count[type]);
+}
