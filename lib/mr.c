@@ -155,8 +155,14 @@ static void *alloc_memory(size_t length, size_t *mapped)
 	}
 	if (!p)
 		p = alloc_small(length, mapped);
-	if (p)
-		madvise(p, *mapped, MADV_DONTFORK);
+	if (!p)
+		return NULL;
+	madvise(p, *mapped, MADV_DONTFORK);
+	/*
+	 * Real pages before they are pinned: a pin for reading only must not
+	 * get the page of zeroes that all of the system shares.
+	 */
+	madvise(p, *mapped, MADV_POPULATE_WRITE);
 	return p;
 }
 
