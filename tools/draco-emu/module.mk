@@ -105,6 +105,8 @@ fuzz-draco-emu: $(EMU_FUZZ:%=$(EMU_OUT)/fuzz/draco-emu/%)
 
 install-draco-emu: $(EMU_BIN)
 	install -D -m 755 $(EMU_BIN) $(DESTDIR)$(PREFIX)/bin/draco-emu
+	install -D -m 644 $(EMU)/man/draco-emu.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/draco-emu.8
 
 .SECONDARY:
 -include $(wildcard $(EMU_OBJ)/*.d $(EMU_OBJ)/*/*.d $(EMU_OBJ)/*/*/*.d)
