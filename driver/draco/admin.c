@@ -85,6 +85,7 @@ int draco_admin_init(struct draco_dev *dd)
 
 	spin_lock_init(&adm->lock);
 	init_waitqueue_head(&adm->wait);
+	draco_cq_start(&adm->cq_pos);
 	adm->entries = draco_ring_entries(DRACO_CAP_ADMIN_MAX(dd->cap));
 	if (!adm->entries) {
 		dev_err(&dd->pdev->dev,
