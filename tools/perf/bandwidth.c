@@ -15,6 +15,7 @@
 #define MAX_SAMPLES	(1u << 17)
 #define SMALL		4096u		/* below: time one batch in 32 */
 #define POLL_BATCH	32
+#define WAIT_MS		100
 
 struct worker {
 	struct fabrex_queue *queue;
@@ -131,11 +132,24 @@ static int poll_some(struct worker *w)
 	return n < 0 ? n : 0;
 }
 
+/* Nothing can be posted until something completes. */
+static int wait_some(struct worker *w)
+{
+	int ret;
+
+	if (!w->load->o->events || w->done == w->posted ||
+	    (w->posted < w->limit &&
+	     w->posted - w->done + w->load->o->batch <= w->load->o->depth))
+		return 0;
+	ret = fabrex_wait(w->queue, WAIT_MS);
+	return ret < 0 && ret != -EINTR ? ret : 0;
+}
+
 static void check_time(struct worker *w, uint64_t turn)
 {
 	struct load *l = w->load;
 
-	if (turn % 64)
+	if (turn % 64 && !l->o->events)
 		return;
 	if (interrupted || l->stop || now_ns() >= l->deadline)
 		w->limit = w->posted;
@@ -158,6 +172,8 @@ static void *work(void *arg)
 		    w->posted - w->done + w->load->o->batch <=
 		    w->load->o->depth)
 			w->error = post_some(w);
+		if (!w->error)
+			w->error = wait_some(w);
 		if (!w->error)
 			w->error = poll_some(w);
 		if (w->bad.status)
@@ -334,6 +350,7 @@ static int open_workers(struct load *l, uint64_t part)
 	const struct options *o = l->o;
 	const struct fabrex_queue_attr attr = {
 		.sq_entries = ring_size(o->depth),
+		.flags = o->events ? FABREX_QUEUE_EVENTFD : 0,
 	};
 	uint32_t i;
 

@@ -10,6 +10,7 @@
 #include "perf.h"
 
 #define MAX_SAMPLES	(1u << 18)
+#define WAIT_MS		100
 
 struct run {
 	const struct options *o;
@@ -30,6 +31,8 @@ static int wait_own(struct run *r)
 	int n;
 
 	do {
+		if (r->o->events)
+			fabrex_wait(r->queue, WAIT_MS);
 		n = fabrex_poll(r->queue, &wc, 1);
 	} while (!n && !interrupted);
 	if (n < 0)
@@ -56,6 +59,8 @@ static int once_echo(struct run *r)
 	if (fabrex_post(r->queue, &r->op, 1) != 1)
 		return fail_setup(r->test->name);
 	for (;;) {
+		if (r->o->events)
+			fabrex_wait(r->queue, WAIT_MS);
 		n = fabrex_poll(r->queue, &wc, 1);
 		if (n < 0)
 			return fail_setup(r->test->name);
@@ -176,7 +181,10 @@ static int once_add(struct run *r)
 
 int run_latency(const struct options *o, const struct test *test)
 {
-	const struct fabrex_queue_attr attr = { .sq_entries = FABREX_SQ_MIN };
+	const struct fabrex_queue_attr attr = {
+		.sq_entries = FABREX_SQ_MIN,
+		.flags = o->events ? FABREX_QUEUE_EVENTFD : 0,
+	};
 	struct session s;
 	struct report report;
 	struct run r = { .o = o, .test = test, .s = &s, .report = &report,

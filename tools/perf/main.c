@@ -49,6 +49,7 @@ static const struct option longs[] = {
 	{ "depth", required_argument, NULL, 'D' },
 	{ "batch", required_argument, NULL, 'b' },
 	{ "queues", required_argument, NULL, 'q' },
+	{ "events", no_argument, NULL, 'e' },
 	{ "check", no_argument, NULL, 'c' },
 	{ "verify", no_argument, NULL, 'V' },
 	{ "json", no_argument, NULL, 'j' },
@@ -82,6 +83,7 @@ static void usage(FILE *f)
 		"  -D, --depth N            operations outstanding in a queue\n"
 		"  -b, --batch N            operations for each doorbell\n"
 		"  -q, --queues N           queues, one thread each\n"
+		"  -e, --events             sleep until there are completions, do not spin\n"
 		"  -c, --check              end-to-end CRC32C of each operation\n"
 		"  -V, --verify             compare contents after each size\n"
 		"  -r, --reference-gbps X   print results as part of X GB/s\n"
@@ -178,7 +180,7 @@ static bool parse_timeout(const char *text, struct options *o)
 static bool take_flag(int c, struct options *o)
 {
 	bool *flag = c == 'c' ? &o->check : c == 'V' ? &o->verify :
-		     c == 'j' ? &o->json : c == '1' ? &o->once :
+		     c == 'e' ? &o->events : c == 'j' ? &o->json : c == '1' ? &o->once :
 		     c == 'Q' ? &o->quiet : NULL;
 
 	if (flag)
@@ -227,7 +229,7 @@ static int parse(int argc, char **argv, struct options *o)
 {
 	int c, at;
 
-	while ((c = getopt_long(argc, argv, "p:d:S:s:n:t:w:D:b:q:cVjr:f:T:Qhv",
+	while ((c = getopt_long(argc, argv, "p:d:S:s:n:t:w:D:b:q:ecVjr:f:T:Qhv",
 				longs, &at)) >= 0) {
 		if (c == '?')
 			return EXIT_USAGE;

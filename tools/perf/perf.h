@@ -41,6 +41,7 @@ struct options {
 	uint32_t batch;
 	uint32_t queues;
 	int timeout_ms;
+	bool events;
 	bool check;
 	bool verify;
 	bool json;

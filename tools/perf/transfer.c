@@ -67,6 +67,8 @@ static int write_all(const struct options *o, struct session *s,
 			posted++;
 			continue;
 		}
+		if (o->events)
+			fabrex_wait(q, 100);
 		n = fabrex_poll(q, &wc, 1);
 		if (n < 0)
 			return fail_setup("transfer");
@@ -110,7 +112,10 @@ static void say(const struct options *o, const struct session *s,
 static int transfer(const struct options *o, const struct test *test,
 		    struct session *s)
 {
-	struct fabrex_queue_attr attr = { .sq_entries = FABREX_SQ_MIN };
+	struct fabrex_queue_attr attr = {
+		.sq_entries = FABREX_SQ_MIN,
+		.flags = o->events ? FABREX_QUEUE_EVENTFD : 0,
+	};
 	struct report progress = { .o = o, .test = test, .s = s };
 	struct fabrex_queue *q;
 	uint64_t begin, theirs = 0;

@@ -80,6 +80,9 @@ int main(void)
 	expect(0, "write-bw -p b -n 3 --size 1M --depth 3 --verify");
 	expect(0, "msg-rate -p b -t 0.05 --reference-gbps 10 -j");
 	expect(0, "write-lat -p b -n 20");
+	expect(0, "write-bw -p b -n 200 --size 4K --events --verify");
+	expect(0, "read-lat -p b -n 20 --size 8 --events");
+	expect(0, "transfer -p b --size 9M --events");
 	expect(0, "read-lat -p b -n 20 --size 64 -j");
 	expect(0, "atomic-lat -p b -n 50 --verify");
 	expect(0, "send-lat -p b -n 20");
