@@ -74,6 +74,14 @@ static void draco_say_bind(struct draco_dev *dd, u16 status, u32 ep,
 	draco_object_name(dd, ep, name);
 	draco_object_name(dd, host_port, port);
 	switch (status) {
+	case DRACO_SC_BAD_ID:
+		/* One of the two: the one that is not what it should be. */
+		if (!fabrex_model_get(dd->port, ep, &object) &&
+		    object.type == DRACO_OBJ_ENDPOINT)
+			draco_say(extack, "%s is no host port; name one", port);
+		else
+			draco_say(extack, "%s is no endpoint; name one", name);
+		break;
 	case DRACO_SC_BOUND:
 		if (!fabrex_model_get(dd->port, ep, &object) && object.bound)
 			draco_object_name(dd, object.bound, port);

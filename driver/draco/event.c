@@ -97,8 +97,10 @@ static void draco_event_endpoint(struct draco_dev *dd,
 		return;
 	}
 	object.state = ev->state;
-	object.bound = ev->port;
-	object.slot = ev->arg[0];
+	/* Of one that has been let go, the event names the former owner. */
+	object.bound = ev->state == DRACO_EP_FREE ||
+		       ev->state == DRACO_EP_GONE ? 0 : ev->port;
+	object.slot = object.bound ? ev->arg[0] : 0;
 	object.surprise = ev->flags & DRACO_EVF_SURPRISE;
 	fabrex_model_update(dd->port, &object);
 }
