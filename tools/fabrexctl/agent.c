@@ -92,8 +92,10 @@ static int on_event(const struct event *ev, void *arg)
 	    (IS_SET(c, FPORT) && ev->fport != c->be->fport))
 		return 0;
 	a->answered = true;
-	if (ev->surprise)
-		return log_answer(c, ev, "taken away by force", NULL, NULL);
+	if (ev->surprise) {
+		r = log_answer(c, ev, "taken away by force", NULL, NULL);
+		return r ? r : IS_SET(c, ONCE);
+	}
 	busy = find_holder(ev, &h);
 	c->be->ops->release_reply(c->be, ev, busy ? &h : NULL, &trouble);
 	r = log_answer(c, ev, busy ? "refused" : "granted", busy ? &h : NULL,

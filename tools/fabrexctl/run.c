@@ -138,7 +138,7 @@ static int write_out(struct ctl *c, const char *text, size_t len)
 {
 	if (fwrite(text, 1, len, c->real_out) == len && !fflush(c->real_out))
 		return 0;
-	return err_set(&c->err, errno, "stdout", "could not write the result: "
+	return err_set(&c->err, EIO, "stdout", "could not write the result: "
 		       "%s", strerror(errno));
 }
 
@@ -182,25 +182,6 @@ static void print_error(struct ctl *c)
 	fprintf(c->real_err, "fabrexctl: %s\n", e->message);
 }
 
-static int run_command(struct ctl *c, int argc, char **argv)
-{
-	const struct command *cmd = c->command;
-	int first;
-
-	if (!strcmp(cmd->name, "__complete"))
-		return cmd->run(c, argc, argv);
-	first = options_parse(c, argc, argv, cmd->options | GLOBAL_OPTS, false);
-	c->json = IS_SET(c, JSON);
-	if (first < 0)
-		return first;
-	if (IS_SET(c, HELP)) {
-		command_usage(c->out, cmd);
-		c->json = false;
-		return 0;
-	}
-	return cmd->run(c, argc - first, argv + first);
-}
-
 static int choose_color(struct ctl *c)
 {
 	const char *when = IS_SET(c, COLOR) ? c->arg[OPT_COLOR] : "auto";
@@ -214,6 +195,26 @@ static int choose_color(struct ctl *c)
 		return err_usage(&c->err, when, "--color: \"%s\" is none of "
 				 "auto, always, never", when);
 	return 0;
+}
+
+static int run_command(struct ctl *c, int argc, char **argv)
+{
+	const struct command *cmd = c->command;
+	int first, r;
+
+	if (!strcmp(cmd->name, "__complete"))
+		return cmd->run(c, argc, argv);
+	first = options_parse(c, argc, argv, cmd->options | GLOBAL_OPTS, false);
+	c->json = IS_SET(c, JSON);
+	if (first < 0)
+		return first;
+	if (IS_SET(c, HELP)) {
+		command_usage(c->out, cmd);
+		c->json = false;
+		return 0;
+	}
+	r = choose_color(c);
+	return r ? r : cmd->run(c, argc - first, argv + first);
 }
 
 static int find_command(struct ctl *c, const char *word)
@@ -266,11 +267,7 @@ static int dispatch(struct ctl *c, int argc, char **argv)
 		return err_usage(&c->err, NULL, "no command given; see "
 				 "\"fabrexctl help\"");
 	r = find_command(c, argv[first]);
-	if (!r)
-		r = choose_color(c);
-	if (r)
-		return r;
-	return run_command(c, argc - first, argv + first);
+	return r ? r : run_command(c, argc - first, argv + first);
 }
 
 /* What the command has made, all of it; nothing of it after an error. */

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Attributes from a kernel that is newer, older or broken. */
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
+#include <stdlib.h>
+
+#include "nl_parse.h"
+#include "tap.h"
+
+static void objects(void)
+{
+	struct nlattr *tb[FABREX_A_OBJECT_MAX + 1];
+	struct nl_msg *msg = nlmsg_alloc();
+	struct object o;
+	char name[100];
+
+	memset(name, 'n', sizeof(name));
+	name[99] = '\0';
+	genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_OBJECT_GET, 1);
+	nla_put_u32(msg, FABREX_A_OBJECT_TYPE, T_ENDPOINT);
+	nla_put_u32(msg, FABREX_A_OBJECT_ID, 77);
+	nla_put_u64(msg, FABREX_A_OBJECT_SIZE, 1ull << 40);
+	nla_put_u8(msg, FABREX_A_OBJECT_SLOT, 3);
+	nla_put(msg, FABREX_A_OBJECT_KIND, 0, NULL);
+	nla_put_string(msg, FABREX_A_OBJECT_NAME, name);
+	nla_put_u32(msg, FABREX_A_OBJECT_MAX + 5, 1);
+	ok(!genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_OBJECT_MAX, NULL),
+	   "an unknown attribute is skipped");
+	parse_object(tb, &o);
+	ok(o.type == T_ENDPOINT && o.id == 77 && o.size == 1ull << 40,
+	   "numbers");
+	ok(!o.slot && !o.kind, "short attributes are not read");
+	ok(strlen(o.name) == CTL_NAME_LEN - 1, "a long name is cut");
+	ok(!*o.pci_name && !o.bound, "what is missing is nothing");
+	nlmsg_free(msg);
+}
+
+static void types(void)
+{
+	struct nlattr *tb[FABREX_A_OBJECT_MAX + 1];
+	struct nl_msg *msg = nlmsg_alloc();
+	struct object o;
+
+	genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_OBJECT_GET, 1);
+	nla_put_u32(msg, FABREX_A_OBJECT_TYPE, 4000000000u);
+	genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_OBJECT_MAX, NULL);
+	parse_object(tb, &o);
+	ok(o.type == 0, "a type of the future is none of ours");
+	nlmsg_free(msg);
+}
+
+static void counters(void)
+{
+	struct nlattr *tb[FABREX_A_COUNTERS_MAX + 1];
+	struct nl_msg *msg = nlmsg_alloc();
+	struct counters c = { 0 };
+	int i, good = 0;
+
+	genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_COUNTERS_GET, 1);
+	nla_put_u32(msg, FABREX_A_COUNTERS_ID, 5);
+	for (i = 0; i < NCOUNTERS; i++)
+		nla_put_u64(msg, FABREX_A_COUNTERS_TX_BYTES + i, 100 + i);
+	genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_COUNTERS_MAX, NULL);
+	parse_counters(tb, &c);
+	for (i = 0; i < NCOUNTERS; i++)
+		good += c.v[i] == 100ull + i;
+	ok(c.id == 5 && good == NCOUNTERS, "all counters in order");
+	ok(FABREX_A_COUNTERS_MAX == FABREX_A_COUNTERS_TX_BYTES + NCOUNTERS - 1,
+	   "and the family has no more");
+	nlmsg_free(msg);
+}
+
+static void events(void)
+{
+	struct nlattr *tb[FABREX_A_EVENT_MAX + 1];
+	struct nl_msg *msg = nlmsg_alloc();
+	struct event ev;
+
+	genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_EVENT, 1);
+	nla_put_u32(msg, FABREX_A_EVENT_TYPE, FABREX_EVENT_TYPE_ENDPOINT);
+	nla_put_u32(msg, FABREX_A_EVENT_STATE, 0);
+	nla_put_flag(msg, FABREX_A_EVENT_SURPRISE);
+	nla_put_string(msg, FABREX_A_EVENT_PORT_NAME, "a.0");
+	genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_EVENT_MAX, NULL);
+	parse_event(tb, &ev);
+	ok(ev.has_state && !ev.state && ev.surprise &&
+	   !strcmp(ev.port_name, "a.0"), "an event");
+	nlmsg_free(msg);
+}
+
+int main(void)
+{
+	objects();
+	types();
+	counters();
+	events();
+	return tap_done();
+}
