@@ -74,7 +74,7 @@ static int attribute(const char *name, long *value)
 	FILE *f;
 	int n;
 
-	snprintf(path, sizeof(path), "/sys/class/fabrex/%s/%s", device, name);
+	snprintf(path, sizeof(path), "/sys/class/fabrex/%s/usage/%s", device, name);
 	f = fopen(path, "r");
 	if (!f)
 		return failed(path, -errno);

@@ -39,7 +39,7 @@ struct bench_count {
 	long pinned;
 };
 
-/* Reads /sys/class/fabrex/<device>/{queues,mrs,windows,pinned_bytes}. */
+/* Reads /sys/class/fabrex/<device>/usage/{queues,mrs,windows,pinned_bytes}. */
 int bench_count(struct bench_count *count);
 
 #endif

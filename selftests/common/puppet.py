@@ -167,7 +167,7 @@ class Puppet:
 def counts(guest, device="fabrex0"):
     """The driver's live objects, from sysfs."""
     names = ("queues", "mrs", "windows", "pinned_bytes")
-    text = guest.sh("cd /sys/class/fabrex/%s && cat %s"
+    text = guest.sh("cd /sys/class/fabrex/%s/usage && cat %s"
                     % (device, " ".join(names)))
     return dict(zip(names, map(int, text.split())))
 

@@ -2,6 +2,9 @@
 """The character device's ABI on one host: 64-bit and 32-bit programs, device
 node permissions, what users may and may not do."""
 
+import os
+
+import space
 from scenario import scenario
 
 
