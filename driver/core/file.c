@@ -30,7 +30,7 @@ static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 	const struct fabrex_port_info *info = &port->info;
 	struct fabrex_port_query *cmd = ucmd->cmd;
 
-	if (cmd->flags)
+	if (cmd->flags || cmd->__reserved)
 		return -EINVAL;
 	*cmd = (struct fabrex_port_query) {
 		.size = cmd->size,

@@ -57,7 +57,7 @@ enum {
  * @out_window_slot_size: granularity of windows, bytes
  * @out_max_transfer: bytes that one operation may move
  * @out_page_size:   of doorbell, control page and mmap offsets
- * @__reserved:      returned as 0
+ * @__reserved:      must be 0
  * @out_name:        name of the port in the fabric
  * @out_host:        name of its host
  * @out_fabric:      name of the fabric
