@@ -110,6 +110,33 @@ static void on_presence_timeout(void *arg)
 	finish(&b->bind, DRACO_SC_TIMEOUT, 0, NULL);
 }
 
+static struct plug *new_plug(struct binding *b)
+{
+	struct bindings *all = b->fabric->bindings;
+	struct plug *plug = calloc(1, sizeof(*plug));
+
+	if (!plug)
+		return NULL;
+	plug->ep = &b->fabric->eps[b->ep];
+	plug->binding = b;
+	plug->port = b->port;
+	plug->slot = b->slot;
+	plug->next = all->plugs;
+	plug->link = &all->plugs;
+	if (plug->next)
+		plug->next->link = &plug->next;
+	all->plugs = plug;
+	return plug;
+}
+
+static void free_plug(struct plug *plug)
+{
+	*plug->link = plug->next;
+	if (plug->next)
+		plug->next->link = plug->link;
+	free(plug);
+}
+
 static void describe(struct binding *b, struct endpoint_desc *d)
 {
 	const struct topo_endpoint *te = &b->fabric->topo->endpoints[b->ep];
@@ -127,20 +154,16 @@ static void describe(struct binding *b, struct endpoint_desc *d)
 /* 0 with state BINDING, or -errno with nothing changed. */
 static int plug_in(struct binding *b)
 {
-	struct plug *plug = calloc(1, sizeof(*plug));
+	struct plug *plug = new_plug(b);
 	struct endpoint_desc d = { 0 };
 	int err;
 
 	if (!plug)
 		return -ENOMEM;
-	plug->ep = &b->fabric->eps[b->ep];
-	plug->binding = b;
-	plug->port = b->port;
-	plug->slot = b->slot;
 	describe(b, &d);
 	err = slots_plug(b->port->slots, b->slot, &d, plug);
 	if (err) {
-		free(plug);
+		free_plug(plug);
 		return err;
 	}
 	b->plug = plug;
@@ -472,7 +495,7 @@ static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
 	(void)arg;
 	plug->present = !err;
 	if (err) {
-		free(plug);
+		free_plug(plug);
 		if (b) {
 			b->plug = NULL;
 			loop_defer(after_failed_plug, b);
@@ -493,7 +516,7 @@ static void on_emptied(void *arg, unsigned int slot, void *cookie)
 
 	(void)arg;
 	(void)slot;
-	free(plug);
+	free_plug(plug);
 	if (!b)
 		return;
 	b->plug = NULL;
@@ -620,10 +643,10 @@ void binding_exit(struct fabric *f)
 		return;
 	if (f->bindings->state_file)
 		state_save(f, f->bindings->state_file);
-	for (unsigned int i = 0; i < f->bindings->n; i++) {
+	for (unsigned int i = 0; i < f->bindings->n; i++)
 		loop_timer_stop(&f->bindings->list[i].timer);
-		free(f->bindings->list[i].plug);
-	}
+	while (f->bindings->plugs)
+		free_plug(f->bindings->plugs);
 	free(f->bindings->list);
 	free(f->bindings);
 	f->bindings = NULL;

@@ -26,6 +26,7 @@ struct plug {
 	struct port *port;
 	unsigned int slot;
 	bool present;			/* plugged() has come */
+	struct plug *next, **link;	/* all there are */
 };
 
 /* State of one endpoint beyond its object. */
@@ -45,6 +46,7 @@ struct binding {
 struct bindings {
 	struct binding *list;		/* by endpoint */
 	unsigned int n;
+	struct plug *plugs;		/* in slots, given up ones too */
 	uint64_t last_token;
 	const char *state_file;		/* NULL: not kept */
 	_Atomic bool save_due;

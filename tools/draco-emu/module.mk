@@ -64,6 +64,14 @@ $(EMU_OUT)/tests/draco-emu-asan: $(EMU_OBJ)/asan/main.o $(EMU_OBJ)/asan/libemu.a
 	@mkdir -p $(@D)
 	$(CC) $(EMU_SAN) -o $@ $^ $(EMU_LIBS)
 
+# Model tests have no transport: what stands in for it is linked first.
+EMU_RIG := $(patsubst %.c,%.o,$(notdir $(wildcard $(EMU)/tests/rig/*.c)))
+$(EMU_OUT)/tests/draco-emu/model_%: $(EMU_OBJ)/asan/tests/model_%.o \
+		$(EMU_RIG:%=$(EMU_OBJ)/asan/tests/rig/%) \
+		$(EMU_OBJ)/asan/libemu.a
+	@mkdir -p $(@D)
+	$(CC) $(EMU_SAN) -o $@ $^ $(EMU_LIBS)
+
 $(EMU_OUT)/tests/draco-emu/%: $(EMU_OBJ)/asan/tests/%.o $(EMU_OBJ)/asan/libemu.a
 	@mkdir -p $(@D)
 	$(CC) $(EMU_SAN) -o $@ $^ $(EMU_LIBS)

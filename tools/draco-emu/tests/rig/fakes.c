@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stand-ins for function.c and slot.c. Defines their public functions, so it
+ * is linked before the archive that has the real ones.
+ */
+#include "fakes.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "binding.h"
+#include "function.h"
+#include "port.h"
+#include "rig.h"
+
+/* ---- Functions ---- */
+
+struct function {
+	struct dma_map *dma;
+	_Atomic uint64_t raised[FUNCTION_MSIX_MAX];
+};
+
+struct function *fake_function_create(void *mem, uint64_t size)
+{
+	struct function *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		abort();
+	f->dma = dma_map_create(16, true, NULL, NULL);
+	if (!f->dma || dma_map_add_ptr(f->dma, 0, size,
+				       DMA_PROT_READ | DMA_PROT_WRITE, mem,
+				       NULL))
+		abort();
+	return f;
+}
+
+void fake_function_destroy(struct function *f)
+{
+	dma_map_destroy(f->dma);
+	free(f);
+}
+
+uint64_t fake_function_raised(struct function *f, unsigned int vector)
+{
+	return atomic_load(&f->raised[vector]);
+}
+
+void function_raise(struct function *f, unsigned int vector)
+{
+	atomic_fetch_add(&f->raised[vector], 1);
+}
+
+struct dma_map *function_dma(struct function *f)
+{
+	return f->dma;
+}
+
+/* ---- Slots. All in the loop's thread but the rig_ calls ---- */
+
+struct fake_slot {
+	void *cookie;		/* NULL: empty */
+	bool present;
+};
+
+struct slots {
+	struct port *port;
+	unsigned int first, count;
+	bool up;
+	struct fake_slot slot[TOPO_MAX_SLOTS + TOPO_FIRST_SLOT];
+};
+
+static _Atomic bool hold_presence;
+
+struct slots *fake_slots_create(struct port *p, unsigned int first,
+				unsigned int count)
+{
+	struct slots *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		abort();
+	s->port = p;
+	s->first = first;
+	s->count = count;
+	return s;
+}
+
+void fake_slots_destroy(struct slots *s)
+{
+	free(s);
+}
+
+bool slots_host_up(struct slots *s)
+{
+	return s->up;
+}
+
+int slots_pick(struct slots *s, uint64_t taken)
+{
+	for (unsigned int i = s->first; i < s->first + s->count; i++) {
+		if (!s->slot[i].cookie && !(taken >> i & 1))
+			return i;
+	}
+	return -ENOSPC;
+}
+
+struct note {
+	struct slots *s;
+	unsigned int slot;
+	void *cookie;
+};
+
+static void report_plugged(void *arg)
+{
+	struct note *n = arg;
+	struct fake_slot *sl = &n->s->slot[n->slot];
+
+	if (atomic_load(&hold_presence)) {
+		loop_defer(report_plugged, n);
+		usleep(1000);
+		return;
+	}
+	if (sl->cookie == n->cookie) {
+		sl->present = true;
+		binding_slots_ops.plugged(n->s->port, n->slot, n->cookie, 0);
+	}
+	free(n);
+}
+
+int slots_plug(struct slots *s, unsigned int slot,
+	       const struct endpoint_desc *ep, void *cookie)
+{
+	struct note *n = malloc(sizeof(*n));
+
+	if (!n || !ep->name || s->slot[slot].cookie)
+		abort();
+	s->slot[slot].cookie = cookie;
+	s->slot[slot].present = false;
+	*n = (struct note){ s, slot, cookie };
+	loop_defer(report_plugged, n);
+	return 0;
+}
+
+static void empty(struct slots *s, unsigned int slot)
+{
+	struct fake_slot *sl = &s->slot[slot];
+	void *cookie = sl->cookie;
+	bool present = sl->present;
+
+	sl->cookie = NULL;
+	sl->present = false;
+	if (present)
+		binding_slots_ops.emptied(s->port, slot, cookie);
+	else
+		binding_slots_ops.plugged(s->port, slot, cookie, -EIO);
+}
+
+void slots_kill(struct slots *s, unsigned int slot)
+{
+	(void)s;
+	(void)slot;
+}
+
+int slots_eject(struct slots *s, unsigned int slot)
+{
+	return s->slot[slot].cookie ? 0 : -ENOENT;
+}
+
+int slots_get(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
+	      struct dma_hold *h)
+{
+	return dma_get(function_dma(s->port->fn), addr, len, prot, h);
+}
+
+/* ---- What guests and QEMU do; waits for the loop's thread ---- */
+
+struct call {
+	struct slots *s;
+	unsigned int slot;
+	bool up, result;
+	_Atomic bool done;
+};
+
+static void do_host(void *arg)
+{
+	struct call *c = arg;
+
+	for (unsigned int i = 0; !c->up && i < c->s->count; i++) {
+		if (c->s->slot[c->s->first + i].cookie)
+			empty(c->s, c->s->first + i);
+	}
+	c->s->up = c->up;
+	binding_slots_ops.host(c->s->port, c->up);
+	atomic_store(&c->done, true);
+}
+
+static void do_power_off(void *arg)
+{
+	struct call *c = arg;
+
+	c->result = c->s->slot[c->slot].cookie != NULL;
+	if (c->result)
+		empty(c->s, c->slot);
+	atomic_store(&c->done, true);
+}
+
+static void do_look(void *arg)
+{
+	struct call *c = arg;
+
+	c->result = c->slot && c->s->slot[c->slot].cookie;
+	atomic_store(&c->done, true);
+}
+
+static bool in_loop(void (*fn)(void *arg), struct slots *s, unsigned int slot,
+		    bool up)
+{
+	struct call c = { .s = s, .slot = slot, .up = up };
+
+	loop_defer(fn, &c);
+	while (!atomic_load(&c.done))
+		usleep(50);
+	return c.result;
+}
+
+void rig_host_up(struct rig_guest *g, bool up)
+{
+	in_loop(do_host, g->port->slots, 0, up);
+}
+
+bool rig_power_off(struct rig_guest *g, unsigned int slot)
+{
+	return in_loop(do_power_off, g->port->slots, slot, false);
+}
+
+bool rig_slot_full(struct rig_guest *g, unsigned int slot)
+{
+	return in_loop(do_look, g->port->slots, slot, false);
+}
+
+void rig_hold_presence(bool on)
+{
+	atomic_store(&hold_presence, on);
+}
+
+void rig_settle(void)
+{
+	/* What is deferred by deferred work comes after it: twice is enough. */
+	for (int i = 0; i < 3; i++)
+		in_loop(do_look, rig_guest[0].port->slots, 0, false);
+}
