@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The completion script in a real bash, on the small test fabric in $1.
-dir=$1
+dir=$(cd "$1" && pwd) || exit 1
 n=0
 failed=0
 
