@@ -439,6 +439,17 @@ void fake_gone(unsigned int peer, bool is_gone)
 	pthread_mutex_unlock(&fab.lock);
 }
 
+void fake_end_queues(unsigned int peer)
+{
+	struct fake_object *o;
+
+	pthread_mutex_lock(&fab.lock);
+	for (o = fab.objects; o; o = o->next)
+		if (o->type == FAKE_QUEUE && o->file->port == peer)
+			fakedev_end(o, FABREX_QUEUE_ERROR, FABREX_QERR_RESET);
+	pthread_mutex_unlock(&fab.lock);
+}
+
 void fake_bad_rings(void)
 {
 	fab.bad_rings = true;

@@ -32,6 +32,8 @@ void fake_run(void);
 void fake_fault(enum fake_fault fault);
 /* End a queue as the device or the kernel does. */
 void fake_kill(uint32_t queue, uint32_t state, uint32_t error);
+/* The same for all queues of a port: a reset. */
+void fake_end_queues(unsigned int peer);
 /* A port of the fabric stops or starts answering others. */
 void fake_link(unsigned int peer, bool up);
 /* Hand an event to everybody who has the port open. */

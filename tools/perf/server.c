@@ -17,6 +17,7 @@
 #define SLEEP_MS	1000
 #define SPIN_NS		2000000u	/* after the last echo */
 #define MAX_REGION	(4ull << 30)
+#define BACK_NS		30000000000u	/* a port has to be back by then */
 
 struct client {
 	struct control control;
@@ -204,8 +205,9 @@ static void client_start(struct fabrex_port *port, struct fabrex_listener *l,
 	pthread_detach(thread);
 }
 
-static int serve_port(struct fabrex_port *port, struct fabrex_listener *l,
-		      const struct options *o)
+/* 0 when asked to end, or a negative errno. */
+static int serve_clients(struct fabrex_port *port, struct fabrex_listener *l,
+			 const struct options *o)
 {
 	struct fabrex_request request;
 	struct perf_hello hello;
@@ -220,24 +222,57 @@ static int serve_port(struct fabrex_port *port, struct fabrex_listener *l,
 		if (ret == -ETIMEDOUT || ret == -EINTR || ret == -EMSGSIZE)
 			continue;
 		if (ret)
-			return fail_setup("waiting for clients");
+			return ret;
 		client_start(port, l, &request, &hello, length, o->quiet);
 	}
 	return 0;
 }
 
-int serve(const struct options *o)
+/* After a reset the port comes back by itself, without its queues. */
+static int listen_again(struct fabrex_port *port, const struct options *o,
+			struct fabrex_listener **l)
+{
+	uint64_t end = now_ns() + BACK_NS;
+	int ret;
+
+	do {
+		ret = fabrex_listen(port, o->service, l);
+		if (!ret || interrupted)
+			return ret;
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	} while (now_ns() < end);
+	return ret;
+}
+
+static int serve_port(struct fabrex_port *port, const struct options *o)
 {
 	struct fabrex_listener *l;
+	int ret = fabrex_listen(port, o->service, &l);
+
+	while (!ret) {
+		ret = serve_clients(port, l, o);
+		if (ret == -ENETDOWN && !o->quiet)
+			fprintf(stderr, "fabrex-perf: %s; listening again\n",
+				fabrex_strerror_last());
+		fabrex_listener_close(l);
+		if (ret != -ENETDOWN)
+			break;
+		ret = listen_again(port, o, &l);
+	}
+	return ret && !interrupted ? fail_setup("cannot offer the service") :
+				     0;
+}
+
+int serve(const struct options *o)
+{
 	struct fabrex_port_attr attr;
 	struct fabrex_port *port;
 	int ret, wait;
 
 	if (fabrex_open(o->device, &port))
 		return fail_setup("cannot open the port");
-	if (fabrex_query(port, &attr, sizeof(attr)) ||
-	    fabrex_listen(port, o->service, &l)) {
-		ret = fail_setup("cannot offer the service");
+	if (fabrex_query(port, &attr, sizeof(attr))) {
+		ret = fail_setup("cannot query the port");
 		fabrex_close(port);
 		return ret;
 	}
@@ -245,11 +280,10 @@ int serve(const struct options *o)
 		printf("serving on %s (peer %u), service %llu\n", attr.name,
 		       attr.peer, (unsigned long long)o->service);
 	fflush(stdout);
-	ret = serve_port(port, l, o);
+	ret = serve_port(port, o);
 	interrupted = 1;
 	for (wait = 0; active && wait < 3000; wait++)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	fabrex_listener_close(l);
 	if (!active)
 		fabrex_close(port);
 	return ret;

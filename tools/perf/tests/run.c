@@ -95,6 +95,8 @@ int main(void)
 	expect(1, "transfer -p b --file /nonexistent");
 	lying_device();
 	expect(0, "write-lat -p b -n 20 --size 8");
+	fake_end_queues(1);
+	expect(0, "write-lat -p b -n 20 --size 8");
 	interrupted = 1;
 	pthread_join(thread, &ret);
 	if (ret || fake_objects()) {
