@@ -30,6 +30,7 @@ struct worker {
 	uint64_t begin, end;
 	struct fabrex_wc bad;	/* first that failed */
 	int error;		/* negative errno of post or poll */
+	char sentence[320];	/* and its reason, which is the thread's */
 	struct load *load;
 };
 
@@ -181,6 +182,9 @@ static void *work(void *arg)
 		check_time(w, turn);
 	}
 	w->end = now_ns();
+	if (w->error)
+		snprintf(w->sentence, sizeof(w->sentence), "%s",
+			 fabrex_strerror_last());
 	if (w->error || w->bad.status)
 		w->load->stop = true;
 	return NULL;
@@ -234,8 +238,11 @@ static int run_threads(struct load *l, uint64_t iterations, double seconds)
 	for (i = 0; i < n; i++) {
 		if (l->worker[i].bad.status)
 			return fail_wc(&l->worker[i].bad, l->test->name);
-		if (l->worker[i].error)
-			return fail_setup(l->test->name);
+		if (l->worker[i].error) {
+			fprintf(stderr, "fabrex-perf: %s: %s\n",
+				l->test->name, l->worker[i].sentence);
+			return EXIT_SETUP;
+		}
 	}
 	return interrupted ? EXIT_INTERRUPTED : 0;
 }
