@@ -39,8 +39,8 @@ $(CTL_BIN): $(CTL_O)/main.o $(CTL_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
-# systemd finds units and sysusers below /usr/local/lib too; udev rules it
-# reads from /etc and /usr/lib only, see README of a distribution's package.
+# systemd's programs look below /usr/local/lib too. The group has to exist
+# before the rule can use it: systemd-sysusers, then udevadm control --reload.
 install-fabrexctl: fabrexctl
 	install -D -m 755 $(CTL_BIN) $(DESTDIR)$(SBINDIR)/fabrexctl
 	install -d $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(UNITDIR)
