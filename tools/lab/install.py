@@ -20,7 +20,7 @@ done
 for f in "$tree"/build/lib/*.so*; do
 	[ -e "$f" ] && ln -sf "$f" /usr/lib/x86_64-linux-gnu/
 done
-for f in "$tree"/tools/*/*.rules "$tree"/tools/*/*/*.rules \
+for f in "$tree"/dist/*.rules "$tree"/tools/*/*.rules \
 	"$tree"/driver/*.rules; do
 	[ -f "$f" ] && ln -sf "$f" /etc/udev/rules.d/ && rules=1
 done
@@ -34,6 +34,10 @@ done
 for ko; do
 	insmod "$ko"
 done
+# What fabrex-agent.service does where there is an init.
+if [ $# -gt 0 ] && command -v fabrexctl >/dev/null; then
+	setsid fabrexctl agent </dev/null >/var/log/fabrex-agent.log 2>&1 &
+fi
 exit 0
 """
 
