@@ -158,8 +158,8 @@ TEST_F(change, explained)
 	EXPECT_EQ(port_set(&self->nl, 0x7fffffff, FABREX_PORT_ACTION_ENABLE),
 		  -ENOENT);
 	EXPECT_NE(self->nl.extack[0], 0);
-	EXPECT_EQ(port_set(&self->nl, self->host, 77), -EINVAL);
-	EXPECT_EQ(port_set(&self->nl, self->host, 0), -EINVAL);
+	EXPECT_EQ(port_set(&self->nl, self->host, 77), -ERANGE);
+	EXPECT_EQ(port_set(&self->nl, self->host, 0), -ERANGE);
 }
 
 TEST_F(change, missing_attributes)
