@@ -47,15 +47,14 @@ u32 fabrex_layout_shift(const struct fabrex_layout *layout)
 
 /**
  * fabrex_layout_page() - next page that begins in a piece
- * @addr:   bus address of the piece
- * @length: its bytes
+ * @length: bytes of the piece
  * @pos:    its position in the region
  * @shift:  of fabrex_layout_shift()
  * @off:    in: offset in the piece to search from; out: of the page found
  *
  * Return: true if there is one
  */
-bool fabrex_layout_page(u64 addr, u64 length, u64 pos, u32 shift, u64 *off)
+bool fabrex_layout_page(u64 length, u64 pos, u32 shift, u64 *off)
 {
 	u64 mask = (1ull << shift) - 1;
 	u64 at = (pos + *off + mask) & ~mask;

@@ -103,8 +103,7 @@ static int fabrex_mr_pages(struct fabrex_mr_batch *batch, u32 shift)
 	int i, ret;
 
 	for_each_sgtable_dma_sg(&batch->mr->pin.sgt.sgt, sg, i) {
-		for (off = 0; fabrex_layout_page(sg_dma_address(sg),
-						 sg_dma_len(sg), pos, shift,
+		for (off = 0; fabrex_layout_page(sg_dma_len(sg), pos, shift,
 						 &off); off += 1ull << shift) {
 			ret = fabrex_mr_batch_add(batch,
 						  sg_dma_address(sg) + off);

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define min_t(type, a, b)	((type)(a) < (type)(b) ? (type)(a) : (type)(b))
 #define U8_MAX		0xffu
 #define U16_MAX		0xffffu
 #define U32_MAX		0xffffffffu
