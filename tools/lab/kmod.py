@@ -2,6 +2,7 @@
 """Building the kernel modules for a kernel, in the root that has its headers.
 Used by the lab's modules and kbuild-check verbs; output in build/kmod/."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -74,6 +75,15 @@ def build(name, check=False, layer=None):
     dest = out_dir(release, "kbuild-check" if check else "kmod")
     if not os.path.exists(os.path.join(space.TREE, "Kbuild")):
         raise KmodError("no Kbuild file at the top of the tree")
+    os.makedirs(dest, exist_ok=True)
+    with open(dest + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        make(dest, headers_dir, layer, release, check)
+    return dest
+
+
+def make(dest, headers_dir, layer, release, check):
+    """The build itself, one at a time in a directory."""
     sync(dest)
     argv = ["make", "-C", headers_dir, "M=" + dest, f"-j{os.cpu_count()}"]
     if check:
@@ -86,16 +96,15 @@ def build(name, check=False, layer=None):
     if res.returncode:
         raise KmodError(f"modules for {release} do not build:\n{res.stdout}")
     bad = [l for l in res.stdout.splitlines()
-           if re.search(r"\b(warning|error):", l) and not ours_not(l)]
+           if re.search(r"\b(warning|error):", l) and not theirs(l)]
     if bad and check:
         raise KmodError(f"modules for {release} build with warnings:\n"
                         + "\n".join(bad))
     if bad:
         print("\n".join(bad))
-    return dest
 
 
-def ours_not(line):
+def theirs(line):
     """Warnings about the kernel's own headers or a missing BTF are theirs."""
     return re.search(r"/usr/src/linux-|^\.\./|Skipping BTF|"
                      r"the compiler differs from", line) is not None
