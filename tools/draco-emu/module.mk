@@ -97,6 +97,14 @@ $(EMU_OBJ)/fuzz/libemu.a: $(EMU_LIB:%.c=$(EMU_OBJ)/fuzz/%.o) \
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+$(EMU_OUT)/fuzz/draco-emu/descriptor_fuzz \
+$(EMU_OUT)/fuzz/draco-emu/admin_fuzz: $(EMU_OUT)/fuzz/draco-emu/%: \
+		$(EMU_OBJ)/fuzz/fuzz/%.o \
+		$(EMU_RIG:%=$(EMU_OBJ)/fuzz/tests/rig/%) \
+		$(EMU_OBJ)/fuzz/libemu.a
+	@mkdir -p $(@D)
+	clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(EMU_LIBS)
+
 $(EMU_OUT)/fuzz/draco-emu/%: $(EMU_OBJ)/fuzz/fuzz/%.o $(EMU_OBJ)/fuzz/libemu.a
 	@mkdir -p $(@D)
 	clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(EMU_LIBS)
@@ -110,6 +118,10 @@ fuzz-draco-emu: $(EMU_FUZZ:%=$(EMU_OUT)/fuzz/draco-emu/%)
 			2>$$c.log || { tail -50 $$c.log; exit 1; }; \
 		grep -E 'executed_units|new_units' $$c.log; \
 	done
+
+# A short run of each: make fuzz-brief ROOT=full
+.PHONY: fuzz-brief
+fuzz-brief: fuzz-draco-emu
 
 install-draco-emu: $(EMU_BIN)
 	install -D -m 755 $(EMU_BIN) $(DESTDIR)$(PREFIX)/bin/draco-emu
