@@ -69,7 +69,10 @@ struct draco_release {
  * @copy:  those being handled, where it does not
  * @work:  handles them, in order; also every rescan, so that the model is fed
  *         by one thread only
- * @armed: @cmd is under way or its result has not been taken; work only
+ * @armed: @cmd is under way or its result has not been taken; work only, as
+ *         are the following
+ * @withdrawn: @cmd has been aborted
+ * @since: jiffies when it was issued or aborted
  */
 struct draco_events {
 	struct draco_cmd cmd;
@@ -77,6 +80,8 @@ struct draco_events {
 	struct draco_event *copy;
 	struct delayed_work work;
 	bool armed;
+	bool withdrawn;
+	unsigned long since;
 };
 
 /**

@@ -11,6 +11,10 @@
 #define DRACO_EVENT_COUNT	(DRACO_EVENT_BYTES / sizeof(struct draco_event))
 /* Until the next try when a scan failed or the device misbehaves. */
 #define DRACO_EVENT_RETRY_MS	500
+/* A GET_EVENTS that got stuck would go unnoticed, as it may take for ever: one
+ * that is as old as this is withdrawn and issued again.
+ */
+#define DRACO_EVENT_REFRESH_MS	10000
 
 /* GET_EVENTS has completed, or the controller was stopped; any context. */
 static void draco_events_complete(struct draco_dev *dd, struct draco_cmd *cmd)
@@ -34,7 +38,28 @@ void draco_events_arm(struct draco_dev *dd)
 	draco_cmd_data(&ev->cmd, &ev->buf,
 		       DRACO_EVENT_COUNT * sizeof(struct draco_event));
 	ev->cmd.complete = draco_events_complete;
+	ev->withdrawn = false;
+	ev->since = jiffies;
 	ev->armed = !draco_admin_submit(dd, &ev->cmd, true);
+}
+
+static void draco_events_refresh(struct draco_dev *dd)
+{
+	struct draco_events *ev = &dd->events;
+	struct draco_cmd cmd;
+
+	if (!ev->armed || test_bit(DRACO_F_EVENTS_DONE, &dd->flags) ||
+	    time_before(jiffies, ev->since +
+			msecs_to_jiffies(DRACO_EVENT_REFRESH_MS)))
+		return;
+	if (ev->withdrawn) {
+		draco_reset(dd, "GET_EVENTS hangs");
+		return;
+	}
+	ev->withdrawn = true;
+	ev->since = jiffies;
+	draco_cmd_init(&cmd, DRACO_ADM_ABORT, le16_to_cpu(ev->cmd.sqe.cid));
+	draco_admin_exec(dd, &cmd);
 }
 
 /* An element of the fabric has a new state: read it, as more may have changed
@@ -162,6 +187,8 @@ static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 	ev->armed = false;
 	if (ev->cmd.error)
 		return 0;
+	if (draco_cmd_status(&ev->cmd) == DRACO_SC_ABORTED && ev->withdrawn)
+		return 0;
 	n = le64_to_cpu(ev->cmd.cpl.result);
 	if (draco_cmd_status(&ev->cmd) || !n || n > DRACO_EVENT_COUNT) {
 		dev_warn_ratelimited(&dd->pdev->dev,
@@ -187,6 +214,7 @@ static void draco_events_work(struct work_struct *work)
 
 	if (!test_bit(DRACO_F_EVENTS, &dd->flags))
 		return;
+	draco_events_refresh(dd);
 	n = draco_events_take(dd, &broken);
 	if (!broken)
 		draco_events_arm(dd);
@@ -204,9 +232,9 @@ static void draco_events_work(struct work_struct *work)
 	    test_bit(DRACO_F_RESCAN, &dd->flags))
 		broken = true;
 	draco_events_followed(dd);
-	if (broken)
-		queue_delayed_work(dd->wq, &dd->events.work,
-				   msecs_to_jiffies(DRACO_EVENT_RETRY_MS));
+	queue_delayed_work(dd->wq, &dd->events.work,
+			   msecs_to_jiffies(broken ? DRACO_EVENT_RETRY_MS :
+						     DRACO_EVENT_REFRESH_MS));
 }
 
 /**
