@@ -159,7 +159,8 @@ static void keep_extack(struct nl *nl, const struct nlmsghdr *nlh)
 
 int nl_do(struct nl *nl, struct nl_msg *msg, struct nl_msg *reply)
 {
-	_Alignas(8) uint8_t buf[16384];
+	/* Not larger: the kernel fills dumps to the size it saw last. */
+	_Alignas(8) uint8_t buf[NL_SMALL];
 	int err;
 
 	((struct nlmsghdr *)msg->buf)->nlmsg_flags |= NLM_F_ACK;

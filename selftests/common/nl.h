@@ -14,6 +14,7 @@
 #include <linux/fabrex_netlink.h>
 
 #define NL_MAX_ATTR	64
+#define NL_SMALL	8192	/* the smallest that takes every message */
 
 struct nl {
 	int fd;

@@ -102,9 +102,12 @@ TEST_F(dump, resumes)
 
 	see_nothing(&whole);
 	see_nothing(&parts);
+	/* Small first: the kernel remembers the largest buffer of a socket. */
+	ASSERT_GT(objects(&self->nl, &parts, 0, 0, NL_SMALL, &many), 0);
 	ASSERT_GT(objects(&self->nl, &whole, 0, 0, 65536, &few), 0);
-	ASSERT_GT(objects(&self->nl, &parts, 0, 0, 4096, &many), 0);
 	EXPECT_GE(many, few);
+	if (parts.n > 200)
+		EXPECT_GT(many, few);
 	EXPECT_FALSE(parts.wrong);
 	ASSERT_EQ(whole.n, parts.n);
 	EXPECT_EQ(memcmp(whole.id, parts.id, sizeof(whole.id)), 0);
@@ -116,14 +119,14 @@ TEST_F(dump, two_at_once)
 	static struct seen s;
 	struct nl other;
 	struct nl_msg msg;
-	uint8_t buf[4096];
+	uint8_t buf[NL_SMALL];
 
 	ASSERT_EQ(nl_open(&other), 0);
 	nl_begin(&other, &msg, FABREX_CMD_OBJECT_GET, NLM_F_DUMP);
 	ASSERT_EQ(nl_send(&other, &msg), 0);
 	ASSERT_GT(nl_recv(&other, buf, sizeof(buf), 5000), 0);
 	see_nothing(&s);
-	ASSERT_GT(objects(&self->nl, &s, 0, 0, 4096, NULL), 0);
+	ASSERT_GT(objects(&self->nl, &s, 0, 0, NL_SMALL, NULL), 0);
 	EXPECT_FALSE(s.wrong);
 	nl_close(&other);	/* in the middle: nothing leaks (kmemleak) */
 }

@@ -132,7 +132,8 @@ TEST_F(quota, queues)
 	EXPECT_EQ(fill_queues(second, &again), err);
 	EXPECT_EQ(again, 0);
 	close(self->fd);
-	EXPECT_EQ(raw_queue(second, 8, 8, 0, &q), 0);
+	ASSERT_EQ(raw_queue(second, 8, 8, 0, &q), 0);
+	EXPECT_EQ(raw_queue_free(&q), 0);
 	close(second);
 	self->fd = raw_open();
 	EXPECT_EQ(fill_queues(self->fd, &again), err);
