@@ -5,17 +5,17 @@
 # make check     host tests, then guest tests; check-debug: on a debug kernel
 # make install   programs and library (PREFIX, DESTDIR); modules: dkms.conf
 #
-# Compilers are those of a Debian 13 root that the lab makes on first use;
-# NATIVE=1 takes this machine's instead.
+# Compilers are those of a Debian 13 root that the lab makes on first use.
+# NATIVE=1 takes this machine's instead, as make install always does.
 
-BUILD := build
+BUILD := build$(if $(NATIVE),/native)
 PREFIX ?= /usr/local
 LAB := tools/lab/lab
 ROOT ?= demo
 
 GUEST_GOALS := demo lab check check-host check-guest check-debug \
 	kbuild-check dkms-check modules debug-kernel fuzz
-LOCAL_GOALS := help clean $(GUEST_GOALS)
+LOCAL_GOALS := help clean install $(GUEST_GOALS)
 
 all: programs modules
 .PHONY: all programs install help clean $(GUEST_GOALS)
@@ -34,7 +34,7 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf build
 
 ifneq ($(FABREX_IN_ROOT)$(NATIVE),)
 FRAGMENTS := $(wildcard lib/module.mk tools/*/module.mk selftests/module.mk \
@@ -44,12 +44,15 @@ NAMES := $(notdir $(PARTS))
 # Each fragment has phony targets <name>, and where it makes sense
 # check-<name> and install-<name>, named after its directory.
 .PHONY: $(NAMES) $(NAMES:%=check-%) $(NAMES:%=install-%)
-programs: $(filter-out selftests tests,$(NAMES))
+programs: $(filter-out selftests tests lab,$(NAMES))
 install: $(NAMES:%=install-%)
 list-parts:
 	@echo $(NAMES)
 include $(FRAGMENTS)
 else
+install:
+	$(MAKE) NATIVE=1 install
+
 # Not in the root yet: run the same goals there.
 INSIDE := $(sort $(filter-out all $(LOCAL_GOALS),$(MAKECMDGOALS)) programs)
 .PHONY: $(INSIDE)
@@ -57,5 +60,5 @@ $(INSIDE):
 	+tools/lab/in-root -r $(ROOT) $(MAKE) --no-print-directory \
 		$(if $(findstring j,$(firstword -$(MAKEFLAGS)) \
 		$(filter -j%,$(MAKEFLAGS))),,-j$(shell nproc)) \
-		$@ PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+		$@
 endif

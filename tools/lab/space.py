@@ -12,6 +12,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 SETUP = r"""
 set -e
 root=$1; dir=$2; shift 2
+mount --bind "$root" "$root"
 mount --rbind /proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
