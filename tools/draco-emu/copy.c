@@ -11,26 +11,22 @@
 #include "fabric.h"
 
 #define PIECE		(256u << 10)	/* between two looks at revocation */
-#define SPAN_BYTES	(1u << 20)	/* look ahead for one hold */
-#define SPAN_PAGES	256u
 
-/* Lowest and highest address of what comes next. */
-static void look_ahead(const struct mr *mr, uint64_t offset, uint64_t *low,
-		       uint64_t *high)
+/* Lowest and highest address of the pages of the next @len bytes. */
+static void look_ahead(const struct mr *mr, uint64_t offset, uint64_t len,
+		       uint64_t *low, uint64_t *high)
 {
 	uint64_t size = 1ull << mr->page_shift;
 	uint64_t page = (mr->first + offset) >> mr->page_shift;
-	uint64_t left = SPAN_BYTES;
+	uint64_t last = (mr->first + offset + len - 1) >> mr->page_shift;
 
 	*low = UINT64_MAX;
 	*high = 0;
-	for (unsigned int i = 0; i < SPAN_PAGES && page < mr->npages && left;
-	     i++, page++) {
+	for (; page <= last; page++) {
 		uint64_t addr = mr->pages[page];
 
 		*low = addr < *low ? addr : *low;
 		*high = addr + size > *high ? addr + size : *high;
-		left -= size < left ? size : left;
 	}
 }
 
@@ -56,16 +52,18 @@ unsigned int side_drop(struct side *s, struct reach *r)
 unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
 		      uint64_t *len, unsigned int prot, void **ptr)
 {
-	uint64_t offset = s->offset + done;
+	uint64_t offset = s->offset + done, want = *len;
 	uint64_t addr, low, high;
 	unsigned int wc;
 
-	*len = mr_run(s->mr, offset, *len, &addr);
-	if (!r->held || addr < r->addr || addr >= r->end) {
+	*len = mr_run(s->mr, offset, want, &addr);
+	if (r->held && (addr < r->addr || addr >= r->end)) {
 		wc = side_drop(s, r);
 		if (wc)
 			return wc;
-		look_ahead(s->mr, offset, &low, &high);
+	}
+	if (!r->held && *len < want) {
+		look_ahead(s->mr, offset, want, &low, &high);
 		take(s, r, low, high - low, prot);
 	}
 	if (!r->held || addr >= r->end) {
