@@ -11,7 +11,8 @@
 
 void rec_put(json_object *o, const char *key, json_object *v)
 {
-	json_object_object_add_ex(o, key, v, JSON_C_OBJECT_ADD_KEY_IS_NEW);
+	json_object_object_add_ex(o, key, v, JSON_C_OBJECT_ADD_KEY_IS_NEW |
+				  JSON_C_OBJECT_KEY_IS_CONSTANT);
 }
 
 void rec_str(json_object *o, const char *key, const char *s)

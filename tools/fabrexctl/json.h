@@ -11,7 +11,9 @@
 #include "backend.h"
 #include "model.h"
 
-/* NULL and "" become null. */
+/* Keys are not copied: they have to outlive the object. NULL and "" become
+ * null.
+ */
 void rec_str(json_object *o, const char *key, const char *s);
 void rec_int(json_object *o, const char *key, int64_t v);
 void rec_bool(json_object *o, const char *key, bool v);

@@ -165,6 +165,16 @@ int ctl_flush(struct ctl *c)
 	return r;
 }
 
+/* Indented for people, without a blank for programs. */
+static int json_flags(const struct ctl *c)
+{
+	bool people = c->real_out == stdout && isatty(STDOUT_FILENO);
+
+	return JSON_C_TO_STRING_NOSLASHESCAPE |
+	       (people ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED
+		       : JSON_C_TO_STRING_PLAIN);
+}
+
 static void print_error(struct ctl *c)
 {
 	const struct err *e = &c->err;
@@ -172,9 +182,8 @@ static void print_error(struct ctl *c)
 	if (c->json) {
 		json_object *doc = json_error(e);
 
-		fprintf(c->real_out, "%s\n", json_object_to_json_string_ext(
-				doc, JSON_C_TO_STRING_PRETTY |
-				JSON_C_TO_STRING_NOSLASHESCAPE));
+		fprintf(c->real_out, "%s\n",
+			json_object_to_json_string_ext(doc, json_flags(c)));
 		fflush(c->real_out);
 		json_object_put(doc);
 		return;
@@ -278,10 +287,7 @@ static int finish(struct ctl *c, char *text, size_t len)
 	if (c->json) {
 		if (!c->doc)
 			return 0;
-		json = json_object_to_json_string_ext(c->doc,
-				JSON_C_TO_STRING_PRETTY |
-				JSON_C_TO_STRING_SPACED |
-				JSON_C_TO_STRING_NOSLASHESCAPE);
+		json = json_object_to_json_string_ext(c->doc, json_flags(c));
 		if (write_out(c, json, strlen(json)))
 			return -EIO;
 		return write_out(c, "\n", 1);

@@ -19,6 +19,15 @@ const char *const counter_names[NCOUNTERS] = {
 	"link_downs", "crc_errors", "interrupts",
 };
 
+static const char *const rate_names[NCOUNTERS] = {
+	"tx_bytes_per_second", "rx_bytes_per_second", "tx_ops_per_second",
+	"rx_ops_per_second", "errors_per_second", "p2p_bytes_per_second",
+	"host_bytes_per_second", "window_reads_per_second",
+	"window_writes_per_second", "doorbells_per_second",
+	"link_downs_per_second", "crc_errors_per_second",
+	"interrupts_per_second",
+};
+
 static const struct column columns[] = {
 	{ "NAME", "name", F_TEXT, false },
 	{ "TYPE", "type", F_TEXT, true },
@@ -79,7 +88,6 @@ static json_object *sample_json(const struct sample *s, bool rates)
 {
 	json_object *o = json_object_new_object();
 	double dt = s->t - s->t_before;
-	char key[64];
 	int i;
 
 	rec_str(o, "name", s->o->name);
@@ -92,8 +100,7 @@ static json_object *sample_json(const struct sample *s, bool rates)
 		uint64_t d = s->now.v[i] >= s->before.v[i] ?
 			     s->now.v[i] - s->before.v[i] : s->now.v[i];
 
-		snprintf(key, sizeof(key), "%s_per_second", counter_names[i]);
-		rec_double(o, key, dt > 0 ? d / dt : 0, 1);
+		rec_double(o, rate_names[i], dt > 0 ? d / dt : 0, 1);
 	}
 	return o;
 }

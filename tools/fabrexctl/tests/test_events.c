@@ -122,7 +122,7 @@ static void ports(void)
 	has(r.out, "would disable draco1:5, which is up");
 	run_free(&r);
 	r = run_line(&f->b, "port draco1:5 disable --json");
-	has(r.out, "\"state\": \"disabled\"");
+	has(r.out, "\"state\":\"disabled\"");
 	run_free(&r);
 	r = run_line(&f->b, "port draco1:5 enable");
 	has(r.out, "draco1:5: enable done, now up");
@@ -150,9 +150,9 @@ static void statistics(void)
 
 	r = run_line(&f->b, "stats --json");
 	ok(r.code == 0, "stats: %s", r.err);
-	has(r.out, "\"name\": \"a.0\"");
-	has(r.out, "\"rx_bytes\": 2000");
-	has(r.out, "\"interrupts\": 13000");
+	has(r.out, "\"name\":\"a.0\"");
+	has(r.out, "\"rx_bytes\":2000");
+	has(r.out, "\"interrupts\":13000");
 	hasnt(r.out, "per_second");
 	run_free(&r);
 	r = run_line(&f->b, "stats columba1.gpu0 b.0 --wide");

@@ -59,8 +59,8 @@ static void composing(void)
 	run_free(&r);
 	r = run_line(&f->b, "compose gpu:2 --to b --json");
 	ok(r.code == 0, "compose gpu:2");
-	has(r.out, "\"endpoint\": \"columba1.gpu1\"");
-	has(r.out, "\"endpoint\": \"columba1.gpu2\"");
+	has(r.out, "\"endpoint\":\"columba1.gpu1\"");
+	has(r.out, "\"endpoint\":\"columba1.gpu2\"");
 	run_free(&r);
 	same_bindings(f, "columba1.gpu0=a.0 columba1.gpu1=b.0 "
 		      "columba1.gpu2=b.0 ", "nearest free ones");
@@ -239,7 +239,7 @@ static void applying(void)
 	run_free(&r);
 	r = run_file(f, "plan --detailed-exitcode --json");
 	ok(r.code == 0, "no differences: %d", r.code);
-	has(r.out, "\"changes\": []");
+	has(r.out, "\"changes\":[]");
 	run_free(&r);
 	r = run_file(f, "apply --prune");
 	ok(r.code == 0 && f->changes == 7, "prune: %s", r.err);

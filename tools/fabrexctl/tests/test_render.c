@@ -198,11 +198,11 @@ static void filtered_names(void)
 
 	fake_bind(f, "columba2.gpu0", "c.0");
 	r = run_line(&f->b, "list endpoints --host c -j");
-	has(r.out, "\"appliance\": \"columba2\"");
-	has(r.out, "\"uplink\": \"draco2:4\"");
-	has(r.out, "\"switch\": \"draco2\"");
-	has(r.out, "\"host\": \"c\"");
-	has(r.out, "\"port\": \"c.0\"");
+	has(r.out, "\"appliance\":\"columba2\"");
+	has(r.out, "\"uplink\":\"draco2:4\"");
+	has(r.out, "\"switch\":\"draco2\"");
+	has(r.out, "\"host\":\"c\"");
+	has(r.out, "\"port\":\"c.0\"");
 	run_free(&r);
 	fake_free(f);
 }
@@ -275,7 +275,7 @@ static void no_module(void)
 	run_free(&r);
 	r = run_line(&f->b, "version --json");
 	ok(r.code == 0, "version needs none");
-	has(r.out, "\"netlink_family\": \"fabrex\"");
+	has(r.out, "\"netlink_family\":\"fabrex\"");
 	run_free(&r);
 	r = run_line(&f->b, "help list");
 	ok(r.code == 0, "help neither");
