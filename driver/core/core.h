@@ -256,10 +256,11 @@ struct fabrex_file {
  * @created: the device knows it
  * @dead:    the device has forgotten it
  * @stopped: the device does not use it any more; all resources are back
+ * @lost:    the port went with the object still in use; never freed
  * @users:   1, and one for each that uses it just now
  * @idle:    @users has become 0
  *
- * @created, @dead and @stopped are protected by registration_lock: written by
+ * @created, @dead, @stopped and @lost are protected by registration_lock: written by
  * the owner with the lock held for reading, or by anybody who holds it for
  * writing.
  */
@@ -276,6 +277,7 @@ struct fabrex_res {
 	bool created;
 	bool dead;
 	bool stopped;
+	bool lost;
 	refcount_t users;
 	struct completion idle;
 };

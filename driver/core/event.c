@@ -28,7 +28,8 @@ void fabrex_events_init(struct fabrex_events *events)
  * @events: of a file
  * @event:  copied; the time is filled in
  *
- * What does not fit is counted, and told by FABREX_EVENT_LOST.
+ * What does not fit is counted, and told by FABREX_EVENT_LOST in its place:
+ * nothing more is stored until that has been read.
  */
 void fabrex_events_push(struct fabrex_events *events,
 			const struct fabrex_event *event)
@@ -37,7 +38,8 @@ void fabrex_events_push(struct fabrex_events *events,
 	unsigned long flags;
 
 	spin_lock_irqsave(&events->lock, flags);
-	if (events->tail - events->head < FABREX_EVENT_SLOTS) {
+	if (!events->lost &&
+	    events->tail - events->head < FABREX_EVENT_SLOTS) {
 		slot = &events->ring[SLOT(events->tail++)];
 		*slot = *event;
 		slot->time_ns = ktime_get_ns();
@@ -62,10 +64,12 @@ void fabrex_events_gone(struct fabrex_events *events)
 	wake_up_interruptible_all(&events->wait);
 }
 
+/* Also without the lock: whoever changes it wakes up those who wait. */
 static bool fabrex_events_ready(struct fabrex_events *events)
 {
-	return events->tail != events->head || events->lost ||
-	       (events->gone && !events->gone_read);
+	return READ_ONCE(events->tail) != READ_ONCE(events->head) ||
+	       READ_ONCE(events->lost) ||
+	       (READ_ONCE(events->gone) && !READ_ONCE(events->gone_read));
 }
 
 /* The oldest event, which stays until fabrex_events_drop(). */
@@ -107,7 +111,7 @@ static void fabrex_events_drop(struct fabrex_events *events,
 
 static int fabrex_events_wait(struct fabrex_events *events, bool nonblock)
 {
-	if (fabrex_events_ready(events) || events->gone)
+	if (fabrex_events_ready(events) || READ_ONCE(events->gone))
 		return 0;
 	if (nonblock)
 		return -EAGAIN;

@@ -14,6 +14,8 @@
 #include "trace.h"
 
 #define MODEL_PEER_NONE	0xffff
+/* More elements than any fabric has: a device that names more is broken. */
+#define MODEL_MAX	65536u
 
 /**
  * struct fabrex_node - an element of the fabric
@@ -165,7 +167,7 @@ static void object_notify(struct fabrex_port *port,
  * Changes of link and endpoint states are sent as netlink events once the
  * first scan has ended. Calls for one port must not overlap.
  *
- * Return: 0; -EINVAL without id or name; -ENOMEM
+ * Return: 0; -EINVAL without id or name; -ENOSPC if there are too many; -ENOMEM
  */
 int fabrex_model_update(struct fabrex_port *port,
 			const struct fabrex_object *object)
@@ -191,7 +193,8 @@ int fabrex_model_update(struct fabrex_port *port,
 		kfree(node);
 		notify = false;
 	} else {
-		ret = model_replace(model, old, node);
+		ret = old || model->count < MODEL_MAX ?
+		      model_replace(model, old, node) : -ENOSPC;
 		if (ret)
 			kfree(node);
 	}

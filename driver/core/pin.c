@@ -95,10 +95,12 @@ static void fabrex_pin_release(struct fabrex_pin *pin)
 	struct scatterlist *sg;
 	int i;
 
-	for_each_sgtable_sg(&pin->sgt.sgt, sg, i)
+	for_each_sgtable_sg(&pin->sgt.sgt, sg, i) {
 		unpin_user_page_range_dirty_lock(sg_page(sg),
 						 sg->length >> PAGE_SHIFT,
 						 pin->writable);
+		cond_resched();
+	}
 	sg_free_append_table(&pin->sgt);
 }
 
@@ -158,7 +160,8 @@ static bool fabrex_pin_coherent(struct fabrex_pin *pin)
 	int i;
 
 	for_each_sgtable_dma_sg(&pin->sgt.sgt, sg, i)
-		if (dma_need_sync(pin->port->info.dma_dev, sg_dma_address(sg)))
+		if (fabrex_dma_need_sync(pin->port->info.dma_dev,
+					 sg_dma_address(sg)))
 			return false;
 	return true;
 }

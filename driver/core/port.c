@@ -30,6 +30,7 @@ static void fabrex_port_release(struct device *dev)
 	ida_destroy(&port->pds);
 	bitmap_free(port->slots);
 	put_device(port->info.dma_dev);
+	put_device(dev->parent);
 	ida_free(&fabrex_ids, port->index);
 	kfree(port);
 }
@@ -163,7 +164,8 @@ struct fabrex_port *fabrex_port_alloc(struct device *parent,
 
 	device_initialize(&port->dev);
 	port->dev.class = &fabrex_class;
-	port->dev.parent = parent;
+	/* Kept beyond device_del(), as its name may be asked for until then. */
+	port->dev.parent = get_device(parent);
 	port->dev.devt = fabrex_devt + port->index;
 	cdev_init(&port->cdev, &fabrex_fops);
 	port->cdev.owner = THIS_MODULE;

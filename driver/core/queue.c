@@ -184,7 +184,7 @@ static int fabrex_queue_map_part(struct fabrex_queue *queue, int part)
 		return -ENOMEM;
 	queue->dma[part] = addr;
 	queue->mapped |= BIT(part);
-	return dma_need_sync(dev, addr) ? -EOPNOTSUPP : 0;
+	return fabrex_dma_need_sync(dev, addr) ? -EOPNOTSUPP : 0;
 }
 
 static int fabrex_queue_map(struct fabrex_queue *queue)

@@ -89,7 +89,8 @@ static void fabrex_res_free(struct fabrex_res *res)
 
 	fabrex_uncharge(port, user, res->type, res->charge);
 	fabrex_user_put(port, user);
-	res_ops(res)->free(res);
+	if (!res->lost)
+		res_ops(res)->free(res);
 }
 
 /* The device has forgotten it, or never knew it. */
@@ -131,22 +132,6 @@ static void fabrex_res_zombie(struct fabrex_res *res)
 	spin_lock(&port->zombies_lock);
 	list_add_tail(&res->list, &port->zombies);
 	spin_unlock(&port->zombies_lock);
-}
-
-static void fabrex_zombies_free(struct fabrex_port *port, bool settle)
-{
-	struct fabrex_res *res, *next;
-	LIST_HEAD(list);
-
-	spin_lock(&port->zombies_lock);
-	list_splice_init(&port->zombies, &list);
-	spin_unlock(&port->zombies_lock);
-	list_for_each_entry_safe(res, next, &list, list) {
-		list_del_init(&res->list);
-		if (settle)
-			fabrex_res_settle(res);
-		fabrex_res_free(res);
-	}
 }
 
 static bool fabrex_res_set_visible(struct fabrex_res *res, bool visible)
@@ -328,6 +313,34 @@ void fabrex_res_close(struct fabrex_file *file)
 				fabrex_res_close_one(res);
 }
 
+/* Memory is lost rather than given to somebody else. */
+static void fabrex_res_lose(struct fabrex_res *res)
+{
+	dev_err(&res->port->dev,
+		"the device was removed while it used object %u of type %d: its memory is lost\n",
+		res->number, res->type);
+	res->lost = true;
+	res->stopped = true;
+}
+
+static void fabrex_zombies_free(struct fabrex_port *port, bool settle)
+{
+	struct fabrex_res *res, *next;
+	LIST_HEAD(list);
+
+	spin_lock(&port->zombies_lock);
+	list_splice_init(&port->zombies, &list);
+	spin_unlock(&port->zombies_lock);
+	list_for_each_entry_safe(res, next, &list, list) {
+		list_del_init(&res->list);
+		if (settle)
+			fabrex_res_settle(res);
+		else
+			fabrex_res_lose(res);
+		fabrex_res_free(res);
+	}
+}
+
 static void fabrex_res_fail_file(struct fabrex_file *file, u32 qerr)
 {
 	struct fabrex_res *res;
@@ -359,7 +372,6 @@ void fabrex_res_fail(struct fabrex_port *port, u32 qerr)
 	fabrex_zombies_free(port, true);
 }
 
-/* On an error memory is lost rather than given to somebody else. */
 static void fabrex_res_unregister_file(struct fabrex_file *file)
 {
 	enum fabrex_res_type type;
@@ -369,7 +381,7 @@ static void fabrex_res_unregister_file(struct fabrex_file *file)
 	for (type = 0; type < FABREX_RES_TYPES; type++)
 		xa_for_each(&file->objects, id, res)
 			if (res->type == type && fabrex_res_stop(res))
-				res->stopped = true;
+				fabrex_res_lose(res);
 }
 
 /**
