@@ -416,6 +416,22 @@ static void draco_admin_break(struct draco_dev *dd, struct draco_cmd *cmd)
 		draco_reset(dd, why);
 }
 
+/* Submit the ABORT of @cmd, unless @cmd ends by itself. When many are killed at
+ * once there are not slots enough: that is not the device's fault, so wait.
+ */
+static bool draco_admin_abort(struct draco_dev *dd, struct draco_cmd *cmd,
+			      struct draco_cmd *abort)
+{
+	int ret = -EAGAIN;
+
+	draco_cmd_init(abort, DRACO_ADM_ABORT, le16_to_cpu(cmd->sqe.cid));
+	abort->flags = cmd->flags;
+	wait_event_timeout(dd->admin.wait, completion_done(&cmd->done) ||
+			   (ret = draco_admin_submit(dd, abort, true)) != -EAGAIN,
+			   msecs_to_jiffies(DRACO_ABORT_MS));
+	return !ret;
+}
+
 /* Make the device let go of @cmd: it is done when this returns. */
 static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 {
@@ -424,9 +440,7 @@ static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 
 	/* From here on, nothing ends the wait but the device. */
 	cmd->flags &= DRACO_CMD_EXCLUSIVE;
-	draco_cmd_init(&abort, DRACO_ADM_ABORT, le16_to_cpu(cmd->sqe.cid));
-	abort.flags = cmd->flags;
-	sent = !draco_admin_submit(dd, &abort, true);
+	sent = draco_admin_abort(dd, cmd, &abort);
 	if (sent && !draco_admin_wait(dd, &abort, DRACO_ABORT_MS))
 		draco_admin_wait(dd, cmd, DRACO_ABORT_MS);
 
