@@ -16,6 +16,7 @@ struct draco_list {
 	struct fabrex_object *object;
 	u32 n;
 	u32 room;
+	u32 told;	/* of any type, those that are skipped too */
 };
 
 static int draco_list_grow(struct draco_list *list, u32 room)
@@ -45,8 +46,14 @@ static int draco_list_add(struct draco_dev *dd, struct draco_list *list,
 	struct draco_object raw;
 	int ret;
 
+	/* Or it could go on for as long as there are numbers. */
+	list->told += n;
+	if (list->told > DRACO_MAX_OBJECTS)
+		return -EPROTO;
 	if (list->n + n > list->room) {
-		ret = draco_list_grow(list, max(2 * list->room, list->n + n));
+		ret = draco_list_grow(list, max(min(2 * list->room,
+						    DRACO_MAX_OBJECTS),
+						list->n + n));
 		if (ret)
 			return ret;
 	}
@@ -106,6 +113,7 @@ static int draco_list_pass(struct draco_dev *dd, struct draco_list *list,
 	int ret;
 
 	list->n = 0;
+	list->told = 0;
 	do {
 		ret = draco_list_page(dd, list, buf, flags, &next, &last);
 		if (ret)
