@@ -142,6 +142,8 @@ int draco_start(struct draco_dev *dd)
 		draco_disable(dd);
 		return ret;
 	}
+	/* For draco_slot_reset(): only newer kernels have it saved already. */
+	pci_save_state(dd->pdev);
 	draco_admin_set(dd, DRACO_ADMIN_SETUP);
 	return 0;
 }
