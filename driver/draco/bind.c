@@ -119,7 +119,9 @@ static void draco_say_unbind(struct draco_dev *dd, u16 status, u32 ep, u32 ms,
 			draco_say(extack, "%s: used by %s (%u) of %s; stop it",
 				  name, holder->comm, holder->pid, port);
 		else
-			draco_say(extack, "%s: %s", name, holder->reason);
+			draco_say(extack, "%s: %.*s", name,
+				  (int)(NETLINK_MAX_FMTMSG_LEN - sizeof(": ") -
+					strlen(name)), holder->reason);
 		break;
 	case DRACO_SC_NOT_BOUND:
 		draco_say(extack, "%s is bound to no port", name);
