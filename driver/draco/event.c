@@ -218,6 +218,10 @@ static void draco_events_work(struct work_struct *work)
 	n = draco_events_take(dd, &broken);
 	if (!broken)
 		draco_events_arm(dd);
+	/* There was no slot free: soon there is. */
+	if (!dd->events.armed &&
+	    READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE)
+		broken = true;
 	for (i = 0; i < n && test_bit(DRACO_F_EVENTS, &dd->flags); i++) {
 		ret = draco_decode_event(&dd->events.copy[i],
 					 dd->ident.info.max_peers, &ev);
