@@ -53,6 +53,23 @@ static inline void vm_flags_clear(struct vm_area_struct *vma,
 #define FABREX_FOLL_READ	(FOLL_WRITE | FOLL_FORCE)
 #endif
 
+/*
+ * Before 6.10, dma_need_sync() says yes to any mapping behind an IOMMU, merely
+ * because there are functions to call. Whole pages are not bounced there, so
+ * that only coherence counts.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define fabrex_dma_need_sync(dev, addr)	dma_need_sync(dev, addr)
+#else
+#include <linux/dma-map-ops.h>
+static inline bool fabrex_dma_need_sync(struct device *dev, dma_addr_t addr)
+{
+	if (device_iommu_mapped(dev) && get_dma_ops(dev))
+		return !dev_is_dma_coherent(dev);
+	return dma_need_sync(dev, addr);
+}
+#endif
+
 /* __assign_str() finds the source by itself since 6.10. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define fabrex_assign_str(dst, src)	__assign_str(dst)
