@@ -45,7 +45,7 @@ struct queue {
 	struct fabrex_sqe batch[QUEUE_BATCH];
 	bool failed;			/* an operation did, since the last fence */
 	bool watching;			/* db_needed is 0 */
-	uint64_t watch_until;
+	uint64_t watch_until, watch_ns;
 	struct op op;
 
 	pthread_mutex_t cq_lock;

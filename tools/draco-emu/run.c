@@ -14,7 +14,8 @@
 #define LIGHT_OPS	8u
 #define LIGHT_BYTES	(32u << 10)
 #define SYNC_BYTES	4096u		/* sq_head is stored before such an op */
-#define WATCH_NS	100000u		/* after the last operation */
+#define WATCH_MIN_NS	100000u		/* after the last operation */
+#define WATCH_MAX_NS	1000000u	/* for a queue that is busy again soon */
 
 #define STEP_ON		(-1)		/* not an enum run_result: continue */
 #define STEP_DRY	(-2)
@@ -209,6 +210,22 @@ static int set_watching(struct queue *q, bool on)
 				!on);
 }
 
+/*
+ * Work came by doorbell: how long ago had the watch ended? If not long, a
+ * longer one would have saved the doorbell; if long, it is wasted.
+ */
+static void adapt_watch(struct queue *q, uint64_t now)
+{
+	uint64_t ns = q->watch_ns;
+
+	ns = now - q->watch_until < 4 * ns ? 2 * ns : ns / 2;
+	if (ns < WATCH_MIN_NS)
+		ns = WATCH_MIN_NS;
+	if (ns > WATCH_MAX_NS)
+		ns = WATCH_MAX_NS;
+	q->watch_ns = ns;
+}
+
 /* No entry left: watch for a while, then have the process ring. */
 static int dry(struct queue *q, struct turn *t)
 {
@@ -218,8 +235,10 @@ static int dry(struct queue *q, struct turn *t)
 	if (!t->worked && !q->watching)
 		return RUN_IDLE;
 	now = engine_now_ns();
+	if (t->worked && !q->watching)
+		adapt_watch(q, now);
 	if (t->worked)
-		q->watch_until = now + WATCH_NS;
+		q->watch_until = now + q->watch_ns;
 	if (now < q->watch_until) {
 		if (!q->watching && set_watching(q, true))
 			return fail(q, FABREX_QERR_RING_FAULT);
