@@ -435,6 +435,70 @@ static void test_topology_bindings(void)
 	END();
 }
 
+/* ---- Endpoint memory ---- */
+
+#define BAR	0x80000000ull
+
+static unsigned char vram[2][1 << 16] __attribute__((aligned(4096)));
+
+static uint64_t counted(struct counters *c, enum counter which)
+{
+	return count_get(c, which);
+}
+
+static bool setup_vram(uint64_t *from, uint64_t *to)
+{
+	rig_host_up(A, true);
+	rig_host_up(B, true);
+	if (bind_ep(A, 0, A, NULL) || bind_ep(A, 5, B, NULL) ||
+	    !rig_map_bar(A, 2, BAR, vram[0], sizeof(vram[0])) ||
+	    !rig_map_bar(B, 2, BAR, vram[1], sizeof(vram[1])))
+		return false;
+	*from = rig_mr(A, BAR, sizeof(vram[0]), RIG_ALL, PD, NULL);
+	*to = rig_mr(B, BAR, sizeof(vram[1]), RIG_ALL, PD, NULL);
+	memset(vram[0], 0x3c, sizeof(vram[0]));
+	memset(vram[1], 0, sizeof(vram[1]));
+	return true;
+}
+
+static void test_endpoint_to_endpoint(void)
+{
+	struct counters *own, *e0, *e5;
+	struct fabrex_sqe s;
+	uint64_t from, to;
+
+	BEGIN();
+	CHECK(setup_vram(&from, &to));
+	own = &A->port->counters;
+	e0 = &rig_fabric.eps[0].counters;
+	e5 = &rig_fabric.eps[5].counters;
+	s = entry(FABREX_OP_WRITE);
+	s.lkey = from;
+	s.rkey = to;
+	s.length = 20000;
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	CHECK(!memcmp(vram[0], vram[1], 20000));
+	CHECK_EQ(counted(own, CNT_P2P_BYTES), 20000);
+	CHECK_EQ(counted(own, CNT_HOST_BYTES), 0);
+	CHECK_EQ(counted(e0, CNT_TX_BYTES), 20000);
+	CHECK_EQ(counted(e5, CNT_RX_BYTES), 20000);
+	/* Host memory at one end. */
+	s.rkey = rkey;
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	CHECK_EQ(counted(own, CNT_P2P_BYTES), 20000);
+	CHECK_EQ(counted(own, CNT_HOST_BYTES), 20000);
+	/* Behind an uplink that is down nothing answers. */
+	s.rkey = to;
+	fabric_link_control(&rig_fabric, rig_fabric.eps[5].uplink,
+			    DRACO_PORTC_DISABLE);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_RFAULT);
+	fabric_link_control(&rig_fabric, rig_fabric.eps[5].uplink,
+			    DRACO_PORTC_ENABLE);
+	fabric_link_break(&rig_fabric, rig_fabric.eps[0].uplink, true);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_LFAULT);
+	END();
+}
+
 /* ---- Control socket ---- */
 
 static bool control_ok(const char *line)
@@ -505,7 +569,7 @@ static const struct tap_test tests[] = {
 	T(paths), T(link_states), T(peer_events), T(bind_and_release),
 	T(owner_refuses), T(owner_silent_or_gone), T(force_and_removal),
 	T(bind_refusals), T(bind_abort), T(hosts_come_and_go), T(state_file),
-	T(topology_bindings), T(control), T(switch_reset),
+	T(topology_bindings), T(endpoint_to_endpoint), T(control), T(switch_reset),
 };
 
 int main(int argc, char **argv)

@@ -92,6 +92,7 @@ struct slots {
 	struct port *port;
 	unsigned int first, count;
 	bool up;
+	struct dma_map *peers;	/* memory of what is in the slots */
 	struct fake_slot slot[TOPO_MAX_SLOTS + TOPO_FIRST_SLOT];
 };
 
@@ -107,11 +108,15 @@ struct slots *fake_slots_create(struct port *p, unsigned int first,
 	s->port = p;
 	s->first = first;
 	s->count = count;
+	s->peers = dma_map_create(16, true, NULL, NULL);
+	if (!s->peers)
+		abort();
 	return s;
 }
 
 void fake_slots_destroy(struct slots *s)
 {
+	dma_map_destroy(s->peers);
 	free(s);
 }
 
@@ -194,7 +199,10 @@ int slots_eject(struct slots *s, unsigned int slot)
 int slots_get(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
 	      struct dma_hold *h)
 {
-	return dma_get(function_dma(s->port->fn), addr, len, prot, h);
+	int err = dma_get(s->peers, addr, len, prot, h);
+
+	return err == -ENXIO ? dma_get(function_dma(s->port->fn), addr, len,
+				       prot, h) : err;
 }
 
 /* ---- What guests and QEMU do; waits for the loop's thread ---- */
@@ -203,6 +211,8 @@ struct call {
 	struct slots *s;
 	unsigned int slot;
 	bool up, result;
+	uint64_t addr, size;
+	void *mem;
 	_Atomic bool done;
 };
 
@@ -235,6 +245,30 @@ static void do_look(void *arg)
 
 	c->result = c->slot && c->s->slot[c->slot].cookie;
 	atomic_store(&c->done, true);
+}
+
+static void do_map(void *arg)
+{
+	struct call *c = arg;
+	void *cookie = c->s->slot[c->slot].cookie;
+
+	c->result = cookie &&
+		    !dma_map_add_ptr(c->s->peers, c->addr, c->size,
+				     DMA_PROT_READ | DMA_PROT_WRITE, c->mem,
+				     cookie);
+	atomic_store(&c->done, true);
+}
+
+bool rig_map_bar(struct rig_guest *g, unsigned int slot, uint64_t addr,
+		 void *mem, uint64_t size)
+{
+	struct call c = { .s = g->port->slots, .slot = slot, .addr = addr,
+			  .mem = mem, .size = size };
+
+	loop_defer(do_map, &c);
+	while (!atomic_load(&c.done))
+		usleep(50);
+	return c.result;
 }
 
 static bool in_loop(void (*fn)(void *arg), struct slots *s, unsigned int slot,

@@ -58,6 +58,9 @@ bool rig_power_off(struct rig_guest *g, unsigned int slot);
 /* Slots say nothing of their own while held. */
 void rig_hold_presence(bool on);
 bool rig_slot_full(struct rig_guest *g, unsigned int slot);
+/* The endpoint in @slot has @mem in a BAR at @addr. */
+bool rig_map_bar(struct rig_guest *g, unsigned int slot, uint64_t addr,
+		 void *mem, uint64_t size);
 /* Wait for deferred work of the loop's thread. */
 void rig_settle(void);
 
