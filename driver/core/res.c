@@ -79,7 +79,11 @@ int fabrex_res_insert(struct fabrex_res *res)
 	ret = xa_alloc_cyclic(&file->objects, &res->id, res,
 			      XA_LIMIT(1, INT_MAX), &file->next_id,
 			      GFP_KERNEL_ACCOUNT);
-	return ret < 0 ? ret : 0;
+	if (ret >= 0)
+		return 0;
+	/* It has been set even so, and may be another object's by now. */
+	res->id = 0;
+	return ret;
 }
 
 static void fabrex_res_free(struct fabrex_res *res)
