@@ -15,6 +15,13 @@ ROOT ?= demo
 
 GUEST_GOALS := demo lab check check-host check-guest check-debug \
 	kbuild-check dkms-check modules debug-kernel fuzz
+# A minimal machine may lack even this; the lab installs the rest itself.
+ifeq ($(shell command -v python3),)
+$(info installing python3 on this machine)
+$(shell S=$$([ $$(id -u) = 0 ] || echo sudo); \
+	{ $$S apt-get update -q && $$S apt-get install -qy python3; } >&2)
+endif
+
 LOCAL_GOALS := help clean install $(GUEST_GOALS)
 
 all: programs modules

@@ -2,6 +2,7 @@
 """make check: host tests, module builds, dkms, then scenarios in guests.
 Prints TAP and last the line `N passed, N failed, N skipped`."""
 
+import fcntl
 import os
 import re
 import subprocess
@@ -65,11 +66,14 @@ def make(goal, layer=LAYER, quiet=True):
 
 def build(layer=LAYER, goals=("programs",)):
     """Programs and library; ends the run when they do not compile."""
-    for goal in goals:
-        res = make(goal, layer)
-        if res.returncode:
-            raise kmod.KmodError(f"make {goal} failed:\n"
-                                 + res.stdout[-4000:])
+    os.makedirs(kmod.BUILD, exist_ok=True)
+    with open(os.path.join(kmod.BUILD, ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for goal in goals:
+            res = make(goal, layer)
+            if res.returncode:
+                raise kmod.KmodError(f"make {goal} failed:\n"
+                                     + res.stdout[-4000:])
 
 
 def parts():

@@ -61,8 +61,9 @@ CONFIG = {
         "#!/bin/sh\nexit 101\n",
 }
 
-TOOLS = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux",
-         "chroot": "coreutils"}
+TOOLS = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux", "xz": "xz-utils"}
+if os.geteuid() != 0:
+    TOOLS["newuidmap"] = "uidmap"
 
 
 def spec(layer):
@@ -82,6 +83,7 @@ def root(layer, force=False):
 def make(layer, tmp):
     """Build one layer at tmp."""
     apt.need(TOOLS)
+    space.check()
     info = LAYERS[layer]
     if "on" in info:
         base = root(info["on"])

@@ -38,6 +38,18 @@ def unshare():
     return argv
 
 
+def check():
+    """Say what is wrong where namespaces cannot be had."""
+    res = subprocess.run(unshare() + ["true"], stderr=subprocess.PIPE,
+                         text=True, check=False)
+    if res.returncode:
+        raise RuntimeError(
+            f"cannot make a namespace for the lab's roots ({res.stderr.strip()})"
+            + ("" if os.geteuid() == 0 else "; run as root, or give this user "
+               "a range in /etc/subuid and /etc/subgid and allow "
+               "unprivileged user namespaces"))
+
+
 def command(root, argv, cwd=None, binds=(), env=()):
     """Command line that runs argv in `root` with the tree, /tmp and `binds`
     mounted at their own paths."""
