@@ -432,6 +432,7 @@ __poll_t fabrex_events_poll(struct fabrex_events *events, struct file *filp,
 int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 		    enum fabrex_res_type type, u32 charge);
 int fabrex_res_insert(struct fabrex_res *res);
+int fabrex_res_made(struct fabrex_res *res, int ret);
 int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd);
 void fabrex_res_discard(struct fabrex_res *res);
 struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,

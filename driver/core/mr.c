@@ -134,15 +134,13 @@ static int fabrex_mr_supply(struct fabrex_mr *mr,
 	return ret;
 }
 
-/* Everything that needs the device. */
-static int fabrex_mr_create(struct fabrex_mr *mr,
-			    struct fabrex_mr_params *params, u64 *key)
+static int fabrex_mr_make(struct fabrex_mr *mr, struct fabrex_mr_params *params,
+			  u64 *key)
 {
 	struct fabrex_res *res = &mr->res;
 	struct fabrex_port *port = res->port;
 	int ret;
 
-	guard(rwsem_read)(&port->registration_lock);
 	ret = fabrex_port_usable(port);
 	if (ret)
 		return ret;
@@ -160,6 +158,14 @@ static int fabrex_mr_create(struct fabrex_mr *mr,
 	if (ret)
 		return ret;
 	return fabrex_res_insert(res);
+}
+
+/* Everything that needs the device. */
+static int fabrex_mr_create(struct fabrex_mr *mr,
+			    struct fabrex_mr_params *params, u64 *key)
+{
+	guard(rwsem_read)(&mr->res.port->registration_lock);
+	return fabrex_res_made(&mr->res, fabrex_mr_make(mr, params, key));
 }
 
 static bool fabrex_peers_ok(const struct fabrex_port *port,

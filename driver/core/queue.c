@@ -229,16 +229,14 @@ static int fabrex_queue_number(struct fabrex_queue *queue)
 	return xa_insert(&res->port->queues, res->number, queue, GFP_KERNEL);
 }
 
-/* What does. */
-static int fabrex_queue_start(struct fabrex_queue *queue,
-			      const struct fabrex_queue_create *cmd)
+static int fabrex_queue_make(struct fabrex_queue *queue,
+			     const struct fabrex_queue_create *cmd)
 {
 	struct fabrex_res *res = &queue->res;
 	struct fabrex_port *port = res->port;
 	struct fabrex_queue_params params;
 	int ret;
 
-	guard(rwsem_read)(&port->registration_lock);
 	ret = fabrex_port_usable(port);
 	if (ret)
 		return ret;
@@ -259,6 +257,14 @@ static int fabrex_queue_start(struct fabrex_queue *queue,
 	fabrex_map_aim(queue->doorbell, port->info.doorbell_base +
 		       (phys_addr_t)res->number * FABREX_PAGE_SIZE);
 	return 0;
+}
+
+/* What does. */
+static int fabrex_queue_start(struct fabrex_queue *queue,
+			      const struct fabrex_queue_create *cmd)
+{
+	guard(rwsem_read)(&queue->res.port->registration_lock);
+	return fabrex_res_made(&queue->res, fabrex_queue_make(queue, cmd));
 }
 
 static int fabrex_queue_offer(struct fabrex_queue *queue,

@@ -113,7 +113,7 @@ static int fabrex_res_stop(struct fabrex_res *res)
 	if (res->stopped)
 		return 0;
 	res_ops(res)->detach(res);
-	if (res->created && !res->dead)
+	if (res->created && !res->dead && res->port->ops)
 		ret = res_ops(res)->destroy(res);
 	trace_fabrex_destroy(res, ret);
 	if (ret && ret != -ENODEV) {
@@ -124,6 +124,24 @@ static int fabrex_res_stop(struct fabrex_res *res)
 	}
 	fabrex_res_settle(res);
 	return 0;
+}
+
+/**
+ * fabrex_res_made() - end of the making of an object
+ * @res: perhaps not in the table
+ * @ret: error, or 0
+ *
+ * What is not in the table is not found by fail and unregister: after an error
+ * it is stopped before they can come, that is, below registration_lock as held
+ * since before the device was asked. fabrex_res_discard() has to follow.
+ *
+ * Return: @ret
+ */
+int fabrex_res_made(struct fabrex_res *res, int ret)
+{
+	if (ret)
+		fabrex_res_stop(res);
+	return ret;
 }
 
 /* Its file is closed, and the device does not let go. */

@@ -115,8 +115,8 @@ static vm_flags_t fabrex_window_may(u32 access)
 	       (access & FABREX_ACCESS_REMOTE_WRITE ? VM_WRITE : 0);
 }
 
-static int fabrex_window_start(struct fabrex_window *window,
-			       const struct fabrex_window_create *cmd)
+static int fabrex_window_make(struct fabrex_window *window,
+			      const struct fabrex_window_create *cmd)
 {
 	struct fabrex_window_params params = {
 		.nslots = window->nslots,
@@ -130,7 +130,6 @@ static int fabrex_window_start(struct fabrex_window *window,
 	struct fabrex_port *port = res->port;
 	int ret;
 
-	guard(rwsem_read)(&port->registration_lock);
 	ret = fabrex_port_usable(port);
 	if (ret)
 		return ret;
@@ -148,6 +147,13 @@ static int fabrex_window_start(struct fabrex_window *window,
 	fabrex_map_aim(window->map, port->info.window_base +
 		       window->slot * port->info.window_slot_size);
 	return 0;
+}
+
+static int fabrex_window_start(struct fabrex_window *window,
+			       const struct fabrex_window_create *cmd)
+{
+	guard(rwsem_read)(&window->res.port->registration_lock);
+	return fabrex_res_made(&window->res, fabrex_window_make(window, cmd));
 }
 
 static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
