@@ -247,9 +247,11 @@ static int fabrex_release(struct inode *inode, struct file *filp)
 	filp->f_mapping = inode->i_mapping;
 	fabrex_inode_free(file->inode);
 	fabrex_user_put(port, file->user);
-	if (!file->keep_pd)
+	/* Objects that the device does not let go of still point to the file. */
+	if (!file->keep_pd) {
 		ida_free(&port->pds, file->pd);
-	fabrex_file_free(file);
+		fabrex_file_free(file);
+	}
 	put_device(&port->dev);
 	return 0;
 }
