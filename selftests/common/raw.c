@@ -19,10 +19,19 @@ __attribute__((constructor)) static void line_buffered(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/* A port that came back has another number as long as old files are open. */
 const char *raw_path(void)
 {
 	const char *path = getenv("FABREX_DEV");
+	static char found[64];
 
+	for (int n = 0; !path && n < 16; n++) {
+		snprintf(found, sizeof(found), "/sys/class/fabrex/fabrex%d", n);
+		if (access(found, F_OK))
+			continue;
+		snprintf(found, sizeof(found), "/dev/fabrex%d", n);
+		return found;
+	}
 	return path ? path : "/dev/fabrex0";
 }
 

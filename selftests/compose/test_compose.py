@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
 import fabric
+import install
 from puppet import WRITE, Puppet
 from scenario import scenario
 
@@ -247,7 +248,7 @@ def bindings_survive_reboot(lab, t):
     t.equal(state, "attaching", "while b is off they wait for it")
     t.ok(fabric.compose(a, mine[0], "a").status != 0, "and are nobody else's")
     b.restart()
-    lab.install()
+    install.install([b])
     t.ok(fabric.wait_port(b), "b's port works again")
     t.equal(len(fabric.wait_gpus(b, 2, 20)), 2, "b has them again")
     t.equal(fabric.wait_state(a, mine[0], "bound"), "bound", "a sees that")

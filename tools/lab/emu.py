@@ -33,7 +33,8 @@ class Emu:
         if not os.path.exists(self.binary):
             raise EmuError(f"{self.binary} is missing; run make first")
         argv = self.wrap + [self.binary, "--topology", self.topology,
-                            "--run-dir", self.run_dir]
+                            "--run-dir", self.run_dir,
+                            "--state", self.file("bindings.state")]
         for host in self.hosts:
             argv += ["--qmp", f"{host}={self.run_dir}/{host}.qmp"]
         self.child = Child(self.root, argv, self.file("emu.log"),
@@ -84,6 +85,6 @@ class Emu:
         return self.child.stop() if self.child else None
 
     def restart(self):
-        """Kill and start again; hosts reconnect by themselves."""
+        """Kill and start again. QEMU does not reconnect: Guest.reseat()."""
         self.kill()
         self.start()

@@ -69,10 +69,9 @@ def slot_id(index, slot):
 
 def draco(index, sock):
     """The Draco function of a partition, behind draco-emu's socket."""
-    props = {"driver": "vfio-user-pci", "id": f"draco{index}",
-             "bus": slot_id(index, DRACO_SLOT),
-             "socket": {"type": "unix", "path": sock}}
-    return ["-device", json.dumps(props)]
+    return {"driver": "vfio-user-pci", "id": f"draco{index}",
+            "bus": slot_id(index, DRACO_SLOT),
+            "socket": {"type": "unix", "path": sock}}
 
 
 def qemu(spec):
@@ -104,5 +103,5 @@ def qemu(spec):
     for index in range(max(1, len(spec.draco))):
         argv += partition(index, spec.slots)
     for index, sock in enumerate(spec.draco):
-        argv += draco(index, sock)
+        argv += ["-device", json.dumps(draco(index, sock))]
     return argv + list(spec.devices)
