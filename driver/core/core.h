@@ -120,6 +120,7 @@ struct fabrex_model {
  * @ops:        of the backend; NULL once unregistered
  * @alive:      false between fail and revive
  * @listed:     netlink can find it; events are sent
+ * @retired:    @index may be somebody else's by now
  * @generation: of the port
  * @link_up:    fabric side link
  * @files_lock: protects @files
@@ -154,6 +155,7 @@ struct fabrex_port {
 	const struct fabrex_port_ops *ops;
 	bool alive;
 	bool listed;
+	bool retired;
 	u32 generation;
 	bool link_up;
 
@@ -221,7 +223,6 @@ struct fabrex_events {
  * @map_lock: protects map->live against faults
  * @maps:     struct fabrex_map by first page offset
  * @next_page: page offset of the next cookie; under xa_lock of @maps
- * @dummy:    page behind mappings of what has gone; set once
  * @events:   to be read
  */
 struct fabrex_file {
@@ -237,7 +238,6 @@ struct fabrex_file {
 	struct rw_semaphore map_lock;
 	struct xarray maps;
 	unsigned long next_page;
-	struct page *dummy;
 	struct fabrex_events events;
 };
 
@@ -314,6 +314,7 @@ enum fabrex_map_kind {
  * @may:    VM_READ and/or VM_WRITE
  * @live:   there is something behind it; file->map_lock
  * @pfn:    first page frame of a doorbell or window
+ * @dummy:  page behind it when that is gone; set once
  * @ring:   memory of the parts of a queue's rings
  * @geo:    where they are in the mapping
  */
@@ -326,6 +327,7 @@ struct fabrex_map {
 	vm_flags_t may;
 	bool live;
 	unsigned long pfn;
+	struct page *dummy;
 	void *ring[FABREX_PARTS];
 	struct fabrex_geometry geo;
 };
@@ -412,6 +414,7 @@ static inline struct fabrex_port *to_fabrex_port(struct device *dev)
 struct fabrex_port *fabrex_port_find(unsigned long index);
 struct fabrex_port *fabrex_port_next(unsigned long *index);
 int fabrex_port_usable(struct fabrex_port *port);
+void fabrex_port_lost(struct fabrex_port *port);
 
 /* file.c */
 extern const struct file_operations fabrex_fops;
@@ -422,6 +425,7 @@ int fabrex_respond(struct fabrex_ucmd *ucmd);
 void fabrex_events_init(struct fabrex_events *events);
 void fabrex_events_push(struct fabrex_events *events,
 			const struct fabrex_event *event);
+void fabrex_events_lose(struct fabrex_events *events);
 void fabrex_events_gone(struct fabrex_events *events);
 ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
 			   size_t count, bool nonblock);

@@ -182,8 +182,6 @@ static void fabrex_file_free(struct fabrex_file *file)
 {
 	xa_destroy(&file->objects);
 	xa_destroy(&file->maps);
-	if (file->dummy)
-		__free_page(file->dummy);
 	kfree_rcu(file, rcu);
 }
 

@@ -82,6 +82,8 @@ static void fabrex_map_release(struct kref *ref)
 	struct fabrex_map *map = container_of(ref, struct fabrex_map, ref);
 
 	fabrex_rings_free(map);
+	if (map->dummy)
+		__free_page(map->dummy);
 	kfree(map);
 }
 
@@ -247,28 +249,28 @@ void fabrex_map_remove(struct fabrex_map *map)
 	fabrex_map_put(map);
 }
 
-/* The page behind what is gone: one for each file, whatever is stored in it is
- * seen by nobody else.
+/* The page behind what is gone. Whatever is stored in it is seen by nobody who
+ * does not map the same.
  */
-static struct page *fabrex_dummy_page(struct fabrex_file *file)
+static struct page *fabrex_dummy_page(struct fabrex_map *map)
 {
-	struct page *page = READ_ONCE(file->dummy);
+	struct page *page = READ_ONCE(map->dummy);
 
 	if (page)
 		return page;
 	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (page && cmpxchg(&file->dummy, NULL, page)) {
+	if (page && cmpxchg(&map->dummy, NULL, page)) {
 		__free_page(page);
-		page = READ_ONCE(file->dummy);
+		page = READ_ONCE(map->dummy);
 	}
 	return page;
 }
 
 static vm_fault_t fabrex_dummy_fault(struct vm_fault *vmf,
-				     struct fabrex_file *file)
+				     struct fabrex_map *map)
 {
 	struct vm_area_struct *vma = vmf->vma;
-	struct page *page = fabrex_dummy_page(file);
+	struct page *page = fabrex_dummy_page(map);
 
 	if (!page)
 		return VM_FAULT_OOM;
@@ -310,7 +312,7 @@ static vm_fault_t fabrex_io_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	guard(rwsem_read)(&file->map_lock);
 	if (!map->live)
-		return fabrex_dummy_fault(vmf, file);
+		return fabrex_dummy_fault(vmf, map);
 	return fabrex_io_insert(vmf, map);
 }
 

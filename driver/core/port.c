@@ -31,7 +31,8 @@ static void fabrex_port_release(struct device *dev)
 	bitmap_free(port->slots);
 	put_device(port->info.dma_dev);
 	put_device(dev->parent);
-	ida_free(&fabrex_ids, port->index);
+	if (!port->retired)
+		ida_free(&fabrex_ids, port->index);
 	kfree(port);
 }
 
@@ -320,6 +321,9 @@ void fabrex_port_unregister(struct fabrex_port *port)
 	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_REMOVED);
 	WRITE_ONCE(port->listed, false);
 	trace_fabrex_port(port, "unregister");
+	/* Open files keep the port, but not its name: the next one has it. */
+	port->retired = true;
+	ida_free(&fabrex_ids, port->index);
 }
 FABREX_EXPORT(fabrex_port_unregister);
 
@@ -397,6 +401,21 @@ static void fabrex_port_event(struct fabrex_port *port,
 	mutex_lock(&port->files_lock);
 	list_for_each_entry(file, &port->files, list)
 		fabrex_events_push(&file->events, event);
+	mutex_unlock(&port->files_lock);
+}
+
+/**
+ * fabrex_port_lost() - the device has dropped events; a full scan follows
+ * @port: port
+ */
+void fabrex_port_lost(struct fabrex_port *port)
+{
+	struct fabrex_file *file;
+
+	fabrex_model_forget_peers(port);
+	mutex_lock(&port->files_lock);
+	list_for_each_entry(file, &port->files, list)
+		fabrex_events_lose(&file->events);
 	mutex_unlock(&port->files_lock);
 }
 
