@@ -54,11 +54,12 @@ def hold(path):
     return f
 
 
-def entry(kind, spec, build, force=False):
+def entry(kind, spec, build, force=False, resume=False):
     """Path of the entry `kind` for `spec`; build(tmp) makes it when missing.
 
     The entry is made under a temporary name and renamed when complete, so a
-    build that dies half-way leaves nothing that looks finished."""
+    build that dies half-way leaves nothing that looks finished. resume: what
+    it leaves is where the next build goes on."""
     name = f"{kind}-{digest(spec)}"
     path = os.path.join(cache_dir(), name)
     if os.path.exists(path) and not force:
@@ -67,7 +68,8 @@ def entry(kind, spec, build, force=False):
         if os.path.exists(path) and not force:
             return path
         tmp = os.path.join(cache_dir(), f".{name}.tmp")
-        remove(tmp)
+        if not resume:
+            remove(tmp)
         start = time.monotonic()
         say(f"building {name} (once; kept in {cache_dir()})")
         try:
@@ -76,7 +78,8 @@ def entry(kind, spec, build, force=False):
                 os.rename(path, tmp + ".old")
             os.rename(tmp, path)
         except BaseException:
-            remove(tmp)
+            if not resume:
+                remove(tmp)
             raise
         remove(tmp + ".old")
         say(f"{name} ready after {time.monotonic() - start:.0f} s")

@@ -61,7 +61,7 @@ def debug():
         config = f.read()
     spec = {"config": config, "recipe": RECIPE, "patches": patches(),
             "source": root.version("full", SOURCE.rpartition("/")[2])}
-    path = entry("kernel-debug", spec, lambda tmp: build_debug(tmp))
+    path = entry("kernel-debug", spec, build_debug, resume=True)
     with open(path + "/build/include/config/kernel.release") as f:
         release = f.read().strip()
     return Kernel("debug", release, path + "/bzImage",
@@ -86,8 +86,8 @@ def build_debug(tmp):
     """Configure and compile into tmp/build; keep what modules need of it."""
     top = root.root("full")
     out = tmp + "/build"
-    os.makedirs(out)
-    make = ["nice", "-n", "19", "make", "-s", "-C", SOURCE, "O=" + out,
+    os.makedirs(out, exist_ok=True)
+    make = ["nice", "make", "-s", "-C", SOURCE, "O=" + out,
             f"-j{os.cpu_count()}", "KBUILD_BUILD_USER=lab",
             "KBUILD_BUILD_HOST=lab"]
 

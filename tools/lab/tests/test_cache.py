@@ -60,6 +60,18 @@ class Cache(unittest.TestCase):
         self.assertEqual(os.listdir(path), ["file"])
         self.assertFalse(os.path.exists(left))
 
+    def test_a_resumable_build_goes_on(self):
+        def half(tmp):
+            self.make(tmp)
+            raise RuntimeError("no")
+
+        def rest(tmp):
+            self.assertEqual(os.listdir(tmp), ["file"])
+        with self.assertRaises(RuntimeError):
+            cache.entry("x", 1, half, resume=True)
+        path = cache.entry("x", 1, rest, resume=True)
+        self.assertEqual(os.listdir(path), ["file"])
+
     def test_two_processes_build_once(self):
         script = textwrap.dedent(f"""
             import os, sys, time
