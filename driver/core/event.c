@@ -51,6 +51,20 @@ void fabrex_events_push(struct fabrex_events *events,
 }
 
 /**
+ * fabrex_events_lose() - something has, but nobody knows what
+ * @events: of a file
+ */
+void fabrex_events_lose(struct fabrex_events *events)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&events->lock, flags);
+	events->lost++;
+	spin_unlock_irqrestore(&events->lock, flags);
+	wake_up_interruptible(&events->wait);
+}
+
+/**
  * fabrex_events_gone() - the port is, and this is the last event
  * @events: of a file
  */

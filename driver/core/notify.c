@@ -161,6 +161,8 @@ void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 
 	if (!fabrex_model_get(port, id, &object))
 		msg.object = &object;
+	if (what == FABREX_NOTICE_LOST)
+		fabrex_port_lost(port);
 	fabrex_notify(port, &msg);
 }
 FABREX_EXPORT(fabrex_port_notice);

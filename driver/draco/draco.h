@@ -72,6 +72,7 @@ struct draco_release {
  * @armed: @cmd is under way or its result has not been taken; work only, as
  *         are the following
  * @withdrawn: @cmd has been aborted
+ * @lost: the device has dropped events
  * @since: jiffies when it was issued or aborted
  */
 struct draco_events {
@@ -81,6 +82,7 @@ struct draco_events {
 	struct delayed_work work;
 	bool armed;
 	bool withdrawn;
+	bool lost;
 	unsigned long since;
 };
 

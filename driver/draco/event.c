@@ -197,8 +197,7 @@ static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 		*broken = true;
 		return 0;
 	}
-	if (ev->cmd.cpl.result2)
-		set_bit(DRACO_F_RESCAN, &dd->flags);
+	ev->lost |= !!ev->cmd.cpl.result2;
 	memcpy(ev->copy, ev->buf.va, n * sizeof(*ev->copy));
 	return n;
 }
@@ -231,6 +230,13 @@ static void draco_events_work(struct work_struct *work)
 			dev_warn_ratelimited(&dd->pdev->dev,
 					     "bad event of type %u\n", ev.type);
 	}
+	/* The newest were: when those before them have been handled. */
+	if (dd->events.lost && n < DRACO_EVENT_COUNT) {
+		dd->events.lost = false;
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
+	}
+	broken |= dd->events.lost;
 	if (test_bit(DRACO_F_RESCAN, &dd->flags) &&
 	    draco_topology_scan(dd, 0) != -ENODEV &&
 	    test_bit(DRACO_F_RESCAN, &dd->flags))
