@@ -85,6 +85,7 @@ class Emu:
         return self.child.stop() if self.child else None
 
     def restart(self):
-        """Kill and start again. QEMU does not reconnect: Guest.reseat()."""
+        """Kill and start again. QEMU does not reconnect, and cannot unplug
+        what is dead: hosts need Guest.restart()."""
         self.kill()
         self.start()

@@ -241,19 +241,6 @@ class Guest:
         except OSError:
             return ""
 
-    def reseat(self, timeout=40):
-        """After draco-emu was started anew: take what it had plugged, which
-        QEMU cannot reconnect, out of all slots and put the ports back."""
-        found = self.qmp.command("qom-list", {"path": "/machine/peripheral"})
-        gone = [i["name"] for i in found if "vfio-user" in i["type"]]
-        for ident in gone:
-            self.qmp.command("device_del", {"id": ident})
-        for ident in gone:
-            if not self.wait_deleted(ident, timeout):
-                raise TimeoutError(f"{self.name}: {ident} stays in its slot")
-        for index, sock in enumerate(self.draco):
-            self.qmp.command("device_add", machine.draco(index, sock))
-
     # Hot-plug without draco-emu, for the lab's own tests
 
     def plug(self, slot, driver, ident, **props):
