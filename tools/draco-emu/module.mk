@@ -119,10 +119,6 @@ fuzz-draco-emu: $(EMU_FUZZ:%=$(EMU_OUT)/fuzz/draco-emu/%)
 		grep -E 'executed_units|new_units' $$c.log; \
 	done
 
-# A short run of each: make fuzz-brief ROOT=full
-.PHONY: fuzz-brief
-fuzz-brief: fuzz-draco-emu
-
 install-draco-emu: $(EMU_BIN)
 	install -D -m 755 $(EMU_BIN) $(DESTDIR)$(PREFIX)/bin/draco-emu
 	install -D -m 644 $(EMU)/man/draco-emu.8 \

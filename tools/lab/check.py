@@ -20,6 +20,7 @@ from lab import Lab
 
 LOGS = os.path.join(space.TREE, "build", "logs")
 LAYER = "full"		# harness, 32-bit compiler, clang
+FUZZ_BRIEF_SECONDS = 10	# for each target in make check
 
 
 class Check:
@@ -56,9 +57,10 @@ class Check:
         return 1 if self.tap.totals.failed else 0
 
 
-def make(goal, layer=LAYER, quiet=True):
-    """make GOAL inside a root; the CompletedProcess."""
-    argv = ["make", "--no-print-directory", f"-j{os.cpu_count()}", goal]
+def make(goal, layer=LAYER, quiet=True, settings=()):
+    """make GOAL NAME=VALUE... inside a root; the CompletedProcess."""
+    argv = ["make", "--no-print-directory", f"-j{os.cpu_count()}", goal,
+            *settings]
     return space.run(root.root(layer), argv, check=False, text=True,
                      stdout=subprocess.PIPE if quiet else None,
                      stderr=subprocess.STDOUT if quiet else None)
@@ -111,6 +113,26 @@ def host(check):
         elif check.tap.number == number:
             check.tap.point(True, goal)
         check.tap.diag(f"{goal}: {time.monotonic() - begun:.1f} s")
+
+
+def fuzz(seconds, quiet=True):
+    """Each fuzz target of draco-emu for some seconds; CompletedProcess."""
+    return make("fuzz-draco-emu", quiet=quiet,
+                settings=[f"FUZZ_SECONDS={seconds}"])
+
+
+def fuzz_briefly(check):
+    """The fuzz targets find nothing within a few seconds."""
+    label = f"fuzz draco-emu, {FUZZ_BRIEF_SECONDS} s each target"
+    if not check.wanted(label):
+        return
+    begun = time.monotonic()
+    res = fuzz(FUZZ_BRIEF_SECONDS)
+    check.tap.point(res.returncode == 0, label, detail=res.stdout[-4000:])
+    for line in res.stdout.splitlines():
+        if line.startswith("# ") or "executed_units" in line:
+            check.tap.diag(line.lstrip("# "))
+    check.tap.diag(f"{time.monotonic() - begun:.1f} s")
 
 
 def kbuild(check):
@@ -195,6 +217,7 @@ def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest")):
             kmod.build(kernel)
         if "host" in what:
             host(check)
+            fuzz_briefly(check)
         if "kbuild" in what:
             kbuild(check)
         if "dkms" in what:
