@@ -11,10 +11,32 @@
 #include "json.h"
 #include "names.h"
 
+#define MAX_SETTLE	3.0	/* seconds */
+
 struct agent {
 	struct ctl *c;
 	bool answered;
 };
+
+/*
+ * The slot may still be coming up: then there will be a device that can be
+ * let go in order, so wait for it, but not so long that the answer is late.
+ */
+static void settle(struct ctl *c, struct event *ev)
+{
+	double wait = ev->timeout_ms / 2000.0;
+	double end = now() + (wait < MAX_SETTLE ? wait : MAX_SETTLE);
+	struct err e = { 0 };
+	struct object o;
+
+	while (!*ev->pci_name && now() < end) {
+		if (c->be->ops->object(c->be, 0, ev->object, NULL, &o, &e))
+			return;
+		snprintf(ev->pci_name, sizeof(ev->pci_name), "%s", o.pci_name);
+		if (!*ev->pci_name)
+			poll(NULL, 0, 50);
+	}
+}
 
 /* Return: true if @h says who holds the device. */
 static bool find_holder(const struct event *ev, struct holder *h)
@@ -79,10 +101,11 @@ static int log_answer(struct ctl *c, const struct event *ev,
 	return ctl_flush(c);
 }
 
-static int on_event(const struct event *ev, void *arg)
+static int on_event(const struct event *request, void *arg)
 {
 	struct agent *a = arg;
 	struct ctl *c = a->c;
+	struct event copy = *request, *ev = &copy;
 	struct err trouble = { 0 };
 	struct holder h;
 	bool busy;
@@ -96,6 +119,7 @@ static int on_event(const struct event *ev, void *arg)
 		r = log_answer(c, ev, "taken away by force", NULL, NULL);
 		return r ? r : IS_SET(c, ONCE);
 	}
+	settle(c, ev);
 	busy = find_holder(ev, &h);
 	c->be->ops->release_reply(c->be, ev, busy ? &h : NULL, &trouble);
 	r = log_answer(c, ev, busy ? "refused" : "granted", busy ? &h : NULL,

@@ -76,9 +76,9 @@ static int step_error(struct ctl *c, const struct step *st, bool force)
 	err_about(e, name_of(c, st->ep));
 	if (st->op == STEP_UNBIND && e->code == EBUSY && !force &&
 	    !strstr(e->message, "--force"))
-		err_append(e, "%s or take it away with --force",
-			   strstr(e->message, "stop it") ? "," :
-			   "; stop what uses it,");
+		err_append(e, strstr(e->message, "stop it") ?
+			   ", or take it away with --force" :
+			   "; --force takes it away all the same");
 	if (st->op == STEP_UNBIND && e->code == ETIMEDOUT && !force &&
 	    !strstr(e->message, "--force"))
 		err_append(e, "; take it away with --force, or wait longer "

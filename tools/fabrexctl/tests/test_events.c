@@ -205,6 +205,14 @@ static void answering(void)
 	ok(!f->replied, "what is gone by force needs no answer");
 	has(r.out, "by force");
 	run_free(&r);
+	ev = endpoint_event(f, "columba1.gpu7", FABREX_ENDPOINT_STATE_BOUND);
+	ev.type = FABREX_EVENT_TYPE_RELEASE_REQUEST;
+	ev.timeout_ms = 5000;
+	fake_bind(f, "columba1.gpu7", "a.0");
+	fake_push(f, &ev);
+	r = run_line(&f->b, "agent --once");
+	has(r.out, "columba1.gpu7 (ffff:02:00.0): granted");
+	run_free(&r);
 	r = run_line(&f->b, "agent --once --timeout 0.05");
 	ok(r.code == EXIT_TIMEOUT, "nobody asked: %d", r.code);
 	run_free(&r);
