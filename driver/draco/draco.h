@@ -242,6 +242,9 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 			const struct fabrex_holder *holder);
 void draco_release_forget(struct draco_dev *dd);
 
+/* sysfs.c */
+extern const struct attribute_group *draco_groups[];
+
 /* hotplug.c */
 struct draco_off;
 

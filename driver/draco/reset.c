@@ -31,6 +31,16 @@ int draco_health(struct draco_dev *dd)
 	return 0;
 }
 
+/* Is it where it was told to go? What FATAL said must be gone before the
+ * controller is enabled again, as it would be taken for the outcome of that.
+ */
+static bool draco_settled(u32 status, bool ready)
+{
+	if (ready)
+		return status & DRACO_STATUS_READY;
+	return !(status & (DRACO_STATUS_READY | DRACO_STATUS_FATAL));
+}
+
 /* Wait for READY to become @ready. -EIO: FATAL; -ENODEV: no answer. */
 static int draco_wait_ready(struct draco_dev *dd, bool ready)
 {
@@ -46,7 +56,7 @@ static int draco_wait_ready(struct draco_dev *dd, bool ready)
 		status = draco_read(dd, DRACO_REG_STATUS);
 		if (PCI_POSSIBLE_ERROR(status))
 			return -ENODEV;
-		if (!!(status & DRACO_STATUS_READY) == ready)
+		if (draco_settled(status, ready))
 			return 0;
 		if (ready && status & DRACO_STATUS_FATAL)
 			return -EIO;
