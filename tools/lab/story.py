@@ -14,8 +14,9 @@ def tell(lab, tale):
     """Tell the whole story; StoryFailed ends it early."""
     a, b, c = (lab.guest(n) for n in "abc")
     events = []
-    watch = c.start_command("fabrexctl monitor", on_line=lambda _stream, line:
-                            events.append(line))
+    watch = c.start_command("fabrexctl monitor --ready", on_line=lambda _stream,
+                            line: events.append(line))
+    wait_listening(watch, events)
     fabric(tale, a)
     compose(tale, a)
     refuse(tale, a, b)
@@ -24,6 +25,16 @@ def tell(lab, tale):
     speed(tale, a, b)
     give_back(tale, b)
     stream(tale, watch, events)
+
+
+def wait_listening(watch, events, timeout=10):
+    """Wait until monitor says that it receives events."""
+    end = time.monotonic() + timeout
+    while not events:
+        watch.poll()
+        if time.monotonic() > end:
+            raise StoryFailed("fabrexctl monitor on c does not get ready")
+        time.sleep(0.02)
 
 
 def fabric(tale, a):
@@ -133,5 +144,5 @@ def stream(tale, watch, events):
     tale.note("fabrexctl monitor on c printed:")
     tale.show("\n".join(events))
     wanted = [e for e in events if GPU in e]
-    if len(wanted) < 4:
+    if len(wanted) < 8:
         raise StoryFailed("c did not hear of what was composed and released")
