@@ -211,11 +211,11 @@ struct fabrex_events {
 /**
  * struct fabrex_file - an open file
  * @rcu:      freed after those that found it through port->queues
+ * @ref:      open, and one for each zombie
  * @list:     in port->files
  * @port:     with a reference
  * @user:     who opened it, with a reference
  * @pd:       protection domain
- * @keep_pd:  the device still has an object of it
  * @objects:  struct fabrex_res by id; entries of others than the caller's are
  *            touched only under registration_lock
  * @next_id:  cyclic allocation
@@ -227,11 +227,11 @@ struct fabrex_events {
  */
 struct fabrex_file {
 	struct rcu_head rcu;
+	refcount_t ref;
 	struct list_head list;
 	struct fabrex_port *port;
 	struct fabrex_user *user;
 	u32 pd;
-	bool keep_pd;
 	struct xarray objects;
 	u32 next_id;
 	struct inode *inode;
@@ -420,6 +420,7 @@ void fabrex_port_lost(struct fabrex_port *port);
 extern const struct file_operations fabrex_fops;
 
 int fabrex_respond(struct fabrex_ucmd *ucmd);
+void fabrex_file_put(struct fabrex_file *file);
 
 /* event.c */
 void fabrex_events_init(struct fabrex_events *events);

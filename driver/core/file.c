@@ -170,6 +170,7 @@ static int fabrex_file_enlist(struct fabrex_file *file)
 
 static void fabrex_file_init(struct fabrex_file *file, struct fabrex_port *port)
 {
+	refcount_set(&file->ref, 1);
 	file->port = port;
 	xa_init_flags(&file->objects, XA_FLAGS_ALLOC1);
 	init_rwsem(&file->map_lock);
@@ -183,6 +184,20 @@ static void fabrex_file_free(struct fabrex_file *file)
 	xa_destroy(&file->objects);
 	xa_destroy(&file->maps);
 	kfree_rcu(file, rcu);
+}
+
+/**
+ * fabrex_file_put() - it is closed, or an object that outlived it is gone
+ * @file: file
+ *
+ * Until the last of them, nobody else gets its protection domain.
+ */
+void fabrex_file_put(struct fabrex_file *file)
+{
+	if (!refcount_dec_and_test(&file->ref))
+		return;
+	ida_free(&file->port->pds, file->pd);
+	fabrex_file_free(file);
 }
 
 static int fabrex_open(struct inode *inode, struct file *filp)
@@ -245,11 +260,7 @@ static int fabrex_release(struct inode *inode, struct file *filp)
 	filp->f_mapping = inode->i_mapping;
 	fabrex_inode_free(file->inode);
 	fabrex_user_put(port, file->user);
-	/* Objects that the device does not let go of still point to the file. */
-	if (!file->keep_pd) {
-		ida_free(&port->pds, file->pd);
-		fabrex_file_free(file);
-	}
+	fabrex_file_put(file);
 	put_device(&port->dev);
 	return 0;
 }

@@ -149,8 +149,7 @@ static void fabrex_res_zombie(struct fabrex_res *res)
 {
 	struct fabrex_port *port = res->port;
 
-	/* The protection domain must not be given to anybody else. */
-	res->file->keep_pd = true;
+	refcount_inc(&res->file->ref);
 	spin_lock(&port->zombies_lock);
 	list_add_tail(&res->list, &port->zombies);
 	spin_unlock(&port->zombies_lock);
@@ -348,6 +347,7 @@ static void fabrex_res_lose(struct fabrex_res *res)
 static void fabrex_zombies_free(struct fabrex_port *port, bool settle)
 {
 	struct fabrex_res *res, *next;
+	struct fabrex_file *file;
 	LIST_HEAD(list);
 
 	spin_lock(&port->zombies_lock);
@@ -355,11 +355,13 @@ static void fabrex_zombies_free(struct fabrex_port *port, bool settle)
 	spin_unlock(&port->zombies_lock);
 	list_for_each_entry_safe(res, next, &list, list) {
 		list_del_init(&res->list);
+		file = res->file;
 		if (settle)
 			fabrex_res_settle(res);
 		else
 			fabrex_res_lose(res);
 		fabrex_res_free(res);
+		fabrex_file_put(file);
 	}
 }
 
