@@ -12,6 +12,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <draco/regs.h>
 
 #include "fabrex.h"
@@ -110,6 +111,8 @@ struct draco_events {
  *                and @epoch; taken in interrupts
  * @queues:       by number, ident.info.max_queues of them
  * @epoch:        counts how often the controller was stopped
+ * @mrs:          numbers of regions in use
+ * @windows:      numbers of windows in use
  * @vectors:      interrupt vectors
  * @nvec:         how many; the admin vector included
  * @reset_lock:   protects @reset_allowed and queueing of @reset_work
@@ -146,6 +149,8 @@ struct draco_dev {
 	spinlock_t queue_lock;
 	struct draco_queue **queues;
 	u32 epoch;
+	struct xarray mrs;
+	struct xarray windows;
 	struct draco_vector vectors[DRACO_MAX_VECTORS];
 	unsigned int nvec;
 
@@ -212,6 +217,13 @@ int draco_resolve(struct fabrex_port *port, u16 peer, u64 service, u32 *queue,
 		  u32 *qkey);
 int draco_counters(struct fabrex_port *port, u32 id, bool queue,
 		   struct fabrex_counters *counters);
+
+/* number.c */
+int draco_number_take(struct draco_dev *dd, struct xarray *used, u32 number,
+		      u32 epoch, u8 destroy);
+int draco_number_destroy(struct draco_dev *dd, struct xarray *used, u32 number,
+			 u8 destroy);
+void draco_numbers_forget(struct draco_dev *dd);
 
 /* mr.c */
 int draco_mr_create(struct fabrex_port *port,

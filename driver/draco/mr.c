@@ -18,6 +18,7 @@ int draco_mr_create(struct fabrex_port *port,
 		    u64 *key)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
+	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_mr_create *raw;
 	struct draco_buf buf;
 	struct draco_cmd cmd;
@@ -45,7 +46,8 @@ int draco_mr_create(struct fabrex_port *port,
 	draco_buf_free(dd, &buf);
 	*number = le32_to_cpu(cmd.cpl.id);
 	*key = le64_to_cpu(cmd.cpl.result);
-	return ret;
+	return ret ?: draco_number_take(dd, &dd->mrs, *number, epoch,
+					DRACO_ADM_MR_DESTROY);
 }
 
 /**
@@ -109,6 +111,7 @@ int draco_mr_invalidate(struct fabrex_port *port, u32 number)
  */
 int draco_mr_destroy(struct fabrex_port *port, u32 number)
 {
-	return draco_exec_destroy(fabrex_port_priv(port), DRACO_ADM_MR_DESTROY,
-				  number);
+	struct draco_dev *dd = fabrex_port_priv(port);
+
+	return draco_number_destroy(dd, &dd->mrs, number, DRACO_ADM_MR_DESTROY);
 }

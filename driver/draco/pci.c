@@ -125,6 +125,8 @@ static struct draco_dev *draco_alloc(struct pci_dev *pdev)
 	dd->pdev = pdev;
 	dd->upstream = draco_upstream_port(pdev);
 	spin_lock_init(&dd->queue_lock);
+	xa_init(&dd->mrs);
+	xa_init(&dd->windows);
 	spin_lock_init(&dd->release_lock);
 	draco_reset_init(dd);
 	return dd;

@@ -174,6 +174,7 @@ void draco_stop(struct draco_dev *dd)
 		dev_err(&dd->pdev->dev,
 			"controller does not stop, bus mastering is off\n");
 	draco_queues_forget(dd);
+	draco_numbers_forget(dd);
 	draco_release_forget(dd);
 	draco_admin_stopped(dd);
 }
@@ -236,8 +237,11 @@ int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
 
 	draco_cmd_init(&cmd, opcode, id);
 	ret = draco_admin_exec(dd, &cmd);
-	if (!ret || ret == -ENODEV || ret == -ENOENT)
-		return ret == -ENOENT ? 0 : ret;
+	if (!ret || ret == -ENOENT)
+		return 0;
+	/* Not DRACO_SC_GONE, which promises nothing. */
+	if (ret == -ENODEV && !draco_cmd_status(&cmd))
+		return ret;
 	dev_err(&dd->pdev->dev, "command %#x for %u: %s\n", opcode, id,
 		draco_status_text(draco_cmd_status(&cmd)));
 	return draco_kill(dd, "it does not let go of memory");

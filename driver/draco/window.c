@@ -17,6 +17,7 @@ int draco_window_create(struct fabrex_port *port,
 			const struct fabrex_window_params *params, u32 *number)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
+	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_window_create *raw;
 	struct draco_buf buf;
 	struct draco_cmd cmd;
@@ -42,7 +43,8 @@ int draco_window_create(struct fabrex_port *port,
 	*number = le32_to_cpu(cmd.cpl.id);
 	if (ret == -EHOSTDOWN || ret == -ENETDOWN)
 		ret = -EHOSTUNREACH;
-	return ret;
+	return ret ?: draco_number_take(dd, &dd->windows, *number, epoch,
+					DRACO_ADM_WINDOW_DESTROY);
 }
 
 /**
@@ -54,6 +56,8 @@ int draco_window_create(struct fabrex_port *port,
  */
 int draco_window_destroy(struct fabrex_port *port, u32 number)
 {
-	return draco_exec_destroy(fabrex_port_priv(port),
-				  DRACO_ADM_WINDOW_DESTROY, number);
+	struct draco_dev *dd = fabrex_port_priv(port);
+
+	return draco_number_destroy(dd, &dd->windows, number,
+				    DRACO_ADM_WINDOW_DESTROY);
 }
