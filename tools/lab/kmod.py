@@ -133,7 +133,8 @@ def theirs(line, dest):
         return False
     with open(os.path.join(dest, m.group(1))) as f:
         source = f.readlines()[int(m.group(2)) - 1]
-    return re.match(r"\s*(MODULE_|module_)\w+\(", source) is not None
+    return re.match(r"\s*(MODULE_\w+|module_param\w*|FABREX_IMPORT_NS)\b",
+                    source) is not None
 
 
 def modules(release):
