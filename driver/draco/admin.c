@@ -297,24 +297,20 @@ static void draco_admin_push(struct draco_dev *dd, struct draco_cmd *cmd)
 
 /**
  * draco_admin_submit() - hand a command to the device
- * @dd:      device
- * @cmd:     command; belongs to the device if 0 is returned
- * @reserve: may use the slots that are kept for GET_EVENTS, ABORT and whoever
- *           starts the controller
+ * @dd:   device
+ * @cmd:  command; belongs to the device if 0 is returned
+ * @prio: which of the slots it may use
  *
  * Return: 0; -EAGAIN if there is no room or the controller is about to be
  * stopped: wait; -ENODEV if it is stopped
  */
 int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
-		       bool reserve)
+		       enum draco_prio prio)
 {
 	struct draco_admin *adm = &dd->admin;
-	u32 limit = draco_ring_slots(adm->entries);
+	u32 limit = draco_ring_limit(adm->entries, prio);
 	unsigned long flags;
 	int ret = -EAGAIN;
-
-	if (!reserve)
-		limit -= draco_ring_reserve(adm->entries);
 
 	spin_lock_irqsave(&adm->lock, flags);
 	switch (adm->state) {
@@ -322,7 +318,7 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 		ret = -ENODEV;
 		break;
 	case DRACO_ADMIN_SETUP:
-		if (!reserve) {
+		if (prio != DRACO_PRIO_RESERVE) {
 			ret = -ENODEV;
 			break;
 		}
@@ -345,21 +341,23 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
  */
 static int draco_admin_enter(struct draco_dev *dd, struct draco_cmd *cmd)
 {
+	enum draco_prio prio = cmd->flags & DRACO_CMD_DRIVER ?
+			       DRACO_PRIO_DRIVER : DRACO_PRIO_USER;
 	struct draco_admin *adm = &dd->admin;
 	int ret, killed;
 
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE) {
-		ret = draco_admin_submit(dd, cmd, true);
+		ret = draco_admin_submit(dd, cmd, DRACO_PRIO_RESERVE);
 		return ret == -EAGAIN ? -EIO : ret;
 	}
 	if (cmd->flags & DRACO_CMD_KILLABLE) {
 		killed = wait_event_killable(adm->wait,
-					     (ret = draco_admin_submit(dd, cmd, false)) !=
+					     (ret = draco_admin_submit(dd, cmd, prio)) !=
 					     -EAGAIN);
 		return killed ? -EINTR : ret;
 	}
 	wait_event(adm->wait,
-		   (ret = draco_admin_submit(dd, cmd, false)) != -EAGAIN);
+		   (ret = draco_admin_submit(dd, cmd, prio)) != -EAGAIN);
 	return ret;
 }
 
@@ -427,7 +425,7 @@ static bool draco_admin_abort(struct draco_dev *dd, struct draco_cmd *cmd,
 	draco_cmd_init(abort, DRACO_ADM_ABORT, le16_to_cpu(cmd->sqe.cid));
 	abort->flags = cmd->flags;
 	wait_event_timeout(dd->admin.wait, completion_done(&cmd->done) ||
-			   (ret = draco_admin_submit(dd, abort, true)) != -EAGAIN,
+			   (ret = draco_admin_submit(dd, abort, DRACO_PRIO_RESERVE)) != -EAGAIN,
 			   msecs_to_jiffies(DRACO_ABORT_MS));
 	return !ret;
 }

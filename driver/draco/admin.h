@@ -21,6 +21,7 @@ struct draco_cmd;
 #define DRACO_CMD_KILLABLE	BIT(0) /* a fatal signal withdraws it */
 #define DRACO_CMD_LONG		BIT(1) /* may take seconds: driver removal too */
 #define DRACO_CMD_EXCLUSIVE	BIT(2) /* issuer may stop the controller itself */
+#define DRACO_CMD_DRIVER	BIT(3) /* not held up by what users do */
 
 /**
  * struct draco_cmd - one admin command
@@ -115,7 +116,7 @@ void draco_cmd_init(struct draco_cmd *cmd, u8 opcode, u32 id);
 void draco_cmd_data(struct draco_cmd *cmd, const struct draco_buf *buf,
 		    size_t len);
 int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
-		       bool reserve);
+		       enum draco_prio prio);
 int draco_admin_exec(struct draco_dev *dd, struct draco_cmd *cmd);
 
 int draco_buf_alloc(struct draco_dev *dd, struct draco_buf *buf, size_t size);

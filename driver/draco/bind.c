@@ -305,7 +305,7 @@ int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 
 	draco_cmd_init(&cmd, DRACO_ADM_PORT_CONTROL, id);
 	cmd.sqe.arg[0] = cpu_to_le64(action);
-	cmd.flags = DRACO_CMD_KILLABLE;
+	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_LONG;
 	ret = draco_admin_exec(dd, &cmd);
 	if (!ret)
 		return 0;

@@ -40,7 +40,7 @@ void draco_events_arm(struct draco_dev *dd)
 	ev->cmd.complete = draco_events_complete;
 	ev->withdrawn = false;
 	ev->since = jiffies;
-	ev->armed = !draco_admin_submit(dd, &ev->cmd, true);
+	ev->armed = !draco_admin_submit(dd, &ev->cmd, DRACO_PRIO_RESERVE);
 }
 
 static void draco_events_refresh(struct draco_dev *dd)
@@ -59,6 +59,7 @@ static void draco_events_refresh(struct draco_dev *dd)
 	ev->withdrawn = true;
 	ev->since = jiffies;
 	draco_cmd_init(&cmd, DRACO_ADM_ABORT, le16_to_cpu(ev->cmd.sqe.cid));
+	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
 	draco_admin_exec(dd, &cmd);
 }
 
@@ -238,7 +239,7 @@ static void draco_events_work(struct work_struct *work)
 	}
 	broken |= dd->events.lost;
 	if (test_bit(DRACO_F_RESCAN, &dd->flags) &&
-	    draco_topology_scan(dd, 0) != -ENODEV &&
+	    draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG) != -ENODEV &&
 	    test_bit(DRACO_F_RESCAN, &dd->flags))
 		broken = true;
 	draco_events_followed(dd);

@@ -107,6 +107,7 @@ static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
 		draco_encode_holder(holder, buf.va);
 		draco_cmd_data(&cmd, &buf, sizeof(struct draco_holder));
 	}
+	cmd.flags = DRACO_CMD_DRIVER;
 	ret = draco_admin_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
 	return ret;

@@ -236,6 +236,7 @@ int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
 	int ret;
 
 	draco_cmd_init(&cmd, opcode, id);
+	cmd.flags = DRACO_CMD_DRIVER;
 	ret = draco_admin_exec(dd, &cmd);
 	if (!ret || ret == -ENOENT)
 		return 0;

@@ -41,6 +41,25 @@ static inline u32 draco_ring_reserve(u32 entries)
 	return entries < 32 ? 2 : 8;
 }
 
+/* Who asks for a slot. */
+enum draco_prio {
+	DRACO_PRIO_USER,	/* commands that users cause, as many as they like */
+	DRACO_PRIO_DRIVER,	/* events, releases, destruction: others wait for it */
+	DRACO_PRIO_RESERVE,	/* GET_EVENTS, ABORT, whoever starts the controller */
+};
+
+/* How many commands may be in flight for one more of this priority. */
+static inline u32 draco_ring_limit(u32 entries, enum draco_prio prio)
+{
+	u32 limit = draco_ring_slots(entries);
+
+	if (prio == DRACO_PRIO_USER)
+		limit -= draco_ring_reserve(entries);
+	else if (prio == DRACO_PRIO_DRIVER)
+		limit -= draco_ring_reserve(entries) / 2;
+	return limit;
+}
+
 static inline u32 draco_ring_next(u32 index, u32 entries)
 {
 	return (index + 1) & (entries - 1);

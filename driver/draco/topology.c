@@ -200,6 +200,7 @@ int draco_topology_read(struct draco_dev *dd, u32 id,
 	draco_cmd_init(&cmd, DRACO_ADM_GET_OBJECTS, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
 	cmd.sqe.arg[1] = cpu_to_le64(id);
+	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
 	ret = draco_admin_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);

@@ -35,6 +35,21 @@ TEST(reserve_leaves_room_for_commands)
 	}
 }
 
+TEST(each_priority_finds_room_that_lower_ones_leave)
+{
+	u32 n, user, driver, reserve;
+
+	for (n = DRACO_ADMIN_MIN; n <= DRACO_ADMIN_ENTRIES; n *= 2) {
+		user = draco_ring_limit(n, DRACO_PRIO_USER);
+		driver = draco_ring_limit(n, DRACO_PRIO_DRIVER);
+		reserve = draco_ring_limit(n, DRACO_PRIO_RESERVE);
+		CHECK(user >= 1);
+		CHECK(driver > user);
+		CHECK(reserve > driver);
+		CHECK_EQ(reserve, draco_ring_slots(n));
+	}
+}
+
 TEST(cid_gives_its_index_back)
 {
 	u32 index, round;
