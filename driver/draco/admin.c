@@ -365,7 +365,7 @@ static int draco_admin_enter(struct draco_dev *dd, struct draco_cmd *cmd)
 static void draco_admin_poll(struct draco_dev *dd, struct draco_cmd *cmd)
 {
 	if (draco_admin_reap(dd))
-		draco_lost_interrupt(dd);
+		draco_polled(dd);
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE) {
 		if (draco_health(dd))
 			draco_stop(dd);

@@ -29,6 +29,7 @@ enum {
 	DRACO_F_REMOVING,	/* remove() has begun: nothing long any more */
 	DRACO_F_EVENTS,		/* completed GET_EVENTS are handled */
 	DRACO_F_EVENTS_DONE,	/* GET_EVENTS has completed */
+	DRACO_F_POLLED,		/* a completion came without interrupt so far */
 	DRACO_F_RESCAN,		/* the mirror of the fabric is not to be trusted */
 };
 
@@ -124,6 +125,9 @@ struct draco_events {
  * @failed:       the core was told that the port failed; by whoever may stop
  *                the controller: @reset_work or who disallowed it
  * @stuck:        the device did not stop when told; likewise
+ * @foreign:      the port that came back is another one; likewise
+ * @irqs:         counts admin interrupts
+ * @polled_irqs:  @irqs when polling found a completion
  * @lost_irqs:    completions that were found by polling
  */
 struct draco_dev {
@@ -161,6 +165,9 @@ struct draco_dev {
 	unsigned int backoff_ms;
 	bool failed;
 	bool stuck;
+	bool foreign;
+	u32 irqs;
+	u32 polled_irqs;
 	atomic_t lost_irqs;
 };
 
@@ -183,7 +190,7 @@ int draco_start(struct draco_dev *dd);
 void draco_stop(struct draco_dev *dd);
 int draco_health(struct draco_dev *dd);
 void draco_check(struct draco_dev *dd);
-void draco_lost_interrupt(struct draco_dev *dd);
+void draco_polled(struct draco_dev *dd);
 void draco_reset(struct draco_dev *dd, const char *why);
 int draco_kill(struct draco_dev *dd, const char *why);
 int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id);
@@ -264,7 +271,7 @@ int draco_hotplug_init(void);
 void draco_hotplug_exit(void);
 struct pci_dev *draco_upstream_port(struct pci_dev *pdev);
 struct pci_dev *draco_endpoint_pdev(struct fabrex_port *port, u32 ep, u16 slot);
-struct draco_off *draco_off_prepare(struct draco_dev *dd, u16 slot,
+struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
 				    const char **why);
 void draco_off_queue(struct draco_off *off);
 void draco_off_drop(struct draco_off *off);

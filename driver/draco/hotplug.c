@@ -231,16 +231,31 @@ static int draco_off_check(struct pci_dev *port, struct pci_dev *pdev,
 	return 0;
 }
 
+/* Is it what the fabric says is bound there? A device that mixes up its slots
+ * must not take away a card of somebody else.
+ */
+static bool draco_is_endpoint(struct draco_dev *dd, u32 ep,
+			      const struct pci_dev *pdev)
+{
+	struct fabrex_object object;
+
+	return !fabrex_model_get(dd->port, ep, &object) &&
+	       object.type == DRACO_OBJ_ENDPOINT &&
+	       object.pci_vendor == pdev->vendor &&
+	       object.pci_device == pdev->device;
+}
+
 /**
  * draco_off_prepare() - get ready to power a slot off
  * @dd:   device
+ * @ep:   endpoint that is to go
  * @slot: physical slot number
  * @why:  on error, the reason in words
  *
  * Return: what to pass to draco_off_queue() or draco_off_drop(); NULL if the
  * slot is empty; an error pointer if its power is not in our hands
  */
-struct draco_off *draco_off_prepare(struct draco_dev *dd, u16 slot,
+struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
 				    const char **why)
 {
 	struct pci_dev *port, *pdev = NULL;
@@ -255,6 +270,10 @@ struct draco_off *draco_off_prepare(struct draco_dev *dd, u16 slot,
 		pci_dev_put(port);
 	}
 	if (ret || !pdev)
+		goto put;
+	*why = "its slot holds another device";
+	ret = -EXDEV;
+	if (!draco_is_endpoint(dd, ep, pdev))
 		goto put;
 	*why = "the host is out of memory";
 	ret = -ENOMEM;

@@ -33,9 +33,12 @@ static irqreturn_t draco_irq(int irq, void *data)
 	struct draco_vector *vector = data;
 	struct draco_dev *dd = vector->dd;
 
-	/* The admin vector without a completion: the device has given up. */
-	if (vector == dd->vectors && !draco_admin_reap(dd))
-		draco_check(dd);
+	if (vector == dd->vectors) {
+		WRITE_ONCE(dd->irqs, dd->irqs + 1);
+		/* Without a completion: the device has given up. */
+		if (!draco_admin_reap(dd))
+			draco_check(dd);
+	}
 	draco_queues_irq(vector);
 	return IRQ_HANDLED;
 }

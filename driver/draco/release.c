@@ -10,12 +10,12 @@
 /* It is gone already: free its slot, so that pciehp removes the device now and
  * not when it notices.
  */
-static void draco_release_forced(struct draco_dev *dd, u16 slot)
+static void draco_release_forced(struct draco_dev *dd, u32 ep, u16 slot)
 {
 	struct draco_off *off;
 	const char *why;
 
-	off = draco_off_prepare(dd, slot, &why);
+	off = draco_off_prepare(dd, ep, slot, &why);
 	if (IS_ERR(off))
 		dev_warn(&dd->pdev->dev,
 			 "endpoint in slot %u was taken away; %s\n", slot, why);
@@ -81,7 +81,7 @@ void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 	u16 slot = ev->arg[1];
 
 	if (ev->flags & DRACO_EVF_FORCE) {
-		draco_release_forced(dd, slot);
+		draco_release_forced(dd, ev->object, slot);
 		return;
 	}
 	draco_release_add(dd, ev->object, token, slot);
@@ -150,7 +150,7 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 	if (slot < 0)
 		return slot;
 	if (!holder)
-		off = draco_off_prepare(dd, slot, &why);
+		off = draco_off_prepare(dd, ep, slot, &why);
 	if (IS_ERR(off))
 		return draco_release_refuse(dd, ep, token, why);
 	ret = draco_release_send(dd, ep, token, holder);

@@ -268,11 +268,25 @@ void draco_check(struct draco_dev *dd)
 }
 
 /**
- * draco_lost_interrupt() - a completion was found without being told
+ * draco_polled() - a completion was found without being told
  * @dd: device
+ *
+ * Its interrupt may be late only, on a machine that is busy. The watchdog looks
+ * whether there has been one since.
  */
-void draco_lost_interrupt(struct draco_dev *dd)
+void draco_polled(struct draco_dev *dd)
 {
+	if (!test_bit(DRACO_F_POLLED, &dd->flags)) {
+		WRITE_ONCE(dd->polled_irqs, READ_ONCE(dd->irqs));
+		set_bit(DRACO_F_POLLED, &dd->flags);
+	}
+}
+
+static void draco_lost_interrupt(struct draco_dev *dd)
+{
+	if (!test_and_clear_bit(DRACO_F_POLLED, &dd->flags) ||
+	    READ_ONCE(dd->irqs) != READ_ONCE(dd->polled_irqs))
+		return;
 	if (atomic_inc_return(&dd->lost_irqs) == 1)
 		dev_warn(&dd->pdev->dev,
 			 "admin interrupt lost, polling helps out\n");
@@ -283,8 +297,9 @@ static void draco_watchdog(struct work_struct *work)
 	struct draco_dev *dd = container_of(to_delayed_work(work),
 					    struct draco_dev, watchdog);
 
+	draco_lost_interrupt(dd);
 	if (draco_admin_reap(dd))
-		draco_lost_interrupt(dd);
+		draco_polled(dd);
 	draco_check(dd);
 	spin_lock_irq(&dd->reset_lock);
 	if (dd->reset_allowed)
@@ -301,6 +316,18 @@ static void draco_fail(struct draco_dev *dd)
 	dd->failed = true;
 }
 
+/* Tried again for ever, as the right one may come back; told once. */
+static void draco_say_foreign(struct draco_dev *dd,
+			      const struct draco_ident *ident)
+{
+	if (!dd->foreign)
+		dev_err(&dd->pdev->dev,
+			"this was port %s of fabric %s and is now %s of %s: unbind the driver and bind it again\n",
+			dd->ident.info.name, dd->ident.info.fabric,
+			ident->info.name, ident->info.fabric);
+	dd->foreign = true;
+}
+
 static int draco_recover(struct draco_dev *dd)
 {
 	struct draco_ident ident;
@@ -313,13 +340,11 @@ static int draco_recover(struct draco_dev *dd)
 	if (ret)
 		goto stop;
 	if (!draco_same_port(&dd->ident, &ident)) {
-		dev_err(&dd->pdev->dev,
-			"this was port %s of fabric %s and is now %s of %s: unbind the driver and bind it again\n",
-			dd->ident.info.name, dd->ident.info.fabric,
-			ident.info.name, ident.info.fabric);
+		draco_say_foreign(dd, &ident);
 		ret = -EPROTO;
 		goto stop;
 	}
+	dd->foreign = false;
 	WRITE_ONCE(dd->generation, ident.info.generation);
 	dd->failed = false;
 	draco_admin_set(dd, DRACO_ADMIN_LIVE);
