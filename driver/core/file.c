@@ -74,42 +74,45 @@ union fabrex_cmd_buf {
  * @size:     of its structure
  * @min_size: that of its first version
  * @cmd:      FABREX_IOCTL_*
+ * @mode:     FMODE_* that the file must have been opened with
  * @execute:  does it
  */
 struct fabrex_ioctl_op {
 	unsigned int size;
 	unsigned int min_size;
 	unsigned int cmd;
+	fmode_t mode;
 	int (*execute)(struct fabrex_ucmd *ucmd);
 };
 
-#define IOCTL_OP(_ioctl, _fn, _struct, _last)				\
+#define IOCTL_OP(_ioctl, _mode, _fn, _struct, _last)			\
 	[_IOC_NR(_ioctl) - FABREX_CMD_BASE] = {				\
 		.size = sizeof(_struct) +				\
 			BUILD_BUG_ON_ZERO(sizeof(union fabrex_cmd_buf) <	\
 					  sizeof(_struct)),		\
 		.min_size = offsetofend(_struct, _last),		\
 		.cmd = _ioctl,						\
+		.mode = _mode,						\
 		.execute = _fn,						\
 	}
 
 static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
-	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, fabrex_cmd_port_query,
+	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, 0, fabrex_cmd_port_query,
 		 struct fabrex_port_query, out_driver),
-	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, fabrex_cmd_peer_query,
+	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, fabrex_cmd_peer_query,
 		 struct fabrex_peer_query, out_host),
-	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, fabrex_cmd_mr_register,
-		 struct fabrex_mr_register, __reserved2),
-	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, fabrex_cmd_queue_create,
-		 struct fabrex_queue_create, out_rq_offset),
-	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, fabrex_cmd_window_create,
-		 struct fabrex_window_create, __reserved),
-	IOCTL_OP(FABREX_IOCTL_DESTROY, fabrex_cmd_destroy,
-		 struct fabrex_destroy, id),
-	IOCTL_OP(FABREX_IOCTL_COUNTERS, fabrex_cmd_counters,
+	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE,
+		 fabrex_cmd_mr_register, struct fabrex_mr_register, __reserved2),
+	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE,
+		 fabrex_cmd_queue_create, struct fabrex_queue_create, out_rq_offset),
+	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE,
+		 fabrex_cmd_window_create, struct fabrex_window_create, __reserved),
+	IOCTL_OP(FABREX_IOCTL_DESTROY, FMODE_WRITE,
+		 fabrex_cmd_destroy, struct fabrex_destroy, id),
+	IOCTL_OP(FABREX_IOCTL_COUNTERS, 0, fabrex_cmd_counters,
 		 struct fabrex_counters, out_interrupts),
-	IOCTL_OP(FABREX_IOCTL_RESOLVE, fabrex_cmd_resolve,
-		 struct fabrex_resolve, out_qkey),
+	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE,
+		 fabrex_cmd_resolve, struct fabrex_resolve, out_qkey),
 };
 
 static const struct fabrex_ioctl_op *fabrex_ioctl_find(unsigned int cmd)
@@ -136,6 +139,8 @@ static long fabrex_ioctl(struct file *filp, unsigned int cmd,
 
 	if (!op)
 		return -ENOIOCTLCMD;
+	if (op->mode & ~filp->f_mode)
+		return -EBADF;
 	/* Only a first look: whoever calls the backend looks again. */
 	if (!READ_ONCE(ucmd.file->port->ops))
 		return -ENODEV;

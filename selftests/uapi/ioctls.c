@@ -6,6 +6,8 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -337,6 +339,27 @@ TEST_F(abi, result_not_writable)
 	EXPECT_EQ(before.mrs, after.mrs);
 	EXPECT_EQ(before.windows, after.windows);
 	EXPECT_EQ(before.pinned, after.pinned);
+}
+
+/* A file open for reading only can ask, and make or destroy nothing. */
+TEST_F(abi, read_only_file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", self->b.fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	EACH(c) {
+		int asks = c->cmd == FABREX_IOCTL_PORT_QUERY ||
+			   c->cmd == FABREX_IOCTL_PEER_QUERY ||
+			   c->cmd == FABREX_IOCTL_COUNTERS;
+
+		good(&self->b, c, self->arg);
+		EXPECT_EQ(raw_ioctl(fd, c->cmd, self->arg), asks ? 0 : -EBADF)
+			TH_LOG("%s", c->name);
+	}
+	close(fd);
 }
 
 /* What user space leaves in out_ members does not matter. */

@@ -14,6 +14,7 @@
 #include "steps.h"
 
 #define DEVICE_TIMEOUT	10.0
+#define TIMEOUT_MAX	60	/* seconds; what the netlink family accepts */
 #define POLL_INTERVAL	0.1
 
 static volatile sig_atomic_t interrupted;
@@ -54,6 +55,10 @@ int steps_options(struct ctl *c, struct steps *s)
 	double t;
 	int r = ctl_seconds(c, OPT_TIMEOUT, 0, &t);
 
+	if (!r && t > TIMEOUT_MAX)
+		r = err_usage(&c->err, NULL, "--timeout is at most %d s: "
+			      "an owner that does not answer by then is down; "
+			      "see --force", TIMEOUT_MAX);
 	s->force = IS_SET(c, FORCE);
 	s->wait = !IS_SET(c, NO_WAIT);
 	s->timeout_ms = t * 1000;

@@ -8,8 +8,9 @@
  * (E2BIG otherwise). Unknown flags, and reserved fields or padding that are
  * not zero, are refused with EINVAL; an unknown ioctl with ENOTTY; one that
  * this port cannot do with EOPNOTSUPP; any after the port has gone with
- * ENODEV. Results are in members named out_*. Layouts are the same for 32-bit
- * and 64-bit processes.
+ * ENODEV. On a file that is not open for writing PORT_QUERY, PEER_QUERY and
+ * COUNTERS work, the others are EBADF. Results are in members named out_*.
+ * Layouts are the same for 32-bit and 64-bit processes.
  */
 #ifndef _UAPI_LINUX_FABREX_H
 #define _UAPI_LINUX_FABREX_H
