@@ -362,10 +362,8 @@ static struct pci_driver draco_driver = {
 	.remove = draco_remove,
 	.shutdown = draco_shutdown,
 	.err_handler = &draco_error_handlers,
-	.driver = {
-		.pm = pm_sleep_ptr(&draco_pm_ops),
-		.dev_groups = draco_groups,
-	},
+	.dev_groups = draco_groups,
+	.driver.pm = pm_sleep_ptr(&draco_pm_ops),
 };
 
 static int __init draco_init(void)
