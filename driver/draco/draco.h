@@ -272,7 +272,7 @@ void draco_hotplug_exit(void);
 struct pci_dev *draco_upstream_port(struct pci_dev *pdev);
 struct pci_dev *draco_endpoint_pdev(struct fabrex_port *port, u32 ep, u16 slot);
 struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
-				    const char **why);
+				    bool forced, const char **why);
 void draco_off_queue(struct draco_off *off);
 void draco_off_drop(struct draco_off *off);
 

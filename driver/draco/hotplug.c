@@ -23,6 +23,7 @@
  * here is not to ask while a removal is under way or known to come.
  */
 #include <linux/bitfield.h>
+#include <linux/delay.h>
 #include <linux/pci.h>
 #include <linux/pci_hotplug.h>
 #include <linux/slab.h>
@@ -31,18 +32,28 @@
 
 static struct workqueue_struct *draco_off_wq;
 
+/* While pciehp brings a slot up or down it takes no requests: how often and how
+ * many times to ask.
+ */
+#define DRACO_OFF_RETRY_MS	50
+#define DRACO_OFF_TRIES		60
+
 /**
  * struct draco_off - a slot to be powered off
  * @work:     does it
  * @upstream: upstream port of the slot's switch, with a reference
  * @pdev:     what is to go, with a reference: anything else in the slot by
- *            then is not ours to remove
+ *            then is not ours to remove. NULL: it is still being enumerated
+ * @vendor:   PCI identity of the endpoint
+ * @device:   likewise
  * @slot:     physical slot number
  */
 struct draco_off {
 	struct work_struct work;
 	struct pci_dev *upstream;
 	struct pci_dev *pdev;
+	u16 vendor;
+	u16 device;
 	u16 slot;
 };
 
@@ -166,28 +177,49 @@ static struct hotplug_slot *draco_hotplug_slot(struct pci_dev *pdev)
 	return slot->hotplug;
 }
 
-static int draco_port_off(struct pci_dev *port, struct pci_dev *expected)
+static bool draco_port_present(struct pci_dev *port)
+{
+	u16 status;
+
+	return !pcie_capability_read_word(port, PCI_EXP_SLTSTA, &status) &&
+	       !PCI_POSSIBLE_ERROR(status) && status & PCI_EXP_SLTSTA_PDS;
+}
+
+/* Is @pdev, now in the slot, what is to go? */
+static bool draco_off_fits(struct draco_off *off, struct pci_dev *pdev)
+{
+	if (!off->pdev && pdev->vendor == off->vendor &&
+	    pdev->device == off->device)
+		off->pdev = pci_dev_get(pdev);
+	return pdev == off->pdev;
+}
+
+/* With pciehp's device locked. -EAGAIN: the slot is on its way up or down. */
+static int draco_port_off(struct pci_dev *port, struct draco_off *off)
 {
 	struct hotplug_slot *hotplug;
 	struct pci_dev *pdev;
-	bool same;
+	bool fits;
+	int ret;
 
 	if (pci_channel_offline(port))
 		return -ENODEV;
 	pdev = draco_port_device(port);
-	same = pdev == expected;
-	hotplug = same ? draco_hotplug_slot(pdev) : NULL;
+	if (!pdev)
+		return draco_port_present(port) ? -EAGAIN : 0;
+	fits = draco_off_fits(off, pdev);
+	hotplug = fits ? draco_hotplug_slot(pdev) : NULL;
 	pci_dev_put(pdev);
-	if (!same)
+	if (!fits)
 		return 0;	/* it went by itself */
 	if (!hotplug)
 		return -EOPNOTSUPP;
-	return hotplug->ops->disable_slot(hotplug);
+	ret = hotplug->ops->disable_slot(hotplug);
+	return ret == -ENODEV ? -EAGAIN : ret;
 }
 
-static void draco_off_work(struct work_struct *work)
+static int draco_off_try(struct draco_off *off)
 {
-	struct draco_off *off = container_of(work, struct draco_off, work);
 	struct device *service = NULL;
 	struct pci_dev *port;
 	int ret = -ENODEV;
@@ -201,27 +233,38 @@ static void draco_off_work(struct work_struct *work)
 	if (service) {
 		device_lock(service);
 		if (service->driver)
-			ret = draco_port_off(port, off->pdev);
+			ret = draco_port_off(port, off);
 		device_unlock(service);
 		put_device(service);
 	}
+	pci_dev_put(port);
+	return ret;
+}
+
+static void draco_off_work(struct work_struct *work)
+{
+	struct draco_off *off = container_of(work, struct draco_off, work);
+	unsigned int tries = DRACO_OFF_TRIES;
+	int ret;
+
+	while ((ret = draco_off_try(off)) == -EAGAIN && --tries)
+		msleep(DRACO_OFF_RETRY_MS);
 	if (ret && ret != -ENODEV)
 		pci_warn(off->upstream, "slot %u was not powered off: %d\n",
 			 off->slot, ret);
-	pci_dev_put(port);
 	draco_off_drop(off);
 }
 
 static int draco_off_check(struct pci_dev *port, struct pci_dev *pdev,
-			   const char **why)
+			   bool forced, const char **why)
 {
 	struct device *service;
-	u16 status;
 
-	if (!pdev) {
-		pcie_capability_read_word(port, PCI_EXP_SLTSTA, &status);
+	if (!pdev && !draco_port_present(port))
+		return -ENOENT;
+	if (!pdev && !forced) {
 		*why = "its slot is still being brought up";
-		return status & PCI_EXP_SLTSTA_PDS ? -EAGAIN : 0;
+		return -EAGAIN;
 	}
 	service = draco_port_pciehp(port);
 	*why = "its slot has no native hot-plug driver (pciehp)";
@@ -231,64 +274,79 @@ static int draco_off_check(struct pci_dev *port, struct pci_dev *pdev,
 	return 0;
 }
 
-/* Is it what the fabric says is bound there? A device that mixes up its slots
- * must not take away a card of somebody else.
+/* Find out what is to go. A device that mixes up its slots must not take away
+ * a card of somebody else: the fabric has to give the endpoint the identity of
+ * what is in the slot.
  */
-static bool draco_is_endpoint(struct draco_dev *dd, u32 ep,
-			      const struct pci_dev *pdev)
+static int draco_off_identify(struct draco_dev *dd, u32 ep,
+			      struct draco_off *off)
 {
 	struct fabrex_object object;
 
-	return !fabrex_model_get(dd->port, ep, &object) &&
-	       object.type == DRACO_OBJ_ENDPOINT &&
-	       object.pci_vendor == pdev->vendor &&
-	       object.pci_device == pdev->device;
+	if (fabrex_model_get(dd->port, ep, &object) ||
+	    object.type != DRACO_OBJ_ENDPOINT)
+		return -EXDEV;
+	off->vendor = object.pci_vendor;
+	off->device = object.pci_device;
+	if (off->pdev && (off->pdev->vendor != off->vendor ||
+			  off->pdev->device != off->device))
+		return -EXDEV;
+	return 0;
+}
+
+static struct draco_off *draco_off_alloc(struct draco_dev *dd, u16 slot)
+{
+	struct draco_off *off = kzalloc(sizeof(*off), GFP_KERNEL);
+
+	if (!off)
+		return NULL;
+	INIT_WORK(&off->work, draco_off_work);
+	off->upstream = pci_dev_get(dd->upstream);
+	off->slot = slot;
+	return off;
 }
 
 /**
  * draco_off_prepare() - get ready to power a slot off
- * @dd:   device
- * @ep:   endpoint that is to go
- * @slot: physical slot number
- * @why:  on error, the reason in words
+ * @dd:     device
+ * @ep:     endpoint that is to go
+ * @slot:   physical slot number
+ * @forced: it is dead already: also if it is still being enumerated
+ * @why:    on error, the reason in words
  *
  * Return: what to pass to draco_off_queue() or draco_off_drop(); NULL if the
  * slot is empty; an error pointer if its power is not in our hands
  */
 struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
-				    const char **why)
+				    bool forced, const char **why)
 {
-	struct pci_dev *port, *pdev = NULL;
 	struct draco_off *off;
-	int ret = -ENOENT;
+	struct pci_dev *port;
+	int ret;
 
 	*why = "its slot is not below this host's fabric port";
 	port = draco_slot_port(dd->upstream, slot);
-	if (port) {
-		pdev = draco_port_device(port);
-		ret = draco_off_check(port, pdev, why);
-		pci_dev_put(port);
+	if (!port)
+		return ERR_PTR(-ENXIO);
+	off = draco_off_alloc(dd, slot);
+	if (!off) {
+		*why = "the host is out of memory";
+		ret = -ENOMEM;
+		goto put;
 	}
-	if (ret || !pdev)
-		goto put;
-	*why = "its slot holds another device";
-	ret = -EXDEV;
-	if (!draco_is_endpoint(dd, ep, pdev))
-		goto put;
-	*why = "the host is out of memory";
-	ret = -ENOMEM;
-	off = kzalloc(sizeof(*off), GFP_KERNEL);
-	if (!off)
-		goto put;
-	INIT_WORK(&off->work, draco_off_work);
-	off->upstream = pci_dev_get(dd->upstream);
-	off->pdev = pdev;
-	off->slot = slot;
-	return off;
-
+	off->pdev = draco_port_device(port);
+	ret = draco_off_check(port, off->pdev, forced, why);
+	if (!ret && draco_off_identify(dd, ep, off)) {
+		*why = "its slot holds another device";
+		ret = -EXDEV;
+	}
+	if (ret)
+		draco_off_drop(off);
 put:
-	pci_dev_put(pdev);
-	return ERR_PTR(ret);
+	pci_dev_put(port);
+	if (ret == -ENOENT)
+		return NULL;
+	return ret ? ERR_PTR(ret) : off;
 }
 
 /**

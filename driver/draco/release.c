@@ -15,7 +15,7 @@ static void draco_release_forced(struct draco_dev *dd, u32 ep, u16 slot)
 	struct draco_off *off;
 	const char *why;
 
-	off = draco_off_prepare(dd, ep, slot, &why);
+	off = draco_off_prepare(dd, ep, slot, true, &why);
 	if (IS_ERR(off))
 		dev_warn(&dd->pdev->dev,
 			 "endpoint in slot %u was taken away; %s\n", slot, why);
@@ -150,7 +150,7 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 	if (slot < 0)
 		return slot;
 	if (!holder)
-		off = draco_off_prepare(dd, ep, slot, &why);
+		off = draco_off_prepare(dd, ep, slot, false, &why);
 	if (IS_ERR(off))
 		return draco_release_refuse(dd, ep, token, why);
 	ret = draco_release_send(dd, ep, token, holder);

@@ -172,6 +172,9 @@ int draco_topology_scan(struct draco_dev *dd, unsigned int flags)
 	kvfree(list.object);
 	if (ret) {
 		set_bit(DRACO_F_RESCAN, &dd->flags);
+		/* Stopped meanwhile: done again when it has been started. */
+		if (ret == -ENODEV)
+			return ret;
 		dev_warn_ratelimited(&dd->pdev->dev,
 				     "cannot read the fabric: %d\n", ret);
 	}
