@@ -11,11 +11,6 @@
 
 #include <uapi/linux/fabrex_netlink.h>
 
-/* Integer value ranges */
-static const struct netlink_range_validation fabrex_a_change_timeout_ms_range = {
-	.max	= 60000ULL,
-};
-
 /* FABREX_CMD_FPORT_GET - do */
 static const struct nla_policy fabrex_fport_get_nl_policy[FABREX_A_FPORT_INDEX + 1] = {
 	[FABREX_A_FPORT_INDEX] = { .type = NLA_U32, },
@@ -52,7 +47,7 @@ static const struct nla_policy fabrex_unbind_nl_policy[FABREX_A_CHANGE_TIMEOUT_M
 	[FABREX_A_CHANGE_ID] = { .type = NLA_U32, },
 	[FABREX_A_CHANGE_FORCE] = { .type = NLA_FLAG, },
 	[FABREX_A_CHANGE_DRY_RUN] = { .type = NLA_FLAG, },
-	[FABREX_A_CHANGE_TIMEOUT_MS] = NLA_POLICY_FULL_RANGE(NLA_U32, &fabrex_a_change_timeout_ms_range),
+	[FABREX_A_CHANGE_TIMEOUT_MS] = NLA_POLICY_MAX(NLA_U32, 30000),
 };
 
 /* FABREX_CMD_PORT_SET - do */

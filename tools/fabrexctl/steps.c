@@ -14,7 +14,7 @@
 #include "steps.h"
 
 #define DEVICE_TIMEOUT	10.0
-#define TIMEOUT_MAX	60	/* seconds; what the netlink family accepts */
+#define TIMEOUT_MAX	30	/* seconds; what the netlink family accepts */
 #define POLL_INTERVAL	0.1
 
 static volatile sig_atomic_t interrupted;
