@@ -54,13 +54,18 @@ def hold(path):
     return f
 
 
+def name_of(kind, spec):
+    """File name of an entry in the cache."""
+    return f"{kind}-{digest(spec)}"
+
+
 def entry(kind, spec, build, force=False, resume=False):
     """Path of the entry `kind` for `spec`; build(tmp) makes it when missing.
 
     The entry is made under a temporary name and renamed when complete, so a
     build that dies half-way leaves nothing that looks finished. resume: what
     it leaves is where the next build goes on."""
-    name = f"{kind}-{digest(spec)}"
+    name = name_of(kind, spec)
     path = os.path.join(cache_dir(), name)
     if os.path.exists(path) and not force:
         return path

@@ -79,15 +79,21 @@ class Image:
 
 def image(kern, layer):
     """The image for a kernel and a root layer, built when missing."""
-    rootfs = entry("rootfs-" + layer,
-                   {"root": root.spec(layer), "exclude": EXCLUDE},
+    rootfs = entry("rootfs-" + layer, rootfs_spec(layer),
                    lambda tmp: make_rootfs(layer, tmp))
-    spec = {"recipe": RECIPE, "release": kern.release, "modules": MODULES,
-            "boot": BOOT_MODULES, "kernel": kern.modules, "layer": layer,
-            "guestd": source_digest(), "files": [USERS, GROUPS, RC, RULES]}
-    path = entry("guest-" + kern.name, spec,
+    path = entry("guest-" + kern.name, guest_spec(kern, layer),
                  lambda tmp: make_guest(kern, layer, tmp))
     return Image(path + "/initrd", rootfs, path + "/extra.erofs")
+
+
+def rootfs_spec(layer):
+    return {"root": root.spec(layer), "exclude": EXCLUDE}
+
+
+def guest_spec(kern, layer):
+    return {"recipe": RECIPE, "release": kern.release, "modules": MODULES,
+            "boot": BOOT_MODULES, "kernel": kern.modules, "layer": layer,
+            "guestd": source_digest(), "files": [USERS, GROUPS, RC, RULES]}
 
 
 def source_digest():

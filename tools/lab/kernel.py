@@ -55,13 +55,17 @@ def patches():
     return text
 
 
-def debug():
-    """The debug kernel, compiled once (about 15 minutes on two cores)."""
+def debug_spec():
+    """What names the debug kernel in the cache."""
     with open(os.path.join(HERE, "debug.config")) as f:
         config = f.read()
-    spec = {"config": config, "recipe": RECIPE, "patches": patches(),
+    return {"config": config, "recipe": RECIPE, "patches": patches(),
             "source": root.version("full", SOURCE.rpartition("/")[2])}
-    path = entry("kernel-debug", spec, build_debug, resume=True)
+
+
+def debug():
+    """The debug kernel, compiled once (about 15 minutes on two cores)."""
+    path = entry("kernel-debug", debug_spec(), build_debug, resume=True)
     with open(path + "/build/include/config/kernel.release") as f:
         release = f.read().strip()
     return Kernel("debug", release, path + "/bzImage",
