@@ -69,11 +69,10 @@ def test(series):
     release = root.kernels(root.root(layer))[series]
     out = kmod.out_dir(release, "dkms")
     shutil.rmtree(out, ignore_errors=True)
-    res = space.supervise(
+    res = subprocess.run(
         overlaid(layer, ["sh", "-c", SCRIPT, "dkms-test", space.TREE, release,
                          out]),
-        check=False, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     made = sorted(os.listdir(out)) if os.path.isdir(out) else []
     if res.returncode or not made:
         raise kmod.KmodError(f"dkms for {release} failed:\n"

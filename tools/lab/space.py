@@ -4,7 +4,6 @@ Everything that runs inside a root (compilers, QEMU, draco-emu) goes here."""
 
 import os
 import shlex
-import signal
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -71,27 +70,10 @@ def command(root, argv, cwd=None, binds=(), env=()):
 
 
 def run(root, argv, **kw):
-    """Run argv in `root`; kw as for command() plus subprocess.run's own.
-    The command dies with us, also when we are killed."""
+    """Run argv in `root`; kw as for command() plus subprocess.run's own."""
     mine = {k: kw.pop(k) for k in ("cwd", "binds", "env") if k in kw}
-    argv = ["setpriv", "--pdeathsig", "TERM", "--", *argv]
-    return supervise(command(root, argv, **mine), **kw)
-
-
-def supervise(cmd, check=True, **kw):
-    """subprocess.run() that ends all of the command's processes when it is
-    interrupted, and not only the first."""
-    with subprocess.Popen(cmd, stdin=subprocess.DEVNULL,
-                          start_new_session=True, **kw) as child:
-        try:
-            out, err = child.communicate()
-        except BaseException:
-            os.killpg(child.pid, signal.SIGTERM)
-            raise
-    result = subprocess.CompletedProcess(cmd, child.returncode, out, err)
-    if check:
-        result.check_returncode()
-    return result
+    kw.setdefault("check", True)
+    return subprocess.run(command(root, argv, **mine), **kw)
 
 
 def quote(argv):
