@@ -102,6 +102,7 @@ enum fabrex_event_type {
 	FABREX_EV_WINDOW_FAULT,
 	FABREX_EV_GONE,
 	FABREX_EV_LOST,
+	FABREX_EV_MR_REVOKED,
 };
 
 struct fabrex_port_event {
@@ -112,7 +113,8 @@ struct fabrex_port_event {
 	struct fabrex_queue *queue;	/* QUEUE_ERROR, else NULL */
 	struct fabrex_window *window;	/* WINDOW_FAULT, else NULL */
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
-	uint64_t reserved[2];	/* 0 */
+	struct fabrex_mr *mr;	/* MR_REVOKED, else NULL */
+	uint64_t reserved;	/* 0 */
 };
 
 /* File descriptor that polls readable when there is an event. */
@@ -141,6 +143,10 @@ struct fabrex_remote {
 	uint32_t reserved;	/* 0 */
 };
 
+/*
+ * addr may be host memory, or device memory of a run time that the process
+ * has loaded (HIP, HSA, CUDA): see fabrex_memory_query(3).
+ */
 int fabrex_mr_register(struct fabrex_port *port, void *addr, size_t length,
 		       uint32_t access, struct fabrex_mr **mr);
 /* Only the n peers listed may use the key. */
@@ -159,6 +165,95 @@ void *fabrex_mr_addr(const struct fabrex_mr *mr);
 size_t fabrex_mr_length(const struct fabrex_mr *mr);
 uint64_t fabrex_mr_key(const struct fabrex_mr *mr);
 void fabrex_mr_remote(const struct fabrex_mr *mr, struct fabrex_remote *out);
+
+/* ---- device memory: fabrex_memory_query(3) ----------------------------- */
+
+enum fabrex_memory_kind {
+	FABREX_MEMORY_AUTO = 0,	/* find out */
+	FABREX_MEMORY_HOST,
+	FABREX_MEMORY_DMABUF,	/* a dma-buf of the caller's */
+	FABREX_MEMORY_HIP,	/* AMD: HIP or HSA */
+	FABREX_MEMORY_CUDA,
+};
+
+struct fabrex_memory {
+	uint32_t kind;		/* FABREX_MEMORY_HOST, _HIP or _CUDA */
+	int32_t device;		/* the run time's number of it, -1: host */
+	void *base;		/* of the allocation, NULL if not known */
+	uint64_t length;	/* of the allocation, 0 if not known */
+	uint64_t id;		/* of the allocation: another one at the same
+				 * address has another; 0 if not known */
+	char pci[16];		/* "0000:04:00.0", or "" */
+	uint64_t reserved[4];	/* 0 */
+};
+
+/*
+ * What addr points to. Asks only run times that the process has loaded
+ * already, and is HOST if none of them knows the address; a HIP or CUDA
+ * allocation that the processor is meant to use (pinned, managed) is HOST.
+ * size: sizeof(struct fabrex_memory) of the caller; later fields are 0.
+ */
+int fabrex_memory_query(const void *addr, struct fabrex_memory *memory,
+			size_t size);
+/*
+ * dma-buf of device memory; *offset is where addr is in it. The caller closes
+ * *fd. kind: FABREX_MEMORY_AUTO or the run time to ask, which is loaded if it
+ * is not yet. -ENOTSUP: host memory, or a library, symbol, kernel option is
+ * missing, which fabrex_strerror_last() names.
+ */
+int fabrex_memory_export(const void *addr, size_t length,
+			 enum fabrex_memory_kind kind, int *fd,
+			 uint64_t *offset);
+
+struct fabrex_mr_attr {
+	void *addr;		/* of the memory; NULL is allowed for DMABUF */
+	uint64_t length;
+	uint32_t access;	/* FABREX_MR_* */
+	uint32_t flags;		/* FABREX_MR_MAY_MOVE */
+	uint32_t kind;		/* enum fabrex_memory_kind */
+	int32_t fd;		/* DMABUF: which; can be closed afterwards */
+	uint64_t offset;	/* DMABUF: into it */
+	const uint32_t *peers;	/* NULL: every peer */
+	uint64_t npeers;
+	uint64_t reserved[4];	/* 0 */
+};
+/*
+ * The exporter of device memory is normally asked to keep it in place. With
+ * this it may move it (to make room, for example); operations fail with LKEY
+ * or RKEY until it has arrived. Revoked it can be either way.
+ */
+#define FABREX_MR_MAY_MOVE	(1u << 0)
+
+int fabrex_mr_register_attr(struct fabrex_port *port,
+			    const struct fabrex_mr_attr *attr, size_t size,
+			    struct fabrex_mr **mr);
+/* enum fabrex_memory_kind as it was found. */
+int fabrex_mr_kind(const struct fabrex_mr *mr);
+
+/* ---- registration cache: fabrex_mr_cache_get(3) ------------------------ */
+
+/*
+ * A region that covers addr .. addr + length with at least these rights, from
+ * the port's cache or registered now; it may be larger, *offset is where addr
+ * is in it. Unused ones stay registered until their memory is unmapped, freed,
+ * moved or revoked, which is noticed without the caller's help, or until room
+ * is needed. put gives it back; a region must not be deregistered while it is
+ * the cache's.
+ */
+int fabrex_mr_cache_get(struct fabrex_port *port, void *addr, size_t length,
+			uint32_t access, struct fabrex_mr **mr,
+			uint64_t *offset);
+void fabrex_mr_cache_put(struct fabrex_mr *mr);
+/* Regions and bytes kept unused at most; 0, 0 empties the cache. */
+int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
+			  uint64_t bytes);
+struct fabrex_mr_cache_stats {
+	uint64_t hits, misses, stale, evicted;
+	uint64_t regions, bytes;	/* held now */
+	uint64_t reserved[2];
+};
+int fabrex_mr_cache_stats(struct fabrex_port *port,
+			  struct fabrex_mr_cache_stats *stats, size_t size);
 
 /* ---- queues: fabrex_queue_create(3) ------------------------------------ */
 

@@ -8,8 +8,9 @@
  * (E2BIG otherwise). Unknown flags, and reserved fields or padding that are
  * not zero, are refused with EINVAL; an unknown ioctl with ENOTTY; one that
  * this port cannot do with EOPNOTSUPP; any after the port has gone with
- * ENODEV. On a file that is not open for writing PORT_QUERY, PEER_QUERY and
- * COUNTERS work, the others are EBADF. Results are in members named out_*.
+ * ENODEV. On a file that is not open for writing PORT_QUERY, PEER_QUERY,
+ * COUNTERS and P2P_QUERY work, the others are EBADF. Results are in members
+ * named out_*.
  * Layouts are the same for 32-bit and 64-bit processes.
  */
 #ifndef _UAPI_LINUX_FABREX_H
@@ -31,6 +32,8 @@ enum {
 	FABREX_CMD_DESTROY,
 	FABREX_CMD_COUNTERS,
 	FABREX_CMD_RESOLVE,
+	FABREX_CMD_WATCH,
+	FABREX_CMD_P2P_QUERY,
 };
 
 #define FABREX_NAME_LEN	32
@@ -135,28 +138,48 @@ struct fabrex_peer_query {
 
 /* fabrex_mr_register.flags */
 #define FABREX_MR_PEERS		(1u << 0) /* only peers in @peers have access */
+#define FABREX_MR_DMABUF	(1u << 1) /* of the dma-buf @fd, from @addr on */
+#define FABREX_MR_PIN		(1u << 2) /* DMABUF: it has to stay in place */
+#define FABREX_MR_WATCH		(1u << 3) /* count changes in entry @watch */
 
 /**
  * struct fabrex_mr_register - ioctl(FABREX_IOCTL_MR_REGISTER)
  * @size:       sizeof(struct fabrex_mr_register)
  * @flags:      FABREX_MR_*
- * @addr:       address in the calling process
+ * @addr:       address in the calling process; with FABREX_MR_DMABUF an offset
+ *              into the dma-buf, in bytes, which need not be aligned
  * @length:     bytes, not 0; need not be aligned
  * @access:     FABREX_ACCESS_*
- * @__reserved: must be 0
+ * @fd:         with FABREX_MR_DMABUF: a dma-buf; it can be closed afterwards.
+ *              Otherwise 0
  * @peers:      with FABREX_MR_PEERS: bit n allows peer n; otherwise all 0
  * @out_key:    64-bit key, both lkey and rkey
  * @out_id:     object for FABREX_IOCTL_DESTROY
- * @__reserved2: must be 0
+ * @watch:      with FABREX_MR_WATCH: entry of the file's watch page (see
+ *              FABREX_IOCTL_WATCH). Otherwise 0
  *
- * The memory stays pinned and charged to RLIMIT_MEMLOCK until it is destroyed
- * and all accesses have ended. REMOTE_WRITE and REMOTE_ATOMIC imply that the
- * process could write the memory itself. The key is valid for queues of the
- * same open file as lkey, and as rkey for whoever is told it, within @access
- * and @peers.
+ * Memory of the process stays pinned and charged to RLIMIT_MEMLOCK until it is
+ * destroyed and all accesses have ended. REMOTE_WRITE and REMOTE_ATOMIC imply
+ * that the process could write the memory itself. The key is valid for queues
+ * of the same open file as lkey, and as rkey for whoever is told it, within
+ * @access and @peers.
+ *
+ * A dma-buf is attached dynamically, peer to peer allowed, and nothing is
+ * charged. Its exporter may take the memory away at any time: operations under
+ * way finish or fail before it has, later ones fail with LKEY or RKEY. If it
+ * merely moved, the region works again once it has been mapped at the new
+ * place, with the same key. If it is gone for good, FABREX_EVENT_MR_REVOKED
+ * says so, and the region can only be destroyed. With FABREX_MR_PIN the
+ * exporter is asked to keep it in place, so that only revocation remains.
+ * A kernel that cannot attach dynamically pins in any case. Writing, local or
+ * remote, needs a dma-buf that was opened for writing.
  *
  * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or memory;
- * ENOSPC: no MR left in the port; EDQUOT: the user's quota.
+ * ENOSPC: no MR left in the port; EDQUOT: the user's quota; EBADF: @fd is not
+ * open, EACCES: it is not open for writing, EINVAL: it is no dma-buf, or
+ * the range is not inside it. Else, for a dma-buf, what its exporter said,
+ * EOPNOTSUPP for example if the device cannot reach it; the kernel log has the
+ * reason, once for each exporter and cause.
  */
 struct fabrex_mr_register {
 	__u32 size;
@@ -164,11 +187,11 @@ struct fabrex_mr_register {
 	__aligned_u64 addr;
 	__aligned_u64 length;
 	__u32 access;
-	__u32 __reserved;
+	__s32 fd;
 	__aligned_u64 peers[FABREX_MAX_PEERS / 64];
 	__aligned_u64 out_key;
 	__u32 out_id;
-	__u32 __reserved2;
+	__u32 watch;
 };
 #define FABREX_IOCTL_MR_REGISTER _IO(FABREX_TYPE, FABREX_CMD_MR_REGISTER)
 
@@ -319,6 +342,61 @@ struct fabrex_resolve {
 };
 #define FABREX_IOCTL_RESOLVE _IO(FABREX_TYPE, FABREX_CMD_RESOLVE)
 
+/**
+ * struct fabrex_watch - ioctl(FABREX_IOCTL_WATCH)
+ * @size:       sizeof(struct fabrex_watch)
+ * @flags:      must be 0
+ * @entries:    1 to 65536
+ * @__reserved: must be 0
+ * @out_mmap:   mmap() offset; shared, read only
+ * @out_length: bytes to map
+ *
+ * Makes the watch page of this open file: @entries counters of 32 bits, all 0.
+ * A region that was registered with FABREX_MR_WATCH counts its entry up
+ * whenever what it was registered for and what it reaches may differ: before
+ * munmap(), mremap(), madvise() or mprotect() of any of its addresses returns,
+ * when its dma-buf is moved or revoked. So a cache of registrations looks at
+ * one word in memory to know whether one of its own is still good. Regions may
+ * share an entry. One for each open file: EEXIST; too many: EINVAL.
+ */
+struct fabrex_watch {
+	__u32 size;
+	__u32 flags;
+	__u32 entries;
+	__u32 __reserved;
+	__aligned_u64 out_mmap;
+	__aligned_u64 out_length;
+};
+#define FABREX_IOCTL_WATCH _IO(FABREX_TYPE, FABREX_CMD_WATCH)
+
+/* fabrex_p2p_query.out_flags */
+#define FABREX_P2P_KERNEL	(1u << 0) /* this kernel has PCI_P2PDMA */
+#define FABREX_P2P_REACHABLE	(1u << 1) /* and would map one for the other */
+
+/**
+ * struct fabrex_p2p_query - ioctl(FABREX_IOCTL_P2P_QUERY)
+ * @size:        sizeof(struct fabrex_p2p_query)
+ * @flags:       must be 0
+ * @domain:      PCI domain of the device whose memory is to be reached
+ * @devfn:       its bus number << 8 | device << 3 | function
+ * @out_flags:   FABREX_P2P_*
+ * @out_distance: with FABREX_P2P_REACHABLE: bridges on the way, both ways
+ *               counted, 0 for the same function; else 0
+ *
+ * What the kernel would say if the memory of a PCI device were to be mapped
+ * for this port. It knows of no reason; "fabrexctl p2p" finds it.
+ * ENOENT: there is no such device.
+ */
+struct fabrex_p2p_query {
+	__u32 size;
+	__u32 flags;
+	__u32 domain;
+	__u32 devfn;
+	__u32 out_flags;
+	__u32 out_distance;
+};
+#define FABREX_IOCTL_P2P_QUERY _IO(FABREX_TYPE, FABREX_CMD_P2P_QUERY)
+
 /* fabrex_event.type */
 #define FABREX_EVENT_LINK_UP	1	/* of this port */
 #define FABREX_EVENT_LINK_DOWN	2
@@ -328,6 +406,7 @@ struct fabrex_resolve {
 #define FABREX_EVENT_WINDOW_FAULT 6	/* id of a window of this file, error */
 #define FABREX_EVENT_GONE	7	/* the port is gone, nothing follows */
 #define FABREX_EVENT_LOST	8	/* error: events dropped, ask again */
+#define FABREX_EVENT_MR_REVOKED	9	/* id of a region of this file, error */
 
 /**
  * struct fabrex_event - read() from the device returns whole ones
@@ -335,7 +414,8 @@ struct fabrex_resolve {
  * @peer:       peer number, or 0
  * @generation: of the peer, or 0
  * @id:         object of this file, or 0
- * @error:      FABREX_QERR_*, FABREX_WC_* or a count, by type
+ * @error:      FABREX_QERR_*, FABREX_WC_*, an errno (MR_REVOKED) or a count,
+ *              by type
  * @__reserved: 0
  * @time_ns:    CLOCK_MONOTONIC
  *
