@@ -20,7 +20,7 @@ EXCLUDE = """
     boot usr/src usr/lib/modules usr/lib/gcc usr/lib/llvm-[0-9]* usr/libexec/gcc
     usr/lib/firmware usr/share/qemu usr/share/doc usr/share/locale
     usr/bin/qemu-[^/]* usr/bin/[^/]*-gcc[^/]* usr/bin/gdb usr/include
-    usr/lib/x86_64-linux-gnu/lib(LLVM|clang|lto|bfd)[^/]*
+    usr/lib/x86_64-linux-gnu/lib(LLVM[.]|clang|lto|bfd)[^/]*
     usr/lib/x86_64-linux-gnu/(qemu|gconv|lib[^/]*[.]a)
     var/lib/apt var/cache var/lib/dpkg usr/share/zoneinfo usr/share/icons
     usr/lib/udev/hwdb.* usr/lib/systemd/system usr/share/valgrind
