@@ -22,9 +22,14 @@ class BootFailed(RuntimeError):
 class Guest:
     """A host of the fabric. Options: smp, memory (MiB), slots, append
     (kernel command line), devices (more QEMU arguments), draco (sockets,
-    one per host port)."""
+    one per host port), cpu (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt"
+    for an identity map, "on" for a translating one), vram (bytes, the
+    largest memory BAR that fits into a slot)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
+        if options.get("iommu") not in machine.IOMMU:
+            raise ValueError(f"{name}: iommu={options['iommu']!r}; "
+                             "None, \"pt\" or \"on\"")
         self.name = name
         self.run_dir = run_dir
         self.root = root
@@ -36,7 +41,9 @@ class Guest:
         self.append = options.get("append", "")
         self.devices = options.get("devices", ())
         self.draco = options.get("draco", ())
-        self.cpu = options.get("cpu", machine.TCG_CPU)
+        self.cpu = options.get("cpu")
+        self.iommu = options.get("iommu")
+        self.vram = options.get("vram", 0)
         self.accel_options = options.get("accel_options", "")
         self.console = self.socket("console")
         self.child = None

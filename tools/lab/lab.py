@@ -57,6 +57,8 @@ class Lab:
                                        os.path.dirname(img.initrd))]
         known = {n: (slots, ports) for n, slots, ports in
                  topo.hosts(topology)} if topology else {}
+        if topology:
+            options.setdefault("vram", topo.vram(topology))
         names = hosts or list(known) or ["a"]
         for name in names:
             if topology and name not in known:

@@ -9,12 +9,21 @@ import space
 
 # Below 40 address bits QEMU reserves no hole where firmware puts the windows.
 TCG_CPU = "max,la57=off,phys-bits=39"
+# One for which Linux lets peers talk through the root complex (p2pdma.c,
+# cpu_supports_p2pdma()): AMD, family 0x17.
+AMD_CPU = "EPYC,phys-bits=39"
+
+# There is no interrupt remapping, which VFIO wants to be told.
+VFIO = "vfio_iommu_type1.allow_unsafe_interrupts=1"
+IOMMU = {None: "", "pt": f"intel_iommu=on iommu=pt {VFIO}",
+         "on": f"intel_iommu=on {VFIO}"}
 
 ROOT_PORT_SLOT = 1000
 DRACO_SLOT = 1
 
-# Each hot-plug slot can take a device with this much prefetchable BAR.
-SLOT_PREF = "1G"
+# Each hot-plug slot can take a device with this much prefetchable BAR, or
+# with the largest VRAM of the topology and as much again.
+SLOT_PREF = 1 << 30
 SLOT_MMIO = "2M"
 
 CMDLINE = ("console=ttyS0 loglevel=6 panic=-1 oops=panic softlockup_panic=0 "
@@ -44,13 +53,26 @@ def disk(ident, path):
             "-device", f"virtio-blk-pci,drive={ident}"]
 
 
-def partition(index, slots):
+def cpu(spec, accel):
+    """QEMU's -cpu: what the guest asks for, or what suits the accelerator."""
+    return spec.cpu or ("host" if accel == "kvm" else TCG_CPU)
+
+
+def iommu(kind):
+    """An IOMMU; it has to come before the devices it serves. Devices
+    behind a socket follow its maps only in caching mode."""
+    return ["-device", "intel-iommu,intremap=off,caching-mode=on"] \
+        if kind else []
+
+
+def partition(index, slots, vram=0):
     """Root port, switch upstream port, and one port per slot below it.
 
     The slots are pcie-root-port and not xio3130-downstream: QEMU gives only
     the former a link of more than 2.5 GT/s, hence link-active reporting,
     without which Linux waits 1.1 s before it looks at an added device; and
     firmware sizes its windows by the reserve properties."""
+    pref = max(SLOT_PREF, 2 * vram)
     argv = ["-device", f"pcie-root-port,id=rp{index},bus=pcie.0,hotplug=off,"
             f"chassis={index + 1},slot={ROOT_PORT_SLOT}",
             "-device", f"x3130-upstream,id=up{index},bus=rp{index}"]
@@ -58,7 +80,7 @@ def partition(index, slots):
         argv += ["-device", f"pcie-root-port,id={slot_id(index, slot)},"
                  f"bus=up{index},chassis={index + 1},slot={slot},x-speed=16,"
                  f"x-width=16,io-reserve=0,mem-reserve={SLOT_MMIO},"
-                 f"pref64-reserve={SLOT_PREF}"]
+                 f"pref64-reserve={pref}"]
     return argv
 
 
@@ -77,18 +99,18 @@ def draco(index, sock):
 def qemu(spec):
     """QEMU's argv for a guest; spec is a Guest."""
     accel = accelerator()
-    cpu = "host" if accel == "kvm" else spec.cpu
     argv = ["qemu-system-x86_64", "-name", f"fabrex-{spec.name}",
             "-nodefaults", "-no-user-config", "-display", "none",
             "-machine", "q35,memory-backend=ram,smm=off,sata=off,smbus=off",
-            "-accel", accel + spec.accel_options, "-cpu", cpu,
+            "-accel", accel + spec.accel_options, "-cpu", cpu(spec, accel),
             "-smp", str(spec.smp), "-m", f"{spec.memory}M",
             "-object", "memory-backend-memfd,id=ram,share=on,"
             f"size={spec.memory}M",
             "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
             "-kernel", spec.kernel.vmlinuz, "-initrd", spec.image.initrd,
             "-append", CMDLINE.format(host=spec.name, tree=space.TREE)
-            + " " + spec.append]
+            + f" {IOMMU[spec.iommu]} {spec.append}"]
+    argv += iommu(spec.iommu)
     argv += disk("d0", spec.image.rootfs) + disk("d1", spec.image.extra)
     argv += ["-fsdev", f"local,id=tree,path={space.TREE},security_model=none,"
              "readonly=on,multidevs=remap",
@@ -101,7 +123,7 @@ def qemu(spec):
     for name in ("qmp", "qmp2"):
         argv += ["-qmp", f"unix:{spec.socket(name)},server=on,wait=off"]
     for index in range(max(1, len(spec.draco))):
-        argv += partition(index, spec.slots)
+        argv += partition(index, spec.slots, spec.vram)
     for index, sock in enumerate(spec.draco):
         argv += ["-device", json.dumps(draco(index, sock))]
     return argv + list(spec.devices)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the lab has to know of a topology file: host names and slot counts.
+"""What the lab has to know of a topology file: hosts, slots, largest VRAM.
 draco-emu is the parser that judges the file; see docs/topology.md."""
 
 import re
@@ -45,3 +45,12 @@ def hosts(path):
             out.append((name.group(1), int(slots.group(1)) if slots else 16,
                         count))
     return out
+
+
+def vram(path):
+    """Bytes of the largest endpoint memory in the file, 0 for none given."""
+    unit = {"K": 10, "M": 20, "G": 30}
+    with open(path) as f:
+        text = strip_comments(f.read())
+    found = re.findall(r'\bvram\s*[=:]\s*"(\d+)([KMG])"', text)
+    return max((int(n) << unit[u] for n, u in found), default=0)
