@@ -24,7 +24,7 @@ ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 # build/selftests/DIR-NAME from selftests/DIR/NAME.c
 st-bin = $(addprefix $(ST_OUT)/,$(subst /,-,$(1)))
 ST_BINS := $(call st-bin,$(ST_TESTS) $(ST_TOOLS) $(ST_NETLINK) dma/nosyscall) \
-	$(addsuffix -32,$(call st-bin,$(ST_TESTS32)))
+	$(call st-bin,gpu/vfio_tool) $(addsuffix -32,$(call st-bin,$(ST_TESTS32)))
 ST_OBJ := $(ST_COMMON:%=$(ST_OUT)/obj/%.o)
 ST_OBJ32 := $(ST_COMMON:%=$(ST_OUT)/obj32/%.o)
 
@@ -33,6 +33,10 @@ selftests: $(ST_BINS)
 check-selftests install-selftests:
 
 $(ST_OUT)/obj/%.o: selftests/common/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ST_CFLAGS) -c -o $@ $<
+
+$(ST_OUT)/obj/%.o: selftests/gpu/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ST_CFLAGS) -c -o $@ $<
 
@@ -57,6 +61,9 @@ $(call st-bin,$(1))-32: selftests/$(1).c $(ST_OBJ32)
 		-pthread
 endef
 $(foreach t,$(ST_TESTS32),$(eval $(call ST_RULE32,$(t))))
+
+# vfio-pci as an exporter; others link vfio_export.o, too.
+$(eval $(call ST_RULE,gpu/vfio_tool,$(ST_OUT)/obj/vfio_export.o))
 
 # The one program that is about the library.
 $(call st-bin,dma/nosyscall): selftests/dma/nosyscall.c | lib
