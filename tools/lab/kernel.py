@@ -109,6 +109,24 @@ def build_debug(tmp):
     run(*make, "modules_install", "INSTALL_MOD_PATH=" + tmp)
     shutil.copy(out + "/arch/x86/boot/bzImage", tmp + "/bzImage")
     strip_build(out)
+    make_movable(tmp)
+
+
+MOVABLE = f"""\
+# Where this file is, so that the directory can be renamed.
+export KBUILD_OUTPUT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
+include {SOURCE}/Makefile
+"""
+
+
+def make_movable(tmp):
+    """kbuild noted the name that the cache gives to what is not finished."""
+    with open(tmp + "/build/Makefile", "w") as f:
+        f.write(MOVABLE)
+    for release in os.listdir(tmp + "/lib/modules"):
+        link = f"{tmp}/lib/modules/{release}/build"
+        os.unlink(link)
+        os.symlink("../../../build", link)
 
 
 def check_config(wanted, got):
