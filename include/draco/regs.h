@@ -383,7 +383,8 @@ struct draco_queue_create {
 /*
  * MR_CREATE: data holds one of these. id: MR number, result: 64-bit key. The
  * region accepts accesses after MR_PAGES has supplied all of its pages.
- * MR_PAGES: id MR, arg[0] index of the first page, data: __le64 bus addresses.
+ * MR_PAGES: id MR, arg[0] index of the first page, arg[1] log2 of the page size
+ * if it is to be another, else 0, data: __le64 bus addresses.
  * MR_INVALIDATE: id MR; completes when no access is under way and none can
  * start; the key stays, and MR_PAGES with all pages makes it valid again.
  * MR_DESTROY: as INVALIDATE, and the key is never valid again.

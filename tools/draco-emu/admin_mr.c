@@ -30,7 +30,8 @@ unsigned int admin_mr_pages(struct port *p, struct admin_cmd *c)
 	status = admin_in(p, c, pages, n * sizeof(*pages));
 	if (status)
 		return status;
-	return mr_add_pages(&p->mrs, c->cmd.id, c->cmd.arg[0], pages, n);
+	return mr_add_pages(&p->mrs, c->cmd.id, c->cmd.arg[0], c->cmd.arg[1],
+			    pages, n);
 }
 
 unsigned int admin_mr_invalidate(struct port *p, struct admin_cmd *c)

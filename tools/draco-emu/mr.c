@@ -171,18 +171,47 @@ static bool store_pages(struct mr *mr, uint64_t first, const uint64_t *pages,
 	return false;
 }
 
+/* The memory was moved: it is now cut into pages of another size. */
+static unsigned int cut_anew(struct mr_table *t, struct mr *mr, uint64_t shift)
+{
+	uint64_t *pages, npages;
+
+	if (mr->given || shift < 12 || shift > 30 || mr->first >> shift)
+		return DRACO_SC_BAD_FIELD;
+	npages = ((mr->first + mr->length - 1) >> shift) + 1;
+	if (npages > MR_MAX_PAGES ||
+	    npages > MR_ALL_PAGES - (t->pages - mr->npages))
+		return DRACO_SC_NO_RESOURCE;
+	pages = malloc(npages * sizeof(*pages));
+	if (!pages)
+		return DRACO_SC_NO_RESOURCE;
+	free(mr->pages);
+	t->pages += npages - mr->npages;
+	mr->pages = pages;
+	mr->npages = npages;
+	mr->page_shift = shift;
+	mr_forget_pages(mr);
+	return DRACO_SC_OK;
+}
+
 unsigned int mr_add_pages(struct mr_table *t, uint32_t index, uint64_t first,
-			  const uint64_t *pages, size_t n)
+			  uint64_t shift, const uint64_t *pages, size_t n)
 {
 	struct mr *mr = mr_find(t, index);
+	unsigned int status;
 
 	if (!mr)
 		return DRACO_SC_BAD_ID;
-	if (first >= mr->npages || n > mr->npages - first)
-		return DRACO_SC_BAD_FIELD;
 	/* Valid, or still being invalidated. */
 	if (!gate_is_drained(&mr->gate))
 		return DRACO_SC_BUSY;
+	if (shift && shift != mr->page_shift) {
+		status = cut_anew(t, mr, shift);
+		if (status)
+			return status;
+	}
+	if (first >= mr->npages || n > mr->npages - first)
+		return DRACO_SC_BAD_FIELD;
 	if (!store_pages(mr, first, pages, n))
 		return DRACO_SC_BAD_FIELD;
 	mr->given += n;

@@ -100,7 +100,7 @@ uint64_t mr_run(const struct mr *mr, uint64_t offset, uint64_t max,
 unsigned int mr_create(struct mr_table *t, const struct draco_mr_create *c,
 		       uint32_t *index, uint64_t *key);
 unsigned int mr_add_pages(struct mr_table *t, uint32_t index, uint64_t first,
-			  const uint64_t *pages, size_t n);
+			  uint64_t shift, const uint64_t *pages, size_t n);
 struct mr *mr_find(struct mr_table *t, uint32_t index);
 /* After its gate has drained: all pages to be given again; or gone. */
 void mr_forget_pages(struct mr *mr);

@@ -412,6 +412,85 @@ static void test_mr_pages(void)
 	END();
 }
 
+static unsigned int big_pages(uint32_t id, uint64_t first, uint64_t page,
+			      uint64_t shift)
+{
+	struct draco_acmd c = rig_cmd(DRACO_ADM_MR_PAGES, id, 8);
+
+	*(uint64_t *)rig_data(A) = page;
+	c.arg[0] = first;
+	c.arg[1] = shift;
+	return rig_admin(A, c, NULL);
+}
+
+/* What has moved may be cut into pages of another size. */
+static void test_mr_page_size(void)
+{
+	struct draco_mr_create m = {
+		.access = RIG_ALL, .length = 4 * 4096 - 200, .first = 100,
+		.page_shift = 14, .npages = 1,
+	};
+	struct draco_acpl cpl;
+	uint32_t id;
+
+	BEGIN();
+	memcpy(rig_data(A), &m, sizeof(m));
+	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_MR_CREATE, 0, sizeof(m)),
+			   &cpl), 0);
+	id = cpl.id;
+	CHECK_EQ(big_pages(id, 0, 1 << 14, 14), DRACO_SC_OK);
+	CHECK_EQ(big_pages(id, 0, 1 << 14, 12), DRACO_SC_BUSY);
+	CHECK_EQ(adm(A, DRACO_ADM_MR_INVALIDATE, id, 0), DRACO_SC_OK);
+	CHECK_EQ(big_pages(id, 0, SRC, 11), DRACO_SC_BAD_FIELD);
+	CHECK_EQ(big_pages(id, 0, SRC, 31), DRACO_SC_BAD_FIELD);
+	CHECK_EQ(big_pages(id, 0, SRC, ~0ull), DRACO_SC_BAD_FIELD);
+	CHECK_EQ(big_pages(id, 0, SRC, 12), DRACO_SC_OK);
+	CHECK_EQ(big_pages(id, 1, 1 << 13, 13), DRACO_SC_BAD_FIELD);
+	CHECK_EQ(big_pages(id, 4, SRC, 12), DRACO_SC_BAD_FIELD);
+	CHECK_EQ(pages(id, 1, SRC, 3), DRACO_SC_OK);
+	CHECK_EQ(pages(id, 0, SRC, 1), DRACO_SC_BUSY);
+	CHECK_EQ(adm(A, DRACO_ADM_MR_INVALIDATE, id, 0), DRACO_SC_OK);
+	CHECK_EQ(big_pages(id, 0, 1 << 30, 30), DRACO_SC_OK);
+	CHECK_EQ(adm(A, DRACO_ADM_MR_DESTROY, id, 0), DRACO_SC_OK);
+	END();
+}
+
+/* The pages that it takes then are limited as those of a new one. */
+static void test_mr_page_budget(void)
+{
+	struct draco_mr_create m = {
+		.access = RIG_ALL, .length = 1ull << 31, .page_shift = 30,
+		.npages = 2,
+	};
+	struct draco_acpl cpl;
+
+	BEGIN();
+	CHECK(rig_disable(A));
+	CHECK(rig_enable(A));
+	memcpy(rig_data(A), &m, sizeof(m));
+	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_MR_CREATE, 0, sizeof(m)),
+			   &cpl), 0);
+	m.length = (uint64_t)MR_MAX_PAGES << 12;
+	m.npages = MR_MAX_PAGES;
+	m.page_shift = 12;
+	for (unsigned int i = 0; i < MR_ALL_PAGES / MR_MAX_PAGES - 1; i++)
+		CHECK_EQ(create_mr(m), 0);
+	m.length = (uint64_t)MR_MAX_PAGES << 11;
+	m.npages = MR_MAX_PAGES / 2;
+	CHECK_EQ(create_mr(m), 0);
+	/* Half a million is what is left, less the two that it has. */
+	CHECK_EQ(big_pages(cpl.id, 0, SRC, 12), DRACO_SC_OK);
+	m.length = 1 << 12;
+	m.npages = 1;
+	CHECK_EQ(create_mr(m), DRACO_SC_NO_RESOURCE);
+	CHECK_EQ(adm(A, DRACO_ADM_MR_INVALIDATE, cpl.id, 0), DRACO_SC_OK);
+	CHECK_EQ(big_pages(cpl.id, 0, 1 << 30, 30), DRACO_SC_OK);
+	CHECK_EQ(create_mr(m), 0);
+	CHECK_EQ(adm(A, DRACO_ADM_MR_INVALIDATE, cpl.id, 0), DRACO_SC_OK);
+	CHECK_EQ(big_pages(cpl.id, 0, SRC, 12), DRACO_SC_NO_RESOURCE);
+	END();
+}
+
 static void test_mr_limits(void)
 {
 	struct draco_mr_create m = {
@@ -611,7 +690,8 @@ static const struct tap_test tests[] = {
 	T(registers), T(enable_and_disable), T(fatal_errors), T(identify),
 	T(objects), T(bad_headers), T(denied), T(events_and_abort),
 	T(lost_events), T(full_completion_ring), T(hung_command),
-	T(mr_fields), T(mr_pages), T(mr_limits), T(queue_fields),
+	T(mr_fields), T(mr_pages), T(mr_page_size), T(mr_page_budget),
+	T(mr_limits), T(queue_fields),
 	T(queue_limits_and_services), T(counters), T(port_reset), T(garbage),
 };
 
