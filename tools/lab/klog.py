@@ -24,17 +24,53 @@ GOOD = re.compile(
     r"Poking KASLR|LSM support for eBPF")
 BEFORE, AFTER, MOST = 2, 25, 8
 
+# A stack trace is a complaint, except in the dump that follows one of these:
+# fault injection says where it strikes, and the allocator what that led to.
+TRACE = re.compile(r"\bCall Trace:")
+INJECTED = re.compile(r"FAULT_INJECTION: forcing a failure")
+STARVED = re.compile(r"page allocation failure: order:|warn_alloc: ")
+DUMP_ENDS = re.compile(r"</TASK>|---\[ end trace")
+DUMP = 120		# lines, at most
+STARVED_WITHIN = 200	# lines after an injection
+
+
+class Dumps:
+    """Whether a line is part of a dump that is excused."""
+
+    def __init__(self):
+        self.until = self.injected = -1
+
+    def begin(self, at):
+        self.until = at + DUMP
+
+    def see(self, at, line):
+        if INJECTED.search(line):
+            self.injected = at + STARVED_WITHIN
+            self.begin(at)
+        elif STARVED.search(line) and at < self.injected:
+            self.begin(at)
+        elif DUMP_ENDS.search(line):
+            self.until = -1
+
+    def excuses(self, at, line):
+        return at < self.until and TRACE.search(line)
+
 
 def complaints(text, allowed=()):
     """Excerpts, at most MOST of them, of what a log must not contain."""
     lines = text.splitlines()
-    found, skip_to, seen = [], -1, set()
+    found, skip_to, seen, dumps = [], -1, set(), Dumps()
     for at, line in enumerate(lines):
-        if at < skip_to or not BAD.search(line) or GOOD.search(line):
+        dumps.see(at, line)
+        if at < skip_to or not BAD.search(line) or GOOD.search(line) \
+                or dumps.excuses(at, line):
+            continue
+        line = line.strip()
+        if any(p.search(line) for p in allowed):
+            dumps.begin(at)	# what else is wrong there still counts
             continue
         skip_to = at + AFTER
-        line = line.strip()
-        if line in seen or any(p.search(line) for p in allowed):
+        if line in seen:
             continue		# the console repeats what dmesg has
         seen.add(line)
         found.append("\n".join(lines[max(0, at - BEFORE):at + AFTER]))

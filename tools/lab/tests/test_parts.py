@@ -34,6 +34,14 @@ class Topology(unittest.TestCase):
         text = 'x_hosts = ( { name = "a"; } ); switches = ( { name = "s"; } );'
         self.assertEqual(self.parse(text), [])
 
+    def test_largest_vram(self):
+        for text, wanted in (('{ vram = "64M"; }, { vram : "4G"; }', 4 << 30),
+                             ('{ count = 2; } // vram = "1G"', 0)):
+            with tempfile.NamedTemporaryFile("w", suffix=".topo") as f:
+                f.write(text)
+                f.flush()
+                self.assertEqual(topology.vram(f.name), wanted)
+
     def test_shipped_files(self):
         top = os.path.join(space.TREE, "topologies")
         names = [n for n in os.listdir(top) if n.endswith(".topo")]

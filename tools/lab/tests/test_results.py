@@ -95,6 +95,38 @@ class KernelLog(unittest.TestCase):
         self.assertEqual(len(klog.complaints("\n".join(
             [self.bad[10]] + ["x"] * 30 + [self.bad[3]]), allowed)), 1)
 
+    def test_an_allowed_line_hides_no_other(self):
+        allowed = [re.compile("regions leaked")]
+        log = "\n".join([self.bad[10], "Call Trace:", " <TASK>", "f+0x1/0x2",
+                         " </TASK>", "BUG: another one"])
+        found = klog.complaints(log, allowed)
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].endswith("BUG: another one"))
+
+    injected = ["FAULT_INJECTION: forcing a failure.", "name failslab, x",
+                "Call Trace:", " <TASK>", " dump_stack_lvl+0x1/0x2",
+                " </TASK>"]
+
+    def test_fault_injection_dumps_stacks(self):
+        log = self.injected + ["a: page allocation failure: order:0, mode:0x1",
+                               "Call Trace:", " <TASK>", " </TASK>"]
+        self.assertEqual(klog.complaints("\n".join(log)), [])
+
+    def test_traces_after_an_injection_count(self):
+        for more in (["Call Trace:"], ["y"] * 200 + ["Call Trace:"],
+                     ["BUG: KASAN: slab-use-after-free in f"]):
+            log = "\n".join(self.injected + more)
+            self.assertEqual(len(klog.complaints(log)), 1, more)
+
+    def test_a_bug_within_an_injection_counts(self):
+        log = self.injected[:3] + ["BUG: sleeping function called from x"] \
+            + self.injected[3:]
+        self.assertEqual(len(klog.complaints("\n".join(log))), 1)
+
+    def test_starved_without_injection_counts(self):
+        log = ["a: page allocation failure: order:0, mode:0x1", "Call Trace:"]
+        self.assertEqual(len(klog.complaints("\n".join(log))), 1)
+
     def test_repeated_lines_are_told_once(self):
         log = "\n".join([self.bad[3]] + ["x"] * 40 + [self.bad[3]])
         self.assertEqual(len(klog.complaints(log)), 1)
