@@ -50,6 +50,9 @@ class Check:
         return not self.only or any(word in name for word in self.only)
 
     def finish(self):
+        if self.only and not self.tap.number:
+            self.tap.point(False, "a test whose name has one of: "
+                           + " ".join(self.only), detail="there is none")
         for name in self.tap.totals.failures:
             self.tap.diag("failed: " + name)
         self.tap.diag(f"{self.took():.0f} s")
