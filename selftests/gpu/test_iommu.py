@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Hosts with an IOMMU, with two partitions, with large GPUs: that the fabric
+works there, and that vfio-pci exports a GPU's memory."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "common")]
+import fabric
+import machine
+from exporter import VRAM, ExportError, Exporter, acs
+from scenario import scenario
+
+PATHS = os.path.join(HERE, "paths.topo")
+BIG = os.path.join(HERE, "big.topo")
+KERNELS = ("7.2", "debug")
+EINVAL, ENODEV = 22, 19
+
+
+def compose(t, guest, name, port):
+    """Compose through the port meant; the GPU's address."""
+    done = fabric.ctl(guest, f"--fport {port} compose {name} --to {port}")
+    t.need(done.status == 0, f"{name} composed to {port}", done.stderr)
+    rows = fabric.ctl_json(guest, f"--fport {port} list endpoints")
+    rows = rows if isinstance(rows, list) else rows["endpoints"]
+    return next(r["pci_name"] for r in rows if r["name"] == name)
+
+
+def transfers(t, guest, text):
+    """Memory to memory between the host's two ports, checked."""
+    server = guest.start_command("fabrex-perf server --once --device a.1")
+    server.wait_for("serving")
+    done = guest.run("fabrex-perf transfer --device a.0 --peer a.1 "
+                     "--size 16M", timeout=120)
+    t.ok(done.status == 0 and "equal" in done.stdout, text,
+         done.stdout + done.stderr)
+    server.wait(30)
+
+
+def group(guest, bdf):
+    return guest.sh(f"basename $(readlink /sys/bus/pci/devices/{bdf}/"
+                    "iommu_group)")
+
+
+def redirects(guest, bdf):
+    """Whether the slot of a device redirects requests of peers."""
+    return "ReqRedir+" in guest.sh(
+        f"lspci -vv -s $(basename $(dirname $(readlink -f "
+        f"/sys/bus/pci/devices/{bdf}))) | grep ACSCtl")
+
+
+@scenario(hosts=["a"], topology=PATHS, kernels=KERNELS)
+def two_partitions(lab, t):
+    """Two host ports are two functions below two root ports."""
+    a = lab.guest("a")
+    first, second = (compose(t, a, f"columba1.gpu{n}", f"a.{n}")
+                     for n in (0, 1))
+    tops = [a.sh(f"readlink -f /sys/bus/pci/devices/{bdf}").split("/")[4]
+            for bdf in (first, second)]
+    t.ok(tops[0] != tops[1], "the GPUs are below two root ports", tops)
+    t.ok(not redirects(a, first), "without an IOMMU no slot redirects")
+    transfers(t, a, "a.0 writes to a.1")
+    fabric.release(a, "columba1.gpu0 columba1.gpu1")
+
+
+@scenario(hosts=["a"], topology=PATHS, kernels=KERNELS, iommu="pt",
+          cpu=machine.AMD_CPU)
+def vfio_exports(lab, t):
+    """Each GPU has its group; dma-bufs of its memory; ways to revoke."""
+    a = lab.guest("a")
+    t.equal(a.sh("sed -n 's/^cpu family.*: //p' /proc/cpuinfo | uniq"), "23",
+            "the processor is one that lets peers use the root complex")
+    gpu, other = (compose(t, a, f"columba1.gpu{n}", "a.0") for n in (0, 1))
+    t.ok(group(a, gpu) != group(a, other), "every GPU is a group of its own")
+    t.ok(redirects(a, gpu), "with an IOMMU the slots redirect")
+    acs(a, gpu, False)
+    t.ok(not redirects(a, gpu), "setpci turns that off")
+    one = Exporter(a, gpu)
+    t.ok("/dmabuf:" in a.sh(f"readlink /proc/{one.pid}/fd/{one.fd}"),
+         "the descriptor is a dma-buf")
+    one.fill(8192, 4096, 3)
+    t.equal(one.sum(8192, 8192), 3 * 4096, "its memory can be written")
+    for bad in ((0, 100), (1 << 40, 4096)):
+        try:
+            one.export(*bad)
+            t.ok(False, f"a dma-buf of {bad} is refused")
+        except ExportError as e:
+            t.equal(e.errno, EINVAL, f"a dma-buf of {bad} is refused")
+    one.reset()
+    one.memory(False)
+    one.memory(True)
+    one.sleep(True)
+    one.sleep(False)
+    t.ok(one.export(4096, 4096) > 0, "after all ways to revoke it exports on")
+    one.close_device()
+    try:
+        one.reset()
+        t.ok(False, "a closed device takes no command")
+    except ExportError as e:
+        t.equal(e.errno, ENODEV, "a closed device takes no command")
+    t.equal(one.end().status, 0, "the tool ends well")
+    transfers(t, a, "host memory, identity map")
+    fabric.release(a, "columba1.gpu0 columba1.gpu1")
+
+
+@scenario(hosts=["a"], topology=PATHS, kernels=KERNELS, iommu="on",
+          cpu=machine.AMD_CPU)
+def translated(lab, t):
+    """Rings and regions have bus addresses of the IOMMU's choice."""
+    a = lab.guest("a")
+    transfers(t, a, "host memory, translated")
+    gpu = compose(t, a, "columba1.gpu0", "a.0")
+    one = Exporter(a, gpu)
+    t.equal(one.end().status, 0, "vfio-pci exports")
+    fabric.release(a, "columba1.gpu0")
+
+
+@scenario(hosts=["a"], topology=BIG, kernels=KERNELS, iommu="pt")
+def four_gib(lab, t):
+    """A BAR of 4 GiB finds its place, up to its last page."""
+    a = lab.guest("a")
+    names = [f"columba1.gpu{n}" for n in range(4)]
+    gpus = [compose(t, a, name, "a.0") for name in names]
+    one = Exporter(a, gpus[-1])
+    last = (4 << 30) - 4096
+    one.fill(last, 4096, 5)
+    t.equal(one.sum(last, 4096), 5 * 4096, "the last page is memory")
+    t.equal(a.sh(f"stat -c %s /sys/bus/pci/devices/{gpus[0]}/"
+                 f"resource{VRAM}"), str(4 << 30), "the BAR has 4 GiB")
+    one.end()
+    fabric.release(a, " ".join(names))
