@@ -149,6 +149,7 @@ static void describe(struct binding *b, struct endpoint_desc *d)
 	d->device = o.pci_device;
 	d->size = te->size;
 	d->link_width = o.width;
+	d->link = &b->fabric->eps[b->ep].uplink->up;
 }
 
 /* 0 with state BINDING, or -errno with nothing changed. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * PCI Express configuration space: header, power management, MSI-X and PCI
- * Express capabilities. QEMU shadows BARs and MSI-X; writes arrive here too.
+ * PCI Express configuration space: header, power management, MSI-X, PCI
+ * Express and Resizable BAR capabilities. QEMU shadows BARs and MSI-X; writes
+ * arrive here too.
  */
 #include <linux/pci_regs.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #define CAP_PM		0x40
 #define CAP_MSIX	0x50
 #define CAP_EXP		0x60
+#define CAP_REBAR	0x100		/* extended */
+#define REBAR_MIN	(1ull << 20)	/* size that encodes as 0 */
+#define REBAR_SIZE_BYTE	(CAP_REBAR + PCI_REBAR_CTRL + 1) /* bits 13:8 */
 
 static void put16(uint8_t *p, uint16_t v)
 {
@@ -120,6 +124,68 @@ static void init_exp(struct config *c, const struct function_desc *d)
 	put16(p + PCI_EXP_LNKCTL2, d->link_speed);
 }
 
+/* ---- Resizable BAR ---- */
+
+static unsigned int rebar_code(uint64_t size)
+{
+	unsigned int code = 0;
+
+	while (REBAR_MIN << code < size)
+		code++;
+	return code;
+}
+
+static void init_rebar(struct config *c)
+{
+	uint8_t *p = c->data + CAP_REBAR;
+	unsigned int top = rebar_code(c->full_size);
+
+	put32(p, PCI_EXT_CAP_ID_REBAR | 1u << 16);
+	put32(p + PCI_REBAR_CAP, ((2u << top) - 1) << 4);
+	put32(p + PCI_REBAR_CTRL, c->resizable | 1u << 5 | top << 8);
+}
+
+static void find_resizable(struct config *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < FUNCTION_BARS; i++)
+		if ((c->bar[i].flags & FUNCTION_BAR_RESIZE) &&
+		    c->bar[i].size >= REBAR_MIN)
+			break;
+	c->resizable = i;
+	if (i == FUNCTION_BARS)
+		return;
+	c->full_size = c->bar[i].size;
+	init_rebar(c);
+}
+
+/* Address bits below the size read 0 and cannot be written. */
+static void set_size(struct config *c, uint64_t size)
+{
+	uint8_t *p = c->data + PCI_BASE_ADDRESS_0 + 4 * c->resizable;
+	uint8_t *w = c->writable + PCI_BASE_ADDRESS_0 + 4 * c->resizable;
+	uint64_t mask = ~(size - 1);
+
+	c->bar[c->resizable].size = size;
+	put32(w, (uint32_t)mask);
+	put32(p, (get32(p) & (uint32_t)mask) | (get32(p) & 0xf));
+	if (c->bar[c->resizable].flags & FUNCTION_BAR_64) {
+		put32(w + 4, (uint32_t)(mask >> 32));
+		put32(p + 4, get32(p + 4) & (uint32_t)(mask >> 32));
+	}
+	put32(c->data + CAP_REBAR + PCI_REBAR_CTRL,
+	      c->resizable | 1u << 5 | rebar_code(size) << 8);
+}
+
+/* The size field was written as part of a store; @code is what it got. */
+static void resize(struct config *c, unsigned int code)
+{
+	if (pci_config_memory(c) || code > rebar_code(c->full_size))
+		return;
+	set_size(c, REBAR_MIN << code);
+}
+
 void pci_config_init(struct config *c, const struct function_desc *d)
 {
 	memset(c, 0, sizeof(*c));
@@ -132,6 +198,7 @@ void pci_config_init(struct config *c, const struct function_desc *d)
 	else
 		c->data[CAP_PM + 1] = CAP_EXP;
 	init_exp(c, d);
+	find_resizable(c);
 }
 
 void pci_config_read(const struct config *c, uint32_t offset, void *buf, size_t len)
@@ -159,6 +226,11 @@ unsigned int pci_config_write(struct config *c, uint32_t offset, const void *buf
 		    (from[i] & PCI_EXP_DEVCTL_BCR_FLR >> 8))
 			what |= CONFIG_FLR;
 	}
+	if (c->resizable < FUNCTION_BARS && offset <= REBAR_SIZE_BYTE &&
+	    REBAR_SIZE_BYTE - offset < len) {
+		resize(c, from[REBAR_SIZE_BYTE - offset] & 0x3f);
+		what |= CONFIG_BARS;
+	}
 	if (touches(offset, len, PCI_COMMAND, 2))
 		what |= CONFIG_COMMAND;
 	if (touches(offset, len, PCI_BASE_ADDRESS_0, 24))
@@ -180,6 +252,8 @@ void pci_config_reset(struct config *c, bool keep_bars)
 	}
 	put16(c->data + devctl, PCI_EXP_DEVCTL_RELAX_EN |
 	      PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B);
+	if (!keep_bars && c->resizable < FUNCTION_BARS)
+		set_size(c, c->full_size);
 }
 
 bool pci_config_bus_master(const struct config *c)

@@ -22,7 +22,9 @@
 struct config {
 	uint8_t data[CONFIG_SIZE];
 	uint8_t writable[CONFIG_SIZE];	/* bit by bit */
-	struct function_bar bar[FUNCTION_BARS];
+	struct function_bar bar[FUNCTION_BARS];	/* present sizes */
+	uint64_t full_size;		/* of the resizable BAR */
+	unsigned int resizable;		/* its number, FUNCTION_BARS: none */
 };
 
 void pci_config_init(struct config *c, const struct function_desc *d);
@@ -35,7 +37,8 @@ unsigned int pci_config_write(struct config *c, uint32_t offset, const void *buf
 
 /*
  * Back to power-on. @keep_bars: after an FLR, where the client restores what
- * it shows to the guest as BARs without writing them again.
+ * it shows to the guest as BARs without writing them again. Sizes are kept
+ * likewise.
  */
 void pci_config_reset(struct config *c, bool keep_bars);
 

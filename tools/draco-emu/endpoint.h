@@ -10,13 +10,7 @@
 
 #include "function.h"
 
-/*
- * BAR 0: 64 KiB registers, read-only but scratch:
- *   0x00 magic "DREP", 0x04 kind (DRACO_EP_*), 0x08 instance number,
- *   0x0c scratch, 0x10 VRAM bytes (64 bits), 0x20 name (32 bytes).
- * BAR 2: the endpoint's memory, 64-bit prefetchable, mmap-able (size > 0).
- */
-#define ENDPOINT_MAGIC		0x50455244u
+/* BAR 0: registers (docs/gpu.md). BAR 2: memory, mmap-able (size > 0). */
 #define ENDPOINT_BAR_REGS	0
 #define ENDPOINT_BAR_MEMORY	2
 
@@ -26,6 +20,7 @@ struct endpoint_desc {
 	uint16_t vendor, device;
 	uint64_t size;			/* of its memory BAR, power of two or 0 */
 	uint8_t link_width;
+	const atomic_bool *link;	/* NULL, or whether it can be reached */
 };
 
 struct endpoint;

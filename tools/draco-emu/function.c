@@ -35,6 +35,7 @@ struct function {
 	int bar_fd[FUNCTION_BARS];
 	void *bar_mem[FUNCTION_BARS];
 	_Atomic uint64_t bar_addr[FUNCTION_BARS];	/* 0: not decoded */
+	_Atomic uint64_t bar_size[FUNCTION_BARS];	/* at present */
 	struct dma_map *dma;
 	bool bus_master;		/* as told to the model */
 	atomic_bool dead, attached, stop;
@@ -199,6 +200,13 @@ static void on_memory_fault(void *arg)
 
 /* ---- Config space and BARs ---- */
 
+/* Not pulled out, and the way to it is up. */
+static bool answers(const struct function *f)
+{
+	return !atomic_load(&f->dead) &&
+	       (!f->desc.link || atomic_load(f->desc.link));
+}
+
 static void update_bars(struct function *f)
 {
 	bool decode = pci_config_memory(&f->config) && !atomic_load(&f->dead);
@@ -210,6 +218,8 @@ static void update_bars(struct function *f)
 
 		if (f->desc.bar[i].size && decode)
 			addr = pci_config_bar(&f->config, i);
+		/* It changes only while the address is 0. */
+		atomic_store(&f->bar_size[i], f->config.bar[i].size);
 		if (atomic_exchange(&f->bar_addr[i], addr) != addr)
 			changed = true;
 	}
@@ -296,7 +306,7 @@ static void be_read(void *arg, unsigned int region, uint64_t offset, void *buf,
 	struct function *f = arg;
 
 	memset(buf, 0xff, len);
-	if (atomic_load(&f->dead))
+	if (!answers(f))
 		return;
 	if (region == VU_REGION_CONFIG)
 		pci_config_read(&f->config, (uint32_t)offset, buf, len);
@@ -313,7 +323,7 @@ static void be_write(void *arg, unsigned int region, uint64_t offset,
 {
 	struct function *f = arg;
 
-	if (atomic_load(&f->dead))
+	if (!answers(f))
 		return;
 	if (region == VU_REGION_CONFIG)
 		write_config(f, offset, buf, len);
@@ -334,7 +344,7 @@ static void be_region(void *arg, unsigned int index, struct vu_region *r)
 		r->size = CONFIG_SIZE;
 	if (index >= FUNCTION_BARS)
 		return;
-	r->size = f->desc.bar[index].size;
+	r->size = f->config.bar[index].size;
 	r->fd = f->bar_fd[index];
 	r->mmap_size = r->size;
 }
@@ -482,7 +492,7 @@ static int create_bar(struct function *f, unsigned int i)
 		return -errno;
 	madvise(p, size, MADV_DONTDUMP);
 	f->bar_mem[i] = p;
-	return 0;
+	return f->ops.memory ? f->ops.memory(f->arg, i, p, fd) : 0;
 }
 
 static int create_bars(struct function *f)
@@ -654,7 +664,7 @@ bool function_bar_addr(struct function *f, unsigned int bar, uint64_t *addr,
 	if (!a || atomic_load(&f->dead))
 		return false;
 	*addr = a;
-	*size = f->desc.bar[bar].size;
+	*size = atomic_load(&f->bar_size[bar]);
 	return true;
 }
 
@@ -689,6 +699,8 @@ void function_set_dead(struct function *f)
 	pthread_mutex_lock(&f->gate_lock);
 	dma_map_enable(f->dma, false);
 	pthread_mutex_unlock(&f->gate_lock);
+	if (f->ops.dead)
+		f->ops.dead(f->arg);
 	for (i = 0; i < FUNCTION_BARS; i++)
 		if (f->bar_mem[i])
 			blank_bar(f, i);

@@ -6,6 +6,7 @@
 #ifndef EMU_FUNCTION_H
 #define EMU_FUNCTION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,8 @@
 #define FUNCTION_BAR_PREFETCH	(1u << 1)
 #define FUNCTION_BAR_MEMORY	(1u << 2)	/* backed by a memfd which the
 						 * client may mmap; no ops */
+#define FUNCTION_BAR_RESIZE	(1u << 3)	/* from 1 MiB to its size, by
+						 * the capability; one BAR */
 
 struct function_bar {
 	uint64_t size;			/* power of two >= 4096, or 0: none */
@@ -36,6 +39,8 @@ struct function_bar {
  * @link_speed, @link_width: what the PCIe capability says: 1..6 (16 GT/s is
  *              4), 1..16
  * @dma:        the function is a master: client memory is mapped
+ * @link:       NULL, or whether the way to the function is up: while it is not,
+ *              config and BAR accesses are answered as by a dead function
  */
 struct function_desc {
 	const char *name;
@@ -49,6 +54,7 @@ struct function_desc {
 	unsigned int msix_bar;
 	uint32_t msix_table, msix_pba;
 	bool dma;
+	const atomic_bool *link;
 };
 
 enum function_reset {
@@ -72,11 +78,18 @@ struct function;
  *              Config space is reset after it. Well within 5 s: then QEMU
  *              stops waiting for the reply
  * @bus_master: the bit changed. Off: DMA is refused already, none is under way
- * @bars:       addresses or memory enable changed (function_bar_addr())
+ * @bars:       addresses, sizes or memory enable changed
+ *              (function_bar_addr())
  *
- * All of them run in the function's own thread, one at a time: accesses of one
+ * These run in the function's own thread, one at a time: accesses of one
  * guest never wait for those of another. They must not block on I/O or on
  * another function's thread. Any may be NULL.
+ *
+ * @memory:     from inside function_create(): memory of a FUNCTION_BAR_MEMORY
+ *              BAR, valid until destroy. 0 or -errno
+ * @dead:       from inside function_set_dead(), whatever thread that is, at the
+ *              same time as others: the model must not touch that memory when
+ *              it returns
  */
 struct function_ops {
 	void (*bar_read)(void *arg, unsigned int bar, uint64_t offset,
@@ -88,6 +101,8 @@ struct function_ops {
 	void (*reset)(void *arg, enum function_reset why);
 	void (*bus_master)(void *arg, bool on);
 	void (*bars)(void *arg);
+	int (*memory)(void *arg, unsigned int bar, void *mem, int fd);
+	void (*dead)(void *arg);
 };
 
 /*
@@ -115,13 +130,16 @@ void function_raise(struct function *f, unsigned int vector);
 struct dma_map *function_dma(struct function *f);
 
 /*
- * Address of a BAR as the host has programmed it; false if it decodes nothing
- * (not programmed, memory enable off, dead). Any thread.
+ * Address of a BAR as the host has programmed it, and its present size; false
+ * if it decodes nothing (not programmed, memory enable off, dead). Any thread.
  */
 bool function_bar_addr(struct function *f, unsigned int bar, uint64_t *addr,
 		       uint64_t *size);
 
-/* Local pointer to a FUNCTION_BAR_MEMORY BAR, valid until destroy. */
+/*
+ * Local pointer to a FUNCTION_BAR_MEMORY BAR, valid until destroy: all that it
+ * has, whatever its present size.
+ */
 void *function_bar_memory(struct function *f, unsigned int bar);
 
 /*

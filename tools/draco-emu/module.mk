@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 EMU_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 EMU_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -MMD -MP \
 	-I include -I include/uapi -I $(EMU) -I tools/topology
-EMU_LIBS := $(shell pkg-config --libs json-c libconfig) -pthread
+EMU_LIBS := $(shell pkg-config --libs json-c libconfig) -pthread -lm
 
 EMU_SRC := $(wildcard $(EMU)/*.c)
 EMU_LIB := $(filter-out main.c,$(notdir $(EMU_SRC)))

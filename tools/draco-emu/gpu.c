@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine of a modelled GPU. The ring and all operands lie in memory that
+ * its host and its peers write at any time: each entry is copied out once, and
+ * only the copy is believed. Commands run in pieces, and between two pieces
+ * the engine looks whether it has to stop.
+ */
+#define _GNU_SOURCE
+#include "gpu.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <draco/gpu.h>
+
+#include "crc32c.h"
+#include "gpu_math.h"
+#include "log.h"
+
+#define PIECE		(256u << 10)
+#define STACK_SIZE	(256 * 1024)
+#define RING_MIN	8u
+#define RING_MAX	4096u
+#define ABANDONED	0xffu		/* not a status */
+
+_Static_assert(sizeof(struct draco_gpu_cmd) == 64, "docs/gpu.md");
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "rings and registers are little-endian and used as they are"
+#endif
+
+struct gpu {
+	struct gpu_desc desc;
+
+	/* The function's thread; they do not change while the engine runs. */
+	uint32_t ctrl, ring_size;
+	uint64_t ring_base;
+
+	pthread_mutex_t life;		/* running, killed */
+	bool running, killed;
+	pthread_t thread;
+
+	_Atomic uint32_t head, tail, status;
+	atomic_bool stop;
+	pthread_mutex_t lock;		/* for the engine's sleep */
+	pthread_cond_t wake;
+};
+
+/* ---- Pieces of a command ---- */
+
+static bool reachable(const struct gpu *g)
+{
+	return !g->desc.link ||
+	       atomic_load_explicit(g->desc.link, memory_order_relaxed);
+}
+
+static bool go_on(struct gpu *g)
+{
+	return !atomic_load_explicit(&g->stop, memory_order_relaxed) &&
+	       reachable(g);
+}
+
+static char *at(struct gpu *g, uint64_t offset)
+{
+	return (char *)g->desc.vram + offset;
+}
+
+/* Was it never touched? Reading it there would cost memory for zeroes. */
+static bool untouched(struct gpu *g, uint64_t offset, uint64_t n)
+{
+	off_t data;
+
+	if (g->desc.fd < 0)
+		return false;
+	data = lseek(g->desc.fd, (off_t)offset, SEEK_DATA);
+	return data < 0 ? errno == ENXIO : (uint64_t)data >= offset + n;
+}
+
+static void fill_piece(struct gpu *g, const struct draco_gpu_cmd *c,
+		       uint64_t done, uint64_t n)
+{
+	char *to = at(g, c->dst + done);
+
+	if (!c->src1 && untouched(g, c->dst + done, n))
+		return;
+	for (uint64_t i = 0; i < n; i += 8)
+		memcpy(to + i, &c->src1, 8);
+}
+
+/* As memmove(): from the end if the source would be overwritten. */
+static void copy_piece(struct gpu *g, const struct draco_gpu_cmd *c,
+		       uint64_t done, uint64_t n)
+{
+	uint64_t from = done;
+
+	if (c->dst > c->src0 && c->dst - c->src0 < c->length)
+		from = c->length - done - n;
+	memmove(at(g, c->dst + from), at(g, c->src0 + from), n);
+}
+
+static void crc_piece(struct gpu *g, struct draco_gpu_cmd *c, uint64_t done,
+		      uint64_t n)
+{
+	static const char zeroes[PIECE];
+	const void *from = untouched(g, c->src0 + done, n) ? zeroes :
+			   at(g, c->src0 + done);
+
+	c->result = crc32c((uint32_t)c->result, from, n);
+}
+
+static void do_piece(struct gpu *g, struct draco_gpu_cmd *c, uint64_t done,
+		     uint64_t n)
+{
+	switch (c->op) {
+	case DRACO_GPU_FILL:
+		fill_piece(g, c, done, n);
+		break;
+	case DRACO_GPU_COPY:
+		copy_piece(g, c, done, n);
+		break;
+	case DRACO_GPU_REDUCE:
+		gpu_reduce(c->type, c->function, at(g, c->dst + done),
+			   at(g, c->src0 + done), at(g, c->src1 + done), n);
+		break;
+	case DRACO_GPU_CRC32C:
+		crc_piece(g, c, done, n);
+		break;
+	}
+}
+
+/* ---- Checks, in the order of docs/gpu.md section 6 ---- */
+
+static bool known(const struct draco_gpu_cmd *c)
+{
+	bool reduce = c->op == DRACO_GPU_REDUCE;
+
+	if (c->op > DRACO_GPU_CRC32C || c->__rsvd[0] || c->__rsvd[1])
+		return false;
+	if (!reduce)
+		return !c->type && !c->function;
+	return gpu_element(c->type) && c->function <= DRACO_GPU_MAX;
+}
+
+static bool aligned(const struct draco_gpu_cmd *c)
+{
+	if (c->op == DRACO_GPU_FILL)
+		return !((c->dst | c->length) & 7);
+	if (c->op == DRACO_GPU_REDUCE)
+		return !((c->dst | c->src0 | c->src1 | c->length) &
+			 (gpu_element(c->type) - 1));
+	return true;
+}
+
+static uint64_t ring_bytes(const struct gpu *g)
+{
+	return g->ring_size * sizeof(struct draco_gpu_cmd);
+}
+
+static bool inside(const struct gpu *g, uint64_t offset, uint64_t length)
+{
+	return offset <= g->desc.size && length <= g->desc.size - offset;
+}
+
+/* Within VRAM and clear of the ring. */
+static bool usable(const struct gpu *g, uint64_t offset, uint64_t length)
+{
+	if (!inside(g, offset, length))
+		return false;
+	return !length || offset + length <= g->ring_base ||
+	       offset >= g->ring_base + ring_bytes(g);
+}
+
+static bool in_range(const struct gpu *g, const struct draco_gpu_cmd *c)
+{
+	bool dst = c->op == DRACO_GPU_FILL || c->op == DRACO_GPU_COPY ||
+		   c->op == DRACO_GPU_REDUCE;
+	bool src0 = c->op == DRACO_GPU_COPY || c->op == DRACO_GPU_REDUCE ||
+		    c->op == DRACO_GPU_CRC32C;
+	bool src1 = c->op == DRACO_GPU_REDUCE;
+
+	return (!dst || usable(g, c->dst, c->length)) &&
+	       (!src0 || usable(g, c->src0, c->length)) &&
+	       (!src1 || usable(g, c->src1, c->length));
+}
+
+static unsigned int check(const struct gpu *g, const struct draco_gpu_cmd *c)
+{
+	if (!known(c))
+		return DRACO_GPU_BAD_COMMAND;
+	if (!aligned(c))
+		return DRACO_GPU_BAD_ALIGN;
+	return in_range(g, c) ? DRACO_GPU_DONE : DRACO_GPU_BAD_RANGE;
+}
+
+/* ---- The engine's thread ---- */
+
+static unsigned int run_command(struct gpu *g, struct draco_gpu_cmd *c)
+{
+	unsigned int status = check(g, c);
+	uint64_t done = 0;
+
+	c->result = 0;
+	if (status != DRACO_GPU_DONE || c->op == DRACO_GPU_NOP)
+		return status;
+	while (done < c->length) {
+		uint64_t n = c->length - done < PIECE ? c->length - done :
+							PIECE;
+
+		if (!go_on(g))
+			return ABANDONED;
+		do_piece(g, c, done, n);
+		done += n;
+	}
+	return status;
+}
+
+static struct draco_gpu_cmd *entry(struct gpu *g, uint32_t index)
+{
+	uint64_t slot = index & (g->ring_size - 1);
+
+	return (void *)at(g, g->ring_base +
+			  slot * sizeof(struct draco_gpu_cmd));
+}
+
+/* Word by word and once, whatever the host does to it meanwhile. */
+static void fetch(struct gpu *g, uint32_t index, struct draco_gpu_cmd *c)
+{
+	uint64_t words[sizeof(*c) / 8], *from = (void *)entry(g, index);
+
+	for (unsigned int i = 0; i < sizeof(*c) / 8; i++)
+		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	memcpy(c, words, sizeof(*c));
+}
+
+static void complete(struct gpu *g, uint32_t index,
+		     const struct draco_gpu_cmd *c, unsigned int status)
+{
+	struct draco_gpu_cmd *e = entry(g, index);
+
+	__atomic_store_n(&e->result, c->result, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->status, (uint8_t)status, __ATOMIC_RELEASE);
+	atomic_store_explicit(&g->head, index + 1, memory_order_release);
+}
+
+/* One command; false: the engine has come to its end. */
+static bool execute(struct gpu *g, uint32_t index)
+{
+	struct draco_gpu_cmd c;
+	unsigned int status;
+
+	if (!go_on(g))
+		return false;
+	fetch(g, index, &c);
+	status = run_command(g, &c);
+	if (status == ABANDONED)
+		return false;
+	complete(g, index, &c, status);
+	return true;
+}
+
+/* Sleeps until TAIL is not @head; false: stop. */
+static bool wait_for_work(struct gpu *g, uint32_t head)
+{
+	bool work;
+
+	if (atomic_load_explicit(&g->tail, memory_order_acquire) != head)
+		return !atomic_load(&g->stop);
+	pthread_mutex_lock(&g->lock);
+	atomic_fetch_and(&g->status, ~DRACO_GPU_STATUS_BUSY);
+	while (!atomic_load(&g->stop) && atomic_load(&g->tail) == head)
+		pthread_cond_wait(&g->wake, &g->lock);
+	work = !atomic_load(&g->stop);
+	pthread_mutex_unlock(&g->lock);
+	return work;
+}
+
+static void *engine(void *arg)
+{
+	struct gpu *g = arg;
+	uint32_t head = 0;
+
+	while (wait_for_work(g, head)) {
+		uint32_t tail = atomic_load_explicit(&g->tail,
+						     memory_order_acquire);
+
+		atomic_fetch_or(&g->status, DRACO_GPU_STATUS_BUSY);
+		if (tail - head > g->ring_size || !execute(g, head))
+			break;
+		head++;
+	}
+	if (atomic_load(&g->stop))
+		return NULL;
+	log_debug("%s: engine stopped by itself at command %u", g->desc.name,
+		  head);
+	atomic_store(&g->status, DRACO_GPU_STATUS_FATAL);
+	return NULL;
+}
+
+/* ---- Start and end ---- */
+
+static bool ring_good(const struct gpu *g)
+{
+	uint32_t n = g->ring_size;
+
+	return n >= RING_MIN && n <= RING_MAX && !(n & (n - 1)) &&
+	       !(g->ring_base & 63) && inside(g, g->ring_base, ring_bytes(g));
+}
+
+/* life held */
+static bool launch(struct gpu *g)
+{
+	pthread_attr_t attr;
+
+	atomic_store(&g->stop, false);
+	atomic_store(&g->head, 0);
+	atomic_store(&g->tail, 0);
+	atomic_store(&g->status, DRACO_GPU_STATUS_READY);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	g->running = !pthread_create(&g->thread, &attr, engine, g);
+	pthread_attr_destroy(&attr);
+	if (g->running)
+		pthread_setname_np(g->thread, "gpu");
+	else
+		log_error("%s: no thread for its engine; raise the limit of threads",
+			  g->desc.name);
+	return g->running;
+}
+
+static void start(struct gpu *g)
+{
+	pthread_mutex_lock(&g->life);
+	if (!g->killed && (!ring_good(g) || !launch(g))) {
+		atomic_store(&g->head, 0);
+		atomic_store(&g->status, DRACO_GPU_STATUS_FATAL);
+	}
+	pthread_mutex_unlock(&g->life);
+}
+
+/* life held */
+static void end(struct gpu *g)
+{
+	if (!g->running)
+		return;
+	atomic_store(&g->stop, true);
+	pthread_mutex_lock(&g->lock);
+	pthread_cond_signal(&g->wake);
+	pthread_mutex_unlock(&g->lock);
+	pthread_join(g->thread, NULL);
+	g->running = false;
+}
+
+static void stop(struct gpu *g)
+{
+	pthread_mutex_lock(&g->life);
+	end(g);
+	atomic_store(&g->status, 0);
+	pthread_mutex_unlock(&g->life);
+}
+
+void gpu_kill(struct gpu *g)
+{
+	pthread_mutex_lock(&g->life);
+	g->killed = true;
+	end(g);
+	atomic_store(&g->status, 0);
+	pthread_mutex_unlock(&g->life);
+}
+
+void gpu_reset(struct gpu *g)
+{
+	stop(g);
+	g->ctrl = 0;
+	g->ring_base = 0;
+	g->ring_size = 0;
+	atomic_store(&g->head, 0);
+}
+
+/* ---- Registers ---- */
+
+uint32_t gpu_read(struct gpu *g, uint64_t offset)
+{
+	switch (offset) {
+	case DRACO_GPU_CTRL:
+		return g->ctrl;
+	case DRACO_GPU_STATUS:
+		return atomic_load(&g->status);
+	case DRACO_GPU_RING_BASE:
+		return (uint32_t)g->ring_base;
+	case DRACO_GPU_RING_BASE + 4:
+		return g->ring_base >> 32;
+	case DRACO_GPU_RING_SIZE:
+		return g->ring_size;
+	case DRACO_GPU_HEAD:
+		return atomic_load_explicit(&g->head, memory_order_acquire);
+	default:
+		return 0;
+	}
+}
+
+static void write_ctrl(struct gpu *g, uint32_t v)
+{
+	uint32_t old = g->ctrl;
+
+	g->ctrl = v & DRACO_GPU_CTRL_ENABLE;
+	if (g->ctrl == old)
+		return;
+	if (g->ctrl)
+		start(g);
+	else
+		stop(g);
+}
+
+static void write_tail(struct gpu *g, uint32_t v)
+{
+	if (!(atomic_load(&g->status) & DRACO_GPU_STATUS_READY))
+		return;
+	pthread_mutex_lock(&g->lock);
+	atomic_store_explicit(&g->tail, v, memory_order_release);
+	pthread_cond_signal(&g->wake);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void write_ring(struct gpu *g, uint64_t offset, uint32_t v)
+{
+	if (g->ctrl & DRACO_GPU_CTRL_ENABLE)
+		return;
+	if (offset == DRACO_GPU_RING_BASE)
+		g->ring_base = (g->ring_base & ~(uint64_t)UINT32_MAX) | v;
+	else if (offset == DRACO_GPU_RING_BASE + 4)
+		g->ring_base = (uint32_t)g->ring_base | (uint64_t)v << 32;
+	else if (offset == DRACO_GPU_RING_SIZE)
+		g->ring_size = v;
+}
+
+void gpu_write(struct gpu *g, uint64_t offset, uint32_t v)
+{
+	if (offset == DRACO_GPU_CTRL)
+		write_ctrl(g, v);
+	else if (offset == DRACO_GPU_TAIL)
+		write_tail(g, v);
+	else
+		write_ring(g, offset, v);
+}
+
+struct gpu *gpu_create(const struct gpu_desc *d)
+{
+	struct gpu *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->desc = *d;
+	pthread_mutex_init(&g->life, NULL);
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->wake, NULL);
+	return g;
+}
+
+void gpu_destroy(struct gpu *g)
+{
+	if (!g)
+		return;
+	gpu_kill(g);
+	pthread_cond_destroy(&g->wake);
+	pthread_mutex_destroy(&g->lock);
+	pthread_mutex_destroy(&g->life);
+	free(g);
+}
