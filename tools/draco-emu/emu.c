@@ -158,13 +158,21 @@ int emu_start(const struct emu_options *o)
 	return err ? err : engine_start(&emu.fabric.engine, o->threads);
 }
 
-static void stop_port(struct port *p)
+/*
+ * Functions first: that stops the ports, whose accesses go through the slots
+ * of all ports of their host.
+ */
+static void stop_ports(struct fabric *f)
 {
-	slots_destroy(p->slots);
-	p->slots = NULL;
-	if (p->fn)
-		function_destroy(p->fn);
-	p->fn = NULL;
+	for (unsigned int i = 0; i < f->nports; i++) {
+		if (f->ports[i]->fn)
+			function_destroy(f->ports[i]->fn);
+		f->ports[i]->fn = NULL;
+	}
+	for (unsigned int i = 0; i < f->nports; i++) {
+		slots_destroy(f->ports[i]->slots);
+		f->ports[i]->slots = NULL;
+	}
 }
 
 void emu_stop(void)
@@ -174,8 +182,7 @@ void emu_stop(void)
 		/* A function that is being reset waits for the engine. */
 		if (!emu.fabric.engine.threads)
 			engine_start(&emu.fabric.engine, 1);
-		for (unsigned int i = 0; i < emu.fabric.nports; i++)
-			stop_port(emu.fabric.ports[i]);
+		stop_ports(&emu.fabric);
 		engine_stop(&emu.fabric.engine);
 		binding_exit(&emu.fabric);
 	}

@@ -230,6 +230,18 @@ static void make_objects(struct fabric *f)
 		make_endpoint(f, i);
 }
 
+/* Partitions of a host are joined by its root complex, if that forwards. */
+static void join_ports(struct fabric *f, unsigned int host)
+{
+	unsigned int n = f->topo->hosts[host].nports;
+	struct port **ports = &f->ports[f->nports - n];
+
+	if (!f->topo->hosts[host].p2p_root)
+		return;
+	for (unsigned int k = 0; k < n; k++)
+		ports[k]->sibling = ports[(k + 1) % n];
+}
+
 static int make_ports(struct fabric *f)
 {
 	for (unsigned int h = 0; h < f->topo->nhosts; h++) {
@@ -246,6 +258,7 @@ static int make_ports(struct fabric *f)
 			}
 			f->ports[f->nports++] = p;
 		}
+		join_ports(f, h);
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory as a host port sees it: its host's, or an endpoint's in the same
- * partition. Called by everything that follows bus addresses.
+ * Memory as a host port sees it: an endpoint's in the same partition, or in
+ * another one of the same host, or the host's own. Called by everything that
+ * follows bus addresses.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,16 +18,45 @@ static bool ep_answers(struct fabric_ep *ep)
 	return atomic_load_explicit(&ep->uplink->up, memory_order_relaxed);
 }
 
+/* The TLP goes up to the host's root complex and down at another of its ports. */
+static int other_partition(struct port *p, uint64_t addr, size_t len,
+			   unsigned int prot, struct dma_hold *h)
+{
+	for (struct port *q = p->sibling; q != p; q = q->sibling) {
+		int err = q->slots ? slots_peer(q->slots, addr, len, prot, h) :
+				     -ENXIO;
+
+		if (err == -ENXIO)
+			continue;
+		if (err || atomic_load(&q->link->up))
+			return err;
+		dma_put(h);
+		return -EFAULT;
+	}
+	return -ENXIO;
+}
+
+static int route(struct port *p, uint64_t addr, size_t len, unsigned int prot,
+		 struct dma_hold *h)
+{
+	struct dma_map *host = function_dma(p->fn);
+	int err = -ENXIO;
+
+	if (!dma_map_enabled(host))
+		return -EFAULT;
+	if (p->slots)
+		err = slots_peer(p->slots, addr, len, prot, h);
+	if (err == -ENXIO)
+		err = other_partition(p, addr, len, prot, h);
+	return err == -ENXIO ? dma_get(host, addr, len, prot, h) : err;
+}
+
 int mem_get(struct port *p, uint64_t addr, size_t len, unsigned int prot,
 	    struct mem *m)
 {
 	const struct plug *plug;
-	int err;
+	int err = route(p, addr, len, prot, &m->hold);
 
-	if (p->slots)
-		err = slots_get(p->slots, addr, len, prot, &m->hold);
-	else
-		err = dma_get(function_dma(p->fn), addr, len, prot, &m->hold);
 	if (err)
 		return err;
 	plug = m->hold.cookie;

@@ -42,6 +42,7 @@ int port_init(struct port *p, struct fabric *f, unsigned int peer,
 	p->peer = peer;
 	p->host = host;
 	p->index = index;
+	p->sibling = p;
 	p->manager = f->topo->hosts[host].manager;
 	memcpy(p->name, f->objects[p->link->id - 1].name, sizeof(p->name));
 	pthread_mutex_init(&p->req_lock, NULL);

@@ -77,6 +77,8 @@ struct port {
 	struct link *link;
 	struct function *fn;
 	struct slots *slots;		/* NULL: no hot-plug slots (tests) */
+	struct port *sibling;		/* next port in the ring of those whose
+					 * partitions its TLPs reach */
 	unsigned int peer;
 	unsigned int host;		/* index in the topology */
 	unsigned int index;		/* of the port in its host */
@@ -141,8 +143,8 @@ static inline void port_leave(struct port *p)
 }
 
 /*
- * Memory at a bus address of this port: its host's, or of an endpoint in the
- * same partition (mem.ep). Rules of struct dma_hold apply.
+ * Memory at a bus address of this port: of an endpoint (mem.ep) in its
+ * partition or another one of its host, or its host's. Rules of struct dma_hold apply.
  */
 struct fabric_ep;
 struct mem {

@@ -80,9 +80,12 @@ static void unmap_stale(struct slots *s, struct slot *sl)
 	for (i = 0; i < FUNCTION_BARS; i++) {
 		struct range *r = &sl->range[i];
 
-		if (!r->size || (wanted(sl, i, &want) && want.addr == r->addr))
+		if (!r->size || (wanted(sl, i, &want) &&
+				 want.addr == r->addr && want.size == r->size))
 			continue;
-		dma_map_del(s->peers, r->addr, r->size);
+		/* Nobody may reach it from here on, at any price. */
+		if (dma_map_del(s->peers, r->addr, r->size))
+			abort();
 		r->size = 0;
 	}
 }
@@ -128,16 +131,10 @@ static void bars_changed(void *arg)
 	update_peers(arg);
 }
 
-int slots_get(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
-	      struct dma_hold *h)
+int slots_peer(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
+	       struct dma_hold *h)
 {
-	struct dma_map *host = function_dma(s->port);
-	int ret;
-
-	if (!dma_map_enabled(host))
-		return -EFAULT;
-	ret = dma_get(s->peers, addr, len, prot, h);
-	return ret == -ENXIO ? dma_get(host, addr, len, prot, h) : ret;
+	return dma_get(s->peers, addr, len, prot, h);
 }
 
 /* ---- A slot's life ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The physical hot-plug slots of one partition (one host port). Everything but
- * slots_get() runs in the loop's thread; callbacks too.
+ * slots_peer() runs in the loop's thread; callbacks too.
  */
 #ifndef EMU_SLOT_H
 #define EMU_SLOT_H
@@ -80,11 +80,11 @@ int slots_eject(struct slots *s, unsigned int slot);
 struct endpoint *slots_endpoint(struct slots *s, unsigned int slot);
 
 /*
- * Route a bus address as the partition's switch does: memory BAR of one of
- * its endpoints (h->cookie is that of slots_plug()), else the host's memory
- * (h->cookie NULL). As dma_get(). Any thread; bus master of the port rules.
+ * Memory BAR of one of the partition's endpoints at a bus address, as its
+ * switch routes it: as dma_get(), -ENXIO: none of them decodes it. h->cookie is
+ * that of slots_plug(). Any thread.
  */
-int slots_get(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
+int slots_peer(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
 	      struct dma_hold *h);
 
 #endif

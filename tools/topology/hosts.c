@@ -11,7 +11,7 @@
 #include "elements.h"
 
 static const char *const host_known[] = {
-	"name", "ports", "manager", "slots", NULL
+	"name", "ports", "manager", "slots", "p2p_root", NULL
 };
 static const char *const binding_known[] = { "endpoint", "port", NULL };
 
@@ -40,9 +40,11 @@ static int read_host(struct topo_parse *p, struct topo_at *at, unsigned int i)
 	unsigned int n;
 
 	h->manager = true;
+	h->p2p_root = true;
 	h->slots = 16;
 	if (topo_known(p, at, host_known) || topo_name(p, at, h->name) ||
 	    topo_bool(p, at, "manager", &h->manager) ||
+	    topo_bool(p, at, "p2p_root", &h->p2p_root) ||
 	    topo_int(p, at, "slots", 1, TOPO_MAX_SLOTS, &h->slots) ||
 	    topo_list(p, at, "ports", true, &list, &n))
 		return -1;

@@ -68,6 +68,7 @@ struct topo_isl {
 struct topo_host {
 	char name[TOPO_NAME_LEN];
 	bool manager;
+	bool p2p_root;		/* its root complex forwards between ports */
 	unsigned int slots;	/* numbered from TOPO_FIRST_SLOT */
 	unsigned int nports;
 	struct topo_end *ports;

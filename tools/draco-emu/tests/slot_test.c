@@ -158,13 +158,15 @@ static int plug(void *cookie)
 static int kind_of(uint64_t addr)	/* 2 endpoint, 1 host, 0 nothing */
 {
 	struct dma_hold h;
-	int kind;
 
-	if (slots_get(slots, addr, 8, DMA_PROT_READ, &h))
+	if (!slots_peer(slots, addr, 8, DMA_PROT_READ, &h)) {
+		dma_put(&h);
+		return h.cookie ? 2 : -1;
+	}
+	if (dma_get(function_dma(port), addr, 8, DMA_PROT_READ, &h))
 		return 0;
-	kind = h.cookie ? 2 : 1;
 	dma_put(&h);
-	return kind;
+	return 1;
 }
 
 /* ---- Tests ---- */
@@ -237,7 +239,7 @@ static void test_routing(void)
 				   ENDPOINT_BAR_MEMORY);
 	struct dma_hold h;
 
-	CHECK(!slots_get(slots, BAR_ADDR + 4096, 1 << 30, DMA_PROT_WRITE, &h));
+	CHECK(!slots_peer(slots, BAR_ADDR + 4096, 1 << 30, DMA_PROT_WRITE, &h));
 	CHECK(h.ptr == vram + 4096 && h.cookie == &x);
 	CHECK_EQ(h.len, VRAM - 4096);
 	CHECK(!dma_put(&h));

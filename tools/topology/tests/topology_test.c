@@ -178,6 +178,7 @@ static void try_defaults(void)
 	int ok = t && t->switches[0].nports == 6 &&
 		 t->switches[0].speed == 16 && t->switches[0].width == 16 &&
 		 t->hosts[0].slots == 16 && t->hosts[0].manager &&
+		 t->hosts[0].p2p_root &&
 		 t->limits.queues == 1024 && t->limits.mrs == 16384 &&
 		 t->limits.window_slots == 64 &&
 		 t->limits.window_slot_size == 1 << 20 &&

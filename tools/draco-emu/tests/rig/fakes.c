@@ -196,13 +196,10 @@ int slots_eject(struct slots *s, unsigned int slot)
 	return s->slot[slot].cookie ? 0 : -ENOENT;
 }
 
-int slots_get(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
-	      struct dma_hold *h)
+int slots_peer(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
+	       struct dma_hold *h)
 {
-	int err = dma_get(s->peers, addr, len, prot, h);
-
-	return err == -ENXIO ? dma_get(function_dma(s->port->fn), addr, len,
-				       prot, h) : err;
+	return dma_get(s->peers, addr, len, prot, h);
 }
 
 /* ---- What guests and QEMU do; waits for the loop's thread ---- */
