@@ -27,9 +27,9 @@ struct fabrex_queue;
 struct fabrex_window;
 struct fabrex_listener;
 
-/* Of this header; fabrex_version() tells that of the library, "1.0". */
+/* Of this header; fabrex_version() tells that of the library, "1.1". */
 #define FABREX_VERSION_MAJOR	1
-#define FABREX_VERSION_MINOR	0
+#define FABREX_VERSION_MINOR	1
 const char *fabrex_version(void);
 
 /* ---- errors ------------------------------------------------------------ */
@@ -114,7 +114,7 @@ struct fabrex_port_event {
 	struct fabrex_window *window;	/* WINDOW_FAULT, else NULL */
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
 	struct fabrex_mr *mr;	/* MR_REVOKED, else NULL */
-	uint64_t reserved;	/* 0 */
+	unsigned char reserved[16 - sizeof(void *)]; /* 0 */
 };
 
 /* File descriptor that polls readable when there is an event. */
@@ -250,7 +250,7 @@ int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
 struct fabrex_mr_cache_stats {
 	uint64_t hits, misses, stale, evicted;
 	uint64_t regions, bytes;	/* held now */
-	uint64_t reserved[2];
+	uint64_t reserved[2];		/* 0 */
 };
 int fabrex_mr_cache_stats(struct fabrex_port *port,
 			  struct fabrex_mr_cache_stats *stats, size_t size);
