@@ -36,6 +36,8 @@ static bool translate(struct fabrex_port *port,
 	else if (object && object->type == OBJECT_WINDOW)
 		to->window = container_of(object, struct fabrex_window,
 					  object);
+	else if (object)
+		to->mr = container_of(object, struct fabrex_mr, object);
 	pthread_mutex_unlock(&port->lock);
 	return object;
 }

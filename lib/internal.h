@@ -39,6 +39,7 @@ struct fabrex_port {
 	bool closing;			/* objects end even on errors */
 	pthread_mutex_t lock;		/* objects */
 	struct object *objects;
+	struct cache *cache;		/* made when first used: cache.c */
 };
 
 struct fabrex_mr {
@@ -47,6 +48,9 @@ struct fabrex_mr {
 	void *addr;
 	size_t length;
 	uint32_t access;
+	uint32_t kind;			/* enum fabrex_memory_kind */
+	uint64_t allocation;		/* id of it, or 0 */
+	struct cached *cached;		/* the cache's, or NULL */
 	void *owned;			/* mapping to free, or NULL */
 	size_t owned_length;
 };
@@ -117,6 +121,29 @@ int fxi_object_end(struct object *object);
 struct object *fxi_object_find(struct fabrex_port *port, uint32_t id);
 /* Copy the first @size bytes the caller has; what we do not know is 0. */
 void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
+
+/*
+ * Take what the caller has of a structure that grows; the rest stays as it
+ * was. -E2BIG: it is longer than ours, and not 0 there.
+ */
+int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
+		size_t known, const void *from, size_t size);
+
+/* mr.c */
+int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
+		 uint32_t access);
+/* Register what @params say; @memory is what was found out about it. */
+int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
+		  const struct fabrex_memory *memory, struct fabrex_mr **out);
+/* The same by kind: finds out, exports device memory. */
+int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
+		    uint32_t kind, struct fabrex_mr **out);
+
+/* cache.c */
+/* Give up all that is unused. False: there was nothing. */
+bool fxi_cache_make_room(struct fabrex_port *port);
+/* After all regions of the port have ended. */
+void fxi_cache_free(struct fabrex_port *port);
 
 /* poll.c */
 /* Take entries that succeeded quietly off the books. True if there were. */

@@ -14,7 +14,7 @@ DESTDIR ?=
 CFLAGS ?= -O2 -g
 CXX ?= g++
 
-LIB_VERSION := 1.0.0
+LIB_VERSION := 1.1.0
 LIB_O := $(BUILD)/lib
 LIB_SO := $(LIB_O)/libfabrex.so.$(LIB_VERSION)
 LIB_A := $(LIB_O)/libfabrex.a
@@ -26,7 +26,8 @@ LIB_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 LIB_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -fvisibility=hidden -fPIC \
 	-fno-semantic-interposition -pthread
 
-LIB_SRC := $(wildcard lib/*.c) $(wildcard lib/transport/*.c)
+LIB_SRC := $(wildcard lib/*.c lib/transport/*.c lib/memory/*.c lib/p2p/*.c)
+LIB_HEADERS := $(wildcard include/fabrex/*.h)
 LIB_OBJ := $(LIB_SRC:lib/%.c=$(LIB_O)/%.o)
 LIB_MAN3 := $(wildcard lib/man/*.3)
 LIB_MAN7 := $(wildcard lib/man/*.7)
@@ -66,7 +67,7 @@ install-lib: lib
 	ln -sf libfabrex.so.1 $(DESTDIR)$(LIBDIR)/libfabrex.so
 	install -m 644 $(LIB_A) $(DESTDIR)$(LIBDIR)/
 	install -m 644 $(LIB_O)/fabrex.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
-	install -m 644 include/fabrex/fabrex.h $(DESTDIR)$(INCLUDEDIR)/fabrex/
+	install -m 644 $(LIB_HEADERS) $(DESTDIR)$(INCLUDEDIR)/fabrex/
 	install -m 644 include/uapi/linux/fabrex_ring.h \
 		$(DESTDIR)$(INCLUDEDIR)/linux/
 	install -m 644 $(LIB_MAN3) $(DESTDIR)$(MANDIR)/man3/

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory regions: registration of the caller's memory and memory allocated
- * for the fabric. Public half: fabrex_mr_register(3).
+ * Memory regions: registration of host memory, of device memory through a
+ * dma-buf, and of the caller's dma-bufs. Public half: fabrex_mr_register(3).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,24 +10,28 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "memory/memory.h"
 
-#define HUGE_SIZE	(2u << 20)
+static int check_access(struct fabrex_port *port, uint32_t access)
+{
+	if (access & ~FABREX_MR_ALL)
+		return fxi_error(EINVAL, "port %s: memory region: unknown access rights 0x%x; use FABREX_MR_*",
+				 port->attr.name, access & ~FABREX_MR_ALL);
+	return 0;
+}
 
-static int check_args(struct fabrex_port *port, const void *addr,
-		      size_t length, uint32_t access)
+int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
+		 uint32_t access)
 {
 	const char *name = port->attr.name;
 
 	if (!addr || !length)
-		return fxi_error(EINVAL, "port %s: memory region of %zu bytes at %p: give it an address and a length",
-				 name, length, addr);
-	if ((uintptr_t)addr + length < (uintptr_t)addr)
-		return fxi_error(EINVAL, "port %s: memory region of %zu bytes at %p wraps around the address space; check the length",
-				 name, length, addr);
-	if (access & ~FABREX_MR_ALL)
-		return fxi_error(EINVAL, "port %s: memory region: unknown access rights 0x%x; use FABREX_MR_*",
-				 name, access & ~FABREX_MR_ALL);
-	return 0;
+		return fxi_error(EINVAL, "port %s: memory region of %llu bytes at %p: give it an address and a length",
+				 name, (unsigned long long)length, addr);
+	if (length > UINTPTR_MAX - (uintptr_t)addr)
+		return fxi_error(EINVAL, "port %s: memory region of %llu bytes at %p wraps around the address space; check the length",
+				 name, (unsigned long long)length, addr);
+	return check_access(port, access);
 }
 
 static int check_peers(struct fabrex_port *port, const uint32_t *peers,
@@ -46,24 +50,31 @@ static int check_peers(struct fabrex_port *port, const uint32_t *peers,
 	return 0;
 }
 
-static int mr_create(struct fabrex_port *port,
-		     const struct transport_mr *params, struct fabrex_mr **out)
+/* Out of pinned memory, regions or quota: does the cache hold some of it? */
+static bool short_of_room(int ret)
 {
-	struct fabrex_mr *mr;
+	return ret == -ENOMEM || ret == -ENOSPC || ret == -EDQUOT;
+}
+
+int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
+		  const struct fabrex_memory *memory, struct fabrex_mr **out)
+{
+	struct fabrex_mr *mr = calloc(1, sizeof(*mr));
 	uint32_t id = 0;
 	int ret;
 
-	ret = check_args(port, params->addr, params->length, params->access);
-	if (ret)
-		return ret;
-	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return fxi_error(ENOMEM, "port %s: memory region: out of memory",
 				 port->attr.name);
 	mr->addr = params->addr;
 	mr->length = params->length;
 	mr->access = params->access;
+	mr->kind = memory->kind;
+	mr->allocation = memory->id;
 	ret = port->ops->mr_register(port->transport, params, &mr->key, &id);
+	if (short_of_room(ret) && fxi_cache_make_room(port))
+		ret = port->ops->mr_register(port->transport, params,
+					     &mr->key, &id);
 	if (ret) {
 		free(mr);
 		return ret;
@@ -73,15 +84,49 @@ static int mr_create(struct fabrex_port *port,
 	return 0;
 }
 
+/* Device memory: by way of a dma-buf, which need not stay open. */
+static int create_device(struct fabrex_port *port, struct transport_mr *params,
+			 const struct fabrex_memory *memory,
+			 struct fabrex_mr **out)
+{
+	int ret;
+
+	ret = fxi_memory_export(memory, params->addr, params->length,
+				&params->fd, &params->offset);
+	if (ret)
+		return ret;
+	params->dmabuf = true;
+	ret = fxi_mr_create(port, params, memory, out);
+	close(params->fd);
+	return ret;
+}
+
+int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
+		    uint32_t kind, struct fabrex_mr **out)
+{
+	struct fabrex_memory memory = { .kind = kind };
+	int ret = 0;
+
+	if (kind == FABREX_MEMORY_AUTO || fxi_memory_is_device(kind))
+		ret = fxi_memory_find(params->addr, kind, &memory);
+	if (ret)
+		return ret;
+	if (fxi_memory_is_device(memory.kind))
+		return create_device(port, params, &memory, out);
+	return fxi_mr_create(port, params, &memory, out);
+}
+
 EXPORT int fabrex_mr_register(struct fabrex_port *port, void *addr,
 			      size_t length, uint32_t access,
 			      struct fabrex_mr **mr)
 {
 	struct transport_mr params = {
-		.addr = addr, .length = length, .access = access,
+		.addr = addr, .length = length, .access = access, .pin = true,
 	};
+	int ret = fxi_mr_check(port, addr, length, access);
 
-	return mr_create(port, &params, mr);
+	return ret ? ret : fxi_mr_register(port, &params, FABREX_MEMORY_AUTO,
+					   mr);
 }
 
 EXPORT int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
@@ -90,104 +135,82 @@ EXPORT int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
 				  struct fabrex_mr **mr)
 {
 	struct transport_mr params = {
-		.addr = addr, .length = length, .access = access,
+		.addr = addr, .length = length, .access = access, .pin = true,
 		.peers = peers, .npeers = n,
 	};
 	int ret = check_peers(port, peers, n);
 
-	return ret ? ret : mr_create(port, &params, mr);
+	if (!ret)
+		ret = fxi_mr_check(port, addr, length, access);
+	return ret ? ret : fxi_mr_register(port, &params, FABREX_MEMORY_AUTO,
+					   mr);
 }
 
-static size_t round_up(size_t value, size_t unit)
+/* ---- attributes -------------------------------------------------------- */
+
+static int check_dmabuf(struct fabrex_port *port,
+			const struct fabrex_mr_attr *a)
 {
-	return (value + unit - 1) & ~(unit - 1);
+	if (!a->length || a->length > SIZE_MAX ||
+	    a->offset > UINT64_MAX - a->length)
+		return fxi_error(EINVAL, "port %s: memory region of %llu bytes at %llu of a dma-buf: give a range that fits it",
+				 port->attr.name,
+				 (unsigned long long)a->length,
+				 (unsigned long long)a->offset);
+	return check_access(port, a->access);
 }
 
-/* From the pool of huge pages, if the administrator made one. */
-static void *alloc_hugetlb(size_t length, size_t *mapped)
+static int check_attr(struct fabrex_port *port, const struct fabrex_mr_attr *a)
 {
-	void *p;
+	const char *name = port->attr.name;
+	size_t i;
 
-	*mapped = round_up(length, HUGE_SIZE);
-	p = mmap(NULL, *mapped, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
+	if (a->kind > FABREX_MEMORY_CUDA)
+		return fxi_error(EINVAL, "port %s: memory region of unknown kind %u; use FABREX_MEMORY_*",
+				 name, a->kind);
+	if (a->flags & ~FABREX_MR_MAY_MOVE)
+		return fxi_error(EINVAL, "port %s: memory region: unknown flags 0x%x; use FABREX_MR_MAY_MOVE",
+				 name, a->flags & ~FABREX_MR_MAY_MOVE);
+	for (i = 0; i < sizeof(a->reserved) / sizeof(*a->reserved); i++)
+		if (a->reserved[i])
+			return fxi_error(EINVAL, "port %s: memory region: reserved[%zu] is not 0; clear the structure first",
+					 name, i);
+	if (!a->peers && a->npeers)
+		return fxi_error(EINVAL, "port %s: memory region for %llu peers, but none listed; set peers, or npeers to 0",
+				 name, (unsigned long long)a->npeers);
+	if (a->kind == FABREX_MEMORY_DMABUF)
+		return check_dmabuf(port, a);
+	if (a->fd > 0 || a->offset)
+		return fxi_error(EINVAL, "port %s: memory region of kind %u with a file descriptor or offset; set FABREX_MEMORY_DMABUF, or both to 0",
+				 name, a->kind);
+	return fxi_mr_check(port, a->addr, a->length, a->access);
 }
 
-/* Small pages at a huge page boundary, with the advice to merge them. */
-static void *alloc_transparent(size_t length, size_t *mapped)
+EXPORT int fabrex_mr_register_attr(struct fabrex_port *port,
+				   const struct fabrex_mr_attr *attr,
+				   size_t size, struct fabrex_mr **mr)
 {
-	size_t all = round_up(length, HUGE_SIZE) + HUGE_SIZE;
-	char *p, *start;
-
-	p = mmap(NULL, all, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return NULL;
-	start = (char *)round_up((uintptr_t)p, HUGE_SIZE);
-	*mapped = round_up(length, HUGE_SIZE);
-	if (start > p)
-		munmap(p, (size_t)(start - p));
-	if (start + *mapped < p + all)
-		munmap(start + *mapped, (size_t)(p + all - start) - *mapped);
-	madvise(start, *mapped, MADV_HUGEPAGE);
-	return start;
-}
-
-static void *alloc_small(size_t length, size_t *mapped)
-{
-	void *p;
-
-	*mapped = round_up(length, (size_t)sysconf(_SC_PAGESIZE));
-	p = mmap(NULL, *mapped, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static void *alloc_memory(size_t length, size_t *mapped)
-{
-	void *p = NULL;
-
-	if (length >= HUGE_SIZE) {
-		p = alloc_hugetlb(length, mapped);
-		if (!p)
-			p = alloc_transparent(length, mapped);
-	}
-	if (!p)
-		p = alloc_small(length, mapped);
-	if (!p)
-		return NULL;
-	madvise(p, *mapped, MADV_DONTFORK);
-	/*
-	 * Real pages before they are pinned: a pin for reading only must not
-	 * get the page of zeroes that all of the system shares.
-	 */
-	madvise(p, *mapped, MADV_POPULATE_WRITE);
-	return p;
-}
-
-EXPORT int fabrex_mr_alloc(struct fabrex_port *port, size_t length,
-			   uint32_t access, struct fabrex_mr **mr)
-{
-	struct transport_mr params = { .length = length, .access = access };
-	size_t mapped = 0;
+	struct fabrex_mr_attr a = { 0 };
+	struct transport_mr params = { 0 };
 	int ret;
 
-	if (!length || length > SIZE_MAX / 2)
-		return fxi_error(EINVAL, "port %s: cannot allocate %zu bytes; give a length that fits the address space",
-				 port->attr.name, length);
-	params.addr = alloc_memory(length, &mapped);
-	if (!params.addr)
-		return fxi_error(ENOMEM, "port %s: no memory for a region of %zu bytes; ask for less or free some",
-				 port->attr.name, length);
-	ret = mr_create(port, &params, mr);
-	if (ret) {
-		munmap(params.addr, mapped);
+	ret = fxi_copy_in(port, "memory region", &a, sizeof(a), attr, size);
+	if (!ret)
+		ret = check_attr(port, &a);
+	if (!ret && a.peers)
+		ret = check_peers(port, a.peers, a.npeers);
+	if (ret)
 		return ret;
-	}
-	(*mr)->owned = params.addr;
-	(*mr)->owned_length = mapped;
-	return 0;
+	params.addr = a.addr;
+	params.length = a.length;
+	params.access = a.access;
+	params.peers = a.peers;
+	params.npeers = a.npeers;
+	params.dmabuf = a.kind == FABREX_MEMORY_DMABUF;
+	params.pin = !(a.flags & FABREX_MR_MAY_MOVE);
+	params.fd = a.fd;
+	params.offset = a.offset;
+	return fxi_mr_register(port, &params, a.kind, mr);
 }
 
 EXPORT int fabrex_mr_deregister(struct fabrex_mr *mr)
@@ -196,11 +219,16 @@ EXPORT int fabrex_mr_deregister(struct fabrex_mr *mr)
 
 	if (!mr)
 		return 0;
+	if (mr->cached && !mr->object.port->closing)
+		return fxi_error(EBUSY, "port %s: region of %zu bytes at %p belongs to the cache; use fabrex_mr_cache_put()",
+				 mr->object.port->attr.name, mr->length,
+				 mr->addr);
 	ret = fxi_object_end(&mr->object);
 	if (ret < 0)
 		return ret;
 	if (!ret && mr->owned)
 		munmap(mr->owned, mr->owned_length);
+	free(mr->cached);
 	free(mr);
 	return 0;
 }
@@ -213,6 +241,11 @@ EXPORT void *fabrex_mr_addr(const struct fabrex_mr *mr)
 EXPORT size_t fabrex_mr_length(const struct fabrex_mr *mr)
 {
 	return mr->length;
+}
+
+EXPORT int fabrex_mr_kind(const struct fabrex_mr *mr)
+{
+	return (int)mr->kind;
 }
 
 EXPORT uint64_t fabrex_mr_key(const struct fabrex_mr *mr)

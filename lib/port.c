@@ -24,6 +24,20 @@ void fxi_copy_out(void *to, size_t size, const void *from, size_t known)
 	memset((char *)to + n, 0, size - n);
 }
 
+int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
+		size_t known, const void *from, size_t size)
+{
+	const unsigned char *bytes = from;
+	size_t i;
+
+	for (i = known; i < size; i++)
+		if (bytes[i])
+			return fxi_error(E2BIG, "port %s: %s attributes: byte %zu is newer than this library; set it to 0 or update libfabrex",
+					 port->attr.name, what, i);
+	memcpy(to, from, size < known ? size : known);
+	return 0;
+}
+
 void fxi_object_add(struct fabrex_port *port, struct object *object,
 		    enum object_type type, uint32_t id)
 {
@@ -165,6 +179,7 @@ EXPORT void fabrex_close(struct fabrex_port *port)
 	destroy_all(port, OBJECT_QUEUE);
 	destroy_all(port, OBJECT_WINDOW);
 	destroy_all(port, OBJECT_MR);
+	fxi_cache_free(port);
 	if (port_mine(port))
 		port->ops->close(port->transport);
 	else

@@ -34,17 +34,14 @@ static int take_attr(struct fabrex_port *port,
 		     const struct fabrex_queue_attr *attr, size_t size,
 		     struct fabrex_queue_attr *out)
 {
-	const unsigned char *bytes = (const unsigned char *)attr;
-	size_t i;
+	int ret;
 
 	memset(out, 0, sizeof(*out));
 	if (!attr)
 		return 0;
-	for (i = sizeof(*out); i < size; i++)
-		if (bytes[i])
-			return fxi_error(E2BIG, "port %s: queue attributes: byte %zu is newer than this library; set it to 0 or update libfabrex",
-					 port->attr.name, i);
-	memcpy(out, attr, size < sizeof(*out) ? size : sizeof(*out));
+	ret = fxi_copy_in(port, "queue", out, sizeof(*out), attr, size);
+	if (ret)
+		return ret;
 	if (out->flags & ~FABREX_QUEUE_EVENTFD || out->reserved)
 		return fxi_error(EINVAL, "port %s: queue attributes: unknown flags 0x%x or reserved not 0",
 				 port->attr.name,

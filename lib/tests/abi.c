@@ -24,6 +24,7 @@ AT(fabrex_peer, name, 12, 12);
 SIZE(fabrex_port_event, 56, 48);
 AT(fabrex_port_event, queue, 16, 16);
 AT(fabrex_port_event, time_ns, 32, 24);
+AT(fabrex_port_event, mr, 40, 32);
 SIZE(fabrex_remote, 32, 32);
 AT(fabrex_remote, peer, 16, 16);
 SIZE(fabrex_queue_attr, 32, 32);
@@ -43,6 +44,10 @@ AT(fabrex_wc, cell, 28, 28);
 AT(fabrex_wc, data, 32, 32);
 SIZE(fabrex_request, 24, 24);
 SIZE(fabrex_stats, 104, 104);
+AT(fabrex_memory, base, 8, 8);
+AT(fabrex_mr_attr, length, 8, 4);
+AT(fabrex_mr_cache_stats, regions, 32, 32);
+SIZE(fabrex_mr_cache_stats, 64, 64);
 SIZE(fabrex_sqe, 64, 64);
 SIZE(fabrex_cqe, 32, 32);
 SIZE(fabrex_qctrl, 256, 256);
@@ -51,6 +56,19 @@ AT(fabrex_qctrl, sq_head, 128, 128);
 AT(fabrex_qctrl, state, 192, 192);
 #endif
 
+#ifdef __LP64__
+SIZE(fabrex_memory, 80, 0);
+AT(fabrex_memory, id, 24, 0);
+AT(fabrex_memory, pci, 32, 0);
+SIZE(fabrex_mr_attr, 88, 0);
+AT(fabrex_mr_attr, access, 16, 0);
+AT(fabrex_mr_attr, fd, 28, 0);
+AT(fabrex_mr_attr, peers, 40, 0);
+#endif
+
+_Static_assert(FABREX_EV_LOST == 8 && FABREX_EV_MR_REVOKED == 9 &&
+	       FABREX_MEMORY_DMABUF == 2 && FABREX_MEMORY_CUDA == 4 &&
+	       FABREX_MR_MAY_MOVE == 1, "numbers of version 1.1");
 _Static_assert(FABREX_EV_LOST == 8 && FABREX_MR_ALL == 15 &&
 	       FABREX_BLOB_MAX == 960 && FABREX_QUEUE_EVENTFD == 1,
 	       "numbers of the API");

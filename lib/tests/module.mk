@@ -40,7 +40,7 @@ $(LIB_TEST_O)/man-%: $(LIB_TEST_O)/man-%.c $(BUILD)/lib/tests/example.o \
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
 check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS)
 	$(LIB_TEST_O)/unit
-	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map include/fabrex/fabrex.h
+	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)
 	for e in $(LIB_EXAMPLES); do \

@@ -23,6 +23,8 @@
 struct transport {
 	int fd;
 	char path[64];
+	void *watch;			/* counters, or NULL */
+	size_t watch_length;
 };
 
 static int kernel_ioctl(struct transport *t, unsigned long request, void *arg)
@@ -96,10 +98,18 @@ static int kernel_open_path(const char *path, struct transport **out)
 	return open_error(err, path);
 }
 
-static void kernel_close(struct transport *t)
+/* In the child of a fork: it has not got the counters' mapping. */
+static void kernel_release(struct transport *t)
 {
 	close(t->fd);
 	free(t);
+}
+
+static void kernel_close(struct transport *t)
+{
+	if (t->watch)
+		munmap(t->watch, t->watch_length);
+	kernel_release(t);
 }
 
 static int port_query(struct transport *t, struct fabrex_port_query *q)
@@ -284,11 +294,50 @@ static int mr_nomem(struct transport *t, uint64_t length)
 			 (unsigned long long)limit.rlim_cur);
 }
 
+/* What the kernel or the exporter has against a dma-buf. */
+static int dmabuf_error(struct transport *t, int err,
+			const struct transport_mr *mr)
+{
+	char what[96];
+
+	snprintf(what, sizeof(what), "region of %llu bytes at %llu of a dma-buf",
+		 (unsigned long long)mr->length,
+		 (unsigned long long)mr->offset);
+	switch (err) {
+	case EBADF:
+		return fxi_error(err, "%s: %s: file descriptor %d is not open; give an open dma-buf",
+				 t->path, what, mr->fd);
+	case EACCES:
+		return fxi_error(err, "%s: %s: the rights ask for writing, but the dma-buf was exported for reading only; export it for both",
+				 t->path, what);
+	case EINVAL:
+		return fxi_error(err, "%s: %s: file descriptor %d is no dma-buf, the range is not inside it, or this kernel module takes none; check offset and length, update the module",
+				 t->path, what, mr->fd);
+	case EOPNOTSUPP:
+		return fxi_error(err, "%s: %s: its exporter says that the port cannot reach it; see the kernel log and fabrexctl p2p",
+				 t->path, what);
+	case ENOSPC:
+		return fxi_error(err, "%s: %s: the port has no region left; deregister some",
+				 t->path, what);
+	case ENODEV:
+		return fxi_error(err, "%s: %s: the port or the device whose memory it is has gone; see the kernel log, make both anew",
+				 t->path, what);
+	case ENOTTY:
+	case E2BIG:
+	case EDQUOT:
+		return common_error(t, err, what);
+	}
+	return fxi_error(err, "%s: %s: its exporter refuses: %s; see the kernel log",
+			 t->path, what, fxi_errno_str(err));
+}
+
 static int mr_error(struct transport *t, int err,
 		    const struct transport_mr *mr)
 {
 	char what[80];
 
+	if (mr->dmabuf)
+		return dmabuf_error(t, err, mr);
 	snprintf(what, sizeof(what), "region of %llu bytes at %p",
 		 (unsigned long long)mr->length, mr->addr);
 	switch (err) {
@@ -304,21 +353,31 @@ static int mr_error(struct transport *t, int err,
 	return common_error(t, err, what);
 }
 
+static uint32_t mr_flags(const struct transport_mr *params)
+{
+	return (params->peers ? FABREX_MR_PEERS : 0) |
+	       (params->dmabuf ? FABREX_MR_DMABUF : 0) |
+	       (params->dmabuf && params->pin ? FABREX_MR_PIN : 0) |
+	       (params->watched ? FABREX_MR_WATCH : 0);
+}
+
 static int kernel_mr_register(struct transport *t,
 			      const struct transport_mr *params, uint64_t *key,
 			      uint32_t *id)
 {
 	struct fabrex_mr_register r = {
 		.size = sizeof(r),
-		.addr = (uintptr_t)params->addr,
+		.flags = mr_flags(params),
+		.addr = params->dmabuf ? params->offset :
+					 (uintptr_t)params->addr,
 		.length = params->length,
 		.access = params->access,
+		.fd = params->dmabuf ? params->fd : 0,
+		.watch = params->watched ? params->watch : 0,
 	};
 	size_t i;
 	int ret;
 
-	if (params->peers)
-		r.flags = FABREX_MR_PEERS;
 	for (i = 0; i < params->npeers; i++)
 		r.peers[params->peers[i] / 64 % (FABREX_MAX_PEERS / 64)] |=
 			1ull << params->peers[i] % 64;
@@ -376,6 +435,32 @@ static void *map_shared(struct transport *t, uint64_t offset, uint64_t length,
 		return NULL;
 	madvise(p, (size_t)length, MADV_DONTFORK);
 	return p;
+}
+
+static int watch_error(struct transport *t, int err)
+{
+	/* Unknown to this module: nothing to complain about. */
+	if (err == ENOTTY || err == EOPNOTSUPP)
+		return fxi_error_static(EOPNOTSUPP, "this port does not count changes of regions; update the kernel module");
+	return common_error(t, err, "watch page");
+}
+
+static int kernel_watch(struct transport *t, uint32_t entries,
+			const uint32_t **counters)
+{
+	struct fabrex_watch w = { .size = sizeof(w), .entries = entries };
+	int ret = kernel_ioctl(t, FABREX_IOCTL_WATCH, &w);
+
+	if (ret)
+		return watch_error(t, -ret);
+	if (w.out_length < (uint64_t)entries * sizeof(**counters))
+		return common_error(t, EPROTO, "watch page");
+	t->watch = map_shared(t, w.out_mmap, w.out_length, PROT_READ);
+	if (!t->watch)
+		return common_error(t, errno, "mapping of the watch page");
+	t->watch_length = (size_t)w.out_length;
+	*counters = t->watch;
+	return 0;
 }
 
 static int queue_map(struct transport *t, const struct fabrex_queue_create *c,
@@ -581,10 +666,11 @@ const struct transport_ops fxi_transport_kernel = {
 	.name = "kernel",
 	.open = kernel_open,
 	.close = kernel_close,
-	.release = kernel_close,
+	.release = kernel_release,
 	.query = kernel_query,
 	.peer = kernel_peer,
 	.mr_register = kernel_mr_register,
+	.watch = kernel_watch,
 	.queue_create = kernel_queue_create,
 	.queue_unmap = kernel_queue_unmap,
 	.window_create = kernel_window_create,
@@ -609,4 +695,6 @@ _Static_assert((int)FABREX_EV_LINK_UP == FABREX_EVENT_LINK_UP &&
 	       (int)FABREX_EV_QUEUE_ERROR == FABREX_EVENT_QUEUE_ERROR &&
 	       (int)FABREX_EV_WINDOW_FAULT == FABREX_EVENT_WINDOW_FAULT &&
 	       (int)FABREX_EV_GONE == FABREX_EVENT_GONE &&
-	       (int)FABREX_EV_LOST == FABREX_EVENT_LOST, "event types");
+	       (int)FABREX_EV_LOST == FABREX_EVENT_LOST &&
+	       (int)FABREX_EV_MR_REVOKED == FABREX_EVENT_MR_REVOKED,
+	       "event types");

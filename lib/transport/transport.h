@@ -15,11 +15,17 @@
 struct transport;
 
 struct transport_mr {
-	void *addr;
+	void *addr;			/* of the process, unless dmabuf */
 	uint64_t length;
 	uint32_t access;		/* FABREX_MR_* of fabrex.h */
 	const uint32_t *peers;		/* NULL: every peer */
 	size_t npeers;
+	bool dmabuf;			/* memory is fd from offset on */
+	bool pin;			/* dmabuf: it has to stay in place */
+	bool watched;			/* count changes in entry watch */
+	int fd;				/* the caller's, not kept */
+	uint64_t offset;
+	uint32_t watch;
 };
 
 /* A queue's shared memory, as offsets into ring, all inside ring_size. */
@@ -47,7 +53,7 @@ struct transport_event {
 	uint32_t peer;
 	uint32_t generation;
 	uint32_t error;
-	uint32_t id;			/* queue or window, 0: none */
+	uint32_t id;			/* of the object, 0: none */
 	uint64_t time_ns;
 };
 
@@ -63,6 +69,10 @@ struct transport_event {
  * @query:         limits and names of the port
  * @peer:          by name, or by number; with @next the first >= @number
  * @mr_register:   pins or otherwise makes memory reachable
+ * @watch:         once for each transport: @entries counters, all 0, which
+ *                 regions count up when what they reach may have changed.
+ *                 -EOPNOTSUPP: this port counts nothing. They live as long as
+ *                 the transport
  * @queue_create:  @efd: signalled when armed and a completion arrives, or -1
  * @queue_unmap:   after @destroy, or in the child of a fork
  * @window_create: @offset is a multiple of the page size
@@ -85,6 +95,8 @@ struct transport_ops {
 	int (*mr_register)(struct transport *transport,
 			   const struct transport_mr *params, uint64_t *key,
 			   uint32_t *id);
+	int (*watch)(struct transport *transport, uint32_t entries,
+		     const uint32_t **counters);
 	int (*queue_create)(struct transport *transport,
 			    const struct fabrex_queue_attr *attr, int efd,
 			    struct transport_queue *queue);

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Registration cache of a port. Public half: fabrex_mr_cache_get(3). What
+ * belongs together in time: a counter of the watch page is read before its
+ * region is registered, and again on every hit; the device's driver counts it
+ * up before the memory can be anything else. So a hit costs a search and a
+ * load. The lock is never held across a registration or the end of one.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "interval.h"
+#include "memory/memory.h"
+
+#define WATCHED_MAX	16384u	/* counters, so regions that are kept */
+#define KEPT_MAX	1024u	/* regions kept unused, unless told */
+
+enum cached_state {
+	PENDING,			/* being registered by somebody */
+	FRESH,				/* good when last looked at */
+	STALE,				/* not found any more; dies unused */
+};
+
+struct cached {
+	struct interval range;
+	enum cached_state state;
+	uint32_t refs;			/* gets without put */
+	uint32_t watch;			/* counter, or WATCHED_MAX: none */
+	uint32_t seen;			/* its value before registration */
+	struct fabrex_mr *mr;
+	struct cached *older, *newer;	/* unused ones */
+};
+
+struct cache {
+	pthread_mutex_t lock;
+	pthread_cond_t settled;		/* nothing is PENDING that was */
+	struct interval *ranges;	/* PENDING and FRESH */
+	struct cached *oldest, *newest;	/* unused, by last use */
+	const uint32_t *counters;	/* NULL: changes are not counted */
+	uint16_t *spare;		/* stack of counters */
+	uint32_t nspare;
+	uint64_t max_regions, max_bytes;
+	uint64_t kept_regions, kept_bytes;
+	struct fabrex_mr_cache_stats stats;
+	const uint32_t *alive;		/* 0 in the child of a fork */
+};
+
+/* ---- making ------------------------------------------------------------ */
+
+/* A page that is zeroes in children; no system call tells more cheaply. */
+static const uint32_t *make_alive(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint32_t *p = mmap(NULL, page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if (madvise(p, page, MADV_WIPEONFORK)) {
+		munmap(p, page);
+		return NULL;
+	}
+	*p = 1;
+	return p;
+}
+
+static void cache_destroy(struct cache *c)
+{
+	if (c->alive)
+		munmap((void *)(uintptr_t)c->alive,
+		       (size_t)sysconf(_SC_PAGESIZE));
+	pthread_cond_destroy(&c->settled);
+	pthread_mutex_destroy(&c->lock);
+	free(c->spare);
+	free(c);
+}
+
+/* A port that counts no changes has a cache that keeps nothing. */
+static void watch(struct fabrex_port *port, struct cache *c)
+{
+	uint32_t i;
+
+	if (!port->ops->watch || !c->spare ||
+	    port->ops->watch(port->transport, WATCHED_MAX, &c->counters))
+		return;
+	for (i = 0; i < WATCHED_MAX; i++)
+		c->spare[i] = (uint16_t)(WATCHED_MAX - 1 - i);
+	c->nspare = WATCHED_MAX;
+}
+
+static struct cache *cache_create(struct fabrex_port *port)
+{
+	struct cache *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->alive = make_alive();
+	c->spare = malloc(WATCHED_MAX * sizeof(*c->spare));
+	c->max_regions = KEPT_MAX;
+	c->max_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		       (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->settled, NULL);
+	watch(port, c);
+	return c;
+}
+
+/* In the child of a fork nothing may be touched, not even the lock. */
+static bool inherited(const struct fabrex_port *port, const struct cache *c)
+{
+	return c->alive ? !__atomic_load_n(c->alive, __ATOMIC_RELAXED) :
+			  port->pid != getpid();
+}
+
+static int bad_child(struct fabrex_port *port)
+{
+	return fxi_error(ENODEV, "port %s: it belongs to the parent process; open it anew after fork()",
+			 port->attr.name);
+}
+
+/* The port's cache, made by whoever is first. */
+static int cache_of(struct fabrex_port *port, struct cache **out)
+{
+	struct cache *c = __atomic_load_n(&port->cache, __ATOMIC_ACQUIRE);
+
+	if (unlikely(!c)) {
+		if (port->pid != getpid())
+			return bad_child(port);
+		pthread_mutex_lock(&port->lock);
+		if (!port->cache)
+			__atomic_store_n(&port->cache, cache_create(port),
+					 __ATOMIC_RELEASE);
+		c = port->cache;
+		pthread_mutex_unlock(&port->lock);
+	}
+	if (unlikely(!c))
+		return fxi_error(ENOMEM, "port %s: registration cache: out of memory",
+				 port->attr.name);
+	if (unlikely(inherited(port, c)))
+		return bad_child(port);
+	*out = c;
+	return 0;
+}
+
+/* In a child the lock may be held, and waited for, by threads it has not. */
+void fxi_cache_free(struct fabrex_port *port)
+{
+	if (port->cache && !inherited(port, port->cache))
+		cache_destroy(port->cache);
+	port->cache = NULL;
+}
+
+/* ---- unused ones ------------------------------------------------------- */
+
+static size_t bytes_of(const struct cached *e)
+{
+	return e->range.end - e->range.start;
+}
+
+static void unused_add(struct cache *c, struct cached *e)
+{
+	e->newer = NULL;
+	e->older = c->newest;
+	if (e->older)
+		e->older->newer = e;
+	else
+		c->oldest = e;
+	c->newest = e;
+	c->kept_regions++;
+	c->kept_bytes += bytes_of(e);
+}
+
+static void unused_remove(struct cache *c, struct cached *e)
+{
+	if (e->older)
+		e->older->newer = e->newer;
+	else
+		c->oldest = e->newer;
+	if (e->newer)
+		e->newer->older = e->older;
+	else
+		c->newest = e->older;
+	c->kept_regions--;
+	c->kept_bytes -= bytes_of(e);
+}
+
+/* ---- endings ----------------------------------------------------------- */
+
+/*
+ * Off the books, onto the list of those to be ended once the lock is given
+ * up. Its counter is another's from now on: what its region still counts
+ * there is one stale hit more, not one less.
+ */
+static void doom(struct cache *c, struct cached *e, struct cached **doomed)
+{
+	if (e->watch != WATCHED_MAX)
+		c->spare[c->nspare++] = (uint16_t)e->watch;
+	c->stats.regions--;
+	c->stats.bytes -= bytes_of(e);
+	e->older = *doomed;
+	*doomed = e;
+}
+
+/* Not found any more; in use it lives on until it is put back. */
+static void expire(struct cache *c, struct cached *e, struct cached **doomed)
+{
+	fxi_interval_remove(&c->ranges, &e->range);
+	e->state = STALE;
+	if (e->refs)
+		return;
+	unused_remove(c, e);
+	doom(c, e, doomed);
+}
+
+/* What cannot be ended now ends with the port. */
+static void end_doomed(struct cached *doomed)
+{
+	struct cached *e;
+
+	while ((e = doomed)) {
+		doomed = e->older;
+		e->mr->cached = NULL;
+		fabrex_mr_deregister(e->mr);
+		free(e);
+	}
+}
+
+static void evict_to(struct cache *c, uint64_t regions, uint64_t bytes,
+		     struct cached **doomed)
+{
+	while (c->oldest && (c->kept_regions > regions ||
+			     c->kept_bytes > bytes)) {
+		c->stats.evicted++;
+		expire(c, c->oldest, doomed);
+	}
+}
+
+bool fxi_cache_make_room(struct fabrex_port *port)
+{
+	struct cache *c = __atomic_load_n(&port->cache, __ATOMIC_ACQUIRE);
+	struct cached *doomed = NULL;
+
+	if (!c || inherited(port, c))
+		return false;
+	pthread_mutex_lock(&c->lock);
+	evict_to(c, 0, 0, &doomed);
+	pthread_mutex_unlock(&c->lock);
+	if (!doomed)
+		return false;
+	end_doomed(doomed);
+	return true;
+}
+
+/* ---- lookup ------------------------------------------------------------ */
+
+static bool counted(const struct cache *c, const struct cached *e)
+{
+	return e->watch != WATCHED_MAX &&
+	       __atomic_load_n(&c->counters[e->watch], __ATOMIC_ACQUIRE) !=
+	       e->seen;
+}
+
+/*
+ * One that covers the range and was good until now, with a reference; NULL if
+ * there is none. Waits for one that is being registered.
+ */
+static struct cached *lookup(struct cache *c, uintptr_t start, uintptr_t end,
+			     uint32_t access, struct cached **doomed)
+{
+	struct interval *found;
+	struct cached *e;
+
+	while ((found = fxi_interval_cover(c->ranges, start, end, access))) {
+		e = container_of(found, struct cached, range);
+		if (unlikely(e->state == PENDING)) {
+			pthread_cond_wait(&c->settled, &c->lock);
+			continue;
+		}
+		if (likely(!counted(c, e))) {
+			if (!e->refs++)
+				unused_remove(c, e);
+			return e;
+		}
+		c->stats.stale++;
+		expire(c, e, doomed);
+	}
+	return NULL;
+}
+
+/* Without being asked for they would hold pinned pages that nobody can use. */
+static void sweep(struct cache *c, struct cached **doomed)
+{
+	struct cached *e, *newer;
+
+	for (e = c->oldest; e; e = newer) {
+		newer = e->newer;
+		if (!counted(c, e))
+			continue;
+		c->stats.stale++;
+		expire(c, e, doomed);
+	}
+}
+
+/* ---- registration ------------------------------------------------------ */
+
+/* A placeholder, so that others who want the same wait for it. */
+static struct cached *reserve(struct cache *c, uintptr_t start, uintptr_t end,
+			      uint32_t access)
+{
+	struct cached *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->range.start = start;
+	e->range.end = end;
+	e->range.access = access;
+	e->refs = 1;
+	e->watch = c->nspare ? c->spare[--c->nspare] : WATCHED_MAX;
+	if (e->watch != WATCHED_MAX)
+		e->seen = __atomic_load_n(&c->counters[e->watch],
+					  __ATOMIC_ACQUIRE);
+	fxi_interval_add(&c->ranges, &e->range);
+	c->stats.regions++;
+	c->stats.bytes += bytes_of(e);
+	return e;
+}
+
+/* Registered, or not to be: whoever waits looks again. */
+static int settle(struct cache *c, struct cached *e, int ret)
+{
+	struct cached *doomed = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (ret) {
+		fxi_interval_remove(&c->ranges, &e->range);
+		doom(c, e, &doomed);
+	} else {
+		e->mr->cached = e;
+		e->state = FRESH;
+	}
+	pthread_cond_broadcast(&c->settled);
+	pthread_mutex_unlock(&c->lock);
+	if (ret)
+		free(e);
+	return ret;
+}
+
+static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e)
+{
+	struct transport_mr params = {
+		.addr = (void *)e->range.start, .length = bytes_of(e),
+		.access = e->range.access, .pin = true,
+		.watched = e->watch != WATCHED_MAX, .watch = e->watch,
+	};
+
+	return settle(c, e, fxi_mr_register(port, &params, FABREX_MEMORY_AUTO,
+					    &e->mr));
+}
+
+/* ---- public ------------------------------------------------------------ */
+
+/*
+ * Device memory: freed and allocated again it has the same address, and its
+ * dma-buf, which is still ours, has not been revoked.
+ */
+static bool same_allocation(const struct fabrex_mr *mr, const void *addr)
+{
+	return likely(!fxi_memory_is_device(mr->kind)) || !mr->allocation ||
+	       fxi_memory_id(mr->kind, addr) == mr->allocation;
+}
+
+/* Could it be kept unused? Only what cannot change unnoticed. */
+static bool keepable(const struct cached *e)
+{
+	return e->watch != WATCHED_MAX &&
+	       (!fxi_memory_is_device(e->mr->kind) || e->mr->allocation);
+}
+
+/* The hit was none. */
+static void disown(struct cache *c, struct cached *e, struct cached **doomed)
+{
+	c->stats.hits--;
+	if (e->state != FRESH)
+		return;
+	c->stats.stale++;
+	expire(c, e, doomed);
+}
+
+/* Nobody uses it any more: keep it for the next, if it may be kept. */
+static void retire(struct cache *c, struct cached *e, struct cached **doomed)
+{
+	if (e->state == STALE) {
+		doom(c, e, doomed);
+		return;
+	}
+	unused_add(c, e);
+	if (!keepable(e))
+		expire(c, e, doomed);
+	else
+		evict_to(c, c->max_regions, c->max_bytes, doomed);
+}
+
+static void release(struct cache *c, struct cached *e, bool stale)
+{
+	struct cached *doomed = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (stale)
+		disown(c, e, &doomed);
+	if (!--e->refs)
+		retire(c, e, &doomed);
+	pthread_mutex_unlock(&c->lock);
+	if (unlikely(doomed))
+		end_doomed(doomed);
+}
+
+/* A hit, or a placeholder for the caller to fill; NULL: no memory. */
+static struct cached *find(struct cache *c, uintptr_t start, uintptr_t end,
+			   uint32_t access, bool *hit)
+{
+	struct cached *e, *doomed = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	e = lookup(c, start, end, access, &doomed);
+	*hit = e;
+	if (likely(e)) {
+		c->stats.hits++;
+	} else {
+		c->stats.misses++;
+		sweep(c, &doomed);
+		e = reserve(c, start, end, access);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (unlikely(doomed))
+		end_doomed(doomed);
+	return e;
+}
+
+EXPORT int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,
+			       size_t length, uint32_t access,
+			       struct fabrex_mr **mr, uint64_t *offset)
+{
+	uintptr_t start = (uintptr_t)addr;
+	struct cached *e;
+	struct cache *c;
+	bool hit;
+	int ret;
+
+	ret = fxi_mr_check(port, addr, length, access);
+	if (!ret)
+		ret = cache_of(port, &c);
+	if (unlikely(ret))
+		return ret;
+	for (;;) {
+		e = find(c, start, start + length, access, &hit);
+		if (!e)
+			return fxi_error(ENOMEM, "port %s: registration cache: out of memory",
+					 port->attr.name);
+		ret = likely(hit) ? 0 : enroll(port, c, e);
+		if (unlikely(ret))
+			return ret;
+		if (!hit || likely(same_allocation(e->mr, addr)))
+			break;
+		release(c, e, true);
+	}
+	*mr = e->mr;
+	*offset = start - e->range.start;
+	return 0;
+}
+
+EXPORT void fabrex_mr_cache_put(struct fabrex_mr *mr)
+{
+	struct fabrex_port *port;
+
+	if (!mr || !mr->cached)
+		return;
+	port = mr->object.port;
+	if (inherited(port, port->cache))
+		return;
+	release(port->cache, mr->cached, false);
+}
+
+EXPORT int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
+				 uint64_t bytes)
+{
+	struct cached *doomed = NULL;
+	struct cache *c;
+	int ret = cache_of(port, &c);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&c->lock);
+	c->max_regions = regions;
+	c->max_bytes = bytes;
+	evict_to(c, regions, bytes, &doomed);
+	pthread_mutex_unlock(&c->lock);
+	end_doomed(doomed);
+	return 0;
+}
+
+EXPORT int fabrex_mr_cache_stats(struct fabrex_port *port,
+				 struct fabrex_mr_cache_stats *stats,
+				 size_t size)
+{
+	struct fabrex_mr_cache_stats now;
+	struct cache *c;
+	int ret = cache_of(port, &c);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&c->lock);
+	now = c->stats;
+	pthread_mutex_unlock(&c->lock);
+	fxi_copy_out(stats, size, &now, sizeof(now));
+	return 0;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * NVIDIA memory, through the CUDA driver API. Called through fxi_vendor_cuda,
+ * by threads that may have no context.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "error.h"
+#include "memory/cuda.h"
+#include "memory/pci.h"
+#include "memory/vendor.h"
+
+struct cuda_table fxi_cuda;
+
+static const char *const sonames[] = { "libcuda.so.1", NULL };
+
+static const struct library_symbol symbols[] = {
+	{ "cuPointerGetAttributes", offsetof(struct cuda_table, attributes) },
+	{ "cuPointerSetAttribute",
+	  offsetof(struct cuda_table, set_attribute) },
+	{ "cuMemGetHandleForAddressRange",
+	  offsetof(struct cuda_table, address_handle) },
+	{ "cuDeviceGet", offsetof(struct cuda_table, device) },
+	{ "cuCtxGetCurrent", offsetof(struct cuda_table, context) },
+	{ "cuCtxPushCurrent_v2", offsetof(struct cuda_table, push) },
+	{ "cuCtxPopCurrent_v2", offsetof(struct cuda_table, pop) },
+	{ "cuDevicePrimaryCtxRetain",
+	  offsetof(struct cuda_table, primary_retain) },
+	{ "cuDevicePrimaryCtxRelease_v2",
+	  offsetof(struct cuda_table, primary_release) },
+	{ "cuDeviceGetAttribute",
+	  offsetof(struct cuda_table, device_attribute) },
+	{ "cuDeviceGetPCIBusId", offsetof(struct cuda_table, pci_id) },
+	{ "cuGetErrorString", offsetof(struct cuda_table, error_text) },
+	{ NULL, 0 },
+};
+
+struct library fxi_library_cuda = {
+	.prefix = "libcuda.so",
+	.sonames = sonames,
+	.symbols = symbols,
+	.table = &fxi_cuda,
+};
+
+_Static_assert(sizeof(symbols) / sizeof(*symbols) - 1 ==
+	       sizeof(fxi_cuda) / sizeof(void *), "a name for each function");
+
+static bool cuda_ready(void)
+{
+	return library_ready(&fxi_library_cuda) && fxi_cuda.attributes;
+}
+
+static int cuda_load(void)
+{
+	int ret;
+
+	fxi_library_notice();
+	ret = fxi_library_load(&fxi_library_cuda);
+	if (!ret && !cuda_ready())
+		ret = fxi_error(ENOTSUP, "libcuda.so.1 has no cuPointerGetAttributes; update the NVIDIA driver");
+	return ret;
+}
+
+static const char *cuda_text(int error)
+{
+	const char *text = NULL;
+
+	if (fxi_cuda.error_text)
+		fxi_cuda.error_text(error, &text);
+	return text ? text : "unknown error";
+}
+
+/* ---- what an address is ------------------------------------------------ */
+
+struct facts {
+	void *context;
+	unsigned int type;
+	unsigned int managed;
+	unsigned long long id;
+	int device;
+	cuda_ptr base;
+	size_t length;
+};
+
+static int ask(const void *addr, struct facts *f)
+{
+	int which[] = {
+		CUDA_ATTRIBUTE_CONTEXT, CUDA_ATTRIBUTE_MEMORY_TYPE,
+		CUDA_ATTRIBUTE_IS_MANAGED, CUDA_ATTRIBUTE_BUFFER_ID,
+		CUDA_ATTRIBUTE_DEVICE, CUDA_ATTRIBUTE_RANGE_START,
+		CUDA_ATTRIBUTE_RANGE_SIZE,
+	};
+	void *where[] = {
+		&f->context, &f->type, &f->managed, &f->id, &f->device,
+		&f->base, &f->length,
+	};
+
+	memset(f, 0, sizeof(*f));
+	return fxi_cuda.attributes(sizeof(which) / sizeof(*which), which,
+				   where, (cuda_ptr)addr);
+}
+
+/*
+ * Only allocations have an id. Memory that was mapped by the virtual memory
+ * functions, or comes of a pool, belongs to no context: the address can get
+ * other memory with nothing allocated.
+ */
+static uint64_t id_of(const struct facts *f)
+{
+	return f->context ? f->id : 0;
+}
+
+static void pci_of(int ordinal, struct fabrex_memory *memory)
+{
+	char text[32] = "";
+	int device;
+
+	if (fxi_cuda.device && fxi_cuda.pci_id &&
+	    !fxi_cuda.device(&device, ordinal) &&
+	    !fxi_cuda.pci_id(text, sizeof(text), device))
+		pci_rewrite(memory->pci, sizeof(memory->pci), text);
+}
+
+static bool cuda_find(const void *addr, struct fabrex_memory *memory,
+		      struct reason *why)
+{
+	struct facts f;
+	int ret = ask(addr, &f);
+
+	if (ret == CUDA_NOT_INITIALIZED)
+		return fxi_because(why, ENOTSUP, "the CUDA driver is loaded, but this process has not initialised it, or found no device; call cuInit() and allocate there first");
+	if (ret)
+		return fxi_because(why, ENOTSUP, "cuPointerGetAttributes: %s (%d)",
+				   cuda_text(ret), ret);
+	if (f.type != CUDA_MEMORY_DEVICE || f.managed)
+		return false;
+	memory->device = f.device;
+	memory->base = (void *)f.base;
+	memory->length = f.length;
+	memory->id = id_of(&f);
+	pci_of(f.device, memory);
+	return true;
+}
+
+static uint64_t cuda_id(const void *addr)
+{
+	struct facts f;
+
+	if (ask(addr, &f) || f.type != CUDA_MEMORY_DEVICE || f.managed)
+		return 0;
+	return id_of(&f);
+}
+
+/* ---- contexts ---------------------------------------------------------- */
+
+/* A context made current for one call, in a thread that had none. */
+struct visit {
+	bool pushed, retained;
+	int device;
+};
+
+static void enter(struct visit *v, const void *addr)
+{
+	void *context = NULL;
+	struct facts f;
+
+	memset(v, 0, sizeof(*v));
+	if (!fxi_cuda.context || !fxi_cuda.push || !fxi_cuda.pop ||
+	    fxi_cuda.context(&context) || context || ask(addr, &f))
+		return;
+	context = f.context;
+	if (!context && fxi_cuda.device && fxi_cuda.primary_retain &&
+	    fxi_cuda.primary_release &&
+	    !fxi_cuda.device(&v->device, f.device))
+		v->retained = !fxi_cuda.primary_retain(&context, v->device);
+	if (context)
+		v->pushed = !fxi_cuda.push(context);
+}
+
+static void leave(struct visit *v)
+{
+	void *context;
+
+	if (v->pushed)
+		fxi_cuda.pop(&context);
+	if (v->retained)
+		fxi_cuda.primary_release(v->device);
+}
+
+/* ---- export ------------------------------------------------------------ */
+
+static bool device_exports(int ordinal)
+{
+	int device, value = 1;
+
+	if (fxi_cuda.device && fxi_cuda.device_attribute &&
+	    !fxi_cuda.device(&device, ordinal))
+		fxi_cuda.device_attribute(&value,
+					  CUDA_DEVICE_DMABUF_SUPPORTED,
+					  device);
+	return value;
+}
+
+/* 0 if the memory says that it is not made for other devices' accesses. */
+static bool rdma_capable(const void *addr)
+{
+	int which[] = { CUDA_ATTRIBUTE_RDMA_CAPABLE };
+	uint64_t value = 1;
+	void *where[] = { &value };
+
+	return fxi_cuda.attributes(1, which, where, (cuda_ptr)addr) || value;
+}
+
+static bool export_failed(int ret, const struct fabrex_memory *memory,
+			  const void *addr, struct reason *why)
+{
+	if (!device_exports(memory->device))
+		return fxi_because(why, ENOTSUP, "this NVIDIA driver exports none; it takes the open kernel modules (nvidia-open) on Linux 5.12 or newer with CONFIG_DMA_SHARED_BUFFER");
+	if (!rdma_capable(addr))
+		return fxi_because(why, ENOTSUP, "the memory was not allocated for access by other devices; set gpuDirectRDMACapable in CUmemAllocationProp");
+	if (ret == CUDA_INVALID_VALUE)
+		return fxi_because(why, EINVAL, "cuMemGetHandleForAddressRange: %s; is the range inside one allocation?",
+				   cuda_text(ret));
+	return fxi_because(why, ret == CUDA_OUT_OF_MEMORY ? ENOMEM : ENOTSUP,
+			   "cuMemGetHandleForAddressRange: %s (%d)",
+			   cuda_text(ret), ret);
+}
+
+/* Synchronous copies then wait until the bytes are there for others too. */
+static void make_synchronous(const void *addr)
+{
+	unsigned int on = 1;
+
+	if (fxi_cuda.set_attribute)
+		fxi_cuda.set_attribute(&on, CUDA_ATTRIBUTE_SYNC_MEMOPS,
+				       (cuda_ptr)addr);
+}
+
+/* Whole pages around the range, as the function demands. */
+static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
+			size_t length, int *fd, uint64_t *offset,
+			struct reason *why)
+{
+	cuda_ptr start = page_down((cuda_ptr)addr);
+	size_t size = page_up((cuda_ptr)addr + length) - start;
+	struct visit v;
+	int ret;
+
+	if (!fxi_cuda.address_handle)
+		return fxi_because(why, ENOTSUP, "libcuda.so.1 has no cuMemGetHandleForAddressRange; it takes the driver of CUDA 11.7 or newer");
+	enter(&v, addr);
+	ret = fxi_cuda.address_handle(fd, start, size, CUDA_RANGE_DMABUF,
+				      CUDA_RANGE_PCIE);
+	/* Drivers before 12.8 know no flag. */
+	if (ret)
+		ret = fxi_cuda.address_handle(fd, start, size,
+					      CUDA_RANGE_DMABUF, 0);
+	if (!ret)
+		make_synchronous(addr);
+	leave(&v);
+	*offset = (cuda_ptr)addr - start;
+	return ret ? export_failed(ret, memory, addr, why) : true;
+}
+
+const struct vendor fxi_vendor_cuda = {
+	.kind = FABREX_MEMORY_CUDA,
+	.name = "CUDA",
+	.load = cuda_load,
+	.ready = cuda_ready,
+	.find = cuda_find,
+	.id = cuda_id,
+	.export = cuda_export,
+};

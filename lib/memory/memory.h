@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What an address points to, and dma-bufs of device memory. Called by mr.c,
+ * cache.c and the public functions in memory.c; knows no port.
+ */
+#ifndef LIB_MEMORY_H
+#define LIB_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fabrex/fabrex.h>
+
+/*
+ * AUTO: cannot fail, HOST if nobody knows the address. HIP, CUDA: loads the
+ * run time, and fails with a sentence unless it knows the address.
+ */
+int fxi_memory_find(const void *addr, uint32_t kind,
+		    struct fabrex_memory *memory);
+/* dma-buf of device memory that was found; the caller closes *fd. */
+int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
+		      size_t length, int *fd, uint64_t *offset);
+/* Of the allocation at addr now; 0 if there is none or it has none. */
+uint64_t fxi_memory_id(uint32_t kind, const void *addr);
+
+static inline bool fxi_memory_is_device(uint32_t kind)
+{
+	return kind == FABREX_MEMORY_HIP || kind == FABREX_MEMORY_CUDA;
+}
+
+#endif

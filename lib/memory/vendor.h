@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One GPU vendor: what memory.c asks of amd.c and cuda.c. Nothing here is
+ * called before one of its libraries is ready.
+ */
+#ifndef LIB_MEMORY_VENDOR_H
+#define LIB_MEMORY_VENDOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <fabrex/fabrex.h>
+
+/* Why a query or an export failed, to be put into a sentence. */
+struct reason {
+	int err;			/* errno, 0: none yet */
+	char text[200];			/* cause and remedy */
+};
+
+/*
+ * @kind:   of its memory
+ * @name:   in sentences
+ * @load:   make a library ready; as fxi_library_load()
+ * @ready:  true if one is
+ * @find:   true if @addr is device memory of this vendor; all of @memory that
+ *          is known is then set. Otherwise @why may say why, if it is not NULL
+ * @id:     as fxi_memory_id()
+ * @export: dma-buf of memory that was found; *@fd is close-on-exec. False:
+ *          @why has the reason
+ */
+struct vendor {
+	enum fabrex_memory_kind kind;
+	const char *name;
+	int (*load)(void);
+	bool (*ready)(void);
+	bool (*find)(const void *addr, struct fabrex_memory *memory,
+		     struct reason *why);
+	uint64_t (*id)(const void *addr);
+	bool (*export)(const struct fabrex_memory *memory, const void *addr,
+		       size_t length, int *fd, uint64_t *offset,
+		       struct reason *why);
+};
+
+extern const struct vendor fxi_vendor_amd;
+extern const struct vendor fxi_vendor_cuda;
+
+/* The whole pages that hold a range. */
+static inline uintptr_t page_down(uintptr_t addr)
+{
+	return addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static inline uintptr_t page_up(uintptr_t addr)
+{
+	return page_down(addr + (uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* The first reason stays: the later ones are about ways round it. False. */
+bool fxi_because(struct reason *why, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif
