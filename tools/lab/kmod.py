@@ -13,7 +13,8 @@ import kernel
 import root
 import space
 
-SOURCES = ("Kbuild", "driver", "include")
+SOURCES = ("Kbuild", "driver", "include", "selftests/gpu/dgpu.h",
+           "selftests/gpu/module")
 BUILD = os.path.join(space.TREE, "build")
 # The 7.2 headers lack the script that judges sparse, hence KBUILD_CHECKSRC, and
 # Debian's sparse has no __typeof_unqual__.
@@ -91,7 +92,8 @@ def build(name, check=False, layer=None):
 def make(dest, headers_dir, layer, release, check):
     """The build itself, one at a time in a directory."""
     sync(dest)
-    argv = ["make", "-C", headers_dir, "M=" + dest, f"-j{os.cpu_count()}"]
+    argv = ["make", "-C", headers_dir, "M=" + dest, f"-j{os.cpu_count()}",
+            "FABREX_SELFTESTS=1"]
     if check:
         space.run(root.root(layer), argv + ["clean"], check=False,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -133,7 +135,7 @@ def theirs(line, dest):
         return False
     with open(os.path.join(dest, m.group(1))) as f:
         source = f.readlines()[int(m.group(2)) - 1]
-    return re.match(r"\s*(MODULE_\w+|module_param\w*|FABREX_IMPORT_NS)\b",
+    return re.match(r"\s*(MODULE_\w+|module_param\w*|\w+_IMPORT_NS)\b",
                     source) is not None
 
 

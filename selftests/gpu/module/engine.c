@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine's ring: jobs in order, one batch at a time, polled. Called by
+ * job.c, file.c and pci.c. The worker is what signals fences: it allocates
+ * nothing and takes no reservation.
+ */
+#include <linux/delay.h>
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+
+#include "drv.h"
+
+#define STATE_TIMEOUT	(2 * HZ)
+#define HANG_TIMEOUT	(60 * HZ)
+#define ALL_ONES	(~0u)	/* what a device reads as that is not there */
+
+static bool dgpu_engine_dead(struct dgpu_engine *engine)
+{
+	return READ_ONCE(engine->dead);
+}
+
+static int dgpu_engine_state(struct dgpu_engine *engine, bool ready)
+{
+	unsigned long end = jiffies + STATE_TIMEOUT;
+	u32 status;
+
+	for (;;) {
+		status = readl(engine->regs + DRACO_GPU_STATUS);
+		if (status == ALL_ONES)
+			return -ENODEV;
+		if (!!(status & DRACO_GPU_STATUS_READY) == ready)
+			return 0;
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		usleep_range(100, 500);
+	}
+}
+
+static int dgpu_engine_start(struct dgpu_engine *engine)
+{
+	int ret;
+
+	writel(0, engine->regs + DRACO_GPU_CTRL);
+	ret = dgpu_engine_state(engine, false);
+	if (ret)
+		return ret;
+	lo_hi_writeq(0, engine->regs + DRACO_GPU_RING_BASE);
+	writel(DGPU_RING_SIZE, engine->regs + DRACO_GPU_RING_SIZE);
+	writel(DRACO_GPU_CTRL_ENABLE, engine->regs + DRACO_GPU_CTRL);
+	ret = dgpu_engine_state(engine, true);
+	engine->tail = readl(engine->regs + DRACO_GPU_HEAD);
+	return ret;
+}
+
+/* Until the engine has executed everything up to the tail. */
+static int dgpu_engine_drain(struct dgpu_engine *engine)
+{
+	unsigned long end = jiffies + HANG_TIMEOUT;
+	u32 head, last = engine->tail - 1, status;
+
+	for (;;) {
+		head = readl(engine->regs + DRACO_GPU_HEAD);
+		status = readl(engine->regs + DRACO_GPU_STATUS);
+		if (dgpu_engine_dead(engine) || status == ALL_ONES)
+			return -ENODEV;
+		if (head == engine->tail)
+			return 0;
+		if (status & DRACO_GPU_STATUS_FATAL)
+			return -ENOTRECOVERABLE;
+		if (head != last)
+			end = jiffies + HANG_TIMEOUT;
+		else if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		last = head;
+		usleep_range(20, 100);
+	}
+}
+
+static void __iomem *dgpu_entry(struct dgpu_engine *engine, u32 at)
+{
+	return engine->ring + (at & (DGPU_RING_SIZE - 1)) *
+	       sizeof(struct draco_gpu_cmd);
+}
+
+static int dgpu_collect(struct dgpu_engine *engine, struct dgpu_job *job,
+			unsigned int first, unsigned int n)
+{
+	struct draco_gpu_cmd entry;
+	struct dgpu_cmd *cmd;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < n; i++) {
+		memcpy_fromio(&entry, dgpu_entry(engine, engine->tail - n + i),
+			      sizeof(entry));
+		if (entry.status != DRACO_GPU_DONE)
+			ret = -EIO;
+		if (!job->count)
+			continue;
+		cmd = &job->cmds[job->of[first + i]];
+		if (cmd->status == DRACO_GPU_PENDING ||
+		    cmd->status == DRACO_GPU_DONE)
+			cmd->status = entry.status;
+		cmd->result = le64_to_cpu(entry.result);
+	}
+	return ret;
+}
+
+static int dgpu_batch(struct dgpu_engine *engine, struct dgpu_job *job,
+		      unsigned int first, unsigned int n)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < n; i++)
+		memcpy_toio(dgpu_entry(engine, engine->tail + i),
+			    &job->hw[first + i], sizeof(job->hw[0]));
+	/* The entries before the tail: their mapping is write-combining. */
+	wmb();
+	engine->tail += n;
+	writel(engine->tail, engine->regs + DRACO_GPU_TAIL);
+	ret = dgpu_engine_drain(engine);
+	if (ret)
+		return ret;
+	return dgpu_collect(engine, job, first, n);
+}
+
+static int dgpu_run(struct dgpu *dg, struct dgpu_job *job)
+{
+	struct dgpu_engine *engine = &dg->engine;
+	unsigned int at, n;
+	int ret, failed = 0;
+
+	if (job->delay)
+		wait_event_timeout(engine->wait, dgpu_engine_dead(engine),
+				   msecs_to_jiffies(job->delay));
+	for (at = 0; at < job->nhw; at += n) {
+		n = min(job->nhw - at, DGPU_RING_SIZE);
+		if (dgpu_engine_dead(engine))
+			return -ENODEV;
+		ret = dgpu_batch(engine, job, at, n);
+		if (ret == -EIO)
+			failed = ret;
+		else if (ret)
+			return ret;
+	}
+	return failed;
+}
+
+/* A ring that stopped, because of a link that went down for example, is made
+ * anew by the job that finds it so.
+ */
+static int dgpu_run_ready(struct dgpu *dg, struct dgpu_job *job)
+{
+	u32 status = readl(dg->engine.regs + DRACO_GPU_STATUS);
+	int ret;
+
+	if (!(status & DRACO_GPU_STATUS_READY) ||
+	    status & DRACO_GPU_STATUS_BUSY) {
+		ret = dgpu_engine_start(&dg->engine);
+		if (ret)
+			return ret;
+	}
+	return dgpu_run(dg, job);
+}
+
+static void dgpu_finish(struct dgpu_engine *engine, struct dgpu_job *job,
+			int error)
+{
+	job->error = error;
+	if (error)
+		dma_fence_set_error(job->fence, error);
+	dma_fence_signal(job->fence);
+	WRITE_ONCE(engine->done, job->seq);
+	wake_up_all(&engine->wait);
+}
+
+static struct dgpu_job *dgpu_next_job(struct dgpu_engine *engine)
+{
+	struct dgpu_job *job;
+
+	spin_lock(&engine->lock);
+	job = list_first_entry_or_null(&engine->jobs, struct dgpu_job, list);
+	if (job)
+		list_del_init(&job->list);
+	spin_unlock(&engine->lock);
+	return job;
+}
+
+static void dgpu_engine_work(struct work_struct *work)
+{
+	struct dgpu *dg = container_of(work, struct dgpu, engine.work);
+	struct dgpu_engine *engine = &dg->engine;
+	struct dgpu_job *job;
+	bool cookie;
+	int ret;
+
+	while ((job = dgpu_next_job(engine))) {
+		cookie = dma_fence_begin_signalling();
+		ret = dgpu_run_ready(dg, job);
+		dgpu_finish(engine, job, ret);
+		dma_fence_end_signalling(cookie);
+		dgpu_job_put(job);
+	}
+}
+
+/**
+ * dgpu_engine_queue() - hand a job over
+ * @dg:  GPU
+ * @job: with an initialised fence on return; the engine takes a reference
+ *
+ * Does not fail: the job of a GPU that goes away ends with -ENODEV.
+ */
+void dgpu_engine_queue(struct dgpu *dg, struct dgpu_job *job)
+{
+	struct dgpu_engine *engine = &dg->engine;
+	bool dead;
+
+	spin_lock(&engine->lock);
+	job->seq = ++engine->seq;
+	dgpu_fence_init(job->fence, engine->context, job->seq);
+	dead = engine->dead;
+	if (!dead) {
+		kref_get(&job->ref);
+		list_add_tail(&job->list, &engine->jobs);
+		queue_work(engine->wq, &engine->work);
+	}
+	spin_unlock(&engine->lock);
+	if (dead)
+		dgpu_finish(engine, job, -ENODEV);
+}
+
+/**
+ * dgpu_engine_wait() - wait for jobs
+ * @dg:         GPU
+ * @seq:        up to this one
+ * @timeout_ms: at most
+ *
+ * Return: 0; -EINVAL if there is no such job; -ETIMEDOUT; -ERESTARTSYS;
+ * -ENODEV if the GPU goes away
+ */
+int dgpu_engine_wait(struct dgpu *dg, u64 seq, unsigned int timeout_ms)
+{
+	struct dgpu_engine *engine = &dg->engine;
+	long ret;
+	u64 last;
+
+	spin_lock(&engine->lock);
+	last = engine->seq;
+	spin_unlock(&engine->lock);
+	if (seq > last)
+		return -EINVAL;
+	ret = wait_event_interruptible_timeout(engine->wait,
+					       READ_ONCE(engine->done) >= seq ||
+					       dgpu_engine_dead(engine),
+					       msecs_to_jiffies(timeout_ms));
+	if (ret < 0)
+		return ret;
+	if (READ_ONCE(engine->done) >= seq)
+		return 0;
+	return ret ? -ENODEV : -ETIMEDOUT;
+}
+
+/**
+ * dgpu_engine_init() - find the engine and start it
+ * @dg: GPU with its registers mapped
+ *
+ * Return: 0, even without an engine; -ENOMEM
+ */
+int dgpu_engine_init(struct dgpu *dg)
+{
+	struct dgpu_engine *engine = &dg->engine;
+	int ret;
+
+	spin_lock_init(&engine->lock);
+	INIT_LIST_HEAD(&engine->jobs);
+	init_waitqueue_head(&engine->wait);
+	INIT_WORK(&engine->work, dgpu_engine_work);
+	engine->context = dma_fence_context_alloc(1);
+	engine->ring = ioremap_wc(dg->vram, PAGE_SIZE);
+	if (!engine->ring)
+		return -ENOMEM;
+	engine->wq = alloc_ordered_workqueue("dgpu%d", 0, dg->index);
+	if (!engine->wq) {
+		iounmap(engine->ring);
+		return -ENOMEM;
+	}
+	ret = dgpu_engine_start(engine);
+	engine->present = !ret;
+	if (ret)
+		dev_warn(&dg->pdev->dev, "the engine does not start: error %d\n",
+			 ret);
+	return 0;
+}
+
+/**
+ * dgpu_engine_stop() - nothing touches the device any more
+ * @dg: GPU
+ *
+ * All jobs are finished on return, and so will those be that come later.
+ */
+void dgpu_engine_stop(struct dgpu *dg)
+{
+	struct dgpu_engine *engine = &dg->engine;
+
+	spin_lock(&engine->lock);
+	engine->dead = true;
+	spin_unlock(&engine->lock);
+	wake_up_all(&engine->wait);
+	destroy_workqueue(engine->wq);
+	writel(0, engine->regs + DRACO_GPU_CTRL);
+	dgpu_engine_state(engine, false);
+	iounmap(engine->ring);
+}
