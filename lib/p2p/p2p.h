@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Inside of fabrex_p2p_query(3): where it looks, and the way between two
+ * devices. For lib/p2p/ and its tests; slot.c is for fabrexctl too.
+ */
+#ifndef LIB_P2P_P2P_H
+#define LIB_P2P_P2P_H
+
+#include <fabrex/p2p.h>
+
+#include "p2p/host.h"
+#include "p2p/pci.h"
+
+/* What the kernel says about a pair, by FABREX_IOCTL_P2P_QUERY. */
+struct p2p_answer {
+	bool asked;		/* it has answered */
+	bool kernel;		/* it has CONFIG_PCI_P2PDMA */
+	bool reachable;
+	uint32_t distance;
+	char port[16];		/* "fabrex0" */
+};
+
+struct p2p_env {
+	const char *root;	/* in place of "/" for sys, proc, boot, dev */
+	/* 0 and what port "fabrex<index>" says of the device at @addr. */
+	int (*ask)(const char *root, unsigned int index,
+		   const struct pci_addr *addr, struct p2p_answer *answer);
+};
+
+/* This machine, or what FABREX_ROOT names. */
+void fxi_p2p_env(struct p2p_env *env);
+int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
+		const char *target, struct fabrex_p2p *out);
+
+/* ports.c: local fabric ports. */
+#define P2P_MAX_PORTS	256
+/* PCI address of port "fabrex0" or "a.0"; false: no such port. */
+bool fxi_p2p_port(const struct p2p_env *env, const char *name,
+		  struct pci_addr *addr);
+/* Ask a local port at one of the addresses about the other. */
+void fxi_p2p_ask(const struct p2p_env *env, const struct pci_addr *a,
+		 const struct pci_addr *b, struct p2p_answer *answer);
+/* Ask any local port whether the kernel has CONFIG_PCI_P2PDMA. */
+enum kernel_option fxi_p2p_kernel(const struct p2p_env *env,
+				  const struct pci_addr *addr);
+int fxi_p2p_ioctl(const char *root, unsigned int index,
+		  const struct pci_addr *addr, struct p2p_answer *answer);
+
+/* way.c: from initiator a to target b. */
+struct p2p_way {
+	struct pci_chain a, b;
+	bool common;		/* they have a bridge in common */
+	unsigned int ia, ib;	/* which it is; without, the chains' lengths */
+	unsigned int distance;	/* as calc_map_type_and_dist() counts */
+	unsigned int redirects;	/* bridges with ACS redirect on the way */
+	const struct pci_dev *redirect[8];
+	bool hidden;		/* some bridge's ACS could not be seen */
+	struct host_verdict host;
+};
+
+void fxi_way_find(const struct p2p_env *env, struct p2p_way *way);
+
+/* check.c: reasons against, in the order in which they matter. */
+struct p2p_query {
+	const struct p2p_env *env;
+	struct p2p_way way;
+	struct p2p_answer answer;
+	enum kernel_option kernel;
+	char iommu[24];		/* type of the initiator's group */
+	struct fabrex_p2p *out;
+};
+
+/* Topology alone: sets verdict, path, reason and the sentences. */
+void fxi_check_way(struct p2p_query *q);
+/* State of devices and bridges: may turn a yes into a no. */
+void fxi_check_state(struct p2p_query *q);
+/* Both devices are there; false if not, and says so. */
+bool fxi_check_there(struct p2p_query *q);
+
+/* slot.c: what a free slot of a port could take. */
+struct p2p_slot {
+	char bridge[16];	/* "0000:02:03.0"; "" if the slot is not known */
+	unsigned int first_bus, last_bus;	/* below it */
+	uint64_t window;	/* prefetchable, bytes */
+	bool wide;		/* it can be above 4 GiB */
+	uint64_t room;		/* what Linux could make of it at most */
+	struct fabrex_p2p p2p;	/* from the port to a device in there */
+};
+
+/*
+ * Slot @number below the switch of a local port. 0, or a negative errno:
+ * -ENODEV no such port, -ENOENT no such slot.
+ */
+int fxi_p2p_slot(const struct p2p_env *env, const char *port,
+		 unsigned int number, struct p2p_slot *slot);
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * PCI devices as sysfs shows them: addresses, configuration space, resources,
+ * the bridges above. Every offset found in a device is checked: what is read
+ * may be all ones, cut short, or nonsense.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "p2p/pci.h"
+#include "p2p/sysfs.h"
+
+/* ---- addresses ---------------------------------------------------------- */
+
+/* 1 to @digits hexadecimal digits and the character @end. */
+static const char *parse_hex(const char *s, int digits, char end, uint32_t *out)
+{
+	static const char hex[] = "0123456789abcdef";
+	uint32_t value = 0;
+	int n = 0;
+
+	for (; n < digits && *s; s++, n++) {
+		char c = *s >= 'A' && *s <= 'F' ? *s - 'A' + 'a' : *s;
+		const char *at = strchr(hex, c);
+
+		if (!at)
+			break;
+		value = value << 4 | (uint32_t)(at - hex);
+	}
+	*out = value;
+	return n && *s == end ? s + 1 : NULL;
+}
+
+bool fxi_pci_parse(const char *text, struct pci_addr *addr)
+{
+	uint32_t domain = 0, bus = 0, device = 0, function = 0;
+	const char *s = text, *first = strchr(text, ':');
+
+	if (first && strchr(first + 1, ':'))
+		s = parse_hex(s, 5, ':', &domain);
+	if (s)
+		s = parse_hex(s, 2, ':', &bus);
+	if (s)
+		s = parse_hex(s, 2, '.', &device);
+	if (s)
+		s = parse_hex(s, 1, '\0', &function);
+	if (!s || device > 0x1f || function > 7)
+		return false;
+	*addr = (struct pci_addr){ domain, bus, device, function };
+	return true;
+}
+
+void fxi_pci_name(const struct pci_addr *addr, char name[PCI_NAME_LEN])
+{
+	snprintf(name, PCI_NAME_LEN, "%04x:%02x:%02x.%x",
+		 addr->domain & 0xfffff, addr->bus, addr->device & 0x1f,
+		 addr->function & 7);
+}
+
+/* ---- registers ---------------------------------------------------------- */
+
+uint16_t fxi_pci_word(const struct pci_dev *dev, size_t at)
+{
+	if (at + 2 > dev->config_len)
+		return 0;
+	return dev->config[at] | dev->config[at + 1] << 8;
+}
+
+uint32_t fxi_pci_dword(const struct pci_dev *dev, size_t at)
+{
+	if (at + 4 > dev->config_len)
+		return 0;
+	return fxi_pci_word(dev, at) | (uint32_t)fxi_pci_word(dev, at + 2) << 16;
+}
+
+bool fxi_pci_gone(const struct pci_dev *dev)
+{
+	return !dev->absent &&
+	       (dev->config_len < 4 || fxi_pci_dword(dev, 0) == 0xffffffff);
+}
+
+bool fxi_pci_bridge(const struct pci_dev *dev)
+{
+	return dev->config_len > PCI_HEADER_TYPE &&
+	       (dev->config[PCI_HEADER_TYPE] & 0x7f) == 1;
+}
+
+size_t fxi_pci_cap(const struct pci_dev *dev, uint8_t id)
+{
+	size_t at;
+	int i;
+
+	if (dev->config_len <= PCI_CAPABILITIES || fxi_pci_gone(dev))
+		return 0;
+	at = dev->config[PCI_CAPABILITIES] & ~3u;
+	for (i = 0; i < 48 && at >= 0x40 && at + 2 <= dev->config_len; i++) {
+		if (dev->config[at] == id)
+			return at;
+		at = dev->config[at + 1] & ~3u;
+	}
+	return 0;
+}
+
+size_t fxi_pci_ext_cap(const struct pci_dev *dev, uint16_t id)
+{
+	size_t at = 0x100;
+	uint32_t head;
+	int i;
+
+	for (i = 0; i < 480 && at >= 0x100 && at + 4 <= dev->config_len; i++) {
+		head = fxi_pci_dword(dev, at);
+		if (!head || head == 0xffffffff)
+			return 0;
+		if ((head & 0xffff) == id)
+			return at;
+		at = head >> 20 & 0xffc;
+	}
+	return 0;
+}
+
+bool fxi_pci_ext_known(const struct pci_dev *dev)
+{
+	return dev->absent || dev->config_len >= PCI_CONFIG_SIZE ||
+	       (dev->config_len == 256 && dev->config_size <= 256);
+}
+
+int fxi_pci_type(const struct pci_dev *dev)
+{
+	size_t at = fxi_pci_cap(dev, PCI_CAP_EXPRESS);
+
+	return at ? fxi_pci_word(dev, at + 2) >> 4 & 0xf : -1;
+}
+
+uint16_t fxi_pci_acs_redirect(const struct pci_dev *dev)
+{
+	size_t at = fxi_pci_ext_cap(dev, PCI_EXT_CAP_ACS);
+
+	return at ? fxi_pci_word(dev, at + 6) & PCI_ACS_REDIR : 0;
+}
+
+uint64_t fxi_pci_range_size(const struct pci_range *range)
+{
+	if (range->end < range->start || (!range->start && !range->end))
+		return 0;
+	return range->end - range->start + 1;
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+static void read_ranges(struct pci_dev *dev, const char *path)
+{
+	char text[4096], *line = text, *next;
+
+	if (fxi_sysfs_read(path, text, sizeof(text), NULL) <= 0)
+		return;
+	while (dev->ranges < PCI_RANGES && *line) {
+		struct pci_range *r = &dev->range[dev->ranges];
+		unsigned long long start, end, flags;
+
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = '\0';
+		if (sscanf(line, "0x%16llx 0x%16llx 0x%16llx", &start, &end,
+			   &flags) != 3)
+			return;
+		*r = (struct pci_range){ start, end, flags };
+		dev->ranges++;
+		line = next;
+	}
+}
+
+static void read_config(struct pci_dev *dev, const char *path)
+{
+	uint8_t buf[PCI_CONFIG_SIZE + 1];
+	long n = fxi_sysfs_read(path, buf, sizeof(buf), &dev->config_size);
+
+	if (n <= 0)
+		return;
+	dev->config_len = n;
+	memcpy(dev->config, buf, n);
+}
+
+static void read_files(struct pci_dev *dev, const char *dir)
+{
+	char path[SYSFS_PATH];
+
+	if (!fxi_sysfs_path(path, dir, "/config"))
+		read_config(dev, path);
+	if (!fxi_sysfs_path(path, dir, "/resource"))
+		read_ranges(dev, path);
+	if (!fxi_sysfs_path(path, dir, "/power_state") &&
+	    !fxi_sysfs_line(path, dev->power, sizeof(dev->power)))
+		dev->power[0] = '\0';
+	if (!fxi_sysfs_path(path, dir, "/driver"))
+		dev->driver = !access(path, F_OK);
+}
+
+static struct pci_dev *device_new(const char *name, const char *dir)
+{
+	struct pci_dev *dev = calloc(1, sizeof(*dev));
+
+	if (!dev)
+		return NULL;
+	if (!fxi_pci_parse(name, &dev->addr)) {
+		free(dev);
+		return NULL;
+	}
+	fxi_pci_name(&dev->addr, dev->name);
+	read_files(dev, dir);
+	return dev;
+}
+
+struct pci_dev *fxi_pci_read(const char *root, const char *name)
+{
+	char dir[SYSFS_PATH];
+
+	if (strchr(name, '/') ||
+	    fxi_sysfs_path(dir, root, "/sys/bus/pci/devices/%s", name) ||
+	    access(dir, F_OK))
+		return NULL;
+	return device_new(name, dir);
+}
+
+/* ---- chains ------------------------------------------------------------- */
+
+static bool is_host(const char *name)
+{
+	uint32_t bus, domain;
+	const char *s;
+
+	if (strncmp(name, "pci", 3) || strlen(name) >= PCI_NAME_LEN)
+		return false;
+	s = parse_hex(name + 3, 5, ':', &domain);
+	return s && parse_hex(s, 2, '\0', &bus);
+}
+
+static int set_host(struct pci_chain *chain, char *path, char *name)
+{
+	snprintf(chain->host, sizeof(chain->host), "%s", name);
+	if (strlen(path) >= sizeof(chain->host_path))
+		return -EUCLEAN;
+	memcpy(chain->host_path, path, strlen(path) + 1);
+	return chain->n ? 0 : -EUCLEAN;
+}
+
+/* @path ends with the device; go up one directory after the other. */
+static int climb(struct pci_chain *chain, char *path)
+{
+	char *name;
+
+	while ((name = strrchr(path, '/'))) {
+		name++;
+		if (is_host(name))
+			return set_host(chain, path, name);
+		if (chain->n == PCI_DEPTH)
+			return -EUCLEAN;
+		chain->dev[chain->n] = device_new(name, path);
+		if (!chain->dev[chain->n])
+			return -EUCLEAN;
+		chain->n++;
+		name[-1] = '\0';
+	}
+	return -EUCLEAN;
+}
+
+int fxi_pci_chain(const char *root, const struct pci_addr *addr,
+		  struct pci_chain *chain)
+{
+	char path[SYSFS_PATH], top[SYSFS_PATH], full[SYSFS_PATH];
+	char name[PCI_NAME_LEN];
+	int ret;
+
+	memset(chain, 0, sizeof(*chain));
+	fxi_pci_name(addr, name);
+	if (fxi_sysfs_path(top, root, "/sys/devices") ||
+	    fxi_sysfs_path(path, root, "/sys/bus/pci/devices/%s", name))
+		return -ENAMETOOLONG;
+	if (!fxi_sysfs_resolve(path, top, full))
+		return access(path, F_OK) ? -ENODEV : -EUCLEAN;
+	ret = climb(chain, full);
+	if (!ret && strcmp(chain->dev[0]->name, name))
+		ret = -EUCLEAN;
+	return ret;
+}
+
+int fxi_pci_chain_extend(struct pci_chain *chain, const char *name)
+{
+	struct pci_dev *dev;
+
+	if (chain->n == PCI_DEPTH)
+		return -EUCLEAN;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->absent = true;
+	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	memmove(chain->dev + 1, chain->dev, chain->n * sizeof(*chain->dev));
+	chain->dev[0] = dev;
+	chain->n++;
+	return 0;
+}
+
+void fxi_pci_chain_free(struct pci_chain *chain)
+{
+	while (chain->n)
+		free(chain->dev[--chain->n]);
+}
