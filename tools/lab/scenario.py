@@ -40,14 +40,14 @@ class Scenario:
         return f"{self.suite}.{self.function.__name__}"
 
     def lab_key(self):
-        return (self.topology, tuple(sorted(self.options.items())))
+        return (self.topology, self.layer, tuple(sorted(self.options.items())))
 
 
 def scenario(hosts=("a", "b", "c"), topology=DEFAULT_TOPOLOGY,
              kernels=("7.2", "6.12", "debug"), fresh=False, layer="demo",
              **options):
     """Declare a test. fresh: a lab of its own, because it breaks hosts for
-    those after it. options go to Guest (memory, slots, append...)."""
+    those after it. options go to Guest (memory, append, iommu, cpu...)."""
     def declare(function):
         SCENARIOS.append(Scenario(function, tuple(hosts), topology,
                                   tuple(kernels), fresh, layer, options))
