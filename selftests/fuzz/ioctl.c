@@ -39,7 +39,10 @@ static const size_t sizes[] = {
 	sizeof(struct fabrex_mr_register), sizeof(struct fabrex_queue_create),
 	sizeof(struct fabrex_window_create), sizeof(struct fabrex_destroy),
 	sizeof(struct fabrex_counters), sizeof(struct fabrex_resolve),
+	sizeof(struct fabrex_watch), sizeof(struct fabrex_p2p_query),
 };
+
+#define CMDS	(int)(sizeof(sizes) / sizeof(sizes[0]))
 
 static uint32_t rnd(struct state *s, uint32_t n)
 {
@@ -97,8 +100,8 @@ static void plausible(struct state *s, int cmd, void *arg)
 static void call(struct state *s)
 {
 	uint64_t arg[64] = { 0 };
-	int cmd = rnd(s, 9), fd = s->fd[rnd(s, FILES)];
-	size_t size = cmd < 8 ? sizes[cmd] : 64;
+	int cmd = rnd(s, CMDS + 1), fd = s->fd[rnd(s, FILES)];
+	size_t size = cmd < CMDS ? sizes[cmd] : 64;
 
 	plausible(s, cmd, arg);
 	for (uint32_t n = rnd(s, 4); n; n--) {

@@ -93,6 +93,13 @@ static void fill_resolve(struct bench *b, void *arg)
 	p->service = 77777;
 }
 
+static void fill_watch(struct bench *b, void *arg)
+{
+	struct fabrex_watch *p = arg;
+
+	p->entries = 16;
+}
+
 static const struct call calls[] = {
 	{ "PORT_QUERY", FABREX_IOCTL_PORT_QUERY,
 	  sizeof(struct fabrex_port_query),
@@ -106,9 +113,9 @@ static const struct call calls[] = {
 	  fill_peer },
 	{ "MR_REGISTER", FABREX_IOCTL_MR_REGISTER,
 	  sizeof(struct fabrex_mr_register),
-	  offsetof(struct fabrex_mr_register, flags), FABREX_MR_PEERS,
-	  { OFF(fabrex_mr_register, __reserved),
-	    OFF(fabrex_mr_register, __reserved2),
+	  offsetof(struct fabrex_mr_register, flags),
+	  FABREX_MR_PEERS | FABREX_MR_DMABUF | FABREX_MR_WATCH,
+	  { OFF(fabrex_mr_register, fd), OFF(fabrex_mr_register, watch),
 	    OFF(fabrex_mr_register, peers) }, fill_mr,
 	  offsetof(struct fabrex_mr_register, out_id) },
 	{ "QUEUE_CREATE", FABREX_IOCTL_QUEUE_CREATE,
@@ -128,6 +135,12 @@ static const struct call calls[] = {
 	  0, 0, {}, fill_nothing },
 	{ "RESOLVE", FABREX_IOCTL_RESOLVE, sizeof(struct fabrex_resolve),
 	  0, 0, {}, fill_resolve },
+	{ "WATCH", FABREX_IOCTL_WATCH, sizeof(struct fabrex_watch),
+	  offsetof(struct fabrex_watch, flags), 0,
+	  { OFF(fabrex_watch, __reserved) }, fill_watch },
+	{ "P2P_QUERY", FABREX_IOCTL_P2P_QUERY, sizeof(struct fabrex_p2p_query),
+	  offsetof(struct fabrex_p2p_query, flags), 0, {},
+	  fill_nothing },	/* of the host bridge, 0000:00:00.0 */
 };
 
 #define CALLS	(sizeof(calls) / sizeof(calls[0]))
@@ -166,9 +179,19 @@ static void good(struct bench *b, const struct call *c, void *arg)
 	*(uint32_t *)arg = c->size;
 }
 
+/* There is one watch page for each open file: each time another one. */
+static int issue_watch(void *arg)
+{
+	int fd = raw_open(), err = raw_ioctl(fd, FABREX_IOCTL_WATCH, arg);
+
+	close(fd);
+	return err;
+}
+
 static int issue(struct bench *b, const struct call *c, void *arg)
 {
-	int err = raw_ioctl(b->fd, c->cmd, arg);
+	int err = c->cmd == FABREX_IOCTL_WATCH ? issue_watch(arg) :
+		  raw_ioctl(b->fd, c->cmd, arg);
 
 	if (!err && c->id)
 		raw_destroy(b->fd, *(uint32_t *)((uint8_t *)arg + c->id));
@@ -272,7 +295,7 @@ TEST_F(abi, reserved_fields)
 TEST_F(abi, unknown_numbers)
 {
 	for (unsigned int nr = 0; nr < 256; nr++) {
-		if (nr <= FABREX_CMD_RESOLVE)
+		if (nr <= FABREX_CMD_P2P_QUERY)
 			continue;
 		EXPECT_EQ(raw_ioctl(self->b.fd, _IO(FABREX_TYPE, nr),
 				    self->arg), -ENOTTY);
@@ -353,7 +376,8 @@ TEST_F(abi, read_only_file)
 	EACH(c) {
 		int asks = c->cmd == FABREX_IOCTL_PORT_QUERY ||
 			   c->cmd == FABREX_IOCTL_PEER_QUERY ||
-			   c->cmd == FABREX_IOCTL_COUNTERS;
+			   c->cmd == FABREX_IOCTL_COUNTERS ||
+			   c->cmd == FABREX_IOCTL_P2P_QUERY;
 
 		good(&self->b, c, self->arg);
 		EXPECT_EQ(raw_ioctl(fd, c->cmd, self->arg), asks ? 0 : -EBADF)

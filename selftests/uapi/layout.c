@@ -55,11 +55,11 @@ AT(fabrex_mr_register, flags, 4);
 AT(fabrex_mr_register, addr, 8);
 AT(fabrex_mr_register, length, 16);
 AT(fabrex_mr_register, access, 24);
-AT(fabrex_mr_register, __reserved, 28);
+AT(fabrex_mr_register, fd, 28);
 AT(fabrex_mr_register, peers, 32);
 AT(fabrex_mr_register, out_key, 64);
 AT(fabrex_mr_register, out_id, 72);
-AT(fabrex_mr_register, __reserved2, 76);
+AT(fabrex_mr_register, watch, 76);
 
 SIZE(fabrex_queue_create, 96);
 AT(fabrex_queue_create, size, 0);
@@ -124,6 +124,22 @@ AT(fabrex_resolve, service, 8);
 AT(fabrex_resolve, out_queue, 16);
 AT(fabrex_resolve, out_qkey, 20);
 
+SIZE(fabrex_watch, 32);
+AT(fabrex_watch, size, 0);
+AT(fabrex_watch, flags, 4);
+AT(fabrex_watch, entries, 8);
+AT(fabrex_watch, __reserved, 12);
+AT(fabrex_watch, out_mmap, 16);
+AT(fabrex_watch, out_length, 24);
+
+SIZE(fabrex_p2p_query, 24);
+AT(fabrex_p2p_query, size, 0);
+AT(fabrex_p2p_query, flags, 4);
+AT(fabrex_p2p_query, domain, 8);
+AT(fabrex_p2p_query, devfn, 12);
+AT(fabrex_p2p_query, out_flags, 16);
+AT(fabrex_p2p_query, out_distance, 20);
+
 SIZE(fabrex_event, 32);
 AT(fabrex_event, type, 0);
 AT(fabrex_event, peer, 4);
@@ -186,6 +202,8 @@ TEST(ioctl_numbers)
 	ASSERT_EQ(FABREX_IOCTL_DESTROY, 0xfa05);
 	ASSERT_EQ(FABREX_IOCTL_COUNTERS, 0xfa06);
 	ASSERT_EQ(FABREX_IOCTL_RESOLVE, 0xfa07);
+	ASSERT_EQ(FABREX_IOCTL_WATCH, 0xfa08);
+	ASSERT_EQ(FABREX_IOCTL_P2P_QUERY, 0xfa09);
 }
 
 /* Every byte of a structure belongs to a member: no implicit padding. */
@@ -197,12 +215,14 @@ TEST(no_tail_padding)
 {
 	ASSERT_TRUE(FILLED(fabrex_port_query, out_driver));
 	ASSERT_TRUE(FILLED(fabrex_peer_query, out_host));
-	ASSERT_TRUE(FILLED(fabrex_mr_register, __reserved2));
+	ASSERT_TRUE(FILLED(fabrex_mr_register, watch));
 	ASSERT_TRUE(FILLED(fabrex_queue_create, out_rq_offset));
 	ASSERT_TRUE(FILLED(fabrex_window_create, __reserved));
 	ASSERT_TRUE(FILLED(fabrex_destroy, id));
 	ASSERT_TRUE(FILLED(fabrex_counters, out_interrupts));
 	ASSERT_TRUE(FILLED(fabrex_resolve, out_qkey));
+	ASSERT_TRUE(FILLED(fabrex_watch, out_length));
+	ASSERT_TRUE(FILLED(fabrex_p2p_query, out_distance));
 	ASSERT_TRUE(FILLED(fabrex_event, time_ns));
 	ASSERT_TRUE(FILLED(fabrex_sqe, dest_qkey));
 	ASSERT_TRUE(FILLED(fabrex_cqe, flags));
@@ -219,6 +239,11 @@ TEST(constants)
 	ASSERT_EQ(FABREX_WC_RPEER, 9);
 	ASSERT_EQ(FABREX_WC_ABORTED, 19);
 	ASSERT_EQ(FABREX_EVENT_LOST, 8);
+	ASSERT_EQ(FABREX_EVENT_MR_REVOKED, 9);
+	ASSERT_EQ(FABREX_MR_DMABUF, 2);
+	ASSERT_EQ(FABREX_MR_PIN, 4);
+	ASSERT_EQ(FABREX_MR_WATCH, 8);
+	ASSERT_EQ(FABREX_P2P_REACHABLE, 2);
 	ASSERT_EQ(FABREX_QERR_RESET, 4);
 	ASSERT_EQ(FABREX_MAX_PEERS, 256);
 	ASSERT_EQ(FABREX_NAME_LEN, 32);
