@@ -17,9 +17,11 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 #define FABREX_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "FABREX")
 #define FABREX_IMPORT_NS	MODULE_IMPORT_NS("FABREX")
+#define FABREX_DMA_BUF_IMPORT_NS	MODULE_IMPORT_NS("DMA_BUF")
 #else
 #define FABREX_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, FABREX)
 #define FABREX_IMPORT_NS	MODULE_IMPORT_NS(FABREX)
+#define FABREX_DMA_BUF_IMPORT_NS	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
 /* eventfd_signal() lost its count in 6.8. */
@@ -27,6 +29,18 @@
 #define fabrex_eventfd_signal(ctx)	eventfd_signal(ctx)
 #else
 #define fabrex_eventfd_signal(ctx)	((void)eventfd_signal(ctx, 1))
+#endif
+
+/*
+ * An importer's call-back got another name in 7.1, nothing else. Before 6.14 a
+ * kernel without CONFIG_DMABUF_MOVE_NOTIFY pins by itself what is mapped, and
+ * what an exporter without ->pin() offers is mapped for good when it is
+ * attached: the calls are the same, and so is revocation.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define fabrex_invalidate_mappings	invalidate_mappings
+#else
+#define fabrex_invalidate_mappings	move_notify
 #endif
 
 /* vm_flags may be written directly before 6.3, by functions only since. */

@@ -6,8 +6,15 @@
  * Locks, in the order in which they are taken:
  *
  *   mmap_lock                 of a process; never taken below any of ours
+ *   dma_resv                  of a dma-buf. Exporters hold it when they call
+ *                             us, so it is never waited for below any of ours
  *   port->registration_lock   rwsem; held for reading while an operation of
  *                             the backend runs and while objects come and go
+ *   dmabuf->supply_lock       mutex; pages are being supplied for it
+ *   dmabuf->lock              mutex; what the device and the work item know of
+ *                             it. Taken by exporters' calls without
+ *                             registration_lock, also during memory reclaim:
+ *                             nothing below it may allocate
  *   port->files_lock          mutex; port->files
  *   port->slots_lock          mutex; port->slots
  *   port->users_lock          mutex; port->users
@@ -16,7 +23,7 @@
  *   i_mmap_rwsem              by unmap_mapping_range(), with map_lock released
  *   model->lock               mutex; the model
  *   xa_lock of file->objects, file->maps, port->queues, port->windows,
- *   file->events.lock         innermost spinlocks
+ *   port->dmabufs_lock, file->events.lock   innermost spinlocks
  *
  * No user memory is touched below registration_lock: a process could make a
  * fault last for ever, and with it the removal of the device.
@@ -28,6 +35,7 @@
 #include <linux/cleanup.h>
 #include <linux/completion.h>
 #include <linux/device.h>
+#include <linux/dma-direction.h>
 #include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
@@ -134,6 +142,11 @@ struct fabrex_model {
  * @quota:      of each user, by type; 0 is no limit
  * @count:      objects that exist, by type
  * @pinned:     bytes
+ * @dmabufs_lock: protects @dmabufs and the state of those in it
+ * @dmabufs:    struct fabrex_dmabuf, from before it is attached until it is
+ *              detached
+ * @dmabufs_wait: one has left, or was made
+ * @dmabuf_bytes: registered of them
  * @open_files: number
  * @pds:        protection domains, one for each file
  * @zombies:    objects of closed files that the device did not let go;
@@ -173,6 +186,10 @@ struct fabrex_port {
 
 	atomic_t count[FABREX_RES_TYPES];
 	atomic64_t pinned;
+	spinlock_t dmabufs_lock;
+	struct list_head dmabufs;
+	wait_queue_head_t dmabufs_wait;
+	atomic64_t dmabuf_bytes;
 	atomic_t open_files;
 	struct ida pds;
 
@@ -288,7 +305,9 @@ struct fabrex_res {
  * @destroy: have the device forget it
  * @settle:  the device has: give back what it used
  * @fail:    the device has forgotten it by itself
- * @free:    free the memory
+ * @free:    free the memory, and what it used that needs other locks; of an
+ *           object that is lost only what the device does not use. Not below
+ *           registration_lock
  */
 struct fabrex_res_ops {
 	void (*detach)(struct fabrex_res *res);
@@ -382,9 +401,74 @@ struct fabrex_pin {
 	struct sg_append_table sgt;
 };
 
+/*
+ * FABREX_DMABUF_MAKING: the ioctl that registers it is still at work
+ * FABREX_DMABUF_READY:  who wants to release it may
+ * FABREX_DMABUF_GOING:  somebody does
+ */
+enum fabrex_dmabuf_state {
+	FABREX_DMABUF_MAKING,
+	FABREX_DMABUF_READY,
+	FABREX_DMABUF_GOING,
+};
+
+/**
+ * struct fabrex_dmabuf - memory of an exporter
+ * @list:     in port->dmabufs
+ * @mr:       region that it is for
+ * @port:     of it
+ * @state:    under port->dmabufs_lock
+ * @released: nothing of it is attached any more
+ * @dmabuf:   with a reference, or NULL once revoked
+ * @attach:   or NULL. Set before and cleared after everybody else, except the
+ *            exporter, has a way to find it
+ * @sgt:      its mapping, or NULL; under dma_resv
+ * @dir:      of the mapping
+ * @pin:      the exporter is asked to keep it in place
+ * @pinned:   it does; under dma_resv
+ * @offset:   of the region in it, bytes
+ * @length:   of the region
+ * @supply_lock: see the top of this file
+ * @lock:     likewise; protects what follows
+ * @known:    the device knows the region. Cleared by whoever has it forget it,
+ *            before that happens. Also read under supply_lock with
+ *            registration_lock
+ * @dying:    @remap is not queued any more
+ * @remap:    supplies the pages again after a move
+ * @tries:    how often it has failed; of @remap
+ */
+struct fabrex_dmabuf {
+	struct list_head list;
+	struct fabrex_mr *mr;
+	struct fabrex_port *port;
+	enum fabrex_dmabuf_state state;
+	struct completion released;
+	struct dma_buf *dmabuf;
+	struct dma_buf_attachment *attach;
+	struct sg_table *sgt;
+	enum dma_data_direction dir;
+	bool pin;
+	bool pinned;
+	u64 offset;
+	u64 length;
+	struct mutex supply_lock;
+	struct mutex lock;
+	bool known;
+	bool dying;
+	struct delayed_work remap;
+	unsigned int tries;
+};
+
+/**
+ * struct fabrex_mr - a memory region
+ * @res:    what all objects have
+ * @pin:    memory of the process, or
+ * @dmabuf: of an exporter
+ */
 struct fabrex_mr {
 	struct fabrex_res res;
 	struct fabrex_pin pin;
+	struct fabrex_dmabuf *dmabuf;
 };
 
 /**
@@ -443,9 +527,13 @@ void fabrex_res_discard(struct fabrex_res *res);
 struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
 				  enum fabrex_res_type type);
 void fabrex_res_put(struct fabrex_res *res);
-void fabrex_res_close(struct fabrex_file *file);
-void fabrex_res_fail(struct fabrex_port *port, u32 qerr);
-void fabrex_res_unregister(struct fabrex_port *port);
+void fabrex_res_close(struct fabrex_file *file, struct list_head *gone);
+void fabrex_res_free_all(struct list_head *gone);
+void fabrex_res_fail(struct fabrex_port *port, u32 qerr,
+		     struct list_head *zombies);
+void fabrex_res_unregister(struct fabrex_port *port,
+			   struct list_head *zombies);
+void fabrex_res_free_zombies(struct list_head *zombies);
 int fabrex_cmd_destroy(struct fabrex_ucmd *ucmd);
 
 /* pin.c */
@@ -453,12 +541,70 @@ int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
 	       u64 length, bool writable);
 int fabrex_pin_map(struct fabrex_pin *pin);
 void fabrex_unpin(struct fabrex_pin *pin);
+bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt);
+
+/* dmabuf.c */
+#if IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)
+int fabrex_dmabuf_open(struct fabrex_mr *mr,
+		       const struct fabrex_mr_register *cmd, bool writable);
+int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf);
+void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready);
+int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf);
+void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known);
+void fabrex_dmabuf_free(struct fabrex_dmabuf *buf);
+void fabrex_dmabufs_unregister(struct fabrex_port *port);
+int fabrex_dmabufs_init(void);
+void fabrex_dmabufs_exit(void);
+#else
+static inline int fabrex_dmabuf_open(struct fabrex_mr *mr,
+				     const struct fabrex_mr_register *cmd,
+				     bool writable)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready)
+{
+}
+
+static inline int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
+{
+}
+
+static inline void fabrex_dmabuf_free(struct fabrex_dmabuf *buf)
+{
+}
+
+static inline void fabrex_dmabufs_unregister(struct fabrex_port *port)
+{
+}
+
+static inline int fabrex_dmabufs_init(void)
+{
+	return 0;
+}
+
+static inline void fabrex_dmabufs_exit(void)
+{
+}
+#endif
 
 /* mr.c, queue.c, window.c */
 extern const struct fabrex_res_ops fabrex_mr_ops;
 extern const struct fabrex_res_ops fabrex_queue_ops;
 extern const struct fabrex_res_ops fabrex_window_ops;
 
+int fabrex_mr_restore(struct fabrex_mr *mr);
 int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd);

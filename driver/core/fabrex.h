@@ -157,6 +157,12 @@ struct fabrex_window_params {
  * waiting: a destroy that returns -ENODEV tells the core that the device can
  * no longer access memory.
  *
+ * @mr_invalidate and @mr_destroy are called while the exporter of a dma-buf
+ * waits for its memory, with its dma_resv held, also in the course of memory
+ * reclaim. So they allocate nothing, wait for nobody who allocates or takes a
+ * dma_resv, and end in bounded time, whatever the device does. @mr_invalidate
+ * returns 0 or -ENODEV: a device that does not let go has to be stopped.
+ *
  * @queue_create:  start a queue; sets the queue number, which is also the
  *                 index of its doorbell page, through @number
  * @queue_destroy: stop it; when this returns the device no longer accesses
@@ -164,9 +170,12 @@ struct fabrex_window_params {
  * @resolve:       queue number and key of @service at @peer
  * @mr_create:     allocate a region; sets backend number and key
  * @mr_pages:      supply bus addresses for pages @first .. @first + @n - 1;
- *                 the region becomes valid with the last of them
+ *                 the region becomes valid with the last of them. After
+ *                 mr_invalidate @page_shift may be another than before, with
+ *                 as many pages as the bytes then need
  * @mr_invalidate: when this returns no access is under way and none can
- *                 start; the key survives and mr_pages revives the region
+ *                 start; all pages are forgotten, also of a region that was
+ *                 not valid. The key survives and mr_pages revives the region
  * @mr_destroy:    as invalidate; number and key are never valid again
  * @window_create: aim slots at a peer's region; sets backend number
  * @window_destroy: when this returns the slots answer with all ones
@@ -191,8 +200,8 @@ struct fabrex_port_ops {
 	int (*mr_create)(struct fabrex_port *port,
 			 const struct fabrex_mr_params *params, u32 *number,
 			 u64 *key);
-	int (*mr_pages)(struct fabrex_port *port, u32 number, u64 first,
-			const __le64 *pages, u32 n);
+	int (*mr_pages)(struct fabrex_port *port, u32 number, u32 page_shift,
+			u64 first, const __le64 *pages, u32 n);
 	int (*mr_invalidate)(struct fabrex_port *port, u32 number);
 	int (*mr_destroy)(struct fabrex_port *port, u32 number);
 	int (*window_create)(struct fabrex_port *port,

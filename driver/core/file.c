@@ -102,7 +102,7 @@ static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
 	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, fabrex_cmd_peer_query,
 		 struct fabrex_peer_query, out_host),
 	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE,
-		 fabrex_cmd_mr_register, struct fabrex_mr_register, __reserved2),
+		 fabrex_cmd_mr_register, struct fabrex_mr_register, watch),
 	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE,
 		 fabrex_cmd_queue_create, struct fabrex_queue_create, out_rq_offset),
 	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE,
@@ -253,13 +253,15 @@ static int fabrex_release(struct inode *inode, struct file *filp)
 {
 	struct fabrex_file *file = filp->private_data;
 	struct fabrex_port *port = file->port;
+	LIST_HEAD(gone);
 
 	down_read(&port->registration_lock);
-	fabrex_res_close(file);
+	fabrex_res_close(file, &gone);
 	mutex_lock(&port->files_lock);
 	list_del(&file->list);
 	mutex_unlock(&port->files_lock);
 	up_read(&port->registration_lock);
+	fabrex_res_free_all(&gone);
 
 	atomic_dec(&port->open_files);
 	filp->f_mapping = inode->i_mapping;

@@ -63,6 +63,24 @@ bool fabrex_layout_page(u64 length, u64 pos, u32 shift, u64 *off)
 	return *off < length;
 }
 
+/**
+ * fabrex_layout_clip() - what of a piece lies in a range
+ * @pos:    position of the piece
+ * @length: bytes of it
+ * @from:   the range begins at this position
+ * @to:     and ends before this one
+ * @off:    out: offset in the piece at which it begins
+ *
+ * Return: bytes, 0 if there are none
+ */
+u64 fabrex_layout_clip(u64 pos, u64 length, u64 from, u64 to, u64 *off)
+{
+	u64 first = max_t(u64, pos, from), last = min_t(u64, pos + length, to);
+
+	*off = first - pos;
+	return first < last ? last - first : 0;
+}
+
 static bool entries_ok(u32 n, u32 min, u32 max)
 {
 	return is_power_of_2(n) && n >= min && n <= max;

@@ -27,6 +27,7 @@ struct fabrex_layout {
 void fabrex_layout_add(struct fabrex_layout *layout, u64 addr, u64 length);
 u32 fabrex_layout_shift(const struct fabrex_layout *layout);
 bool fabrex_layout_page(u64 length, u64 pos, u32 shift, u64 *off);
+u64 fabrex_layout_clip(u64 pos, u64 length, u64 from, u64 to, u64 *off);
 
 /* The parts of a queue's memory. */
 enum fabrex_part {

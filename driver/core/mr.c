@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory regions: what of a process's memory the device may access. Called by
- * file.c for the ioctl and by res.c.
+ * Memory regions: what of a process's memory, or of an exporter's, the device
+ * may access. Called by file.c for the ioctl, by res.c and by dmabuf.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -14,6 +14,7 @@
 			 FABREX_ACCESS_REMOTE_WRITE |	\
 			 FABREX_ACCESS_REMOTE_ATOMIC)
 #define MR_ACCESS_ALL	(MR_ACCESS_WRITE | FABREX_ACCESS_REMOTE_READ)
+#define MR_FLAGS_ALL	(FABREX_MR_PEERS | FABREX_MR_DMABUF | FABREX_MR_PIN)
 
 /* Page addresses handed to the backend at a time: 128 KiB. */
 #define MR_BATCH	16384u
@@ -29,21 +30,38 @@ static void fabrex_mr_detach(struct fabrex_res *res)
 
 static int fabrex_mr_destroy(struct fabrex_res *res)
 {
-	return res->port->ops->mr_destroy(res->port, res->number);
-}
+	struct fabrex_mr *mr = to_mr(res);
 
-static void fabrex_mr_settle(struct fabrex_res *res)
-{
-	fabrex_unpin(&to_mr(res)->pin);
+	if (mr->dmabuf)
+		return fabrex_dmabuf_destroy(mr->dmabuf);
+	return res->port->ops->mr_destroy(res->port, res->number);
 }
 
 static void fabrex_mr_fail(struct fabrex_res *res, u32 qerr)
 {
+	struct fabrex_mr *mr = to_mr(res);
+
+	if (mr->dmabuf)
+		fabrex_dmabuf_known(mr->dmabuf, false);
+}
+
+static void fabrex_mr_settle(struct fabrex_res *res)
+{
+	struct fabrex_mr *mr = to_mr(res);
+
+	if (mr->dmabuf)
+		fabrex_dmabuf_known(mr->dmabuf, false);
+	else
+		fabrex_unpin(&mr->pin);
 }
 
 static void fabrex_mr_free(struct fabrex_res *res)
 {
-	kfree(to_mr(res));
+	struct fabrex_mr *mr = to_mr(res);
+
+	if (mr->dmabuf)
+		fabrex_dmabuf_free(mr->dmabuf);
+	kfree(mr);
 }
 
 const struct fabrex_res_ops fabrex_mr_ops = {
@@ -54,23 +72,68 @@ const struct fabrex_res_ops fabrex_mr_ops = {
 	.free = fabrex_mr_free,
 };
 
-static void fabrex_mr_layout(const struct fabrex_mr *mr,
-			     struct fabrex_mr_params *params)
+/**
+ * struct fabrex_span - the pages of a region
+ * @sgt:  mapped for DMA
+ * @from: position in it of the first page
+ * @to:   and behind the last one
+ */
+struct fabrex_span {
+	const struct sg_table *sgt;
+	u64 from;
+	u64 to;
+};
+
+static struct fabrex_span fabrex_mr_span(const struct fabrex_mr *mr)
 {
+	const struct fabrex_dmabuf *buf = mr->dmabuf;
+
+	if (!buf)
+		return (struct fabrex_span) {
+			.sgt = &mr->pin.sgt.sgt,
+			.to = (u64)mr->pin.npages << PAGE_SHIFT,
+		};
+	return (struct fabrex_span) {
+		.sgt = buf->sgt,
+		.from = round_down(buf->offset, FABREX_PAGE_SIZE),
+		.to = round_up(buf->offset + buf->length, FABREX_PAGE_SIZE),
+	};
+}
+
+/* Choose the size of pages. -EINVAL: there is less than the region needs, or
+ * it takes more pages than the device can note.
+ */
+static int fabrex_mr_layout(const struct fabrex_mr *mr,
+			    struct fabrex_mr_params *params)
+{
+	struct fabrex_span span = fabrex_mr_span(mr);
 	struct fabrex_layout layout = {};
 	struct scatterlist *sg;
+	u64 len, off, pos = 0;
 	int i;
 
-	for_each_sgtable_dma_sg(&mr->pin.sgt.sgt, sg, i)
-		fabrex_layout_add(&layout, sg_dma_address(sg), sg_dma_len(sg));
+	for_each_sgtable_dma_sg(span.sgt, sg, i) {
+		len = fabrex_layout_clip(pos, sg_dma_len(sg), span.from,
+					 span.to, &off);
+		if (len)
+			fabrex_layout_add(&layout, sg_dma_address(sg) + off,
+					  len);
+		pos += sg_dma_len(sg);
+	}
+	if (layout.length != span.to - span.from)
+		return -EINVAL;
 	params->page_shift = fabrex_layout_shift(&layout);
 	params->npages = layout.length >> params->page_shift;
-	params->first = mr->pin.offset;
+	params->first = mr->dmabuf ?
+			mr->dmabuf->offset & (FABREX_PAGE_SIZE - 1) :
+			mr->pin.offset;
+	return params->npages > mr->res.port->info.max_mr_pages ? -EINVAL : 0;
 }
 
 struct fabrex_mr_batch {
 	struct fabrex_mr *mr;
 	__le64 *pages;
+	u32 shift;
 	u32 room;
 	u32 n;
 	u64 first;
@@ -83,8 +146,8 @@ static int fabrex_mr_flush(struct fabrex_mr_batch *batch)
 
 	if (!batch->n)
 		return 0;
-	ret = res->port->ops->mr_pages(res->port, res->number, batch->first,
-				       batch->pages, batch->n);
+	ret = res->port->ops->mr_pages(res->port, res->number, batch->shift,
+				       batch->first, batch->pages, batch->n);
 	batch->first += batch->n;
 	batch->n = 0;
 	return ret;
@@ -96,20 +159,37 @@ static int fabrex_mr_batch_add(struct fabrex_mr_batch *batch, u64 page)
 	return batch->n == batch->room ? fabrex_mr_flush(batch) : 0;
 }
 
-static int fabrex_mr_pages(struct fabrex_mr_batch *batch, u32 shift)
+/* The pages that begin in a piece, which is at @pos of the region. */
+static int fabrex_mr_piece(struct fabrex_mr_batch *batch, u64 addr, u64 length,
+			   u64 pos)
 {
+	u64 off;
+	int ret;
+
+	for (off = 0; fabrex_layout_page(length, pos, batch->shift, &off);
+	     off += 1ull << batch->shift) {
+		ret = fabrex_mr_batch_add(batch, addr + off);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int fabrex_mr_pages(struct fabrex_mr_batch *batch)
+{
+	struct fabrex_span span = fabrex_mr_span(batch->mr);
+	u64 len, off, pos = 0, done = 0;
 	struct scatterlist *sg;
-	u64 off, pos = 0;
 	int i, ret;
 
-	for_each_sgtable_dma_sg(&batch->mr->pin.sgt.sgt, sg, i) {
-		for (off = 0; fabrex_layout_page(sg_dma_len(sg), pos, shift,
-						 &off); off += 1ull << shift) {
-			ret = fabrex_mr_batch_add(batch,
-						  sg_dma_address(sg) + off);
-			if (ret)
-				return ret;
-		}
+	for_each_sgtable_dma_sg(span.sgt, sg, i) {
+		len = fabrex_layout_clip(pos, sg_dma_len(sg), span.from,
+					 span.to, &off);
+		ret = fabrex_mr_piece(batch, sg_dma_address(sg) + off, len,
+				      done);
+		if (ret)
+			return ret;
+		done += len;
 		pos += sg_dma_len(sg);
 		cond_resched();
 	}
@@ -121,6 +201,7 @@ static int fabrex_mr_supply(struct fabrex_mr *mr,
 {
 	struct fabrex_mr_batch batch = {
 		.mr = mr,
+		.shift = params->page_shift,
 		.room = min_t(u64, params->npages, MR_BATCH),
 	};
 	int ret;
@@ -129,7 +210,7 @@ static int fabrex_mr_supply(struct fabrex_mr *mr,
 				     GFP_KERNEL);
 	if (!batch.pages)
 		return -ENOMEM;
-	ret = fabrex_mr_pages(&batch, params->page_shift);
+	ret = fabrex_mr_pages(&batch);
 	kvfree(batch.pages);
 	return ret;
 }
@@ -142,18 +223,17 @@ static int fabrex_mr_make(struct fabrex_mr *mr, struct fabrex_mr_params *params,
 	int ret;
 
 	ret = fabrex_port_usable(port);
-	if (ret)
-		return ret;
-	ret = fabrex_pin_map(&mr->pin);
-	if (ret)
-		return ret;
-	fabrex_mr_layout(mr, params);
-	if (params->npages > port->info.max_mr_pages)
-		return -EINVAL;
-	ret = port->ops->mr_create(port, params, &res->number, key);
+	if (!ret && !mr->dmabuf)
+		ret = fabrex_pin_map(&mr->pin);
+	if (!ret)
+		ret = fabrex_mr_layout(mr, params);
+	if (!ret)
+		ret = port->ops->mr_create(port, params, &res->number, key);
 	if (ret)
 		return ret;
 	res->created = true;
+	if (mr->dmabuf)
+		fabrex_dmabuf_known(mr->dmabuf, true);
 	ret = fabrex_mr_supply(mr, params);
 	if (ret)
 		return ret;
@@ -166,6 +246,33 @@ static int fabrex_mr_create(struct fabrex_mr *mr,
 {
 	guard(rwsem_read)(&mr->res.port->registration_lock);
 	return fabrex_res_made(&mr->res, fabrex_mr_make(mr, params, key));
+}
+
+/**
+ * fabrex_mr_restore() - supply the pages of a dma-buf again
+ * @mr: invalid on the device; its dma-buf is mapped, with dma_resv held
+ *
+ * Return: 0; -ESTALE if the device has forgotten the region, or is about to;
+ * another negative errno, the region is invalid then and has no pages
+ */
+int fabrex_mr_restore(struct fabrex_mr *mr)
+{
+	struct fabrex_dmabuf *buf = mr->dmabuf;
+	struct fabrex_port *port = buf->port;
+	struct fabrex_mr_params params = {};
+	int ret;
+
+	guard(rwsem_read)(&port->registration_lock);
+	guard(mutex)(&buf->supply_lock);
+	if (!buf->known || fabrex_port_usable(port))
+		return -ESTALE;
+	ret = fabrex_mr_layout(mr, &params);
+	if (!ret)
+		ret = fabrex_mr_supply(mr, &params);
+	/* Perhaps some have been given. */
+	if (ret && port->ops->mr_invalidate(port, mr->res.number))
+		return -ESTALE;
+	return ret;
 }
 
 static bool fabrex_peers_ok(const struct fabrex_port *port,
@@ -184,8 +291,13 @@ static bool fabrex_peers_ok(const struct fabrex_port *port,
 static int fabrex_mr_check(const struct fabrex_port *port,
 			   const struct fabrex_mr_register *cmd)
 {
-	if (cmd->flags & ~FABREX_MR_PEERS || cmd->access & ~MR_ACCESS_ALL ||
-	    cmd->__reserved || cmd->__reserved2 || !cmd->length)
+	if (cmd->flags & ~MR_FLAGS_ALL || cmd->access & ~MR_ACCESS_ALL ||
+	    !cmd->length)
+		return -EINVAL;
+	if (!(cmd->flags & FABREX_MR_DMABUF) &&
+	    (cmd->fd || cmd->flags & FABREX_MR_PIN))
+		return -EINVAL;
+	if (!(cmd->flags & FABREX_MR_WATCH) && cmd->watch)
 		return -EINVAL;
 	return fabrex_peers_ok(port, cmd) ? 0 : -EINVAL;
 }
@@ -197,6 +309,36 @@ static void fabrex_mr_peers(struct fabrex_mr_params *params,
 		memcpy(params->peers, cmd->peers, sizeof(params->peers));
 	else
 		memset(params->peers, 0xff, sizeof(params->peers));
+}
+
+/* Memory of the process. */
+static int fabrex_mr_pin(struct fabrex_mr *mr, struct fabrex_mr_params *params,
+			 struct fabrex_mr_register *cmd)
+{
+	int ret;
+
+	ret = fabrex_pin(&mr->pin, mr->res.port, cmd->addr, cmd->length,
+			 cmd->access & MR_ACCESS_WRITE);
+	if (ret)
+		return ret;
+	return fabrex_mr_create(mr, params, &cmd->out_key);
+}
+
+/* Memory of an exporter. */
+static int fabrex_mr_import(struct fabrex_mr *mr,
+			    struct fabrex_mr_params *params,
+			    struct fabrex_mr_register *cmd)
+{
+	int ret;
+
+	ret = fabrex_dmabuf_open(mr, cmd, cmd->access & MR_ACCESS_WRITE);
+	if (!ret)
+		ret = fabrex_dmabuf_enter(mr->dmabuf);
+	if (ret)
+		return ret;
+	ret = fabrex_mr_create(mr, params, &cmd->out_key);
+	fabrex_dmabuf_leave(mr->dmabuf, !ret);
+	return ret;
 }
 
 /**
@@ -229,10 +371,10 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 		kfree(mr);
 		return ret;
 	}
-	ret = fabrex_pin(&mr->pin, file->port, cmd->addr, cmd->length,
-			 cmd->access & MR_ACCESS_WRITE);
-	if (!ret)
-		ret = fabrex_mr_create(mr, &params, &cmd->out_key);
+	if (cmd->flags & FABREX_MR_DMABUF)
+		ret = fabrex_mr_import(mr, &params, cmd);
+	else
+		ret = fabrex_mr_pin(mr, &params, cmd);
 	trace_fabrex_mr_register(&mr->res, &params, cmd->addr, ret);
 	if (ret) {
 		fabrex_res_discard(&mr->res);

@@ -153,14 +153,22 @@ static enum dma_data_direction fabrex_pin_dir(const struct fabrex_pin *pin)
 	return pin->writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 }
 
-/* Nobody synchronises what user space and the device do to the memory. */
-static bool fabrex_pin_coherent(struct fabrex_pin *pin)
+/**
+ * fabrex_coherent() - does the device reach the memory itself?
+ * @port: port
+ * @sgt:  mapped for DMA
+ *
+ * Nobody synchronises what user space and the device do to the memory.
+ *
+ * Return: false if its DMA is bounced, or incoherent
+ */
+bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	int i;
 
-	for_each_sgtable_dma_sg(&pin->sgt.sgt, sg, i)
-		if (fabrex_dma_need_sync(pin->port->info.dma_dev,
+	for_each_sgtable_dma_sg(sgt, sg, i)
+		if (fabrex_dma_need_sync(port->info.dma_dev,
 					 sg_dma_address(sg)))
 			return false;
 	return true;
@@ -183,7 +191,7 @@ int fabrex_pin_map(struct fabrex_pin *pin)
 	if (ret)
 		return ret;
 	pin->mapped = true;
-	if (fabrex_pin_coherent(pin))
+	if (fabrex_coherent(pin->port, &pin->sgt.sgt))
 		return 0;
 	dev_err_ratelimited(&pin->port->dev,
 			    "memory beyond reach of the device: its DMA would be bounced; use an IOMMU or memory that it can address\n");

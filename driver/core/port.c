@@ -113,6 +113,9 @@ static void fabrex_port_init(struct fabrex_port *port)
 	ida_init(&port->pds);
 	INIT_LIST_HEAD(&port->zombies);
 	spin_lock_init(&port->zombies_lock);
+	spin_lock_init(&port->dmabufs_lock);
+	INIT_LIST_HEAD(&port->dmabufs);
+	init_waitqueue_head(&port->dmabufs_wait);
 	fabrex_quota_init(port);
 }
 
@@ -301,20 +304,25 @@ static void fabrex_port_each_gone(struct fabrex_port *port)
  *
  * Waits for operations in progress, then destroys all objects of all open
  * files. On return no operation runs and none will; DMA mappings are undone,
- * pinned memory is released, and nothing of the device is mapped by anybody.
+ * pinned memory and dma-bufs are released, and nothing of the device is mapped
+ * by anybody.
  * Files stay open; their calls return -ENODEV. A device that does not answer
  * any more returns -ENODEV from its operations; see struct fabrex_port_ops.
  */
 void fabrex_port_unregister(struct fabrex_port *port)
 {
+	LIST_HEAD(zombies);
+
 	xa_erase(&fabrex_ports, port->index);
 	cdev_device_del(&port->cdev, &port->dev);
 
 	down_write(&port->registration_lock);
-	fabrex_res_unregister(port);
+	fabrex_res_unregister(port, &zombies);
 	WRITE_ONCE(port->ops, NULL);
 	port->alive = false;
 	up_write(&port->registration_lock);
+	fabrex_res_free_zombies(&zombies);
+	fabrex_dmabufs_unregister(port);
 
 	fabrex_port_each_gone(port);
 	fabrex_aperture_release(port);
@@ -365,13 +373,16 @@ FABREX_EXPORT(fabrex_port_priv);
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr)
 {
+	LIST_HEAD(zombies);
+
 	down_write(&port->registration_lock);
 	if (port->ops && port->alive) {
 		port->alive = false;
-		fabrex_res_fail(port, qerr);
+		fabrex_res_fail(port, qerr, &zombies);
 		fabrex_model_forget_peers(port);
 	}
 	up_write(&port->registration_lock);
+	fabrex_res_free_zombies(&zombies);
 	trace_fabrex_port(port, "fail");
 }
 FABREX_EXPORT(fabrex_port_fail);
@@ -541,11 +552,16 @@ static int __init fabrex_init(void)
 	ret = fabrex_release_init();
 	if (ret)
 		goto unregister_class;
-	ret = fabrex_netlink_init();
+	ret = fabrex_dmabufs_init();
 	if (ret)
 		goto exit_release;
+	ret = fabrex_netlink_init();
+	if (ret)
+		goto exit_dmabufs;
 	return 0;
 
+exit_dmabufs:
+	fabrex_dmabufs_exit();
 exit_release:
 	fabrex_release_exit();
 unregister_class:
@@ -558,6 +574,7 @@ unregister_region:
 static void __exit fabrex_exit(void)
 {
 	fabrex_netlink_exit();
+	fabrex_dmabufs_exit();
 	fabrex_release_exit();
 	class_unregister(&fabrex_class);
 	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);

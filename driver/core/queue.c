@@ -108,6 +108,8 @@ static void fabrex_queue_free(struct fabrex_res *res)
 {
 	struct fabrex_queue *queue = to_queue(res);
 
+	if (res->lost)
+		return;
 	fabrex_map_remove(queue->doorbell);
 	fabrex_map_remove(queue->rings);
 	/* An interrupt may just be looking at it. */

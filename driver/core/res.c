@@ -3,7 +3,7 @@
  * Objects of open files: ids, quotas, destruction in every way that there is.
  * Called by mr.c, queue.c and window.c, which make them, by file.c and port.c.
  *
- * An object goes through these steps, all but the last two under
+ * An object goes through these steps, all but the last one under
  * registration_lock:
  *
  *   create   the backend made it; it is in the table, so that fail and
@@ -12,7 +12,7 @@
  *   claim    invisible again: exactly one destroys it
  *   stop     detached from interrupts and mappings, the device has forgotten
  *            it, then what the device used is given back
- *   free
+ *   free     also gives back what takes locks that are outside of ours
  *
  * If the device does not let go of an object, its memory must not be given
  * back: the object stays with its file, or with the port as a zombie, until the
@@ -93,8 +93,7 @@ static void fabrex_res_free(struct fabrex_res *res)
 
 	fabrex_uncharge(port, user, res->type, res->charge);
 	fabrex_user_put(port, user);
-	if (!res->lost)
-		res_ops(res)->free(res);
+	res_ops(res)->free(res);
 }
 
 /* The device has forgotten it, or never knew it. */
@@ -304,7 +303,8 @@ int fabrex_cmd_destroy(struct fabrex_ucmd *ucmd)
 	return fabrex_destroy_id(ucmd->file, cmd->id);
 }
 
-static void fabrex_res_close_one(struct fabrex_res *res)
+static void fabrex_res_close_one(struct fabrex_res *res,
+				 struct list_head *gone)
 {
 	int ret = fabrex_res_stop(res);
 
@@ -312,16 +312,17 @@ static void fabrex_res_close_one(struct fabrex_res *res)
 	if (ret)
 		fabrex_res_zombie(res);
 	else
-		fabrex_res_free(res);
+		list_add_tail(&res->list, gone);
 }
 
 /**
  * fabrex_res_close() - destroy all that a file has: it is being closed
  * @file: nobody else uses it any more
+ * @gone: list; fabrex_res_free_all() has to follow
  *
  * Below registration_lock.
  */
-void fabrex_res_close(struct fabrex_file *file)
+void fabrex_res_close(struct fabrex_file *file, struct list_head *gone)
 {
 	enum fabrex_res_type type;
 	struct fabrex_res *res;
@@ -331,7 +332,23 @@ void fabrex_res_close(struct fabrex_file *file)
 	for (type = 0; type < FABREX_RES_TYPES; type++)
 		xa_for_each(&file->objects, id, res)
 			if (res->type == type)
-				fabrex_res_close_one(res);
+				fabrex_res_close_one(res, gone);
+}
+
+/**
+ * fabrex_res_free_all() - free what has been stopped
+ * @gone: of fabrex_res_close()
+ *
+ * Not below registration_lock.
+ */
+void fabrex_res_free_all(struct list_head *gone)
+{
+	struct fabrex_res *res, *next;
+
+	list_for_each_entry_safe(res, next, gone, list) {
+		list_del_init(&res->list);
+		fabrex_res_free(res);
+	}
 }
 
 /* Memory is lost rather than given to somebody else. */
@@ -340,26 +357,41 @@ static void fabrex_res_lose(struct fabrex_res *res)
 	dev_err(&res->port->dev,
 		"the device was removed while it used object %u of type %d: its memory is lost\n",
 		res->number, res->type);
+	res_ops(res)->fail(res, FABREX_QERR_RESET);
 	res->lost = true;
 	res->stopped = true;
 }
 
-static void fabrex_zombies_free(struct fabrex_port *port, bool settle)
+static void fabrex_zombies_stop(struct fabrex_port *port, bool settle,
+				struct list_head *zombies)
 {
-	struct fabrex_res *res, *next;
-	struct fabrex_file *file;
-	LIST_HEAD(list);
+	struct fabrex_res *res;
 
 	spin_lock(&port->zombies_lock);
-	list_splice_init(&port->zombies, &list);
+	list_splice_init(&port->zombies, zombies);
 	spin_unlock(&port->zombies_lock);
-	list_for_each_entry_safe(res, next, &list, list) {
-		list_del_init(&res->list);
-		file = res->file;
+	list_for_each_entry(res, zombies, list) {
 		if (settle)
 			fabrex_res_settle(res);
 		else
 			fabrex_res_lose(res);
+	}
+}
+
+/**
+ * fabrex_res_free_zombies() - free them, and what is left of their files
+ * @zombies: of fabrex_res_fail() or fabrex_res_unregister()
+ *
+ * Not below registration_lock.
+ */
+void fabrex_res_free_zombies(struct list_head *zombies)
+{
+	struct fabrex_res *res, *next;
+	struct fabrex_file *file;
+
+	list_for_each_entry_safe(res, next, zombies, list) {
+		list_del_init(&res->list);
+		file = res->file;
 		fabrex_res_free(res);
 		fabrex_file_put(file);
 	}
@@ -381,10 +413,12 @@ static void fabrex_res_fail_file(struct fabrex_file *file, u32 qerr)
 
 /**
  * fabrex_res_fail() - the device has forgotten everything
- * @port: below registration_lock, for writing
- * @qerr: for the queues
+ * @port:    below registration_lock, for writing
+ * @qerr:    for the queues
+ * @zombies: list; fabrex_res_free_zombies() has to follow
  */
-void fabrex_res_fail(struct fabrex_port *port, u32 qerr)
+void fabrex_res_fail(struct fabrex_port *port, u32 qerr,
+		     struct list_head *zombies)
 {
 	struct fabrex_file *file;
 
@@ -393,7 +427,7 @@ void fabrex_res_fail(struct fabrex_port *port, u32 qerr)
 	list_for_each_entry(file, &port->files, list)
 		fabrex_res_fail_file(file, qerr);
 	mutex_unlock(&port->files_lock);
-	fabrex_zombies_free(port, true);
+	fabrex_zombies_stop(port, true, zombies);
 }
 
 static void fabrex_res_unregister_file(struct fabrex_file *file)
@@ -410,9 +444,11 @@ static void fabrex_res_unregister_file(struct fabrex_file *file)
 
 /**
  * fabrex_res_unregister() - stop everything of everybody
- * @port: below registration_lock, for writing
+ * @port:    below registration_lock, for writing
+ * @zombies: list; fabrex_res_free_zombies() has to follow
  */
-void fabrex_res_unregister(struct fabrex_port *port)
+void fabrex_res_unregister(struct fabrex_port *port,
+			   struct list_head *zombies)
 {
 	struct fabrex_file *file;
 
@@ -421,5 +457,5 @@ void fabrex_res_unregister(struct fabrex_port *port)
 	list_for_each_entry(file, &port->files, list)
 		fabrex_res_unregister_file(file);
 	mutex_unlock(&port->files_lock);
-	fabrex_zombies_free(port, false);
+	fabrex_zombies_stop(port, false, zombies);
 }

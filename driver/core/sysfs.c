@@ -77,6 +77,7 @@ PORT_ATTR(queues, "%d", atomic_read(&port->count[FABREX_RES_QUEUE]));
 PORT_ATTR(mrs, "%d", atomic_read(&port->count[FABREX_RES_MR]));
 PORT_ATTR(windows, "%d", atomic_read(&port->count[FABREX_RES_WINDOW]));
 PORT_ATTR(pinned_bytes, "%lld", (s64)atomic64_read(&port->pinned));
+PORT_ATTR(dmabuf_bytes, "%lld", (s64)atomic64_read(&port->dmabuf_bytes));
 PORT_ATTR(open_files, "%d", atomic_read(&port->open_files));
 
 static struct attribute *usage_attrs[] = {
@@ -84,6 +85,7 @@ static struct attribute *usage_attrs[] = {
 	&dev_attr_mrs.attr,
 	&dev_attr_windows.attr,
 	&dev_attr_pinned_bytes.attr,
+	&dev_attr_dmabuf_bytes.attr,
 	&dev_attr_open_files.attr,
 	NULL
 };

@@ -92,6 +92,27 @@ TRACE_EVENT(fabrex_mr_register,
 		  __entry->npages, __entry->ret)
 );
 
+TRACE_EVENT(fabrex_mr_move,
+	TP_PROTO(const struct fabrex_res *res, const char *what, int ret),
+	TP_ARGS(res, what, ret),
+	TP_STRUCT__entry(
+		__field(int, index)
+		__field(u32, id)
+		__field(u32, number)
+		__string(what, what)
+		__field(int, ret)
+	),
+	TP_fast_assign(
+		__entry->index = res->port->index;
+		__entry->id = res->id;
+		__entry->number = res->number;
+		fabrex_assign_str(what, what);
+		__entry->ret = ret;
+	),
+	TP_printk("fabrex%d id=%u mr=%u %s ret=%d", __entry->index,
+		  __entry->id, __entry->number, __get_str(what), __entry->ret)
+);
+
 TRACE_EVENT(fabrex_window_create,
 	TP_PROTO(const struct fabrex_res *res,
 		 const struct fabrex_window_create *cmd, int ret),

@@ -79,6 +79,8 @@ static void fabrex_window_free(struct fabrex_res *res)
 {
 	struct fabrex_window *window = to_window(res);
 
+	if (res->lost)
+		return;
 	fabrex_map_remove(window->map);
 	kfree_rcu(window, rcu);
 }

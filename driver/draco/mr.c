@@ -54,14 +54,15 @@ int draco_mr_create(struct fabrex_port *port,
  * draco_mr_pages() - supply bus addresses
  * @port:   port
  * @number: of the region
+ * @page_shift: log2 of the size of a page
  * @first:  index of the first page
  * @pages:  bus addresses
  * @n:      how many
  *
  * Return: 0; or a negative errno, the region is not valid then
  */
-int draco_mr_pages(struct fabrex_port *port, u32 number, u64 first,
-		   const __le64 *pages, u32 n)
+int draco_mr_pages(struct fabrex_port *port, u32 number, u32 page_shift,
+		   u64 first, const __le64 *pages, u32 n)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
 	struct draco_buf buf;
@@ -82,6 +83,7 @@ int draco_mr_pages(struct fabrex_port *port, u32 number, u64 first,
 		draco_cmd_init(&cmd, DRACO_ADM_MR_PAGES, number);
 		draco_cmd_data(&cmd, &buf, part * sizeof(*pages));
 		cmd.sqe.arg[0] = cpu_to_le64(first);
+		cmd.sqe.arg[1] = cpu_to_le64(page_shift);
 		cmd.flags = DRACO_CMD_KILLABLE;
 		ret = draco_admin_exec(dd, &cmd);
 	}

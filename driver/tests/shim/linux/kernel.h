@@ -9,6 +9,7 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define min_t(type, a, b)	((type)(a) < (type)(b) ? (type)(a) : (type)(b))
+#define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
 #define U8_MAX		0xffu
 #define U16_MAX		0xffffu
 #define U32_MAX		0xffffffffu

@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of exporters: dma-bufs, attached, mapped, given up when their exporter
+ * says so, mapped again after a move. Called by mr.c, port.c and exporters.
+ *
+ * The exporter calls fabrex_dmabuf_invalidate() with dma_resv held, and may
+ * give the memory to somebody else once it has returned. Everything that maps
+ * or unmaps holds dma_resv, so that this call never meets a mapping that is
+ * half made. Between it and the end of the region there is dmabuf->lock: the
+ * device is asked to let go of the region, by its number, only while the
+ * region is known to it, and whoever makes it forget the region (destroy, fail,
+ * unregister) says so under that lock. So there is no need for
+ * registration_lock, which a caller in the midst of memory reclaim may hold
+ * already.
+ *
+ * What if the device does not answer? draco_exec_destroy() waits for
+ * MR_INVALIDATE for admin_timeout_ms (10 s), withdraws it (up to 15 s) and
+ * then has the controller disabled, which ends with bus mastering off if
+ * nothing else helps (ready_ms). Each of these runs in the reset work or in
+ * whoever has taken its place (removal, AER, function reset), up to and
+ * including the point where the admin queue is DOWN and the wait is over,
+ * without any lock of this file, registration_lock or dma_resv; only then does
+ * it call fabrex_port_fail(), which waits for dmabuf->lock. So the exporter is
+ * held up for half a minute in the worst case, never for good, and the device
+ * is quiet when this returns.
+ *
+ * A region is one of: valid; invalid, with @remap queued; revoked, when the
+ * exporter refused to map it again: nothing is attached any more, the owner has
+ * been told, and it can only be destroyed; dead, when the device has forgotten
+ * it: its mapping stays until it is destroyed or revoked.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
+#include <linux/overflow.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "core.h"
+#include "trace.h"
+
+/* How long a registration, and one try of a remap, wait for fences. */
+#define FENCE_OPEN_MS	30000u
+#define FENCE_REMAP_MS	1000u
+#define FENCE_SLICE_MS	100u
+/* A remap that lacks memory, or finds the exporter busy, is tried again. */
+#define REMAP_MS	100u
+#define REMAP_TRIES	100u
+
+static struct workqueue_struct *fabrex_remap_wq;
+
+/*
+ * Causes that have been logged. Bounded, as exporters and errors are few; with
+ * the table full everything is, at a limited rate.
+ */
+struct fabrex_cause {
+	char exporter[24];
+	const char *what;
+	int error;
+};
+
+static struct fabrex_cause fabrex_causes[64];
+static unsigned int fabrex_ncauses;
+static DEFINE_SPINLOCK(fabrex_causes_lock);
+
+static bool fabrex_cause_known(const char *exporter, const char *what,
+			       int error)
+{
+	struct fabrex_cause *cause = fabrex_causes;
+	unsigned int i;
+
+	for (i = 0; i < fabrex_ncauses; i++, cause++)
+		if (cause->error == error && cause->what == what &&
+		    !strncmp(cause->exporter, exporter,
+			     sizeof(cause->exporter) - 1))
+			return true;
+	return false;
+}
+
+/* Is this the first time? */
+static bool fabrex_cause_new(const char *exporter, const char *what, int error)
+{
+	struct fabrex_cause *cause;
+	bool known;
+
+	spin_lock(&fabrex_causes_lock);
+	known = fabrex_cause_known(exporter, what, error);
+	if (!known && fabrex_ncauses < ARRAY_SIZE(fabrex_causes)) {
+		cause = &fabrex_causes[fabrex_ncauses++];
+		strscpy(cause->exporter, exporter, sizeof(cause->exporter));
+		cause->what = what;
+		cause->error = error;
+	}
+	spin_unlock(&fabrex_causes_lock);
+	return !known;
+}
+
+static const char *fabrex_cause_remedy(int error)
+{
+	switch (error) {
+	case -EOPNOTSUPP:
+	case -EREMOTEIO:
+	case -EXDEV:
+		return "the device cannot reach it directly; \"fabrexctl p2p\" says why";
+	case -ENODEV:
+		return "it has been revoked, or its device is gone or being reset";
+	case -EBUSY:
+		return "it cannot be moved to where the device reaches it";
+	case -ENOMEM:
+	case -ENOSPC:
+		return "no memory left in the exporter, or no address space for DMA";
+	case -ETIMEDOUT:
+		return "what is being done to it does not end";
+	}
+	return "the exporter knows why";
+}
+
+/* Once for each exporter and cause, as users may try as often as they like. */
+static void fabrex_dmabuf_explain(const struct fabrex_dmabuf *buf,
+				  const char *what, int error)
+{
+	const char *exporter = buf->dmabuf->exp_name;
+
+	if (error == -EINTR || error == -ERESTARTSYS ||
+	    !fabrex_cause_new(exporter, what, error))
+		return;
+	dev_warn_ratelimited(&buf->port->dev,
+			     "dma-buf of %s: cannot %s: %pe (%s). Further cases are not logged\n",
+			     exporter, what, ERR_PTR(error),
+			     fabrex_cause_remedy(error));
+}
+
+/* Some errors are of the kernel only. */
+static int fabrex_dmabuf_errno(int error)
+{
+	switch (error) {
+	case -ENOTSUPP:
+		return -EOPNOTSUPP;
+	case -EPROBE_DEFER:
+		return -EAGAIN;
+	}
+	return error;
+}
+
+static void fabrex_dmabuf_unmap(struct fabrex_dmabuf *buf)
+{
+	if (buf->sgt)
+		dma_buf_unmap_attachment(buf->attach, buf->sgt, buf->dir);
+	buf->sgt = NULL;
+	if (buf->pinned)
+		dma_buf_unpin(buf->attach);
+	buf->pinned = false;
+}
+
+/*
+ * The exporter: stop using the memory. In process context with dma_resv held,
+ * see the top of this file; may be called before the region is made and until
+ * dma_buf_detach() has taken it off the list, whatever state it is in.
+ */
+static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
+{
+	struct fabrex_dmabuf *buf = attach->importer_priv;
+	struct fabrex_port *port = buf->port;
+	int ret = 0;
+
+	dma_resv_assert_held(attach->dmabuf->resv);
+	if (!buf->sgt)
+		return;
+	mutex_lock(&buf->lock);
+	if (buf->known)
+		ret = port->ops->mr_invalidate(port, buf->mr->res.number);
+	if (buf->known && !buf->dying)
+		queue_delayed_work(fabrex_remap_wq, &buf->remap, 0);
+	mutex_unlock(&buf->lock);
+	trace_fabrex_mr_move(&buf->mr->res, "invalidate", ret);
+	if (ret && ret != -ENODEV)
+		dev_err(&port->dev, "region %u is not let go by the device: %d\n",
+			buf->mr->res.number, ret);
+	fabrex_dmabuf_unmap(buf);
+}
+
+static const struct dma_buf_attach_ops fabrex_attach_ops = {
+	.allow_peer2peer = true,
+	.fabrex_invalidate_mappings = fabrex_dmabuf_invalidate,
+};
+
+/*
+ * Whatever the exporter, or a GPU, has been told to do to the memory must have
+ * ended: a dynamic importer has to see to that itself. The kernel can wait
+ * interruptibly only; in slices, death and the removal of the port end it.
+ */
+static int fabrex_dmabuf_fences(struct fabrex_dmabuf *buf, unsigned int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+	long ret;
+
+	for (;;) {
+		ret = dma_resv_wait_timeout(buf->dmabuf->resv,
+					    DMA_RESV_USAGE_WRITE, false,
+					    msecs_to_jiffies(FENCE_SLICE_MS));
+		if (ret)
+			return min(ret, 0L);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (READ_ONCE(buf->dying) || !READ_ONCE(buf->port->ops))
+			return -ENODEV;
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+}
+
+/* The device counts in pages of 4 KiB, and nobody bounces for it. */
+static int fabrex_dmabuf_suits(const struct fabrex_dmabuf *buf)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(buf->sgt, sg, i)
+		if ((sg_dma_address(sg) | sg_dma_len(sg)) &
+		    (FABREX_PAGE_SIZE - 1))
+			return -EINVAL;
+	return fabrex_coherent(buf->port, buf->sgt) ? 0 : -EOPNOTSUPP;
+}
+
+/* With dma_resv held. @ms: for fences. After an error nothing is mapped. */
+static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, unsigned int ms)
+{
+	const char *what = "be mapped";
+	struct sg_table *sgt;
+	int ret;
+
+	sgt = dma_buf_map_attachment(buf->attach, buf->dir);
+	ret = PTR_ERR_OR_ZERO(sgt);
+	if (!ret) {
+		buf->sgt = sgt;
+		what = "be used without a bounce buffer";
+		ret = fabrex_dmabuf_suits(buf);
+	}
+	if (!ret) {
+		what = "be waited for";
+		ret = fabrex_dmabuf_fences(buf, ms);
+	}
+	if (!ret)
+		return 0;
+	fabrex_dmabuf_explain(buf, what, ret);
+	fabrex_dmabuf_unmap(buf);
+	return ret;
+}
+
+static int fabrex_dmabuf_pin(struct fabrex_dmabuf *buf)
+{
+	int ret;
+
+	if (!buf->pin)
+		return 0;
+	ret = dma_buf_pin(buf->attach);
+	buf->pinned = !ret;
+	if (ret)
+		fabrex_dmabuf_explain(buf, "be pinned", ret);
+	return ret;
+}
+
+/* Nothing queues @remap any more, except that it may be running just now. */
+static void fabrex_dmabuf_detach(struct fabrex_dmabuf *buf)
+{
+	struct dma_buf *dmabuf = buf->dmabuf;
+
+	if (buf->attach) {
+		dma_resv_lock(dmabuf->resv, NULL);
+		fabrex_dmabuf_unmap(buf);
+		dma_resv_unlock(dmabuf->resv);
+		/* Until this takes dma_resv the exporter may call. */
+		dma_buf_detach(dmabuf, buf->attach);
+	}
+	buf->attach = NULL;
+	buf->dmabuf = NULL;
+	if (dmabuf)
+		dma_buf_put(dmabuf);
+}
+
+static bool fabrex_dmabuf_again(struct fabrex_dmabuf *buf, int error)
+{
+	if (error != -ENOMEM && error != -EAGAIN && error != -EBUSY &&
+	    error != -EINTR && error != -ERESTARTSYS && error != -ETIMEDOUT)
+		return false;
+	if (buf->tries++ >= REMAP_TRIES)
+		return false;
+	guard(mutex)(&buf->lock);
+	if (buf->known && !buf->dying)
+		queue_delayed_work(fabrex_remap_wq, &buf->remap,
+				   msecs_to_jiffies(REMAP_MS));
+	return true;
+}
+
+/* It will not come back: the owner is told, and the exporter may go. */
+static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
+{
+	struct fabrex_res *res = &buf->mr->res;
+	struct fabrex_event event = {
+		.type = FABREX_EVENT_MR_REVOKED,
+		.id = res->id,
+		.error = -error,
+	};
+
+	trace_fabrex_event(res->port, &event);
+	fabrex_events_push(&res->file->events, &event);
+	fabrex_dmabuf_detach(buf);
+}
+
+/* Map it again, at its new place. With dma_resv held. */
+static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
+{
+	int ret;
+
+	if (buf->sgt || READ_ONCE(buf->dying))
+		return -ESTALE;
+	/* It was promised to stay where it is. */
+	if (buf->pin)
+		return -ENODEV;
+	ret = fabrex_dmabuf_map(buf, FENCE_REMAP_MS);
+	if (ret)
+		return fabrex_dmabuf_errno(ret);
+	ret = fabrex_mr_restore(buf->mr);
+	if (ret)
+		fabrex_dmabuf_unmap(buf);
+	return ret;
+}
+
+static void fabrex_dmabuf_remap(struct work_struct *work)
+{
+	struct fabrex_dmabuf *buf = container_of(to_delayed_work(work),
+						 struct fabrex_dmabuf, remap);
+	int ret;
+
+	if (!buf->attach)
+		return;
+	dma_resv_lock(buf->dmabuf->resv, NULL);
+	ret = fabrex_dmabuf_revive(buf);
+	dma_resv_unlock(buf->dmabuf->resv);
+	trace_fabrex_mr_move(&buf->mr->res, "remap", ret);
+	if (!ret)
+		buf->tries = 0;
+	else if (ret != -ESTALE && !READ_ONCE(buf->dying) &&
+		 !fabrex_dmabuf_again(buf, ret))
+		fabrex_dmabuf_revoked(buf, ret);
+}
+
+/* From now on unregister waits for it. */
+static int fabrex_dmabuf_enlist(struct fabrex_dmabuf *buf)
+{
+	struct fabrex_port *port = buf->port;
+
+	int ret = -ENODEV;
+
+	down_read(&port->registration_lock);
+	if (port->ops) {
+		spin_lock(&port->dmabufs_lock);
+		list_add_tail(&buf->list, &port->dmabufs);
+		spin_unlock(&port->dmabufs_lock);
+		atomic64_add(buf->length, &port->dmabuf_bytes);
+		ret = 0;
+	}
+	up_read(&port->registration_lock);
+	return ret;
+}
+
+static struct fabrex_dmabuf *
+fabrex_dmabuf_alloc(struct fabrex_mr *mr, struct dma_buf *dmabuf,
+		    const struct fabrex_mr_register *cmd, bool writable)
+{
+	struct fabrex_dmabuf *buf;
+
+	buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return NULL;
+	buf->mr = mr;
+	buf->port = mr->res.port;
+	buf->dmabuf = dmabuf;
+	buf->dir = writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	buf->pin = cmd->flags & FABREX_MR_PIN;
+	buf->offset = cmd->addr;
+	buf->length = cmd->length;
+	INIT_LIST_HEAD(&buf->list);
+	init_completion(&buf->released);
+	mutex_init(&buf->supply_lock);
+	mutex_init(&buf->lock);
+	INIT_DELAYED_WORK(&buf->remap, fabrex_dmabuf_remap);
+	return buf;
+}
+
+static int fabrex_dmabuf_check(const struct dma_buf *dmabuf,
+			       const struct fabrex_mr_register *cmd,
+			       bool writable)
+{
+	u64 end;
+
+	if (writable && !(dmabuf->file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	if (check_add_overflow(cmd->addr, cmd->length, &end) ||
+	    end > dmabuf->size)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * fabrex_dmabuf_open() - attach a dma-buf for a region
+ * @mr:       being made; its dmabuf is set if it has to be freed
+ * @cmd:      what is asked for
+ * @writable: for the device
+ *
+ * Not below any lock. Whatever it returns, fabrex_dmabuf_free() undoes it if
+ * mr->dmabuf has been set.
+ *
+ * Return: 0; as documented in the uapi header
+ */
+int fabrex_dmabuf_open(struct fabrex_mr *mr,
+		       const struct fabrex_mr_register *cmd, bool writable)
+{
+	struct dma_buf_attachment *attach;
+	struct fabrex_dmabuf *buf = NULL;
+	struct dma_buf *dmabuf;
+	int ret;
+
+	dmabuf = dma_buf_get(cmd->fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	ret = fabrex_dmabuf_check(dmabuf, cmd, writable);
+	if (ret)
+		goto put;
+	ret = -ENOMEM;
+	buf = fabrex_dmabuf_alloc(mr, dmabuf, cmd, writable);
+	if (!buf)
+		goto put;
+	ret = fabrex_dmabuf_enlist(buf);
+	if (ret)
+		goto free;
+	mr->dmabuf = buf;
+	attach = dma_buf_dynamic_attach(dmabuf, buf->port->info.dma_dev,
+					&fabrex_attach_ops, buf);
+	if (!IS_ERR(attach)) {
+		buf->attach = attach;
+		return 0;
+	}
+	ret = PTR_ERR(attach);
+	fabrex_dmabuf_explain(buf, "be attached", ret);
+	return fabrex_dmabuf_errno(ret);
+
+free:
+	kfree(buf);
+put:
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+/**
+ * fabrex_dmabuf_enter() - map it, and keep the exporter away
+ * @buf: open
+ *
+ * Return: 0, dma_resv is held until fabrex_dmabuf_leave(); or what the exporter
+ * said, it is not held then
+ */
+int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
+{
+	int ret;
+
+	ret = dma_resv_lock_interruptible(buf->dmabuf->resv, NULL);
+	if (ret)
+		return ret == -EINTR ? -ERESTARTSYS : ret;
+	ret = fabrex_dmabuf_pin(buf);
+	if (!ret)
+		ret = fabrex_dmabuf_map(buf, FENCE_OPEN_MS);
+	if (ret)
+		dma_resv_unlock(buf->dmabuf->resv);
+	return fabrex_dmabuf_errno(ret);
+}
+
+/**
+ * fabrex_dmabuf_leave() - the exporter may do with it what it likes
+ * @buf:   after fabrex_dmabuf_enter()
+ * @ready: the region has been made
+ */
+void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready)
+{
+	struct fabrex_port *port = buf->port;
+
+	dma_resv_unlock(buf->dmabuf->resv);
+	if (!ready)
+		return;
+	spin_lock(&port->dmabufs_lock);
+	buf->state = FABREX_DMABUF_READY;
+	spin_unlock(&port->dmabufs_lock);
+	wake_up(&port->dmabufs_wait);
+}
+
+/**
+ * fabrex_dmabuf_known() - the device has learned of the region, or forgotten it
+ * @buf:   of the region
+ * @known: which of them
+ *
+ * Below registration_lock. On return no call of the exporter is going to name
+ * the region to a device that has forgotten it.
+ */
+void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
+{
+	guard(mutex)(&buf->lock);
+	buf->known = known;
+}
+
+/**
+ * fabrex_dmabuf_destroy() - have the device forget the region
+ * @buf: of the region
+ *
+ * Below registration_lock. Return: as ->mr_destroy()
+ */
+int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
+{
+	struct fabrex_port *port = buf->port;
+	int ret;
+
+	guard(mutex)(&buf->supply_lock);
+	guard(mutex)(&buf->lock);
+	ret = port->ops->mr_destroy(port, buf->mr->res.number);
+	if (!ret || ret == -ENODEV)
+		buf->known = false;
+	return ret;
+}
+
+/* Who calls this has set the state to GOING. */
+static void fabrex_dmabuf_release(struct fabrex_dmabuf *buf)
+{
+	struct fabrex_port *port = buf->port;
+
+	mutex_lock(&buf->lock);
+	buf->dying = true;
+	mutex_unlock(&buf->lock);
+	cancel_delayed_work_sync(&buf->remap);
+	fabrex_dmabuf_detach(buf);
+
+	atomic64_sub(buf->length, &port->dmabuf_bytes);
+	spin_lock(&port->dmabufs_lock);
+	list_del_init(&buf->list);
+	spin_unlock(&port->dmabufs_lock);
+	/* Its owner may free it now; who waits for the port has a reference. */
+	complete_all(&buf->released);
+	wake_up(&port->dmabufs_wait);
+}
+
+/**
+ * fabrex_dmabuf_free() - unmap, detach and free
+ * @buf: of fabrex_dmabuf_open(); the device does not know the region any more
+ *
+ * Not below any lock.
+ */
+void fabrex_dmabuf_free(struct fabrex_dmabuf *buf)
+{
+	struct fabrex_port *port = buf->port;
+	bool mine;
+
+	spin_lock(&port->dmabufs_lock);
+	mine = buf->state != FABREX_DMABUF_GOING;
+	buf->state = FABREX_DMABUF_GOING;
+	spin_unlock(&port->dmabufs_lock);
+	if (mine)
+		fabrex_dmabuf_release(buf);
+	else
+		wait_for_completion(&buf->released);
+	kfree(buf);
+}
+
+/* The next one that nobody else releases. @end: there are no others left. */
+static struct fabrex_dmabuf *fabrex_dmabufs_take(struct fabrex_port *port,
+						 bool *end)
+{
+	struct fabrex_dmabuf *buf, *found = NULL;
+
+	spin_lock(&port->dmabufs_lock);
+	*end = list_empty(&port->dmabufs);
+	list_for_each_entry(buf, &port->dmabufs, list) {
+		if (buf->state != FABREX_DMABUF_READY)
+			continue;
+		buf->state = FABREX_DMABUF_GOING;
+		found = buf;
+		break;
+	}
+	spin_unlock(&port->dmabufs_lock);
+	return found;
+}
+
+/**
+ * fabrex_dmabufs_unregister() - give all memory back to the exporters
+ * @port: being unregistered; no operation of the backend can be called
+ *
+ * Also waits for those that others are releasing, or still making. Not below
+ * any lock.
+ */
+void fabrex_dmabufs_unregister(struct fabrex_port *port)
+{
+	struct fabrex_dmabuf *buf;
+	bool end = false;
+
+	while (!end) {
+		wait_event(port->dmabufs_wait,
+			   (buf = fabrex_dmabufs_take(port, &end)) || end);
+		if (buf)
+			fabrex_dmabuf_release(buf);
+	}
+}
+
+/**
+ * fabrex_dmabufs_init() - begin of the module
+ *
+ * Return: 0 or -ENOMEM
+ */
+int fabrex_dmabufs_init(void)
+{
+	fabrex_remap_wq = alloc_workqueue("fabrex_remap", WQ_UNBOUND, 16);
+	return fabrex_remap_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * fabrex_dmabufs_exit() - end of the module; no port is left
+ */
+void fabrex_dmabufs_exit(void)
+{
+	destroy_workqueue(fabrex_remap_wq);
+}
+
+FABREX_DMA_BUF_IMPORT_NS;
