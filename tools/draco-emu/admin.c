@@ -257,10 +257,8 @@ static bool mr_ended(struct port *p, struct admin_cmd *c)
 
 	if (!gate_is_drained(&mr->gate))
 		return false;
-	if (c->wait == WAIT_MR_DESTROY)
-		mr_destroy(&p->mrs, mr);
-	else if (mr->used)
-		mr_forget_pages(mr);
+	if (c->wait == WAIT_MR_DESTROY || mr->used)
+		admin_mr_ended(p, mr, c->wait == WAIT_MR_DESTROY);
 	return true;
 }
 

@@ -18,6 +18,7 @@
 #include <draco/regs.h>
 
 struct port;
+struct mr;
 
 /* Not a DRACO_SC_*: the command stays in flight. */
 #define ADMIN_PENDING	0xffffu
@@ -122,6 +123,8 @@ unsigned int admin_port_control(struct port *p, struct admin_cmd *c);
 unsigned int admin_queue_create(struct port *p, struct admin_cmd *c);
 unsigned int admin_queue_destroy(struct port *p, struct admin_cmd *c);
 unsigned int admin_resolve(struct port *p, struct admin_cmd *c);
+/* A region without accesses: its invalidation or destruction is complete. */
+void admin_mr_ended(struct port *p, struct mr *mr, bool destroy);
 unsigned int admin_mr_create(struct port *p, struct admin_cmd *c);
 unsigned int admin_mr_pages(struct port *p, struct admin_cmd *c);
 unsigned int admin_mr_destroy(struct port *p, struct admin_cmd *c);

@@ -3,9 +3,19 @@
  * Admin commands about memory regions: MR_CREATE, MR_PAGES, MR_INVALIDATE,
  * MR_DESTROY. Called by admin.c.
  */
+#include "audit.h"
 #include "port.h"
 
 _Static_assert(sizeof(struct draco_mr_create) == 72, "docs/draco.md");
+
+void admin_mr_ended(struct port *p, struct mr *mr, bool destroy)
+{
+	audit_revoked(p, mr);
+	if (destroy)
+		mr_destroy(&p->mrs, mr);
+	else
+		mr_forget_pages(mr);
+}
 
 unsigned int admin_mr_create(struct port *p, struct admin_cmd *c)
 {
@@ -42,7 +52,7 @@ unsigned int admin_mr_invalidate(struct port *p, struct admin_cmd *c)
 		return DRACO_SC_BAD_ID;
 	if (!gate_close(&mr->gate))
 		return admin_wait(c, WAIT_MR_INVALIDATE, mr);
-	mr_forget_pages(mr);
+	admin_mr_ended(p, mr, false);
 	return DRACO_SC_OK;
 }
 
@@ -55,6 +65,6 @@ unsigned int admin_mr_destroy(struct port *p, struct admin_cmd *c)
 	mr->dying = true;
 	if (!gate_close(&mr->gate))
 		return admin_wait(c, WAIT_MR_DESTROY, mr);
-	mr_destroy(&p->mrs, mr);
+	admin_mr_ended(p, mr, true);
 	return DRACO_SC_OK;
 }

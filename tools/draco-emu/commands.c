@@ -315,7 +315,7 @@ static int cmd_fault(struct request *r)
 
 	if (!kind)
 		return refuse(r, "unknown kind of fault", name,
-			      "choose stuck-completion, corrupt-completion, corrupt-payload or drop-doorbell");
+			      "choose stuck-completion, corrupt-completion, corrupt-payload, drop-doorbell or late-access");
 	if (!number(r, "queue", -1, &queue) || queue < -1 || queue > 65535)
 		return refuse(r, "bad queue", NULL,
 			      "give \"queue\": its number, or leave it out");
@@ -360,6 +360,58 @@ static int cmd_switch_reset(struct request *r)
 	return 0;
 }
 
+static struct json_object *late_json(const struct audit_late *l)
+{
+	struct json_object *j = json_object_new_object();
+
+	put_text(j, "port", l->port);
+	put_text(j, "access", l->write ? "write" : "read");
+	put_int(j, "address", l->addr);
+	put_int(j, "length", l->len);
+	put_int(j, "start_ns", l->start_ns);
+	put_int(j, "end_ns", l->end_ns);
+	put_int(j, "revoked_ns", l->revoked_ns);
+	put_int(j, "range_start", l->range_start);
+	put_int(j, "range_end", l->range_end);
+	return j;
+}
+
+static void put_audit(struct request *r)
+{
+	struct json_object *list = json_object_new_array();
+	struct audit_report rep;
+
+	audit_read(&r->f->audit, &rep);
+	json_object_object_add(r->out, "on", json_object_new_boolean(rep.on));
+	put_int(r->out, "accesses", rep.accesses);
+	put_int(r->out, "bytes", rep.bytes);
+	put_int(r->out, "revocations", rep.revocations);
+	put_int(r->out, "ranges", rep.ranges);
+	put_int(r->out, "late", rep.late);
+	put_int(r->out, "dropped", rep.dropped);
+	for (unsigned int i = 0; i < rep.ndetails; i++)
+		json_object_array_add(list, late_json(&rep.details[i]));
+	json_object_object_add(r->out, "details", list);
+}
+
+static int cmd_audit(struct request *r)
+{
+	const char *action = text(r, "action");
+	bool on = action && !strcmp(action, "on");
+	int err = 0;
+
+	if (on || (action && !strcmp(action, "off")))
+		err = audit_switch(r->f, on);
+	else if (!action || strcmp(action, "report"))
+		return refuse(r, "unknown action", action,
+			      "give \"action\": \"on\", \"off\" or \"report\"");
+	if (err)
+		return refuse(r, "no memory for the audit log", NULL,
+			      "free some");
+	put_audit(r);
+	return 0;
+}
+
 static int cmd_log(struct request *r)
 {
 	static struct draco_event events[EVENT_LOG_LEN];
@@ -398,6 +450,7 @@ static const struct {
 	{ "admin-hang", cmd_admin_hang },
 	{ "slow", cmd_slow },
 	{ "switch-reset", cmd_switch_reset },
+	{ "audit", cmd_audit },
 	{ "log", cmd_log },
 	{ "quit", cmd_quit },
 };

@@ -7,8 +7,10 @@
 
 #include <string.h>
 
+#include "audit.h"
 #include "crc32c.h"
 #include "fabric.h"
+#include "late.h"
 
 #define PIECE		(256u << 10)	/* between two looks at revocation */
 
@@ -76,6 +78,7 @@ unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
 	if (*len > r->end - addr)
 		*len = r->end - addr;
 	*ptr = (char *)r->mem.hold.ptr + (addr - r->addr);
+	r->at = addr;
 	return FABREX_WC_OK;
 }
 
@@ -84,6 +87,7 @@ static unsigned int side_copy(struct side *s, void *in, const void *out,
 {
 	unsigned int prot = in ? DMA_PROT_READ : DMA_PROT_WRITE;
 	struct reach r = { .held = false };
+	struct audit_access audit;
 	uint64_t done = 0;
 
 	while (done < len) {
@@ -94,10 +98,16 @@ static unsigned int side_copy(struct side *s, void *in, const void *out,
 		wc = side_map(s, &r, done, &n, prot, &ptr);
 		if (wc)
 			return wc;
+		audit_begin(&audit, s->port, r.at, n, !in);
 		if (in)
 			memcpy((char *)in + done, ptr, n);
 		else
 			memcpy(ptr, (const char *)out + done, n);
+		audit_end(&audit);
+		count_ep(r.mem.ep, in, n);
+		if (!done)
+			count_ep_op(r.mem.ep);
+		s->ep = r.mem.ep;
 		done += n;
 	}
 	return side_drop(s, &r);
@@ -127,14 +137,33 @@ static unsigned int interrupted(struct queue *q, struct side *from,
 	return FABREX_WC_OK;
 }
 
-static void count_ep(struct fabric_ep *ep, bool source, uint64_t n)
+static void count_both(struct fabric_ep *ep, enum counter which, uint64_t n)
 {
-	enum counter which = source ? CNT_TX_BYTES : CNT_RX_BYTES;
-
-	if (!ep)
-		return;
 	count_add(&ep->counters, which, n);
 	count_add(&ep->uplink->counters, which, n);
+}
+
+void count_ep(struct fabric_ep *ep, bool source, uint64_t n)
+{
+	if (ep)
+		count_both(ep, source ? CNT_TX_BYTES : CNT_RX_BYTES, n);
+}
+
+void count_ep_op(struct fabric_ep *ep)
+{
+	if (ep)
+		count_both(ep, CNT_RX_OPS, 1);
+}
+
+bool count_ep_path(struct fabric_ep *a, struct fabric_ep *b, uint64_t n)
+{
+	enum counter which = a && b ? CNT_P2P_BYTES : CNT_HOST_BYTES;
+
+	if (a)
+		count_both(a, which, n);
+	if (b && b != a)
+		count_both(b, which, n);
+	return a && b;
 }
 
 struct piece {
@@ -155,6 +184,23 @@ static void copy_bytes(const struct piece *p, bool whole)
 		memmove(p->dst, p->src, p->n);
 }
 
+struct mover {
+	struct queue *q;
+	struct op *op;
+	struct side *from, *to;
+	struct reach src, dst;
+	uint64_t p2p, host;
+};
+
+/* Hardware that writes once more when it should not (a fault that is injected). */
+static void late_piece(struct mover *m, const struct piece *p)
+{
+	if (!m->op->done &&
+	    fault_hit(&m->q->port->faults, DRACO_FAULT_LATE_ACCESS,
+		      m->q->number))
+		late_access(m->to->port, m->dst.at, p->src, p->n);
+}
+
 static void store_piece(struct queue *q, struct op *op, const struct piece *p,
 			uint64_t length)
 {
@@ -170,18 +216,28 @@ static void store_piece(struct queue *q, struct op *op, const struct piece *p,
 		op->crc_target = crc32c(op->crc_target, p->dst, p->n);
 }
 
-struct mover {
-	struct queue *q;
-	struct op *op;
-	struct side *from, *to;
-	struct reach src, dst;
-	uint64_t p2p, host;
-};
+static void count_piece(struct mover *m, uint64_t n)
+{
+	struct fabric_ep *src = m->src.mem.ep, *dst = m->dst.mem.ep;
+
+	if (!m->op->done) {
+		count_ep_op(src);
+		if (dst != src)
+			count_ep_op(dst);
+	}
+	count_ep(src, true, n);
+	count_ep(dst, false, n);
+	if (count_ep_path(src, dst, n))
+		m->p2p += n;
+	else
+		m->host += n;
+}
 
 static unsigned int move_piece(struct mover *m, uint64_t n, uint64_t length)
 {
 	struct op *op = m->op;
 	struct piece p = { .n = n };
+	struct audit_access from, to;
 	unsigned int wc;
 
 	wc = side_map(m->from, &m->src, op->done, &p.n, DMA_PROT_READ, &p.src);
@@ -190,14 +246,14 @@ static unsigned int move_piece(struct mover *m, uint64_t n, uint64_t length)
 			      &p.dst);
 	if (wc)
 		return wc;
+	audit_begin(&from, m->from->port, m->src.at, p.n, false);
+	audit_begin(&to, m->to->port, m->dst.at, p.n, true);
 	store_piece(m->q, op, &p, length);
+	audit_end(&to);
+	audit_end(&from);
+	late_piece(m, &p);
+	count_piece(m, p.n);
 	op->done += p.n;
-	count_ep(m->src.mem.ep, true, p.n);
-	count_ep(m->dst.mem.ep, false, p.n);
-	if (m->src.mem.ep && m->dst.mem.ep)
-		m->p2p += p.n;
-	else
-		m->host += p.n;
 	return FABREX_WC_OK;
 }
 

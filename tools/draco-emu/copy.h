@@ -15,6 +15,8 @@ struct side {
 	struct mr *mr;
 	uint64_t offset;
 	unsigned int fault;	/* FABREX_WC_* if its memory does not answer */
+	struct fabric_ep *ep;	/* whose memory side_read() or side_write()
+				 * met, NULL: a host's */
 };
 
 /*
@@ -24,12 +26,20 @@ struct side {
 struct reach {
 	struct mem mem;
 	uint64_t addr, end;
+	uint64_t at;		/* bus address of what was mapped last */
 	bool held;
 };
 
 unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
 		      uint64_t *len, unsigned int prot, void **ptr);
 unsigned int side_drop(struct side *s, struct reach *r);
+
+/* Bytes read from (@source) or stored into an endpoint's memory; NULL: none. */
+void count_ep(struct fabric_ep *ep, bool source, uint64_t n);
+/* An operation or window access touches it. */
+void count_ep_op(struct fabric_ep *ep);
+/* Bytes moved by a queue between memory of the two. True: peer to peer. */
+bool count_ep_path(struct fabric_ep *a, struct fabric_ep *b, uint64_t n);
 
 /* Small amounts, at once: between a region and a buffer. FABREX_WC_*. */
 unsigned int side_read(struct side *s, void *buf, uint64_t len);

@@ -290,6 +290,7 @@ int fabric_init(struct fabric *f, const struct topology *topo)
 	f->topo = topo;
 	pthread_mutex_init(&f->lock, NULL);
 	event_init(&f->events);
+	audit_init(&f->audit);
 	engine_init(&f->engine);
 	err = allocate(f);
 	if (!err)
@@ -318,6 +319,7 @@ void fabric_free(struct fabric *f)
 	free(f->eps);
 	engine_free(&f->engine);
 	event_exit(&f->events);
+	audit_free(&f->audit);
 	pthread_mutex_destroy(&f->lock);
 	memset(f, 0, sizeof(*f));
 }

@@ -17,6 +17,7 @@
 
 #include <draco/regs.h>
 
+#include "audit.h"
 #include "counters.h"
 #include "engine.h"
 #include "event.h"
@@ -70,6 +71,7 @@ struct fabric {
 
 	struct event_log events;
 	struct engine engine;
+	struct audit audit;
 };
 
 int fabric_init(struct fabric *f, const struct topology *topo);

@@ -43,6 +43,7 @@ unsigned int fault_kind(const char *name)
 		[DRACO_FAULT_CORRUPT_COMPLETION] = "corrupt-completion",
 		[DRACO_FAULT_CORRUPT_PAYLOAD] = "corrupt-payload",
 		[DRACO_FAULT_DROP_DOORBELL] = "drop-doorbell",
+		[DRACO_FAULT_LATE_ACCESS] = "late-access",
 	};
 
 	for (unsigned int k = 0; k < FAULT_KINDS; k++) {

@@ -125,4 +125,4 @@ install-draco-emu: $(EMU_BIN)
 		$(DESTDIR)$(PREFIX)/share/man/man8/draco-emu.8
 
 .SECONDARY:
--include $(wildcard $(EMU_OBJ)/*.d $(EMU_OBJ)/*/*.d $(EMU_OBJ)/*/*/*.d)
+-include $(wildcard $(foreach d,* */* */*/* */*/*/*,$(EMU_OBJ)/$d.d))

@@ -215,8 +215,11 @@ unsigned int mr_add_pages(struct mr_table *t, uint32_t index, uint64_t first,
 	if (!store_pages(mr, first, pages, n))
 		return DRACO_SC_BAD_FIELD;
 	mr->given += n;
-	if (mr->given == mr->npages)
-		gate_open(&mr->gate);
+	if (mr->given < mr->npages)
+		return DRACO_SC_OK;
+	if (t->granted)
+		t->granted(t->arg, mr);
+	gate_open(&mr->gate);
 	return DRACO_SC_OK;
 }
 

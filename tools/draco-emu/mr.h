@@ -44,6 +44,8 @@ struct mr_table {
 	uint32_t nfree;
 	uint64_t pages;		/* held by all of them */
 	void (*drained)(void *arg); /* a closing region has no access left */
+	/* a region is complete and will be valid next */
+	void (*granted)(void *arg, const struct mr *mr);
 	void *arg;
 };
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "audit.h"
 #include "copy.h"
 #include "fabric.h"
 #include "port.h"
@@ -248,9 +249,11 @@ static uint64_t act(const struct fabrex_sqe *s, uint64_t *word)
 	return old;
 }
 
-static unsigned int do_atomic(struct run *r, uint64_t *old)
+static unsigned int do_atomic(struct run *r, uint64_t *old,
+			      struct fabric_ep **ep)
 {
 	struct reach reach = { .held = false };
+	struct audit_access audit;
 	unsigned int wc;
 	uint64_t n = 8;
 	void *word;
@@ -259,10 +262,14 @@ static unsigned int do_atomic(struct run *r, uint64_t *old)
 		      DMA_PROT_READ | DMA_PROT_WRITE, &word);
 	if (!wc && n < 8)
 		wc = FABREX_WC_RFAULT;
-	if (!wc)
+	if (!wc) {
+		audit_begin(&audit, r->peer, reach.at, 8, true);
 		*old = act(&r->op->sqe, word);
-	if (!wc && reach.mem.ep)
-		count_add(&reach.mem.ep->counters, CNT_RX_BYTES, 8);
+		audit_end(&audit);
+		count_ep_op(reach.mem.ep);
+		count_ep(reach.mem.ep, false, 8);
+		*ep = reach.mem.ep;
+	}
 	n = side_drop(&r->remote, &reach);
 	return wc ? wc : n;
 }
@@ -272,6 +279,8 @@ static unsigned int atomic_op(struct run *r)
 	uint64_t old, n = 8;
 	uint64_t wait = fabric_pace(r->q->port->fabric, r->q->port, r->peer,
 				    &n);
+	struct fabric_ep *remote = NULL;
+	enum counter which;
 	unsigned int wc;
 
 	if ((r->remote.mr->first + r->remote.offset) & 7)
@@ -280,13 +289,16 @@ static unsigned int atomic_op(struct run *r)
 		r->op->wait_until = engine_now_ns() + wait;
 		return OP_WAIT;
 	}
-	wc = do_atomic(r, &old);
+	wc = do_atomic(r, &old, &remote);
 	if (wc)
 		return wc;
 	count_add(&r->peer->counters, CNT_RX_BYTES, 8);
-	count_add(&r->q->port->counters, CNT_HOST_BYTES, 8);
-	count_add(&r->q->counters, CNT_HOST_BYTES, 8);
-	return side_write(&r->local, &old, 8);
+	wc = side_write(&r->local, &old, 8);
+	which = count_ep_path(remote, r->local.ep, 8) ? CNT_P2P_BYTES :
+							CNT_HOST_BYTES;
+	count_add(&r->q->port->counters, which, 8);
+	count_add(&r->q->counters, which, 8);
+	return wc;
 }
 
 static unsigned int perform(struct run *r)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit.h"
 #include "binding.h"
 #include "fabric.h"
 #include "function.h"
@@ -19,6 +20,11 @@ static enum run_result port_run(struct work *w, bool light);
 static void mr_drained(void *arg)
 {
 	port_kick(arg);
+}
+
+static void mr_granted(void *arg, const struct mr *mr)
+{
+	audit_granted(arg, mr);
 }
 
 static uint32_t link_of(struct fabric *f, unsigned int host,
@@ -50,6 +56,7 @@ int port_init(struct port *p, struct fabric *f, unsigned int peer,
 	err = admin_init(p);
 	if (!err)
 		err = mr_table_init(&p->mrs, l->mrs, mr_drained, p);
+	p->mrs.granted = mr_granted;
 	if (!err)
 		err = queue_table_init(&p->queues, l->queues);
 	if (!err)
@@ -174,6 +181,7 @@ static void finish_stop(struct port *p)
 	event_queue_enable(&p->fabric->events, &p->events, false);
 	admin_stop(p);
 	queue_destroy_all(p);
+	audit_port_stopped(p);
 	mr_table_clear(&p->mrs);
 	window_table_clear(&p->windows);
 	finish_resets(p);
@@ -194,6 +202,7 @@ static void finish_reset(struct port *p)
 	fabric_tell_itself(p->fabric, p, false);
 	atomic_fetch_add(&p->generation, 1);
 	queue_reset_all(p);
+	audit_port_stopped(p);
 	for (uint32_t i = 0; i < p->mrs.max; i++) {
 		struct mr *mr = mr_find(&p->mrs, i);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit.h"
 #include "copy.h"
 #include "fabric.h"
 #include "port.h"
@@ -226,6 +227,7 @@ static unsigned int move_bytes(struct access *a, struct side *s)
 {
 	unsigned int prot = a->in ? DMA_PROT_READ : DMA_PROT_WRITE;
 	struct reach r = { .held = false };
+	struct audit_access audit;
 	uint64_t done = 0;
 	unsigned int wc;
 
@@ -240,10 +242,15 @@ static unsigned int move_bytes(struct access *a, struct side *s)
 			n = 8 - ((uintptr_t)ptr & 7);
 		if (a->out)
 			memcpy(local, (const char *)a->out + done, n);
+		audit_begin(&audit, s->port, r.at, n, a->out);
 		if (a->in)
 			fetch_whole(local, ptr, n);
 		else
 			move_whole(ptr, local, n);
+		audit_end(&audit);
+		count_ep(r.mem.ep, a->in, n);
+		if (!done)
+			count_ep_op(r.mem.ep);
 		if (a->in)
 			memcpy((char *)a->in + done, local, n);
 		done += n;
