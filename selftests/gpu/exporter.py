@@ -28,21 +28,37 @@ def acs(guest, bdf, redirect):
 
 class Exporter:
     """One dma-buf of a GPU, more with export(). pid and fd name it for
-    pidfd_getfd(); run() runs a command that inherits it."""
+    pidfd_getfd(); run() runs a command that inherits it. When the kernel
+    removes the GPU the tool lets go of it, unless keep; then removal waits
+    for end()."""
 
-    def __init__(self, guest, bdf, offset=0, length=0, bar=VRAM):
+    def __init__(self, guest, bdf, offset=0, length=0, bar=VRAM, keep=False):
         self.guest = guest
         self.lines = queue.Queue()
+        self.requested = False		# the kernel wanted it back
         guest.sh("modprobe -a vfio_iommu_type1 vfio-pci")
         self.command = guest.start_command(
-            ["gpu-vfio_tool", "-b", bdf, str(bar), str(offset), str(length)],
-            on_line=lambda stream, line: self.lines.put(line),
-            keep_stdin=True)
+            ["gpu-vfio_tool", "-bk" if keep else "-b", bdf, str(bar),
+             str(offset), str(length)], on_line=self.take, keep_stdin=True)
         first = self.line(20)
         if not first.startswith("dmabuf "):
             raise ExportError(f"{guest.name}: {first}", 0)
         self.fd = int(first.split()[1])
-        self.pid = int(guest.sh(f"pgrep -n -f 'gpu-vfio_tool -b {bdf}'"))
+        self.pid = int(guest.sh(f"pgrep -n -f '^gpu-vfio_tool -bk* {bdf} '"))
+
+    def take(self, _stream, line):
+        if line == "request":
+            self.requested = True
+        else:
+            self.lines.put(line)
+
+    def wait_request(self, timeout=20):
+        """Whether the kernel asks for the GPU within that time."""
+        end = time.monotonic() + timeout
+        while not self.requested and time.monotonic() < end:
+            self.command.poll()
+            time.sleep(0.01)
+        return self.requested
 
     def line(self, timeout):
         end = time.monotonic() + timeout

@@ -104,6 +104,34 @@ def vfio_exports(lab, t):
     fabric.release(a, "columba1.gpu0 columba1.gpu1")
 
 
+@scenario(hosts=["a"], topology=PATHS, kernels=KERNELS, iommu="pt",
+          cpu=machine.AMD_CPU)
+def vfio_gives_back(lab, t):
+    """A user of the GPU is named; one that listens lets go when the GPU is
+    pulled, for one that does not the kernel waits."""
+    a = lab.guest("a")
+    gpu = compose(t, a, "columba1.gpu2", "a.0")
+    one = Exporter(a, gpu)
+    done = fabric.release(a, "columba1.gpu2")
+    t.ok(done.status and f"gpu-vfio_tool ({one.pid})" in done.stderr,
+         "an orderly release names the holder", done.stderr)
+    t.ok(not one.requested, "and takes nothing away")
+    t.need(lab.emu_control({"cmd": "remove", "endpoint": "columba1.gpu2"})
+           .get("ok"), "the GPU is pulled")
+    t.ok(one.wait_request(), "its user is asked to let go")
+    t.equal(fabric.wait_gpus(a, 0), [], "and the device goes")
+    t.equal(one.end().status, 0, "the user ends well")
+    lab.emu_control({"cmd": "insert", "endpoint": "columba1.gpu2"})
+    gpu = compose(t, a, "columba1.gpu3", "a.0")
+    deaf = Exporter(a, gpu, keep=True)
+    forced = a.start_command("fabrexctl release --force columba1.gpu3")
+    t.equal(fabric.wait_gpus(a, 0, timeout=3), [gpu],
+            "with a user that does not listen the device stays")
+    deaf.end()
+    t.equal(fabric.wait_gpus(a, 0), [], "until it ends")
+    t.equal(forced.wait(40).status, 0, "the release is done")
+
+
 @scenario(hosts=["a"], topology=PATHS, kernels=KERNELS, iommu="on",
           cpu=machine.AMD_CPU)
 def translated(lab, t):

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ struct dma_buf_request {
 };
 
 struct vfio_export {
-	int container, group, device;
+	int container, group, device, request;
 };
 
 /* ---- sysfs ---- */
@@ -153,6 +154,28 @@ static int join(struct vfio_export *v, bool noiommu)
 	return 0;
 }
 
+static int watch_requests(struct vfio_export *v)
+{
+	struct {
+		struct vfio_irq_set set;
+		__s32 fd;
+	} rq = { .set = {
+		.argsz = sizeof(rq), .index = VFIO_PCI_REQ_IRQ_INDEX, .count = 1,
+		.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+	} };
+
+	v->request = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (v->request < 0)
+		return -errno;
+	rq.fd = v->request;
+	return ioctl(v->device, VFIO_DEVICE_SET_IRQS, &rq) ? -errno : 0;
+}
+
+int vfio_export_request_fd(struct vfio_export *v)
+{
+	return v->request;
+}
+
 static int open_all(struct vfio_export *v, const char *bdf)
 {
 	bool noiommu = false;
@@ -168,7 +191,7 @@ static int open_all(struct vfio_export *v, const char *bdf)
 	if (err)
 		return err;
 	v->device = ioctl(v->group, VFIO_GROUP_GET_DEVICE_FD, bdf);
-	return v->device < 0 ? -errno : 0;
+	return v->device < 0 ? -errno : watch_requests(v);
 }
 
 int vfio_export_open(const char *bdf, struct vfio_export **out)
@@ -178,7 +201,7 @@ int vfio_export_open(const char *bdf, struct vfio_export **out)
 
 	if (!v)
 		return -ENOMEM;
-	*v = (struct vfio_export){ -1, -1, -1 };
+	*v = (struct vfio_export){ -1, -1, -1, -1 };
 	err = open_all(v, bdf);
 	if (!err)
 		err = vfio_export_memory(v, true);
@@ -191,9 +214,9 @@ int vfio_export_open(const char *bdf, struct vfio_export **out)
 
 void vfio_export_close(struct vfio_export *v)
 {
-	const int fd[] = { v->device, v->group, v->container };
+	const int fd[] = { v->device, v->group, v->container, v->request };
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	free(v);

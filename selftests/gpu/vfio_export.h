@@ -23,6 +23,12 @@ int vfio_export_unbind(const char *bdf);
 int vfio_export_open(const char *bdf, struct vfio_export **out);
 void vfio_export_close(struct vfio_export *v);
 
+/*
+ * An eventfd that the kernel signals when it wants the device back: removal
+ * waits, importers keep their mappings, until vfio_export_close().
+ */
+int vfio_export_request_fd(struct vfio_export *v);
+
 /* Bytes of a BAR; 0: there is none. */
 uint64_t vfio_export_bar(struct vfio_export *v, unsigned int bar);
 
@@ -35,7 +41,7 @@ int vfio_export_map(struct vfio_export *v, unsigned int bar, uint64_t offset,
 		    size_t length, void **out);
 
 /*
- * Three ways to revoke. A reset lets importers map again when it returns;
+ * Three ways to revoke; a reset through sysfs is none. A reset lets importers map again when it returns;
  * with memory decoding off, or in D3, they cannot until it is undone.
  */
 int vfio_export_reset(struct vfio_export *v);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 struct tool {
 	const char *bdf;
 	unsigned int bar;
+	bool keep;
 	struct vfio_export *v;
 	int fd[FDS_MAX];
 	unsigned int nfds;
@@ -27,7 +29,7 @@ struct tool {
 
 static int usage(void)
 {
-	fputs("usage: gpu-vfio_tool [-b] BDF [BAR [OFFSET [LENGTH]]]\n"
+	fputs("usage: gpu-vfio_tool [-b] [-k] BDF [BAR [OFFSET [LENGTH]]]\n"
 	      "-b binds vfio-pci to the device first. Prints \"dmabuf <fd>\" and\n"
 	      "reads commands until its input ends; answers \"ok\" or \"error\":\n"
 	      "  export [OFFSET [LENGTH]]  another dma-buf\n"
@@ -38,7 +40,9 @@ static int usage(void)
 	      "  fill OFFSET LENGTH BYTE   store through the CPU\n"
 	      "  sum OFFSET LENGTH         print the sum of the bytes there\n"
 	      "  exec COMMAND              sh -c, the dma-bufs are inherited\n"
-	      "  close                     close the device, keep the dma-bufs\n",
+	      "  close                     close the device, keep the dma-bufs\n"
+	      "When the kernel wants the device back, it is closed: \"request\".\n"
+	      "-k keeps it all the same, as a user that does not listen.\n",
 	      stderr);
 	return 2;
 }
@@ -147,18 +151,52 @@ static int execute(struct tool *t, const char *line)
 	return on_device(t, word, arg, a, b, byte);
 }
 
+static void answer(struct tool *t, const char *line)
+{
+	int err = execute(t, line);
+
+	if (err)
+		printf("error %d %s: %s\n", -err, line, strerror(-err));
+	else
+		puts("ok");
+}
+
+/* Input as it comes; false at its end. */
+static bool take_input(struct tool *t)
+{
+	static char line[4096];
+	static size_t used;
+	ssize_t n = read(0, line + used, sizeof(line) - used);
+	char *end;
+
+	if (n <= 0)
+		return false;
+	used += (size_t)n;
+	while ((end = memchr(line, '\n', used))) {
+		*end++ = 0;
+		answer(t, line);
+		used -= (size_t)(end - line);
+		memmove(line, end, used);
+	}
+	return used < sizeof(line);
+}
+
 static void serve(struct tool *t)
 {
-	char line[4096];
-	int err;
+	struct pollfd p[2] = { { .fd = 0, .events = POLLIN },
+			       { .events = POLLIN } };
 
-	while (fgets(line, sizeof(line), stdin)) {
-		line[strcspn(line, "\n")] = 0;
-		err = execute(t, line);
-		if (err)
-			printf("error %d %s: %s\n", -err, line, strerror(-err));
-		else
-			puts("ok");
+	for (;;) {
+		p[1].fd = t->v && !t->keep ? vfio_export_request_fd(t->v) : -1;
+		if (poll(p, 2, -1) < 0)
+			return;
+		if (p[1].revents) {
+			vfio_export_close(t->v);
+			t->v = NULL;
+			puts("request");
+		}
+		if (p[0].revents && !take_input(t))
+			return;
 	}
 }
 
@@ -172,25 +210,31 @@ static int fail(const struct tool *t, const char *what, int err)
 int main(int argc, char **argv)
 {
 	struct tool t = { .bar = 2 };
-	bool bind = argc > 1 && !strcmp(argv[1], "-b");
-	int err;
+	bool bind = false;
+	int c, err;
 
-	argc -= bind;
-	argv += bind;
-	if (argc < 2 || argc > 5 || argv[1][0] == '-')
+	while ((c = getopt(argc, argv, "bk")) != -1) {
+		if (c == '?')
+			return usage();
+		bind |= c == 'b';
+		t.keep |= c == 'k';
+	}
+	argc -= optind;
+	argv += optind;
+	if (argc < 1 || argc > 4)
 		return usage();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	t.bdf = argv[1];
-	if (argc > 2)
-		t.bar = (unsigned int)strtoul(argv[2], NULL, 0);
+	t.bdf = argv[0];
+	if (argc > 1)
+		t.bar = (unsigned int)strtoul(argv[1], NULL, 0);
 	err = bind ? vfio_export_bind(t.bdf) : 0;
 	if (err)
 		return fail(&t, "binding vfio-pci", err);
 	err = vfio_export_open(t.bdf, &t.v);
 	if (err)
 		return fail(&t, "opening its VFIO group", err);
-	err = export(&t, argc > 3 ? strtoull(argv[3], NULL, 0) : 0,
-		     argc > 4 ? strtoull(argv[4], NULL, 0) : 0);
+	err = export(&t, argc > 2 ? strtoull(argv[2], NULL, 0) : 0,
+		     argc > 3 ? strtoull(argv[3], NULL, 0) : 0);
 	if (err)
 		return fail(&t, "VFIO_DEVICE_FEATURE_DMA_BUF", err);
 	serve(&t);
