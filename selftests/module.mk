@@ -17,13 +17,15 @@ ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	uapi/quota dma/ops dma/errors dma/queues dma/order dma/atomics \
 	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
 ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream
+ST_GPU := gpu/exporter
 ST_NETLINK := netlink/dump netlink/change netlink/garbage fuzz/netlink
 ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	dma/ops dma/errors
 
 # build/selftests/DIR-NAME from selftests/DIR/NAME.c
 st-bin = $(addprefix $(ST_OUT)/,$(subst /,-,$(1)))
-ST_BINS := $(call st-bin,$(ST_TESTS) $(ST_TOOLS) $(ST_NETLINK) dma/nosyscall) \
+ST_BINS := $(call st-bin,$(ST_TESTS) $(ST_TOOLS) $(ST_NETLINK) $(ST_GPU) \
+	dma/nosyscall) \
 	$(call st-bin,gpu/vfio_tool) $(addsuffix -32,$(call st-bin,$(ST_TESTS32)))
 ST_OBJ := $(ST_COMMON:%=$(ST_OUT)/obj/%.o)
 ST_OBJ32 := $(ST_COMMON:%=$(ST_OUT)/obj32/%.o)
@@ -53,6 +55,12 @@ $(foreach t,$(ST_TESTS) $(ST_TOOLS),$(eval $(call ST_RULE,$(t),$(ST_OBJ))))
 $(foreach t,$(ST_NETLINK),$(eval $(call \
 	ST_RULE,$(t),$(ST_OBJ) $(ST_OUT)/obj/nl.o)))
 
+$(foreach t,$(ST_GPU),$(eval $(call \
+	ST_RULE,$(t),$(ST_OBJ) $(ST_OUT)/obj/gpu/gpu.o)))
+$(ST_OUT)/obj/gpu/%.o: selftests/gpu/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ST_CFLAGS) -c -o $@ $<
+
 # 32-bit programs are static: guests have no 32-bit C library.
 define ST_RULE32
 $(call st-bin,$(1))-32: selftests/$(1).c $(ST_OBJ32)
@@ -70,4 +78,5 @@ $(call st-bin,dma/nosyscall): selftests/dma/nosyscall.c | lib
 	@mkdir -p $(@D)
 	$(CC) $(ST_CFLAGS) -MF $@.d -o $@ $< -Lbuild/lib -lfabrex
 
--include $(wildcard $(ST_OUT)/*.d $(ST_OUT)/obj/*.d $(ST_OUT)/obj32/*.d)
+-include $(wildcard $(ST_OUT)/*.d $(ST_OUT)/obj/*.d $(ST_OUT)/obj32/*.d \
+	$(ST_OUT)/obj/gpu/*.d)
