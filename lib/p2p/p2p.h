@@ -80,6 +80,7 @@ bool fxi_check_there(struct p2p_query *q);
 /* slot.c: what a free slot of a port could take. */
 struct p2p_slot {
 	char bridge[16];	/* "0000:02:03.0"; "" if the slot is not known */
+	bool own;		/* the port itself is in it */
 	unsigned int first_bus, last_bus;	/* below it */
 	uint64_t window;	/* prefetchable, bytes */
 	bool wide;		/* it can be above 4 GiB */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "error.h"
+#include "export.h"
 #include "p2p/say.h"
 
 void fxi_p2p_env(struct p2p_env *env)
@@ -104,9 +105,11 @@ EXPORT int fabrex_p2p_query(const char *initiator, const char *target,
 		return fxi_error(EINVAL, "fabrex_p2p_query: no place for the answer");
 	fxi_p2p_env(&env);
 	ret = fxi_p2p_run(&env, initiator, target, &now);
-	if (!ret)
-		fxi_copy_out(p2p, size, &now, sizeof(now));
-	return ret;
+	if (ret)
+		return ret;
+	memset(p2p, 0, size);
+	memcpy(p2p, &now, size < sizeof(now) ? size : sizeof(now));
+	return 0;
 }
 
 static const char *word(const char *const *words, size_t n, int i)

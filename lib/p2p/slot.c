@@ -195,6 +195,7 @@ int fxi_p2p_slot(const struct p2p_env *env, const char *port,
 		ret = -ENOENT;
 	if (!ret) {
 		fill(slot, bridge, q.way.a.dev[2], others);
+		slot->own = !strcmp(bridge->name, q.way.a.dev[1]->name);
 		ret = find_way(env, &q, bridge, number);
 	}
 	fxi_pci_chain_free(&q.way.a);

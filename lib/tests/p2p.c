@@ -621,6 +621,9 @@ TEST(p2p_slot)
 	CHECK_EQ(ask_slot(4, &slot), 0);
 	CHECK_EQ(slot.p2p.reason, FABREX_P2P_ACS);
 	CHECK(strstr(slot.p2p.text, "0000:03:00.0 to slot 4: no"));
+	CHECK(!slot.own);
+	CHECK_EQ(ask_slot(1, &slot), 0);
+	CHECK(slot.own);
 	CHECK_EQ(ask_slot(5, &slot), -ENOENT);
 	CHECK_EQ(fxi_p2p_slot(&(struct p2p_env){ machine.root, fake_ask },
 			      "b.0", 4, &slot), -ENODEV);
