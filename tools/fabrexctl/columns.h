@@ -14,5 +14,6 @@ extern const struct column port_columns[];
 extern const struct column host_columns[];
 extern const struct column appliance_columns[];
 extern const struct column endpoint_columns[];
+extern const struct column p2p_columns[];
 
 #endif

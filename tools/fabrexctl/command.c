@@ -7,7 +7,8 @@
 
 #include "ctl.h"
 
-#define STEPS (OPT(DRY_RUN) | OPT(TIMEOUT) | OPT(NO_WAIT))
+#define PREFLIGHT (OPT(NO_PREFLIGHT) | OPT(REQUIRE_P2P))
+#define STEPS (OPT(DRY_RUN) | OPT(TIMEOUT) | OPT(NO_WAIT) | PREFLIGHT)
 
 static const struct command commands[] = {
 	{ "list", "[switches|ports|hosts|appliances|endpoints|fports]",
@@ -23,7 +24,7 @@ static const struct command commands[] = {
 	  "release endpoints and attach them to another host",
 	  STEPS | OPT(TO) | OPT(FORCE), WORDS_BOUND, cmd_move },
 	{ "plan", "FILE", "show what \"apply\" would change",
-	  OPT(PRUNE) | OPT(DETAILED), WORDS_FILE, cmd_plan },
+	  OPT(PRUNE) | OPT(DETAILED) | PREFLIGHT, WORDS_FILE, cmd_plan },
 	{ "apply", "FILE", "make the bindings what a file says",
 	  STEPS | OPT(PRUNE) | OPT(FORCE), WORDS_FILE, cmd_apply },
 	{ "monitor", "", "print events as they happen",
@@ -34,6 +35,9 @@ static const struct command commands[] = {
 	  WORDS_PORT, cmd_port },
 	{ "stats", "[PORT|ENDPOINT...]", "show counters and rates",
 	  OPT(INTERVAL) | OPT(COUNT) | OPT(WIDE), WORDS_COUNTED, cmd_stats },
+	{ "p2p", "[PORT|ENDPOINT|PCI-DEVICE [PORT|ENDPOINT|PCI-DEVICE]]",
+	  "show which devices reach each other's memory, and why not",
+	  OPT(WIDE), WORDS_P2P, cmd_p2p },
 	{ "holders", "ENDPOINT|PCI-DEVICE",
 	  "show what keeps a device of this host in use", 0, WORDS_ENDPOINT,
 	  cmd_holders },

@@ -176,6 +176,10 @@ static void offer_words(struct completion *k, enum words what)
 		offer_objects(k, T_PORT, what);
 		offer_objects(k, T_ENDPOINT, what);
 		break;
+	case WORDS_P2P:
+		offer_objects(k, T_PORT, WORDS_TARGET);
+		offer_objects(k, T_ENDPOINT, WORDS_BOUND);
+		break;
 	case WORDS_PORT:
 		offer_objects(k, T_PORT, what);
 		break;

@@ -20,7 +20,7 @@ enum opt {
 	OPT_DRY_RUN, OPT_FORCE, OPT_TIMEOUT, OPT_TO, OPT_HOST, OPT_APPLIANCE,
 	OPT_SWITCH, OPT_FREE, OPT_BOUND, OPT_STATE, OPT_KIND, OPT_WIDE,
 	OPT_PRUNE, OPT_DETAILED, OPT_TYPE, OPT_READY, OPT_INTERVAL, OPT_COUNT,
-	OPT_NO_WAIT, OPT_ONCE,
+	OPT_NO_WAIT, OPT_ONCE, OPT_NO_PREFLIGHT, OPT_REQUIRE_P2P,
 	OPT_MAX
 };
 
@@ -33,7 +33,7 @@ enum words {
 	WORDS_NONE, WORDS_FILE, WORDS_NOUN, WORDS_ENDPOINT, WORDS_FREE,
 	WORDS_BOUND, WORDS_HOST, WORDS_TARGET, WORDS_APPLIANCE, WORDS_SWITCH,
 	WORDS_PORT, WORDS_PORT_ACTION, WORDS_COUNTED, WORDS_STATE, WORDS_KIND,
-	WORDS_EVENT, WORDS_COLOR, WORDS_COMMAND, WORDS_SHELL, WORDS_FPORT
+	WORDS_P2P, WORDS_EVENT, WORDS_COLOR, WORDS_COMMAND, WORDS_SHELL, WORDS_FPORT
 };
 
 struct ctl;
@@ -123,6 +123,7 @@ int cmd_monitor(struct ctl *c, int argc, char **argv);
 int cmd_port(struct ctl *c, int argc, char **argv);
 int cmd_stats(struct ctl *c, int argc, char **argv);
 int cmd_agent(struct ctl *c, int argc, char **argv);
+int cmd_p2p(struct ctl *c, int argc, char **argv);
 int cmd_holders(struct ctl *c, int argc, char **argv);
 int cmd_completion(struct ctl *c, int argc, char **argv);
 int cmd_complete(struct ctl *c, int argc, char **argv);

@@ -23,6 +23,7 @@ enum exit_code {
 	EXIT_DIFFERS = 8,
 	EXIT_NO_ROOM = 9,
 	EXIT_UNREACHABLE = 10,
+	EXIT_NO_P2P = 11,
 };
 
 struct err {

@@ -18,11 +18,14 @@ CTL_O := $(BUILD)/fabrexctl
 CTL_BIN := $(BUILD)/bin/fabrexctl
 CTL_PKGS := libnl-3.0 libnl-genl-3.0 libudev json-c libconfig
 CTL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I$(CTL_D) \
-	-Iinclude/uapi $(shell pkg-config --cflags $(CTL_PKGS))
+	-Iinclude -Iinclude/uapi -Ilib $(shell pkg-config --cflags $(CTL_PKGS))
 CTL_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
 	-Wno-format-truncation $(CFLAGS) -pthread
 CTL_LIBS = $(shell pkg-config --libs $(CTL_PKGS)) -lm
+
+# The peer-to-peer engine; static, so that the tool needs no library installed.
+CTL_LIB := $(BUILD)/lib/libfabrex.a
 
 CTL_SRC := $(filter-out $(CTL_D)/main.c,$(wildcard $(CTL_D)/*.c))
 CTL_OBJ := $(CTL_SRC:$(CTL_D)/%.c=$(CTL_O)/%.o)
@@ -35,7 +38,7 @@ $(CTL_O)/%.o: $(CTL_D)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CPPFLAGS) $(CPPFLAGS) $(CTL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(CTL_BIN): $(CTL_O)/main.o $(CTL_OBJ)
+$(CTL_BIN): $(CTL_O)/main.o $(CTL_OBJ) $(CTL_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
@@ -54,14 +57,21 @@ install-fabrexctl: fabrexctl
 		> $(DESTDIR)$(UNITDIR)/fabrex-agent.service
 
 CTL_T := $(CTL_O)/tests
-CTL_TEST_LIB := $(CTL_T)/fake.o $(CTL_T)/fabric.o $(CTL_T)/tap.o
+CTL_TEST_LIB := $(CTL_T)/fake.o $(CTL_T)/fabric.o $(CTL_T)/tap.o \
+	$(CTL_T)/machine.o
 CTL_TEST_SRC := $(wildcard $(CTL_D)/tests/test_*.c)
 CTL_TESTS := $(CTL_TEST_SRC:$(CTL_D)/tests/%.c=$(CTL_T)/%)
 
-$(CTL_T)/test_%: $(CTL_T)/test_%.o $(CTL_TEST_LIB) $(CTL_OBJ)
+# The machine made of files that libfabrex is tested with.
+$(CTL_T)/machine.o: lib/tests/machine.c
+	@mkdir -p $(@D)
+	$(CC) $(CTL_CPPFLAGS) $(CPPFLAGS) $(CTL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(CTL_T)/test_%: $(CTL_T)/test_%.o $(CTL_TEST_LIB) $(CTL_OBJ) $(CTL_LIB)
 	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
-$(CTL_T)/fabrexctl-fake: $(CTL_T)/fake_main.o $(CTL_TEST_LIB) $(CTL_OBJ)
+$(CTL_T)/fabrexctl-fake: $(CTL_T)/fake_main.o $(CTL_TEST_LIB) $(CTL_OBJ) \
+		$(CTL_LIB)
 	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
 check-fabrexctl: $(CTL_TESTS) $(CTL_T)/fabrexctl-fake

@@ -58,6 +58,11 @@ const struct option_info option_info[OPT_MAX] = {
 	[OPT_COUNT] = { "count", 'c', "N", "end after this many", WORDS_NONE },
 	[OPT_NO_WAIT] = { "no-wait", 0, NULL,
 			  "do not wait for the PCI device", WORDS_NONE },
+	[OPT_NO_PREFLIGHT] = { "no-preflight", 0, NULL,
+			       "do not look at slots beforehand", WORDS_NONE },
+	[OPT_REQUIRE_P2P] = { "require-p2p", 0, NULL,
+			      "refuse where the port cannot reach the endpoint",
+			      WORDS_NONE },
 	[OPT_ONCE] = { "once", 0, NULL, "end after one request", WORDS_NONE },
 };
 

@@ -254,14 +254,14 @@ static void warn_about_hosts(struct ctl *c, const struct steps *s,
 
 static void report_plan(struct ctl *c, const struct steps *s, bool asked)
 {
-	json_object *warnings = json_object_new_array();
+	json_object *warnings;
 
 	steps_report(c, s, true);
+	json_object_object_get_ex(c->doc, "warnings", &warnings);
 	warn_about_hosts(c, s, warnings);
 	if (!asked)
 		warn(c, warnings, "only root may ask the switch whether it "
 		     "would do this; that was left out");
-	rec_put(c->doc, "warnings", warnings);
 	fprintf(c->out, "%zu to do, %zu unchanged\n", s->n, s->unchanged.n);
 	if (IS_SET(c, DETAILED) && s->n)
 		c->exit_code = EXIT_DIFFERS;

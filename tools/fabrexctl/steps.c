@@ -10,6 +10,7 @@
 #include "device.h"
 #include "json.h"
 #include "names.h"
+#include "preflight.h"
 #include "progress.h"
 #include "steps.h"
 
@@ -45,6 +46,9 @@ void steps_sort(struct steps *s, size_t first)
 
 void steps_free(struct steps *s)
 {
+	while (s->nwarnings)
+		free(s->warnings[--s->nwarnings]);
+	free(s->warnings);
 	free(s->v);
 	ids_free(&s->unchanged);
 	memset(s, 0, sizeof(*s));
@@ -105,7 +109,6 @@ static bool depends_on_earlier(const struct steps *s, size_t i)
 int steps_preflight(struct ctl *c, struct steps *s)
 {
 	const struct backend_ops *ops = c->be->ops;
-	uint32_t slot;
 	size_t i;
 	int r;
 
@@ -115,15 +118,15 @@ int steps_preflight(struct ctl *c, struct steps *s)
 		if (depends_on_earlier(s, i))
 			continue;
 		if (st->op == STEP_BIND)
-			r = ops->bind(c->be, st->ep, st->port, true, &slot,
-				      &c->err);
+			r = ops->bind(c->be, st->ep, st->port, true,
+				      &st->slot, &c->err);
 		else
 			r = ops->unbind(c->be, st->ep, s->force, true,
 					s->timeout_ms, &c->err);
 		if (r)
 			return step_error(c, st, s->force);
 	}
-	return 0;
+	return preflight(c, s);
 }
 
 static const char *step_text(const struct ctl *c, const struct step *st,
@@ -365,6 +368,7 @@ void steps_report(struct ctl *c, const struct steps *s, bool dry)
 {
 	json_object *changes = json_object_new_array();
 	json_object *same = json_object_new_array();
+	json_object *warnings = json_object_new_array();
 	size_t i;
 
 	c->doc = json_object_new_object();
@@ -381,8 +385,14 @@ void steps_report(struct ctl *c, const struct steps *s, bool dry)
 		fprintf(c->out, "%s%s is as it should be\n", dry ? "= " : "",
 			name);
 	}
+	for (i = 0; i < s->nwarnings; i++) {
+		json_object_array_add(warnings,
+				      json_object_new_string(s->warnings[i]));
+		fprintf(c->out, "! %s\n", s->warnings[i]);
+	}
 	rec_put(c->doc, "changes", changes);
 	rec_put(c->doc, "unchanged", same);
+	rec_put(c->doc, "warnings", warnings);
 	rec_bool(c->doc, "dry_run", dry);
 	if (dry)
 		rec_put(c->doc, "seconds", NULL);

@@ -29,6 +29,8 @@ struct steps {
 	uint32_t timeout_ms;	/* of an unbind; 0: the switch's default */
 	double device_timeout;	/* seconds */
 	double seconds;		/* all of it */
+	char **warnings;	/* of preflight() */
+	size_t nwarnings;
 };
 
 void steps_add(struct steps *s, enum step_op op, uint32_t ep, uint32_t port);
@@ -37,7 +39,10 @@ void steps_sort(struct steps *s, size_t first);
 void steps_free(struct steps *s);
 /* --force, --timeout, --no-wait */
 int steps_options(struct ctl *c, struct steps *s);
-/* Ask the switch whether each step could be done; c->err says what not. */
+/*
+ * Ask the switch whether each step could be done, and look at this host's
+ * slots; c->err says what not.
+ */
 int steps_preflight(struct ctl *c, struct steps *s);
 /**
  * steps_run() - do them in order

@@ -15,10 +15,11 @@
 
 const char *state_color(const char *state)
 {
-	static const char *const green[] = { "up", "bound", NULL };
-	static const char *const red[] = { "down", "gone", "disabled", NULL };
+	static const char *const green[] = { "up", "bound", "yes", NULL };
+	static const char *const red[] = { "down", "gone", "disabled", "no",
+					   NULL };
 	static const char *const yellow[] = { "binding", "releasing",
-					      "attaching", NULL };
+					      "attaching", "unknown", NULL };
 	int i;
 
 	for (i = 0; state && green[i]; i++)

@@ -79,7 +79,7 @@ static int fake_object(struct backend *b, uint32_t type, uint32_t id,
 	if (o->type == T_ENDPOINT && model_local(f->m, o->bound) &&
 	    !f->no_device)
 		snprintf(out->pci_name, sizeof(out->pci_name),
-			 "ffff:%02x:00.0", o->slot);
+			 "%04x:%02x:00.0", f->pci_domain, f->pci_bus + o->slot);
 	return 0;
 }
 
@@ -132,6 +132,8 @@ static int fake_do_bind(struct backend *b, uint32_t id, uint32_t port, bool dry,
 	int r = bind_check(f, ep, port, e);
 	bool fails;
 
+	if (!r && dry)
+		*slot = next_slot(f, port);
 	if (r || dry)
 		return r;
 	fails = injected(f);
@@ -262,6 +264,9 @@ struct fake *fake_new(void)
 	f->m = model_new();
 	f->slots = 16;
 	f->fail_code = EIO;
+	f->pci_domain = 0xffff;
+	/* Not this machine's devices. */
+	setenv("FABREX_ROOT", "/nonexistent", 0);
 	/* Always readable: events() says whether there are any. */
 	f->fd = eventfd(1, EFD_CLOEXEC);
 	return f;
@@ -294,7 +299,7 @@ void fake_local(struct fake *f, const char *port)
 	snprintf(p.host, sizeof(p.host), "%s", model_name(f->m, o->link));
 	snprintf(p.fabric, sizeof(p.fabric), "test");
 	snprintf(p.driver, sizeof(p.driver), "fabrex_draco");
-	snprintf(p.parent, sizeof(p.parent), "0000:02:00.0");
+	snprintf(p.parent, sizeof(p.parent), "0000:03:00.0");
 	model_put_fport(f->m, &p);
 }
 

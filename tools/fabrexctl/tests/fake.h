@@ -18,6 +18,7 @@ struct fake {
 	bool fail_late;		/* after it has had its effect */
 	uint32_t held;		/* endpoint that its owner does not give away */
 	int no_module;		/* open() fails */
+	unsigned int pci_domain, pci_bus; /* of devices; bus of slot 0 */
 	bool no_device;		/* the PCI device never appears */
 	unsigned int dumps, whole_dumps, gets;
 	unsigned int closes;
