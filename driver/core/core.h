@@ -23,7 +23,8 @@
  *   i_mmap_rwsem              by unmap_mapping_range(), with map_lock released
  *   model->lock               mutex; the model
  *   xa_lock of file->objects, file->maps, port->queues, port->windows,
- *   port->dmabufs_lock, file->events.lock   innermost spinlocks
+ *   port->dmabufs_lock, file->events.lock, watch->lock
+ *                             innermost spinlocks
  *
  * No user memory is touched below registration_lock: a process could make a
  * fault last for ever, and with it the removal of the device.
@@ -41,6 +42,7 @@
 #include <linux/hashtable.h>
 #include <linux/idr.h>
 #include <linux/kref.h>
+#include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/scatterlist.h>
@@ -240,6 +242,7 @@ struct fabrex_events {
  * @map_lock: protects map->live against faults
  * @maps:     struct fabrex_map by first page offset
  * @next_page: page offset of the next cookie; under xa_lock of @maps
+ * @watch:    watch page, set once, or NULL
  * @events:   to be read
  */
 struct fabrex_file {
@@ -255,6 +258,7 @@ struct fabrex_file {
 	struct rw_semaphore map_lock;
 	struct xarray maps;
 	unsigned long next_page;
+	struct fabrex_map *watch;
 	struct fabrex_events events;
 };
 
@@ -460,15 +464,37 @@ struct fabrex_dmabuf {
 };
 
 /**
+ * struct fabrex_watcher - who tells a cache that a region has changed
+ * @map:      watch page, with a reference; NULL if it is not watched
+ * @entry:    counter in it
+ * @inserted: @notifier is
+ * @lock:     innermost spinlock; @armed, and the collision count of @notifier
+ * @armed:    changes count
+ * @notifier: of the addresses in the process
+ */
+struct fabrex_watcher {
+	struct fabrex_map *map;
+	u32 entry;
+	bool inserted;
+#if IS_ENABLED(CONFIG_MMU_NOTIFIER)
+	spinlock_t lock;
+	bool armed;
+	struct mmu_interval_notifier notifier;
+#endif
+};
+
+/**
  * struct fabrex_mr - a memory region
  * @res:    what all objects have
  * @pin:    memory of the process, or
  * @dmabuf: of an exporter
+ * @watch:  of either
  */
 struct fabrex_mr {
 	struct fabrex_res res;
 	struct fabrex_pin pin;
 	struct fabrex_dmabuf *dmabuf;
+	struct fabrex_watcher watch;
 };
 
 /**
@@ -599,6 +625,19 @@ static inline void fabrex_dmabufs_exit(void)
 }
 #endif
 
+/* watch.c */
+void fabrex_watch_count(struct fabrex_watcher *watch);
+int fabrex_watch_init(struct fabrex_watcher *watch, struct fabrex_file *file,
+		      const struct fabrex_mr_register *cmd);
+int fabrex_watch_pin(struct fabrex_watcher *watch, struct fabrex_pin *pin,
+		     struct fabrex_port *port, u64 addr, u64 length,
+		     bool writable);
+void fabrex_watch_exit(struct fabrex_watcher *watch);
+int fabrex_cmd_watch(struct fabrex_ucmd *ucmd);
+
+/* p2p.c */
+int fabrex_cmd_p2p_query(struct fabrex_ucmd *ucmd);
+
 /* mr.c, queue.c, window.c */
 extern const struct fabrex_res_ops fabrex_mr_ops;
 extern const struct fabrex_res_ops fabrex_queue_ops;
@@ -616,6 +655,7 @@ struct inode *fabrex_inode_new(void);
 void fabrex_inode_free(struct inode *inode);
 struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
 				    const struct fabrex_geometry *geo);
+struct fabrex_map *fabrex_map_watch(struct fabrex_file *file, u32 size);
 struct fabrex_map *fabrex_map_io(struct fabrex_file *file,
 				 enum fabrex_map_kind kind, vm_flags_t may,
 				 u64 length);

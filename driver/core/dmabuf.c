@@ -167,6 +167,7 @@ static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 	dma_resv_assert_held(attach->dmabuf->resv);
 	if (!buf->sgt)
 		return;
+	fabrex_watch_count(&buf->mr->watch);
 	mutex_lock(&buf->lock);
 	if (buf->known)
 		ret = port->ops->mr_invalidate(port, buf->mr->res.number);

@@ -67,6 +67,8 @@ union fabrex_cmd_buf {
 	struct fabrex_destroy destroy;
 	struct fabrex_counters counters;
 	struct fabrex_resolve resolve;
+	struct fabrex_watch watch;
+	struct fabrex_p2p_query p2p_query;
 };
 
 /**
@@ -113,6 +115,10 @@ static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
 		 struct fabrex_counters, out_interrupts),
 	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE,
 		 fabrex_cmd_resolve, struct fabrex_resolve, out_qkey),
+	IOCTL_OP(FABREX_IOCTL_WATCH, FMODE_WRITE,
+		 fabrex_cmd_watch, struct fabrex_watch, out_length),
+	IOCTL_OP(FABREX_IOCTL_P2P_QUERY, 0,
+		 fabrex_cmd_p2p_query, struct fabrex_p2p_query, out_distance),
 };
 
 static const struct fabrex_ioctl_op *fabrex_ioctl_find(unsigned int cmd)
@@ -262,6 +268,7 @@ static int fabrex_release(struct inode *inode, struct file *filp)
 	mutex_unlock(&port->files_lock);
 	up_read(&port->registration_lock);
 	fabrex_res_free_all(&gone);
+	fabrex_map_remove(file->watch);
 
 	atomic_dec(&port->open_files);
 	filp->f_mapping = inode->i_mapping;

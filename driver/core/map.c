@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What processes map: rings, doorbells, windows, each named by a cookie of its
- * open file. Called by queue.c and window.c, by the VFS and by page faults.
+ * What processes map: rings, doorbells, windows, the watch page, each named by
+ * a cookie of its open file. Called by queue.c, window.c and watch.c, by the VFS
+ * and by page faults.
  *
  * Registers are mapped one fault at a time, never by mmap() itself, as a
  * mapping that is still being made could not be zapped. Each open file has an
@@ -113,23 +114,14 @@ static struct fabrex_map *fabrex_map_alloc(struct fabrex_file *file,
 	return map;
 }
 
-/**
- * fabrex_map_rings() - memory for the rings of a queue
- * @file: owner
- * @geo:  what is needed
- *
- * Zeroed; each part is physically contiguous.
- *
- * Return: the map, or an ERR_PTR()
- */
-struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
-				    const struct fabrex_geometry *geo)
+static struct fabrex_map *
+fabrex_map_memory(struct fabrex_file *file, vm_flags_t may,
+		  const struct fabrex_geometry *geo)
 {
 	struct fabrex_map *map;
 	int i;
 
-	map = fabrex_map_alloc(file, FABREX_MAP_RING, VM_READ | VM_WRITE,
-			       geo->total);
+	map = fabrex_map_alloc(file, FABREX_MAP_RING, may, geo->total);
 	if (IS_ERR(map))
 		return map;
 	map->geo = *geo;
@@ -146,6 +138,40 @@ struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
 		}
 	}
 	return map;
+}
+
+/**
+ * fabrex_map_rings() - memory for the rings of a queue
+ * @file: owner
+ * @geo:  what is needed
+ *
+ * Zeroed; each part is physically contiguous.
+ *
+ * Return: the map, or an ERR_PTR()
+ */
+struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
+				    const struct fabrex_geometry *geo)
+{
+	return fabrex_map_memory(file, VM_READ | VM_WRITE, geo);
+}
+
+/**
+ * fabrex_map_watch() - memory for the watch page, at ring[0]
+ * @file: owner
+ * @size: bytes, which are geo.total
+ *
+ * Zeroed; to be mapped for reading only.
+ *
+ * Return: the map, or an ERR_PTR()
+ */
+struct fabrex_map *fabrex_map_watch(struct fabrex_file *file, u32 size)
+{
+	const struct fabrex_geometry geo = {
+		.size[0] = PAGE_ALIGN(size),
+		.total = size,
+	};
+
+	return fabrex_map_memory(file, VM_READ, &geo);
 }
 
 /**

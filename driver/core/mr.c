@@ -14,7 +14,8 @@
 			 FABREX_ACCESS_REMOTE_WRITE |	\
 			 FABREX_ACCESS_REMOTE_ATOMIC)
 #define MR_ACCESS_ALL	(MR_ACCESS_WRITE | FABREX_ACCESS_REMOTE_READ)
-#define MR_FLAGS_ALL	(FABREX_MR_PEERS | FABREX_MR_DMABUF | FABREX_MR_PIN)
+#define MR_FLAGS_ALL	(FABREX_MR_PEERS | FABREX_MR_DMABUF |		\
+			 FABREX_MR_PIN | FABREX_MR_WATCH)
 
 /* Page addresses handed to the backend at a time: 128 KiB. */
 #define MR_BATCH	16384u
@@ -61,6 +62,7 @@ static void fabrex_mr_free(struct fabrex_res *res)
 
 	if (mr->dmabuf)
 		fabrex_dmabuf_free(mr->dmabuf);
+	fabrex_watch_exit(&mr->watch);
 	kfree(mr);
 }
 
@@ -317,8 +319,8 @@ static int fabrex_mr_pin(struct fabrex_mr *mr, struct fabrex_mr_params *params,
 {
 	int ret;
 
-	ret = fabrex_pin(&mr->pin, mr->res.port, cmd->addr, cmd->length,
-			 cmd->access & MR_ACCESS_WRITE);
+	ret = fabrex_watch_pin(&mr->watch, &mr->pin, mr->res.port, cmd->addr,
+			       cmd->length, cmd->access & MR_ACCESS_WRITE);
 	if (ret)
 		return ret;
 	return fabrex_mr_create(mr, params, &cmd->out_key);
@@ -371,9 +373,10 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 		kfree(mr);
 		return ret;
 	}
-	if (cmd->flags & FABREX_MR_DMABUF)
+	ret = fabrex_watch_init(&mr->watch, file, cmd);
+	if (!ret && cmd->flags & FABREX_MR_DMABUF)
 		ret = fabrex_mr_import(mr, &params, cmd);
-	else
+	else if (!ret)
 		ret = fabrex_mr_pin(mr, &params, cmd);
 	trace_fabrex_mr_register(&mr->res, &params, cmd->addr, ret);
 	if (ret) {

@@ -356,8 +356,11 @@ struct fabrex_resolve {
  * whenever what it was registered for and what it reaches may differ: before
  * munmap(), mremap(), madvise() or mprotect() of any of its addresses returns,
  * when its dma-buf is moved or revoked. So a cache of registrations looks at
- * one word in memory to know whether one of its own is still good. Regions may
- * share an entry. One for each open file: EEXIST; too many: EINVAL.
+ * one word in memory to know whether one of its own is still good: it reads the
+ * word before it registers, and nothing that happens later is missed. What is
+ * registered stays pinned whatever its counter says. Regions may share an
+ * entry. One for each open file: EEXIST; too many: EINVAL. EOPNOTSUPP from
+ * MR_REGISTER: this kernel cannot watch memory of processes.
  */
 struct fabrex_watch {
 	__u32 size;
