@@ -61,8 +61,8 @@ static void start(void)
 		.name = "fuzz", .socket = sock_path, .vendor = 0x1234,
 		.link_speed = 4, .link_width = 16,
 		.bar[0] = { .size = 0x10000, .flags = FUNCTION_BAR_64 },
-		.bar[2] = { .size = 0x10000, .flags = FUNCTION_BAR_64 |
-			    FUNCTION_BAR_MEMORY },
+		.bar[2] = { .size = 4u << 20, .flags = FUNCTION_BAR_64 |
+			    FUNCTION_BAR_MEMORY | FUNCTION_BAR_RESIZE },
 		.msix_vectors = 32, .msix_bar = 0, .msix_table = 0x4000,
 		.msix_pba = 0x8000, .dma = true,
 	};
