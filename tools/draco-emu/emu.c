@@ -17,9 +17,12 @@
 #include "fabric.h"
 #include "function.h"
 #include "log.h"
+#include "loop.h"
 #include "port.h"
 #include "qmp.h"
 #include "slot.h"
+
+#define WATCHDOG_MS	500
 
 static struct emu {
 	struct topology *topo;
@@ -27,6 +30,7 @@ static struct emu {
 	bool has_fabric;
 	struct qmp **qmps;		/* by host */
 	struct control *control;
+	struct loop_timer watchdog;
 } emu;
 
 static struct topology *load(const char *path)
@@ -125,6 +129,15 @@ static int start_control(const struct emu_options *o)
 	return control_create(&emu.fabric, path, &emu.control);
 }
 
+static void watch_clients(void *arg)
+{
+	struct fabric *f = arg;
+
+	for (unsigned int i = 0; i < f->nports; i++)
+		function_unstick(f->ports[i]->fn);
+	loop_timer_start(&emu.watchdog, WATCHDOG_MS, watch_clients, f);
+}
+
 static int start_model(const struct emu_options *o)
 {
 	int err = fabric_init(&emu.fabric, emu.topo);
@@ -154,6 +167,8 @@ int emu_start(const struct emu_options *o)
 		err = start_port(emu.fabric.ports[i], o);
 	if (!err)
 		err = start_control(o);
+	if (!err)
+		watch_clients(&emu.fabric);
 	/* Last: what the functions have left for it waits until now. */
 	return err ? err : engine_start(&emu.fabric.engine, o->threads);
 }
@@ -178,6 +193,7 @@ static void stop_ports(struct fabric *f)
 void emu_stop(void)
 {
 	control_destroy(emu.control);
+	loop_timer_stop(&emu.watchdog);
 	if (emu.has_fabric) {
 		/* A function that is being reset waits for the engine. */
 		if (!emu.fabric.engine.threads)

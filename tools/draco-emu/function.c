@@ -44,6 +44,9 @@ struct function {
 	int irq_fd[FUNCTION_MSIX_MAX];
 	uint64_t pending;
 	_Atomic uint64_t interrupts;
+	atomic_int signalling;		/* fd being written to, -1: none */
+	_Atomic uint64_t signals;	/* writes begun */
+	uint64_t signals_seen;		/* function_unstick() only */
 
 	pthread_t thread;
 	int listen_fd, stop_fd;
@@ -54,18 +57,55 @@ struct function {
 
 /* ---- Interrupts ---- */
 
-static void signal_vector(struct function *f, unsigned int v)
+/*
+ * O_NONBLOCK belongs to the open file, which the client has too: it may have
+ * cleared it, and filled the counter so that we would wait. Hence again before
+ * each write; who is quick enough to do it in between meets function_unstick().
+ */
+static bool write_eventfd(struct function *f, int fd)
 {
 	uint64_t one = 1;
+	bool ok;
 
+	atomic_fetch_add(&f->signals, 1);
+	atomic_store(&f->signalling, fd);
+	ok = fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) == 0 &&
+	     write(fd, &one, sizeof(one)) == sizeof(one);
+	atomic_store(&f->signalling, -1);
+	return ok;
+}
+
+static void signal_vector(struct function *f, unsigned int v)
+{
 	if (f->irq_fd[v] < 0) {
 		f->pending |= 1ull << v;
 		return;
 	}
 	f->pending &= ~(1ull << v);
-	if (write(f->irq_fd[v], &one, sizeof(one)) == sizeof(one))
+	if (write_eventfd(f, f->irq_fd[v]))
 		atomic_fetch_add_explicit(&f->interrupts, 1,
 					  memory_order_relaxed);
+}
+
+/* Whoever writes holds irq_lock, so the descriptor stays what it is. */
+bool function_unstick(struct function *f)
+{
+	uint64_t n = atomic_load(&f->signals), count;
+	int fd = atomic_load(&f->signalling);
+	bool stuck = fd >= 0 && n == f->signals_seen;
+
+	f->signals_seen = n;
+	if (!stuck)
+		return false;
+	log_error("%s: client makes its interrupts block us; closing it",
+		  f->name);
+	if (read(fd, &count, sizeof(count)) < 0)
+		log_debug("%s: it came free by itself", f->name);
+	pthread_mutex_lock(&f->client_lock);
+	if (f->client_fd >= 0)
+		shutdown(f->client_fd, SHUT_RDWR);
+	pthread_mutex_unlock(&f->client_lock);
+	return true;
 }
 
 void function_raise(struct function *f, unsigned int vector)
@@ -82,7 +122,7 @@ uint64_t function_interrupts(struct function *f)
 	return atomic_load_explicit(&f->interrupts, memory_order_relaxed);
 }
 
-/* A pipe or a file could block us; an eventfd cannot once it is nonblocking. */
+/* A pipe or a file could block us for good. */
 static int check_eventfd(int fd)
 {
 	char path[64], target[64];
@@ -593,6 +633,7 @@ static struct function *function_alloc(const struct function_desc *desc)
 	f->desc.name = f->name;
 	f->desc.socket = f->path;
 	f->listen_fd = f->stop_fd = f->client_fd = -1;
+	atomic_init(&f->signalling, -1);
 	for (i = 0; i < FUNCTION_BARS; i++)
 		f->bar_fd[i] = -1;
 	for (i = 0; i < FUNCTION_MSIX_MAX; i++)

@@ -123,6 +123,13 @@ void function_destroy(struct function *f);
 void function_raise(struct function *f, unsigned int vector);
 
 /*
+ * Call it now and then, from one thread, not more often than every 100 ms: a
+ * client that has made a writer of its interrupts block since the last call is
+ * thrown out and the writer set free (true).
+ */
+bool function_unstick(struct function *f);
+
+/*
  * Client memory; NULL if desc.dma is false. Refuses (-EFAULT) while bus master
  * is off, no client is attached, or the function is dead. With dma_get() and
  * its friends. For addresses that may be an endpoint's BAR: slots_get().

@@ -9,10 +9,12 @@
 #include <linux/pci_regs.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -403,6 +405,98 @@ static void test_irqs(void)
 	stop();
 }
 
+/* A client that always wins the race against F_SETFL. */
+static atomic_bool sabotage;
+
+int fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	long arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (cmd == F_SETFL && atomic_load(&sabotage))
+		arg &= ~O_NONBLOCK;
+	return (int)syscall(SYS_fcntl, fd, cmd, arg);
+}
+
+/* Full, and whoever writes waits. */
+static void fill_counter(int fd)
+{
+	uint64_t most = ~0ull - 1, n;
+
+	fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+	if (read(fd, &n, 8) < 0 && errno != EAGAIN)
+		abort();
+	if (write(fd, &most, 8) < 0 && errno != EAGAIN)
+		abort();
+	fcntl(fd, F_SETFL, O_RDWR);
+}
+
+static void *raise_often(void *arg)
+{
+	for (unsigned int i = 0; i < 20000; i++)
+		function_raise(fn, i % 2);
+	atomic_store((atomic_bool *)arg, true);
+	return NULL;
+}
+
+/* A client that wants whoever raises its vectors to wait for it. */
+static void test_full_eventfd(void)
+{
+	int ev[2] = { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC) };
+	atomic_bool done = false;
+	pthread_t t;
+
+	CHECK(start() && negotiate() && enable());
+	CHECK_EQ(client_set_irqs(&cl, 0, 2, ev), 0);
+	fill_counter(ev[0]);
+	function_raise(fn, 0);
+	function_raise(fn, 1);
+	CHECK_EQ(counted(ev[1]), 1);
+	CHECK(!function_unstick(fn));
+	fill_counter(ev[0]);
+	/* And all the time, so that it hits between two of our calls. */
+	pthread_create(&t, NULL, raise_often, &done);
+	for (int i = 0; !atomic_load(&done) && i < 200000; i++)
+		fill_counter(ev[0]);
+	for (int i = 0; !atomic_load(&done) && i < 100; i++) {
+		usleep(20000);
+		function_unstick(fn);
+	}
+	CHECK(atomic_load(&done));
+	pthread_join(t, NULL);
+	close(ev[0]);
+	close(ev[1]);
+	stop();
+}
+
+static void test_stuck_eventfd(void)
+{
+	int ev = eventfd(0, EFD_CLOEXEC);
+	atomic_bool done = false;
+	bool freed = false;
+	pthread_t t;
+
+	CHECK(start() && negotiate() && enable());
+	CHECK_EQ(client_set_irqs(&cl, 0, 1, &ev), 0);
+	fill_counter(ev);
+	atomic_store(&sabotage, true);
+	pthread_create(&t, NULL, raise_often, &done);
+	for (int i = 0; i < 10 && !freed; i++) {
+		usleep(100000);
+		freed = function_unstick(fn);
+	}
+	atomic_store(&sabotage, false);
+	CHECK(freed);
+	CHECK(client_closed(&cl));
+	pthread_join(t, NULL);
+	CHECK(atomic_load(&done));
+	close(ev);
+	stop();
+}
+
 static void test_dma(void)
 {
 	uint64_t old, word = 5;
@@ -764,6 +858,8 @@ static const struct tap_test tests[] = {
 	{ "config", test_config },
 	{ "flr", test_flr },
 	{ "irqs", test_irqs },
+	{ "full_eventfd", test_full_eventfd },
+	{ "stuck_eventfd", test_stuck_eventfd },
 	{ "dma", test_dma },
 	{ "bad_maps", test_bad_maps },
 	{ "unmap_under_dma", test_unmap_under_dma },
