@@ -146,6 +146,32 @@ static bool hsa_find(const void *addr, struct fabrex_memory *memory,
 	return true;
 }
 
+/*
+ * Mapped by the virtual memory functions: the address can get other memory
+ * without an allocation, so that no id tells.
+ */
+static bool is_virtual(const void *addr)
+{
+	struct hsa_pointer_info info = { .size = sizeof(info) };
+	int pending = HIP_OK;
+	void *handle;
+	bool found;
+
+	if (have_hsa())
+		return !fxi_hsa.pointer_info(addr, &info, NULL, NULL, NULL) &&
+		       info.type == HSA_POINTER_VMEM;
+	if (!fxi_hip.retain_handle || !fxi_hip.release_handle)
+		return false;
+	if (fxi_hip.peek_error)
+		pending = fxi_hip.peek_error();
+	found = !fxi_hip.retain_handle(&handle, (void *)(uintptr_t)addr);
+	if (found)
+		fxi_hip.release_handle(handle);
+	else if (!pending && fxi_hip.take_error)
+		fxi_hip.take_error();
+	return found;
+}
+
 static bool amd_find(const void *addr, struct fabrex_memory *memory,
 		     struct reason *why)
 {
@@ -154,7 +180,7 @@ static bool amd_find(const void *addr, struct fabrex_memory *memory,
 		return false;
 	/* As HIP counts devices, where it knows the memory. */
 	hip_attribute(&memory->device, HIP_ATTRIBUTE_DEVICE, addr);
-	memory->id = amd_id(addr);
+	memory->id = is_virtual(addr) ? 0 : amd_id(addr);
 	return true;
 }
 

@@ -67,6 +67,8 @@ static void object_free(struct fake_object **link)
 	*link = o->next;
 	if (o->efd >= 0)
 		close(o->efd);
+	if (o->mapped)
+		munmap(o->mapped, o->mapped_length);
 	free(o);
 	fab.nobjects--;
 }
@@ -90,6 +92,7 @@ static void fake_close(struct transport *t)
 	close(t->file.pipe[0]);
 	if (t->file.pipe[1] >= 0)
 		close(t->file.pipe[1]);
+	free(t->file.counters);
 	free(t);
 }
 
@@ -97,6 +100,7 @@ static void fake_release(struct transport *t)
 {
 	close(t->file.pipe[0]);
 	close(t->file.pipe[1]);
+	free(t->file.counters);
 	free(t);
 }
 
@@ -173,6 +177,15 @@ static struct fake_object *object_add(struct transport *t,
 	return o;
 }
 
+/* Never shown to anybody. */
+static void fake_destroy_new(struct fake_object *o)
+{
+	pthread_mutex_lock(&fab.lock);
+	fab.nobjects--;
+	pthread_mutex_unlock(&fab.lock);
+	free(o);
+}
+
 /* Ready: the device may see it. */
 static void object_show(struct fake_object *o)
 {
@@ -182,17 +195,75 @@ static void object_show(struct fake_object *o)
 	pthread_mutex_unlock(&fab.lock);
 }
 
+/* A file in memory, whose position is where the dma-buf begins. */
+static int map_dmabuf(struct fake_object *o, const struct transport_mr *params)
+{
+	off_t start = lseek(params->fd, 0, SEEK_CUR);
+	size_t skip = params->offset % 4096;
+	char *p;
+
+	if (start < 0)
+		return fxi_error(errno, "fake dma-buf is none");
+	if (lseek(params->fd, 0, SEEK_END) <
+	    start + (off_t)(params->offset + params->length))
+		return fxi_error(EINVAL, "fake dma-buf is shorter");
+	o->mapped_length = params->length + skip;
+	p = mmap(NULL, o->mapped_length, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 params->fd, start + (off_t)(params->offset - skip));
+	if (p == MAP_FAILED)
+		return fxi_error(errno, "fake dma-buf cannot be mapped");
+	o->mapped = p;
+	o->addr = p + skip;
+	return 0;
+}
+
+/* Errors and delays that a test wants. */
+static int mr_trouble(void)
+{
+	unsigned int delay;
+	int err = 0;
+
+	pthread_mutex_lock(&fab.lock);
+	fab.registrations++;
+	delay = fab.mr_delay_us;
+	if (fab.mr_failures) {
+		fab.mr_failures--;
+		err = fab.mr_error;
+	}
+	pthread_mutex_unlock(&fab.lock);
+	if (delay)
+		usleep(delay);
+	return err ? fxi_error(err, "fake trouble") : 0;
+}
+
+static int mr_fill(struct fake_object *o, const struct transport_mr *params)
+{
+	o->addr = params->addr;
+	o->pinned = params->pin;
+	o->watched = params->watched;
+	o->watch = params->watch;
+	return params->dmabuf ? map_dmabuf(o, params) : 0;
+}
+
 static int fake_mr_register(struct transport *t,
 			    const struct transport_mr *params, uint64_t *key,
 			    uint32_t *id)
 {
 	struct fake_object *o;
 	size_t i;
+	int ret;
 
 	if (gone(t))
 		return -ENODEV;
+	ret = mr_trouble();
+	if (ret)
+		return ret;
 	o = object_add(t, FAKE_MR);
-	o->addr = params->addr;
+	ret = mr_fill(o, params);
+	if (ret) {
+		fake_destroy_new(o);
+		return ret;
+	}
 	o->length = params->length;
 	o->access = params->access;
 	o->peers = params->peers ? 0 : UINT64_MAX;
@@ -202,6 +273,20 @@ static int fake_mr_register(struct transport *t,
 	*key = o->key;
 	*id = o->id;
 	object_show(o);
+	return 0;
+}
+
+static int fake_watch(struct transport *t, uint32_t entries,
+		      const uint32_t **counters)
+{
+	if (fab.unwatched)
+		return fxi_error(EOPNOTSUPP, "fake port counts nothing");
+	if (t->file.counters)
+		return fxi_error(EEXIST, "fake port counts already");
+	t->file.counters = calloc(entries, sizeof(**counters));
+	if (!t->file.counters)
+		abort();
+	*counters = t->file.counters;
 	return 0;
 }
 
@@ -385,6 +470,7 @@ const struct transport_ops fake_ops = {
 	.query = fake_query,
 	.peer = fake_peer,
 	.mr_register = fake_mr_register,
+	.watch = fake_watch,
 	.queue_create = fake_queue_create,
 	.queue_unmap = fake_queue_unmap,
 	.window_create = fake_window_create,
@@ -453,6 +539,57 @@ void fake_end_queues(unsigned int peer)
 void fake_bad_rings(void)
 {
 	fab.bad_rings = true;
+}
+
+void fake_unwatched(bool on)
+{
+	fab.unwatched = on;
+}
+
+void fake_changed(const void *addr, size_t length)
+{
+	const char *from = addr;
+	struct fake_object *o;
+
+	pthread_mutex_lock(&fab.lock);
+	for (o = fab.objects; o; o = o->next)
+		if (o->type == FAKE_MR && o->watched && !o->mapped &&
+		    from < (char *)o->addr + o->length &&
+		    (char *)o->addr < from + length)
+			__atomic_add_fetch(&o->file->counters[o->watch], 1,
+					   __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&fab.lock);
+}
+
+void fake_mr_errors(unsigned int n, int err)
+{
+	pthread_mutex_lock(&fab.lock);
+	fab.mr_failures = n;
+	fab.mr_error = err;
+	pthread_mutex_unlock(&fab.lock);
+}
+
+void fake_mr_delay(unsigned int us)
+{
+	fab.mr_delay_us = us;
+}
+
+unsigned int fake_registrations(void)
+{
+	return fab.registrations;
+}
+
+bool fake_mr_pinned(uint32_t id)
+{
+	struct fake_object *o;
+	bool pinned = false;
+
+	pthread_mutex_lock(&fab.lock);
+	for (o = fab.objects; o; o = o->next)
+		if (o->id == id)
+			pinned = o->pinned;
+	pthread_mutex_unlock(&fab.lock);
+	return pinned;
 }
 
 unsigned int fake_objects(void)

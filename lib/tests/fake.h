@@ -44,6 +44,16 @@ uint32_t fake_queue_id(uint32_t queue);
 void fake_gone(unsigned int peer, bool gone);
 /* Next queue_create describes rings outside its memory. */
 void fake_bad_rings(void);
+/* Ports have no watch page from now on, or have. */
+void fake_unwatched(bool on);
+/* Count up what was registered within the addresses, as munmap() does. */
+void fake_changed(const void *addr, size_t length);
+/* So many registrations fail with the errno; all take that long. */
+void fake_mr_errors(unsigned int n, int err);
+void fake_mr_delay(unsigned int us);
+/* Registrations so far; and of the region: was it to be pinned? */
+unsigned int fake_registrations(void);
+bool fake_mr_pinned(uint32_t id);
 /* Objects that exist now, and doorbells rung so far. */
 unsigned int fake_objects(void);
 unsigned int fake_doorbells(void);

@@ -18,6 +18,7 @@ struct file {
 	struct file *next;
 	unsigned int port;
 	int pipe[2];
+	uint32_t *counters;	/* the watch page, or NULL */
 };
 
 struct fake_object {
@@ -31,6 +32,10 @@ struct fake_object {
 	uint64_t length;
 	uint32_t access;
 	uint64_t peers;
+	void *mapped;		/* dma-buf, or NULL */
+	size_t mapped_length;
+	bool watched, pinned;
+	uint32_t watch;
 	/* queue */
 	struct fabrex_queue_attr attr;
 	struct transport_queue shared;
@@ -62,6 +67,11 @@ struct fabric {
 	int budget;		/* entries still to execute; -1: no limit */
 	enum fake_fault fault;
 	unsigned int executed, doorbells;
+	bool unwatched;		/* ports have no watch page */
+	unsigned int registrations;
+	unsigned int mr_failures; /* so many more registrations fail */
+	int mr_error;
+	unsigned int mr_delay_us;
 };
 
 extern struct fabric fab;

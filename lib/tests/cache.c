@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Tests of the registration cache on the fake fabric: reuse, staleness,
+ * limits, threads, fork, and that a hit makes no system call.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/seccomp.h>
+
+#include "fakedev.h"
+#include "internal.h"
+#include "interval.h"
+#include "test.h"
+
+#define SIZE	65536u
+
+static char memory[SIZE] __attribute__((aligned(4096)));
+
+static struct fabrex_mr *get(struct fabrex_port *port, size_t from,
+			     size_t length, uint32_t access)
+{
+	struct fabrex_mr *mr;
+	uint64_t offset;
+
+	CHECK_EQ(fabrex_mr_cache_get(port, memory + from, length, access, &mr,
+				     &offset), 0);
+	CHECK((char *)fabrex_mr_addr(mr) + offset == memory + from);
+	CHECK(offset + length <= fabrex_mr_length(mr));
+	return mr;
+}
+
+static struct fabrex_mr_cache_stats stats_of(struct fabrex_port *port)
+{
+	struct fabrex_mr_cache_stats s;
+
+	CHECK_EQ(fabrex_mr_cache_stats(port, &s, sizeof(s)), 0);
+	return s;
+}
+
+TEST(cache_reuses)
+{
+	struct fabrex_mr *a, *b, *c;
+	struct fabrex_port *port;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	a = get(port, 0, 8192, FABREX_MR_REMOTE_READ);
+	b = get(port, 100, 50, 0);
+	CHECK(a == b);
+	c = get(port, 100, 50, FABREX_MR_REMOTE_WRITE);
+	CHECK(c != a);
+	fabrex_mr_cache_put(a);
+	fabrex_mr_cache_put(b);
+	fabrex_mr_cache_put(c);
+	CHECK(get(port, 0, 8192, FABREX_MR_REMOTE_READ) == a);
+	CHECK(get(port, 8191, 2, 0) != a);
+	CHECK_EQ(fake_registrations(), 3);
+	CHECK_EQ(stats_of(port).hits, 2);
+	CHECK_EQ(stats_of(port).misses, 3);
+	CHECK_EQ(stats_of(port).regions, 3);
+	CHECK_EQ(stats_of(port).bytes, 8192 + 50 + 2);
+	CHECK_EQ(fabrex_mr_deregister(a), -EBUSY);
+	CHECK_SAYS("fabrex_mr_cache_put");
+	fabrex_close(port);
+}
+
+TEST(cache_refuses)
+{
+	struct fabrex_mr_cache_stats s;
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	uint64_t offset;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_mr_cache_get(port, NULL, 1, 0, &mr, &offset), -EINVAL);
+	CHECK_EQ(fabrex_mr_cache_get(port, memory, 0, 0, &mr, &offset),
+		 -EINVAL);
+	CHECK_EQ(fabrex_mr_cache_get(port, memory, 1, 0x40, &mr, &offset),
+		 -EINVAL);
+	fake_mr_errors(1, EFAULT);
+	CHECK_EQ(fabrex_mr_cache_get(port, memory, 1, 0, &mr, &offset),
+		 -EFAULT);
+	CHECK_EQ(stats_of(port).regions, 0);
+	CHECK_EQ(stats_of(port).bytes, 0);
+	fabrex_mr_cache_put(NULL);
+	CHECK_EQ(fabrex_mr_cache_stats(port, &s, 8), 0);
+	CHECK_EQ(s.hits, 0);
+	fabrex_close(port);
+}
+
+/* What was unmapped and mapped again is registered again; at once if unused. */
+TEST(cache_stale)
+{
+	struct fabrex_mr *a, *b, *c;
+	struct fabrex_port *port;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	a = get(port, 0, 4096, 0);
+	b = get(port, 8192, 4096, 0);
+	fabrex_mr_cache_put(a);
+	fake_changed(memory, 1);
+	a = get(port, 0, 4096, 0);
+	CHECK_EQ(fake_registrations(), 3);
+	CHECK_EQ(stats_of(port).stale, 1);
+	/* In use: it stays what it was for its users, and is no hit. */
+	fake_changed(memory + 8192, 4096);
+	c = get(port, 8192, 4096, 0);
+	CHECK(c != b);
+	CHECK_EQ(fake_registrations(), 4);
+	CHECK_EQ(fake_objects(), 3);
+	fabrex_mr_cache_put(b);
+	CHECK_EQ(fake_objects(), 2);
+	CHECK(get(port, 8192, 4096, 0) == c);
+	/* Swept with the next miss, though nobody asks for it. */
+	fabrex_mr_cache_put(a);
+	fake_changed(memory, 1);
+	CHECK_EQ(fake_objects(), 2);
+	get(port, 16384, 10, 0);
+	CHECK_EQ(fake_objects(), 2);
+	CHECK_EQ(stats_of(port).stale, 3);
+	fabrex_close(port);
+}
+
+TEST(cache_limits)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_mr_cache_limit(port, 4, 1 << 20), 0);
+	for (i = 0; i < 8; i++)
+		fabrex_mr_cache_put(get(port, i * 4096, 4096, 0));
+	CHECK_EQ(stats_of(port).regions, 4);
+	CHECK_EQ(stats_of(port).evicted, 4);
+	/* The oldest went; using one makes it the newest. */
+	fabrex_mr_cache_put(get(port, 4 * 4096, 4096, 0));
+	CHECK_EQ(stats_of(port).hits, 1);
+	fabrex_mr_cache_put(get(port, 0, 4096, 0));
+	fabrex_mr_cache_put(get(port, 4 * 4096, 4096, 0));
+	CHECK_EQ(stats_of(port).hits, 2);
+	CHECK_EQ(fabrex_mr_cache_limit(port, 4, 8192), 0);
+	CHECK_EQ(stats_of(port).bytes, 8192);
+	/* Those in use do not count. */
+	mr = get(port, 4 * 4096, 4096, 0);
+	CHECK_EQ(fabrex_mr_cache_limit(port, 0, 0), 0);
+	CHECK_EQ(stats_of(port).regions, 1);
+	CHECK_EQ(fake_objects(), 1);
+	fabrex_mr_cache_put(mr);
+	CHECK_EQ(fake_objects(), 0);
+	fabrex_close(port);
+}
+
+/* The port is out of regions, or the process of memory it may pin. */
+TEST(cache_makes_room)
+{
+	struct fabrex_mr *mr, *plain;
+	struct fabrex_port *port;
+	uint64_t offset;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	fabrex_mr_cache_put(get(port, 0, 4096, 0));
+	fake_mr_errors(1, ENOSPC);
+	mr = get(port, 8192, 4096, 0);
+	CHECK_EQ(fake_objects(), 1);
+	CHECK_EQ(stats_of(port).evicted, 1);
+	fabrex_mr_cache_put(mr);
+	fake_mr_errors(1, ENOMEM);
+	CHECK_EQ(fabrex_mr_register(port, memory, 10, 0, &plain), 0);
+	CHECK_EQ(fake_objects(), 1);
+	/* Nothing to give up: the error stands. */
+	fake_mr_errors(1, EDQUOT);
+	CHECK_EQ(fabrex_mr_cache_get(port, memory, 10, 0, &mr, &offset),
+		 -EDQUOT);
+	fabrex_close(port);
+}
+
+/* Without a watch page nothing is kept, and what is in use is shared. */
+TEST(cache_unwatched)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *a;
+
+	fake_unwatched(true);
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	a = get(port, 0, 4096, 0);
+	CHECK(get(port, 8, 8, 0) == a);
+	fabrex_mr_cache_put(a);
+	CHECK_EQ(fake_objects(), 1);
+	fabrex_mr_cache_put(a);
+	CHECK_EQ(fake_objects(), 0);
+	CHECK_EQ(stats_of(port).regions, 0);
+	fabrex_close(port);
+}
+
+/* More regions than counters: the rest is correct, but not kept. */
+TEST(cache_ten_thousands)
+{
+	static struct fabrex_mr *mrs[20000];
+	struct fabrex_port *port;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_mr_cache_limit(port, UINT64_MAX, UINT64_MAX), 0);
+	for (i = 0; i < 20000; i++)
+		mrs[i] = get(port, i * 3, 3, 0);
+	CHECK_EQ(stats_of(port).regions, 20000);
+	for (i = 0; i < 20000; i++)
+		CHECK(get(port, i * 3 + 1, 1, 0) == mrs[i]);
+	for (i = 0; i < 20000; i++) {
+		fabrex_mr_cache_put(mrs[i]);
+		fabrex_mr_cache_put(mrs[i]);
+	}
+	CHECK_EQ(stats_of(port).regions, 16384);
+	CHECK_EQ(stats_of(port).hits, 20000);
+	fabrex_close(port);
+}
+
+/* ---- threads ----------------------------------------------------------- */
+
+static struct fabrex_port *shared_port;
+static pthread_barrier_t start;
+
+static void *same_range(void *unused)
+{
+	(void)unused;
+	pthread_barrier_wait(&start);
+	return get(shared_port, 4096, 4096, 0);
+}
+
+/* One registers, the others wait for it. */
+TEST(cache_waits_for_the_same)
+{
+	pthread_t threads[8];
+	void *mr, *first = NULL;
+	int i;
+
+	CHECK_EQ(fabrex_open("a.0", &shared_port), 0);
+	pthread_barrier_init(&start, NULL, 8);
+	fake_mr_delay(50000);
+	for (i = 0; i < 8; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, same_range, NULL),
+			 0);
+	for (i = 0; i < 8; i++) {
+		CHECK_EQ(pthread_join(threads[i], &mr), 0);
+		first = first ? first : mr;
+		CHECK(mr == first);
+	}
+	CHECK_EQ(fake_registrations(), 1);
+	fabrex_close(shared_port);
+}
+
+static void *many_ranges(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	struct fabrex_mr *mr[4];
+	size_t from;
+	int i, j;
+
+	for (i = 0; i < 2000; i++) {
+		for (j = 0; j < 4; j++) {
+			from = (size_t)rand_r(&seed) % (SIZE - 5000);
+			mr[j] = get(shared_port, from,
+				    1 + (size_t)rand_r(&seed) % 5000, 0);
+		}
+		if (!(i % 16))
+			fake_changed(memory + from, 1);
+		for (j = 0; j < 4; j++)
+			fabrex_mr_cache_put(mr[j]);
+	}
+	return NULL;
+}
+
+TEST(cache_threads)
+{
+	pthread_t threads[4];
+	uintptr_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &shared_port), 0);
+	CHECK_EQ(fabrex_mr_cache_limit(shared_port, 20, 1 << 20), 0);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, many_ranges,
+					(void *)(i + 1)), 0);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(pthread_join(threads[i], NULL), 0);
+	CHECK(stats_of(shared_port).regions <= 20);
+	CHECK_EQ(stats_of(shared_port).regions, fake_objects());
+	CHECK_EQ(fabrex_mr_cache_limit(shared_port, 0, 0), 0);
+	CHECK_EQ(fake_objects(), 0);
+	CHECK_EQ(stats_of(shared_port).bytes, 0);
+	fabrex_close(shared_port);
+}
+
+/* ---- fork and system calls --------------------------------------------- */
+
+static int in_child(void (*run)(struct fabrex_port *port),
+		    struct fabrex_port *port)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		run(port);
+		syscall(SYS_exit, 0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+static void refused(struct fabrex_port *port)
+{
+	struct fabrex_mr *mr;
+	uint64_t offset;
+
+	CHECK_EQ(fabrex_mr_cache_get(port, memory, 1, 0, &mr, &offset),
+		 -ENODEV);
+	CHECK_SAYS("after fork()");
+	fabrex_close(port);
+}
+
+/* The child has none of it; the parent's is as before. */
+TEST(cache_fork)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	mr = get(port, 0, 4096, 0);
+	CHECK_EQ(in_child(refused, port), 0);
+	CHECK(get(port, 0, 4096, 0) == mr);
+	CHECK_EQ(fake_registrations(), 1);
+	fabrex_close(port);
+}
+
+/* The kernel kills for anything but read, write, exit and sigreturn. */
+static void hit_often(struct fabrex_port *port)
+{
+	int i;
+
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT), 0);
+	for (i = 0; i < 1000; i++)
+		fabrex_mr_cache_put(get(port, (size_t)i, 64, 0));
+}
+
+/* The way out ends one thread: there must be no other, so no device. */
+static void open_and_hit(struct fabrex_port *unused)
+{
+	struct fabrex_port *port;
+
+	(void)unused;
+	fab.started = true;
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	get(port, 0, 8192, 0);
+	hit_often(port);
+}
+
+static void open_and_miss(struct fabrex_port *unused)
+{
+	struct fabrex_port *port;
+
+	(void)unused;
+	fab.started = true;
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT), 0);
+	getppid();
+}
+
+TEST(cache_hit_makes_no_system_call)
+{
+	CHECK_EQ(in_child(open_and_hit, NULL), 0);
+	/* And the kernel does look. */
+	CHECK(WIFSIGNALED(in_child(open_and_miss, NULL)));
+}
+
+/* ---- the tree ---------------------------------------------------------- */
+
+#define NODES	400
+
+static bool covered(const struct interval *nodes, const bool *in,
+		    uintptr_t start_, uintptr_t end, uint32_t access)
+{
+	int i;
+
+	for (i = 0; i < NODES; i++)
+		if (in[i] && nodes[i].start <= start_ && nodes[i].end >= end &&
+		    (nodes[i].access & access) == access)
+			return true;
+	return false;
+}
+
+TEST(interval_against_a_plain_list)
+{
+	static struct interval nodes[NODES];
+	bool in[NODES] = { false };
+	struct interval *root = NULL, *found;
+	unsigned int seed = 7;
+	int i, round;
+
+	for (round = 0; round < 40000; round++) {
+		uintptr_t from = (uintptr_t)rand_r(&seed) % 1000;
+		uintptr_t to = from + 1 + (uintptr_t)rand_r(&seed) % 60;
+		uint32_t access = (uint32_t)rand_r(&seed) % 4;
+
+		i = rand_r(&seed) % NODES;
+		if (in[i]) {
+			fxi_interval_remove(&root, &nodes[i]);
+		} else {
+			nodes[i].start = from;
+			nodes[i].end = to;
+			nodes[i].access = access;
+			fxi_interval_add(&root, &nodes[i]);
+		}
+		in[i] = !in[i];
+		from = (uintptr_t)rand_r(&seed) % 1000;
+		to = from + (uintptr_t)rand_r(&seed) % 30;
+		found = fxi_interval_cover(root, from, to, access);
+		CHECK_EQ(!!found, covered(nodes, in, from, to, access));
+		CHECK(!found || (found->start <= from && found->end >= to &&
+				 (found->access & access) == access));
+	}
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Plays libcuda.so.1. As the real one it puts small allocations somewhere into
+ * a block, so that they do not begin at a page, and wants a current context
+ * where that does. Built with OLD it has no export of dma-bufs.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda.h"
+#include "gpu.h"
+
+#define SMALL		(2u << 20)
+#define SKIP		512u		/* of small ones, into their block */
+#define MAX_DEPTH	8
+
+struct CUctx_st {
+	int device;
+	unsigned int users;
+};
+
+static bool initialised;
+static struct CUctx_st primary[GPU_MAX];
+static __thread CUcontext stack[MAX_DEPTH + 1];	/* [0]: none */
+static __thread int depth;
+
+#define ENTER() \
+	do { \
+		int enter_ = gpu_fail(__func__); \
+		if (!enter_ && !initialised) \
+			enter_ = CUDA_ERROR_NOT_INITIALIZED; \
+		if (enter_) \
+			return (CUresult)enter_; \
+	} while (0)
+#define NEED_CONTEXT() \
+	do { \
+		if (!stack[depth]) \
+			return CUDA_ERROR_INVALID_CONTEXT; \
+	} while (0)
+
+API CUresult cuInit(unsigned int flags)
+{
+	int fail = gpu_fail(__func__);
+
+	if (fail || flags)
+		return fail ? (CUresult)fail : CUDA_ERROR_INVALID_VALUE;
+	if (!gpu_count())
+		return CUDA_ERROR_NO_DEVICE;
+	initialised = true;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGetErrorString(CUresult error, const char **text)
+{
+	switch (error) {
+	case CUDA_SUCCESS:
+		*text = "no error";
+		break;
+	case CUDA_ERROR_INVALID_VALUE:
+		*text = "invalid argument";
+		break;
+	case CUDA_ERROR_OUT_OF_MEMORY:
+		*text = "out of memory";
+		break;
+	case CUDA_ERROR_INVALID_CONTEXT:
+		*text = "invalid device context";
+		break;
+	case CUDA_ERROR_NOT_SUPPORTED:
+		*text = "operation not supported";
+		break;
+	default:
+		*text = NULL;
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* ---- devices ----------------------------------------------------------- */
+
+API CUresult cuDeviceGetCount(int *count)
+{
+	ENTER();
+	*count = gpu_count();
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	ENTER();
+	if (ordinal < 0 || ordinal >= gpu_count())
+		return CUDA_ERROR_INVALID_DEVICE;
+	*device = ordinal;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
+				  CUdevice device)
+{
+	(void)device;
+	ENTER();
+	if (attribute != CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = !getenv("FABREX_TEST_NO_DMABUF");
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device)
+{
+	struct gpu_address a;
+
+	ENTER();
+	if (!gpu_address(device, &a))
+		return CUDA_ERROR_INVALID_DEVICE;
+	snprintf(text, (size_t)length, "%08X:%02X:%02X.%X", a.domain, a.bus,
+		 a.device, a.function);
+	return CUDA_SUCCESS;
+}
+
+/* ---- contexts ---------------------------------------------------------- */
+
+API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+	ENTER();
+	if (device < 0 || device >= gpu_count())
+		return CUDA_ERROR_INVALID_DEVICE;
+	primary[device].device = device;
+	primary[device].users++;
+	*context = &primary[device];
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+	ENTER();
+	if (!primary[device].users)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	primary[device].users--;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	ENTER();
+	*context = stack[depth];
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSetCurrent(CUcontext context)
+{
+	ENTER();
+	if (!depth)
+		depth = 1;
+	stack[depth] = context;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPushCurrent(CUcontext context)
+{
+	ENTER();
+	if (!context || depth == MAX_DEPTH)
+		return CUDA_ERROR_INVALID_VALUE;
+	stack[++depth] = context;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPopCurrent(CUcontext *context)
+{
+	ENTER();
+	NEED_CONTEXT();
+	*context = stack[depth];
+	stack[depth] = NULL;
+	depth -= depth > 0;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSynchronize(void)
+{
+	ENTER();
+	NEED_CONTEXT();
+	return CUDA_SUCCESS;
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+static CUresult allocate(char **ptr, enum gpu_kind kind, size_t size)
+{
+	size_t skip = kind == GPU_DEVICE && size < SMALL ? SKIP : 0;
+	struct gpu_memory *m;
+
+	if (!size)
+		return CUDA_ERROR_INVALID_VALUE;
+	m = gpu_alloc(GPU_NVIDIA, kind, stack[depth]->device, size, skip);
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ptr = m->base;
+	return CUDA_SUCCESS;
+}
+
+static CUresult release(const void *ptr, bool host)
+{
+	struct gpu_memory *m = gpu_find(GPU_NVIDIA, ptr);
+
+	if (!m || m->base != ptr || (m->kind == GPU_PINNED) != host)
+		return CUDA_ERROR_INVALID_VALUE;
+	gpu_put(m);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size)
+{
+	CUresult ret;
+	char *base;
+
+	ENTER();
+	NEED_CONTEXT();
+	ret = allocate(&base, GPU_DEVICE, size);
+	if (!ret)
+		*ptr = (CUdeviceptr)(uintptr_t)base;
+	return ret;
+}
+
+API CUresult cuMemFree(CUdeviceptr ptr)
+{
+	ENTER();
+	return release((void *)(uintptr_t)ptr, false);
+}
+
+API CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
+{
+	CUresult ret;
+	char *base;
+
+	(void)flags;
+	ENTER();
+	NEED_CONTEXT();
+	ret = allocate(&base, GPU_PINNED, size);
+	if (!ret)
+		*ptr = base;
+	return ret;
+}
+
+API CUresult cuMemFreeHost(void *ptr)
+{
+	ENTER();
+	return release(ptr, true);
+}
+
+API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size,
+			       unsigned int flags)
+{
+	CUresult ret;
+	char *base;
+
+	(void)flags;
+	ENTER();
+	NEED_CONTEXT();
+	ret = allocate(&base, GPU_MANAGED, size);
+	if (!ret)
+		*ptr = (CUdeviceptr)(uintptr_t)base;
+	return ret;
+}
+
+API CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size)
+{
+	ENTER();
+	NEED_CONTEXT();
+	return gpu_copy(GPU_NVIDIA, (void *)(uintptr_t)to, from, size) ?
+	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size)
+{
+	ENTER();
+	NEED_CONTEXT();
+	return gpu_copy(GPU_NVIDIA, to, (void *)(uintptr_t)from, size) ?
+	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t size)
+{
+	ENTER();
+	NEED_CONTEXT();
+	return gpu_set(GPU_NVIDIA, (void *)(uintptr_t)to, value, size) ?
+	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- pointers ---------------------------------------------------------- */
+
+static bool attribute_of(const struct gpu_memory *m, int attribute,
+			 void *value)
+{
+	static const struct gpu_memory unknown = { .device = -2 };
+	bool device = m && m->kind != GPU_PINNED;
+	const struct gpu_memory *of = m ? m : &unknown;
+
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		*(CUcontext *)value = m ? &primary[m->device] : NULL;
+		return true;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned int *)value = !m ? 0 : device ?
+			CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+		return true;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(unsigned long long *)value = of->id;
+		return true;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(bool *)value = m && m->kind == GPU_MANAGED;
+		return true;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)value = of->device;
+		return true;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(char **)value = of->base;
+		return true;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)value = of->length;
+		return true;
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+		*(bool *)value = device && !getenv("FABREX_TEST_NO_RDMA");
+		return true;
+	}
+	return false;
+}
+
+API CUresult cuPointerGetAttributes(unsigned int n,
+				    CUpointer_attribute *attributes,
+				    void **values, CUdeviceptr ptr)
+{
+	struct gpu_memory *m = gpu_find(GPU_NVIDIA, (void *)(uintptr_t)ptr);
+	unsigned int i;
+
+	ENTER();
+	for (i = 0; i < n; i++)
+		if (!attribute_of(m, (int)attributes[i], values[i]))
+			return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuPointerSetAttribute(const void *value,
+				   CUpointer_attribute attribute,
+				   CUdeviceptr ptr)
+{
+	struct gpu_memory *m = gpu_find(GPU_NVIDIA, (void *)(uintptr_t)ptr);
+
+	ENTER();
+	NEED_CONTEXT();
+	return m && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
+	       *(const unsigned int *)value == 1 ? CUDA_SUCCESS :
+						   CUDA_ERROR_INVALID_VALUE;
+}
+
+#ifndef OLD
+API CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
+					   size_t size,
+					   CUmemRangeHandleType type,
+					   unsigned long long flags)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct gpu_memory *m;
+	int fd;
+
+	ENTER();
+	NEED_CONTEXT();
+	/* The first page may begin before the allocation. */
+	m = gpu_find(GPU_NVIDIA, (void *)(uintptr_t)(ptr + SKIP));
+	if (!m || ptr % page || size % page || !size ||
+	    type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Drivers before CUDA 12.8 know no flag. */
+	if (flags & ~(getenv("FABREX_TEST_NO_PCIE") ? 0ull :
+		      CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (m->kind != GPU_DEVICE || getenv("FABREX_TEST_NO_RDMA") ||
+	    getenv("FABREX_TEST_NO_DMABUF"))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	fd = gpu_export(m, (size_t)((char *)(uintptr_t)ptr -
+				    (m->base - m->skip)), size);
+	if (fd < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*(int *)handle = fd;
+	return CUDA_SUCCESS;
+}
+#endif

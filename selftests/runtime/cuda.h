@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Minimal cuda.h: the part of the CUDA driver API that cuda.c implements and
+ * examples/cuda_write.c uses, declared from NVIDIA's "CUDA Driver API"
+ * reference manual, for machines without the toolkit.
+ */
+#ifndef RUNTIME_CUDA_H
+#define RUNTIME_CUDA_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+
+typedef enum cudaError_enum {
+	CUDA_SUCCESS = 0,
+	CUDA_ERROR_INVALID_VALUE = 1,
+	CUDA_ERROR_OUT_OF_MEMORY = 2,
+	CUDA_ERROR_NOT_INITIALIZED = 3,
+	CUDA_ERROR_NO_DEVICE = 100,
+	CUDA_ERROR_INVALID_DEVICE = 101,
+	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_NOT_SUPPORTED = 801,
+} CUresult;
+
+typedef enum CUpointer_attribute_enum {
+	CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+	CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+	CU_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6,
+	CU_POINTER_ATTRIBUTE_BUFFER_ID = 7,
+	CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+	CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+	CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+	CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+	CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15,
+} CUpointer_attribute;
+
+typedef enum CUdevice_attribute_enum {
+	CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED = 124,
+} CUdevice_attribute;
+
+typedef enum CUmemorytype_enum {
+	CU_MEMORYTYPE_HOST = 1,
+	CU_MEMORYTYPE_DEVICE = 2,
+} CUmemorytype;
+
+typedef enum CUmemRangeHandleType_enum {
+	CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 1,
+} CUmemRangeHandleType;
+
+typedef enum CUmemRangeFlags_enum {
+	CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE = 1,
+} CUmemRangeFlags;
+
+#define CU_MEM_ATTACH_GLOBAL	1
+
+/* Names of the symbols: some functions have had a version before. */
+#define cuMemAlloc		cuMemAlloc_v2
+#define cuMemFree		cuMemFree_v2
+#define cuMemcpyHtoD		cuMemcpyHtoD_v2
+#define cuMemcpyDtoH		cuMemcpyDtoH_v2
+#define cuMemsetD8		cuMemsetD8_v2
+#define cuCtxPushCurrent	cuCtxPushCurrent_v2
+#define cuCtxPopCurrent		cuCtxPopCurrent_v2
+#define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
+
+CUresult cuInit(unsigned int flags);
+CUresult cuGetErrorString(CUresult error, const char **text);
+CUresult cuDeviceGetCount(int *count);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
+			      CUdevice device);
+CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+CUresult cuCtxGetCurrent(CUcontext *context);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuCtxPushCurrent(CUcontext context);
+CUresult cuCtxPopCurrent(CUcontext *context);
+CUresult cuCtxSynchronize(void);
+CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size);
+CUresult cuMemFree(CUdeviceptr ptr);
+CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags);
+CUresult cuMemFreeHost(void *ptr);
+CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned int flags);
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size);
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size);
+CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t size);
+CUresult cuPointerGetAttributes(unsigned int n,
+				CUpointer_attribute *attributes,
+				void **values, CUdeviceptr ptr);
+CUresult cuPointerSetAttribute(const void *value,
+			       CUpointer_attribute attribute,
+			       CUdeviceptr ptr);
+CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
+				       size_t size, CUmemRangeHandleType type,
+				       unsigned long long flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

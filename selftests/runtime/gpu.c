@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Allocations of the test run times: addresses, ids, copies. Where the bytes
+ * are is in store.c.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "gpu.h"
+#include "store.h"
+
+#define MAX_SPARE	32
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gpu_memory *all;
+static uint64_t last_id;
+/* Addresses given up, so that the next allocation gets them. */
+static struct {
+	char *base;
+	size_t size;
+} spare[MAX_SPARE];
+
+int gpu_fail(const char *function)
+{
+	const char *list = getenv("FABREX_TEST_FAIL");
+	size_t n = strlen(function);
+
+	while (list && *list) {
+		if (!strncmp(list, function, n) && list[n] == '=')
+			return (int)strtol(list + n + 1, NULL, 0);
+		list = strchr(list, ',');
+		list += !!list;
+	}
+	return 0;
+}
+
+static size_t round_up(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (n + page - 1) / page * page;
+}
+
+/* ---- addresses --------------------------------------------------------- */
+
+static char *take_spare(size_t size)
+{
+	char *base = NULL;
+	int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX_SPARE && !base; i++) {
+		if (!spare[i].base || spare[i].size != size)
+			continue;
+		base = spare[i].base;
+		spare[i].base = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return base;
+}
+
+char *gpu_reserve(size_t size)
+{
+	char *base = take_spare(round_up(size));
+
+	if (base)
+		return base;
+	base = mmap(NULL, round_up(size), PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return base == MAP_FAILED ? NULL : base;
+}
+
+void gpu_unreserve(char *base, size_t size)
+{
+	int i;
+
+	if (!base)
+		return;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX_SPARE && spare[i].base; i++)
+		;
+	if (i < MAX_SPARE) {
+		spare[i].base = base;
+		spare[i].size = round_up(size);
+		base = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (base)
+		munmap(base, round_up(size));
+}
+
+/* ---- allocations ------------------------------------------------------- */
+
+/* Device memory has addresses of its own; the others those of the view. */
+static bool give_address(struct gpu_memory *m)
+{
+	switch (m->kind) {
+	case GPU_VIRTUAL:
+		return true;
+	case GPU_DEVICE:
+		m->base = gpu_reserve(m->size);
+		if (!m->base)
+			return false;
+		m->base += m->skip;
+		return true;
+	default:
+		m->base = m->view;
+		return true;
+	}
+}
+
+struct gpu_memory *gpu_alloc(enum gpu_vendor vendor, enum gpu_kind kind,
+			     int gpu, size_t length, size_t skip)
+{
+	struct gpu_memory *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->vendor = vendor;
+	m->kind = kind;
+	m->device = gpu;
+	m->length = length;
+	m->skip = skip;
+	m->size = round_up(length + skip);
+	m->refs = 1;
+	m->fd = -1;
+	if (!store_open(m)) {
+		free(m);
+		return NULL;
+	}
+	if (!give_address(m)) {
+		store_close(m);
+		free(m);
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	m->id = ++last_id;
+	m->next = all;
+	all = m;
+	pthread_mutex_unlock(&lock);
+	return m;
+}
+
+static void unlink_memory(struct gpu_memory *m)
+{
+	struct gpu_memory **link;
+
+	for (link = &all; *link != m; link = &(*link)->next)
+		;
+	*link = m->next;
+}
+
+void gpu_put(struct gpu_memory *m)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = !--m->refs;
+	if (last)
+		unlink_memory(m);
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	if (m->kind == GPU_DEVICE)
+		gpu_unreserve(m->base - m->skip, m->size);
+	store_close(m);
+	free(m);
+}
+
+struct gpu_memory *gpu_find(enum gpu_vendor vendor, const void *addr)
+{
+	const char *p = addr;
+	struct gpu_memory *m;
+
+	pthread_mutex_lock(&lock);
+	for (m = all; m; m = m->next)
+		if (m->vendor == vendor && m->base && p >= m->base &&
+		    p < m->base + m->length)
+			break;
+	pthread_mutex_unlock(&lock);
+	return m;
+}
+
+void gpu_map(struct gpu_memory *m, char *base)
+{
+	pthread_mutex_lock(&lock);
+	m->base = base;
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- bytes ------------------------------------------------------------- */
+
+/* Where the processor finds @length bytes at an address; NULL: not all there. */
+static char *view_of(enum gpu_vendor vendor, const void *addr, size_t length)
+{
+	struct gpu_memory *m = gpu_find(vendor, addr);
+	size_t offset;
+
+	if (!m)
+		return (char *)(uintptr_t)addr;
+	offset = (size_t)((const char *)addr - m->base);
+	if (length > m->length - offset)
+		return NULL;
+	return m->view + m->skip + offset;
+}
+
+bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
+	      size_t length)
+{
+	char *source = view_of(vendor, from, length);
+	char *target = view_of(vendor, to, length);
+
+	if (!source || !target)
+		return false;
+	memmove(target, source, length);
+	return true;
+}
+
+bool gpu_set(enum gpu_vendor vendor, void *to, int byte, size_t length)
+{
+	char *target = view_of(vendor, to, length);
+
+	if (target)
+		memset(target, byte, length);
+	return target;
+}

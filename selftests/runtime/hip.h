@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The HIP functions that hip.c implements and tests call, declared for
+ * machines without HIP's headers; compared with those where they are there.
+ */
+#ifndef RUNTIME_HIP_H
+#define RUNTIME_HIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "memory/hip.h"
+
+#define HIP_INVALID_VALUE	1
+#define HIP_OUT_OF_MEMORY	2
+#define HIP_NO_DEVICE		100
+#define HIP_INVALID_DEVICE	101
+
+/* Attributes that only the run time itself knows. */
+#define HIP_ATTRIBUTE_HOST_POINTER 4
+
+struct hip_allocation {			/* hipMemAllocationProp */
+	int type;			/* 1: pinned to its device */
+	int handle_type;
+	int location_type;		/* 1: device */
+	int location_id;
+	void *win32;
+	struct {
+		unsigned char compression;
+		unsigned char rdma;
+		unsigned short usage;
+	} flags;
+};
+
+struct hip_pointer {			/* hipPointerAttribute_t */
+	int type;
+	int device;
+	void *device_pointer;
+	void *host_pointer;
+	int managed;
+	unsigned int flags;
+};
+
+int hipInit(unsigned int flags);
+int hipRuntimeGetVersion(int *version);
+int hipGetDeviceCount(int *count);
+int hipSetDevice(int device);
+int hipGetDevice(int *device);
+int hipDeviceSynchronize(void);
+int hipDeviceGetPCIBusId(char *text, int length, int device);
+int hipMalloc(void **ptr, size_t size);
+int hipFree(void *ptr);
+int hipHostMalloc(void **ptr, size_t size, unsigned int flags);
+int hipHostFree(void *ptr);
+int hipMallocManaged(void **ptr, size_t size, unsigned int flags);
+int hipMemcpy(void *to, const void *from, size_t size, int kind);
+int hipMemset(void *to, int value, size_t size);
+int hipPointerGetAttribute(void *value, int attribute, void *ptr);
+int hipPointerGetAttributes(struct hip_pointer *out, const void *ptr);
+int hipMemCreate(void **handle, size_t size,
+		 const struct hip_allocation *prop, unsigned long long flags);
+int hipMemRelease(void *handle);
+int hipMemAddressReserve(void **ptr, size_t size, size_t alignment,
+			 void *addr, unsigned long long flags);
+int hipMemAddressFree(void *ptr, size_t size);
+int hipMemMap(void *ptr, size_t size, size_t offset, void *handle,
+	      unsigned long long flags);
+int hipMemUnmap(void *ptr, size_t size);
+int hipMemSetAccess(void *ptr, size_t size, const void *desc, size_t count);
+int hipMemRetainAllocationHandle(void **handle, void *ptr);
+int hipMemExportToShareableHandle(void *out, void *handle, int type,
+				  unsigned long long flags);
+int hipMemGetHandleForAddressRange(void *out, void *ptr, size_t size,
+				   int type, unsigned long long flags);
+int hipPeekAtLastError(void);
+int hipGetLastError(void);
+const char *hipGetErrorName(int error);
+const char *hipGetErrorString(int error);
+
+#endif
