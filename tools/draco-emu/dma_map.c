@@ -2,41 +2,32 @@
 /*
  * Bus address -> memory of this process. Readers count themselves into one of
  * two phases of a shard and see one immutable table; whoever changes the table
- * publishes a new one and waits for the readers of both phases. A SIGBUS (the
- * client shrank its file) puts zero pages under the region and marks it bad.
+ * publishes a new one and waits for the readers of both phases before anything
+ * goes away. Clients' memory is in backing.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "backing.h"
 #include "dma_map.h"
 
 #define SHARDS		16
 #define CACHE_LINE	64
-/* Address space that one client may take, against exhausting ours. */
-#define MAP_BYTES_MAX	(4ull << 40)
 #define PAGE		4096u
+/* Tables that wait for their readers, at most. */
+#define OLD_MAX		16
 
 struct dma_region {
 	uint64_t addr, len;
 	unsigned int prot;
 	void *ptr;			/* NULL: no memory behind it */
 	void *cookie;
-	bool mapped;			/* by us */
-	atomic_bool bad;		/* memory vanished */
-	atomic_bool told;
-	struct guard *guard;
+	struct backing *backing;	/* NULL: not ours to unmap */
 };
 
 struct table {
@@ -55,107 +46,12 @@ struct dma_map {
 	atomic_bool empty;		/* spares readers the rest */
 	atomic_uint phase;
 	pthread_mutex_t update;
-	unsigned int max;
-	uint64_t bytes;
+	struct backings backings;
+	struct table *old[OLD_MAX];
+	unsigned int nold, max;
 	void (*on_fault)(void *arg);
 	void *arg;
 };
-
-/*
- * Where the SIGBUS handler finds the region of an address. Entries are reused,
- * never freed, so the handler needs no lock; the one it looks for cannot go
- * away because the thread that was hit has a hold on its region.
- */
-struct guard {
-	atomic_uintptr_t start, end;	/* end 0: free */
-	_Atomic(struct dma_region *) region;
-	_Atomic(struct guard *) next;
-};
-
-static _Atomic(struct guard *) guards;
-static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
-
-static struct guard *guard_find(uintptr_t a)
-{
-	struct guard *g;
-
-	for (g = atomic_load(&guards); g; g = atomic_load(&g->next))
-		if (a >= atomic_load(&g->start) && a < atomic_load(&g->end))
-			return g;
-	return NULL;
-}
-
-static void on_sigbus(int sig, siginfo_t *si, void *ctx)
-{
-	int saved = errno;
-	struct guard *g = guard_find((uintptr_t)si->si_addr);
-	uintptr_t start;
-
-	(void)ctx;
-	if (g) {
-		start = atomic_load(&g->start);
-		atomic_store(&atomic_load(&g->region)->bad, true);
-		if (mmap((void *)start, atomic_load(&g->end) - start,
-			 PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
-			 MAP_NORESERVE, -1, 0) != MAP_FAILED) {
-			errno = saved;
-			return;
-		}
-	}
-	signal(sig, SIG_DFL);		/* not ours: die as usual on return */
-}
-
-static void guard_install(void)
-{
-	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_RESTART };
-
-	sa.sa_sigaction = on_sigbus;
-	sigemptyset(&sa.sa_mask);
-	sigaction(SIGBUS, &sa, NULL);
-}
-
-static struct guard *guard_get(void)
-{
-	struct guard *g;
-
-	for (g = atomic_load(&guards); g; g = atomic_load(&g->next))
-		if (!atomic_load(&g->region))
-			return g;
-	g = calloc(1, sizeof(*g));
-	if (!g)
-		return NULL;
-	atomic_store(&g->next, atomic_load(&guards));
-	atomic_store(&guards, g);
-	return g;
-}
-
-static int guard_add(struct dma_region *r)
-{
-	struct guard *g;
-
-	pthread_once(&guard_once, guard_install);
-	pthread_mutex_lock(&guard_lock);
-	g = guard_get();
-	if (g) {
-		atomic_store(&g->region, r);
-		atomic_store(&g->start, (uintptr_t)r->ptr);
-		atomic_store(&g->end, (uintptr_t)r->ptr + r->len);
-		r->guard = g;
-	}
-	pthread_mutex_unlock(&guard_lock);
-	return g ? 0 : -ENOMEM;
-}
-
-static void guard_del(struct dma_region *r)
-{
-	pthread_mutex_lock(&guard_lock);
-	atomic_store(&r->guard->end, 0);
-	atomic_store(&r->guard->start, 0);
-	atomic_store(&r->guard->region, NULL);
-	pthread_mutex_unlock(&guard_lock);
-}
 
 /* ---- Readers ---- */
 
@@ -217,7 +113,7 @@ int dma_get(struct dma_map *m, uint64_t addr, size_t len, unsigned int prot,
 		return r ? -EFAULT : -ENXIO;
 	}
 	if (!atomic_load(&m->enabled) || !r->ptr || (prot & ~r->prot) ||
-	    atomic_load_explicit(&r->bad, memory_order_relaxed)) {
+	    (r->backing && backing_bad(r->backing))) {
 		leave(m, token);
 		return -EFAULT;
 	}
@@ -234,9 +130,9 @@ int dma_get(struct dma_map *m, uint64_t addr, size_t len, unsigned int prot,
 int dma_put(struct dma_hold *h)
 {
 	struct dma_region *r = h->region;
-	bool bad = atomic_load(&r->bad);
+	bool bad = r->backing && backing_bad(r->backing);
 
-	if (bad && !atomic_exchange(&r->told, true) && h->map->on_fault)
+	if (bad && backing_tell(r->backing) && h->map->on_fault)
 		h->map->on_fault(h->map->arg);
 	leave(h->map, h->token);
 	return bad ? -EFAULT : 0;
@@ -346,21 +242,25 @@ static struct table *table_new(unsigned int count)
 	return t;
 }
 
-static void publish(struct dma_map *m, struct table *t)
+/* Readers may go on with the table that was; nothing in it goes away. */
+static void replace(struct dma_map *m, struct table *t)
 {
-	struct table *old = atomic_exchange(&m->table, t);
-
+	m->old[m->nold++] = atomic_exchange(&m->table, t);
 	atomic_store(&m->empty, !t->count);
-	synchronize(m);
-	free(old);
 }
 
-static void region_free(struct dma_region *r)
+/* When it returns, no reader knows any table but the present one. */
+static void settle(struct dma_map *m)
 {
-	if (r->guard)
-		guard_del(r);
-	if (r->mapped)
-		munmap(r->ptr, r->len);
+	synchronize(m);
+	while (m->nold)
+		free(m->old[--m->nold]);
+}
+
+static void region_free(struct dma_map *m, struct dma_region *r)
+{
+	if (r->backing)
+		backing_put(&m->backings, r->backing);
 	free(r);
 }
 
@@ -396,20 +296,34 @@ void dma_map_destroy(struct dma_map *m)
 	free(m);
 }
 
+/* First region that ends above addr. */
+static unsigned int position(const struct table *t, uint64_t addr)
+{
+	unsigned int lo = 0, hi = t->count;
+
+	while (lo < hi) {
+		unsigned int mid = (lo + hi) / 2;
+
+		if (t->region[mid]->addr + (t->region[mid]->len - 1) < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 static int check_range(const struct dma_map *m, uint64_t addr, uint64_t len)
 {
 	const struct table *t = atomic_load(&m->table);
-	unsigned int i;
+	unsigned int at;
 
 	if (!len || addr + len - 1 < addr || (addr | len) & (PAGE - 1))
 		return -EINVAL;
 	if (t->count >= m->max)
 		return -ENOSPC;
-	for (i = 0; i < t->count; i++)
-		if (addr <= t->region[i]->addr + (t->region[i]->len - 1) &&
-		    t->region[i]->addr <= addr + (len - 1))
-			return -EEXIST;
-	return 0;
+	at = position(t, addr);
+	return at < t->count && t->region[at]->addr <= addr + (len - 1) ?
+	       -EEXIST : 0;
 }
 
 /* Takes r over. */
@@ -417,20 +331,19 @@ static int insert(struct dma_map *m, struct dma_region *r)
 {
 	struct table *old = atomic_load(&m->table);
 	struct table *t = table_new(old->count + 1);
-	unsigned int i, n = 0;
+	unsigned int at = position(old, r->addr);
 
 	if (!t) {
-		region_free(r);
+		region_free(m, r);
 		return -ENOMEM;
 	}
-	for (i = 0; i < old->count && old->region[i]->addr < r->addr; i++)
-		t->region[n++] = old->region[i];
-	t->region[n++] = r;
-	for (; i < old->count; i++)
-		t->region[n++] = old->region[i];
-	if (r->mapped)
-		m->bytes += r->len;
-	publish(m, t);
+	memcpy(t->region, old->region, at * sizeof(r));
+	t->region[at] = r;
+	memcpy(t->region + at + 1, old->region + at,
+	       (old->count - at) * sizeof(r));
+	replace(m, t);
+	if (m->nold == OLD_MAX)
+		settle(m);
 	return 0;
 }
 
@@ -447,41 +360,15 @@ static struct dma_region *region_new(uint64_t addr, uint64_t len,
 	return r;
 }
 
-/* Only what cannot make a page fault wait for another process. */
-static int check_memory(int fd, uint64_t offset, uint64_t len)
+static int back_region(struct dma_map *m, struct dma_region *r, int fd,
+		       uint64_t offset)
 {
-	struct statfs fs;
-	struct stat st;
+	int ret = backing_get(&m->backings, fd, offset, r->len,
+			      r->prot & DMA_PROT_WRITE, &r->backing);
 
-	if (fstat(fd, &st) || fstatfs(fd, &fs) || !S_ISREG(st.st_mode) ||
-	    (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC))
-		return -EBADF;
-	if ((offset | len) & ((uint64_t)fs.f_bsize - 1))
-		return -EINVAL;		/* huge pages: whole ones */
-	if (offset > (uint64_t)st.st_size || len > (uint64_t)st.st_size - offset)
-		return -EOVERFLOW;
-	return 0;
-}
-
-static int map_region(struct dma_map *m, struct dma_region *r, int fd,
-		      uint64_t offset)
-{
-	int prot = PROT_READ | (r->prot & DMA_PROT_WRITE ? PROT_WRITE : 0);
-	int ret = check_memory(fd, offset, r->len);
-	void *p;
-
-	if (ret)
-		return ret;
-	if (r->len > MAP_BYTES_MAX - m->bytes)
-		return -ENOSPC;
-	p = mmap(NULL, r->len, prot, MAP_SHARED | MAP_NORESERVE, fd,
-		 (off_t)offset);
-	if (p == MAP_FAILED)
-		return -errno;
-	madvise(p, r->len, MADV_DONTDUMP);
-	r->ptr = p;
-	r->mapped = true;
-	return guard_add(r);
+	if (!ret)
+		r->ptr = backing_at(r->backing, offset);
+	return ret;
 }
 
 int dma_map_add_fd(struct dma_map *m, uint64_t addr, uint64_t len,
@@ -500,9 +387,9 @@ int dma_map_add_fd(struct dma_map *m, uint64_t addr, uint64_t len,
 		goto out;
 	}
 	if (fd >= 0)
-		ret = map_region(m, r, fd, offset);
+		ret = back_region(m, r, fd, offset);
 	if (ret)
-		region_free(r);
+		region_free(m, r);
 	else
 		ret = insert(m, r);
 out:
@@ -532,33 +419,69 @@ int dma_map_add_ptr(struct dma_map *m, uint64_t addr, uint64_t len,
 	return ret;
 }
 
-static int remove_region(struct dma_map *m, uint64_t addr, uint64_t len)
+/* Take out regions [at, at + n) of the table and wait for their readers. */
+static int take_out(struct dma_map *m, unsigned int at, unsigned int n)
 {
-	struct table *old = atomic_load(&m->table), *t;
-	struct dma_region *r = find(old, addr);
-	unsigned int i, n = 0;
+	struct table *old = atomic_load(&m->table);
+	struct table *t = table_new(old->count - n);
+	struct dma_region **gone = malloc(n * sizeof(*gone));
+	unsigned int i;
 
-	if (!r || r->addr != addr || r->len != len)
-		return -ENOENT;
-	t = table_new(old->count - 1);
-	if (!t)
+	if (!t || !gone) {
+		free(t);
+		free(gone);
 		return -ENOMEM;
-	for (i = 0; i < old->count; i++)
-		if (old->region[i] != r)
-			t->region[n++] = old->region[i];
-	if (r->mapped)
-		m->bytes -= r->len;
-	publish(m, t);
-	region_free(r);
+	}
+	memcpy(gone, old->region + at, n * sizeof(*gone));
+	memcpy(t->region, old->region, at * sizeof(*gone));
+	memcpy(t->region + at, old->region + at + n,
+	       (old->count - at - n) * sizeof(*gone));
+	replace(m, t);
+	settle(m);
+	for (i = 0; i < n; i++)
+		region_free(m, gone[i]);
+	free(gone);
 	return 0;
 }
 
 int dma_map_del(struct dma_map *m, uint64_t addr, uint64_t len)
 {
-	int ret;
+	const struct table *t;
+	unsigned int at;
+	int ret = -ENOENT;
 
 	pthread_mutex_lock(&m->update);
-	ret = remove_region(m, addr, len);
+	t = atomic_load(&m->table);
+	at = position(t, addr);
+	if (at < t->count && t->region[at]->addr == addr &&
+	    t->region[at]->len == len)
+		ret = take_out(m, at, 1);
+	pthread_mutex_unlock(&m->update);
+	return ret;
+}
+
+static bool cut(const struct dma_region *r, uint64_t addr, uint64_t last)
+{
+	return r->addr < addr || r->addr + (r->len - 1) > last;
+}
+
+int dma_map_del_range(struct dma_map *m, uint64_t addr, uint64_t len)
+{
+	uint64_t last = addr + len - 1;
+	const struct table *t;
+	unsigned int at, end;
+	int ret = 0;
+
+	if (!len || last < addr)
+		return -EINVAL;
+	pthread_mutex_lock(&m->update);
+	t = atomic_load(&m->table);
+	at = position(t, addr);
+	for (end = at; end < t->count && t->region[end]->addr <= last; end++)
+		if (cut(t->region[end], addr, last))
+			ret = -EINVAL;
+	if (!ret && end > at)
+		ret = take_out(m, at, end - at);
 	pthread_mutex_unlock(&m->update);
 	return ret;
 }
@@ -573,11 +496,10 @@ void dma_map_clear(struct dma_map *m)
 	pthread_mutex_lock(&m->update);
 	old = atomic_exchange(&m->table, t);
 	atomic_store(&m->empty, true);
-	synchronize(m);
+	settle(m);
 	for (i = 0; i < old->count; i++)
-		region_free(old->region[i]);
+		region_free(m, old->region[i]);
 	free(old);
-	m->bytes = 0;
 	pthread_mutex_unlock(&m->update);
 }
 

@@ -90,9 +90,12 @@ int dma_map_add_ptr(struct dma_map *m, uint64_t addr, uint64_t len,
 
 /*
  * Take regions away and wait until no hold can reach them. dma_map_del: the
- * one region that is exactly [addr, addr+len), else -ENOENT.
+ * one region that is exactly [addr, addr+len), else -ENOENT. dma_map_del_range:
+ * all that lie in the range, none is no error; -EINVAL and nothing is done if
+ * the range cuts one.
  */
 int dma_map_del(struct dma_map *m, uint64_t addr, uint64_t len);
+int dma_map_del_range(struct dma_map *m, uint64_t addr, uint64_t len);
 void dma_map_clear(struct dma_map *m);
 
 /* Off: every dma_get() fails; returns when no hold is left. */

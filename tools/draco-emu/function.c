@@ -215,7 +215,7 @@ static int be_unmap(void *arg, uint64_t addr, uint64_t len)
 {
 	struct function *f = arg;
 
-	return dma_map_del(f->dma, addr, len);
+	return dma_map_del_range(f->dma, addr, len);
 }
 
 static void be_unmap_all(void *arg)

@@ -16,7 +16,7 @@
 #define VU_IRQ_MSIX		2
 #define VU_MAX_FDS		16	/* in one message */
 #define VU_MAX_DATA		65536u	/* bytes of one region access */
-#define VU_MAX_DMA_MAPS		1024u
+#define VU_MAX_DMA_MAPS		65536u	/* an IOMMU maps single pages */
 
 /*
  * struct vu_region - @size 0: there is none. @fd >= 0: [@mmap_offset,
@@ -37,7 +37,7 @@ struct vu_region {
  * @set_irq: eventfd of MSI-X @vector, now the callee's; -1: take it away.
  *          0 or -errno (then @fd stays the caller's)
  * @trigger: raise @vector, by the client's wish
- * @map, @unmap: as dma_map_add_fd(), dma_map_del(); @fd stays the caller's
+ * @map, @unmap: as dma_map_add_fd(), dma_map_del_range(); @fd stays the caller's
  * @unmap_all: every mapping
  * @reset:  the device
  * All in the thread of vu_serve(); none may be NULL.

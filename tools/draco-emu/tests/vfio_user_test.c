@@ -26,6 +26,7 @@
 #define MEM_SIZE	(4u << 20)
 #define GUEST		0x40000000ull
 #define REGS		256
+#define PAGES		20000u
 
 static char sock_path[128];
 static struct function *fn;
@@ -548,8 +549,9 @@ static void test_bad_maps(void)
 	CHECK_EQ(client_map(&cl, 0x1000, 4096, ev, 0), -EBADF);
 	CHECK_EQ(client_map(&cl, 0x1000, 4096, cl.fd, 0), -EBADF);
 	CHECK_EQ(client_map(&cl, 0x1000, 4096, -1, 0), 0);	/* no memory */
-	CHECK_EQ(client_unmap(&cl, GUEST, 4096), -ENOENT);
-	CHECK_EQ(client_unmap(&cl, GUEST + 4096, MEM_SIZE), -ENOENT);
+	CHECK_EQ(client_unmap(&cl, GUEST, 4096), -EINVAL);	/* a part */
+	CHECK_EQ(client_unmap(&cl, GUEST + 4096, MEM_SIZE), -EINVAL);
+	CHECK_EQ(client_unmap(&cl, GUEST, 0), -EINVAL);
 	CHECK_EQ(dma_map_count(function_dma(fn)), 2);
 	CHECK(client_call(&cl, VU_DMA_UNMAP, &all, sizeof(all), NULL, 0, NULL,
 			  0) >= 0);
@@ -557,6 +559,41 @@ static void test_bad_maps(void)
 	close(null);
 	close(file);
 	close(ev);
+	stop();
+}
+
+/* An IOMMU maps single pages in any order, and takes whole ranges away. */
+static void test_single_pages(void)
+{
+	const uint64_t base = 1ull << 32;
+	struct dma_map *m;
+	uint32_t got = 0, i;
+
+	CHECK(start() && negotiate() && enable());
+	m = function_dma(fn);
+	for (i = 0; i < PAGES; i++) {
+		uint64_t page = i * 7919u % PAGES;	/* each one once */
+
+		if (client_map(&cl, base + page * 4096, 4096, mem_fd,
+			       page % 16 * 4096))
+			break;
+	}
+	CHECK_EQ(i, PAGES);
+	CHECK_EQ(dma_map_count(m), PAGES + 1);
+	CHECK_EQ(client_map(&cl, base + 5 * 4096, 4096, mem_fd, 0), -EEXIST);
+	mem[3 * 4096 + 8] = 77;
+	CHECK(!dma_read(m, base + (16 + 3) * 4096 + 8, &got, 1));
+	CHECK_EQ(got, 77);
+	CHECK(client_unmap(&cl, base + 16 * 4096, 4096) >= 0);
+	CHECK_EQ(dma_read(m, base + (16 * 4096) - 1, &got, 2), -EFAULT);
+	CHECK(client_unmap(&cl, base + 16 * 4096, 4096) >= 0);	/* none */
+	CHECK_EQ(client_unmap(&cl, base, 4096 + 1), -EINVAL);
+	CHECK(client_unmap(&cl, base, base) >= 0);
+	CHECK_EQ(dma_map_count(m), 1);
+	CHECK(client_unmap(&cl, base, -base) >= 0);	/* to the very end */
+	CHECK(!dma_read(m, GUEST + 3 * 4096 + 8, &got, 1));
+	CHECK(client_unmap(&cl, 0, ~0ull) >= 0);
+	CHECK_EQ(dma_map_count(m), 0);
 	stop();
 }
 
@@ -863,6 +900,7 @@ static const struct tap_test tests[] = {
 	{ "dma", test_dma },
 	{ "bad_maps", test_bad_maps },
 	{ "unmap_under_dma", test_unmap_under_dma },
+	{ "single_pages", test_single_pages },
 	{ "shrunk_memory", test_shrunk_memory },
 	{ "dead", test_dead },
 	{ "bad_access", test_bad_access },
