@@ -195,6 +195,37 @@ bool fake_qemu_set_bar(struct fake_qemu *q, const char *bus, unsigned int bar,
 	return ok;
 }
 
+bool fake_qemu_config(struct fake_qemu *q, const char *bus, uint64_t offset,
+		      uint8_t v)
+{
+	struct device *d;
+	bool ok;
+
+	pthread_mutex_lock(&q->lock);
+	d = on_bus(q, bus);
+	ok = d && !client_set_config(&d->c, offset, v, 1);
+	pthread_mutex_unlock(&q->lock);
+	return ok;
+}
+
+bool fake_qemu_command(struct fake_qemu *q, const char *bus, uint8_t v)
+{
+	return fake_qemu_config(q, bus, 4, v);
+}
+
+bool fake_qemu_write(struct fake_qemu *q, const char *bus, uint64_t offset,
+		     uint32_t v)
+{
+	struct device *d;
+	bool ok;
+
+	pthread_mutex_lock(&q->lock);
+	d = on_bus(q, bus);
+	ok = d && !client_write(&d->c, 0, offset, &v, 4);
+	pthread_mutex_unlock(&q->lock);
+	return ok;
+}
+
 uint32_t fake_qemu_vendor(struct fake_qemu *q, const char *bus)
 {
 	struct device *d;

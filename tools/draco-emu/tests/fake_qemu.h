@@ -25,6 +25,12 @@ bool fake_qemu_power_off(struct fake_qemu *q, const char *bus);
 bool fake_qemu_set_bar(struct fake_qemu *q, const char *bus, unsigned int bar,
 		       uint64_t addr);
 /* Vendor id as the guest reads it now. */
+/* A byte of config space, the command register, a register of BAR 0. */
+bool fake_qemu_config(struct fake_qemu *q, const char *bus, uint64_t offset,
+		      uint8_t v);
+bool fake_qemu_command(struct fake_qemu *q, const char *bus, uint8_t v);
+bool fake_qemu_write(struct fake_qemu *q, const char *bus, uint64_t offset,
+		     uint32_t v);
 uint32_t fake_qemu_vendor(struct fake_qemu *q, const char *bus);
 /* Next device_add fails. */
 void fake_qemu_refuse(struct fake_qemu *q);

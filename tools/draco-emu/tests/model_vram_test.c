@@ -39,6 +39,7 @@ static bool give(struct rig_guest *g, unsigned int ep, unsigned int n)
 	for (unsigned int i = 0; i < SIZE; i++)
 		vram[n][i] = (unsigned char)(n * 99 + i * 3 + (i >> 9));
 	return !bind_to(A, ep, g, &slot) &&
+	       rig_slot_link(g, slot) == &rig_fabric.eps[ep].uplink->up &&
 	       rig_map_bar(g, slot, BAR, vram[n], SIZE);
 }
 

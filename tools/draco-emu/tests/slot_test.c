@@ -4,6 +4,7 @@
  * routing of addresses to endpoints, QEMU coming and going.
  */
 #define _GNU_SOURCE
+#include <draco/gpu.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "tap.h"
 
 #define MEM_SIZE	(1u << 20)
-#define VRAM		(1u << 20)
+#define VRAM		(4u << 20)
 #define BAR_ADDR	0x400000000ull
 
 static char dir[] = "/tmp/emu-test-XXXXXX";
@@ -140,14 +141,16 @@ static void stop(void)
 	loop_free();
 }
 
+static atomic_bool link_up = true;
+
 static int plug(void *cookie)
 {
 	struct endpoint_desc e = {
+		.link = &link_up,
 		.name = "box.gpu0", .kind = 1, .vendor = 0x1234,
 		.device = 0xda10, .size = VRAM,
 	};
 	int slot = slots_pick(slots, 0), ret;
-
 
 	if (slot < 0)
 		return slot;
@@ -253,6 +256,90 @@ static void test_routing(void)
 	stop();
 }
 
+static unsigned char *vram_of(unsigned int slot)
+{
+	struct endpoint *e = slots_endpoint(slots, slot);
+
+	return function_bar_memory(endpoint_function(e), ENDPOINT_BAR_MEMORY);
+}
+
+/* An engine at work: sums up its memory for as long as it may. */
+static bool start_engine(const char *bus)
+{
+	struct draco_gpu_cmd *ring = (void *)vram_of(2);
+
+	for (int i = 0; i < 8; i++) {
+		memset(&ring[i], 0, sizeof(ring[i]));
+		ring[i].op = DRACO_GPU_REDUCE;
+		ring[i].type = DRACO_GPU_BF16;
+		ring[i].dst = ring[i].src0 = ring[i].src1 = VRAM / 2;
+		ring[i].length = VRAM / 2;
+	}
+	return fake_qemu_write(vm, bus, DRACO_GPU_RING_SIZE, 8) &&
+	       fake_qemu_write(vm, bus, DRACO_GPU_CTRL, 1) &&
+	       fake_qemu_write(vm, bus, DRACO_GPU_TAIL, 8);
+}
+
+/* Nothing of one binding is left in the next, however the first ended. */
+static void test_next_owner(void)
+{
+	for (int how = 0; how < 3; how++) {
+		int empty;
+
+		CHECK(start(4) && boot());
+		CHECK_EQ(plug(&seen), 2);
+		CHECK(run_until(&seen.plugged, 1, 5000));
+		CHECK(fake_qemu_set_bar(vm, "slot2", 2, BAR_ADDR));
+		memset(vram_of(2) + VRAM / 2, 0x77, VRAM / 2);
+		CHECK(start_engine("slot2"));
+		empty = seen.emptied;
+		if (how == 0)
+			slots_kill(slots, 2);	/* pulled out */
+		if (how == 2) {			/* QEMU dies */
+			fake_qemu_kill(vm);
+			vm = NULL;
+		} else {
+			CHECK(fake_qemu_power_off(vm, "slot2"));
+		}
+		CHECK(run_until(&seen.emptied, empty + 1, 5000));
+		if (!vm)
+			CHECK(boot());
+		CHECK_EQ(kind_of(BAR_ADDR), 0);
+		CHECK(plug(&seen) >= 2);
+		CHECK(run_until(&seen.plugged, 2, 5000));
+		for (unsigned int i = 0; i < VRAM; i++) {
+			if (vram_of((unsigned int)seen.last)[i])
+				CHECK_EQ(i, -1);
+		}
+		stop();
+	}
+}
+
+/* Only while it decodes, and what a lost link hides comes back with it. */
+static void test_decoding(void)
+{
+	CHECK(start(4) && boot());
+	CHECK_EQ(plug(&seen), 2);
+	CHECK(run_until(&seen.plugged, 1, 5000));
+	CHECK(fake_qemu_set_bar(vm, "slot2", 2, BAR_ADDR));
+	CHECK_EQ(kind_of(BAR_ADDR), 2);
+	CHECK(fake_qemu_command(vm, "slot2", 0));
+	CHECK_EQ(kind_of(BAR_ADDR), 0);
+	CHECK(fake_qemu_command(vm, "slot2", 2));
+	CHECK_EQ(kind_of(BAR_ADDR), 2);
+	atomic_store(&link_up, false);
+	CHECK_EQ(fake_qemu_vendor(vm, "slot2"), 0xffff);
+	atomic_store(&link_up, true);
+	CHECK_EQ(fake_qemu_vendor(vm, "slot2"), 0x1234);
+	/* A smaller BAR is a smaller target. */
+	CHECK(fake_qemu_command(vm, "slot2", 0));
+	CHECK(fake_qemu_config(vm, "slot2", 0x109, 1));
+	CHECK(fake_qemu_command(vm, "slot2", 2));
+	CHECK_EQ(kind_of(BAR_ADDR + (2 << 20) - 8), 2);
+	CHECK_EQ(kind_of(BAR_ADDR + (2 << 20)), 0);
+	stop();
+}
+
 /* A host may swap the addresses of two endpoints one after the other. */
 static void test_overlap(void)
 {
@@ -314,6 +401,8 @@ static const struct tap_test tests[] = {
 	{ "refused", test_refused },
 	{ "routing", test_routing },
 	{ "overlap", test_overlap },
+	{ "next_owner", test_next_owner },
+	{ "decoding", test_decoding },
 	{ "surprise", test_surprise },
 	{ "host_gone", test_host_gone },
 };

@@ -85,6 +85,7 @@ struct dma_map *function_dma(struct function *f)
 
 struct fake_slot {
 	void *cookie;		/* NULL: empty */
+	const atomic_bool *link; /* of the endpoint that was plugged last */
 	bool present;
 };
 
@@ -165,6 +166,7 @@ int slots_plug(struct slots *s, unsigned int slot,
 	if (!n || !ep->name || s->slot[slot].cookie)
 		abort();
 	s->slot[slot].cookie = cookie;
+	s->slot[slot].link = ep->link;
 	s->slot[slot].present = false;
 	*n = (struct note){ s, slot, cookie };
 	loop_defer(report_plugged, n);
@@ -292,6 +294,11 @@ bool rig_power_off(struct rig_guest *g, unsigned int slot)
 bool rig_slot_full(struct rig_guest *g, unsigned int slot)
 {
 	return in_loop(do_look, g->port->slots, slot, false);
+}
+
+const atomic_bool *rig_slot_link(struct rig_guest *g, unsigned int slot)
+{
+	return g->port->slots->slot[slot].link;
 }
 
 void rig_hold_presence(bool on)
