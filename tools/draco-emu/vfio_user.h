@@ -16,7 +16,7 @@
 #define VU_IRQ_MSIX		2
 #define VU_MAX_FDS		16	/* in one message */
 #define VU_MAX_DATA		65536u	/* bytes of one region access */
-#define VU_MAX_DMA_MAPS		65536u	/* an IOMMU maps single pages */
+#define VU_MAX_DMA_MAPS		65535u	/* the most that QEMU takes */
 
 /*
  * struct vu_region - @size 0: there is none. @fd >= 0: [@mmap_offset,
