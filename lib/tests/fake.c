@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -200,12 +201,12 @@ static int map_dmabuf(struct fake_object *o, const struct transport_mr *params)
 {
 	off_t start = lseek(params->fd, 0, SEEK_CUR);
 	size_t skip = params->offset % 4096;
+	struct stat st;
 	char *p;
 
-	if (start < 0)
+	if (start < 0 || fstat(params->fd, &st))
 		return fxi_error(errno, "fake dma-buf is none");
-	if (lseek(params->fd, 0, SEEK_END) <
-	    start + (off_t)(params->offset + params->length))
+	if (st.st_size < start + (off_t)(params->offset + params->length))
 		return fxi_error(EINVAL, "fake dma-buf is shorter");
 	o->mapped_length = params->length + skip;
 	p = mmap(NULL, o->mapped_length, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -2,13 +2,18 @@
 # Host-side tests of libfabrex; no module and no hardware. Included by
 # lib/module.mk. check-lib runs them all.
 
+include selftests/runtime/build.mk
+
 LIB_TEST_O := $(BUILD)/lib/tests
 LIB_FAKE_SRC := lib/tests/fake.c lib/tests/fakedev.c
 LIB_TEST_SRC := $(filter-out lib/tests/bench.c lib/tests/example.c, \
 	$(wildcard lib/tests/*.c))
 LIB_TEST_OBJ := $(LIB_TEST_SRC:lib/%.c=$(BUILD)/lib/%.o)
 LIB_FAKE_OBJ := $(LIB_FAKE_SRC:lib/%.c=$(BUILD)/lib/%.o)
-LIB_TEST_CPPFLAGS := $(LIB_CPPFLAGS) -Ilib/tests
+LIB_TEST_CPPFLAGS := $(LIB_CPPFLAGS) -Ilib/tests -Iselftests/runtime
+# Found as the real ones are, which they hide.
+LIB_TEST_ENV := FABREX_TEST_RUNTIME=$(RT_OUT) \
+	LD_LIBRARY_PATH=$(RT_OUT)$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH))
 LIB_PAGES := $(wildcard lib/man/*.[37])
 LIB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIB_EXAMPLES := $(patsubst lib/man/%,$(LIB_TEST_O)/man-%,$(LIB_PAGES))
@@ -38,8 +43,8 @@ $(LIB_TEST_O)/man-%: $(LIB_TEST_O)/man-%.c $(BUILD)/lib/tests/example.o \
 
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
-check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS)
-	$(LIB_TEST_O)/unit
+check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS)
+	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)
