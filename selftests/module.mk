@@ -16,11 +16,13 @@ ST_COMMON := raw rings bench
 ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	uapi/quota dma/ops dma/errors dma/queues dma/order dma/atomics \
 	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
+ST_TESTS += uapi/watch gpu/udmabuf
 ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream
 ST_GPU := gpu/exporter
 ST_NETLINK := netlink/dump netlink/change netlink/garbage fuzz/netlink
 ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	dma/ops dma/errors
+ST_TESTS32 += uapi/watch gpu/udmabuf
 
 # build/selftests/DIR-NAME from selftests/DIR/NAME.c
 st-bin = $(addprefix $(ST_OUT)/,$(subst /,-,$(1)))
