@@ -231,7 +231,8 @@ unsigned int pci_config_write(struct config *c, uint32_t offset, const void *buf
 		resize(c, from[REBAR_SIZE_BYTE - offset] & 0x3f);
 		what |= CONFIG_BARS;
 	}
-	if (touches(offset, len, PCI_COMMAND, 2))
+	if (touches(offset, len, PCI_COMMAND, 2) ||
+	    touches(offset, len, CAP_PM + PCI_PM_CTRL, 1))
 		what |= CONFIG_COMMAND;
 	if (touches(offset, len, PCI_BASE_ADDRESS_0, 24))
 		what |= CONFIG_BARS;
@@ -256,14 +257,21 @@ void pci_config_reset(struct config *c, bool keep_bars)
 		set_size(c, c->full_size);
 }
 
+/* In another state than D0 only configuration requests are answered. */
+static bool awake(const struct config *c)
+{
+	return !(get16(c->data + CAP_PM + PCI_PM_CTRL) &
+		 PCI_PM_CTRL_STATE_MASK);
+}
+
 bool pci_config_bus_master(const struct config *c)
 {
-	return get16(c->data + PCI_COMMAND) & PCI_COMMAND_MASTER;
+	return awake(c) && get16(c->data + PCI_COMMAND) & PCI_COMMAND_MASTER;
 }
 
 bool pci_config_memory(const struct config *c)
 {
-	return get16(c->data + PCI_COMMAND) & PCI_COMMAND_MEMORY;
+	return awake(c) && get16(c->data + PCI_COMMAND) & PCI_COMMAND_MEMORY;
 }
 
 uint64_t pci_config_bar(const struct config *c, unsigned int bar)

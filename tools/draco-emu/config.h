@@ -15,7 +15,7 @@
 #define CONFIG_SIZE	4096u
 
 /* What a write did. */
-#define CONFIG_COMMAND	(1u << 0)	/* bus master or memory enable */
+#define CONFIG_COMMAND	(1u << 0)	/* bus master, memory enable or power */
 #define CONFIG_BARS	(1u << 1)
 #define CONFIG_FLR	(1u << 2)
 
@@ -42,6 +42,7 @@ unsigned int pci_config_write(struct config *c, uint32_t offset, const void *buf
  */
 void pci_config_reset(struct config *c, bool keep_bars);
 
+/* Enabled, and not asleep. */
 bool pci_config_bus_master(const struct config *c);
 bool pci_config_memory(const struct config *c);
 /* As programmed, whether decoded or not. */

@@ -331,6 +331,28 @@ static uint32_t find_cap(uint8_t id)
 	return 0;
 }
 
+/* In D3hot nothing is decoded, and nothing is forgotten. */
+static void test_asleep(void)
+{
+	uint64_t addr, size;
+	uint32_t pm;
+
+	CHECK(start() && negotiate());
+	pm = find_cap(PCI_CAP_ID_PM);
+	CHECK(pm);
+	CHECK(!client_set_config(&cl, PCI_BASE_ADDRESS_0, 0xfe000000u, 4));
+	CHECK(!client_set_config(&cl, PCI_BASE_ADDRESS_1, 0x12, 4));
+	CHECK(!client_set_config(&cl, PCI_COMMAND, PCI_COMMAND_MEMORY, 2));
+	CHECK(function_bar_addr(fn, 0, &addr, &size));
+	CHECK(!client_set_config(&cl, pm + PCI_PM_CTRL, 3, 2));
+	CHECK(!function_bar_addr(fn, 0, &addr, &size));
+	CHECK_EQ(client_config(&cl, PCI_COMMAND, 2), PCI_COMMAND_MEMORY);
+	CHECK(!client_set_config(&cl, pm + PCI_PM_CTRL, 0, 2));
+	CHECK(function_bar_addr(fn, 0, &addr, &size));
+	CHECK_EQ(addr, 0x12fe000000ll);
+	stop();
+}
+
 static void test_flr(void)
 {
 	uint32_t exp, one = 1;
@@ -893,6 +915,7 @@ static const struct tap_test tests[] = {
 	{ "access", test_access },
 	{ "write_multi", test_write_multi },
 	{ "config", test_config },
+	{ "asleep", test_asleep },
 	{ "flr", test_flr },
 	{ "irqs", test_irqs },
 	{ "full_eventfd", test_full_eventfd },
