@@ -57,15 +57,19 @@ static void port_side(const struct ctl *c, const struct object *p,
 	}
 }
 
-/* The device of an endpoint of this host; a dump may not have it yet. */
+/* Of the devices of a host with several ports, each port knows its own. */
 static int endpoint_device(struct ctl *c, const struct object *ep,
-			   struct side *side)
+			   const struct fport *fp, struct side *side)
 {
+	const uint32_t chosen = c->be->fport;
 	struct object now = *ep;
 	int r = 0;
 
-	if (!*now.pci_name)
+	if (!*now.pci_name) {
+		c->be->fport = fp->index;
 		r = c->be->ops->object(c->be, 0, ep->id, NULL, &now, &c->err);
+		c->be->fport = chosen;
+	}
 	if (r)
 		return r;
 	set(side->pci, sizeof(side->pci), now.pci_name);
@@ -95,7 +99,7 @@ static int endpoint_side(struct ctl *c, const struct object *ep,
 		return 0;
 	}
 	set(side->port_pci, sizeof(side->port_pci), fp->parent);
-	return endpoint_device(c, ep, side);
+	return endpoint_device(c, ep, fp, side);
 }
 
 /* "0000:04:00.0", or "fabrex0" and "/dev/fabrex0". */

@@ -68,32 +68,44 @@ static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
 	return taken;
 }
 
-/*
- * The switch takes the lowest free slot, and says which; but of several
- * endpoints it says the same for each, and nothing for one that has yet to be
- * released elsewhere.
- */
-static bool find_slot(struct ctl *c, const struct p2p_env *env,
-		      struct steps *s, size_t i, const struct fport *fp,
-		      struct p2p_slot *slot)
+/* The slot that the switch named. */
+static bool named_slot(struct ctl *c, const struct p2p_env *env,
+		       const struct steps *s, size_t i, const struct fport *fp,
+		       struct p2p_slot *slot)
 {
-	struct step *st = &s->v[i];
-	bool named = st->slot;
-	unsigned int n;
-	int r;
+	unsigned int n = s->v[i].slot;
 
-	for (n = named ? st->slot : 1; n < MAX_SLOT; n++) {
-		if (slot_taken(c, s, i, n))
-			continue;
-		r = fxi_p2p_slot(env, fp->parent, n, slot);
-		if (r == -ENODEV || (r && named))
-			return false;
+	return n && !slot_taken(c, s, i, n) &&
+	       !fxi_p2p_slot(env, fp->parent, n, slot) && !slot->own;
+}
+
+/*
+ * Of several endpoints the switch names the same slot for each, and none for
+ * one that has yet to be released elsewhere. Then it can be any free one: the
+ * best is what counts, and the smallest is worth a warning.
+ */
+static bool any_slot(struct ctl *c, const struct p2p_env *env,
+		     struct steps *s, size_t i, const struct fport *fp,
+		     struct p2p_slot *best, uint64_t *smallest)
+{
+	struct p2p_slot *slot = xcalloc(1, sizeof(*slot));
+	bool found = false;
+	unsigned int n;
+	int r = 0;
+
+	for (n = 1; n < MAX_SLOT && r != -ENODEV; n++) {
+		r = slot_taken(c, s, i, n) ? -EBUSY :
+		    fxi_p2p_slot(env, fp->parent, n, slot);
 		if (r || slot->own)
 			continue;
-		st->slot = n;
-		return true;
+		if (!found || slot->room < *smallest)
+			*smallest = slot->room;
+		if (!found || slot->room > best->room)
+			*best = *slot;
+		found = true;
 	}
-	return false;
+	free(slot);
+	return found;
 }
 
 /* ---- what is said about it ---------------------------------------------- */
@@ -122,15 +134,15 @@ static int check_window(struct ctl *c, struct steps *s,
 		return 0;
 	if (need > slot->room)
 		return err_set(&c->err, ENOSPC, ep->name, "%s does not fit: "
-			       "its memory needs a window of %s, slot %u of %s "
+			       "its memory needs a window of %s, %s of %s "
 			       "(bridge %s) has %s and can have %s at most; "
 			       "boot this host with pci=hpmmioprefsize=%s or "
 			       "pci=realloc, or see --no-preflight", ep->name,
-			       want, st->slot, port, slot->bridge, window,
-			       room, want);
-	warn(s, "%s needs a window of %s, slot %u of %s (bridge %s) has %s; "
+			       want, slot->p2p.target, port, slot->bridge,
+			       window, room, want);
+	warn(s, "%s needs a window of %s, %s of %s (bridge %s) has %s; "
 	     "Linux has to enlarge it, for which there is room", ep->name,
-	     want, st->slot, port, slot->bridge, window);
+	     want, slot->p2p.target, port, slot->bridge, window);
 	return 0;
 }
 
@@ -139,10 +151,10 @@ static int check_buses(struct ctl *c, const struct object *ep,
 {
 	if (slot->first_bus && slot->last_bus >= slot->first_bus)
 		return 0;
-	return err_set(&c->err, ENOSPC, ep->name, "slot %u of %s (bridge %s) "
-		       "has no bus number, so %s could not appear there; boot "
-		       "this host with pci=hpbussize=1 or pci=assign-busses, "
-		       "or see --no-preflight", st->slot,
+	return err_set(&c->err, ENOSPC, ep->name, "%s of %s (bridge %s) has no "
+		       "bus number, so %s could not appear there; boot this "
+		       "host with pci=hpbussize=1 or pci=assign-busses, or see "
+		       "--no-preflight", slot->p2p.target,
 		       model_name(c->model, st->port), slot->bridge, ep->name);
 }
 
@@ -170,7 +182,7 @@ static int check_way(struct ctl *c, struct steps *s, const struct object *ep,
 		return 0;
 	}
 	return err_set(&c->err, EXDEV, ep->name, "%s could not reach %s in "
-		       "slot %u: %s%s%s", port, ep->name, st->slot, cause(p),
+		       "%s: %s%s%s", port, ep->name, p->target, cause(p),
 		       *p->remedy ? "; " : "", p->remedy);
 }
 
@@ -187,30 +199,56 @@ static int not_local(struct ctl *c, const struct object *ep,
 		       ep->name, host ? host->name : "?");
 }
 
+static int check_slot(struct ctl *c, struct steps *s, const struct object *ep,
+		      const struct step *st, const struct p2p_slot *slot)
+{
+	int r = check_buses(c, ep, st, slot);
+
+	if (!r)
+		r = check_window(c, s, ep, st, slot);
+	return r ? r : check_way(c, s, ep, st, slot);
+}
+
+static int check_any(struct ctl *c, const struct p2p_env *env, struct steps *s,
+		     size_t i, const struct object *ep, const struct fport *fp)
+{
+	struct p2p_slot *slot = xcalloc(1, sizeof(*slot));
+	uint64_t smallest = 0;
+	int r = 0;
+
+	if (any_slot(c, env, s, i, fp, slot, &smallest)) {
+		r = check_slot(c, s, ep, &s->v[i], slot);
+		if (!r && power_of_two(ep->size) > smallest)
+			warn(s, "%s fits into some of the free slots of %s "
+			     "only", ep->name, fp->name);
+	} else if (IS_SET(c, REQUIRE_P2P)) {
+		r = err_set(&c->err, EXDEV, ep->name, "no free slot of %s is "
+			    "visible in this host's PCI tree, so whether it "
+			    "will reach %s is not known; leave out "
+			    "--require-p2p", fp->name, ep->name);
+	}
+	free(slot);
+	return r;
+}
+
 static int check_step(struct ctl *c, const struct p2p_env *env,
 		      struct steps *s, size_t i)
 {
 	const struct object *ep = model_get(c->model, s->v[i].ep);
 	const struct fport *fp = model_local(c->model, s->v[i].port);
 	struct p2p_slot *slot;
-	int r = 0;
+	int r;
 
 	if (!ep || s->v[i].op != STEP_BIND)
 		return 0;
 	if (!fp)
 		return not_local(c, ep, &s->v[i]);
 	slot = xcalloc(1, sizeof(*slot));
-	if (find_slot(c, env, s, i, fp, slot)) {
-		r = check_buses(c, ep, &s->v[i], slot);
-		if (!r)
-			r = check_window(c, s, ep, &s->v[i], slot);
-		if (!r)
-			r = check_way(c, s, ep, &s->v[i], slot);
-	} else if (IS_SET(c, REQUIRE_P2P)) {
-		r = err_set(&c->err, EXDEV, ep->name, "no free slot of %s is "
-			    "visible in this host's PCI tree, so whether it "
-			    "will reach %s is not known; leave out "
-			    "--require-p2p", fp->name, ep->name);
+	if (named_slot(c, env, s, i, fp, slot)) {
+		r = check_slot(c, s, ep, &s->v[i], slot);
+	} else {
+		s->v[i].slot = 0;
+		r = check_any(c, env, s, i, ep, fp);
 	}
 	free(slot);
 	return r;
