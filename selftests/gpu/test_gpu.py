@@ -14,3 +14,10 @@ def exporter_alone(lab, t):
     """The test driver keeps what its interface promises."""
     a = gpu_host(lab, "a", 1)
     t.program(a, "gpu-exporter")
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+def imported(lab, t):
+    """dma-bufs of two GPUs below one host as memory regions."""
+    a = gpu_host(lab, "a", 2)
+    t.program(a, "gpu-import")
