@@ -31,10 +31,12 @@ static int amd_load(void)
 	/* What the application has of it is enough. */
 	fxi_library_notice();
 	ret = fxi_library_load(&fxi_library_hsa);
-	/* Without either, the sentence is about the first: that is enough. */
-	if (ret && !fxi_library_load(&fxi_library_hip))
-		ret = 0;
-	if (!ret && !have_hsa() && !have_hip())
+	if (ret)
+		ret = fxi_library_load(&fxi_library_hip);
+	/* Without either, the sentence is to be about the first. */
+	if (ret)
+		ret = fxi_library_load(&fxi_library_hsa);
+	else if (!have_hsa() && !have_hip())
 		ret = fxi_error(ENOTSUP, "libhsa-runtime64.so.1 has no hsa_amd_pointer_info, and there is no libamdhip64.so with hipPointerGetAttribute; update ROCm");
 	return ret;
 }

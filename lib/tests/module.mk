@@ -41,10 +41,27 @@ $(LIB_TEST_O)/man-%: $(LIB_TEST_O)/man-%.c $(BUILD)/lib/tests/example.o \
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $@.o \
 		$(BUILD)/lib/tests/example.o $(LIB_FAKE_OBJ) $(LIB_A)
 
+# What we declare of vendors' run times, against their headers where they are.
+LIB_VENDORS := $(if $(wildcard /usr/include/hsa/hsa_ext_amd.h),hsa) \
+	$(if $(wildcard /usr/include/hip/hip_runtime_api.h),hip) \
+	$(if $(CUDA_INCLUDE),cuda)
+$(LIB_TEST_O)/vendor/%.o: lib/tests/vendor/%.c $(wildcard lib/memory/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CPPFLAGS) $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE)) \
+		-std=gnu11 -Wall -Wextra -Werror $(CFLAGS) -c -o $@ $<
+
+# And with the run times that are here, without any test run time.
+$(LIB_TEST_O)/real: lib/tests/vendor/real.c $(LIB_FAKE_OBJ) $(LIB_A)
+	$(CC) $(LIB_CPPFLAGS) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
+
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
-check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS)
+check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
+		$(LIB_TEST_O)/real $(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
+	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
+	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
+		echo "$$out" | sed 's/^/#   /'
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)
