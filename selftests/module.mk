@@ -18,7 +18,7 @@ ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
 ST_TESTS += uapi/watch gpu/udmabuf
 ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream
-ST_GPU := gpu/exporter
+ST_GPU := gpu/exporter gpu/import
 ST_GPU += p2p/transfer
 ST_NETLINK := netlink/dump netlink/change netlink/garbage fuzz/netlink
 ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
@@ -29,7 +29,7 @@ ST_TESTS32 += uapi/watch gpu/udmabuf
 st-bin = $(addprefix $(ST_OUT)/,$(subst /,-,$(1)))
 ST_BINS := $(call st-bin,$(ST_TESTS) $(ST_TOOLS) $(ST_NETLINK) $(ST_GPU) \
 	dma/nosyscall) \
-	$(call st-bin,gpu/vfio_tool) $(addsuffix -32,$(call st-bin,$(ST_TESTS32)))
+	$(call st-bin,gpu/vfio_tool gpu/puppet) $(addsuffix -32,$(call st-bin,$(ST_TESTS32)))
 ST_OBJ := $(ST_COMMON:%=$(ST_OUT)/obj/%.o)
 ST_OBJ32 := $(ST_COMMON:%=$(ST_OUT)/obj32/%.o)
 
@@ -64,6 +64,14 @@ $(ST_OUT)/obj/gpu/%.o: selftests/gpu/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ST_CFLAGS) -c -o $@ $<
 
+# A puppet that has GPUs, too.
+ST_PUPPET := $(ST_OUT)/obj/dma/puppet.o \
+	$(addprefix $(ST_OUT)/obj/gpu/,gpu.o storm.o)
+$(eval $(call ST_RULE,gpu/puppet,$(ST_OBJ) $(ST_PUPPET)))
+$(ST_OUT)/obj/dma/%.o: selftests/dma/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ST_CFLAGS) -c -o $@ $<
+
 # 32-bit programs are static: guests have no 32-bit C library.
 define ST_RULE32
 $(call st-bin,$(1))-32: selftests/$(1).c $(ST_OBJ32)
@@ -73,8 +81,12 @@ $(call st-bin,$(1))-32: selftests/$(1).c $(ST_OBJ32)
 endef
 $(foreach t,$(ST_TESTS32),$(eval $(call ST_RULE32,$(t))))
 
-# vfio-pci as an exporter; others link vfio_export.o, too.
-$(eval $(call ST_RULE,gpu/vfio_tool,$(ST_OUT)/obj/vfio_export.o))
+# vfio-pci as an exporter.
+ST_VFIO := $(ST_OUT)/obj/vfio_export.o
+$(eval $(call ST_RULE,gpu/vfio_tool,$(ST_VFIO)))
+$(eval $(call \
+	ST_RULE,gpu/vfio,$(ST_OBJ) $(ST_OUT)/obj/gpu/gpu.o $(ST_VFIO)))
+selftests: $(call st-bin,gpu/vfio)
 
 # The one program that is about the library.
 $(call st-bin,dma/nosyscall): selftests/dma/nosyscall.c | lib
@@ -82,4 +94,4 @@ $(call st-bin,dma/nosyscall): selftests/dma/nosyscall.c | lib
 	$(CC) $(ST_CFLAGS) -MF $@.d -o $@ $< -Lbuild/lib -lfabrex
 
 -include $(wildcard $(ST_OUT)/*.d $(ST_OUT)/obj/*.d $(ST_OUT)/obj32/*.d \
-	$(ST_OUT)/obj/gpu/*.d)
+	$(ST_OUT)/obj/gpu/*.d $(ST_OUT)/obj/dma/*.d)

@@ -16,7 +16,7 @@ WC = ("OK BAD_OPCODE BAD_DESC LKEY LBOUNDS LACCESS RKEY RBOUNDS RACCESS RPEER "
       "UNREACHABLE RNR BAD_QUEUE TOO_LONG DATA LFAULT RFAULT FENCED FLUSHED "
       "ABORTED").split()
 EVENTS = (None, "LINK_UP", "LINK_DOWN", "PEER_UP", "PEER_DOWN", "QUEUE_ERROR",
-          "WINDOW_FAULT", "GONE", "LOST")
+          "WINDOW_FAULT", "GONE", "LOST", "MR_REVOKED")
 
 
 class PuppetError(AssertionError):
@@ -39,11 +39,13 @@ class Completion:
 class Puppet:
     """One process with the device open. Commands raise PuppetError."""
 
+    program = "dma-puppet"
+
     def __init__(self, guest, user=None):
         self.guest = guest
         self.lines = queues.Queue()
         self.command = guest.start_command(
-            ["dma-puppet"] if not user else "exec dma-puppet", user=user,
+            [self.program] if not user else "exec " + self.program, user=user,
             on_line=lambda stream, line: self.lines.put(line),
             keep_stdin=True)
         self.peer, self.generation, self.flags = self.ask("open")

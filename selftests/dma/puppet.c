@@ -16,22 +16,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "raw.h"
+#include "puppet.h"
 
-#define MOST	64
-#define WORDS	16
+#define MOST	PUPPET_MOST
+#define WORDS	24
 
 struct named_window {
 	struct fabrex_window_create info;
 	volatile uint8_t *at;
 };
 
-static int port = -1;
-static struct raw_mr mrs[MOST];
-static struct raw_queue queues[MOST];
+int port = -1;
+struct raw_mr mrs[MOST];
+struct raw_queue queues[MOST];
 static struct named_window windows[MOST];
 
-static void ok(const char *format, ...)
+void ok(const char *format, ...)
 {
 	va_list args;
 
@@ -42,7 +42,7 @@ static void ok(const char *format, ...)
 	va_end(args);
 }
 
-static void answer(int err)
+void answer(int err)
 {
 	if (err < 0)
 		printf("err %s\n", strerrorname_np(-err));
@@ -50,13 +50,13 @@ static void answer(int err)
 		ok("%d", err);
 }
 
-static uint64_t num(const char *word)
+uint64_t num(const char *word)
 {
 	return strtoull(word, NULL, 0);
 }
 
 /* Index of an object: words name them by small numbers. */
-static unsigned int at(const char *word)
+unsigned int at(const char *word)
 {
 	return num(word) % MOST;
 }
@@ -204,7 +204,7 @@ static void print_cqe(const struct fabrex_cqe *c)
 }
 
 /* queue opcode flags peer mr loffset rkey roffset length imm dest key */
-static struct fabrex_sqe sqe_of(char **w)
+struct fabrex_sqe sqe_of(char **w)
 {
 	struct raw_mr none = { 0 };
 	struct raw_mr *mr = strcmp(w[5], "-") ? &mrs[at(w[5])] : &none;
@@ -340,16 +340,14 @@ static void do_counters(char **w)
 	if (err)
 		answer(err);
 	else
-		ok("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
-		   (uint64_t)c.out_tx_bytes, (uint64_t)c.out_rx_bytes,
-		   (uint64_t)c.out_errors, (uint64_t)c.out_crc_errors);
+		ok("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		   " %" PRIu64, (uint64_t)c.out_tx_bytes,
+		   (uint64_t)c.out_rx_bytes, (uint64_t)c.out_errors,
+		   (uint64_t)c.out_crc_errors, (uint64_t)c.out_p2p_bytes,
+		   (uint64_t)c.out_host_bytes);
 }
 
-static const struct {
-	const char *name;
-	int words;
-	void (*run)(char **w);
-} commands[] = {
+static const struct puppet_command commands[] = {
 	{ "open", 1, do_open }, { "close", 1, do_close },
 	{ "mr", 4, do_mr }, { "mr-for", 5, do_mr_for },
 	{ "mrdel", 2, do_mrdel },
@@ -363,27 +361,41 @@ static const struct {
 	{ "load", 3, do_load }, { "store", 4, do_store },
 	{ "event", 2, do_event }, { "peer", 2, do_peer },
 	{ "resolve", 3, do_resolve }, { "counters", 2, do_counters },
+	{ NULL }
 };
+
+/* Of a program that has more of them. */
+__attribute__((weak)) const struct puppet_command puppet_more[] = { { NULL } };
+
+static const struct puppet_command *find(const char *name)
+{
+	const struct puppet_command *c;
+
+	for (c = commands; c->name; c++)
+		if (!strcmp(name, c->name))
+			return c;
+	for (c = puppet_more; c->name; c++)
+		if (!strcmp(name, c->name))
+			return c;
+	return NULL;
+}
 
 static void obey(char *line)
 {
+	const struct puppet_command *command;
 	char *w[WORDS] = { NULL };
 	int n = 0;
 
 	for (char *p = strtok(line, " \n"); p && n < WORDS;
 	     p = strtok(NULL, " \n"))
 		w[n++] = p;
-	for (size_t i = 0; n && i < sizeof(commands) / sizeof(commands[0]);
-	     i++) {
-		if (strcmp(w[0], commands[i].name))
-			continue;
-		if (n == commands[i].words)
-			commands[i].run(w);
-		else
-			printf("err words\n");
-		return;
-	}
-	printf("err unknown command\n");
+	command = n ? find(w[0]) : NULL;
+	if (!command)
+		printf("err unknown command\n");
+	else if (n != command->words)
+		printf("err words\n");
+	else
+		command->run(w);
 }
 
 int main(void)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import TOPOLOGY, compose, gpu_host
+from gpulab import TOPOLOGY, gpu_host
 from scenario import scenario
 
 

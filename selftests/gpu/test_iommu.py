@@ -106,6 +106,23 @@ def vfio_exports(lab, t):
 
 @scenario(hosts=["a"], topology=PATHS, kernels=KERNELS, iommu="pt",
           cpu=machine.AMD_CPU)
+def vfio_imported(lab, t):
+    """Regions of its dma-bufs, through the root complex: two GPUs beside the
+    port, then one below the host's other port."""
+    a = lab.guest("a")
+    a.sh("modprobe -a vfio_iommu_type1 vfio-pci")
+    near, beside, far = (compose(t, a, f"columba1.gpu{n}", port) for n, port
+                         in ((0, "a.0"), (1, "a.0"), (2, "a.1")))
+    t.program(a, f"FABREX_VFIO='{near} {beside}' gpu-vfio", timeout=900)
+    t.program(a, f"FABREX_VFIO='{near} {far}' FABREX_REVOKES=8 gpu-vfio",
+              timeout=300)
+    leak = a.kmemleak()
+    t.ok(not leak, "no leak", leak)
+    fabric.release(a, "columba1.gpu0 columba1.gpu1 columba1.gpu2")
+
+
+@scenario(hosts=["a"], topology=PATHS, kernels=KERNELS, iommu="pt",
+          cpu=machine.AMD_CPU)
 def vfio_gives_back(lab, t):
     """A user of the GPU is named; one that listens lets go when the GPU is
     pulled, for one that does not the kernel waits."""
@@ -157,4 +174,8 @@ def four_gib(lab, t):
     t.equal(a.sh(f"stat -c %s /sys/bus/pci/devices/{gpus[0]}/"
                  f"resource{VRAM}"), str(4 << 30), "the BAR has 4 GiB")
     one.end()
+    for gpu in ("0000:03:00.0", *gpus[:2]):
+        acs(a, gpu, False)
+    t.program(a, f"FABREX_VFIO='{gpus[0]} {gpus[1]}' FABREX_REVOKES=4 "
+              "gpu-vfio", timeout=300)
     fabric.release(a, " ".join(names))
