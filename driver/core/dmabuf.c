@@ -123,6 +123,7 @@ static void fabrex_dmabuf_explain(const struct fabrex_dmabuf *buf,
 	const char *exporter = buf->dmabuf->exp_name;
 
 	if (error == -EINTR || error == -ERESTARTSYS ||
+	    !READ_ONCE(buf->port->ops) ||
 	    !fabrex_cause_new(exporter, what, error))
 		return;
 	dev_warn_ratelimited(&buf->port->dev,
@@ -615,7 +616,7 @@ void fabrex_dmabufs_unregister(struct fabrex_port *port)
  */
 int fabrex_dmabufs_init(void)
 {
-	fabrex_remap_wq = alloc_workqueue("fabrex_remap", WQ_UNBOUND, 16);
+	fabrex_remap_wq = alloc_workqueue("fabrex_remap", WQ_UNBOUND, 64);
 	return fabrex_remap_wq ? 0 : -ENOMEM;
 }
 

@@ -79,6 +79,65 @@ static void check_pieces(const struct piece *pieces, int n)
 			 address_of(pieces, n, o));
 }
 
+TEST(clip_of_a_piece)
+{
+	u64 off;
+
+	/* Within, across either end, around, beside. */
+	CHECK_EQ(fabrex_layout_clip(10, 20, 0, 100, &off), 20);
+	CHECK_EQ(off, 0);
+	CHECK_EQ(fabrex_layout_clip(10, 20, 15, 100, &off), 15);
+	CHECK_EQ(off, 5);
+	CHECK_EQ(fabrex_layout_clip(10, 20, 0, 12, &off), 2);
+	CHECK_EQ(off, 0);
+	CHECK_EQ(fabrex_layout_clip(10, 20, 12, 13, &off), 1);
+	CHECK_EQ(off, 2);
+	CHECK_EQ(fabrex_layout_clip(10, 20, 30, 40, &off), 0);
+	CHECK_EQ(fabrex_layout_clip(10, 20, 0, 10, &off), 0);
+	CHECK_EQ(fabrex_layout_clip(10, 20, 0, 0, &off), 0);
+	CHECK_EQ(fabrex_layout_clip(1ull << 40, G1, (1ull << 40) + K4,
+				    ~0ull, &off), G1 - K4);
+	CHECK_EQ(off, K4);
+}
+
+/* A part of a scatter list, cut out as mr.c does: the bytes of the part. */
+static void check_part(const struct piece *pieces, int n, u64 from, u64 to)
+{
+	struct piece part[8];
+	u64 off, len, o, pos = 0;
+	int i, m = 0;
+
+	for (i = 0; i < n; i++) {
+		len = fabrex_layout_clip(pos, pieces[i].length, from, to,
+					 &off);
+		if (len)
+			part[m++] = (struct piece){ pieces[i].addr + off, len };
+		pos += pieces[i].length;
+	}
+	check_pieces(part, m);
+	for (o = 0; o < to - from; o += K4)
+		CHECK_EQ(address_of(part, m, o),
+			 address_of(pieces, n, from + o));
+	CHECK_EQ(address_of(part, m, to - from), 0);
+}
+
+TEST(part_of_a_scatter_list)
+{
+	static const struct piece list[] = {
+		{ 0x100000, 4 * K4 }, { 0x900000, K4 }, { 0x200000, 8 * K4 },
+		{ 0x208000, 3 * K4 }, { M2 * 9, M2 },
+	};
+	u64 from, to, total = 16 * K4 + M2;
+
+	for (from = 0; from < 20 * K4; from += K4)
+		for (to = from + K4; to <= total; to += from < 4 * K4 ?
+		     K4 * 7 : K4 * 31)
+			check_part(list, 5, from, to);
+	check_part(list, 5, 0, total);
+	/* All of the big page and nothing else of it. */
+	check_part(list, 5, 16 * K4, total);
+}
+
 TEST(one_small_page)
 {
 	struct piece p[] = { { 0x12345000, K4 } };

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <linux/udmabuf.h>
 
 #include "kselftest_harness.h"
 #include "bench.h"
@@ -82,45 +84,127 @@ static int sequence(void)
 	return err;
 }
 
-TEST(every_allocation)
+/* A dma-buf of system memory; -1: not on this machine. */
+static int udmabuf_make(void)
+{
+	struct udmabuf_create create = { .size = 16 * RAW_PAGE };
+	int dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd = -1;
+	int mem = memfd_create("udmabuf", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	create.memfd = mem;
+	if (dev >= 0 && !ftruncate(mem, create.size) &&
+	    !fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK))
+		fd = ioctl(dev, UDMABUF_CREATE, &create);
+	close(mem);
+	close(dev);
+	return fd;
+}
+
+static int shared_fd;
+
+/* Memory of an exporter, memory that is watched, and both. */
+static int shared_sequence(void)
+{
+	struct fabrex_watch watch = { .size = sizeof(watch), .entries = 2048 };
+	struct fabrex_mr_register mr = {
+		.size = sizeof(mr), .addr = 100, .length = 9 * RAW_PAGE,
+		.flags = FABREX_MR_DMABUF | FABREX_MR_WATCH, .fd = shared_fd,
+		.access = RAW_ALL,
+	};
+	struct fabrex_mr_register own = {
+		.size = sizeof(own), .length = 16 * RAW_PAGE,
+		.flags = FABREX_MR_WATCH, .access = RAW_ALL,
+	};
+	int fd = raw_open(), err;
+	void *mem;
+
+	if (fd < 0)
+		return -errno;
+	mem = raw_pages(own.length);
+	own.addr = (uintptr_t)mem;
+	err = raw_ioctl(fd, FABREX_IOCTL_WATCH, &watch);
+	err = err ?: raw_ioctl(fd, FABREX_IOCTL_MR_REGISTER, &mr);
+	err = err ?: raw_destroy(fd, mr.out_id);
+	mr.flags |= FABREX_MR_PIN;
+	err = err ?: raw_ioctl(fd, FABREX_IOCTL_MR_REGISTER, &mr);
+	if (!err) {
+		err = raw_ioctl(fd, FABREX_IOCTL_MR_REGISTER, &own);
+		if (err == -EOPNOTSUPP)	/* no MMU_NOTIFIER */
+			err = 0;
+	}
+	if (mem)
+		munmap(mem, own.length);
+	close(fd);
+	return err;
+}
+
+static bool ready(void)
+{
+	nth_fd = open("/proc/self/fail-nth", O_RDWR);
+	if (nth_fd < 0 ||
+	    !set_knob("/sys/kernel/debug/failslab/ignore-gfp-wait", "N"))
+		return false;
+	set_knob("/sys/kernel/debug/failslab/verbose", "0");
+	set_knob("/sys/kernel/debug/fail_page_alloc/verbose", "0");
+	set_knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
+	return true;
+}
+
+static bool expected(int err)
+{
+	return err == -ENOMEM || err == -EFAULT || err == -EAGAIN ||
+	       err == -ENOSPC;
+}
+
+static void sweep(struct __test_metadata *_metadata, int (*try)(void))
 {
 	struct bench_count before, after;
 	int failed = 0, n;
 
-	nth_fd = open("/proc/self/fail-nth", O_RDWR);
-	if (nth_fd < 0 ||
-	    !set_knob("/sys/kernel/debug/failslab/ignore-gfp-wait", "N"))
-		SKIP(return, "the kernel has no FAULT_INJECTION with FAILSLAB");
-	set_knob("/sys/kernel/debug/failslab/verbose", "0");
-	set_knob("/sys/kernel/debug/fail_page_alloc/verbose", "0");
-	set_knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
-	ASSERT_EQ(sequence(), 0);
+	ASSERT_EQ(try(), 0);
 	ASSERT_EQ(bench_count(&before), 0);
 	for (n = 1; n < MOST; n++) {
 		int err;
 
 		ASSERT_TRUE(arm(n));
-		err = sequence();
+		err = try();
 		if (unused()) {
 			EXPECT_EQ(err, 0);
 			break;	/* the sequence has fewer allocations */
 		}
 		if (err) {
 			failed++;
-			EXPECT_TRUE(err == -ENOMEM || err == -EFAULT ||
-				    err == -EAGAIN || err == -ENOSPC)
+			EXPECT_TRUE(expected(err))
 				TH_LOG("allocation %d: %s", n, strerror(-err));
 		}
 		ASSERT_EQ(bench_count(&after), 0);
 		ASSERT_EQ(memcmp(&before, &after, sizeof(after)), 0)
 			TH_LOG("allocation %d leaves something behind", n);
-		ASSERT_EQ(sequence(), 0)
+		ASSERT_EQ(try(), 0)
 			TH_LOG("after allocation %d", n);
 	}
 	TH_LOG("%d allocations, %d of them make the sequence fail", n - 1,
 	       failed);
 	EXPECT_LT(n, MOST);
 	EXPECT_GT(failed, 5);
+}
+
+TEST(every_allocation)
+{
+	if (!ready())
+		SKIP(return, "the kernel has no FAULT_INJECTION with FAILSLAB");
+	sweep(_metadata, sequence);
+}
+
+TEST(shared_and_watched)
+{
+	if (!ready())
+		SKIP(return, "the kernel has no FAULT_INJECTION with FAILSLAB");
+	shared_fd = udmabuf_make();
+	if (shared_fd < 0)
+		SKIP(return, "no /dev/udmabuf");
+	sweep(_metadata, shared_sequence);
+	close(shared_fd);
 }
 
 TEST_HARNESS_MAIN

@@ -56,6 +56,9 @@ FIXTURE(watch) {
 
 FIXTURE_SETUP(watch)
 {
+	struct raw_mr mr;
+	int err;
+
 	ASSERT_EQ(bench_open(&self->b), 0);
 	ASSERT_EQ(bench_count(&self->before), 0);
 	ASSERT_EQ(watch_make(self->b.fd, ENTRIES, &self->info), 0);
@@ -65,6 +68,11 @@ FIXTURE_SETUP(watch)
 	self->mem = raw_pages(LENGTH);
 	ASSERT_NE(self->mem, NULL);
 	memset(self->mem, 1, LENGTH);
+	err = watch_mr(self->b.fd, self->mem, LENGTH, 0, 0, &mr);
+	if (err == -EOPNOTSUPP)
+		SKIP(return, "the kernel has no MMU_NOTIFIER");
+	ASSERT_EQ(err, 0);
+	ASSERT_EQ(raw_destroy(self->b.fd, mr.id), 0);
 }
 
 FIXTURE_TEARDOWN(watch)
