@@ -173,10 +173,18 @@ def load_in_guest(series, release):
         raise kmod.KmodError("kernel log:\n" + "\n".join(t for _, t in found))
 
 
-def guests(check, kernel):
-    """All scenarios that name this kernel, sharing labs where they can."""
+def elsewhere(check):
+    """Kernels that scenarios need which cannot run on the usual one."""
+    return sorted({s.kernels[0] for s in scenario.load()
+                   if len(s.kernels) == 1 and check.wanted(s.name)}
+                  - {"7.2", "debug"})
+
+
+def guests(check, kernel, alone=False):
+    """All scenarios that name this kernel, sharing labs where they can; with
+    alone only those that name no other."""
     items = [s for s in scenario.load() if kernel in s.kernels
-             and check.wanted(s.name)]
+             and check.wanted(s.name) and (not alone or len(s.kernels) == 1)]
     groups = {}
     for item in items:
         key = item.lab_key() + ((item.name,) if item.fresh else ())
@@ -227,6 +235,9 @@ def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest")):
             dkms_install(check)
         if "guest" in what:
             guests(check, kernel)
+            for other in elsewhere(check) if kernel == "7.2" else ():
+                kmod.build(other)
+                guests(check, other, alone=True)
     except kmod.KmodError as e:
         check.tap.point(False, "build", detail=str(e))
     return check.finish()
