@@ -15,7 +15,11 @@ LIB_TEST_CPPFLAGS := $(LIB_CPPFLAGS) -Ilib/tests -Iselftests/runtime
 LIB_TEST_ENV := FABREX_TEST_RUNTIME=$(RT_OUT) \
 	LD_LIBRARY_PATH=$(RT_OUT)$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH))
 LIB_PAGES := $(wildcard lib/man/*.[37])
-LIB_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+# Those with a GPU are built where its run time is: HIP from its package, CUDA
+# from a toolkit (CUDA_INCLUDE) or with the header of the test run time.
+LIB_HIP := $(wildcard /usr/include/hip/hip_runtime_api.h)
+LIB_PROGRAMS := $(filter-out $(if $(LIB_HIP),,%/hip_write), \
+	$(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c)))
 LIB_EXAMPLES := $(patsubst lib/man/%,$(LIB_TEST_O)/man-%,$(LIB_PAGES))
 
 $(BUILD)/lib/tests/%.o: lib/tests/%.c
@@ -76,6 +80,22 @@ $(BUILD)/examples/%: examples/%.c $(LIB_A)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(LIB_WARN) $(CFLAGS) -Iinclude -Iinclude/uapi \
 		$(LDFLAGS) -o $@ $< $(LIB_A) -pthread
+
+$(BUILD)/examples/hip_write: examples/hip_write.c $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(LIB_WARN) $(CFLAGS) -Iinclude -Iinclude/uapi \
+		-D__HIP_PLATFORM_AMD__ $(LDFLAGS) -o $@ $< $(LIB_A) \
+		-lamdhip64 -pthread
+
+$(BUILD)/examples/cuda_write: examples/cuda_write.c $(LIB_A) $(RT_LIBS)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(LIB_WARN) $(CFLAGS) -Iinclude -Iinclude/uapi \
+		-isystem $(or $(CUDA_INCLUDE),selftests/runtime) $(LDFLAGS) \
+		-o $@ $< $(LIB_A) -L$(RT_OUT) -l:libcuda.so.1 \
+		-Wl,-rpath-link,$(RT_OUT) -pthread
+
+.PHONY: selftests
+selftests: $(LIB_PROGRAMS)
 
 # Instructions of one post and one poll, if valgrind is there.
 bench-lib: $(LIB_TEST_O)/bench
