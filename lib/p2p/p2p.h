@@ -43,6 +43,8 @@ void fxi_p2p_ask(const struct p2p_env *env, const struct pci_addr *a,
 /* Ask any local port whether the kernel has CONFIG_PCI_P2PDMA. */
 enum kernel_option fxi_p2p_kernel(const struct p2p_env *env,
 				  const struct pci_addr *addr);
+/* Whether a local port with a software model below is at that address. */
+bool fxi_p2p_modelled(const struct p2p_env *env, const struct pci_addr *addr);
 int fxi_p2p_ioctl(const char *root, unsigned int index,
 		  const struct pci_addr *addr, struct p2p_answer *answer);
 
