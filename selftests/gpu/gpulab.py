@@ -135,9 +135,6 @@ class GpuPuppet(Puppet):
         """What the GPU's own checksum engine says."""
         return self.ask("gcrc", buf, offset, length)[0]
 
-    def state(self, q):
-        return tuple(self.ask("state", q))
-
     def timed(self, q, opcode, peer, mr, rkey, length):
         """One operation over all of two regions; (seconds, status)."""
         ns, status = self.ask("timed", q, opcode, 0, peer, mr, 0, rkey, 0,
