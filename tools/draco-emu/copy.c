@@ -5,12 +5,14 @@
  */
 #include "copy.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "audit.h"
 #include "crc32c.h"
 #include "fabric.h"
 #include "late.h"
+#include "remote.h"
 
 #define PIECE		(256u << 10)	/* between two looks at revocation */
 
@@ -35,7 +37,10 @@ static void look_ahead(const struct mr *mr, uint64_t offset, uint64_t len,
 static bool take(struct side *s, struct reach *r, uint64_t addr, uint64_t len,
 		 unsigned int prot)
 {
-	if (mem_get(s->port, addr, len, prot, &r->mem))
+	int err = mem_get(s->port, addr, len, prot, &r->mem);
+
+	r->beyond = err == -ENODATA;
+	if (err)
 		return false;
 	r->addr = addr;
 	r->end = addr + r->mem.hold.len;
@@ -96,6 +101,11 @@ static unsigned int side_copy(struct side *s, void *in, const void *out,
 		void *ptr;
 
 		wc = side_map(s, &r, done, &n, prot, &ptr);
+		if (wc && r.beyond)
+			return in ? remote_load(s, done, (char *)in + done,
+						len - done) :
+				    remote_store(s, done, (char *)out + done,
+						 len - done);
 		if (wc)
 			return wc;
 		audit_begin(&audit, s->port, r.at, n, !in);
@@ -233,6 +243,47 @@ static void count_piece(struct mover *m, uint64_t n)
 		m->host += n;
 }
 
+/*
+ * One end is out of our reach: by way of a buffer, and with nothing held while
+ * the client is asked.
+ */
+static unsigned int move_beyond(struct mover *m, uint64_t n)
+{
+	bool check = m->op->sqe.flags & FABREX_SQE_CHECK;
+	unsigned char buf[REMOTE_MAX];
+	struct op *op = m->op;
+	unsigned int wc;
+
+	wc = side_drop(m->from, &m->src);
+	if (!wc)
+		wc = side_drop(m->to, &m->dst);
+	n = n < sizeof(buf) ? n : sizeof(buf);
+	if (!wc)
+		wc = remote_load(m->from, op->done, buf, n);
+	if (wc)
+		return wc;
+	if (check)
+		op->crc = crc32c(op->crc, buf, n);
+	if (!op->done && fault_hit(&m->q->port->faults,
+				   DRACO_FAULT_CORRUPT_PAYLOAD, m->q->number))
+		buf[0] ^= 0x20;
+	wc = remote_store(m->to, op->done, buf, n);
+	if (!wc && check)
+		wc = remote_load(m->to, op->done, buf, n);
+	if (wc)
+		return wc;
+	if (check)
+		op->crc_target = crc32c(op->crc_target, buf, n);
+	if (!op->done) {
+		count_ep_op(m->from->ep);
+		count_ep_op(m->to->ep);
+	}
+	count_ep_path(m->from->ep, m->to->ep, n);
+	m->host += n;
+	op->done += n;
+	return FABREX_WC_OK;
+}
+
 static unsigned int move_piece(struct mover *m, uint64_t n, uint64_t length)
 {
 	struct op *op = m->op;
@@ -244,6 +295,8 @@ static unsigned int move_piece(struct mover *m, uint64_t n, uint64_t length)
 	if (!wc)
 		wc = side_map(m->to, &m->dst, op->done, &p.n, DMA_PROT_WRITE,
 			      &p.dst);
+	if (wc && (m->src.beyond || m->dst.beyond))
+		return move_beyond(m, n);
 	if (wc)
 		return wc;
 	audit_begin(&from, m->from->port, m->src.at, p.n, false);

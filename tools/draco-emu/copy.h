@@ -28,6 +28,7 @@ struct reach {
 	uint64_t addr, end;
 	uint64_t at;		/* bus address of what was mapped last */
 	bool held;
+	bool beyond;		/* only the client can reach it (remote.h) */
 };
 
 unsigned int side_map(struct side *s, struct reach *r, uint64_t done,

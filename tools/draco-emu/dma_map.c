@@ -114,8 +114,11 @@ int dma_get(struct dma_map *m, uint64_t addr, size_t len, unsigned int prot,
 	}
 	if (!atomic_load(&m->enabled) || !r->ptr || (prot & ~r->prot) ||
 	    (r->backing && backing_bad(r->backing))) {
+		bool beyond = atomic_load(&m->enabled) && !r->ptr &&
+			      !(prot & ~r->prot);
+
 		leave(m, token);
-		return -EFAULT;
+		return beyond ? -ENODATA : -EFAULT;
 	}
 	left = r->len - (addr - r->addr);
 	h->ptr = (char *)r->ptr + (addr - r->addr);

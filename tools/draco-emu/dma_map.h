@@ -39,8 +39,8 @@ struct dma_hold {
 };
 
 /*
- * dma_get: 0; -ENXIO: no region there; -EFAULT: not permitted, a region with
- * no memory behind it, or map disabled.
+ * dma_get: 0; -ENXIO: no region there; -EFAULT: not permitted, or map
+ * disabled; -ENODATA: a region with no memory behind it.
  * dma_put: 0, or -EFAULT: the memory vanished during the hold (its client
  * shrank it): what was read is zeros and what was written is lost.
  */

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -25,6 +26,7 @@
 #include "vfio_user.h"
 
 #define STACK_SIZE	(256 * 1024)
+#define MESSAGE_MS	2000
 
 struct function {
 	char *name, *path;
@@ -37,6 +39,7 @@ struct function {
 	_Atomic uint64_t bar_addr[FUNCTION_BARS];	/* 0: not decoded */
 	_Atomic uint64_t bar_size[FUNCTION_BARS];	/* at present */
 	struct dma_map *dma;
+	struct vu_channel *channel;
 	bool bus_master;		/* as told to the model */
 	atomic_bool dead, attached, stop;
 
@@ -188,6 +191,14 @@ struct dma_map *function_dma(struct function *f)
 	return f->desc.dma ? f->dma : NULL;
 }
 
+int function_message(struct function *f, bool write, uint64_t addr, void *buf,
+		     size_t len)
+{
+	if (!dma_map_enabled(f->dma))
+		return -EFAULT;
+	return vu_channel_dma(f->channel, write, addr, buf, len, MESSAGE_MS);
+}
+
 /* Off at once and for good when dead; set_dead() may come at any time. */
 static void gate_dma(struct function *f)
 {
@@ -282,8 +293,11 @@ static void update_command(struct function *f)
 
 static void reset(struct function *f, enum function_reset why)
 {
+	/* Whoever waits for the client waits for this thread. */
+	vu_channel_pause(f->channel, true);
 	if (f->ops.reset)
 		f->ops.reset(f->arg, why);
+	vu_channel_pause(f->channel, why == FUNCTION_RESET_LOST);
 	pci_config_reset(&f->config, why == FUNCTION_RESET_FLR);
 	pthread_mutex_lock(&f->irq_lock);
 	f->pending = 0;
@@ -450,7 +464,7 @@ static void serve_client(struct function *f, int fd)
 		shutdown(fd, SHUT_RDWR);
 	pthread_mutex_unlock(&f->client_lock);
 
-	ret = vu_serve(fd, f->name, &backend, f);
+	ret = vu_serve(fd, f->name, &backend, f, f->channel);
 
 	pthread_mutex_lock(&f->client_lock);
 	f->client_fd = -1;
@@ -606,6 +620,7 @@ static void function_free(struct function *f)
 	if (f->stop_fd >= 0)
 		close(f->stop_fd);
 	dma_map_destroy(f->dma);
+	vu_channel_destroy(f->channel);
 	for (i = 0; i < FUNCTION_BARS; i++) {
 		if (f->bar_mem[i])
 			munmap(f->bar_mem[i], f->desc.bar[i].size);
@@ -643,7 +658,8 @@ static struct function *function_alloc(const struct function_desc *desc)
 	pthread_mutex_init(&f->gate_lock, NULL);
 	f->dma = dma_map_create(VU_MAX_DMA_MAPS, false, on_memory_fault, f);
 	pci_config_init(&f->config, desc);
-	if (f->name && f->path && f->dma)
+	f->channel = vu_channel_create();
+	if (f->name && f->path && f->dma && f->channel)
 		return f;
 	function_free(f);
 	return NULL;
@@ -678,6 +694,18 @@ int function_create(const struct function_desc *desc,
 	return ret;
 }
 
+/* It may wait for one who waits for the client's eventfd. */
+static void join_thread(struct function *f)
+{
+	struct timespec t;
+
+	do {
+		function_unstick(f);
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_sec++;
+	} while (pthread_timedjoin_np(f->thread, NULL, &t));
+}
+
 void function_destroy(struct function *f)
 {
 	uint64_t one = 1;
@@ -691,7 +719,7 @@ void function_destroy(struct function *f)
 	pthread_mutex_unlock(&f->client_lock);
 	if (write(f->stop_fd, &one, sizeof(one)) < 0)
 		log_error("%s: cannot wake its thread", f->name);
-	pthread_join(f->thread, NULL);
+	join_thread(f);
 	function_free(f);
 }
 

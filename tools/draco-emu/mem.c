@@ -48,7 +48,9 @@ static int route(struct port *p, uint64_t addr, size_t len, unsigned int prot,
 		err = slots_peer(p->slots, addr, len, prot, h);
 	if (err == -ENXIO)
 		err = other_partition(p, addr, len, prot, h);
-	return err == -ENXIO ? dma_get(host, addr, len, prot, h) : err;
+	if (err == -ENXIO)
+		return dma_get(host, addr, len, prot, h);
+	return err ? -EFAULT : 0;
 }
 
 int mem_get(struct port *p, uint64_t addr, size_t len, unsigned int prot,

@@ -16,6 +16,7 @@
 
 #include "dma_map.h"
 #include "log.h"
+#include "channel.h"
 #include "vfio_user.h"
 #include "vfio_user_proto.h"
 
@@ -27,6 +28,7 @@ struct server {
 	const char *name;
 	const struct vu_backend *b;
 	void *arg;
+	struct vu_channel *channel;
 	bool negotiated;
 	bool multi;			/* client knows WRITE_MULTI */
 	uint8_t *in;			/* VU_MAX_MSG */
@@ -130,6 +132,7 @@ static int do_version(struct server *s, struct request *r)
 			return ret;
 	}
 	s->negotiated = true;
+	channel_open(s->channel, s->sock);
 	s->b->attach(s->arg);
 	return version_reply(s, r, v.minor > 1 ? 1 : v.minor);
 }
@@ -444,7 +447,7 @@ static const struct command {
 
 /* ---- Transport ---- */
 
-static int send_all(struct server *s, const void *buf, size_t len, int fd)
+static int send_bytes(struct server *s, const void *buf, size_t len, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	const char *p = buf;
@@ -476,6 +479,17 @@ static int send_all(struct server *s, const void *buf, size_t len, int fd)
 	return 0;
 }
 
+/* Whole messages only: others send requests. */
+static int send_all(struct server *s, const void *buf, size_t len, int fd)
+{
+	int ret;
+
+	channel_lock_sending(s->channel);
+	ret = send_bytes(s, buf, len, fd);
+	channel_unlock_sending(s->channel);
+	return ret;
+}
+
 static int reply(struct server *s, struct request *r, int error)
 {
 	struct vu_header h = {
@@ -497,11 +511,20 @@ static int reply(struct server *s, struct request *r, int error)
 	return send_all(s, s->out, h.size, r->reply_fd);
 }
 
+static int take_reply(struct server *s, struct request *r)
+{
+	if (r->nfds || !channel_reply(s->channel, &r->h, r->data, r->len))
+		return broken(s, "reply %u to nothing", r->h.id);
+	return 0;
+}
+
 static int dispatch(struct server *s, struct request *r)
 {
 	const struct command *c;
 	int ret;
 
+	if (r->h.flags & VU_FLAG_REPLY)
+		return take_reply(s, r);
 	if (r->h.command >= VU_COMMANDS || !commands[r->h.command].fn) {
 		if (!s->negotiated)
 			return broken(s, "command %u before VERSION",
@@ -601,7 +624,8 @@ static int next_message(struct server *s, struct request *r)
 	memcpy(&r->h, s->in + s->done, sizeof(r->h));
 	if (r->h.size < sizeof(r->h) || r->h.size > VU_MAX_MSG)
 		return broken(s, "message of %u bytes", r->h.size);
-	if ((r->h.flags & VU_FLAG_TYPE) || (r->h.flags & ~0x3fu))
+	if ((r->h.flags & VU_FLAG_TYPE) > VU_FLAG_REPLY ||
+	    (r->h.flags & ~0x3fu))
 		return broken(s, "message flags 0x%x", r->h.flags);
 	if (left < r->h.size)
 		return 0;
@@ -657,16 +681,18 @@ static int serve(struct server *s)
 }
 
 int vu_serve(int sock, const char *name, const struct vu_backend *backend,
-	     void *arg)
+	     void *arg, struct vu_channel *channel)
 {
 	struct server s = {
 		.sock = sock, .name = name, .b = backend, .arg = arg,
+		.channel = channel,
 		.in = malloc(VU_MAX_MSG), .out = calloc(1, VU_MAX_MSG),
 	};
 	int ret = -ENOMEM;
 
 	if (s.in && s.out)
 		ret = serve(&s);
+	channel_close(channel);
 	close_fds(s.fds, s.nfds);
 	free(s.in);
 	free(s.out);

@@ -60,11 +60,35 @@ struct vu_backend {
 };
 
 /*
+ * Requests in the other direction: for client memory that came without a file
+ * descriptor. One channel for each function, whoever is connected.
+ */
+struct vu_channel;
+struct vu_channel *vu_channel_create(void);
+void vu_channel_destroy(struct vu_channel *c);
+
+/*
+ * Have the client read into @buf or write from it, VU_MAX_DMA bytes at most.
+ * Any thread but that of vu_serve(), and none that has a dma_hold: it waits for
+ * the client. 0, -ENOTCONN nobody there or cut short, -EFAULT refused. A client
+ * that does not answer within @ms is thrown out (-ETIMEDOUT).
+ */
+#define VU_MAX_DMA	32768u
+int vu_channel_dma(struct vu_channel *c, bool write, uint64_t addr, void *buf,
+		   size_t len, unsigned int ms);
+
+/*
+ * Thread of vu_serve(): before it waits for others. Those who wait for the
+ * client give up, and nobody begins, until it is resumed.
+ */
+void vu_channel_pause(struct vu_channel *c, bool on);
+
+/*
  * Serve @sock until the client leaves (0), breaks the protocol (-EPROTO, the
  * reason is logged with @name) or the socket fails or is shut down (-errno).
  * Closes every file descriptor it was sent and did not hand over.
  */
 int vu_serve(int sock, const char *name, const struct vu_backend *backend,
-	     void *arg);
+	     void *arg, struct vu_channel *channel);
 
 #endif

@@ -99,6 +99,20 @@ struct vu_access {
 	/* data */
 };
 
+/*
+ * DMA_READ, DMA_WRITE, from the server to the client. As QEMU has it (10.1 to
+ * 11.1): data follow the 12 bytes at once, but a message is never shorter than
+ * 16 and these 4 are in its size. A DMA_WRITE is answered by a header alone.
+ */
+#define VU_DMA_DATA		12u
+#define VU_DMA_MIN		16u
+
+struct vu_dma_access {
+	uint64_t addr;
+	uint32_t count;
+	uint8_t data[4];		/* and more */
+};
+
 struct vu_multi {
 	uint64_t count;
 	/* struct vu_multi_write */

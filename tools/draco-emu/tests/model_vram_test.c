@@ -378,6 +378,99 @@ static void test_root_does_not_forward(void)
 	rig_stop();
 }
 
+/* ---- Memory that only the client reaches ---- */
+
+static bool map_beyond(struct rig_guest *g)
+{
+	for (unsigned int i = 0; i < RIG_BEYOND_SIZE; i++)
+		rig_beyond[i] = (unsigned char)(i * 11 + (i >> 7));
+	/* In pieces, as an IOMMU has them. */
+	return !dma_map_add_fd(function_dma(g->port->fn), RIG_BEYOND, 0x7000,
+			       DMA_PROT_READ | DMA_PROT_WRITE, -1, 0) &&
+	       !dma_map_add_fd(function_dma(g->port->fn), RIG_BEYOND + 0x7000,
+			       RIG_BEYOND_SIZE - 0x7000,
+			       DMA_PROT_READ | DMA_PROT_WRITE, -1, 0);
+}
+
+static void test_beyond(void)
+{
+	struct draco_window_create w = {
+		.slot = 2, .nslots = 1, .peer = 1, .length = 4096,
+		.access = DRACO_ACCESS_REMOTE_READ,
+	};
+	uint64_t far, near;
+	struct fabrex_sqe s;
+	struct fabrex_cqe c;
+
+	BEGIN();
+	CHECK(setup() && map_beyond(B));
+	far = rig_mr(B, RIG_BEYOND + 100, 200000, RIG_ALL, PD, NULL);
+	near = rig_mr(B, RIG_BEYOND, RIG_BEYOND_SIZE, RIG_ALL, PD, NULL);
+	s = op(FABREX_OP_WRITE, gkey[0], far, 150000);
+	s.loffset = 77;
+	s.roffset = 5;
+	s.flags = FABREX_SQE_CHECK;
+	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
+	CHECK_EQ(c.crc, crc32c(0, vram[0] + 77, 150000));
+	CHECK(!memcmp(rig_beyond + 105, vram[0] + 77, 150000));
+	CHECK_EQ(rig_beyond[104], (unsigned char)(104 * 11));
+	CHECK_EQ(got(of_ep(0), CNT_HOST_BYTES), 150000);
+	CHECK_EQ(got(of_ep(0), CNT_TX_BYTES), 150000);
+	CHECK_EQ(got(of_ep(0), CNT_P2P_BYTES), 0);
+	CHECK_EQ(got(&A->port->counters, CNT_HOST_BYTES), 150000);
+	s = op(FABREX_OP_READ, lkey, far, 60000);
+	s.roffset = 30000;
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	CHECK(!memcmp(A->mem + SRC, rig_beyond + 30100, 60000));
+	fault_arm(&A->port->faults, DRACO_FAULT_CORRUPT_PAYLOAD,
+		  FAULT_ANY_QUEUE, 1);
+	s = op(FABREX_OP_WRITE, gkey[0], far, 100);
+	s.flags = FABREX_SQE_CHECK;
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_DATA);
+	/* Words and windows want memory to point at. */
+	s = op(FABREX_OP_FETCH_ADD, lkey, near, 1);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_RFAULT);
+	w.rkey = near;
+	memcpy(rig_data(A), &w, sizeof(w));
+	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_WINDOW_CREATE, 0, sizeof(w)),
+			   NULL), 0);
+	CHECK_EQ(load(0, 8), ~0ull);
+	END();
+}
+
+static void test_beyond_local(void)
+{
+	struct fabrex_sqe s;
+	struct fabrex_cqe c;
+	uint64_t far, bad;
+
+	BEGIN();
+	CHECK(map_beyond(A));
+	CHECK(!dma_map_add_fd(function_dma(A->port->fn), RIG_BEYOND +
+			      RIG_BEYOND_SIZE, 0x100000,
+			      DMA_PROT_READ | DMA_PROT_WRITE, -1, 0));
+	far = rig_mr(A, RIG_BEYOND, RIG_BEYOND_SIZE, RIG_ALL, PD, NULL);
+	bad = rig_mr(A, RIG_BEYOND + RIG_BEYOND_SIZE, 65536, RIG_ALL, PD,
+		     NULL);
+	s = op(FABREX_OP_WRITE, far, rkey, LEN);
+	s.loffset = 4;
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	CHECK(!memcmp(B->mem + DST, rig_beyond + 4, LEN));
+	s = op(FABREX_OP_SEND, far, 0, 200);
+	s.loffset = 0x6ff0;			/* across two mappings */
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(!memcmp(B->mem + qb.rq, rig_beyond + 0x6ff0, 200));
+	s = op(FABREX_OP_FETCH_ADD, far, rkey, 1);
+	s.loffset = 4096;
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	s = op(FABREX_OP_WRITE, bad, rkey, 64);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_LFAULT);
+	s = op(FABREX_OP_READ, bad, rkey, 64);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_LFAULT);
+	END();
+}
+
 /* Another host's endpoint is never met by address. */
 static void test_other_host(void)
 {
@@ -397,7 +490,7 @@ static void test_other_host(void)
 static const struct tap_test tests[] = {
 	T(across_hosts), T(with_host_memory), T(check), T(atomics),
 	T(messages), T(window), T(root_complex), T(root_does_not_forward),
-	T(other_host),
+	T(other_host), T(beyond), T(beyond_local),
 };
 
 int main(int argc, char **argv)

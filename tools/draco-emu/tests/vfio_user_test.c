@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -708,6 +710,213 @@ static void test_dead(void)
 	stop();
 }
 
+/* ---- Requests to the client ---- */
+
+struct question {
+	pthread_t thread;
+	bool write;
+	uint64_t addr;
+	uint8_t buf[VU_MAX_DMA];
+	size_t len;
+	int ret;
+};
+
+static void *ask_thread(void *arg)
+{
+	struct question *q = arg;
+
+	q->ret = function_message(fn, q->write, q->addr, q->buf, q->len);
+	return NULL;
+}
+
+static void ask(struct question *q, bool write, uint64_t addr, size_t len)
+{
+	q->write = write;
+	q->addr = addr;
+	q->len = len;
+	q->ret = 1;
+	pthread_create(&q->thread, NULL, ask_thread, q);
+}
+
+static int answer_to(struct question *q)
+{
+	pthread_join(q->thread, NULL);
+	return q->ret;
+}
+
+static bool read_all(void *buf, size_t len)
+{
+	return recv(cl.fd, buf, len, MSG_WAITALL) == (ssize_t)len;
+}
+
+/* The next request that the server makes. */
+static bool asked(struct vu_header *h, struct vu_dma_access *a, void *data)
+{
+	size_t len;
+
+	if (!read_all(h, sizeof(*h)) ||
+	    h->size < sizeof(*h) + VU_DMA_MIN || h->flags)
+		return false;
+	len = h->size - sizeof(*h);
+	if (!read_all(a, VU_DMA_DATA) ||
+	    !read_all(data, len - VU_DMA_DATA))
+		return false;
+	return len == VU_DMA_MIN + (h->command == VU_DMA_WRITE ? a->count : 0);
+}
+
+static int answer(const struct vu_header *to, uint32_t flags,
+		  const struct vu_dma_access *a, const void *data, size_t len)
+{
+	uint8_t msg[sizeof(*to) + VU_DMA_MIN + VU_MAX_DMA] = { 0 };
+	struct vu_header h = *to;
+
+	h.flags = VU_FLAG_REPLY | flags;
+	h.error = flags ? EFAULT : 0;
+	h.size = (uint32_t)(sizeof(h) + (a ? VU_DMA_MIN + len : 0));
+	memcpy(msg, &h, sizeof(h));
+	if (a)
+		memcpy(msg + sizeof(h), a, VU_DMA_DATA);
+	if (len)
+		memcpy(msg + sizeof(h) + VU_DMA_DATA, data, len);
+	return client_raw(&cl, msg, h.size, NULL, 0);
+}
+
+static void test_messages(void)
+{
+	static struct question q, r;
+	static uint8_t data[VU_MAX_DMA + 64];
+	struct vu_dma_access a, b;
+	struct vu_header h, i;
+
+	CHECK(start() && negotiate());
+	CHECK_EQ(function_message(fn, false, 0, q.buf, 8), -EFAULT);
+	CHECK(enable());
+	ask(&q, false, 0x12345678000ull, VU_MAX_DMA);
+	CHECK(asked(&h, &a, data));
+	CHECK_EQ(h.command, VU_DMA_READ);
+	CHECK_EQ(a.addr, 0x12345678000ll);
+	CHECK_EQ(a.count, VU_MAX_DMA);
+	for (unsigned int k = 0; k < VU_MAX_DMA; k++)
+		data[k] = (uint8_t)(k * 7);
+	CHECK(!answer(&h, 0, &a, data, VU_MAX_DMA));
+	CHECK_EQ(answer_to(&q), 0);
+	CHECK(!memcmp(q.buf, data, VU_MAX_DMA));
+	memset(q.buf, 0x5c, 300);
+	ask(&q, true, 0x1001, 300);
+	CHECK(asked(&h, &a, data));
+	CHECK_EQ(h.command, VU_DMA_WRITE);
+	CHECK(a.addr == 0x1001 && a.count == 300);
+	CHECK(data[0] == 0x5c && data[299] == 0x5c);
+	/* Two at once, answered in the other order, and in between. */
+	ask(&r, false, 0x2000, 8);
+	CHECK(asked(&i, &b, data));
+	CHECK_EQ(client_config(&cl, 0, 2), 0x1234);
+	CHECK(!answer(&i, 0, &b, "abcdefgh", 8));
+	CHECK(!answer(&h, 0, NULL, NULL, 0));
+	CHECK_EQ(answer_to(&q), 0);
+	CHECK_EQ(answer_to(&r), 0);
+	CHECK(!memcmp(r.buf, "abcdefgh", 8));
+	CHECK_EQ(function_message(fn, true, 0, data, VU_MAX_DMA + 1), -EINVAL);
+	stop();
+}
+
+static void test_bad_answers(void)
+{
+	static struct question q;
+	struct vu_dma_access a;
+	struct vu_header h;
+	uint8_t data[64];
+
+	CHECK(start() && negotiate() && enable());
+	ask(&q, false, 0, 64);
+	CHECK(asked(&h, &a, data));
+	CHECK(!answer(&h, VU_FLAG_ERROR, NULL, NULL, 0));
+	CHECK_EQ(answer_to(&q), -EFAULT);
+	ask(&q, false, 0, 64);
+	CHECK(asked(&h, &a, data));
+	CHECK(!answer(&h, 0, &a, data, 40));		/* too little */
+	CHECK_EQ(answer_to(&q), -EFAULT);
+	ask(&q, false, 0, 64);
+	CHECK(asked(&h, &a, data));
+	h.command = VU_DMA_WRITE;			/* not what was asked */
+	CHECK(!answer(&h, 0, NULL, NULL, 0));
+	CHECK(client_closed(&cl));
+	CHECK_EQ(answer_to(&q), -ENOTCONN);
+	client_close(&cl);
+	CHECK(negotiate());
+	ask(&q, false, 0, 8);				/* not enabled again */
+	CHECK_EQ(answer_to(&q), -EFAULT);
+	stop();
+}
+
+static unsigned int ms_since(const struct timespec *t)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (unsigned int)((now.tv_sec - t->tv_sec) * 1000 +
+			      (now.tv_nsec - t->tv_nsec) / 1000000);
+}
+
+/* Nobody waits for ever: a reset, a silent client, a client that is gone. */
+static void test_no_answer(void)
+{
+	static struct question q;
+	static uint8_t data[VU_MAX_DMA];
+	struct timespec t;
+	struct vu_dma_access a;
+	struct vu_header h;
+
+	CHECK(start() && negotiate() && enable());
+	ask(&q, false, 0, 64);
+	CHECK(asked(&h, &a, data));
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	CHECK_EQ(client_call(&cl, VU_DEVICE_RESET, NULL, 0, NULL, 0, NULL, 0),
+		 0);
+	CHECK_EQ(answer_to(&q), -ENOTCONN);
+	CHECK(ms_since(&t) < 1000);
+	CHECK(!answer(&h, 0, &a, data, 64));		/* late: never mind */
+	CHECK_EQ(client_config(&cl, 0, 2), 0x1234);
+	CHECK(!client_set_config(&cl, PCI_COMMAND, PCI_COMMAND_MASTER, 2));
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ask(&q, false, 0, 64);
+	CHECK(client_closed(&cl));
+	CHECK_EQ(answer_to(&q), -ETIMEDOUT);
+	CHECK(ms_since(&t) >= 1900 && ms_since(&t) < 4000);
+	client_close(&cl);
+	close(mem_fd);
+	munmap(mem, MEM_SIZE);
+	CHECK(negotiate() && enable());
+	ask(&q, true, 0, VU_MAX_DMA);
+	usleep(20000);
+	client_close(&cl);
+	CHECK_EQ(answer_to(&q), -ENOTCONN);
+	stop();
+}
+
+/* It neither answers nor reads. */
+static void test_deaf_client(void)
+{
+	static struct question q[24];
+	unsigned int late = 0, gone = 0;
+
+	CHECK(start() && negotiate() && enable());
+	for (int i = 0; i < 24; i++)
+		ask(&q[i], true, 0, VU_MAX_DMA);
+	for (int i = 0; i < 24; i++) {
+		int ret = answer_to(&q[i]);
+
+		late += ret == -ETIMEDOUT;
+		gone += ret == -ENOTCONN || ret == -EFAULT;
+	}
+	CHECK_EQ(late + gone, 24);
+	CHECK(late >= 1);
+	CHECK(wait_until(&model.detach, 1));
+	client_close(&cl);
+	CHECK(negotiate());
+	stop();
+}
+
 /* Each of these ends the connection; the next client is served. */
 
 static bool kills(uint16_t command, uint32_t flags, const void *payload,
@@ -926,6 +1135,10 @@ static const struct tap_test tests[] = {
 	{ "single_pages", test_single_pages },
 	{ "shrunk_memory", test_shrunk_memory },
 	{ "dead", test_dead },
+	{ "messages", test_messages },
+	{ "bad_answers", test_bad_answers },
+	{ "no_answer", test_no_answer },
+	{ "deaf_client", test_deaf_client },
 	{ "bad_access", test_bad_access },
 	{ "bad_messages", test_bad_messages },
 	{ "framing", test_framing },

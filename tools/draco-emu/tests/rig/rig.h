@@ -21,6 +21,11 @@
 #define RIG_FREE	0x800000u	/* the tests' own */
 #define RIG_HOSTS	4u
 
+/* Bus addresses that only messages reach, once a test has mapped them. */
+#define RIG_BEYOND	0x4000000000ull
+#define RIG_BEYOND_SIZE	(1u << 20)
+extern unsigned char rig_beyond[RIG_BEYOND_SIZE];
+
 struct rig_guest {
 	struct port *port;
 	unsigned char *mem;
