@@ -47,4 +47,13 @@ $(eval $(call RT_RULE,old/libamdhip64.so.5,$(RT_HIP_SRC),-DHIP_MAJOR=5 -DOLD,sel
 $(eval $(call RT_RULE,six/libamdhip64.so.6,$(RT_HIP_SRC),-DHIP_MAJOR=6,selftests/runtime/hip.map))
 $(eval $(call RT_RULE,seven/libamdhip64.so.7,$(RT_HIP_SRC),-DHIP_MAJOR=7,selftests/runtime/hip.map))
 
+# Guest tests: libfabrex with these run times.
+RT_MEMORY := $(addprefix selftests/runtime/,memory.c memory_device.c)
+$(BUILD)/selftests/runtime-memory: $(RT_MEMORY) $(RT_HDR) $(BUILD)/lib/libfabrex.a
+	@mkdir -p $(@D)
+	$(CC) $(RT_CFLAGS) -o $@ $(RT_MEMORY) $(BUILD)/lib/libfabrex.a
+
+.PHONY: selftests
+selftests: $(RT_LIBS) $(BUILD)/selftests/runtime-memory
+
 endif

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""libfabrex and GPU memory: device pointers of the test run times over
+modelled GPUs, the registration cache on a real kernel, the examples."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+import space
+from gpulab import TOPOLOGY, fabric, gpu_host
+from scenario import scenario
+
+BUILD = os.path.join(space.TREE, "build")
+RUNTIME = {"LD_LIBRARY_PATH": os.path.join(BUILD, "selftests", "runtime")}
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY,
+          kernels=("7.2", "6.12", "debug"))
+def registration_cache(lab, t):
+    """Host memory that changes below the cache; hits, limits, times."""
+    a = lab.guest("a")
+    t.program(a, "runtime-memory cache")
+    t.program(a, "runtime-memory scale")
+    out = a.run("strace -f -e trace=ioctl -o /tmp/calls runtime-memory cache "
+                "&& grep -c ioctl /tmp/calls", timeout=120)
+    t.diag(f"ioctls for 108 cached transfers: {out.stdout.split()[-1]}")
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+def device_memory(lab, t):
+    """Device pointers: found, registered, moved, cached, taken away."""
+    a = gpu_host(lab, "a", 2)
+    for part in ("cuda", "hip"):
+        t.program(a, f"runtime-memory {part}", env=RUNTIME)
+
+
+SIZE = 1 << 20
+
+
+def moved_bytes(guests):
+    """(from endpoint to endpoint, with host memory at one end), all ports."""
+    rows = [fabric.ctl_json(g, "stats")["counters"][0] for g in guests]
+    return (sum(r["p2p_bytes"] for r in rows),
+            sum(r["host_bytes"] for r in rows))
+
+
+def example(t, a, b, name):
+    """Run an example on both hosts; from a to b."""
+    path = os.path.join(BUILD, "examples", name)
+    server = b.start_command([path], env=RUNTIME)
+    sender = a.run(f"sleep 1; {path} b", env=RUNTIME, timeout=60)
+    receiver = server.wait(60)
+    t.ok(sender.status == 0 and ": ok" in sender.stdout,
+         f"{name} b: {' / '.join(sender.stdout.splitlines())}",
+         sender.stdout + sender.stderr)
+    return t.ok(receiver.status == 0, f"{name}: "
+                f"{' / '.join(receiver.stdout.splitlines())}",
+                receiver.stdout + receiver.stderr)
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+def examples(lab, t):
+    """From GPU memory on a into GPU memory on b, with HIP and with CUDA."""
+    a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)
+    for name in ("hip_write", "cuda_write"):
+        before = moved_bytes((a, b))
+        example(t, a, b, name)
+        p2p, host = (now - was for now, was
+                     in zip(moved_bytes((a, b)), before))
+        t.equal(p2p, SIZE, "every byte went from endpoint to endpoint")
+        t.diag(f"{name}: {host} bytes of host memory, for the meeting")
+        t.ok(host < SIZE / 64, "host memory saw the meeting only", host)
