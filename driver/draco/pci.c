@@ -91,6 +91,8 @@ static int draco_map(struct draco_dev *dd)
 	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (ret)
 		goto release;
+	/* It takes lists of pages: how long a run of them is does not matter. */
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	ret = -ENODEV;
 	if (pci_resource_len(pdev, DRACO_BAR_REGS) < DRACO_BAR_REGS_SIZE)
 		goto release;
