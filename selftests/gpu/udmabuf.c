@@ -175,7 +175,7 @@ TEST_F(udmabuf, into_and_out_of)
 }
 
 /* Any offset and length: exactly these bytes, and no others. */
-TEST_F(udmabuf, unaligned_ranges)
+TEST_F_TIMEOUT(udmabuf, unaligned_ranges, 180)
 {
 	static const uint64_t offsets[] = { 0, 1, 7, 4095, 4096, 4097, 12288,
 					    65535, SIZE - 70000 };
@@ -304,7 +304,7 @@ TEST_F(udmabuf, fork)
 	EXPECT_EQ(raw_destroy(b->fd, mr.id), 0);
 }
 
-TEST_F(udmabuf, many_of_one)
+TEST_F_TIMEOUT(udmabuf, many_of_one, 180)
 {
 	static struct raw_mr mr[1000];
 	struct bench *b = &self->b;
@@ -341,7 +341,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-TEST_F(udmabuf, threads)
+TEST_F_TIMEOUT(udmabuf, threads, 180)
 {
 	struct worker w[THREADS];
 	pthread_t thread[THREADS];
@@ -389,7 +389,7 @@ static void wait_for_zero(struct __test_metadata *_metadata, long bytes)
 }
 
 /* Killed while operations are in flight. */
-TEST_F(udmabuf, killed_in_transfer)
+TEST_F_TIMEOUT(udmabuf, killed_in_transfer, 180)
 {
 	uint32_t seed = 11;
 
@@ -424,7 +424,7 @@ TEST_F(udmabuf, killed_in_transfer)
 }
 
 /* Killed in the midst of a registration. */
-TEST_F(udmabuf, killed_in_registration)
+TEST_F_TIMEOUT(udmabuf, killed_in_registration, 180)
 {
 	uint32_t seed = 12;
 

@@ -223,7 +223,7 @@ static const struct change {
 	{ "fork", do_fork, false },
 };
 
-TEST_F(watch, changes)
+TEST_F_TIMEOUT(watch, changes, 180)
 {
 	int n = sizeof(changes) / sizeof(changes[0]);
 
@@ -325,7 +325,7 @@ static void *discard(void *arg)
 }
 
 /* If the counter has not moved, the device reaches what the process sees. */
-TEST_F(watch, nothing_is_missed)
+TEST_F_TIMEOUT(watch, nothing_is_missed, 180)
 {
 	struct racer r = { .mem = self->mem };
 	int same = 0, moved = 0;
@@ -403,7 +403,7 @@ TEST_F(watch, exec)
 }
 
 /* A process that ends in the midst of it. */
-TEST_F(watch, killed)
+TEST_F_TIMEOUT(watch, killed, 180)
 {
 	for (int i = 0; i < 20; i++) {
 		struct raw_mr mr;
