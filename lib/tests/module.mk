@@ -6,7 +6,7 @@ include selftests/runtime/build.mk
 
 LIB_TEST_O := $(BUILD)/lib/tests
 LIB_FAKE_SRC := lib/tests/fake.c lib/tests/fakedev.c
-LIB_TEST_SRC := $(filter-out lib/tests/bench.c lib/tests/example.c, \
+LIB_TEST_SRC := $(filter-out lib/tests/bench%.c lib/tests/example.c, \
 	$(wildcard lib/tests/*.c))
 LIB_TEST_OBJ := $(LIB_TEST_SRC:lib/%.c=$(BUILD)/lib/%.o)
 LIB_FAKE_OBJ := $(LIB_FAKE_SRC:lib/%.c=$(BUILD)/lib/%.o)
@@ -29,7 +29,7 @@ $(BUILD)/lib/tests/%.o: lib/tests/%.c
 $(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_TEST_OBJ) $(LIB_A)
 
-$(LIB_TEST_O)/bench: $(BUILD)/lib/tests/bench.o $(LIB_FAKE_OBJ) $(LIB_A)
+$(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory: %: %.o $(LIB_FAKE_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
 # The program under EXAMPLES in a page, with main() renamed.
@@ -97,8 +97,9 @@ $(BUILD)/examples/cuda_write: examples/cuda_write.c $(LIB_A) $(RT_LIBS)
 .PHONY: selftests
 selftests: $(LIB_PROGRAMS)
 
-# Instructions of one post and one poll, if valgrind is there.
-bench-lib: $(LIB_TEST_O)/bench
-	lib/tests/bench-instructions $(LIB_TEST_O)/bench
+# Times, and instructions if valgrind is there.
+bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(RT_LIBS)
+	$(LIB_TEST_ENV) lib/tests/bench-instructions $(LIB_TEST_O)/bench \
+		$(LIB_TEST_O)/bench_memory
 
 -include $(LIB_TEST_OBJ:.o=.d)
