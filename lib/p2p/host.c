@@ -64,7 +64,7 @@ static unsigned int amd_family(const char *root)
 	const char *vendor, *family;
 
 	if (fxi_sysfs_path(path, root, "/proc/cpuinfo") ||
-	    fxi_sysfs_read(path, text, sizeof(text), NULL) <= 0)
+	    fxi_sysfs_read(path, text, sizeof(text)) <= 0)
 		return 0;
 	vendor = cpu_field(text, "vendor_id");
 	family = cpu_field(text, "cpu family");

@@ -123,8 +123,8 @@ size_t fxi_pci_ext_cap(const struct pci_dev *dev, uint16_t id)
 
 bool fxi_pci_ext_known(const struct pci_dev *dev)
 {
-	return dev->absent || dev->config_len >= PCI_CONFIG_SIZE ||
-	       (dev->config_len == 256 && dev->config_size <= 256);
+	return dev->absent || (dev->config_len >= 0x100 &&
+			       dev->config_len == dev->config_size);
 }
 
 int fxi_pci_type(const struct pci_dev *dev)
@@ -154,7 +154,7 @@ static void read_ranges(struct pci_dev *dev, const char *path)
 {
 	char text[4096], *line = text, *next;
 
-	if (fxi_sysfs_read(path, text, sizeof(text), NULL) <= 0)
+	if (fxi_sysfs_read(path, text, sizeof(text)) <= 0)
 		return;
 	while (dev->ranges < PCI_RANGES && *line) {
 		struct pci_range *r = &dev->range[dev->ranges];
@@ -172,15 +172,83 @@ static void read_ranges(struct pci_dev *dev, const char *path)
 	}
 }
 
+/* Some more of it; false if that is not to be had. */
+static bool look_at(struct pci_dev *dev, int fd, size_t at, size_t size)
+{
+	return at + size <= dev->config_size &&
+	       fxi_sysfs_pread(fd, dev->config + at, size, at);
+}
+
+/* Headers of capabilities, and the registers that matter of three of them. */
+static bool look_at_caps(struct pci_dev *dev, int fd)
+{
+	size_t at, size;
+	int i;
+
+	at = dev->config[PCI_CAPABILITIES] & ~3u;
+	for (i = 0; i < 48 && at >= 0x40; i++) {
+		if (!look_at(dev, fd, at, 2))
+			return false;
+		size = dev->config[at] == PCI_CAP_PM ? 8 :
+		       dev->config[at] == PCI_CAP_EXPRESS ? 0x18 : 2;
+		if (at + size <= 0x100 && !look_at(dev, fd, at, size))
+			return false;
+		at = dev->config[at + 1] & ~3u;
+	}
+	return true;
+}
+
+static bool look_at_ext_caps(struct pci_dev *dev, int fd)
+{
+	size_t at = 0x100, next;
+	uint32_t head;
+	int i;
+
+	for (i = 0; i < 480 && at >= 0x100; i++) {
+		if (!look_at(dev, fd, at, 4))
+			return false;
+		head = dev->config[at] | dev->config[at + 1] << 8;
+		next = (dev->config[at + 2] >> 4 | dev->config[at + 3] << 4) &
+		       0xffc;
+		if (head == PCI_EXT_CAP_ACS)
+			return look_at(dev, fd, at, 8);
+		if (!head || head == 0xffff)
+			return true;
+		at = next;
+	}
+	return true;
+}
+
+/*
+ * Not more than needed: each register is an access to the device, and some do
+ * not like all of theirs to be read.
+ */
 static void read_config(struct pci_dev *dev, const char *path)
 {
-	uint8_t buf[PCI_CONFIG_SIZE + 1];
-	long n = fxi_sysfs_read(path, buf, sizeof(buf), &dev->config_size);
+	int fd = fxi_sysfs_open(path, &dev->config_size);
+	size_t at;
 
-	if (n <= 0)
+	if (fd < 0)
 		return;
-	dev->config_len = n;
-	memcpy(dev->config, buf, n);
+	if (dev->config_size > PCI_CONFIG_SIZE)
+		dev->config_size = PCI_CONFIG_SIZE;
+	for (at = 0; at < 0x40 && look_at(dev, fd, at, 4); at += 4)
+		;
+	dev->config_len = at;
+	if (at == 0x40 && !fxi_pci_gone(dev) && look_at_caps(dev, fd) &&
+	    (dev->config_size <= 0x100 || look_at_ext_caps(dev, fd)))
+		dev->config_len = dev->config_size;
+	close(fd);
+}
+
+/* Of the kernel's words only those that say that it sleeps. */
+static void read_power(struct pci_dev *dev, const char *path)
+{
+	char text[16];
+
+	if (fxi_sysfs_line(path, text, sizeof(text)) &&
+	    (!strcmp(text, "D3hot") || !strcmp(text, "D3cold")))
+		memcpy(dev->power, text, strlen(text) + 1);
 }
 
 static void read_files(struct pci_dev *dev, const char *dir)
@@ -191,24 +259,20 @@ static void read_files(struct pci_dev *dev, const char *dir)
 		read_config(dev, path);
 	if (!fxi_sysfs_path(path, dir, "/resource"))
 		read_ranges(dev, path);
-	if (!fxi_sysfs_path(path, dir, "/power_state") &&
-	    !fxi_sysfs_line(path, dev->power, sizeof(dev->power)))
-		dev->power[0] = '\0';
+	if (!fxi_sysfs_path(path, dir, "/power_state"))
+		read_power(dev, path);
 	if (!fxi_sysfs_path(path, dir, "/driver"))
 		dev->driver = !access(path, F_OK);
 }
 
-static struct pci_dev *device_new(const char *name, const char *dir)
+static struct pci_dev *device_new(const struct pci_addr *addr, const char *dir)
 {
 	struct pci_dev *dev = calloc(1, sizeof(*dev));
 
 	if (!dev)
 		return NULL;
-	if (!fxi_pci_parse(name, &dev->addr)) {
-		free(dev);
-		return NULL;
-	}
-	fxi_pci_name(&dev->addr, dev->name);
+	dev->addr = *addr;
+	fxi_pci_name(addr, dev->name);
 	read_files(dev, dir);
 	return dev;
 }
@@ -216,12 +280,13 @@ static struct pci_dev *device_new(const char *name, const char *dir)
 struct pci_dev *fxi_pci_read(const char *root, const char *name)
 {
 	char dir[SYSFS_PATH];
+	struct pci_addr addr;
 
-	if (strchr(name, '/') ||
+	if (!fxi_pci_parse(name, &addr) ||
 	    fxi_sysfs_path(dir, root, "/sys/bus/pci/devices/%s", name) ||
 	    access(dir, F_OK))
 		return NULL;
-	return device_new(name, dir);
+	return device_new(&addr, dir);
 }
 
 /* ---- chains ------------------------------------------------------------- */
@@ -249,17 +314,18 @@ static int set_host(struct pci_chain *chain, char *path, char *name)
 /* @path ends with the device; go up one directory after the other. */
 static int climb(struct pci_chain *chain, char *path)
 {
+	struct pci_addr addr;
 	char *name;
 
 	while ((name = strrchr(path, '/'))) {
 		name++;
 		if (is_host(name))
 			return set_host(chain, path, name);
-		if (chain->n == PCI_DEPTH)
+		if (chain->n == PCI_DEPTH || !fxi_pci_parse(name, &addr))
 			return -EUCLEAN;
-		chain->dev[chain->n] = device_new(name, path);
+		chain->dev[chain->n] = device_new(&addr, path);
 		if (!chain->dev[chain->n])
-			return -EUCLEAN;
+			return -ENOMEM;
 		chain->n++;
 		name[-1] = '\0';
 	}

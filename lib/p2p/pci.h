@@ -59,12 +59,12 @@ struct pci_dev {
 	char name[PCI_NAME_LEN];
 	struct pci_addr addr;
 	bool absent;		/* a slot's device that is yet to come */
-	size_t config_len;	/* what could be read */
+	size_t config_len;	/* what could be read, as far as wanted */
 	size_t config_size;	/* what there is */
-	uint8_t config[PCI_CONFIG_SIZE];
+	uint8_t config[PCI_CONFIG_SIZE];	/* 0 where nobody has looked */
 	unsigned int ranges;
 	struct pci_range range[PCI_RANGES];
-	char power[16];		/* "D0"; "" if the kernel does not say */
+	char power[8];		/* "D3hot", "D3cold", or "": awake */
 	bool driver;		/* one is bound */
 };
 

@@ -29,7 +29,7 @@ static int find(const struct p2p_env *env, const char *name,
 			 name);
 }
 
-/* True if it is there; if not, @q says why. */
+/* 0; -ENOMEM; or -EUCLEAN: it is not there, and @q says why. */
 static int load(struct p2p_query *q, const struct pci_addr *addr,
 		struct pci_chain *chain, const char *name)
 {
@@ -39,13 +39,11 @@ static int load(struct p2p_query *q, const struct pci_addr *addr,
 		fxi_say_no(q, FABREX_P2P_NO_DEVICE, NULL, 0,
 			   "there is no PCI device %s on this machine", name);
 		fxi_say_remedy(q, "see lspci -D, and \"fabrexctl list endpoints\" for what is composed to this host");
-	} else if (ret) {
+	} else if (ret && ret != -ENOMEM) {
 		fxi_say_no(q, FABREX_P2P_NO_DEVICE, NULL, 0,
 			   "what sysfs says about %s makes no sense", name);
 	}
-	if (ret == -ENODEV || ret == -ENAMETOOLONG)
-		ret = -EUCLEAN;
-	return ret;
+	return ret && ret != -ENOMEM ? -EUCLEAN : ret;
 }
 
 static void look(struct p2p_query *q)

@@ -111,7 +111,7 @@ static bool asleep(struct p2p_query *q, const struct pci_chain *chain,
 		dev = chain->dev[i];
 		at = fxi_pci_cap(dev, PCI_CAP_PM);
 		state = at ? fxi_pci_word(dev, at + 4) & PM_STATE : 0;
-		if (state != 3 && strncmp(dev->power, "D3", 2))
+		if (state != 3 && !*dev->power)
 			continue;
 		if (state == 3)
 			fxi_say_no(q, FABREX_P2P_POWER, dev, state,

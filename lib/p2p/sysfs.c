@@ -49,28 +49,47 @@ static long read_all(int fd, char *buf, size_t size)
 	return got;
 }
 
-long fxi_sysfs_read(const char *path, void *buf, size_t size,
-		    size_t *file_size)
+int fxi_sysfs_open(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	long n;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		n = -EUCLEAN;
-	else
-		n = read_all(fd, buf, size);
-	if (n >= 0 && file_size)
-		*file_size = st.st_size;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		*size = st.st_size;
+		return fd;
+	}
+	close(fd);
+	return -EUCLEAN;
+}
+
+bool fxi_sysfs_pread(int fd, void *buf, size_t size, size_t at)
+{
+	ssize_t n;
+
+	do {
+		n = pread(fd, buf, size, at);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)size;
+}
+
+long fxi_sysfs_read(const char *path, void *buf, size_t size)
+{
+	size_t file_size;
+	int fd = fxi_sysfs_open(path, &file_size);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = read_all(fd, buf, size);
 	close(fd);
 	return n;
 }
 
 bool fxi_sysfs_line(const char *path, char *buf, size_t size)
 {
-	if (fxi_sysfs_read(path, buf, size, NULL) <= 0)
+	if (fxi_sysfs_read(path, buf, size) <= 0)
 		return false;
 	buf[strcspn(buf, "\n")] = '\0';
 	return true;

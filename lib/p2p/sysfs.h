@@ -20,8 +20,11 @@ int fxi_sysfs_path(char path[SYSFS_PATH], const char *root, const char *fmt, ...
  * Up to @size - 1 bytes of a file and a NUL. Returns how many, or a negative
  * errno. Whatever is no regular file is refused.
  */
-long fxi_sysfs_read(const char *path, void *buf, size_t size,
-		    size_t *file_size);
+long fxi_sysfs_read(const char *path, void *buf, size_t size);
+/* For pread(); a negative errno if it is no regular file. */
+int fxi_sysfs_open(const char *path, size_t *size);
+/* All of @size bytes at @at, or false. */
+bool fxi_sysfs_pread(int fd, void *buf, size_t size, size_t at);
 /* First line, without its end; false if there is none. */
 bool fxi_sysfs_line(const char *path, char *buf, size_t size);
 /* Target of the link, resolved; false if it is outside of @below. */
