@@ -132,6 +132,16 @@ static bool address_side(const struct ctl *c, const char *word,
 	return *side->pci;
 }
 
+/* It has to be a PCI device here, or to belong to another host. */
+static int somewhere(struct ctl *c, const struct side *side)
+{
+	if (*side->pci || side->host)
+		return 0;
+	return err_set(&c->err, ENODEV, side->name, "%s is no PCI device of "
+		       "this host, and of no other host that is known",
+		       side->name);
+}
+
 static int word_side(struct ctl *c, const char *word, struct side *side)
 {
 	const struct object *o;
@@ -144,13 +154,16 @@ static int word_side(struct ctl *c, const char *word, struct side *side)
 			       T_BIT(T_PORT), &c->err);
 	if (!o)
 		return -c->err.code;
-	if (o->type == T_ENDPOINT)
-		return endpoint_side(c, o, side);
+	if (o->type == T_ENDPOINT) {
+		int r = endpoint_side(c, o, side);
+
+		return r ? r : somewhere(c, side);
+	}
 	if (o->kind != FABREX_PORT_KIND_HOST)
 		return err_set(&c->err, EINVAL, word, "port \"%s\" leads to no "
 			       "host; name a host port or an endpoint", word);
 	port_side(c, o, side);
-	return 0;
+	return somewhere(c, side);
 }
 
 /* All there is on this host; endpoints without a device yet are left out. */
@@ -164,7 +177,8 @@ static void local_sides(struct ctl *c, struct sides *s)
 		if (m->objects[i]->type == T_PORT &&
 		    model_local(m, m->objects[i]->id)) {
 			port_side(c, m->objects[i], &side);
-			add_side(s, &side);
+			if (*side.pci)
+				add_side(s, &side);
 		}
 	for (i = 0; i < m->n; i++)
 		if (m->objects[i]->type == T_ENDPOINT &&
