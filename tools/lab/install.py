@@ -24,8 +24,12 @@ for f in "$tree"/dist/*.rules "$tree"/tools/*/*.rules \
 	"$tree"/driver/*.rules; do
 	[ -f "$f" ] && ln -sf "$f" /etc/udev/rules.d/ && rules=1
 done
+# On a busy machine udevd may still be starting.
 if [ -n "$rules" ] && [ -x /usr/bin/udevadm ]; then
-	udevadm control --reload
+	for try in 1 2 3 4 5; do
+		udevadm control --reload && break
+		[ $try != 5 ] && sleep 1
+	done
 fi
 for f in "$tree"/tools/fabrexctl/*completion*; do
 	[ -f "$f" ] && ln -sf "$f" \
