@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import TOPOLOGY, gpu_host
+from gpulab import TOPOLOGY, gpu_host, load, unload
 from scenario import scenario
 
 
@@ -21,3 +21,32 @@ def imported(lab, t):
     """dma-bufs of two GPUs below one host as memory regions."""
     a = gpu_host(lab, "a", 2)
     t.program(a, "gpu-import")
+
+
+QUOTA = "/sys/class/fabrex/fabrex*/quota/mrs"
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+def registered(lab, t):
+    """1 MiB to 4 GiB, 10,000 regions, 32 threads; with figures."""
+    a = gpu_host(lab, "a", 1)
+    quota = a.sh(f"cat {QUOTA}")
+    a.sh(f"echo 16384 >{QUOTA}")
+    try:
+        out = t.program(a, "gpu-register").stdout
+    finally:
+        a.sh(f"echo {quota} >{QUOTA}")
+    for line in out.splitlines():
+        if line.startswith("# ") and " us" in line:
+            t.diag(line[2:])
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+def hostile_processes(lab, t):
+    """Closed in every order, killed, moved while being registered, random
+    calls; the driver goes when all is closed."""
+    a = gpu_host(lab, "a", 1)
+    t.program(a, "gpu-hostile")
+    t.program(a, "gpu-fuzz")
+    t.equal(unload(a).status, 0, "the exporter's driver can be unloaded")
+    load(a)

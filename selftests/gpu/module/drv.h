@@ -269,6 +269,7 @@ void dgpu_job_put(struct dgpu_job *job);
 int dgpu_engine_init(struct dgpu *dg);
 void dgpu_engine_stop(struct dgpu *dg);
 void dgpu_engine_queue(struct dgpu *dg, struct dgpu_job *job);
+int dgpu_engine_throttle(struct dgpu *dg);
 int dgpu_engine_wait(struct dgpu *dg, u64 seq, unsigned int timeout_ms);
 
 /* fence.c */

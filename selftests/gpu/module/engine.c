@@ -12,6 +12,7 @@
 
 #define STATE_TIMEOUT	(2 * HZ)
 #define HANG_TIMEOUT	(60 * HZ)
+#define MOST_JOBS	64
 #define ALL_ONES	(~0u)	/* what a device reads as that is not there */
 
 static bool dgpu_engine_dead(struct dgpu_engine *engine)
@@ -228,6 +229,32 @@ void dgpu_engine_queue(struct dgpu *dg, struct dgpu_job *job)
 	spin_unlock(&engine->lock);
 	if (dead)
 		dgpu_finish(engine, job, -ENODEV);
+}
+
+static bool dgpu_engine_room(struct dgpu_engine *engine)
+{
+	bool room;
+
+	spin_lock(&engine->lock);
+	room = engine->dead || engine->seq - engine->done < MOST_JOBS;
+	spin_unlock(&engine->lock);
+	return room;
+}
+
+/**
+ * dgpu_engine_throttle() - wait until there are not too many jobs
+ * @dg: GPU
+ *
+ * Without any lock. Several that wait at the same time may all go on.
+ *
+ * Return: 0 or -ERESTARTSYS
+ */
+int dgpu_engine_throttle(struct dgpu *dg)
+{
+	struct dgpu_engine *engine = &dg->engine;
+
+	return wait_event_interruptible(engine->wait,
+					dgpu_engine_room(engine));
 }
 
 /**

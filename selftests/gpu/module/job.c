@@ -400,6 +400,9 @@ int dgpu_submit(struct dgpu_file *file, struct dgpu_submit *cmd)
 		return -EINVAL;
 	if (!file->dg->engine.present)
 		return -EOPNOTSUPP;
+	ret = dgpu_engine_throttle(file->dg);
+	if (ret)
+		return ret;
 	job = dgpu_job_new();
 	if (!job)
 		return -ENOMEM;

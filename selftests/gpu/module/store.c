@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory behind buffers: ranges of VRAM, or pages. Called by buffer.c, move.c. */
 #include <linux/io.h>
+#include <linux/math64.h>
 #include <linux/slab.h>
 
 #include "drv.h"
@@ -16,11 +17,11 @@ static struct dgpu_store *dgpu_store_alloc(u32 place, u64 length, u64 piece)
 	store->place = place;
 	store->piece = piece;
 	if (place == DGPU_PLACE_VRAM)
-		store->start = kvcalloc(DIV_ROUND_UP_ULL(length, piece),
+		store->start = kvcalloc(DIV64_U64_ROUND_UP(length, piece),
 					sizeof(*store->start),
 					GFP_KERNEL_ACCOUNT);
 	else
-		store->pages = kvcalloc(DIV_ROUND_UP_ULL(length, piece),
+		store->pages = kvcalloc(DIV64_U64_ROUND_UP(length, piece),
 					sizeof(*store->pages),
 					GFP_KERNEL_ACCOUNT);
 	if (!store->start && !store->pages) {
@@ -65,7 +66,7 @@ void dgpu_store_free(struct dgpu *dg, struct dgpu_store *store, u64 length)
 static int dgpu_store_scatter(struct dgpu *dg, struct dgpu_store *store,
 			      u64 length)
 {
-	unsigned long n = DIV_ROUND_UP_ULL(length, store->piece), i, spacers = 0;
+	unsigned long n = DIV64_U64_ROUND_UP(length, store->piece), i, spacers = 0;
 	u64 *spacer = kvcalloc(n, sizeof(*spacer), GFP_KERNEL);
 	u64 size;
 
