@@ -201,7 +201,7 @@ static void set_ops(struct worker *w)
 							      FABREX_OP_WRITE;
 		w->ops[i].flags = l->o->check ? FABREX_SQE_CHECK : 0;
 		w->ops[i].peer = (uint16_t)l->s->peer.peer;
-		w->ops[i].mr = l->s->local;
+		w->ops[i].mr = l->s->memory.mr;
 		w->ops[i].length = l->size;
 		w->ops[i].rkey = l->s->remote.rkey;
 	}
@@ -275,8 +275,8 @@ static int verify_begin(struct load *l, struct worker *w, uint64_t seed)
 
 	if (l->test->id == T_READ_BW)
 		return session_ask(l->s, MSG_FILL, w->base, used, &seed);
-	fill_pattern(l->s->memory + w->base, used, seed);
-	return 0;
+	return memory_fill(&l->s->memory, w->base, used, seed) ?
+	       fail_memory("filling memory") : 0;
 }
 
 /* Bytes from the base on that were all written: gaps between slots are not. */
@@ -295,7 +295,8 @@ static int verify_end(struct load *l, struct worker *w)
 
 	if (ret)
 		return ret;
-	mine = crc32c(0, l->s->memory + w->base, used);
+	if (memory_crc(&l->s->memory, w->base, used, &mine))
+		return fail_memory("checksum");
 	if (theirs == mine)
 		return 0;
 	fprintf(stderr, "fabrex-perf: %s: contents differ: crc32c %08x here, %08x at the peer\n",

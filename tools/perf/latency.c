@@ -163,7 +163,8 @@ static int verify_atomics(struct run *r, uint64_t added)
 	if (once_own(r))
 		return EXIT_FAILED;
 	r->op = op;
-	memcpy(&value, r->s->memory, sizeof(value));
+	if (memory_read(&r->s->memory, 0, &value, sizeof(value)))
+		return fail_memory("reading the counter");
 	if (value == added)
 		return 0;
 	fprintf(stderr, "fabrex-perf: atomic-lat: counter is %llu after %llu additions\n",
@@ -198,9 +199,10 @@ int run_latency(const struct options *o, const struct test *test)
 		return ret;
 	r.op.opcode = opcode_of(test->id);
 	r.op.peer = (uint16_t)s.peer.peer;
-	r.op.mr = s.local;
+	r.op.mr = s.memory.mr;
 	r.op.rkey = s.remote.rkey;
 	r.op.operand = 1;
+	additions = 0;
 	if (o->check && test->id != T_ATOMIC_LAT)
 		r.op.flags = FABREX_SQE_CHECK;
 	if (fabrex_queue_create(s.port, &attr, sizeof(attr), &r.queue))
@@ -234,7 +236,7 @@ int run_send_latency(const struct options *o, const struct test *test)
 	r.op.flags = FABREX_SQE_QUIET;
 	r.op.peer = (uint16_t)s.peer.peer;
 	r.op.imm = MSG_ECHO;
-	r.op.mr = s.local;
+	r.op.mr = s.memory.mr;
 	r.op.dest_queue = s.control.dest_queue;
 	r.op.dest_key = s.control.dest_key;
 	ret = run_sizes(&r);

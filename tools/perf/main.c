@@ -55,6 +55,7 @@ static const struct option longs[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "reference-gbps", required_argument, NULL, 'r' },
 	{ "file", required_argument, NULL, 'f' },
+	{ "memory", required_argument, NULL, 'm' },
 	{ "timeout", required_argument, NULL, 'T' },
 	{ "once", no_argument, NULL, '1' },
 	{ "quiet", no_argument, NULL, 'Q' },
@@ -88,6 +89,7 @@ static void usage(FILE *f)
 		"  -V, --verify             compare contents after each size\n"
 		"  -r, --reference-gbps X   print results as part of X GB/s\n"
 		"  -f, --file PATH          transfer: what to write\n"
+		"  -m, --memory KIND        of this side: host, hip or cuda (host)\n"
 		"  -j, --json   -Q, --quiet   -T, --timeout SECONDS   --once (server)\n",
 		DEFAULT_SERVICE);
 }
@@ -200,6 +202,8 @@ static bool take_option(int c, const char *arg, struct options *o)
 	case 'f':
 		o->file = arg;
 		return true;
+	case 'm':
+		return memory_parse(arg, &o->memory);
 	case 'S':
 		return parse_u64(arg, 1, UINT64_MAX, &o->service);
 	case 's':
@@ -229,7 +233,7 @@ static int parse(int argc, char **argv, struct options *o)
 {
 	int c, at;
 
-	while ((c = getopt_long(argc, argv, "p:d:S:s:n:t:w:D:b:q:ecVjr:f:T:Qhv",
+	while ((c = getopt_long(argc, argv, "p:d:S:s:n:t:w:D:b:q:ecVjr:f:m:T:Qhv",
 				longs, &at)) >= 0) {
 		if (c == '?')
 			return EXIT_USAGE;

@@ -30,8 +30,8 @@ $(PERF_O)/tests/run: tools/perf/tests/run.c $(PERF_OBJ) $(LIB_FAKE_OBJ) $(LIB_A)
 		$(PERF_O)/tests/main.o $(filter-out $(PERF_O)/main.o,$(PERF_OBJ)) \
 		$(LIB_FAKE_OBJ) $(LIB_A)
 
-check-perf: perf $(PERF_O)/tests/run
-	$(PERF_O)/tests/run
+check-perf: perf $(PERF_O)/tests/run $(RT_LIBS)
+	$(LIB_TEST_ENV) $(PERF_O)/tests/run
 	lib/tests/check-man --page tools/perf/fabrex-perf.1
 
 install-perf: perf

@@ -27,6 +27,8 @@ enum test_id {
 	T_ATOMIC_LAT, T_WINDOW_LAT, T_WINDOW_BW, T_MSG_RATE, T_TRANSFER,
 };
 
+enum memory_kind { MEMORY_HOST, MEMORY_HIP, MEMORY_CUDA };
+
 struct options {
 	const char *device;
 	const char *peer;
@@ -41,6 +43,7 @@ struct options {
 	uint32_t batch;
 	uint32_t queues;
 	int timeout_ms;
+	enum memory_kind memory; /* of this side */
 	bool events;
 	bool check;
 	bool verify;
@@ -63,6 +66,32 @@ struct test {
 #define PERF_CELL	4096u
 #define MAX_QUEUES	64u
 #define MAX_DEPTH	8192u
+
+/* ---- memory.c ---------------------------------------------------------- */
+
+struct memory {
+	enum memory_kind kind;
+	uint8_t *addr;		/* host: to be used; device: its address */
+	uint64_t length;
+	struct fabrex_mr *mr;
+	void *library;
+	void *context;		/* CUDA */
+};
+
+const char *memory_name(enum memory_kind kind);
+bool memory_parse(const char *name, enum memory_kind *kind);
+/* 0 or a negative errno, for which memory_why() has a sentence. */
+int memory_open(struct memory *m, struct fabrex_port *port,
+		enum memory_kind kind, uint64_t length);
+/* Ends the region too; free: after the port, with which it ended. */
+void memory_close(struct memory *m);
+void memory_free(struct memory *m);
+int memory_write(struct memory *m, uint64_t offset, const void *from,
+		 uint64_t n);
+int memory_read(struct memory *m, uint64_t offset, void *to, uint64_t n);
+int memory_fill(struct memory *m, uint64_t offset, uint64_t n, uint64_t seed);
+int memory_crc(struct memory *m, uint64_t offset, uint64_t n, uint32_t *crc);
+const char *memory_why(void);
 
 /* ---- session.c: what both sides say ------------------------------------ */
 
@@ -122,9 +151,9 @@ struct session {
 	struct fabrex_peer peer;
 	struct control control;
 	struct fabrex_remote remote;
-	struct fabrex_mr *local;
-	uint8_t *memory;
+	struct memory memory;
 	uint64_t region;
+	struct fabrex_stats before;
 };
 
 extern atomic_int interrupted;
@@ -138,6 +167,10 @@ int control_send(struct control *c, uint32_t kind, const struct perf_msg *m);
 int session_open(struct session *s, const struct options *o,
 		 const struct test *test, uint64_t region);
 void session_close(struct session *s);
+/* Bytes between endpoints, and with host memory at an end, that the port here
+ * has started since the session began. False: it does not say.
+ */
+bool session_moved(struct session *s, uint64_t *p2p, uint64_t *host);
 /* Ask the server; its answer in *value. 0 or an exit code. */
 int session_ask(struct session *s, uint32_t kind, uint64_t offset,
 		uint64_t length, uint64_t *value);
@@ -182,14 +215,16 @@ void result_latency(struct result *r, struct samples *all, size_t n);
 struct report {
 	const struct options *o;
 	const struct test *test;
-	const struct session *s;
+	struct session *s;
 	double memcpy_gbps;
 	unsigned int rows;
 	uint64_t last_progress;
 };
 
 void report_begin(struct report *r, const struct options *o,
-		  const struct test *test, const struct session *s);
+		  const struct test *test, struct session *s);
+/* What the port says about where the bytes went. */
+void report_moved(const struct options *o, struct session *s);
 void report_row(struct report *r, const struct result *row);
 void report_end(struct report *r, int code);
 /* A line that is overwritten, on a terminal and not more often than 5 Hz. */
@@ -210,6 +245,7 @@ void fill_pattern(void *data, size_t n, uint64_t seed);
 
 /* Say what failed, with the library's sentence. */
 int fail_setup(const char *what);
+int fail_memory(const char *what);
 int fail_wc(const struct fabrex_wc *wc, const char *what);
 
 #endif

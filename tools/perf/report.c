@@ -114,7 +114,7 @@ static void table_head(const struct report *r)
 }
 
 void report_begin(struct report *r, const struct options *o,
-		  const struct test *test, const struct session *s)
+		  const struct test *test, struct session *s)
 {
 	memset(r, 0, sizeof(*r));
 	r->o = o;
@@ -182,11 +182,26 @@ void report_row(struct report *r, const struct result *row)
 	fflush(stdout);
 }
 
+void report_moved(const struct options *o, struct session *s)
+{
+	uint64_t p2p, host;
+
+	if (!session_moved(s, &p2p, &host))
+		return;
+	printf(o->json ? ", \"memory\": \"%s\", \"p2p_bytes\": %llu, \"host_bytes\": %llu" :
+			 "memory here: %s; %llu bytes moved from endpoint to endpoint, %llu to or from host memory\n",
+	       memory_name(o->memory), (unsigned long long)p2p,
+	       (unsigned long long)host);
+}
+
 void report_end(struct report *r, int code)
 {
 	report_progress_clear(r);
 	if (r->o->json)
-		printf("\n], \"exit_code\": %d}\n", code);
+		printf("\n], \"exit_code\": %d", code);
+	report_moved(r->o, r->s);
+	if (r->o->json)
+		printf("}\n");
 	fflush(stdout);
 }
 

@@ -21,8 +21,7 @@
 
 struct client {
 	struct control control;
-	struct fabrex_mr *mr;
-	uint8_t *memory;
+	struct memory memory;
 	uint64_t region;
 	uint32_t test;
 	uint64_t last_echo;
@@ -35,15 +34,15 @@ static atomic_uint active, served;
 static void say_sum(struct client *c, const struct perf_msg *m, bool fill)
 {
 	struct perf_msg reply = *m;
-	uint32_t crc;
+	uint32_t crc = 0;
 	char size[SIZE_STR];
 
 	reply.value = 0;
 	if (m->offset <= c->region && m->length <= c->region - m->offset) {
-		if (fill)
-			fill_pattern(c->memory + m->offset, m->length,
-				     m->value);
-		crc = crc32c(0, c->memory + m->offset, m->length);
+		if ((fill && memory_fill(&c->memory, m->offset, m->length,
+					 m->value)) ||
+		    memory_crc(&c->memory, m->offset, m->length, &crc))
+			fail_memory("checksum");
 		reply.value = crc;
 		if (c->test == T_TRANSFER && !c->quiet)
 			printf("received %s bytes from %s: crc32c %08x\n",
@@ -101,7 +100,7 @@ static bool rest(struct client *c)
 static void client_free(struct client *c)
 {
 	control_close(&c->control);
-	fabrex_mr_deregister(c->mr);
+	memory_close(&c->memory);
 	free(c);
 }
 
@@ -127,31 +126,34 @@ static void *client_thread(void *arg)
 	return NULL;
 }
 
+static void answer_error(struct perf_answer *a, int error, const char *text)
+{
+	a->error = error;
+	snprintf(a->text, sizeof(a->text), "%s", text);
+}
+
 static int client_prepare(struct fabrex_port *port, struct client *c,
-			  const struct perf_hello *h)
+			  const struct perf_hello *h, enum memory_kind kind,
+			  struct perf_answer *a)
 {
 	int ret;
 
-	ret = fabrex_mr_alloc(port, h->region, FABREX_MR_ALL, &c->mr);
-	if (ret)
-		return ret;
-	ret = control_open(&c->control, port);
+	ret = memory_open(&c->memory, port, kind, h->region);
 	if (ret) {
-		fabrex_mr_deregister(c->mr);
+		answer_error(a, ret, memory_why());
 		return ret;
 	}
-	c->memory = fabrex_mr_addr(c->mr);
+	ret = control_open(&c->control, port);
+	if (ret) {
+		answer_error(a, ret, fabrex_strerror_last());
+		memory_close(&c->memory);
+		return ret;
+	}
 	c->region = h->region;
 	c->test = h->test;
 	c->control.dest_queue = h->queue;
 	c->control.dest_key = h->key;
 	return 0;
-}
-
-static void answer_error(struct perf_answer *a, int error, const char *text)
-{
-	a->error = error;
-	snprintf(a->text, sizeof(a->text), "%s", text);
 }
 
 static bool hello_ok(const struct perf_hello *h, size_t length,
@@ -167,7 +169,8 @@ static bool hello_ok(const struct perf_hello *h, size_t length,
 
 static void client_start(struct fabrex_port *port, struct fabrex_listener *l,
 			 const struct fabrex_request *request,
-			 const struct perf_hello *h, size_t length, bool quiet)
+			 const struct perf_hello *h, size_t length,
+			 const struct options *o)
 {
 	struct perf_answer a = { .magic = PERF_MAGIC,
 				 .version = PERF_VERSION };
@@ -175,9 +178,10 @@ static void client_start(struct fabrex_port *port, struct fabrex_listener *l,
 	struct fabrex_peer peer = { .name = "?" };
 	pthread_t thread;
 
-	if (!c || !hello_ok(h, length, &a) || client_prepare(port, c, h)) {
+	if (!c || !hello_ok(h, length, &a) ||
+	    client_prepare(port, c, h, o->memory, &a)) {
 		if (!a.error)
-			answer_error(&a, -ENOMEM, fabrex_strerror_last());
+			answer_error(&a, -ENOMEM, "out of memory");
 		fprintf(stderr, "fabrex-perf: client at peer %u refused: %s\n",
 			request->peer, a.text);
 		fabrex_request_answer(l, request, &a, sizeof(a), 1000);
@@ -186,12 +190,12 @@ static void client_start(struct fabrex_port *port, struct fabrex_listener *l,
 	}
 	fabrex_peer_next(port, request->peer, &peer);
 	memcpy(c->name, peer.name, sizeof(c->name));
-	c->quiet = quiet;
+	c->quiet = o->quiet;
 	c->control.peer = request->peer;
 	a.queue = fabrex_queue_number(c->control.queue);
 	a.key = fabrex_queue_key(c->control.queue);
-	fabrex_mr_remote(c->mr, &a.region);
-	if (!quiet)
+	fabrex_mr_remote(c->memory.mr, &a.region);
+	if (!o->quiet)
 		printf("session with %s\n", c->name);
 	fflush(stdout);
 	active++;
@@ -223,7 +227,7 @@ static int serve_clients(struct fabrex_port *port, struct fabrex_listener *l,
 			continue;
 		if (ret)
 			return ret;
-		client_start(port, l, &request, &hello, length, o->quiet);
+		client_start(port, l, &request, &hello, length, o);
 	}
 	return 0;
 }

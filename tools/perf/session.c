@@ -109,9 +109,8 @@ static int open_local(struct session *s, const struct options *o)
 		return fail_setup("cannot query the port");
 	if (fabrex_peer_find(s->port, o->peer, &s->peer))
 		return fail_setup("cannot find the peer");
-	if (fabrex_mr_alloc(s->port, s->region, FABREX_MR_ALL, &s->local))
-		return fail_setup("cannot register memory");
-	s->memory = fabrex_mr_addr(s->local);
+	if (memory_open(&s->memory, s->port, o->memory, s->region))
+		return fail_memory("cannot register memory");
 	if (control_open(&s->control, s->port))
 		return fail_setup("cannot create a queue");
 	return 0;
@@ -127,11 +126,25 @@ int session_open(struct session *s, const struct options *o,
 	ret = open_local(s, o);
 	if (!ret)
 		ret = greet(s, o, test);
+	if (!ret)
+		fabrex_stats(s->port, NULL, &s->before, sizeof(s->before));
 	if (ret) {
 		fabrex_close(s->port);
+		memory_free(&s->memory);
 		s->port = NULL;
 	}
 	return ret;
+}
+
+bool session_moved(struct session *s, uint64_t *p2p, uint64_t *host)
+{
+	struct fabrex_stats now;
+
+	if (fabrex_stats(s->port, NULL, &now, sizeof(now)))
+		return false;
+	*p2p = now.p2p_bytes - s->before.p2p_bytes;
+	*host = now.host_bytes - s->before.host_bytes;
+	return true;
 }
 
 /* The BYE is on its way before the queue that sends it is destroyed. */
@@ -150,6 +163,7 @@ void session_close(struct session *s)
 			wc.opcode != FABREX_OP_NOP))
 			;
 	fabrex_close(s->port);
+	memory_free(&s->memory);
 	s->port = NULL;
 }
 

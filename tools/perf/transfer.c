@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,22 @@ static int read_file(const char *path, uint8_t *to, uint64_t size)
 	return EXIT_USAGE;
 }
 
+static int load_file(struct session *s, const char *path, uint64_t size)
+{
+	uint8_t *copy = malloc(size);
+	int ret;
+
+	if (!copy) {
+		fprintf(stderr, "fabrex-perf: out of memory\n");
+		return EXIT_SETUP;
+	}
+	ret = read_file(path, copy, size);
+	if (!ret && memory_write(&s->memory, 0, copy, size))
+		ret = fail_memory("filling memory");
+	free(copy);
+	return ret;
+}
+
 /* Chunks in order, `depth' of them outstanding. */
 static int write_all(const struct options *o, struct session *s,
 		     struct fabrex_queue *q, struct report *progress)
@@ -59,7 +76,7 @@ static int write_all(const struct options *o, struct session *s,
 		if (posted < chunks && posted - done < o->depth) {
 			uint64_t at = posted * CHUNK, left = s->region - at;
 
-			if (fabrex_post_write(q, s->local, at, &s->remote, at,
+			if (fabrex_post_write(q, s->memory.mr, at, &s->remote, at,
 					      left < CHUNK ? left : CHUNK,
 					      o->check ? FABREX_SQE_CHECK : 0,
 					      at))
@@ -82,7 +99,7 @@ static int write_all(const struct options *o, struct session *s,
 	return interrupted ? EXIT_INTERRUPTED : 0;
 }
 
-static void say(const struct options *o, const struct session *s,
+static void say(const struct options *o, struct session *s,
 		double seconds, uint32_t mine, uint32_t theirs)
 {
 	double mb = (double)s->region / 1e6;
@@ -96,10 +113,12 @@ static void say(const struct options *o, const struct session *s,
 		printf(", \"emulated\": %s, \"bytes\": %llu, "
 		       "\"seconds\": %.6f, \"mb_per_s\": %.3f, "
 		       "\"crc32c_here\": \"%08x\", \"crc32c_peer\": \"%08x\", "
-		       "\"equal\": %s}\n",
+		       "\"equal\": %s",
 		       s->attr.emulated ? "true" : "false",
 		       (unsigned long long)s->region, seconds, mb / seconds,
 		       mine, theirs, mine == theirs ? "true" : "false");
+		report_moved(o, s);
+		printf("}\n");
 		return;
 	}
 	printf("%s bytes written from %s to %s%s in %.3f s, %.1f MB/s\n",
@@ -107,6 +126,7 @@ static void say(const struct options *o, const struct session *s,
 	       s->attr.emulated ? " (emulated)" : "", seconds, mb / seconds);
 	printf("crc32c here %08x, at the peer %08x: %s\n", mine, theirs,
 	       mine == theirs ? "equal" : "DIFFERENT");
+	report_moved(o, s);
 }
 
 static int transfer(const struct options *o, const struct test *test,
@@ -127,7 +147,8 @@ static int transfer(const struct options *o, const struct test *test,
 		attr.sq_entries <<= 1;
 	if (fabrex_queue_create(s->port, &attr, sizeof(attr), &q))
 		return fail_setup("cannot create a queue");
-	mine = crc32c(0, s->memory, s->region);
+	if (memory_crc(&s->memory, 0, s->region, &mine))
+		return fail_memory("transfer");
 	begin = now_ns();
 	ret = write_all(o, s, q, &progress);
 	seconds = (double)(now_ns() - begin) / 1e9;
@@ -153,9 +174,9 @@ int run_transfer(const struct options *o, const struct test *test)
 	if (ret)
 		return ret;
 	if (o->file)
-		ret = read_file(o->file, s.memory, size);
-	else
-		fill_pattern(s.memory, size, now_ns());
+		ret = load_file(&s, o->file, size);
+	else if (memory_fill(&s.memory, 0, size, now_ns()))
+		ret = fail_memory("filling memory");
 	if (!ret)
 		ret = transfer(o, test, &s);
 	session_close(&s);

@@ -47,7 +47,7 @@ static int repeat(struct view *v, uint64_t iterations, double seconds,
 		t = now_ns();
 		for (i = 0; i < v->turns; i++)
 			store(v->addr + i * v->size,
-			      v->s->memory + i * v->size, v->size);
+			      v->s->memory.addr + i * v->size, v->size);
 		if (fabrex_window_flush(v->window))
 			return fail_setup("flush of the window");
 		now = now_ns();
@@ -69,7 +69,7 @@ static int repeat(struct view *v, uint64_t iterations, double seconds,
 static int verify(struct view *v)
 {
 	uint64_t n = v->turns * v->size, theirs = 0;
-	uint32_t mine = crc32c(0, v->s->memory, n);
+	uint32_t mine = crc32c(0, v->s->memory.addr, n);
 	int ret = session_ask(v->s, MSG_SUM, 0, n, &theirs);
 
 	if (ret || theirs == mine)
@@ -86,7 +86,7 @@ static int run_size(struct view *v)
 
 	v->turns = v->test->id == T_WINDOW_BW && v->size < TURN ?
 		   TURN / v->size : 1;
-	fill_pattern(v->s->memory, v->turns * v->size, v->size);
+	fill_pattern(v->s->memory.addr, v->turns * v->size, v->size);
 	if (v->o->warmup > 0)
 		ret = repeat(v, v->o->iterations ? 1 : 0, v->o->warmup, &res);
 	if (!ret)
@@ -108,6 +108,11 @@ int run_window(const struct options *o, const struct test *test)
 	struct view v = { .o = o, .test = test, .s = &s, .report = &report };
 	int ret;
 
+	if (o->memory != MEMORY_HOST) {
+		fprintf(stderr, "fabrex-perf: %s: the processor stores from memory of the host; use --memory on the server's side\n",
+			test->name);
+		return EXIT_USAGE;
+	}
 	ret = session_open(&s, o, test, region);
 	if (ret)
 		return ret;

@@ -49,6 +49,24 @@ static void *server(void *unused)
 	return (void *)(intptr_t)perf("server -d b.0");
 }
 
+/* The test run times, where the server has host memory. */
+static void gpu_memory(void)
+{
+	expect(1, "write-bw -p b --memory tape");
+	expect(1, "window-bw -p b --memory hip");
+	if (!getenv("FABREX_TEST_RUNTIME"))
+		return;
+	setenv("FABREX_TEST_GPUS", "1", 1);
+	expect(0, "write-bw -p b -m hip -n 300 --size 4K --verify");
+	expect(0, "read-bw -p b -m cuda -n 300 --size 4K --verify -j");
+	expect(0, "transfer -p b -m cuda --size 3M --check");
+	expect(0, "transfer -p b -m hip --file lib/module.mk -j");
+	expect(0, "atomic-lat -p b -m hip -n 50 --verify");
+	setenv("FABREX_TEST_FAIL", "hipMalloc=2", 1);
+	expect(2, "write-bw -p b -m hip");
+	unsetenv("FABREX_TEST_FAIL");
+}
+
 static void lying_device(void)
 {
 	fake_fault(FAKE_BAD_OPCODE);
@@ -93,6 +111,7 @@ int main(void)
 	expect(0, "transfer -p b --size 1234567 -j");
 	expect(0, "transfer -p b --file lib/module.mk");
 	expect(1, "transfer -p b --file /nonexistent");
+	gpu_memory();
 	lying_device();
 	expect(0, "write-lat -p b -n 20 --size 8");
 	fake_end_queues(1);
