@@ -2,6 +2,7 @@
 """libfabrex and GPU memory: device pointers of the test run times over
 modelled GPUs, the registration cache on a real kernel, the examples."""
 
+import json
 import os
 import sys
 
@@ -78,3 +79,25 @@ def examples(lab, t):
         t.equal(p2p, SIZE, "every byte went from endpoint to endpoint")
         t.diag(f"{name}: {host} bytes of host memory, for the meeting")
         t.ok(host < SIZE / 64, "host memory saw the meeting only", host)
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+def perf_between_gpus(lab, t):
+    """fabrex-perf with the memory of either side on a GPU."""
+    a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)
+    server = b.start_command("fabrex-perf server --memory hip", env=RUNTIME)
+    doc = json.loads(a.sh("fabrex-perf write-bw --peer b --memory cuda "
+                          "--size 1M -t 1 --verify --json", env=RUNTIME,
+                          timeout=120))
+    row = doc["results"][0]
+    t.ok(row["verified"], "what a's GPU has is what b's GPU got", doc)
+    t.ok(doc["p2p_bytes"] >= row["operations"] * (1 << 20),
+         "the bytes went from endpoint to endpoint", doc)
+    t.ok(doc["host_bytes"] < 1 << 16, "and not through host memory", doc)
+    direct = row["mb_per_s"]
+    doc = json.loads(a.sh("fabrex-perf write-bw --peer b --size 1M -t 1 "
+                          "--json", timeout=120))
+    t.diag(f"GPU to GPU {direct:.0f} MB/s, host memory to GPU "
+           f"{doc['results'][0]['mb_per_s']:.0f} MB/s (emulated)")
+    server.kill()
+    server.wait(20)
