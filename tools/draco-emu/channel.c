@@ -168,9 +168,10 @@ static int accept_reply(struct waiter *w, const struct vu_header *h,
 		return -EFAULT;
 	if (w->command == VU_DMA_WRITE)
 		return 0;
-	if (len < VU_DMA_DATA + w->len)
+	if (len != sizeof(struct vu_dma_access) + w->len)
 		return -EFAULT;
-	memcpy(w->buf, (const char *)data + VU_DMA_DATA, w->len);
+	memcpy(w->buf, (const char *)data + sizeof(struct vu_dma_access),
+	       w->len);
 	return 0;
 }
 
@@ -241,22 +242,20 @@ static int send_within(int sock, const void *buf, size_t len,
 	return 0;
 }
 
-/* The message: what QEMU wants, padded as it wants it. */
 static size_t compose(uint8_t *msg, struct waiter *w, uint64_t addr)
 {
 	bool write = w->command == VU_DMA_WRITE;
 	struct vu_header h = {
 		.id = w->id, .command = w->command,
-		.size = sizeof(h) + VU_DMA_MIN +
+		.size = sizeof(h) + sizeof(struct vu_dma_access) +
 			(write ? (uint32_t)w->len : 0),
 	};
-	struct vu_dma_access a = { .addr = addr, .count = (uint32_t)w->len };
+	struct vu_dma_access a = { .addr = addr, .count = w->len };
 
-	memset(msg, 0, h.size);
 	memcpy(msg, &h, sizeof(h));
-	memcpy(msg + sizeof(h), &a, VU_DMA_DATA);
+	memcpy(msg + sizeof(h), &a, sizeof(a));
 	if (write)
-		memcpy(msg + sizeof(h) + VU_DMA_DATA, w->buf, w->len);
+		memcpy(msg + sizeof(h) + sizeof(a), w->buf, w->len);
 	return h.size;
 }
 
@@ -281,7 +280,8 @@ static int enlist(struct vu_channel *c, struct waiter *w,
 static int send_request(struct vu_channel *c, struct waiter *w, uint64_t addr,
 			const struct timespec *end)
 {
-	uint8_t *msg = malloc(sizeof(struct vu_header) + VU_DMA_MIN + w->len);
+	uint8_t *msg = malloc(sizeof(struct vu_header) +
+			      sizeof(struct vu_dma_access) + w->len);
 	int sock, ret;
 
 	if (!msg)

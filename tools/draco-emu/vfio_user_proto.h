@@ -100,17 +100,12 @@ struct vu_access {
 };
 
 /*
- * DMA_READ, DMA_WRITE, from the server to the client. As QEMU has it (10.1 to
- * 11.1): data follow the 12 bytes at once, but a message is never shorter than
- * 16 and these 4 are in its size. A DMA_WRITE is answered by a header alone.
+ * DMA_READ, DMA_WRITE, from the server to the client. A DMA_WRITE is answered
+ * by this without data, or by nothing.
  */
-#define VU_DMA_DATA		12u
-#define VU_DMA_MIN		16u
-
 struct vu_dma_access {
-	uint64_t addr;
-	uint32_t count;
-	uint8_t data[4];		/* and more */
+	uint64_t addr, count;
+	/* data */
 };
 
 struct vu_multi {

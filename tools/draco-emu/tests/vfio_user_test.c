@@ -754,30 +754,29 @@ static bool asked(struct vu_header *h, struct vu_dma_access *a, void *data)
 {
 	size_t len;
 
-	if (!read_all(h, sizeof(*h)) ||
-	    h->size < sizeof(*h) + VU_DMA_MIN || h->flags)
+	if (!read_all(h, sizeof(*h)) || h->size < sizeof(*h) + 16 || h->flags)
 		return false;
-	len = h->size - sizeof(*h);
-	if (!read_all(a, VU_DMA_DATA) ||
-	    !read_all(data, len - VU_DMA_DATA))
+	len = h->size - sizeof(*h) - 16;	/* two 64-bit words first */
+	if (!read_all(&a->addr, 8) || !read_all(&a->count, 8) ||
+	    (len && !read_all(data, len)))
 		return false;
-	return len == VU_DMA_MIN + (h->command == VU_DMA_WRITE ? a->count : 0);
+	return len == (h->command == VU_DMA_WRITE ? a->count : 0);
 }
 
 static int answer(const struct vu_header *to, uint32_t flags,
 		  const struct vu_dma_access *a, const void *data, size_t len)
 {
-	uint8_t msg[sizeof(*to) + VU_DMA_MIN + VU_MAX_DMA] = { 0 };
+	uint8_t msg[sizeof(*to) + sizeof(*a) + VU_MAX_DMA] = { 0 };
 	struct vu_header h = *to;
 
 	h.flags = VU_FLAG_REPLY | flags;
 	h.error = flags ? EFAULT : 0;
-	h.size = (uint32_t)(sizeof(h) + (a ? VU_DMA_MIN + len : 0));
+	h.size = (uint32_t)(sizeof(h) + (a ? sizeof(*a) + len : 0));
 	memcpy(msg, &h, sizeof(h));
 	if (a)
-		memcpy(msg + sizeof(h), a, VU_DMA_DATA);
+		memcpy(msg + sizeof(h), a, sizeof(*a));
 	if (len)
-		memcpy(msg + sizeof(h) + VU_DMA_DATA, data, len);
+		memcpy(msg + sizeof(h) + sizeof(*a), data, len);
 	return client_raw(&cl, msg, h.size, NULL, 0);
 }
 
