@@ -7,6 +7,7 @@ arrived."""
 import json
 import os
 import queue
+import random
 import re
 import sys
 import time
@@ -195,6 +196,38 @@ def only_the_root_complex(lab, t):
     row, status = ask(a, GPU[0], GPU[1])
     t.equal((row["verdict"], row["reason"], status), ("no", "root-complex", 11),
             "GPU to GPU likewise")
+    fabric.release(a, f"{GPU[0]} {GPU[1]}")
+
+
+ROUNDS = 25
+
+
+@scenario(hosts=["a"], topology=PATHS, kernels=NEW)
+def agrees_with_linux(lab, t):
+    """Whatever bits the bridges have, what is found explains what Linux says:
+    a "refused", or a yes that is only Linux's, would be a case not known."""
+    a = lab.guest("a")
+    allow(a)
+    gpulab.load(a)
+    compose(t, a, GPU[0], "a.0")
+    compose(t, a, GPU[1], "a.1")
+    bridges = a.sh("cd /sys/bus/pci/devices; for d in *; do setpci -s $d "
+                   "ECAP_ACS+6.w >/dev/null 2>&1 && echo $d; done; :").split()
+    chance = random.Random(1)
+    seen, odd = set(), []
+    for _ in range(ROUNDS):
+        bits = [chance.choice((0, 0, 0, 1, 0x11, 4, 8, 0xc, 0x1d))
+                for _ in bridges]
+        a.sh("; ".join(f"setpci -s {b} ECAP_ACS+6.w={v:x}"
+                       for b, v in zip(bridges, bits)))
+        for row in fabric.ctl_json(a, "p2p")["pairs"]:
+            seen.add((row["verdict"], row["reason"]))
+            if row["reason"] == "refused" or "Linux says so" in row["text"]:
+                odd.append(row["text"])
+    a.sh("; ".join(f"setpci -s {b} ECAP_ACS+6.w=0" for b in bridges))
+    t.equal(odd, [], f"{ROUNDS} settings of {len(bridges)} bridges")
+    t.ok({("yes", None), ("no", "acs"), ("no", "root-complex")} <= seen,
+         "verdicts of all kinds were among them", seen)
     fabric.release(a, f"{GPU[0]} {GPU[1]}")
 
 
