@@ -26,7 +26,7 @@
 #include "vfio_user.h"
 
 #define STACK_SIZE	(256 * 1024)
-#define MESSAGE_MS	2000
+#define MESSAGE_MS	4000	/* QEMU waits 5 s for our replies */
 
 struct function {
 	char *name, *path;

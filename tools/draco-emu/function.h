@@ -139,7 +139,7 @@ struct dma_map *function_dma(struct function *f);
 /*
  * Client memory that has no local pointer (dma_get() says -ENODATA), through
  * messages: VU_MAX_DMA bytes at most. 0 or -errno. Waits for the client, up to
- * 2 s, after which it is thrown out; so not with a dma_hold, nor in the thread
+ * 4 s, after which it is thrown out; so not with a dma_hold, nor in the thread
  * of any function.
  */
 int function_message(struct function *f, bool write, uint64_t addr, void *buf,
