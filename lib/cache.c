@@ -308,17 +308,37 @@ static void sweep(struct cache *c, struct cached **doomed)
 
 /* ---- registration ------------------------------------------------------ */
 
+/*
+ * What nobody else can use may be larger than what was asked for, so that it
+ * is found more often: pages are pinned whole anyway, and device memory is
+ * exported by allocation. A key that peers may use covers no byte more.
+ */
+static struct interval widen(const struct interval *want,
+			     const struct fabrex_memory *memory)
+{
+	struct interval all = *want;
+
+	if (want->access & ~FABREX_MR_LOCAL_WRITE)
+		return all;
+	if (!fxi_memory_is_device(memory->kind)) {
+		all.start = page_down(want->start);
+		all.end = page_up(want->end);
+	} else if ((uintptr_t)memory->base <= want->start &&
+		   memory->length >= want->end - (uintptr_t)memory->base) {
+		all.start = (uintptr_t)memory->base;
+		all.end = all.start + (uintptr_t)memory->length;
+	}
+	return all;
+}
+
 /* A placeholder, so that others who want the same wait for it. */
-static struct cached *reserve(struct cache *c, uintptr_t start, uintptr_t end,
-			      uint32_t access)
+static struct cached *reserve(struct cache *c, const struct interval *range)
 {
 	struct cached *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
-	e->range.start = start;
-	e->range.end = end;
-	e->range.access = access;
+	e->range = *range;
 	e->refs = 1;
 	e->watch = c->nspare ? c->spare[--c->nspare] : WATCHED_MAX;
 	if (e->watch != WATCHED_MAX)
@@ -350,7 +370,8 @@ static int settle(struct cache *c, struct cached *e, int ret)
 	return ret;
 }
 
-static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e)
+static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e,
+		  const struct fabrex_memory *memory)
 {
 	struct transport_mr params = {
 		.addr = (void *)e->range.start, .length = bytes_of(e),
@@ -358,8 +379,7 @@ static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e)
 		.watched = e->watch != WATCHED_MAX, .watch = e->watch,
 	};
 
-	return settle(c, e, fxi_mr_register(port, &params, FABREX_MEMORY_AUTO,
-					    &e->mr));
+	return settle(c, e, fxi_mr_register(port, &params, memory, &e->mr));
 }
 
 /* ---- public ------------------------------------------------------------ */
@@ -419,33 +439,75 @@ static void release(struct cache *c, struct cached *e, bool stale)
 		end_doomed(doomed);
 }
 
-/* A hit, or a placeholder for the caller to fill; NULL: no memory. */
-static struct cached *find(struct cache *c, uintptr_t start, uintptr_t end,
-			   uint32_t access, bool *hit)
+/* The cache's, with a reference, or NULL. */
+static struct cached *find(struct cache *c, const struct interval *want)
 {
 	struct cached *e, *doomed = NULL;
 
 	pthread_mutex_lock(&c->lock);
-	e = lookup(c, start, end, access, &doomed);
-	*hit = e;
-	if (likely(e)) {
+	e = lookup(c, want->start, want->end, want->access, &doomed);
+	if (likely(e))
 		c->stats.hits++;
-	} else {
-		c->stats.misses++;
-		sweep(c, &doomed);
-		e = reserve(c, start, end, access);
-	}
 	pthread_mutex_unlock(&c->lock);
 	if (unlikely(doomed))
 		end_doomed(doomed);
 	return e;
 }
 
+/* Room for a region, unless somebody else has made one meanwhile. */
+static struct cached *find_or_reserve(struct cache *c,
+				      const struct interval *want,
+				      const struct interval *range, bool *hit)
+{
+	struct cached *e, *doomed = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	e = lookup(c, want->start, want->end, want->access, &doomed);
+	*hit = e;
+	if (e) {
+		c->stats.hits++;
+	} else {
+		c->stats.misses++;
+		sweep(c, &doomed);
+		e = reserve(c, range);
+	}
+	pthread_mutex_unlock(&c->lock);
+	end_doomed(doomed);
+	return e;
+}
+
+static int find_or_make(struct fabrex_port *port, struct cache *c,
+			const struct interval *want, struct cached **out,
+			bool *hit)
+{
+	struct fabrex_memory memory;
+	struct interval range;
+	int ret;
+
+	*out = find(c, want);
+	*hit = *out;
+	if (likely(*hit))
+		return 0;
+	ret = fxi_memory_find((void *)want->start, FABREX_MEMORY_AUTO,
+			      &memory);
+	if (ret)
+		return ret;
+	range = widen(want, &memory);
+	*out = find_or_reserve(c, want, &range, hit);
+	if (!*out)
+		return fxi_error(ENOMEM, "port %s: registration cache: out of memory",
+				 port->attr.name);
+	return *hit ? 0 : enroll(port, c, *out, &memory);
+}
+
 EXPORT int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,
 			       size_t length, uint32_t access,
 			       struct fabrex_mr **mr, uint64_t *offset)
 {
-	uintptr_t start = (uintptr_t)addr;
+	const struct interval want = {
+		.start = (uintptr_t)addr, .end = (uintptr_t)addr + length,
+		.access = access,
+	};
 	struct cached *e;
 	struct cache *c;
 	bool hit;
@@ -457,11 +519,7 @@ EXPORT int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,
 	if (unlikely(ret))
 		return ret;
 	for (;;) {
-		e = find(c, start, start + length, access, &hit);
-		if (!e)
-			return fxi_error(ENOMEM, "port %s: registration cache: out of memory",
-					 port->attr.name);
-		ret = likely(hit) ? 0 : enroll(port, c, e);
+		ret = find_or_make(port, c, &want, &e, &hit);
 		if (unlikely(ret))
 			return ret;
 		if (!hit || likely(same_allocation(e->mr, addr)))
@@ -469,7 +527,7 @@ EXPORT int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,
 		release(c, e, true);
 	}
 	*mr = e->mr;
-	*offset = start - e->range.start;
+	*offset = want.start - e->range.start;
 	return 0;
 }
 

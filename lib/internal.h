@@ -135,9 +135,10 @@ int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
 /* Register what @params say; @memory is what was found out about it. */
 int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out);
-/* The same by kind: finds out, exports device memory. */
+/* The same; exports device memory first. */
 int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
-		    uint32_t kind, struct fabrex_mr **out);
+		    const struct fabrex_memory *memory,
+		    struct fabrex_mr **out);
 
 /* cache.c */
 /* Give up all that is unused. False: there was nothing. */

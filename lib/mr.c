@@ -102,18 +102,22 @@ static int create_device(struct fabrex_port *port, struct transport_mr *params,
 }
 
 int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
-		    uint32_t kind, struct fabrex_mr **out)
+		    const struct fabrex_memory *memory, struct fabrex_mr **out)
+{
+	if (fxi_memory_is_device(memory->kind))
+		return create_device(port, params, memory, out);
+	return fxi_mr_create(port, params, memory, out);
+}
+
+static int mr_register(struct fabrex_port *port, struct transport_mr *params,
+		       uint32_t kind, struct fabrex_mr **out)
 {
 	struct fabrex_memory memory = { .kind = kind };
 	int ret = 0;
 
 	if (kind == FABREX_MEMORY_AUTO || fxi_memory_is_device(kind))
 		ret = fxi_memory_find(params->addr, kind, &memory);
-	if (ret)
-		return ret;
-	if (fxi_memory_is_device(memory.kind))
-		return create_device(port, params, &memory, out);
-	return fxi_mr_create(port, params, &memory, out);
+	return ret ? ret : fxi_mr_register(port, params, &memory, out);
 }
 
 EXPORT int fabrex_mr_register(struct fabrex_port *port, void *addr,
@@ -125,8 +129,7 @@ EXPORT int fabrex_mr_register(struct fabrex_port *port, void *addr,
 	};
 	int ret = fxi_mr_check(port, addr, length, access);
 
-	return ret ? ret : fxi_mr_register(port, &params, FABREX_MEMORY_AUTO,
-					   mr);
+	return ret ? ret : mr_register(port, &params, FABREX_MEMORY_AUTO, mr);
 }
 
 EXPORT int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
@@ -142,8 +145,7 @@ EXPORT int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
 
 	if (!ret)
 		ret = fxi_mr_check(port, addr, length, access);
-	return ret ? ret : fxi_mr_register(port, &params, FABREX_MEMORY_AUTO,
-					   mr);
+	return ret ? ret : mr_register(port, &params, FABREX_MEMORY_AUTO, mr);
 }
 
 /* ---- attributes -------------------------------------------------------- */
@@ -210,7 +212,7 @@ EXPORT int fabrex_mr_register_attr(struct fabrex_port *port,
 	params.pin = !(a.flags & FABREX_MR_MAY_MOVE);
 	params.fd = a.fd;
 	params.offset = a.offset;
-	return fxi_mr_register(port, &params, a.kind, mr);
+	return mr_register(port, &params, a.kind, mr);
 }
 
 EXPORT int fabrex_mr_deregister(struct fabrex_mr *mr)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 #include <fabrex/fabrex.h>
 
 /*
@@ -22,6 +23,17 @@ int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset);
 /* Of the allocation at addr now; 0 if there is none or it has none. */
 uint64_t fxi_memory_id(uint32_t kind, const void *addr);
+
+/* The whole pages that hold a range. */
+static inline uintptr_t page_down(uintptr_t addr)
+{
+	return addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static inline uintptr_t page_up(uintptr_t addr)
+{
+	return page_down(addr + (uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
 
 static inline bool fxi_memory_is_device(uint32_t kind)
 {

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 #include <fabrex/fabrex.h>
+
+#include "memory/memory.h"
 
 /* Why a query or an export failed, to be put into a sentence. */
 struct reason {
@@ -44,17 +45,6 @@ struct vendor {
 
 extern const struct vendor fxi_vendor_amd;
 extern const struct vendor fxi_vendor_cuda;
-
-/* The whole pages that hold a range. */
-static inline uintptr_t page_down(uintptr_t addr)
-{
-	return addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
-}
-
-static inline uintptr_t page_up(uintptr_t addr)
-{
-	return page_down(addr + (uintptr_t)sysconf(_SC_PAGESIZE) - 1);
-}
 
 /* The first reason stays: the later ones are about ways round it. False. */
 bool fxi_because(struct reason *why, int err, const char *fmt, ...)

@@ -57,7 +57,7 @@ TEST(cache_reuses)
 	fabrex_mr_cache_put(b);
 	fabrex_mr_cache_put(c);
 	CHECK(get(port, 0, 8192, FABREX_MR_REMOTE_READ) == a);
-	CHECK(get(port, 8191, 2, 0) != a);
+	CHECK(get(port, 8191, 2, FABREX_MR_REMOTE_READ) != a);
 	CHECK_EQ(fake_registrations(), 3);
 	CHECK_EQ(stats_of(port).hits, 2);
 	CHECK_EQ(stats_of(port).misses, 3);
@@ -65,6 +65,27 @@ TEST(cache_reuses)
 	CHECK_EQ(stats_of(port).bytes, 8192 + 50 + 2);
 	CHECK_EQ(fabrex_mr_deregister(a), -EBUSY);
 	CHECK_SAYS("fabrex_mr_cache_put");
+	fabrex_close(port);
+}
+
+/* What peers can use is exact; the rest is whole pages. */
+TEST(cache_widens)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	mr = get(port, 5000, 100, FABREX_MR_LOCAL_WRITE);
+	CHECK(fabrex_mr_addr(mr) == memory + 4096);
+	CHECK_EQ(fabrex_mr_length(mr), 4096);
+	for (i = 4096; i < 8192; i++)
+		CHECK(get(port, i, 8192 - i, 0) == mr);
+	mr = get(port, 5000, 4096, 0);
+	CHECK_EQ(fabrex_mr_length(mr), 8192);
+	mr = get(port, 5000, 100, FABREX_MR_REMOTE_READ);
+	CHECK(fabrex_mr_addr(mr) == memory + 5000);
+	CHECK_EQ(fabrex_mr_length(mr), 100);
 	fabrex_close(port);
 }
 
@@ -207,7 +228,7 @@ TEST(cache_ten_thousands)
 	CHECK_EQ(fabrex_open("a.0", &port), 0);
 	CHECK_EQ(fabrex_mr_cache_limit(port, UINT64_MAX, UINT64_MAX), 0);
 	for (i = 0; i < 20000; i++)
-		mrs[i] = get(port, i * 3, 3, 0);
+		mrs[i] = get(port, i * 3, 3, FABREX_MR_REMOTE_READ);
 	CHECK_EQ(stats_of(port).regions, 20000);
 	for (i = 0; i < 20000; i++)
 		CHECK(get(port, i * 3 + 1, 1, 0) == mrs[i]);

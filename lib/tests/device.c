@@ -237,6 +237,28 @@ TEST(device_cache_free_and_alloc)
 	fabrex_close(port);
 }
 
+/* Local use of a part has the whole allocation registered, once. */
+TEST(device_cache_widens)
+{
+	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 1 << 20);
+	struct fabrex_port *port;
+	struct fabrex_mr *mr, *part;
+	uint64_t offset;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_mr_cache_get(port, d + 12345, 10, 0, &mr, &offset), 0);
+	CHECK(fabrex_mr_addr(mr) == d && fabrex_mr_length(mr) == 1 << 20);
+	CHECK_EQ(offset, 12345);
+	CHECK_EQ(fabrex_mr_cache_get(port, d, 1 << 20, 0, &part, &offset), 0);
+	CHECK(part == mr && !offset);
+	CHECK_EQ(fabrex_mr_cache_get(port, d + 12345, 10,
+				     FABREX_MR_REMOTE_READ, &part, &offset),
+		 0);
+	CHECK(part != mr && fabrex_mr_length(part) == 10 && !offset);
+	CHECK_EQ(fake_registrations(), 2);
+	fabrex_close(port);
+}
+
 /* Memory without a number may change unnoticed: it is not kept. */
 TEST(device_cache_virtual)
 {

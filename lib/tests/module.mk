@@ -52,6 +52,7 @@ LIB_VENDORS := $(if $(wildcard /usr/include/hsa/hsa_ext_amd.h),hsa) \
 $(LIB_TEST_O)/vendor/%.o: lib/tests/vendor/%.c $(wildcard lib/memory/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CPPFLAGS) $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE)) \
+		-idirafter selftests/runtime \
 		-std=gnu11 -Wall -Wextra -Werror $(CFLAGS) -c -o $@ $<
 
 # And with the run times that are here, without any test run time.

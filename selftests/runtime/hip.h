@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hip_types.h"
 #include "memory/hip.h"
 
 #define HIP_INVALID_VALUE	1
@@ -18,28 +19,6 @@
 
 /* Attributes that only the run time itself knows. */
 #define HIP_ATTRIBUTE_HOST_POINTER 4
-
-struct hip_allocation {			/* hipMemAllocationProp */
-	int type;			/* 1: pinned to its device */
-	int handle_type;
-	int location_type;		/* 1: device */
-	int location_id;
-	void *win32;
-	struct {
-		unsigned char compression;
-		unsigned char rdma;
-		unsigned short usage;
-	} flags;
-};
-
-struct hip_pointer {			/* hipPointerAttribute_t */
-	int type;
-	int device;
-	void *device_pointer;
-	void *host_pointer;
-	int managed;
-	unsigned int flags;
-};
 
 int hipInit(unsigned int flags);
 int hipRuntimeGetVersion(int *version);

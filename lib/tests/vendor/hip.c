@@ -8,6 +8,7 @@
 #include <hip/hip_runtime_api.h>
 
 /* Ours, under names of their own; the functions are the header's. */
+#include "hip_types.h"
 #include "memory/hip.h"
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
@@ -35,6 +36,27 @@ _Static_assert(sizeof(hipError_t) == sizeof(int) &&
 	       sizeof(hipDeviceptr_t) == sizeof(void *) &&
 	       sizeof(hipMemGenericAllocationHandle_t) == sizeof(void *) &&
 	       sizeof(hipMemAllocationHandleType) == sizeof(int), "sizes");
+
+#define SAME_AT(ours, member, type, theirs) \
+	_Static_assert(offsetof(struct ours, member) == \
+		       offsetof(type, theirs) && \
+		       sizeof(((struct ours *)0)->member) == \
+		       sizeof(((type *)0)->theirs), #type "." #theirs)
+
+/* What the test run time shares with programs. */
+_Static_assert(sizeof(struct hip_pointer) == sizeof(hipPointerAttribute_t) &&
+	       sizeof(struct hip_allocation) == sizeof(hipMemAllocationProp),
+	       "sizes of structures");
+SAME_AT(hip_pointer, type, hipPointerAttribute_t, type);
+SAME_AT(hip_pointer, device, hipPointerAttribute_t, device);
+SAME_AT(hip_pointer, device_pointer, hipPointerAttribute_t, devicePointer);
+SAME_AT(hip_pointer, host_pointer, hipPointerAttribute_t, hostPointer);
+SAME_AT(hip_pointer, managed, hipPointerAttribute_t, isManaged);
+SAME_AT(hip_allocation, handle_type, hipMemAllocationProp,
+	requestedHandleType);
+SAME_AT(hip_allocation, location_id, hipMemAllocationProp, location.id);
+SAME_AT(hip_allocation, flags.rdma, hipMemAllocationProp,
+	allocFlags.gpuDirectRDMACapable);
 
 struct theirs {
 	hipError_t (*attribute)(void *, hipPointer_attribute, hipDeviceptr_t);
