@@ -90,12 +90,17 @@ static void signal_vector(struct function *f, unsigned int v)
 					  memory_order_relaxed);
 }
 
-/* Whoever writes holds irq_lock, so the descriptor stays what it is. */
+/*
+ * Whoever writes holds irq_lock, so the descriptor stays what it is. A writer
+ * may just not have got a processor; it waits only if the counter is full.
+ */
 bool function_unstick(struct function *f)
 {
 	uint64_t n = atomic_load(&f->signals), count;
 	int fd = atomic_load(&f->signalling);
-	bool stuck = fd >= 0 && n == f->signals_seen;
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	bool stuck = fd >= 0 && n == f->signals_seen &&
+		     poll(&room, 1, 0) == 0;
 
 	f->signals_seen = n;
 	if (!stuck)
