@@ -79,22 +79,23 @@ void fxi_check_state(struct p2p_query *q);
 /* Both devices are there; false if not, and says so. */
 bool fxi_check_there(struct p2p_query *q);
 
-/* slot.c: what a free slot of a port could take. */
+/* slot.c: what a slot beside a local port could take. */
 struct p2p_slot {
-	char bridge[16];	/* "0000:02:03.0"; "" if the slot is not known */
-	bool own;		/* the port itself is in it */
+	unsigned int number;	/* physical slot number */
+	char bridge[16];	/* "0000:02:03.0" */
 	unsigned int first_bus, last_bus;	/* below it */
 	uint64_t window;	/* prefetchable, bytes */
-	bool wide;		/* it can be above 4 GiB */
 	uint64_t room;		/* what Linux could make of it at most */
 	struct fabrex_p2p p2p;	/* from the port to a device in there */
 };
 
+#define P2P_MAX_SLOTS	64
+
 /*
- * Slot @number below the switch of a local port. 0, or a negative errno:
- * -ENODEV no such port, -ENOENT no such slot.
+ * The slots of the switch that a local port is in, but for the port's own.
+ * By number. How many, or a negative errno: -ENODEV no such port.
  */
-int fxi_p2p_slot(const struct p2p_env *env, const char *port,
-		 unsigned int number, struct p2p_slot *slot);
+int fxi_p2p_slots(const struct p2p_env *env, const char *port,
+		  struct p2p_slot slots[P2P_MAX_SLOTS]);
 
 #endif

@@ -352,23 +352,6 @@ int fxi_pci_chain(const char *root, const struct pci_addr *addr,
 	return ret;
 }
 
-int fxi_pci_chain_extend(struct pci_chain *chain, const char *name)
-{
-	struct pci_dev *dev;
-
-	if (chain->n == PCI_DEPTH)
-		return -EUCLEAN;
-	dev = calloc(1, sizeof(*dev));
-	if (!dev)
-		return -ENOMEM;
-	dev->absent = true;
-	snprintf(dev->name, sizeof(dev->name), "%s", name);
-	memmove(chain->dev + 1, chain->dev, chain->n * sizeof(*chain->dev));
-	chain->dev[0] = dev;
-	chain->n++;
-	return 0;
-}
-
 void fxi_pci_chain_free(struct pci_chain *chain)
 {
 	while (chain->n)

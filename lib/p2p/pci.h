@@ -87,8 +87,6 @@ void fxi_pci_name(const struct pci_addr *addr, char name[PCI_NAME_LEN]);
  */
 int fxi_pci_chain(const char *root, const struct pci_addr *addr,
 		  struct pci_chain *chain);
-/* Put a device that is not there yet below the bridge chain->dev[0]. */
-int fxi_pci_chain_extend(struct pci_chain *chain, const char *name);
 void fxi_pci_chain_free(struct pci_chain *chain);
 /* One device alone; NULL if it cannot be read. For free(). */
 struct pci_dev *fxi_pci_read(const char *root, const char *name);

@@ -11,13 +11,14 @@
 #include "p2p/p2p.h"
 #include "p2p/sysfs.h"
 
-#define MAX_SIBLINGS	256
 #define FIRST_WINDOW	7	/* BARs and the ROM come before */
+#define EXPRESS_SLOT	0x0100	/* Express Capabilities: Slot Implemented */
 #define MIN_BLOCK	20	/* windows are made of 1 MiB */
 
+/* The bridges below the switch's upstream port. */
 struct siblings {
 	unsigned int n;
-	struct pci_range window[MAX_SIBLINGS];
+	struct pci_dev *dev[P2P_MAX_SLOTS];
 };
 
 /* Where prefetchable memory goes; NULL if the bridge passes no memory on. */
@@ -38,25 +39,20 @@ static const struct pci_range *memory_window(const struct pci_dev *bridge)
 	return plain;
 }
 
-static bool is_slot(const struct pci_dev *dev, unsigned int number)
+/* Physical slot number, 0 if it is no slot. */
+static unsigned int slot_number(const struct pci_dev *dev)
 {
 	size_t at = fxi_pci_cap(dev, PCI_CAP_EXPRESS);
 
-	return at && fxi_pci_bridge(dev) &&
-	       fxi_pci_word(dev, at + 2) & 0x0100 &&
-	       fxi_pci_dword(dev, at + 0x14) >> 19 == number;
+	if (!at || !fxi_pci_bridge(dev) ||
+	    !(fxi_pci_word(dev, at + 2) & EXPRESS_SLOT))
+		return 0;
+	return fxi_pci_dword(dev, at + 0x14) >> 19;
 }
 
-/*
- * The bridges below @upstream: the one of the slot is returned, windows of the
- * others are collected.
- */
-static struct pci_dev *find_slot(const struct p2p_env *env,
-				 const struct pci_dev *upstream,
-				 unsigned int number, struct siblings *others)
+static void read_siblings(const struct p2p_env *env,
+			  const struct pci_dev *upstream, struct siblings *s)
 {
-	struct pci_dev *dev, *found = NULL;
-	const struct pci_range *window;
 	char path[SYSFS_PATH];
 	struct pci_addr addr;
 	const char *entry;
@@ -64,21 +60,14 @@ static struct pci_dev *find_slot(const struct p2p_env *env,
 
 	dir = fxi_sysfs_path(path, env->root, "/sys/bus/pci/devices/%s",
 			     upstream->name) ? NULL : opendir(path);
-	while (dir && (entry = fxi_sysfs_next(dir))) {
-		dev = fxi_pci_parse(entry, &addr) ?
-		      fxi_pci_read(env->root, entry) : NULL;
-		if (dev && !found && is_slot(dev, number)) {
-			found = dev;
+	while (dir && s->n < P2P_MAX_SLOTS && (entry = fxi_sysfs_next(dir))) {
+		if (!fxi_pci_parse(entry, &addr))
 			continue;
-		}
-		window = dev ? memory_window(dev) : NULL;
-		if (window && others->n < MAX_SIBLINGS)
-			others->window[others->n++] = *window;
-		free(dev);
+		s->dev[s->n] = fxi_pci_read(env->root, entry);
+		s->n += s->dev[s->n] != NULL;
 	}
 	if (dir)
 		closedir(dir);
-	return found;
 }
 
 /* Largest aligned power of two from @start on, below @end. */
@@ -96,14 +85,17 @@ static uint64_t block_in(uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* The gap that begins at @start ends where the next sibling does not. */
-static uint64_t gap_at(const struct siblings *s, uint64_t start, uint64_t end)
+/* From @start to where the next sibling but @self begins. */
+static uint64_t gap_at(const struct siblings *s, unsigned int self,
+		       uint64_t start, uint64_t end)
 {
+	const struct pci_range *w;
 	unsigned int i;
 
 	for (i = 0; i < s->n; i++) {
-		const struct pci_range *w = &s->window[i];
-
+		w = i == self ? NULL : memory_window(s->dev[i]);
+		if (!w)
+			continue;
 		if (w->start <= start && w->end >= start)
 			return 0;
 		if (w->start > start && w->start <= end)
@@ -114,93 +106,126 @@ static uint64_t gap_at(const struct siblings *s, uint64_t start, uint64_t end)
 
 /* What Linux could give a slot if it may move the slot's own window. */
 static uint64_t largest_gap(const struct pci_range *window,
-			    const struct siblings *s)
+			    const struct siblings *s, unsigned int self)
 {
-	uint64_t best = gap_at(s, window->start, window->end), size;
+	uint64_t best = gap_at(s, self, window->start, window->end), size;
+	const struct pci_range *w;
 	unsigned int i;
 
 	for (i = 0; i < s->n; i++) {
-		if (s->window[i].end >= window->end)
+		w = i == self ? NULL : memory_window(s->dev[i]);
+		if (!w || w->end < window->start || w->end >= window->end)
 			continue;
-		size = gap_at(s, s->window[i].end + 1, window->end);
+		size = gap_at(s, self, w->end + 1, window->end);
 		if (size > best)
 			best = size;
 	}
 	return best;
 }
 
-static void fill(struct p2p_slot *slot, const struct pci_dev *bridge,
-		 const struct pci_dev *upstream, const struct siblings *others)
+static void fill(struct p2p_slot *slot, const struct pci_dev *upstream,
+		 const struct siblings *s, unsigned int self)
 {
+	const struct pci_dev *bridge = s->dev[self];
 	const struct pci_range *window = memory_window(bridge);
 	const struct pci_range *above = memory_window(upstream);
 
-	snprintf(slot->bridge, sizeof(slot->bridge), "%s", bridge->name);
+	memset(slot, 0, sizeof(*slot));
+	slot->number = slot_number(bridge);
+	memcpy(slot->bridge, bridge->name, sizeof(slot->bridge));
 	slot->first_bus = bridge->config[PCI_SECONDARY_BUS];
 	slot->last_bus = bridge->config[PCI_SUBORDINATE_BUS];
-	if (window) {
+	if (window)
 		slot->window = fxi_pci_range_size(window);
-		slot->wide = window->flags & PCI_RANGE_MEM64;
-	}
 	if (above)
-		slot->room = largest_gap(above, others);
+		slot->room = largest_gap(above, s, self);
 	if (slot->room < slot->window)
 		slot->room = slot->window;
 }
 
-/* The way to a device that is not there yet: the kernel knows its bridge. */
-static int find_way(const struct p2p_env *env, struct p2p_query *q,
-		    const struct pci_dev *bridge, unsigned int number)
+/* The chain of what will be in @bridge, whose switch is that of @port. */
+static void slot_chain(const struct pci_chain *port, struct pci_dev *bridge,
+		       struct pci_dev *absent, struct pci_chain *chain)
 {
-	struct fabrex_p2p *p = q->out;
-	int ret;
+	unsigned int i;
 
-	snprintf(p->target, sizeof(p->target), "slot %u", number);
-	ret = fxi_pci_chain(env->root, &bridge->addr, &q->way.b);
-	if (!ret)
-		ret = fxi_pci_chain_extend(&q->way.b, p->target);
-	if (ret)
-		return ret;
-	fxi_way_find(env, &q->way);
-	fxi_host_iommu(env->root, p->initiator, q->iommu, sizeof(q->iommu));
-	p->iommu = fxi_host_translates(q->iommu);
-	fxi_p2p_ask(env, &q->way.a.dev[0]->addr, &bridge->addr, &q->answer);
-	q->answer.distance += q->answer.reachable;
-	q->kernel = q->answer.asked ?
-		    (q->answer.kernel ? OPTION_YES : OPTION_NO) :
-		    fxi_host_p2pdma(env->root);
-	fxi_check_way(q);
-	return 0;
+	*chain = *port;
+	chain->dev[0] = absent;
+	chain->dev[1] = bridge;
+	for (i = 2; i < chain->n; i++)
+		chain->dev[i] = port->dev[i];
 }
 
-int fxi_p2p_slot(const struct p2p_env *env, const char *port,
-		 unsigned int number, struct p2p_slot *slot)
+/* The way to a device that is not there yet: the kernel knows its bridge. */
+static void find_way(const struct p2p_env *env, const struct pci_chain *port,
+		     struct pci_dev *bridge, struct pci_dev *absent,
+		     struct p2p_slot *slot)
 {
 	struct p2p_query q = { .env = env, .out = &slot->p2p };
-	struct siblings *others = calloc(1, sizeof(*others));
-	struct pci_dev *bridge = NULL;
-	struct pci_addr addr = { 0 };
-	int ret = -ENODEV;
+	struct fabrex_p2p *p = q.out;
 
-	memset(slot, 0, sizeof(*slot));
-	if (!others)
+	memcpy(p->initiator, port->dev[0]->name, sizeof(p->initiator));
+	snprintf(p->target, sizeof(p->target), "slot %u", slot->number);
+	q.way.a = *port;
+	slot_chain(port, bridge, absent, &q.way.b);
+	fxi_way_find(env, &q.way);
+	fxi_host_iommu(env->root, p->initiator, q.iommu, sizeof(q.iommu));
+	p->iommu = fxi_host_translates(q.iommu);
+	fxi_p2p_ask(env, &port->dev[0]->addr, &bridge->addr, &q.answer);
+	q.answer.distance += q.answer.reachable;
+	q.kernel = q.answer.asked ?
+		   (q.answer.kernel ? OPTION_YES : OPTION_NO) :
+		   fxi_host_p2pdma(env->root);
+	fxi_check_way(&q);
+}
+
+static int by_number(const void *x, const void *y)
+{
+	const struct p2p_slot *a = x, *b = y;
+
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int collect(const struct p2p_env *env, const struct pci_chain *port,
+		   const struct siblings *s, struct p2p_slot *slots)
+{
+	struct pci_dev *absent = calloc(1, sizeof(*absent));
+	unsigned int i, n = 0;
+
+	if (!absent)
 		return -ENOMEM;
-	if (fxi_pci_parse(port, &addr) || fxi_p2p_port(env, port, &addr))
-		ret = fxi_pci_chain(env->root, &addr, &q.way.a);
-	fxi_pci_name(&addr, slot->p2p.initiator);
-	/* The port, the bridge it is in, the switch that has the slots. */
-	if (!ret && q.way.a.n >= 3)
-		bridge = find_slot(env, q.way.a.dev[2], number, others);
-	if (!ret && !bridge)
-		ret = -ENOENT;
-	if (!ret) {
-		fill(slot, bridge, q.way.a.dev[2], others);
-		slot->own = !strcmp(bridge->name, q.way.a.dev[1]->name);
-		ret = find_way(env, &q, bridge, number);
+	absent->absent = true;
+	for (i = 0; i < s->n; i++) {
+		if (!slot_number(s->dev[i]) ||
+		    !strcmp(s->dev[i]->name, port->dev[1]->name))
+			continue;
+		fill(&slots[n], port->dev[2], s, i);
+		find_way(env, port, s->dev[i], absent, &slots[n]);
+		n++;
 	}
-	fxi_pci_chain_free(&q.way.a);
-	fxi_pci_chain_free(&q.way.b);
-	free(bridge);
-	free(others);
+	free(absent);
+	qsort(slots, n, sizeof(*slots), by_number);
+	return (int)n;
+}
+
+int fxi_p2p_slots(const struct p2p_env *env, const char *port,
+		  struct p2p_slot slots[P2P_MAX_SLOTS])
+{
+	struct siblings s = { 0 };
+	struct pci_chain chain;
+	struct pci_addr addr;
+	int ret;
+
+	if (!fxi_pci_parse(port, &addr) && !fxi_p2p_port(env, port, &addr))
+		return -ENODEV;
+	ret = fxi_pci_chain(env->root, &addr, &chain);
+	/* The port, the bridge it is in, the switch that has the slots. */
+	if (!ret && chain.n >= 3) {
+		read_siblings(env, chain.dev[2], &s);
+		ret = collect(env, &chain, &s, slots);
+	}
+	while (s.n)
+		free(s.dev[--s.n]);
+	fxi_pci_chain_free(&chain);
 	return ret;
 }

@@ -602,65 +602,82 @@ TEST(p2p_public)
 
 /* ---- slots -------------------------------------------------------------- */
 
-static int ask_slot(unsigned int number, struct p2p_slot *slot)
+static struct p2p_slot slots[P2P_MAX_SLOTS];
+static int nslots;
+
+static int ask_slots(const char *port)
 {
 	const struct p2p_env env = { machine.root, fake_ask };
 
-	return fxi_p2p_slot(&env, "a.0", number, slot);
+	nslots = fxi_p2p_slots(&env, port, slots);
+	return nslots;
+}
+
+static const struct p2p_slot *slot_at(unsigned int number)
+{
+	int i;
+
+	for (i = 0; i < nslots; i++)
+		if (slots[i].number == number)
+			return &slots[i];
+	return NULL;
 }
 
 TEST(p2p_slot)
 {
-	struct p2p_slot slot;
+	const struct p2p_slot *slot;
 
 	machine_new(&machine);
-	CHECK_EQ(ask_slot(4, &slot), 0);
-	CHECK(!strcmp(slot.bridge, "0000:02:03.0"));
-	CHECK_EQ(slot.first_bus, 6);
-	CHECK_EQ(slot.last_bus, 6);
-	CHECK_EQ(slot.window, 1 << 30);
-	CHECK_EQ(slot.room, 1 << 30);
-	CHECK(slot.wide);
-	CHECK_EQ(slot.p2p.verdict, FABREX_P2P_YES);
-	CHECK_EQ(slot.p2p.distance, 4);
-	CHECK(!strcmp(slot.p2p.target, "slot 4"));
+	CHECK_EQ(ask_slots("a.0"), 3);
+	/* The port is in slot 1 itself. */
+	CHECK(!slot_at(1) && slot_at(2) && slot_at(3));
+	slot = slot_at(4);
+	CHECK(slot && !strcmp(slot->bridge, "0000:02:03.0"));
+	CHECK_EQ(slot->first_bus, 6);
+	CHECK_EQ(slot->last_bus, 6);
+	CHECK_EQ(slot->window, 1 << 30);
+	CHECK_EQ(slot->room, 1 << 30);
+	CHECK_EQ(slot->p2p.verdict, FABREX_P2P_YES);
+	CHECK_EQ(slot->p2p.distance, 4);
+	CHECK(!strcmp(slot->p2p.target, "slot 4"));
 	machine_acs(&machine, "0000:02:03.0", 0x0004);
-	CHECK_EQ(ask_slot(4, &slot), 0);
-	CHECK_EQ(slot.p2p.reason, FABREX_P2P_ACS);
-	CHECK(strstr(slot.p2p.text, "0000:03:00.0 to slot 4: no"));
-	CHECK(!slot.own);
-	CHECK_EQ(ask_slot(1, &slot), 0);
-	CHECK(slot.own);
-	CHECK_EQ(ask_slot(5, &slot), -ENOENT);
-	CHECK_EQ(fxi_p2p_slot(&(struct p2p_env){ machine.root, fake_ask },
-			      "b.0", 4, &slot), -ENODEV);
-	/* A port on the root bus has no switch beside it. */
-	CHECK_EQ(fxi_p2p_slot(&(struct p2p_env){ machine.root, fake_ask },
-			      "0000:00:05.0", 4, &slot), -ENOENT);
+	CHECK_EQ(ask_slots("fabrex0"), 3);
+	CHECK_EQ(slot_at(4)->p2p.reason, FABREX_P2P_ACS);
+	CHECK(strstr(slot_at(4)->p2p.text, "0000:03:00.0 to slot 4: no"));
+	CHECK_EQ(slot_at(3)->p2p.verdict, FABREX_P2P_YES);
+	/* Linux is asked about the bridge; the device is one step more. */
+	kernel_says(true, 3);
+	CHECK_EQ(ask_slots("a.0"), 3);
+	CHECK_EQ(slot_at(3)->p2p.distance, 4);
+	CHECK_EQ(asked_about.bus, 2);
+	CHECK_EQ(ask_slots("b.0"), -ENODEV);
+	CHECK_EQ(ask_slots("0000:44:00.0"), -ENODEV);
+	/* On the root bus there is no switch beside it. */
+	CHECK_EQ(ask_slots("0000:00:05.0"), 0);
 	machine_free(&machine);
 }
 
 TEST(p2p_slot_room)
 {
-	struct p2p_slot slot;
-
 	machine_new(&machine);
 	/* No window yet: as large as what others have left. */
 	machine_memory(&machine, "0000:02:03.0", 0, 0);
-	CHECK_EQ(ask_slot(4, &slot), 0);
-	CHECK_EQ(slot.window, 0);
-	CHECK_EQ(slot.room, 1 << 30);
+	CHECK_EQ(ask_slots("a.0"), 3);
+	CHECK_EQ(slot_at(4)->window, 0);
+	CHECK_EQ(slot_at(4)->room, 1 << 30);
 	/* Two gaps side by side are one, if they are aligned. */
 	machine_memory(&machine, "0000:02:02.0", 0, 0);
-	CHECK_EQ(ask_slot(4, &slot), 0);
-	CHECK_EQ(slot.room, 2ll << 30);
+	CHECK_EQ(ask_slots("a.0"), 3);
+	CHECK_EQ(slot_at(4)->room, 2ll << 30);
 	machine_memory(&machine, "0000:01:00.0", 0, 0);
-	CHECK_EQ(ask_slot(4, &slot), 0);
-	CHECK_EQ(slot.room, 0);
+	CHECK_EQ(ask_slots("a.0"), 3);
+	CHECK_EQ(slot_at(4)->room, 0);
 	/* Nonsense does no harm. */
 	machine_memory(&machine, "0000:01:00.0", 1, ~0ull - 1);
-	CHECK_EQ(ask_slot(4, &slot), 0);
+	CHECK_EQ(ask_slots("a.0"), 3);
 	machine_memory(&machine, "0000:02:01.0", 0x7fffffffffffffff, 1);
-	CHECK_EQ(ask_slot(4, &slot), 0);
+	CHECK_EQ(ask_slots("a.0"), 3);
+	machine_config(&machine, "0000:02:02.0", 0xff, 4096);
+	CHECK_EQ(ask_slots("a.0"), 2);
 	machine_free(&machine);
 }

@@ -54,7 +54,8 @@ struct backend;
  * @fports:    add the local ports to the model
  * @objects:   add what matches the filter to the model
  * @object:    one element, by id, or by type and name
- * @bind:      attach; with @dry only say whether it could be done
+ * @bind:      attach; with @dry only say whether it could be done, and if it is
+ *              known in which slot (else 0)
  * @unbind:    detach; @timeout_ms 0 is the switch's own default
  * @port_set:  FABREX_PORT_ACTION_*
  * @counters:  of a port or endpoint, 0: the local port

@@ -385,6 +385,30 @@ static int add_pair(struct ctl *c, json_object *rows, const struct side *x,
 	return there.both_ways ? 0 : add_answer(c, rows, &back, strict);
 }
 
+static bool same_key(json_object *x, json_object *y, const char *key)
+{
+	const char *a = rec_get_str(x, key), *b = rec_get_str(y, key);
+
+	return a && b && !strcmp(a, b);
+}
+
+/* One blocker stands in the way of many pairs. */
+static bool same_cause(json_object *x, json_object *y)
+{
+	return same_key(x, y, "reason") && same_key(x, y, "blocker");
+}
+
+static unsigned int count_cause(json_object *rows, size_t from, size_t to,
+				json_object *row)
+{
+	unsigned int n = 0;
+
+	for (; from < to; from++)
+		n += same_cause(json_object_array_get_idx(rows, from), row);
+	return n;
+}
+
+/* Each cause once, with the first pair that it concerns. */
 static void print_reasons(struct ctl *c, json_object *rows)
 {
 	size_t i, n = json_object_array_length(rows);
@@ -392,10 +416,16 @@ static void print_reasons(struct ctl *c, json_object *rows)
 	for (i = 0; i < n; i++) {
 		json_object *row = json_object_array_get_idx(rows, i);
 		const char *remedy = rec_get_str(row, "remedy");
+		unsigned int more;
 
-		if (!strcmp(rec_get_str(row, "verdict"), "yes") && n > 1)
+		if ((!strcmp(rec_get_str(row, "verdict"), "yes") && n > 1) ||
+		    count_cause(rows, 0, i, row))
 			continue;
-		fprintf(c->out, "\n%s\n", rec_get_str(row, "text"));
+		more = count_cause(rows, i + 1, n, row);
+		fprintf(c->out, "\n%s", rec_get_str(row, "text"));
+		if (more)
+			fprintf(c->out, " (likewise %u more)", more);
+		fputc('\n', c->out);
 		if (remedy)
 			fprintf(c->out, "    %s\n", remedy);
 	}

@@ -13,8 +13,6 @@
 
 #include "p2p/p2p.h"
 
-#define MAX_SLOT	64	/* of one port; where the switch named none */
-
 static void warn(struct steps *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -38,7 +36,31 @@ static void warn(struct steps *s, const char *fmt, ...)
 	s->warnings[s->nwarnings++] = text;
 }
 
-/* ---- which slot --------------------------------------------------------- */
+/* ---- which slots -------------------------------------------------------- */
+
+/* Slots of one local port, as the PCI tree has them. */
+struct view {
+	uint32_t port;
+	int n;			/* 0 or less: nothing is known */
+	struct p2p_slot slots[P2P_MAX_SLOTS];
+	struct view *next;
+};
+
+static struct view *view_of(struct view **views, const struct p2p_env *env,
+			    const struct fport *fp)
+{
+	struct view *v;
+
+	for (v = *views; v; v = v->next)
+		if (v->port == fp->object_id)
+			return v;
+	v = xcalloc(1, sizeof(*v));
+	v->port = fp->object_id;
+	v->n = fxi_p2p_slots(env, fp->parent, v->slots);
+	v->next = *views;
+	*views = v;
+	return v;
+}
 
 /* Bound there and not released before, or promised to an earlier step. */
 static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
@@ -68,47 +90,35 @@ static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
 	return taken;
 }
 
-/* The slot that the switch named. */
-static bool named_slot(struct ctl *c, const struct p2p_env *env,
-		       const struct steps *s, size_t i, const struct fport *fp,
-		       struct p2p_slot *slot)
-{
-	unsigned int n = s->v[i].slot;
-
-	return n && !slot_taken(c, s, i, n) &&
-	       !fxi_p2p_slot(env, fp->parent, n, slot) && !slot->own;
-}
+/* What a step may come to. */
+struct candidates {
+	const struct p2p_slot *v[P2P_MAX_SLOTS];
+	size_t n;
+};
 
 /*
- * Of several endpoints the switch names the same slot for each, and none for
- * one that has yet to be released elsewhere. Then it can be any free one: the
- * best is what counts, and the smallest is worth a warning.
+ * The switch may name the slot beforehand, but it names the same one for each
+ * of several endpoints. Otherwise it can be any free one.
  */
-static bool any_slot(struct ctl *c, const struct p2p_env *env,
-		     struct steps *s, size_t i, const struct fport *fp,
-		     struct p2p_slot *best, uint64_t *smallest)
+static void find_candidates(const struct ctl *c, const struct view *v,
+			    struct steps *s, size_t i, struct candidates *k)
 {
-	struct p2p_slot *slot = xcalloc(1, sizeof(*slot));
-	bool found = false;
-	unsigned int n;
-	int r = 0;
+	unsigned int named = s->v[i].slot;
+	int j;
 
-	for (n = 1; n < MAX_SLOT && r != -ENODEV; n++) {
-		r = slot_taken(c, s, i, n) ? -EBUSY :
-		    fxi_p2p_slot(env, fp->parent, n, slot);
-		if (r || slot->own)
-			continue;
-		if (!found || slot->room < *smallest)
-			*smallest = slot->room;
-		if (!found || slot->room > best->room)
-			*best = *slot;
-		found = true;
+	k->n = 0;
+	if (named && slot_taken(c, s, i, named))
+		named = s->v[i].slot = 0;
+	for (j = 0; j < v->n; j++) {
+		const struct p2p_slot *slot = &v->slots[j];
+
+		if (named ? slot->number == named :
+			    !slot_taken(c, s, i, slot->number))
+			k->v[k->n++] = slot;
 	}
-	free(slot);
-	return found;
 }
 
-/* ---- what is said about it ---------------------------------------------- */
+/* ---- what is said about them -------------------------------------------- */
 
 static uint64_t power_of_two(uint64_t size)
 {
@@ -119,43 +129,80 @@ static uint64_t power_of_two(uint64_t size)
 	return p;
 }
 
-static int check_window(struct ctl *c, struct steps *s,
-			const struct object *ep, const struct step *st,
-			const struct p2p_slot *slot)
+static bool has_buses(const struct p2p_slot *slot)
 {
-	const char *port = model_name(c->model, st->port);
-	uint64_t need = power_of_two(ep->size);
+	return slot->first_bus && slot->last_bus >= slot->first_bus;
+}
+
+static bool fits(const struct p2p_slot *slot, uint64_t need)
+{
+	return has_buses(slot) && slot->room >= need;
+}
+
+static bool better(const struct p2p_slot *x, const struct p2p_slot *y,
+		   uint64_t need)
+{
+	if (fits(x, need) != fits(y, need))
+		return fits(x, need);
+	if (has_buses(x) != has_buses(y))
+		return has_buses(x);
+	return x->room > y->room;
+}
+
+static int refuse(struct ctl *c, const struct object *ep, const char *port,
+		  const struct p2p_slot *slot, uint64_t need)
+{
 	char want[32], window[32], room[32];
 
+	if (!has_buses(slot))
+		return err_set(&c->err, ENOSPC, ep->name, "slot %u of %s "
+			       "(bridge %s) has no bus number, so %s could not "
+			       "appear there; boot this host with "
+			       "pci=hpbussize=1 or pci=assign-busses, or see "
+			       "--no-preflight", slot->number, port,
+			       slot->bridge, ep->name);
 	format_size(want, sizeof(want), need);
 	format_size(window, sizeof(window), slot->window);
 	format_size(room, sizeof(room), slot->room);
-	if (!ep->size || need <= slot->window)
-		return 0;
-	if (need > slot->room)
-		return err_set(&c->err, ENOSPC, ep->name, "%s does not fit: "
-			       "its memory needs a window of %s, %s of %s "
-			       "(bridge %s) has %s and can have %s at most; "
-			       "boot this host with pci=hpmmioprefsize=%s or "
-			       "pci=realloc, or see --no-preflight", ep->name,
-			       want, slot->p2p.target, port, slot->bridge,
-			       window, room, want);
-	warn(s, "%s needs a window of %s, %s of %s (bridge %s) has %s; "
-	     "Linux has to enlarge it, for which there is room", ep->name,
-	     want, slot->p2p.target, port, slot->bridge, window);
-	return 0;
+	return err_set(&c->err, ENOSPC, ep->name, "%s does not fit: its memory "
+		       "needs a window of %s, slot %u of %s (bridge %s) has %s "
+		       "and can have %s at most; boot this host with "
+		       "pci=hpmmioprefsize=%s or pci=realloc, or see "
+		       "--no-preflight", ep->name, want, slot->number, port,
+		       slot->bridge, window, room, want);
 }
 
-static int check_buses(struct ctl *c, const struct object *ep,
-		       const struct step *st, const struct p2p_slot *slot)
+/* Refused is what fits into none of them; of several, the best is named. */
+static int check_room(struct ctl *c, struct steps *s, const struct object *ep,
+		      const char *port, const struct candidates *k)
 {
-	if (slot->first_bus && slot->last_bus >= slot->first_bus)
+	uint64_t need = ep->size ? power_of_two(ep->size) : 0;
+	const struct p2p_slot *best = k->v[0], *small = NULL, *tight = NULL;
+	char want[32], window[32];
+	size_t i;
+
+	for (i = 0; i < k->n; i++) {
+		if (!fits(k->v[i], need))
+			small = k->v[i];
+		else if (k->v[i]->window < need)
+			tight = k->v[i];
+		if (better(k->v[i], best, need))
+			best = k->v[i];
+	}
+	if (!fits(best, need))
+		return refuse(c, ep, port, best, need);
+	format_size(want, sizeof(want), need);
+	if (small)
+		warn(s, "%s fits into some of the free slots of %s only, not "
+		     "into slot %u (bridge %s)", ep->name, port,
+		     small->number, small->bridge);
+	if (!tight)
 		return 0;
-	return err_set(&c->err, ENOSPC, ep->name, "%s of %s (bridge %s) has no "
-		       "bus number, so %s could not appear there; boot this "
-		       "host with pci=hpbussize=1 or pci=assign-busses, or see "
-		       "--no-preflight", slot->p2p.target,
-		       model_name(c->model, st->port), slot->bridge, ep->name);
+	format_size(window, sizeof(window), tight->window);
+	warn(s, "%s needs a window of %s, slot %u of %s (bridge %s) has %s; "
+	     "Linux has to enlarge it, for which there is room", ep->name,
+	     want, tight->number, port, tight->bridge, window);
+	return 0;
 }
 
 /* What the sentence says behind "A to B: no: ". */
@@ -167,95 +214,72 @@ static const char *cause(const struct fabrex_p2p *p)
 	return at ? at + 2 : p->text;
 }
 
-static int check_way(struct ctl *c, struct steps *s, const struct object *ep,
-		     const struct step *st, const struct p2p_slot *slot)
+static int check_ways(struct ctl *c, struct steps *s, const struct object *ep,
+		      const char *port, const struct candidates *k)
 {
-	const char *port = model_name(c->model, st->port);
-	const struct fabrex_p2p *p = &slot->p2p;
+	const struct p2p_slot *bad = NULL;
+	size_t i, n = 0;
 
-	if (p->verdict == FABREX_P2P_YES)
-		return 0;
-	if (!IS_SET(c, REQUIRE_P2P)) {
-		warn(s, "%s will %sreach %s through host memory only: %s%s%s",
-		     port, p->verdict == FABREX_P2P_NO ? "" : "perhaps ",
-		     ep->name, cause(p), *p->remedy ? "; " : "", p->remedy);
-		return 0;
+	for (i = 0; i < k->n; i++) {
+		if (k->v[i]->p2p.verdict == FABREX_P2P_YES)
+			continue;
+		if (!n++)
+			bad = k->v[i];
 	}
-	return err_set(&c->err, EXDEV, ep->name, "%s could not reach %s in "
-		       "%s: %s%s%s", port, ep->name, p->target, cause(p),
-		       *p->remedy ? "; " : "", p->remedy);
+	if (!bad)
+		return 0;
+	if (IS_SET(c, REQUIRE_P2P))
+		return err_set(&c->err, EXDEV, ep->name, "%s could not reach "
+			       "%s in slot %u: %s%s%s", port, ep->name,
+			       bad->number, cause(&bad->p2p),
+			       *bad->p2p.remedy ? "; " : "", bad->p2p.remedy);
+	warn(s, "%s %s reach %s through host memory only: %s%s%s", port,
+	     n == k->n && bad->p2p.verdict == FABREX_P2P_NO ? "will" : "may",
+	     ep->name, cause(&bad->p2p), *bad->p2p.remedy ? "; " : "",
+	     bad->p2p.remedy);
+	return 0;
 }
 
-static int not_local(struct ctl *c, const struct object *ep,
-		     const struct step *st)
+static int not_known(struct ctl *c, const struct object *ep, const char *port,
+		     const struct object *host)
 {
-	const struct object *host = model_port_host(c->model, st->port);
-
 	if (!IS_SET(c, REQUIRE_P2P))
 		return 0;
-	return err_set(&c->err, EXDEV, ep->name, "whether %s will reach %s is "
-		       "known on host %s only; compose it there, or leave out "
-		       "--require-p2p", model_name(c->model, st->port),
-		       ep->name, host ? host->name : "?");
-}
-
-static int check_slot(struct ctl *c, struct steps *s, const struct object *ep,
-		      const struct step *st, const struct p2p_slot *slot)
-{
-	int r = check_buses(c, ep, st, slot);
-
-	if (!r)
-		r = check_window(c, s, ep, st, slot);
-	return r ? r : check_way(c, s, ep, st, slot);
-}
-
-static int check_any(struct ctl *c, const struct p2p_env *env, struct steps *s,
-		     size_t i, const struct object *ep, const struct fport *fp)
-{
-	struct p2p_slot *slot = xcalloc(1, sizeof(*slot));
-	uint64_t smallest = 0;
-	int r = 0;
-
-	if (any_slot(c, env, s, i, fp, slot, &smallest)) {
-		r = check_slot(c, s, ep, &s->v[i], slot);
-		if (!r && power_of_two(ep->size) > smallest)
-			warn(s, "%s fits into some of the free slots of %s "
-			     "only", ep->name, fp->name);
-	} else if (IS_SET(c, REQUIRE_P2P)) {
-		r = err_set(&c->err, EXDEV, ep->name, "no free slot of %s is "
-			    "visible in this host's PCI tree, so whether it "
-			    "will reach %s is not known; leave out "
-			    "--require-p2p", fp->name, ep->name);
-	}
-	free(slot);
-	return r;
+	if (host)
+		return err_set(&c->err, EXDEV, ep->name, "whether %s will "
+			       "reach %s is known on host %s only; compose it "
+			       "there, or leave out --require-p2p", port,
+			       ep->name, host->name);
+	return err_set(&c->err, EXDEV, ep->name, "no free slot of %s is visible "
+		       "in this host's PCI tree, so whether it will reach %s "
+		       "is not known; leave out --require-p2p", port,
+		       ep->name);
 }
 
 static int check_step(struct ctl *c, const struct p2p_env *env,
-		      struct steps *s, size_t i)
+		      struct steps *s, size_t i, struct view **views)
 {
 	const struct object *ep = model_get(c->model, s->v[i].ep);
 	const struct fport *fp = model_local(c->model, s->v[i].port);
-	struct p2p_slot *slot;
+	const char *port = model_name(c->model, s->v[i].port);
+	struct candidates k;
 	int r;
 
-	if (!ep || s->v[i].op != STEP_BIND)
+	if (!ep || !port || s->v[i].op != STEP_BIND)
 		return 0;
 	if (!fp)
-		return not_local(c, ep, &s->v[i]);
-	slot = xcalloc(1, sizeof(*slot));
-	if (named_slot(c, env, s, i, fp, slot)) {
-		r = check_slot(c, s, ep, &s->v[i], slot);
-	} else {
-		s->v[i].slot = 0;
-		r = check_any(c, env, s, i, ep, fp);
-	}
-	free(slot);
-	return r;
+		return not_known(c, ep, port,
+				 model_port_host(c->model, s->v[i].port));
+	find_candidates(c, view_of(views, env, fp), s, i, &k);
+	if (!k.n)
+		return not_known(c, ep, port, NULL);
+	r = check_room(c, s, ep, port, &k);
+	return r ? r : check_ways(c, s, ep, port, &k);
 }
 
 int preflight(struct ctl *c, struct steps *s)
 {
+	struct view *views = NULL, *next;
 	struct p2p_env env;
 	size_t i;
 	int r = 0;
@@ -269,6 +293,10 @@ int preflight(struct ctl *c, struct steps *s)
 	}
 	fxi_p2p_env(&env);
 	for (i = 0; i < s->n && !r; i++)
-		r = check_step(c, &env, s, i);
+		r = check_step(c, &env, s, i, &views);
+	for (; views; views = next) {
+		next = views->next;
+		free(views);
+	}
 	return r;
 }

@@ -133,7 +133,7 @@ static int fake_do_bind(struct backend *b, uint32_t id, uint32_t port, bool dry,
 	bool fails;
 
 	if (!r && dry)
-		*slot = next_slot(f, port);
+		*slot = f->names_slot ? next_slot(f, port) : 0;
 	if (r || dry)
 		return r;
 	fails = injected(f);

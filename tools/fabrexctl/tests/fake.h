@@ -19,6 +19,7 @@ struct fake {
 	uint32_t held;		/* endpoint that its owner does not give away */
 	int no_module;		/* open() fails */
 	unsigned int pci_domain, pci_bus; /* of devices; bus of slot 0 */
+	bool names_slot;	/* of a bind that is only asked about */
 	bool no_device;		/* the PCI device never appears */
 	unsigned int dumps, whole_dumps, gets;
 	unsigned int closes;

@@ -81,6 +81,9 @@ static void all_pairs(void)
 	has(r.out, "a.0 to columba1.gpu0: no: ACS redirect");
 	has(r.out, "    boot with pci=disable_acs_redir=0000:02:01.0");
 	hasnt(r.out, "a.0 to columba1.gpu1");
+	/* gpu0 to gpu1 too; the cause is said once. */
+	has(r.out, "list to turn it round (likewise 1 more)\n    boot with");
+	hasnt(r.out, "columba1.gpu0 to columba1.gpu1");
 	run_free(&r);
 	/* Directions that differ have a row each. */
 	machine_acs(&machine, "0000:02:01.0", 0);
@@ -188,6 +191,7 @@ static void window_too_small(void)
 {
 	struct fake *f = start();
 
+	f->names_slot = true;
 	endpoint(f, "columba1.gpu0")->size = 4 * GIB;
 	line(f, "compose columba1.gpu0 --to a", EXIT_NO_ROOM,
 	     "columba1.gpu0 does not fit: its memory needs a window of 4G, "
@@ -205,10 +209,11 @@ static void window_too_small(void)
 }
 
 /* Where the second of two comes is not known: any of the free slots. */
-static void next_slot(void)
+static void named_slots(void)
 {
 	struct fake *f = start();
 
+	f->names_slot = true;
 	endpoint(f, "columba1.gpu0")->size = GIB;
 	endpoint(f, "columba1.gpu1")->size = GIB;
 	machine_memory(&machine, "0000:01:00.0", 0x100000000, 3 * GIB);
@@ -221,7 +226,45 @@ static void next_slot(void)
 	ok(!f->changes, "nothing was moved");
 	endpoint(f, "columba1.gpu1")->size = GIB / 2;
 	line(f, "compose columba1.gpu0 columba1.gpu1 --to a", 0,
-	     "! columba1.gpu1 fits into some of the free slots of a.0 only");
+	     "! columba1.gpu1 fits into some of the free slots of a.0 only, "
+	     "not into slot 3 (bridge 0000:02:02.0)");
+	finish(f);
+}
+
+/* A switch that names none, as Linux does not pass it on. */
+static void unnamed_slots(void)
+{
+	struct fake *f = start();
+	struct run r;
+
+	endpoint(f, "columba1.gpu0")->size = GIB;
+	machine_memory(&machine, "0000:01:00.0", 0x100000000, 3 * GIB);
+	machine_memory(&machine, "0000:02:01.0", 0x140000000, GIB / 4);
+	machine_memory(&machine, "0000:02:02.0", 0x180000000, GIB / 8);
+	machine_memory(&machine, "0000:02:03.0", 0x190000000, GIB / 2);
+	/* Slot 2 can have the whole gap that it is in. */
+	line(f, "compose columba1.gpu0 --to a --dry-run", 0,
+	     "! columba1.gpu0 needs a window of 1G, slot 2 of a.0");
+	machine_poke(&machine, "0000:02:01.0", 0x18, 0x0002);
+	line(f, "compose columba1.gpu0 --to a", EXIT_NO_ROOM,
+	     "and can have 512M at most");
+	machine_poke(&machine, "0000:02:02.0", 0x18, 0x0002);
+	machine_poke(&machine, "0000:02:03.0", 0x18, 0x0002);
+	line(f, "compose columba1.gpu0 --to a", EXIT_NO_ROOM,
+	     "has no bus number");
+	machine_free(&machine);
+	machine_new(&machine);
+	setenv("FABREX_ROOT", machine.root, 1);
+	machine_acs(&machine, "0000:02:02.0", 0x0004);
+	line(f, "compose columba1.gpu0 --to a --dry-run", 0,
+	     "! a.0 may reach columba1.gpu0 through host memory only: ACS");
+	r = run_line(&f->b, "compose columba1.gpu0 --to a --require-p2p");
+	ok(r.code == EXIT_NO_P2P, "it could come there: %d", r.code);
+	has(r.err, "could not reach columba1.gpu0 in slot 3: ACS");
+	run_free(&r);
+	fake_bind(f, "columba1.gpu1", "a.0");
+	fake_bind(f, "columba1.gpu2", "a.0");
+	line(f, "compose columba1.gpu0 --to a --require-p2p", 0, "composed");
 	finish(f);
 }
 
@@ -230,6 +273,7 @@ static void window_grows(void)
 	struct fake *f = start();
 	struct run r;
 
+	f->names_slot = true;
 	endpoint(f, "columba1.gpu0")->size = 2 * GIB;
 	machine_memory(&machine, "0000:02:02.0", 0, 0);
 	machine_memory(&machine, "0000:02:03.0", 0, 0);
@@ -256,7 +300,6 @@ static void acs_beforehand(void)
 	has(r.out, "pci=disable_acs_redir=0000:02:00.0");
 	run_free(&r);
 	line(f, "release columba1.gpu0", 0, "released");
-	line(f, "compose columba1.gpu0 --to a --require-p2p", EXIT_NO_P2P, "");
 	r = run_line(&f->b, "compose columba1.gpu0 --to a --require-p2p");
 	ok(r.code == EXIT_NO_P2P && !*r.out, "refused: %d", r.code);
 	has(r.err, "could not reach columba1.gpu0 in slot 2: ACS redirect");
@@ -312,7 +355,7 @@ static void plan_and_apply(void)
 	     geteuid() ? "+ columba1.gpu0" : "does not fit");
 	endpoint(f, "columba1.gpu0")->size = GIB;
 	machine_acs(&machine, "0000:02:01.0", 0x0004);
-	line(f, text, 0, geteuid() ? "+ columba1.gpu0" : "! a.0 will reach");
+	line(f, text, 0, geteuid() ? "+ columba1.gpu0" : "! a.0 may reach");
 	snprintf(text, sizeof(text), "apply %s --no-preflight", path);
 	line(f, text, 0, "composed");
 	unlink(path);
@@ -326,7 +369,8 @@ int main(void)
 	other_hosts();
 	json();
 	window_too_small();
-	next_slot();
+	named_slots();
+	unnamed_slots();
 	window_grows();
 	acs_beforehand();
 	nothing_visible();
