@@ -236,7 +236,7 @@ static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, unsigned int ms)
 	ret = PTR_ERR_OR_ZERO(sgt);
 	if (!ret) {
 		buf->sgt = sgt;
-		what = "be used without a bounce buffer";
+		what = "be used as it is";
 		ret = fabrex_dmabuf_suits(buf);
 	}
 	if (!ret) {

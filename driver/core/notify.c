@@ -3,6 +3,7 @@
  * Netlink events, and the release of endpoints on request of the switch.
  * Called by port.c and model.c, and by backends.
  */
+#include <linux/delay.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -167,6 +168,36 @@ void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 }
 FABREX_EXPORT(fabrex_port_notice);
 
+/* A look takes a moment only; who binds or unbinds a driver needs longer. */
+#define HOLDER_TRIES	20
+#define HOLDER_MS	50
+
+/* Bridges below the slot always have their driver, which holds nothing. */
+static int fabrex_release_match(struct pci_dev *pdev, void *data)
+{
+	char *driver = data;
+
+	return !pci_is_bridge(pdev) &&
+	       fabrex_pdev_driver(pdev, driver, FABREX_NAME_LEN);
+}
+
+/* The driver of any function in the slot. "?" is one that nobody could look at
+ * for a second.
+ */
+static bool fabrex_release_driver(struct pci_bus *bus, char *driver)
+{
+	int i;
+
+	for (i = 0; i < HOLDER_TRIES; i++) {
+		driver[0] = 0;
+		pci_walk_bus(bus, fabrex_release_match, driver);
+		if (strcmp(driver, "?"))
+			break;
+		msleep(HOLDER_MS);
+	}
+	return driver[0];
+}
+
 /* Who holds the endpoint here? Returns false if nobody does. */
 static bool fabrex_release_holder(struct fabrex_release *release,
 				  const struct fabrex_port_ops *ops,
@@ -174,14 +205,14 @@ static bool fabrex_release_holder(struct fabrex_release *release,
 {
 	struct fabrex_port *port = release->port;
 	struct pci_dev *pdev = NULL;
-	char driver[32];
+	char driver[FABREX_NAME_LEN];
 	bool held;
 
 	if (ops->endpoint_pdev)
 		pdev = ops->endpoint_pdev(port, release->ep, release->slot);
 	if (!pdev)
 		return false;
-	held = fabrex_pdev_driver(pdev, driver, sizeof(driver));
+	held = fabrex_release_driver(pdev->bus, driver);
 	pci_dev_put(pdev);
 	if (!held)
 		return false;

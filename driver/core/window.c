@@ -4,6 +4,7 @@
  * for the ioctl and by res.c.
  */
 #include <linux/bitmap.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -107,7 +108,7 @@ static int fabrex_window_check(const struct fabrex_port *port,
 		return -EINVAL;
 	if (!port->info.max_windows)
 		return -EOPNOTSUPP;
-	nslots = (cmd->length - 1) / port->info.window_slot_size + 1;
+	nslots = ((cmd->length - 1) >> ilog2(port->info.window_slot_size)) + 1;
 	return nslots > port->info.max_windows ? -ENOSPC : nslots;
 }
 
