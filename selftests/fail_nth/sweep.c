@@ -189,17 +189,27 @@ static void sweep(struct __test_metadata *_metadata, int (*try)(void))
 	EXPECT_GT(failed, 5);
 }
 
-TEST(every_allocation)
+FIXTURE(fail_nth) {
+};
+
+FIXTURE_SETUP(fail_nth)
 {
 	if (!ready())
 		SKIP(return, "the kernel has no FAULT_INJECTION with FAILSLAB");
+}
+
+FIXTURE_TEARDOWN(fail_nth)
+{
+	close(nth_fd);
+}
+
+TEST_F_TIMEOUT(fail_nth, every_allocation, 400)
+{
 	sweep(_metadata, sequence);
 }
 
-TEST(shared_and_watched)
+TEST_F_TIMEOUT(fail_nth, shared_and_watched, 400)
 {
-	if (!ready())
-		SKIP(return, "the kernel has no FAULT_INJECTION with FAILSLAB");
 	shared_fd = udmabuf_make();
 	if (shared_fd < 0)
 		SKIP(return, "no /dev/udmabuf");
