@@ -60,7 +60,7 @@ def start(guest, modules=True):
     return guest.start_command(f"sh -s -- {words}", stdin=SCRIPT.encode())
 
 
-def install(guests, modules=True, timeout=120):
+def install(guests, modules=True, timeout=300):
     """Install into all guests at once."""
     for guest in guests:
         if modules and not module_paths(guest.kernel.release):
