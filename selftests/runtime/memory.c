@@ -232,6 +232,7 @@ static void times(struct rig *rig)
 {
 	struct fabrex_mr *mr;
 	double lock, first, hit;
+	uint64_t misses;
 	size_t mib;
 	void *p;
 	int i;
@@ -249,8 +250,10 @@ static void times(struct rig *rig)
 		first = seconds() - first;
 		fabrex_mr_cache_put(mr);
 		hit = seconds();
+		misses = rig_stats(rig).misses;
 		for (i = 0; i < HITS; i++) {
-			need(rig_get(rig, p, mib << 20) == mr, "hit");
+			mr = rig_get(rig, p, mib << 20);
+			need(mr != NULL, "hit");
 			fabrex_mr_cache_put(mr);
 		}
 		hit = (seconds() - hit) / HITS;
@@ -258,6 +261,9 @@ static void times(struct rig *rig)
 		       mib, first * 1e3, first * 1e3 * 1024 / (double)mib,
 		       hit * 1e6, lock * 1e3,
 		       lock * 1e3 * 1024 / (double)mib);
+		/* The kernel itself may try to merge small pages. */
+		need(rig_stats(rig).misses - misses < HITS / 100,
+		     "nearly all of them hits");
 		munmap(p, mib << 20);
 	}
 	ok(true, "registration, cached registration and mlock() timed");
