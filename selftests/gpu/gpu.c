@@ -84,6 +84,13 @@ int gpu_state(struct gpu_buf *buf, struct dgpu_buffer *state)
 	return raw_ioctl(buf->gpu->fd, DGPU_IOCTL_BUFFER, state);
 }
 
+bool gpu_stuck(struct gpu_buf *buf)
+{
+	struct dgpu_buffer state;
+
+	return !gpu_state(buf, &state) && state.out_pins;
+}
+
 int gpu_export(struct gpu_buf *buf, uint64_t offset, uint64_t length,
 	       uint32_t flags)
 {

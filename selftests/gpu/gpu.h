@@ -31,6 +31,10 @@ int gpu_free(struct gpu_buf *buf);
 int gpu_revoke(struct gpu_buf *buf);
 int gpu_move(struct gpu_buf *buf, uint32_t place);
 int gpu_state(struct gpu_buf *buf, struct dgpu_buffer *state);
+/* Some importer has it mapped and did not ask for a pin, but it is pinned: the
+ * kernel was built without DMABUF_MOVE_NOTIFY.
+ */
+bool gpu_stuck(struct gpu_buf *buf);
 /* A dma-buf of part of it; length 0: to its end. */
 int gpu_export(struct gpu_buf *buf, uint64_t offset, uint64_t length,
 	       uint32_t flags);

@@ -12,6 +12,7 @@ import kmod
 from puppet import ALL, WC, Puppet
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu.topo")
+KERNELS = ("7.2", "debug")	# with PCI_P2PDMA
 VRAM, SYSTEM = 1, 2		# places of buffers
 MR_PIN = 4
 MIB = 1 << 20
@@ -61,6 +62,13 @@ def gpu_host(lab, name, count, options=""):
         fabric.compose(guest, endpoint, name, check=True)
     wait_devices(guest, count)
     return guest
+
+
+def reload(guest, count, options=""):
+    """The test driver with other options, for the GPUs that are there."""
+    unload(guest).check()
+    load(guest, options)
+    wait_devices(guest, count)
 
 
 class Storm:

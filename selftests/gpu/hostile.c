@@ -375,7 +375,8 @@ TEST_F_TIMEOUT(hostile, moves_race_with_registration, 90)
 	__atomic_store_n(&m.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(m.err, 0);
-	EXPECT_GT(m.moves, 3);
+	if (!gpu_stuck(&a.buf))
+		EXPECT_GT(m.moves, 3);
 	EXPECT_GE(good, 75);
 	for (int i = 0; i < ITEMS; i++)
 		drop(&a, i);

@@ -25,6 +25,7 @@ FIXTURE(import) {
 	struct gpu gpu[2];
 	struct gpu_buf buf[2];	/* 1 MiB each */
 	struct raw_mr mr[2];	/* the whole of them, all rights */
+	bool stuck;		/* what is mapped does not move */
 };
 
 /* Export all of a buffer, register it, forget the dma-buf. */
@@ -55,6 +56,7 @@ FIXTURE_SETUP(import)
 		ASSERT_EQ(gpu_alloc(&self->gpu[i], MIB, 0, &self->buf[i]), 0);
 		ASSERT_EQ(whole(self->fd, &self->buf[i], 0, &self->mr[i]), 0);
 	}
+	self->stuck = gpu_stuck(&self->buf[0]);
 }
 
 FIXTURE_TEARDOWN(import)
@@ -179,8 +181,10 @@ TEST_F(import, sub_ranges)
 	sqe = move(&from, 0, &to, 1, n, self->self);
 	EXPECT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_RBOUNDS);
 	/* Moving it to system memory and back changes nothing for the key. */
-	ASSERT_EQ(gpu_move(&scattered, DGPU_PLACE_SYSTEM), 0);
-	ASSERT_EQ(gpu_move(&scattered, DGPU_PLACE_VRAM), 0);
+	EXPECT_EQ(gpu_move(&scattered, DGPU_PLACE_SYSTEM),
+		  self->stuck ? -EBUSY : 0);
+	EXPECT_EQ(gpu_move(&scattered, DGPU_PLACE_VRAM),
+		  self->stuck ? -EBUSY : 0);
 	memset(dst, 0, MIB);
 	sqe = move(&from, 0, &to, 0, n, self->self);
 	for (int i = 0; i < 200; i++) {
@@ -347,7 +351,7 @@ TEST_F(import, revoked_by_all_means)
 		EXPECT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
 		ASSERT_EQ(gpu_state(&buf, &state), 0);
 		EXPECT_EQ(state.out_mappings, 1);
-		EXPECT_EQ(state.out_pins > 0, how == 3);
+		EXPECT_EQ(state.out_pins > 0, how == 3 || self->stuck);
 		if (how == 1)
 			close(gpu.fd);
 		else
@@ -383,6 +387,8 @@ TEST_F(import, moved_and_back)
 	struct dgpu_buffer state;
 	uint32_t crc, other;
 
+	if (self->stuck)
+		SKIP(return, "this kernel has no DMABUF_MOVE_NOTIFY");
 	for (int i = 0; i < 12; i++) {
 		struct gpu_buf *b = &self->buf[i & 1];
 		uint32_t place = i / 2 % 3 == 1 ? DGPU_PLACE_SYSTEM :
@@ -411,7 +417,7 @@ TEST_F(import, pinned)
 	EXPECT_EQ(gpu_move(&self->buf[1], DGPU_PLACE_VRAM), 0);
 	ASSERT_EQ(whole(self->fd, &self->buf[1], FABREX_MR_PIN, &mr), 0);
 	ASSERT_EQ(gpu_state(&self->buf[1], &state), 0);
-	EXPECT_EQ(state.out_pins, 1);
+	EXPECT_EQ(state.out_pins, 1 + self->stuck);
 	EXPECT_EQ(gpu_move(&self->buf[1], DGPU_PLACE_VRAM), -EBUSY);
 	sqe = move(&self->mr[0], 0, &mr, 0, 64, self->self);
 	EXPECT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
@@ -451,6 +457,7 @@ TEST_F(import, watch_page)
 	volatile uint32_t *count;
 	struct raw_mr mr, host;
 	void *page = raw_pages(4096);
+	int err;
 	struct fabrex_mr_register arg = {
 		.size = sizeof(arg), .flags = FABREX_MR_WATCH,
 		.addr = (uintptr_t)page, .length = 4096, .watch = 98,
@@ -467,15 +474,18 @@ TEST_F(import, watch_page)
 			 &mr), 0);
 	EXPECT_EQ(gpu_mr(self->fd, dmabuf, 0, MIB, RAW_ALL, FABREX_MR_WATCH,
 			 100, &host), -EINVAL);
-	ASSERT_EQ(raw_ioctl(self->fd, FABREX_IOCTL_MR_REGISTER, &arg), 0);
+	/* Memory of processes is watched by kernels with MMU_NOTIFIER. */
+	err = raw_ioctl(self->fd, FABREX_IOCTL_MR_REGISTER, &arg);
+	EXPECT_TRUE(!err || err == -EOPNOTSUPP);
 	EXPECT_EQ(count[99], 0);
-	ASSERT_EQ(gpu_move(&self->buf[1], DGPU_PLACE_VRAM), 0);
-	EXPECT_EQ(count[99], 1);
+	ASSERT_EQ(gpu_move(&self->buf[1], DGPU_PLACE_VRAM),
+		  self->stuck ? -EBUSY : 0);
+	EXPECT_EQ(count[99], !self->stuck);
 	EXPECT_EQ(count[98], 0);
 	ASSERT_EQ(gpu_revoke(&self->buf[1]), 0);
 	EXPECT_GE(count[99], 1);
 	munmap(page, 4096);
-	EXPECT_GE(count[98], 1);
+	EXPECT_EQ(count[98] > 0, !err);
 	EXPECT_EQ(count[97], 0);
 	EXPECT_EQ(raw_destroy(self->fd, mr.id), 0);
 	munmap((void *)count, watch.out_length);

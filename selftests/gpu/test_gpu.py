@@ -5,18 +5,18 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import TOPOLOGY, gpu_host, load, unload
+from gpulab import KERNELS, TOPOLOGY, gpu_host, load, unload
 from scenario import scenario
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def exporter_alone(lab, t):
     """The test driver keeps what its interface promises."""
     a = gpu_host(lab, "a", 1)
     t.program(a, "gpu-exporter")
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def imported(lab, t):
     """dma-bufs of two GPUs below one host as memory regions."""
     a = gpu_host(lab, "a", 2)
@@ -26,7 +26,7 @@ def imported(lab, t):
 QUOTA = "/sys/class/fabrex/fabrex*/quota/mrs"
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def registered(lab, t):
     """1 MiB to 4 GiB, 10,000 regions, 32 threads; with figures."""
     a = gpu_host(lab, "a", 1)
@@ -41,7 +41,7 @@ def registered(lab, t):
             t.diag(line[2:])
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def hostile_processes(lab, t):
     """Closed in every order, killed, moved while being registered, random
     calls; the driver goes when all is closed."""

@@ -9,8 +9,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 import fabric
-from gpulab import (MIB, MR_PIN, SYSTEM, TOPOLOGY, VRAM, GpuPuppet, Storm,
-                    audit, bound, gpu_host, wait_devices)
+from gpulab import (KERNELS, MIB, MR_PIN, SYSTEM, TOPOLOGY, VRAM, GpuPuppet,
+                    Storm, audit, bound, gpu_host, wait_devices)
 from puppet import READ, WRITE, counts, wait_counts
 from scenario import scenario
 
@@ -199,7 +199,7 @@ def before(lab):
     return {name: counts(gpu_host(lab, name, 2)) for name in "ab"}
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def revoked_under_traffic(lab, t):
     """Buffers freed and revoked, GPUs pulled and released by force."""
     start = before(lab)
@@ -265,7 +265,7 @@ def moved(lab, t, victim, other, local, opcode):
                     f"{'WRITE' if opcode == WRITE else 'READ'}")
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def moved_under_traffic(lab, t):
     """Buffers evicted to other VRAM and to system memory, and back."""
     start = before(lab)

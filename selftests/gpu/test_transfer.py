@@ -6,7 +6,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import MIB, TOPOLOGY, GpuPuppet, bound, endpoint_bytes, gpu_host
+from gpulab import (KERNELS, MIB, TOPOLOGY, GpuPuppet, bound, endpoint_bytes,
+                    gpu_host)
 from puppet import CHECK, CMP_SWAP, FETCH_ADD, READ, WRITE
 from scenario import scenario
 
@@ -108,7 +109,7 @@ def staged_by_processors(a, b):
     return out + across + back
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def gpu_to_gpu_across_hosts(lab, t):
     """64 MiB from VRAM on a to VRAM on b, by no host's core or memory."""
     a, b = puppets(lab)
@@ -169,7 +170,7 @@ def check_window(t, a, b, rkey):
     a.words("windel", 0)
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def every_operation_reaches_vram(lab, t):
     """READ, CHECK, atomics, windows; GPU to host and back; two GPUs below
     one host."""
