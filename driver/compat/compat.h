@@ -68,21 +68,25 @@ static inline void vm_flags_clear(struct vm_area_struct *vma,
 #endif
 
 /*
- * Before 6.10, dma_need_sync() says yes to any mapping behind an IOMMU, merely
- * because there are functions to call. Whole pages are not bounced there, so
- * that only coherence counts.
+ * Behind an IOMMU, dma_need_sync() says yes to any mapping: before 6.10 merely
+ * because there are functions to call, later on kernels that check the use of
+ * the DMA API and once anything has been bounced for the device. Whole pages
+ * are not bounced there, so that only coherence counts.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define fabrex_dma_need_sync(dev, addr)	dma_need_sync(dev, addr)
-#else
 #include <linux/dma-map-ops.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#include <linux/iommu-dma.h>
+#define fabrex_dma_by_iommu(dev)	use_dma_iommu(dev)
+#else
+#define fabrex_dma_by_iommu(dev) \
+	(device_iommu_mapped(dev) && get_dma_ops(dev))
+#endif
 static inline bool fabrex_dma_need_sync(struct device *dev, dma_addr_t addr)
 {
-	if (device_iommu_mapped(dev) && get_dma_ops(dev))
+	if (fabrex_dma_by_iommu(dev))
 		return !dev_is_dma_coherent(dev);
 	return dma_need_sync(dev, addr);
 }
-#endif
 
 /* __assign_str() finds the source by itself since 6.10. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
