@@ -76,6 +76,8 @@ struct p2p_query {
 void fxi_check_way(struct p2p_query *q);
 /* State of devices and bridges: may turn a yes into a no. */
 void fxi_check_state(struct p2p_query *q);
+/* Whether the switch is a model that cannot do it. */
+void fxi_check_model(struct p2p_query *q);
 /* Both devices are there; false if not, and says so. */
 bool fxi_check_there(struct p2p_query *q);
 

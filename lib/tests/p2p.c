@@ -68,6 +68,17 @@ static void blames(const char *blocker, uint32_t bits)
 	CHECK(*p.remedy);
 }
 
+static struct p2p_slot slots[P2P_MAX_SLOTS];
+static int nslots;
+
+static int ask_slots(const char *port)
+{
+	const struct p2p_env env = { machine.root, fake_ask };
+
+	nslots = fxi_p2p_slots(&env, port, slots);
+	return nslots;
+}
+
 static void kernel_says(bool reachable, uint32_t distance)
 {
 	answer = (struct p2p_answer){ .asked = true, .kernel = true,
@@ -378,6 +389,8 @@ TEST(p2p_iommu)
 	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_IOMMU);
 	blames(PORT, 0);
 	CHECK(strstr(p.remedy, "iommu=pt"));
+	CHECK_EQ(ask_slots("a.0"), 3);
+	CHECK_EQ(slots[0].p2p.reason, FABREX_P2P_IOMMU);
 	machine_iommu(&machine, PORT, "identity\n");
 	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
 	machine_iommu(&machine, PORT, "blocked\n");
@@ -561,6 +574,7 @@ TEST(p2p_random)
 		CHECK(memchr(p.remedy, 0, sizeof(p.remedy)));
 		CHECK((p.verdict == FABREX_P2P_YES) == !p.reason);
 		CHECK(*p.text);
+		CHECK(ask_slots(PORT) <= 4);
 		if (round % 20 == 19) {
 			machine_free(&machine);
 			machine_new(&machine);
@@ -601,17 +615,6 @@ TEST(p2p_public)
 }
 
 /* ---- slots -------------------------------------------------------------- */
-
-static struct p2p_slot slots[P2P_MAX_SLOTS];
-static int nslots;
-
-static int ask_slots(const char *port)
-{
-	const struct p2p_env env = { machine.root, fake_ask };
-
-	nslots = fxi_p2p_slots(&env, port, slots);
-	return nslots;
-}
 
 static const struct p2p_slot *slot_at(unsigned int number)
 {
