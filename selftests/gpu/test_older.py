@@ -6,10 +6,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import TOPOLOGY, GpuPuppet, gpu_host, reload
+from gpulab import TOPOLOGY, GpuPuppet, audit, gpu_host, reload
+from revocation import SIZE, Party, Tally, nothing_late, quick_round
 from scenario import scenario
-from test_revoke import SIZE, Party, Tally, audit, nothing_late, quick_round
-from test_transfer import direct, puppets
+from transfer import direct, puppets
 
 FORCED = "without_p2pdma=1"
 
