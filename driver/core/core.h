@@ -338,7 +338,7 @@ enum fabrex_map_kind {
  * @live:   there is something behind it; file->map_lock
  * @pfn:    first page frame of a doorbell or window
  * @dummy:  page behind it when that is gone; set once
- * @ring:   memory of the parts of a queue's rings
+ * @ring:   memory of the parts of a queue's rings, or at 0 of the watch page
  * @geo:    where they are in the mapping
  */
 struct fabrex_map {
