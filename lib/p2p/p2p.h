@@ -43,8 +43,6 @@ void fxi_p2p_ask(const struct p2p_env *env, const struct pci_addr *a,
 /* Ask any local port whether the kernel has CONFIG_PCI_P2PDMA. */
 enum kernel_option fxi_p2p_kernel(const struct p2p_env *env,
 				  const struct pci_addr *addr);
-/* Whether a local port with a software model below is at that address. */
-bool fxi_p2p_modelled(const struct p2p_env *env, const struct pci_addr *addr);
 int fxi_p2p_ioctl(const char *root, unsigned int index,
 		  const struct pci_addr *addr, struct p2p_answer *answer);
 
@@ -76,8 +74,6 @@ struct p2p_query {
 void fxi_check_way(struct p2p_query *q);
 /* State of devices and bridges: may turn a yes into a no. */
 void fxi_check_state(struct p2p_query *q);
-/* Whether the switch is a model that cannot do it. */
-void fxi_check_model(struct p2p_query *q);
 /* Both devices are there; false if not, and says so. */
 bool fxi_check_there(struct p2p_query *q);
 

@@ -41,16 +41,14 @@ static bool port_addr(const struct p2p_env *env, unsigned int index,
 	return name && fxi_pci_parse(name + 1, addr);
 }
 
-/* Whether an attribute of a port has that value. */
-static bool port_has(const struct p2p_env *env, unsigned int index,
-		     const char *attribute, const char *value)
+static bool port_called(const struct p2p_env *env, unsigned int index,
+			const char *name)
 {
 	char path[SYSFS_PATH], text[64];
 
-	return !fxi_sysfs_path(path, env->root, CLASS "/fabrex%u/%s", index,
-			       attribute) &&
-	       fxi_sysfs_line(path, text, sizeof(text)) &&
-	       !strcmp(text, value);
+	return !fxi_sysfs_path(path, env->root, CLASS "/fabrex%u/name",
+			       index) &&
+	       fxi_sysfs_line(path, text, sizeof(text)) && !strcmp(text, name);
 }
 
 static DIR *open_class(const struct p2p_env *env)
@@ -73,7 +71,7 @@ bool fxi_p2p_port(const struct p2p_env *env, const char *name,
 	dir = open_class(env);
 	while (dir && !found && (entry = fxi_sysfs_next(dir)))
 		found = port_index(entry, &index) &&
-			port_has(env, index, "name", name) &&
+			port_called(env, index, name) &&
 			port_addr(env, index, addr);
 	if (dir)
 		closedir(dir);
@@ -84,24 +82,6 @@ static bool same_addr(const struct pci_addr *a, const struct pci_addr *b)
 {
 	return a->domain == b->domain && a->bus == b->bus &&
 	       a->device == b->device && a->function == b->function;
-}
-
-bool fxi_p2p_modelled(const struct p2p_env *env, const struct pci_addr *addr)
-{
-	DIR *dir = open_class(env);
-	struct pci_addr here;
-	bool found = false;
-	unsigned int index;
-	const char *entry;
-
-	while (dir && !found && (entry = fxi_sysfs_next(dir)))
-		found = port_index(entry, &index) &&
-			port_addr(env, index, &here) &&
-			same_addr(addr, &here) &&
-			port_has(env, index, "emulated", "1");
-	if (dir)
-		closedir(dir);
-	return found;
 }
 
 /* Ask the ports at @from, or all with @from NULL, until one answers. */

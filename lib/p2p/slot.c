@@ -177,7 +177,6 @@ static void find_way(const struct p2p_env *env, const struct pci_chain *port,
 		   (q.answer.kernel ? OPTION_YES : OPTION_NO) :
 		   fxi_host_p2pdma(env->root);
 	fxi_check_way(&q);
-	fxi_check_model(&q);
 }
 
 static int by_number(const void *x, const void *y)

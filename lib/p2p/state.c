@@ -283,27 +283,6 @@ static bool blocked(struct p2p_query *q)
 	return true;
 }
 
-/*
- * A model of a switch sees the addresses that devices use. Those which an IOMMU
- * has made up lead it to host memory, but to no device.
- */
-void fxi_check_model(struct p2p_query *q)
-{
-	const struct p2p_way *way = &q->way;
-
-	if (q->out->verdict == FABREX_P2P_NO || !q->out->iommu ||
-	    q->out->path != FABREX_P2P_PATH_ROOT ||
-	    (!fxi_p2p_modelled(q->env, &way->a.dev[0]->addr) &&
-	     !fxi_p2p_modelled(q->env, &way->b.dev[0]->addr)))
-		return;
-	fxi_say_no(q, FABREX_P2P_IOMMU, way->a.dev[0], 0,
-		   "up to the root complex the IOMMU translates what %s sends, and the software model of this switch cannot follow that to a device",
-		   way->a.dev[0]->name);
-	fxi_say_remedy(q, "boot with iommu=pt%s%s, or use a real switch",
-		       way->redirects ? " or pci=disable_acs_redir=" : "",
-		       way->redirects ? way->redirect[0]->name : "");
-}
-
 void fxi_check_state(struct p2p_query *q)
 {
 	const struct p2p_way *way = &q->way;
@@ -318,7 +297,7 @@ void fxi_check_state(struct p2p_query *q)
 		na = nb = 1;
 	if (asleep(q, &way->a, na) || asleep(q, &way->b, nb) ||
 	    no_memory(q, way->b.dev[0]) || memory_off(q, &way->b, nb) ||
-	    no_master(q, &way->a, na) || blocked(q))
+	    no_master(q, &way->a, na))
 		return;
-	fxi_check_model(q);
+	blocked(q);
 }
