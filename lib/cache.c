@@ -45,7 +45,7 @@ struct cache {
 	uint16_t *spare;		/* stack of counters */
 	uint32_t nspare;
 	uint64_t max_regions, max_bytes;
-	uint64_t kept_regions, kept_bytes;
+	uint64_t kept_regions, kept_bytes;	/* bytes of the host */
 	struct fabrex_mr_cache_stats stats;
 	const uint32_t *alive;		/* 0 in the child of a fork */
 };
@@ -162,6 +162,12 @@ static size_t bytes_of(const struct cached *e)
 	return e->range.end - e->range.start;
 }
 
+/* What keeping it costs the host: device memory stays where it is. */
+static size_t host_bytes(const struct cached *e)
+{
+	return fxi_memory_is_device(e->mr->kind) ? 0 : bytes_of(e);
+}
+
 static void unused_add(struct cache *c, struct cached *e)
 {
 	e->newer = NULL;
@@ -172,7 +178,7 @@ static void unused_add(struct cache *c, struct cached *e)
 		c->oldest = e;
 	c->newest = e;
 	c->kept_regions++;
-	c->kept_bytes += bytes_of(e);
+	c->kept_bytes += host_bytes(e);
 }
 
 static void unused_remove(struct cache *c, struct cached *e)
@@ -186,7 +192,7 @@ static void unused_remove(struct cache *c, struct cached *e)
 	else
 		c->newest = e->older;
 	c->kept_regions--;
-	c->kept_bytes -= bytes_of(e);
+	c->kept_bytes -= host_bytes(e);
 }
 
 /* ---- endings ----------------------------------------------------------- */
@@ -230,13 +236,28 @@ static void end_doomed(struct cached *doomed)
 	}
 }
 
+/* The oldest whose end helps; NULL: there is room. */
+static struct cached *victim(struct cache *c, uint64_t regions, uint64_t bytes)
+{
+	struct cached *e = c->oldest;
+
+	if (c->kept_regions > regions)
+		return e;
+	if (c->kept_bytes <= bytes)
+		return NULL;
+	while (e && !host_bytes(e))
+		e = e->newer;
+	return e;
+}
+
 static void evict_to(struct cache *c, uint64_t regions, uint64_t bytes,
 		     struct cached **doomed)
 {
-	while (c->oldest && (c->kept_regions > regions ||
-			     c->kept_bytes > bytes)) {
+	struct cached *e;
+
+	while ((e = victim(c, regions, bytes))) {
 		c->stats.evicted++;
-		expire(c, c->oldest, doomed);
+		expire(c, e, doomed);
 	}
 }
 

@@ -244,7 +244,9 @@ int fabrex_mr_cache_get(struct fabrex_port *port, void *addr, size_t length,
 			uint32_t access, struct fabrex_mr **mr,
 			uint64_t *offset);
 void fabrex_mr_cache_put(struct fabrex_mr *mr);
-/* Regions and bytes kept unused at most; 0, 0 empties the cache. */
+/* Regions, and bytes of host memory in them, kept unused at most; 0, 0 empties
+ * the cache.
+ */
 int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
 			  uint64_t bytes);
 struct fabrex_mr_cache_stats {

@@ -259,6 +259,30 @@ TEST(device_cache_widens)
 	fabrex_close(port);
 }
 
+/* The host's memory is what has a limit in bytes. */
+TEST(device_cache_limit)
+{
+	static char host[8192] __attribute__((aligned(4096)));
+	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 1 << 20);
+	struct fabrex_mr_cache_stats s;
+	struct fabrex_port *port;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_mr_cache_limit(port, 8, 4096), 0);
+	cached(port, d, FABREX_MEMORY_CUDA);
+	cached(port, host, FABREX_MEMORY_HOST);
+	CHECK_EQ(fake_objects(), 2);
+	cached(port, host + 4096, FABREX_MEMORY_HOST);
+	CHECK_EQ(fake_objects(), 2);
+	CHECK_EQ(fabrex_mr_cache_stats(port, &s, sizeof(s)), 0);
+	CHECK(s.evicted == 1 && s.bytes == 2 * 4096);
+	cached(port, d, FABREX_MEMORY_CUDA);
+	CHECK_EQ(fake_registrations(), 3);
+	CHECK_EQ(fabrex_mr_cache_limit(port, 0, 0), 0);
+	CHECK_EQ(fake_objects(), 0);
+	fabrex_close(port);
+}
+
 /* Memory without a number may change unnoticed: it is not kept. */
 TEST(device_cache_virtual)
 {
