@@ -34,7 +34,9 @@ def remove(a):
 def churn(lab, t):
     """Registration and moves against removal and reset; nothing stays."""
     a = gpu_host(lab, "a", 1)
-    for text in ("dma-buf of .*: cannot", "fabrex_draco.*(reset|disable)"):
+    # The last is what the debug kernel says of a page mapped eight times.
+    for text in ("dma-buf of .*: cannot", "fabrex_draco.*(reset|disable)",
+                 "exceeded 7 overlapping mappings of cacheline"):
         a.allow_log(text)
     a.run(f"rm -f {STOP}")
     churning = a.start_command(f"gpu-churn {STOP}")
@@ -48,7 +50,9 @@ def churn(lab, t):
                  a.dmesg()[-1500:])
         else:
             longest = max(longest, remove(a))
-    t.ok(longest < 20, "removal ends", f"{longest:.1f} s")
+    # It waits for each buffer until the exporter lets go of its lock.
+    t.ok(longest < (20 if a.kernel.name == "7.2" else 180), "removal ends",
+         f"{longest:.1f} s")
     t.diag(f"removal of the driver took {longest:.1f} s at most")
     time.sleep(1.5)
     a.sh(f"touch {STOP}")
