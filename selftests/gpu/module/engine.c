@@ -53,28 +53,43 @@ static int dgpu_engine_start(struct dgpu_engine *engine)
 	return ret;
 }
 
-/* Until the engine has executed everything up to the tail. */
+/* Has it executed everything up to the tail? -EAGAIN if not yet. */
+static int dgpu_engine_look(struct dgpu_engine *engine, u32 *head)
+{
+	u32 status = readl(engine->regs + DRACO_GPU_STATUS);
+
+	*head = readl(engine->regs + DRACO_GPU_HEAD);
+	if (dgpu_engine_dead(engine) || status == ALL_ONES)
+		return -ENODEV;
+	if (*head == engine->tail)
+		return 0;
+	return status & DRACO_GPU_STATUS_FATAL ? -ENOTRECOVERABLE : -EAGAIN;
+}
+
+/*
+ * Until the engine has executed everything up to the tail. After an error it
+ * is disabled: what the job's fence is going to say must be true, that nothing
+ * touches the buffers any more.
+ */
 static int dgpu_engine_drain(struct dgpu_engine *engine)
 {
 	unsigned long end = jiffies + HANG_TIMEOUT;
-	u32 head, last = engine->tail - 1, status;
+	u32 head, last = engine->tail - 1;
+	int ret;
 
-	for (;;) {
-		head = readl(engine->regs + DRACO_GPU_HEAD);
-		status = readl(engine->regs + DRACO_GPU_STATUS);
-		if (dgpu_engine_dead(engine) || status == ALL_ONES)
-			return -ENODEV;
-		if (head == engine->tail)
-			return 0;
-		if (status & DRACO_GPU_STATUS_FATAL)
-			return -ENOTRECOVERABLE;
+	while ((ret = dgpu_engine_look(engine, &head)) == -EAGAIN) {
 		if (head != last)
 			end = jiffies + HANG_TIMEOUT;
 		else if (time_after(jiffies, end))
-			return -ETIMEDOUT;
+			break;
 		last = head;
 		usleep_range(20, 100);
 	}
+	if (!ret)
+		return 0;
+	writel(0, engine->regs + DRACO_GPU_CTRL);
+	readl(engine->regs + DRACO_GPU_STATUS);
+	return ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
 static void __iomem *dgpu_entry(struct dgpu_engine *engine, u32 at)

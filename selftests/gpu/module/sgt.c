@@ -141,6 +141,8 @@ static void dgpu_provider_unmap(struct dma_buf_attachment *attach,
 				struct sg_table *sgt,
 				enum dma_data_direction dir)
 {
+	/* 7.2 hides the CPU's list by a count of 0, and so forgets to free it. */
+	sgt->orig_nents = sgt->nents;
 	dma_buf_free_sgt(attach, sgt, dir);
 }
 
