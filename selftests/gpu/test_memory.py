@@ -12,6 +12,8 @@ from gpulab import TOPOLOGY, fabric, gpu_host
 from scenario import scenario
 
 BUILD = os.path.join(space.TREE, "build")
+SIZE = 1 << 20
+P2P = ("7.2", "debug")		# 6.12 has no PCI_P2PDMA: test_older.py
 RUNTIME = {"LD_LIBRARY_PATH": os.path.join(BUILD, "selftests", "runtime")}
 
 
@@ -35,15 +37,12 @@ def registration_cache(lab, t):
         t.diag(line[2:])
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=P2P)
 def device_memory(lab, t):
     """Device pointers: found, registered, moved, cached, taken away."""
     a = gpu_host(lab, "a", 2)
     for part in ("cuda", "hip"):
         t.program(a, f"runtime-memory {part}", env=RUNTIME)
-
-
-SIZE = 1 << 20
 
 
 def moved_bytes(guests):
@@ -67,7 +66,7 @@ def example(t, a, b, name):
                 receiver.stdout + receiver.stderr)
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=P2P)
 def examples(lab, t):
     """From GPU memory on a into GPU memory on b, with HIP and with CUDA."""
     a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)
@@ -81,7 +80,7 @@ def examples(lab, t):
         t.ok(host < SIZE / 64, "host memory saw the meeting only", host)
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=P2P)
 def perf_between_gpus(lab, t):
     """fabrex-perf with the memory of either side on a GPU."""
     a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)
