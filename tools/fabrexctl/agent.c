@@ -30,7 +30,7 @@ static void settle(struct ctl *c, struct event *ev)
 	struct object o;
 
 	while (!*ev->pci_name && now() < end) {
-		if (c->be->ops->object(c->be, 0, ev->object, NULL, &o, &e))
+		if (ctl_ask_port(c, ev->fport, ev->object, &o, &e))
 			return;
 		snprintf(ev->pci_name, sizeof(ev->pci_name), "%s", o.pci_name);
 		if (!*ev->pci_name)

@@ -79,6 +79,12 @@ int ctl_open(struct ctl *c);
 int ctl_load(struct ctl *c);
 /* The chosen local port (after ctl_open()). */
 const struct fport *ctl_fport(const struct ctl *c);
+/*
+ * One element as local port @fport knows it: of the endpoints' PCI devices
+ * each port knows those behind itself.
+ */
+int ctl_ask_port(struct ctl *c, uint32_t fport, uint32_t id, struct object *o,
+		 struct err *e);
 /* From now on c->out is printed at once: commands that go on, like monitor. */
 void ctl_stream(struct ctl *c);
 /* Print what there is so far; c->doc as one line. */

@@ -529,6 +529,8 @@ static bool looks_like_bdf(const char *word)
 static int endpoint_bdf(struct ctl *c, const char *name, const char **bdf)
 {
 	const struct object *o, *host;
+	const struct fport *fp;
+	struct object now;
 	int r = ctl_load(c);
 
 	if (r)
@@ -536,11 +538,18 @@ static int endpoint_bdf(struct ctl *c, const char *name, const char **bdf)
 	o = model_want(c->model, name, T_BIT(T_ENDPOINT), &c->err);
 	if (!o)
 		return -c->err.code;
+	fp = model_local(c->model, o->bound);
+	if (fp && !*o->pci_name) {
+		r = ctl_ask_port(c, fp->index, o->id, &now, &c->err);
+		if (r)
+			return r;
+		o = model_put(c->model, &now);
+	}
 	*bdf = o->pci_name;
 	if (**bdf)
 		return 0;
 	host = model_owner(c->model, o);
-	if (host && !model_local(c->model, o->bound))
+	if (host && !fp)
 		return err_set(&c->err, ENODEV, name, "%s belongs to host %s; "
 			       "ask there who holds it", name, host->name);
 	return err_set(&c->err, ENODEV, name, "%s is not composed to this host",

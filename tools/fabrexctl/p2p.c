@@ -61,15 +61,11 @@ static void port_side(const struct ctl *c, const struct object *p,
 static int endpoint_device(struct ctl *c, const struct object *ep,
 			   const struct fport *fp, struct side *side)
 {
-	const uint32_t chosen = c->be->fport;
 	struct object now = *ep;
 	int r = 0;
 
-	if (!*now.pci_name) {
-		c->be->fport = fp->index;
-		r = c->be->ops->object(c->be, 0, ep->id, NULL, &now, &c->err);
-		c->be->fport = chosen;
-	}
+	if (!*now.pci_name)
+		r = ctl_ask_port(c, fp->index, ep->id, &now, &c->err);
 	if (r)
 		return r;
 	set(side->pci, sizeof(side->pci), now.pci_name);

@@ -86,6 +86,18 @@ const struct fport *ctl_fport(const struct ctl *c)
 	return &c->model->fports[0];
 }
 
+int ctl_ask_port(struct ctl *c, uint32_t fport, uint32_t id, struct object *o,
+		 struct err *e)
+{
+	const uint32_t chosen = c->be->fport;
+	int r;
+
+	c->be->fport = fport;
+	r = c->be->ops->object(c->be, 0, id, NULL, o, e);
+	c->be->fport = chosen;
+	return r;
+}
+
 int ctl_seconds(struct ctl *c, enum opt o, double otherwise, double *out)
 {
 	*out = otherwise;

@@ -170,13 +170,18 @@ static bool local_host_up(const struct ctl *c, const struct step *st)
 	return st->op == STEP_BIND && model_local(c->model, st->port);
 }
 
-/* Return: 1 when the kernel has the device, 0 if not yet. */
+/*
+ * Of a host with several ports each knows only devices behind itself.
+ * Return: 1 when the kernel has the device, 0 if not yet.
+ */
 static int device_there(struct ctl *c, struct step *st)
 {
+	const struct fport *fp = model_local(c->model, st->port);
 	struct object o;
 	int r;
 
-	r = c->be->ops->object(c->be, 0, st->ep, NULL, &o, &c->err);
+	r = ctl_ask_port(c, fp ? fp->index : c->be->fport, st->ep, &o,
+			 &c->err);
 	if (r)
 		return r;
 	if (!*o.pci_name)

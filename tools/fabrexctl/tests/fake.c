@@ -68,6 +68,7 @@ static int fake_object(struct backend *b, uint32_t type, uint32_t id,
 		       const char *name, struct object *out, struct err *e)
 {
 	struct fake *f = to_fake(b);
+	const struct fport *fp;
 	struct object *o;
 
 	f->gets++;
@@ -76,7 +77,9 @@ static int fake_object(struct backend *b, uint32_t type, uint32_t id,
 	if (!o)
 		return err_set(e, ENOENT, name, "no such object");
 	*out = *o;
-	if (o->type == T_ENDPOINT && model_local(f->m, o->bound) &&
+	fp = model_local(f->m, o->bound);
+	/* As in the kernel a port knows only the devices behind itself. */
+	if (o->type == T_ENDPOINT && fp && fp->index == b->fport &&
 	    !f->no_device)
 		snprintf(out->pci_name, sizeof(out->pci_name),
 			 "%04x:%02x:00.0", f->pci_domain, f->pci_bus + o->slot);

@@ -192,6 +192,32 @@ static void moving(void)
 	fake_free(f);
 }
 
+/* A host with two ports is asked through the one that a device is behind. */
+static void second_port(void)
+{
+	struct fake *f = fabric_small();
+	struct run r;
+
+	fake_local(f, "b.0");
+	r = run_line(&f->b, "compose columba1.gpu0 --to b.0 --timeout 0.5");
+	ok(r.code == 0, "the other port: %d %s", r.code, r.err);
+	has(r.out, "composed columba1.gpu0 to b.0 slot 2, ffff:02:00.0");
+	run_free(&r);
+	r = run_line(&f->b, "-p b.0 compose columba1.gpu1 --to a.0 -t 0.5");
+	ok(r.code == 0, "and the other way: %d %s", r.code, r.err);
+	has(r.out, "composed columba1.gpu1 to a.0 slot 2, ffff:02:00.0");
+	run_free(&r);
+	r = run_line(&f->b, "move columba1.gpu1 --to b.0 --timeout 0.5");
+	has(r.out, "composed columba1.gpu1 to b.0 slot 3, ffff:03:00.0");
+	run_free(&r);
+	r = run_line(&f->b, "holders columba1.gpu1");
+	hasnt(r.err, "not composed to this host");
+	has(r.err, "ffff:03:00.0");
+	run_free(&r);
+	same_bindings(f, "columba1.gpu0=b.0 columba1.gpu1=b.0 ", "both ports");
+	fake_free(f);
+}
+
 static const char wishes[] =
 	"bindings = (\n"
 	"  { endpoint = \"columba1.gpu0\"; port = \"b.0\"; },\n"
@@ -385,6 +411,7 @@ int main(void)
 	refusing();
 	releasing();
 	moving();
+	second_port();
 	applying();
 	sweeping();
 	swapping();
