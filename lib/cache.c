@@ -332,7 +332,9 @@ static void sweep(struct cache *c, struct cached **doomed)
 /*
  * What nobody else can use may be larger than what was asked for, so that it
  * is found more often: pages are pinned whole anyway, and device memory is
- * exported by allocation. A key that peers may use covers no byte more.
+ * exported by allocation. Without an id there is none: a reserved range of
+ * addresses may hold memory of many, or none, and change in parts. A key that
+ * peers may use covers no byte more.
  */
 static struct interval widen(const struct interval *want,
 			     const struct fabrex_memory *memory)
@@ -344,7 +346,7 @@ static struct interval widen(const struct interval *want,
 	if (!fxi_memory_is_device(memory->kind)) {
 		all.start = page_down(want->start);
 		all.end = page_up(want->end);
-	} else if ((uintptr_t)memory->base <= want->start &&
+	} else if (memory->id && (uintptr_t)memory->base <= want->start &&
 		   memory->length >= want->end - (uintptr_t)memory->base) {
 		all.start = (uintptr_t)memory->base;
 		all.end = all.start + (uintptr_t)memory->length;
@@ -391,16 +393,62 @@ static int settle(struct cache *c, struct cached *e, int ret)
 	return ret;
 }
 
-static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e,
-		  const struct fabrex_memory *memory)
+static int attempt(struct fabrex_port *port, struct cached *e,
+		   const struct fabrex_memory *memory)
 {
 	struct transport_mr params = {
 		.addr = (void *)e->range.start, .length = bytes_of(e),
 		.access = e->range.access, .pin = true,
-		.watched = e->watch != WATCHED_MAX, .watch = e->watch,
+		.watched = e->watch != WATCHED_MAX,
+		.watch = e->watch != WATCHED_MAX ? e->watch : 0,
 	};
 
-	return settle(c, e, fxi_mr_register(port, &params, memory, &e->mr));
+	return fxi_mr_register(port, &params, memory, &e->mr);
+}
+
+/* Those who wait for more of it than it is now go their own way. */
+static void shrink(struct cache *c, struct cached *e,
+		   const struct interval *want)
+{
+	pthread_mutex_lock(&c->lock);
+	fxi_interval_remove(&c->ranges, &e->range);
+	c->stats.bytes -= bytes_of(e);
+	e->range = *want;
+	c->stats.bytes += bytes_of(e);
+	fxi_interval_add(&c->ranges, &e->range);
+	pthread_cond_broadcast(&c->settled);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void unwatch(struct cache *c, struct cached *e)
+{
+	pthread_mutex_lock(&c->lock);
+	c->spare[c->nspare++] = (uint16_t)e->watch;
+	e->watch = WATCHED_MAX;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/*
+ * Of device memory the whole may be too much for the port, or for who exports
+ * it, where a part is not. A kernel without MMU notifiers has the counters, but
+ * no way to count what happens to memory of the host.
+ */
+static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e,
+		  const struct interval *want,
+		  const struct fabrex_memory *memory)
+{
+	bool device = fxi_memory_is_device(memory->kind);
+	int ret = attempt(port, e, memory);
+
+	if (ret && device && bytes_of(e) > want->end - want->start) {
+		shrink(c, e, want);
+		ret = attempt(port, e, memory);
+	}
+	if (ret == -EOPNOTSUPP && !device && e->watch != WATCHED_MAX) {
+		unwatch(c, e);
+		ret = attempt(port, e, memory);
+	}
+	return settle(c, e, ret);
 }
 
 /* ---- public ------------------------------------------------------------ */
@@ -518,7 +566,7 @@ static int find_or_make(struct fabrex_port *port, struct cache *c,
 	if (!*out)
 		return fxi_error(ENOMEM, "port %s: registration cache: out of memory",
 				 port->attr.name);
-	return *hit ? 0 : enroll(port, c, *out, &memory);
+	return *hit ? 0 : enroll(port, c, *out, want, &memory);
 }
 
 EXPORT int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,

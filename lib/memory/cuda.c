@@ -136,9 +136,12 @@ static bool cuda_find(const void *addr, struct fabrex_memory *memory,
 	if (f.type != CUDA_MEMORY_DEVICE || f.managed)
 		return false;
 	memory->device = f.device;
-	memory->base = (void *)f.base;
-	memory->length = f.length;
 	memory->id = id_of(&f);
+	/* Else it is the reserved range, whatever is mapped there. */
+	if (memory->id) {
+		memory->base = (void *)f.base;
+		memory->length = f.length;
+	}
 	pci_of(f.device, memory);
 	return true;
 }

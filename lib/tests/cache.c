@@ -218,6 +218,29 @@ TEST(cache_unwatched)
 	fabrex_close(port);
 }
 
+/* The same where only memory of the host cannot be watched. */
+TEST(cache_host_unwatched)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *a;
+
+	fake_host_unwatched(true);
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	a = get(port, 0, 4096, 0);
+	CHECK(get(port, 8, 8, 0) == a);
+	fabrex_mr_cache_put(a);
+	CHECK_EQ(fake_objects(), 1);
+	fabrex_mr_cache_put(a);
+	CHECK_EQ(fake_objects(), 0);
+	/* The counter that was of no use is another's. */
+	fake_host_unwatched(false);
+	a = get(port, 0, 4096, 0);
+	fabrex_mr_cache_put(a);
+	CHECK(get(port, 0, 4096, 0) == a);
+	CHECK_EQ(stats_of(port).regions, 1);
+	fabrex_close(port);
+}
+
 /* More regions than counters: the rest is correct, but not kept. */
 TEST(cache_ten_thousands)
 {

@@ -259,6 +259,33 @@ TEST(device_cache_widens)
 	fabrex_close(port);
 }
 
+/* Where the whole is too much a part may do; who waits for it comes along. */
+TEST(device_cache_too_much)
+{
+	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 1 << 20);
+	struct fabrex_mr_cache_stats s;
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	uint64_t offset;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	fake_mr_errors(1, EINVAL);
+	CHECK_EQ(fabrex_mr_cache_get(port, d + 4096, 10, 0, &mr, &offset), 0);
+	CHECK(fabrex_mr_addr(mr) == d + 4096 && fabrex_mr_length(mr) == 10);
+	CHECK(!offset);
+	CHECK_EQ(fabrex_mr_cache_stats(port, &s, sizeof(s)), 0);
+	CHECK(s.regions == 1 && s.bytes == 10);
+	/* The part is found by itself; it is not what it was to be. */
+	CHECK_EQ(fabrex_mr_cache_get(port, d + 4100, 2, 0, &mr, &offset), 0);
+	CHECK_EQ(offset, 4);
+	CHECK_EQ(fake_registrations(), 2);
+	fake_mr_errors(2, EINVAL);
+	CHECK_EQ(fabrex_mr_cache_get(port, d, 10, 0, &mr, &offset), -EINVAL);
+	CHECK_EQ(fabrex_mr_cache_stats(port, &s, sizeof(s)), 0);
+	CHECK(s.regions == 1 && s.bytes == 10);
+	fabrex_close(port);
+}
+
 /* The host's memory is what has a limit in bytes. */
 TEST(device_cache_limit)
 {
@@ -283,13 +310,15 @@ TEST(device_cache_limit)
 	fabrex_close(port);
 }
 
-/* Memory without a number may change unnoticed: it is not kept. */
+/* Memory without a number may change unnoticed: not kept, and not widened. */
 TEST(device_cache_virtual)
 {
 	struct hip_allocation prop = { .type = 1, .location_type = 1 };
 	void *hip = runtime_load("libamdhip64.so.5");
 	struct fabrex_port *port;
+	struct fabrex_mr *mr;
 	void *handle, *va;
+	uint64_t offset;
 
 	CHECK_EQ(CALL(hip, hipMemCreate, &handle, 8192, &prop, 0), 0);
 	CHECK_EQ(CALL(hip, hipMemAddressReserve, &va, 8192, 0, NULL, 0), 0);
@@ -299,6 +328,9 @@ TEST(device_cache_virtual)
 	CHECK_EQ(fake_objects(), 0);
 	cached(port, va, FABREX_MEMORY_HIP);
 	CHECK_EQ(fake_registrations(), 2);
+	CHECK_EQ(fabrex_mr_cache_get(port, (char *)va + 100, 10, 0, &mr,
+				     &offset), 0);
+	CHECK(fabrex_mr_length(mr) == 10 && !offset);
 	fabrex_close(port);
 }
 

@@ -259,6 +259,8 @@ static int fake_mr_register(struct transport *t,
 	ret = mr_trouble();
 	if (ret)
 		return ret;
+	if (fab.host_unwatched && params->watched && !params->dmabuf)
+		return fxi_error(EOPNOTSUPP, "fake port cannot watch that");
 	o = object_add(t, FAKE_MR);
 	ret = mr_fill(o, params);
 	if (ret) {
@@ -545,6 +547,11 @@ void fake_bad_rings(void)
 void fake_unwatched(bool on)
 {
 	fab.unwatched = on;
+}
+
+void fake_host_unwatched(bool on)
+{
+	fab.host_unwatched = on;
 }
 
 void fake_changed(const void *addr, size_t length)

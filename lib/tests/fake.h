@@ -46,6 +46,8 @@ void fake_gone(unsigned int peer, bool gone);
 void fake_bad_rings(void);
 /* Ports have no watch page from now on, or have. */
 void fake_unwatched(bool on);
+/* They have one, but refuse to watch memory of the host. */
+void fake_host_unwatched(bool on);
 /* Count up what was registered within the addresses, as munmap() does. */
 void fake_changed(const void *addr, size_t length);
 /* So many registrations fail with the errno; all take that long. */

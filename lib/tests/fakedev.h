@@ -68,6 +68,7 @@ struct fabric {
 	enum fake_fault fault;
 	unsigned int executed, doorbells;
 	bool unwatched;		/* ports have no watch page */
+	bool host_unwatched;	/* they have, but not for host memory */
 	unsigned int registrations;
 	unsigned int mr_failures; /* so many more registrations fail */
 	int mr_error;
