@@ -557,8 +557,8 @@ static int find_or_make(struct fabrex_port *port, struct cache *c,
 	*hit = *out;
 	if (likely(*hit))
 		return 0;
-	ret = fxi_memory_find((void *)want->start, FABREX_MEMORY_AUTO,
-			      &memory);
+	ret = fxi_memory_find_for_region((void *)want->start,
+					 FABREX_MEMORY_AUTO, &memory);
 	if (ret)
 		return ret;
 	range = widen(want, &memory);

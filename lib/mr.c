@@ -116,7 +116,7 @@ static int mr_register(struct fabrex_port *port, struct transport_mr *params,
 	int ret = 0;
 
 	if (kind == FABREX_MEMORY_AUTO || fxi_memory_is_device(kind))
-		ret = fxi_memory_find(params->addr, kind, &memory);
+		ret = fxi_memory_find_for_region(params->addr, kind, &memory);
 	return ret ? ret : fxi_mr_register(port, params, &memory, out);
 }
 

@@ -191,6 +191,7 @@ struct fabrex_memory {
  * What addr points to. Asks only run times that the process has loaded
  * already, and is HOST if none of them knows the address; a HIP or CUDA
  * allocation that the processor is meant to use (pinned, managed) is HOST.
+ * Managed memory of CUDA is registered only if kind says FABREX_MEMORY_HOST.
  * size: sizeof(struct fabrex_memory) of the caller; later fields are 0.
  */
 int fabrex_memory_query(const void *addr, struct fabrex_memory *memory,

@@ -122,6 +122,22 @@ static void pci_of(int ordinal, struct fabrex_memory *memory)
 		pci_rewrite(memory->pci, sizeof(memory->pci), text);
 }
 
+static bool is_managed(struct reason *why)
+{
+	return fxi_because(why, ENOTSUP, "it is managed, so that CUDA moves it even while it is pinned; use cudaMalloc() or cudaMallocHost(), or, if no GPU touches it meanwhile, FABREX_MEMORY_HOST");
+}
+
+/* What a GPU touches goes there, and the pinned pages are nobody's. */
+static bool cuda_migrates(const void *addr, struct reason *why)
+{
+	struct facts f;
+
+	if (ask(addr, &f) || !f.managed)
+		return false;
+	is_managed(why);
+	return true;
+}
+
 static bool cuda_find(const void *addr, struct fabrex_memory *memory,
 		      struct reason *why)
 {
@@ -133,7 +149,9 @@ static bool cuda_find(const void *addr, struct fabrex_memory *memory,
 	if (ret)
 		return fxi_because(why, ENOTSUP, "cuPointerGetAttributes: %s (%d)",
 				   cuda_text(ret), ret);
-	if (f.type != CUDA_MEMORY_DEVICE || f.managed)
+	if (f.managed)
+		return is_managed(why);
+	if (f.type != CUDA_MEMORY_DEVICE)
 		return false;
 	memory->device = f.device;
 	memory->id = id_of(&f);
@@ -273,5 +291,6 @@ const struct vendor fxi_vendor_cuda = {
 	.ready = cuda_ready,
 	.find = cuda_find,
 	.id = cuda_id,
+	.migrates = cuda_migrates,
 	.export = cuda_export,
 };

@@ -90,6 +90,23 @@ int fxi_memory_find(const void *addr, uint32_t kind,
 	return 0;
 }
 
+int fxi_memory_find_for_region(const void *addr, uint32_t kind,
+			       struct fabrex_memory *memory)
+{
+	int ret = fxi_memory_find(addr, kind, memory);
+	const struct vendor *const *v;
+	struct reason why = { 0 };
+
+	if (ret || memory->kind != FABREX_MEMORY_HOST)
+		return ret;
+	for (v = vendors; *v; v++)
+		if ((*v)->migrates && (*v)->ready() &&
+		    (*v)->migrates(addr, &why))
+			return fxi_error(why.err, "%s memory at %p: %s",
+					 (*v)->name, addr, why.text);
+	return 0;
+}
+
 uint64_t fxi_memory_id(uint32_t kind, const void *addr)
 {
 	return vendor_of(kind)->id(addr);

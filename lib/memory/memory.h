@@ -18,6 +18,12 @@
  */
 int fxi_memory_find(const void *addr, uint32_t kind,
 		    struct fabrex_memory *memory);
+/*
+ * The same for a region that is to be made: -ENOTSUP for host memory of AUTO
+ * that would not stay where it is.
+ */
+int fxi_memory_find_for_region(const void *addr, uint32_t kind,
+			       struct fabrex_memory *memory);
 /* dma-buf of device memory that was found; the caller closes *fd. */
 int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset);

@@ -27,6 +27,8 @@ struct reason {
  * @find:   true if @addr is device memory of this vendor; all of @memory that
  *          is known is then set. Otherwise @why may say why, if it is not NULL
  * @id:     as fxi_memory_id()
+ * @migrates: true, with @why, if the run time moves pages at @addr though they
+ *          are pinned; NULL: it never does
  * @export: dma-buf of memory that was found; *@fd is close-on-exec. False:
  *          @why has the reason
  */
@@ -38,6 +40,7 @@ struct vendor {
 	bool (*find)(const void *addr, struct fabrex_memory *memory,
 		     struct reason *why);
 	uint64_t (*id)(const void *addr);
+	bool (*migrates)(const void *addr, struct reason *why);
 	bool (*export)(const struct fabrex_memory *memory, const void *addr,
 		       size_t length, int *fd, uint64_t *offset,
 		       struct reason *why);

@@ -191,6 +191,38 @@ TEST(device_by_kind)
 	fabrex_close(port);
 }
 
+/* It would be moved away from under its region. */
+TEST(device_cuda_managed)
+{
+	void *cuda = cuda_up("libcuda.so.1"), *pinned;
+	struct fabrex_mr_attr a = { .length = 4096 };
+	struct fabrex_port *port;
+	CUdeviceptr managed = 0;
+	struct fabrex_mr *mr;
+	uint64_t offset;
+
+	CHECK_EQ(CALL(cuda, cuMemAllocManaged, &managed, 4096,
+		      CU_MEM_ATTACH_GLOBAL), 0);
+	a.addr = (void *)(uintptr_t)managed;
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, a.addr, 4096, 0, &mr), -ENOTSUP);
+	CHECK_SAYS("CUDA memory at 0x");
+	CHECK_SAYS("managed");
+	CHECK_SAYS("FABREX_MEMORY_HOST");
+	CHECK_EQ(fabrex_mr_cache_get(port, a.addr, 64, 0, &mr, &offset),
+		 -ENOTSUP);
+	a.kind = FABREX_MEMORY_CUDA;
+	CHECK_EQ(fabrex_mr_register_attr(port, &a, sizeof(a), &mr), -ENOTSUP);
+	CHECK_SAYS("managed");
+	CHECK_EQ(fake_objects(), 0);
+	a.kind = FABREX_MEMORY_HOST;
+	CHECK_EQ(fabrex_mr_register_attr(port, &a, sizeof(a), &mr), 0);
+	CHECK_EQ(fabrex_mr_kind(mr), FABREX_MEMORY_HOST);
+	CHECK_EQ(CALL(cuda, cuMemHostAlloc, &pinned, 4096, 0), 0);
+	CHECK_EQ(fabrex_mr_register(port, pinned, 4096, 0, &mr), 0);
+	fabrex_close(port);
+}
+
 /* ---- with the cache ---------------------------------------------------- */
 
 static struct fabrex_mr *cached(struct fabrex_port *port, char *addr,
