@@ -207,19 +207,21 @@ static enum kernel_option symbol_option(const char *path)
 	return found;
 }
 
+/* The kernel that runs first: a file of its release may be of another build. */
 enum kernel_option fxi_host_p2pdma(const char *root)
 {
 	enum kernel_option found = OPTION_UNKNOWN;
 	char path[SYSFS_PATH], release[80];
 
+	if (!fxi_sysfs_path(path, root, "/proc/kallsyms"))
+		found = symbol_option(path);
+	if (found != OPTION_UNKNOWN)
+		return found;
 	if (!fxi_sysfs_path(path, root, "/proc/sys/kernel/osrelease") &&
 	    fxi_sysfs_line(path, release, sizeof(release)) &&
 	    !strchr(release, '/') &&
 	    !fxi_sysfs_path(path, root, "/boot/config-%s", release))
 		found = config_option(path);
-	if (found == OPTION_UNKNOWN &&
-	    !fxi_sysfs_path(path, root, "/proc/kallsyms"))
-		found = symbol_option(path);
 	return found;
 }
 
