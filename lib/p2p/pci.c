@@ -76,10 +76,13 @@ uint32_t fxi_pci_dword(const struct pci_dev *dev, size_t at)
 	return fxi_pci_word(dev, at) | (uint32_t)fxi_pci_word(dev, at + 2) << 16;
 }
 
+/* Vendor and Device ID of a Virtual Function are all ones while it is there. */
 bool fxi_pci_gone(const struct pci_dev *dev)
 {
-	return !dev->absent &&
-	       (dev->config_len < 4 || fxi_pci_dword(dev, 0) == 0xffffffff);
+	if (dev->absent)
+		return false;
+	return dev->config_len < 4 ||
+	       fxi_pci_dword(dev, dev->virtual ? PCI_COMMAND : 0) == 0xffffffff;
 }
 
 bool fxi_pci_bridge(const struct pci_dev *dev)
@@ -255,6 +258,8 @@ static void read_files(struct pci_dev *dev, const char *dir)
 {
 	char path[SYSFS_PATH];
 
+	if (!fxi_sysfs_path(path, dir, "/physfn"))
+		dev->virtual = !access(path, F_OK);
 	if (!fxi_sysfs_path(path, dir, "/config"))
 		read_config(dev, path);
 	if (!fxi_sysfs_path(path, dir, "/resource"))

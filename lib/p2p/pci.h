@@ -47,6 +47,7 @@ struct pci_range {
 	uint64_t start, end, flags;
 };
 
+#define PCI_RANGE_EA		0x00000020u	/* Enhanced Allocation, no BAR */
 #define PCI_RANGE_MEM		0x00000200u
 #define PCI_RANGE_PREFETCH	0x00002000u
 #define PCI_RANGE_MEM64		0x00100000u
@@ -66,6 +67,7 @@ struct pci_dev {
 	struct pci_range range[PCI_RANGES];
 	char power[8];		/* "D3hot", "D3cold", or "": awake */
 	bool driver;		/* one is bound */
+	bool virtual;		/* an SR-IOV Virtual Function */
 };
 
 /* A device, then the bridges above it up to the root bus. */

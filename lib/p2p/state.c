@@ -141,7 +141,10 @@ static void say_enable(struct p2p_query *q, const struct pci_dev *dev,
 			       bit == PCI_COMMAND_MEMORY ? "/enable" : "");
 }
 
-/* The target, and the bridges that lead down to it. */
+/*
+ * The target, and the bridges that lead down to it. A Virtual Function has no
+ * such bit: Linux sets that of all of them before it makes the first.
+ */
 static bool memory_off(struct p2p_query *q, const struct pci_chain *chain,
 		       unsigned int n)
 {
@@ -150,7 +153,7 @@ static bool memory_off(struct p2p_query *q, const struct pci_chain *chain,
 
 	for (i = 0; i < n; i++) {
 		dev = chain->dev[i];
-		if (dev->absent ||
+		if (dev->absent || dev->virtual ||
 		    fxi_pci_word(dev, PCI_COMMAND) & PCI_COMMAND_MEMORY)
 			continue;
 		fxi_say_no(q, FABREX_P2P_MEMORY_OFF, dev, PCI_COMMAND_MEMORY,
@@ -203,7 +206,10 @@ static bool bar_lost(const struct pci_dev *dev, unsigned int bar)
 	return !(value & 1) && value & 0xe && !(value & ~0xfu);
 }
 
-/* The register lost the address that Linux gave it. */
+/*
+ * The register lost the address that Linux gave it. Those of a Virtual Function
+ * are always 0, as are those that Enhanced Allocation stands in for.
+ */
 static bool bar_cleared(const struct pci_dev *dev, unsigned int bar)
 {
 	uint32_t low = fxi_pci_dword(dev, PCI_BAR0 + 4 * bar);
@@ -212,6 +218,7 @@ static bool bar_cleared(const struct pci_dev *dev, unsigned int bar)
 	const struct pci_range *r = &dev->range[bar];
 
 	return dev->config_len >= 64 && r->flags & PCI_RANGE_MEM && r->start &&
+	       !dev->virtual && !(r->flags & PCI_RANGE_EA) &&
 	       !(low & ~0xfu) && !high;
 }
 

@@ -367,6 +367,41 @@ TEST(p2p_bars)
 	machine_free(&machine);
 }
 
+/* Identifiers, BARs and Memory Space Enable of a Virtual Function are void. */
+TEST(p2p_virtual_function)
+{
+	int at;
+
+	machine_new(&machine);
+	machine_poke(&machine, GPU, 0x00, 0xffff);
+	machine_poke(&machine, GPU, 0x02, 0xffff);
+	machine_poke(&machine, GPU, 0x04, 0x0004);
+	for (at = 0x10; at < 0x28; at += 2)
+		machine_poke(&machine, GPU, at, 0);
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_NO_DEVICE);
+	machine_link(&machine, machine_at(&machine, GPU, "physfn"),
+		     "/sys/bus");
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	CHECK_EQ(p.distance, 4);
+	expect(GPU, PORT, FABREX_P2P_YES, FABREX_P2P_OK);
+	kernel_says(true, 4);
+	asked_about.bus = 0;
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	CHECK_EQ(asked_about.bus, 4);
+	answer.asked = false;
+	/* What it does have is looked at. */
+	machine_poke(&machine, GPU, 0x04, 0);
+	expect(GPU, PORT, FABREX_P2P_NO, FABREX_P2P_NO_MASTER);
+	machine_poke(&machine, GPU, AT_PM + 4, 0x0003);
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_POWER);
+	machine_memory(&machine, GPU, 0, 64 << 20);
+	machine_poke(&machine, GPU, AT_PM + 4, 0);
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_BAR_SPACE);
+	machine_config(&machine, GPU, 0xff, 4096);
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_NO_DEVICE);
+	machine_free(&machine);
+}
+
 TEST(p2p_iommu)
 {
 	machine_new(&machine);
@@ -399,7 +434,12 @@ TEST(p2p_kernel_option)
 	CHECK(strstr(p.text, "CONFIG_PCI_P2PDMA"));
 	CHECK_EQ(p.distance, 4);
 	CHECK(*p.remedy);
-	/* Without a configuration, the names of its functions. */
+	/* It may be of another build: names of its functions say more. */
+	machine_text(&machine, "proc/kallsyms",
+		     "0000000000000000 T pci_p2pdma_distance_many\n");
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	machine_text(&machine, "proc/kallsyms", "");
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_NO_KERNEL);
 	machine_remove(&machine, "boot");
 	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
 	machine_text(&machine, "proc/kallsyms",
