@@ -14,6 +14,17 @@ EXPORT int fabrex_event_fd(struct fabrex_port *port)
 	return port->ops->event_fd(port->transport);
 }
 
+/* One that is being made is waited for: there may be no second event of it. */
+static struct object *find(struct fabrex_port *port, uint32_t id)
+{
+	struct object *object = fxi_object_find(port, id);
+
+	if (object || !port->births)
+		return object;
+	fxi_births_wait(port);
+	return fxi_object_find(port, id);
+}
+
 /* False: it is about something the application has destroyed. */
 static bool translate(struct fabrex_port *port,
 		      const struct transport_event *from,
@@ -30,7 +41,7 @@ static bool translate(struct fabrex_port *port,
 	if (!from->id)
 		return true;
 	pthread_mutex_lock(&port->lock);
-	object = fxi_object_find(port, from->id);
+	object = find(port, from->id);
 	if (object && object->type == OBJECT_QUEUE)
 		to->queue = container_of(object, struct fabrex_queue, object);
 	else if (object && object->type == OBJECT_WINDOW)

@@ -31,14 +31,23 @@ struct object {
 	uint32_t id;
 };
 
+/* An object that the device may know of already, and the list does not. */
+struct birth {
+	struct birth *next, *prev;
+	uint64_t number;
+};
+
 struct fabrex_port {
 	const struct transport_ops *ops;
 	struct transport *transport;
 	pid_t pid;			/* who opened it: see port.c, fork */
 	struct fabrex_port_attr attr;	/* limits, numbers and names */
 	bool closing;			/* objects end even on errors */
-	pthread_mutex_t lock;		/* objects */
+	pthread_mutex_t lock;		/* objects, births */
 	struct object *objects;
+	pthread_cond_t born;		/* a birth is over */
+	struct birth *births;		/* a ring, oldest first */
+	uint64_t nbirths;		/* so far */
 	struct cache *cache;		/* made when first used: cache.c */
 };
 
@@ -109,6 +118,14 @@ struct fabrex_window {
 };
 
 /* port.c */
+/*
+ * Around whatever makes an object at the transport, and its addition: events
+ * of it may be read by another thread as soon as it is made.
+ */
+void fxi_birth_begin(struct fabrex_port *port, struct birth *birth);
+void fxi_birth_end(struct fabrex_port *port, struct birth *birth);
+/* Until all that had begun are over; under the port's lock. */
+void fxi_births_wait(struct fabrex_port *port);
 void fxi_object_add(struct fabrex_port *port, struct object *object,
 		    enum object_type type, uint32_t id);
 /*

@@ -56,11 +56,25 @@ static bool short_of_room(int ret)
 	return ret == -ENOMEM || ret == -ENOSPC || ret == -EDQUOT;
 }
 
+static int create(struct fabrex_port *port, const struct transport_mr *params,
+		  struct fabrex_mr *mr)
+{
+	struct birth birth;
+	uint32_t id = 0;
+	int ret;
+
+	fxi_birth_begin(port, &birth);
+	ret = port->ops->mr_register(port->transport, params, &mr->key, &id);
+	if (!ret)
+		fxi_object_add(port, &mr->object, OBJECT_MR, id);
+	fxi_birth_end(port, &birth);
+	return ret;
+}
+
 int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out)
 {
 	struct fabrex_mr *mr = calloc(1, sizeof(*mr));
-	uint32_t id = 0;
 	int ret;
 
 	if (!mr)
@@ -71,15 +85,13 @@ int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 	mr->access = params->access;
 	mr->kind = memory->kind;
 	mr->allocation = memory->id;
-	ret = port->ops->mr_register(port->transport, params, &mr->key, &id);
+	ret = create(port, params, mr);
 	if (short_of_room(ret) && fxi_cache_make_room(port))
-		ret = port->ops->mr_register(port->transport, params,
-					     &mr->key, &id);
+		ret = create(port, params, mr);
 	if (ret) {
 		free(mr);
 		return ret;
 	}
-	fxi_object_add(port, &mr->object, OBJECT_MR, id);
 	*out = mr;
 	return 0;
 }

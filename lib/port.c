@@ -38,6 +38,44 @@ int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 	return 0;
 }
 
+void fxi_birth_begin(struct fabrex_port *port, struct birth *birth)
+{
+	pthread_mutex_lock(&port->lock);
+	birth->number = port->nbirths++;
+	birth->next = port->births ? port->births : birth;
+	birth->prev = port->births ? port->births->prev : birth;
+	birth->next->prev = birth;
+	birth->prev->next = birth;
+	if (!port->births)
+		port->births = birth;
+	pthread_mutex_unlock(&port->lock);
+}
+
+void fxi_birth_end(struct fabrex_port *port, struct birth *birth)
+{
+	pthread_mutex_lock(&port->lock);
+	if (port->births == birth)
+		port->births = birth->next == birth ? NULL : birth->next;
+	birth->next->prev = birth->prev;
+	birth->prev->next = birth->next;
+	pthread_cond_broadcast(&port->born);
+	pthread_mutex_unlock(&port->lock);
+}
+
+/* Those of the parent end there, not in the child of a fork. */
+void fxi_births_wait(struct fabrex_port *port)
+{
+	uint64_t until = port->nbirths;
+	int old;
+
+	if (!port->births || !port_mine(port))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	while (port->births && port->births->number < until)
+		pthread_cond_wait(&port->born, &port->lock);
+	pthread_setcancelstate(old, NULL);
+}
+
 void fxi_object_add(struct fabrex_port *port, struct object *object,
 		    enum object_type type, uint32_t id)
 {
@@ -53,18 +91,24 @@ void fxi_object_add(struct fabrex_port *port, struct object *object,
 	pthread_mutex_unlock(&port->lock);
 }
 
-static void object_remove(struct object *object)
+/*
+ * In the child of a fork there is one thread, and the lock may be held, for
+ * ever, by one of the parent's.
+ */
+static void object_remove(struct object *object, bool mine)
 {
 	struct fabrex_port *port = object->port;
 
-	pthread_mutex_lock(&port->lock);
+	if (mine)
+		pthread_mutex_lock(&port->lock);
 	if (object->next)
 		object->next->prev = object->prev;
 	if (object->prev)
 		object->prev->next = object->next;
 	else
 		port->objects = object->next;
-	pthread_mutex_unlock(&port->lock);
+	if (mine)
+		pthread_mutex_unlock(&port->lock);
 }
 
 /* What has gone by itself (-ENODEV, -ENOENT) is ended all the same. */
@@ -78,7 +122,7 @@ int fxi_object_end(struct object *object)
 		ret = port->ops->destroy(port->transport, object->id);
 	if (ret && ret != -ENODEV && ret != -ENOENT && !port->closing)
 		return ret;
-	object_remove(object);
+	object_remove(object, mine);
 	return !mine;
 }
 
@@ -107,6 +151,12 @@ static const struct transport_ops *transport_of(const char **name)
 	return fxi_transports[0];
 }
 
+static void locks_destroy(struct fabrex_port *port)
+{
+	pthread_cond_destroy(&port->born);
+	pthread_mutex_destroy(&port->lock);
+}
+
 EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 {
 	struct fabrex_port *port;
@@ -124,6 +174,7 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 	port->pid = getpid();
 	port->ops = transport_of(&name);
 	pthread_mutex_init(&port->lock, NULL);
+	pthread_cond_init(&port->born, NULL);
 	ret = port->ops->open(name, &port->transport);
 	if (ret)
 		goto free_port;
@@ -136,7 +187,7 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 close_transport:
 	port->ops->close(port->transport);
 free_port:
-	pthread_mutex_destroy(&port->lock);
+	locks_destroy(port);
 	free(port);
 	return ret;
 }
@@ -180,11 +231,12 @@ EXPORT void fabrex_close(struct fabrex_port *port)
 	destroy_all(port, OBJECT_WINDOW);
 	destroy_all(port, OBJECT_MR);
 	fxi_cache_free(port);
-	if (port_mine(port))
+	if (port_mine(port)) {
 		port->ops->close(port->transport);
-	else
+		locks_destroy(port);
+	} else {
 		port->ops->release(port->transport);
-	pthread_mutex_destroy(&port->lock);
+	}
 	free(port);
 }
 

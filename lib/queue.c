@@ -165,6 +165,29 @@ static void queue_free(struct fabrex_queue *q)
 	free(q);
 }
 
+static int create(struct fabrex_port *port, struct fabrex_queue *q,
+		  const struct fabrex_queue_attr *a)
+{
+	struct birth birth;
+	int ret;
+
+	fxi_birth_begin(port, &birth);
+	ret = port->ops->queue_create(port->transport, a, q->efd, &q->shared);
+	if (ret)
+		goto end;
+	ret = check_shared(port, a, &q->shared);
+	if (!ret) {
+		queue_bind(q, a);
+		fxi_object_add(port, &q->object, OBJECT_QUEUE, q->shared.id);
+	} else {
+		port->ops->destroy(port->transport, q->shared.id);
+		port->ops->queue_unmap(port->transport, &q->shared);
+	}
+end:
+	fxi_birth_end(port, &birth);
+	return ret;
+}
+
 EXPORT int fabrex_queue_create(struct fabrex_port *port,
 			       const struct fabrex_queue_attr *attr,
 			       size_t size, struct fabrex_queue **out)
@@ -182,23 +205,13 @@ EXPORT int fabrex_queue_create(struct fabrex_port *port,
 	if (!q)
 		return fxi_error(ENOMEM, "port %s: queue: no memory or file descriptor left; see ulimit -n",
 				 port->attr.name);
-	ret = port->ops->queue_create(port->transport, &a, q->efd, &q->shared);
-	if (ret)
-		goto free_queue;
-	ret = check_shared(port, &a, &q->shared);
-	if (ret)
-		goto destroy;
-	queue_bind(q, &a);
-	fxi_object_add(port, &q->object, OBJECT_QUEUE, q->shared.id);
+	ret = create(port, q, &a);
+	if (ret) {
+		queue_free(q);
+		return ret;
+	}
 	*out = q;
 	return 0;
-
-destroy:
-	port->ops->destroy(port->transport, q->shared.id);
-	port->ops->queue_unmap(port->transport, &q->shared);
-free_queue:
-	queue_free(q);
-	return ret;
 }
 
 EXPORT int fabrex_queue_destroy(struct fabrex_queue *q)

@@ -29,12 +29,30 @@ static int check_window(struct fabrex_port *port,
 	return 0;
 }
 
+static int create(struct fabrex_port *port, struct fabrex_window *w,
+		  const struct fabrex_remote *remote, uint64_t offset,
+		  size_t length)
+{
+	uint64_t skew = offset % port->attr.page_size;
+	struct birth birth;
+	int ret;
+
+	fxi_birth_begin(port, &birth);
+	ret = port->ops->window_create(port->transport, remote, offset - skew,
+				       length + skew, w->access, &w->shared);
+	if (!ret) {
+		w->addr = (char *)w->shared.addr + skew;
+		fxi_object_add(port, &w->object, OBJECT_WINDOW, w->shared.id);
+	}
+	fxi_birth_end(port, &birth);
+	return ret;
+}
+
 EXPORT int fabrex_window_map(struct fabrex_port *port,
 			     const struct fabrex_remote *remote,
 			     uint64_t offset, size_t length, uint32_t access,
 			     struct fabrex_window **out)
 {
-	uint64_t skew = offset % port->attr.page_size;
 	struct fabrex_window *w;
 	int ret;
 
@@ -45,15 +63,12 @@ EXPORT int fabrex_window_map(struct fabrex_port *port,
 	if (!w)
 		return fxi_error(ENOMEM, "port %s: window: out of memory",
 				 port->attr.name);
-	ret = port->ops->window_create(port->transport, remote, offset - skew,
-				       length + skew, access, &w->shared);
+	w->access = access;
+	ret = create(port, w, remote, offset, length);
 	if (ret) {
 		free(w);
 		return ret;
 	}
-	w->addr = (char *)w->shared.addr + skew;
-	w->access = access;
-	fxi_object_add(port, &w->object, OBJECT_WINDOW, w->shared.id);
 	*out = w;
 	return 0;
 }

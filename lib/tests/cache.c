@@ -380,6 +380,27 @@ TEST(cache_fork)
 	fabrex_close(port);
 }
 
+/* Another thread of the parent was in the middle of something. */
+static void closes(struct fabrex_port *port)
+{
+	alarm(10);
+	fabrex_close(port);
+}
+
+TEST(close_in_child_of_a_busy_parent)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	get(port, 0, 4096, 0);
+	CHECK_EQ(fabrex_mr_register(port, memory, 10, 0, &mr), 0);
+	pthread_mutex_lock(&port->lock);
+	CHECK_EQ(in_child(closes, port), 0);
+	pthread_mutex_unlock(&port->lock);
+	fabrex_close(port);
+}
+
 /* The kernel kills for anything but read, write, exit and sigreturn. */
 static void hit_often(struct fabrex_port *port)
 {

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -363,6 +364,41 @@ TEST(device_cache_virtual)
 	CHECK_EQ(fabrex_mr_cache_get(port, (char *)va + 100, 10, 0, &mr,
 				     &offset), 0);
 	CHECK(fabrex_mr_length(mr) == 10 && !offset);
+	fabrex_close(port);
+}
+
+static void *registers(void *port)
+{
+	static char page[4096];
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_mr_register(port, page, sizeof(page), 0, &mr), 0);
+	return mr;
+}
+
+/* Between the kernel's answer and the library's list it is not unknown. */
+TEST(event_of_a_region_being_made)
+{
+	struct transport_event unknown = {
+		.type = FABREX_EV_MR_REVOKED, .id = 1 << 20,
+	};
+	struct fabrex_port_event ev;
+	struct fabrex_port *port;
+	pthread_t thread;
+	void *mr;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	fake_event(0, &unknown);
+	CHECK_EQ(fabrex_event_read(port, &ev, 0), -EAGAIN);
+	fake_mr_revoked(true);
+	CHECK_EQ(pthread_create(&thread, NULL, registers, port), 0);
+	CHECK_EQ(fabrex_event_read(port, &ev, 5000), 0);
+	CHECK_EQ(pthread_join(thread, &mr), 0);
+	CHECK(ev.type == FABREX_EV_MR_REVOKED && ev.mr == mr);
+	/* Nothing is being made any more. */
+	fake_mr_revoked(false);
+	fake_event(0, &unknown);
+	CHECK_EQ(fabrex_event_read(port, &ev, 0), -EAGAIN);
 	fabrex_close(port);
 }
 

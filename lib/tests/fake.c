@@ -246,6 +246,16 @@ static int mr_fill(struct fake_object *o, const struct transport_mr *params)
 	return params->dmabuf ? map_dmabuf(o, params) : 0;
 }
 
+static void announce_revoked(const struct fake_object *o)
+{
+	const struct transport_event e = {
+		.type = FABREX_EV_MR_REVOKED, .id = o->id, .error = EFAULT,
+	};
+
+	fake_event(o->file->port, &e);
+	usleep(50000);
+}
+
 static int fake_mr_register(struct transport *t,
 			    const struct transport_mr *params, uint64_t *key,
 			    uint32_t *id)
@@ -276,6 +286,8 @@ static int fake_mr_register(struct transport *t,
 	*key = o->key;
 	*id = o->id;
 	object_show(o);
+	if (fab.mr_revoked)
+		announce_revoked(o);
 	return 0;
 }
 
@@ -575,6 +587,11 @@ void fake_mr_errors(unsigned int n, int err)
 	fab.mr_failures = n;
 	fab.mr_error = err;
 	pthread_mutex_unlock(&fab.lock);
+}
+
+void fake_mr_revoked(bool on)
+{
+	fab.mr_revoked = on;
 }
 
 void fake_mr_delay(unsigned int us)

@@ -73,6 +73,7 @@ struct fabric {
 	unsigned int mr_failures; /* so many more registrations fail */
 	int mr_error;
 	unsigned int mr_delay_us;
+	bool mr_revoked;	/* regions are, as soon as they are made */
 };
 
 extern struct fabric fab;
