@@ -34,13 +34,21 @@
 /*
  * An importer's call-back got another name in 7.1, nothing else. Before 6.14 a
  * kernel without CONFIG_DMABUF_MOVE_NOTIFY pins by itself what is mapped, and
- * what an exporter without ->pin() offers is mapped for good when it is
- * attached: the calls are the same, and so is revocation.
+ * what an exporter without ->pin() offers is mapped when it is attached, until
+ * it is detached: mapping it again gives what was mapped before, see
+ * fabrex_attach_cached().
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define fabrex_invalidate_mappings	invalidate_mappings
 #else
 #define fabrex_invalidate_mappings	move_notify
+#endif
+
+/* The mapping of @attach outlives whatever its importer does, but detaching. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
+#define fabrex_attach_cached(attach)	((void)(attach), false)
+#else
+#define fabrex_attach_cached(attach)	((attach)->sgt != NULL)
 #endif
 
 /* vm_flags may be written directly before 6.3, by functions only since. */

@@ -40,13 +40,18 @@
 #include "core.h"
 #include "trace.h"
 
-/* How long a registration, and one try of a remap, wait for fences. */
+/* How long a registration waits for fences. */
 #define FENCE_OPEN_MS	30000u
-#define FENCE_REMAP_MS	1000u
 #define FENCE_SLICE_MS	100u
-/* A remap that lacks memory, or finds the exporter busy, is tried again. */
+/*
+ * A remap that has to wait for somebody (fences, the exporter's lock) comes
+ * back later, so that no user's buffer keeps the workers from others'. One that
+ * lacks memory, or finds the exporter busy, is tried less and less often, for
+ * some ten minutes in all.
+ */
 #define REMAP_MS	100u
-#define REMAP_TRIES	100u
+#define REMAP_MAX_MS	10000u
+#define REMAP_TRIES	120u
 
 static struct workqueue_struct *fabrex_remap_wq;
 
@@ -170,7 +175,7 @@ static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 		return;
 	fabrex_watch_count(&buf->mr->watch);
 	mutex_lock(&buf->lock);
-	if (buf->known)
+	if (buf->known && !WARN_ON_ONCE(!port->ops))
 		ret = port->ops->mr_invalidate(port, buf->mr->res.number);
 	if (buf->known && !buf->dying)
 		queue_delayed_work(fabrex_remap_wq, &buf->remap, 0);
@@ -190,13 +195,18 @@ static const struct dma_buf_attach_ops fabrex_attach_ops = {
 /*
  * Whatever the exporter, or a GPU, has been told to do to the memory must have
  * ended: a dynamic importer has to see to that itself. The kernel can wait
- * interruptibly only; in slices, death and the removal of the port end it.
+ * interruptibly only; in slices, death and the removal of the port end it. With
+ * @ms 0 it does not wait.
  */
 static int fabrex_dmabuf_fences(struct fabrex_dmabuf *buf, unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
 	long ret;
 
+	if (!ms)
+		return dma_resv_test_signaled(buf->dmabuf->resv,
+					      DMA_RESV_USAGE_WRITE) ?
+		       0 : -ETIMEDOUT;
 	for (;;) {
 		ret = dma_resv_wait_timeout(buf->dmabuf->resv,
 					    DMA_RESV_USAGE_WRITE, false,
@@ -245,7 +255,8 @@ static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, unsigned int ms)
 	}
 	if (!ret)
 		return 0;
-	fabrex_dmabuf_explain(buf, what, ret);
+	if (ms)
+		fabrex_dmabuf_explain(buf, what, ret);
 	fabrex_dmabuf_unmap(buf);
 	return ret;
 }
@@ -281,17 +292,36 @@ static void fabrex_dmabuf_detach(struct fabrex_dmabuf *buf)
 		dma_buf_put(dmabuf);
 }
 
-static bool fabrex_dmabuf_again(struct fabrex_dmabuf *buf, int error)
+static void fabrex_dmabuf_later(struct fabrex_dmabuf *buf, unsigned int ms)
 {
-	if (error != -ENOMEM && error != -EAGAIN && error != -EBUSY &&
-	    error != -EINTR && error != -ERESTARTSYS && error != -ETIMEDOUT)
-		return false;
-	if (buf->tries++ >= REMAP_TRIES)
-		return false;
 	guard(mutex)(&buf->lock);
 	if (buf->known && !buf->dying)
 		queue_delayed_work(fabrex_remap_wq, &buf->remap,
-				   msecs_to_jiffies(REMAP_MS));
+				   msecs_to_jiffies(ms));
+}
+
+/* Will it, perhaps, be possible later? */
+static bool fabrex_dmabuf_again(struct fabrex_dmabuf *buf, int error)
+{
+	unsigned int ms = REMAP_MS;
+
+	switch (error) {
+	case -ENOMEM:
+	case -EAGAIN:
+	case -EBUSY:
+		if (buf->tries >= REMAP_TRIES)
+			return false;
+		ms = min(REMAP_MS << min(buf->tries / 10, 7u), REMAP_MAX_MS);
+		buf->tries++;
+		break;
+	case -EINTR:
+	case -ERESTARTSYS:
+	case -ETIMEDOUT:
+		break;
+	default:
+		return false;
+	}
+	fabrex_dmabuf_later(buf, ms);
 	return true;
 }
 
@@ -305,6 +335,8 @@ static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 		.error = -error,
 	};
 
+	fabrex_dmabuf_explain(buf, "be mapped again", error);
+	fabrex_watch_count(&buf->mr->watch);
 	trace_fabrex_event(res->port, &event);
 	fabrex_events_push(&res->file->events, &event);
 	fabrex_dmabuf_detach(buf);
@@ -317,10 +349,12 @@ static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 
 	if (buf->sgt || READ_ONCE(buf->dying))
 		return -ESTALE;
-	/* It was promised to stay where it is. */
-	if (buf->pin)
+	/* It was promised to stay where it is; or the old place is all we get. */
+	if (buf->pin || fabrex_attach_cached(buf->attach))
 		return -ENODEV;
-	ret = fabrex_dmabuf_map(buf, FENCE_REMAP_MS);
+	ret = fabrex_dmabuf_fences(buf, 0);
+	if (!ret)
+		ret = fabrex_dmabuf_map(buf, 0);
 	if (ret)
 		return fabrex_dmabuf_errno(ret);
 	ret = fabrex_mr_restore(buf->mr);
@@ -337,7 +371,10 @@ static void fabrex_dmabuf_remap(struct work_struct *work)
 
 	if (!buf->attach)
 		return;
-	dma_resv_lock(buf->dmabuf->resv, NULL);
+	if (!dma_resv_trylock(buf->dmabuf->resv)) {
+		fabrex_dmabuf_later(buf, 1);
+		return;
+	}
 	ret = fabrex_dmabuf_revive(buf);
 	dma_resv_unlock(buf->dmabuf->resv);
 	trace_fabrex_mr_move(&buf->mr->res, "remap", ret);

@@ -88,12 +88,15 @@ int fabrex_res_insert(struct fabrex_res *res)
 
 static void fabrex_res_free(struct fabrex_res *res)
 {
+	enum fabrex_res_type type = res->type;
 	struct fabrex_port *port = res->port;
 	struct fabrex_user *user = res->user;
+	u32 charge = res->charge;
 
-	fabrex_uncharge(port, user, res->type, res->charge);
-	fabrex_user_put(port, user);
+	/* May wait for an exporter; it counts until then. */
 	res_ops(res)->free(res);
+	fabrex_uncharge(port, user, type, charge);
+	fabrex_user_put(port, user);
 }
 
 /* The device has forgotten it, or never knew it. */
