@@ -42,6 +42,8 @@ static void fabrex_mr_fail(struct fabrex_res *res, u32 qerr)
 {
 	struct fabrex_mr *mr = to_mr(res);
 
+	/* The port may work again soon, and the file with it: not this key. */
+	fabrex_watch_count(&mr->watch);
 	if (mr->dmabuf)
 		fabrex_dmabuf_known(mr->dmabuf, false);
 }

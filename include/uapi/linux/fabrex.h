@@ -355,7 +355,8 @@ struct fabrex_resolve {
  * A region that was registered with FABREX_MR_WATCH counts its entry up
  * whenever what it was registered for and what it reaches may differ: before
  * munmap(), mremap(), madvise() or mprotect() of any of its addresses returns,
- * when its dma-buf is moved or revoked. So a cache of registrations looks at
+ * when its dma-buf is moved or revoked, and when the port is reset, after which
+ * no key of before works. So a cache of registrations looks at
  * one word in memory to know whether one of its own is still good: it reads the
  * word before it registers, and nothing that happens later is missed. What is
  * registered stays pinned whatever its counter says. Regions may share an
