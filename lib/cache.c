@@ -287,16 +287,30 @@ static bool counted(const struct cache *c, const struct cached *e)
 }
 
 /*
- * One that covers the range and was good until now, with a reference; NULL if
- * there is none. Waits for one that is being registered.
+ * A key that peers may use is good for what was asked for and nothing else:
+ * the caller hands it out.
  */
-static struct cached *lookup(struct cache *c, uintptr_t start, uintptr_t end,
-			     uint32_t access, struct cached **doomed)
+static struct interval *match(const struct cache *c,
+			      const struct interval *want)
+{
+	if (want->access & ~FABREX_MR_LOCAL_WRITE)
+		return fxi_interval_exact(c->ranges, want->start, want->end,
+					  want->access, FABREX_MR_LOCAL_WRITE);
+	return fxi_interval_cover(c->ranges, want->start, want->end,
+				  want->access);
+}
+
+/*
+ * One that will do and was good until now, with a reference; NULL if there is
+ * none. Waits for one that is being registered.
+ */
+static struct cached *lookup(struct cache *c, const struct interval *want,
+			     struct cached **doomed)
 {
 	struct interval *found;
 	struct cached *e;
 
-	while ((found = fxi_interval_cover(c->ranges, start, end, access))) {
+	while ((found = match(c, want))) {
 		e = container_of(found, struct cached, range);
 		if (unlikely(e->state == PENDING)) {
 			pthread_cond_wait(&c->settled, &c->lock);
@@ -514,7 +528,7 @@ static struct cached *find(struct cache *c, const struct interval *want)
 	struct cached *e, *doomed = NULL;
 
 	pthread_mutex_lock(&c->lock);
-	e = lookup(c, want->start, want->end, want->access, &doomed);
+	e = lookup(c, want, &doomed);
 	if (likely(e))
 		c->stats.hits++;
 	pthread_mutex_unlock(&c->lock);
@@ -531,7 +545,7 @@ static struct cached *find_or_reserve(struct cache *c,
 	struct cached *e, *doomed = NULL;
 
 	pthread_mutex_lock(&c->lock);
-	e = lookup(c, want->start, want->end, want->access, &doomed);
+	e = lookup(c, want, &doomed);
 	*hit = e;
 	if (e) {
 		c->stats.hits++;

@@ -121,3 +121,30 @@ struct interval *fxi_interval_cover(struct interval *tree, uintptr_t start,
 	}
 	return NULL;
 }
+
+/* Ranges with the same start are on both sides of one another. */
+struct interval *fxi_interval_exact(struct interval *tree, uintptr_t start,
+				    uintptr_t end, uint32_t access,
+				    uint32_t more)
+{
+	struct interval *found;
+
+	while (tree && tree->max_end >= end) {
+		if (tree->start < start) {
+			tree = tree->right;
+			continue;
+		}
+		if (tree->start == start) {
+			if (tree->end == end &&
+			    (tree->access & ~more) == (access & ~more) &&
+			    (tree->access & access) == access)
+				return tree;
+			found = fxi_interval_exact(tree->right, start, end,
+						   access, more);
+			if (found)
+				return found;
+		}
+		tree = tree->left;
+	}
+	return NULL;
+}

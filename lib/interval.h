@@ -23,5 +23,9 @@ void fxi_interval_remove(struct interval **root, struct interval *node);
 /* One that covers start .. end with all rights of @access, or NULL. */
 struct interval *fxi_interval_cover(struct interval *root, uintptr_t start,
 				    uintptr_t end, uint32_t access);
+/* One of start .. end alone, with just the rights @access and others of @more. */
+struct interval *fxi_interval_exact(struct interval *root, uintptr_t start,
+				    uintptr_t end, uint32_t access,
+				    uint32_t more);
 
 #endif

@@ -89,6 +89,32 @@ TEST(cache_widens)
 	fabrex_close(port);
 }
 
+/* Who hands out a key hands out no byte, and no right, that was not asked for. */
+TEST(cache_is_exact_for_peers)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *mr, *part;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	mr = get(port, 0, 8192, FABREX_MR_REMOTE_READ);
+	part = get(port, 0, 4096, FABREX_MR_REMOTE_READ);
+	CHECK(part != mr && fabrex_mr_length(part) == 4096);
+	part = get(port, 4096, 4096, FABREX_MR_REMOTE_READ);
+	CHECK(part != mr && fabrex_mr_addr(part) == memory + 4096);
+	CHECK(get(port, 0, 8192, FABREX_MR_REMOTE_READ) == mr);
+	part = get(port, 0, 8192, FABREX_MR_ALL);
+	CHECK(part != mr);
+	CHECK(get(port, 0, 8192, FABREX_MR_REMOTE_READ) == mr);
+	CHECK(get(port, 0, 8192, FABREX_MR_ALL & ~FABREX_MR_LOCAL_WRITE) ==
+	      part);
+	CHECK(get(port, 0, 8192, FABREX_MR_ALL) == part);
+	/* Nobody is given a key of a region for the process itself. */
+	CHECK_EQ(fake_registrations(), 4);
+	get(port, 100, 4000, FABREX_MR_LOCAL_WRITE);
+	CHECK_EQ(fake_registrations(), 4);
+	fabrex_close(port);
+}
+
 TEST(cache_refuses)
 {
 	struct fabrex_mr_cache_stats s;
@@ -445,6 +471,19 @@ TEST(cache_hit_makes_no_system_call)
 
 #define NODES	400
 
+static bool is_there(const struct interval *nodes, const bool *in,
+		     uintptr_t start_, uintptr_t end, uint32_t access)
+{
+	int i;
+
+	for (i = 0; i < NODES; i++)
+		if (in[i] && nodes[i].start == start_ && nodes[i].end == end &&
+		    (nodes[i].access | 1) == (access | 1) &&
+		    (nodes[i].access & access) == access)
+			return true;
+	return false;
+}
+
 static bool covered(const struct interval *nodes, const bool *in,
 		    uintptr_t start_, uintptr_t end, uint32_t access)
 {
@@ -485,6 +524,16 @@ TEST(interval_against_a_plain_list)
 		found = fxi_interval_cover(root, from, to, access);
 		CHECK_EQ(!!found, covered(nodes, in, from, to, access));
 		CHECK(!found || (found->start <= from && found->end >= to &&
+				 (found->access & access) == access));
+		from = (uintptr_t)rand_r(&seed) % 1000;
+		to = from + 1 + (uintptr_t)rand_r(&seed) % 60;
+		if (nodes[i].end) {
+			from = nodes[i].start;
+			to = nodes[i].end;
+		}
+		found = fxi_interval_exact(root, from, to, access, 1);
+		CHECK_EQ(!!found, is_there(nodes, in, from, to, access));
+		CHECK(!found || (found->start == from && found->end == to &&
 				 (found->access & access) == access));
 	}
 }
