@@ -69,6 +69,17 @@ void fxi_say_yes(struct p2p_query *q, int path, const char *fmt, ...)
 	va_end(ap);
 }
 
+void fxi_say_more(struct p2p_query *q, const char *fmt, ...)
+{
+	struct fabrex_p2p *p = q->out;
+	size_t n = strlen(p->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->text + n, sizeof(p->text) - n, fmt, ap);
+	va_end(ap);
+}
+
 void fxi_say_remedy(struct p2p_query *q, const char *fmt, ...)
 {
 	va_list ap;

@@ -13,6 +13,9 @@ void fxi_say_unknown(struct p2p_query *q, int reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void fxi_say_yes(struct p2p_query *q, int path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Add to the sentence that there is. */
+void fxi_say_more(struct p2p_query *q, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void fxi_say_remedy(struct p2p_query *q, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* "downstream port" */

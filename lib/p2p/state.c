@@ -247,31 +247,74 @@ static void no_space(struct p2p_query *q, const struct pci_dev *dev,
 	fxi_say_remedy(q, "boot with pci=realloc, or for hot-plug with a larger pci=hpmmioprefsize=; firmware must place BARs above 4 GiB");
 }
 
+/* What became of a device's BARs; indices, NO_BAR if there is none such. */
+#define NO_BAR	PCI_BARS
+
+struct bars {
+	unsigned int good, lost, cleared;	/* good: the largest */
+};
+
+static void look_at_bars(const struct pci_dev *dev, struct bars *b)
+{
+	unsigned int i, bars = fxi_pci_bridge(dev) ? 2 : PCI_BARS;
+	const struct pci_range *r = dev->range;
+	bool wide = false;
+
+	*b = (struct bars){ NO_BAR, NO_BAR, NO_BAR };
+	for (i = 0; i < bars; i++) {
+		/* The upper half of a 64-bit BAR is no BAR. */
+		wide = !wide && i && wide_bar(dev, i - 1);
+		if (wide)
+			continue;
+		if (bar_lost(dev, i))
+			b->lost = b->lost == NO_BAR ? i : b->lost;
+		else if (bar_cleared(dev, i))
+			b->cleared = b->cleared == NO_BAR ? i : b->cleared;
+		else if (r[i].flags & PCI_RANGE_MEM &&
+			 fxi_pci_range_size(&r[i]) &&
+			 (b->good == NO_BAR || fxi_pci_range_size(&r[i]) >
+			  fxi_pci_range_size(&r[b->good])))
+			b->good = i;
+	}
+}
+
+/*
+ * Registers have a BAR too: of a device that has an address for its registers
+ * only, the memory is what one would reach for. Without a size in its range
+ * the one that may be prefetched is.
+ */
+static bool memory_lost(const struct pci_dev *dev, const struct bars *b)
+{
+	const struct pci_range *good = &dev->range[b->good];
+	uint64_t size = fxi_pci_range_size(&dev->range[b->lost]);
+
+	if (size)
+		return size > fxi_pci_range_size(good);
+	return fxi_pci_dword(dev, PCI_BAR0 + 4 * b->lost) & 8 &&
+	       !(good->flags & PCI_RANGE_PREFETCH);
+}
+
 static bool no_memory(struct p2p_query *q, const struct pci_dev *dev)
 {
-	unsigned int i, bars = fxi_pci_bridge(dev) ? 2 : PCI_BARS, good = 0;
-	bool wide = false;
+	struct bars b;
 
 	if (dev->absent)
 		return false;
-	for (i = 0; i < bars; i++) {
-		/* The upper half of a 64-bit BAR is no BAR. */
-		wide = !wide && i &&
-		       wide_bar(dev, i - 1);
-		if (wide)
-			continue;
-		if (bar_lost(dev, i) || bar_cleared(dev, i)) {
-			if (bar_lost(dev, i))
-				no_space(q, dev, i);
-			else
-				was_reset(q, dev, i);
-			return true;
-		}
-		good += dev->range[i].flags & PCI_RANGE_MEM &&
-			fxi_pci_range_size(&dev->range[i]);
+	look_at_bars(dev, &b);
+	if (b.cleared != NO_BAR && b.good == NO_BAR) {
+		was_reset(q, dev, b.cleared);
+		return true;
 	}
-	if (good)
+	if (b.lost != NO_BAR && (b.good == NO_BAR || memory_lost(dev, &b))) {
+		no_space(q, dev, b.lost);
+		return true;
+	}
+	if (b.good != NO_BAR) {
+		if (b.lost != NO_BAR || b.cleared != NO_BAR)
+			fxi_say_more(q, "; its BAR %u has no address",
+				     b.lost != NO_BAR ? b.lost : b.cleared);
 		return false;
+	}
 	fxi_say_no(q, FABREX_P2P_NO_BAR, dev, 0,
 		   "%s has no memory BAR, so nothing to offer", dev->name);
 	fxi_say_remedy(q, "name a device that has memory of its own");

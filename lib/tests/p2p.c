@@ -367,6 +367,51 @@ TEST(p2p_bars)
 	machine_free(&machine);
 }
 
+/* Lines 0 and 2 of "resource". */
+static void two_bars(const char *first, const char *second)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s\n0x0 0x0 0x0\n%s\n", first, second);
+	machine_text(&machine, machine_at(&machine, GPU, "resource"), text);
+}
+
+/* One of several without an address: what matters is whether it is the memory. */
+TEST(p2p_some_bars)
+{
+	static const char regs[] = "0xfe000000 0xfe00ffff 0x40200";
+	static const char memory[] = "0x140000000 0x143ffffff 0x14220c";
+
+	machine_new(&machine);
+	machine_poke(&machine, GPU, 0x12, 0xfe00);
+	two_bars(regs, memory);
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	CHECK(!strstr(p.text, "no address"));
+	two_bars("0x0 0xffff 0x20040200", memory);
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	CHECK(strstr(p.text, "; its BAR 0 has no address"));
+	two_bars(regs, "0x0 0x3ffffff 0x2014220c");
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_BAR_SPACE);
+	blames(GPU, 0x18);
+	/* No size to compare, as older kernels show it. */
+	machine_poke(&machine, GPU, 0x18, 0x000c);
+	machine_poke(&machine, GPU, 0x1a, 0);
+	machine_poke(&machine, GPU, 0x1c, 0);
+	two_bars(regs, "0x0 0x0 0x0");
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_BAR_SPACE);
+	machine_poke(&machine, GPU, 0x18, 0x0004);
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	CHECK(strstr(p.text, "; its BAR 2 has no address"));
+	/* Enhanced Allocation: the registers are 0, and are not what counts. */
+	machine_poke(&machine, GPU, 0x12, 0);
+	machine_poke(&machine, GPU, 0x18, 0);
+	two_bars("0x0 0x0 0x0", memory);
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_RESET);
+	two_bars("0x0 0x0 0x0", "0x140000000 0x143ffffff 0x14223c");
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	machine_free(&machine);
+}
+
 /* Identifiers, BARs and Memory Space Enable of a Virtual Function are void. */
 TEST(p2p_virtual_function)
 {
