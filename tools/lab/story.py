@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The steps of make demo, in order. Called by demo with the hosts up."""
 
+import os
 import time
 
+import kmod
 from step import StoryFailed
 
 GPU = "columba1.gpu0"
+PEER_GPU = "columba1.gpu4"
+# The run time of a GPU vendor, for GPUs that exist in draco-emu only.
+RUNTIME = {"LD_LIBRARY_PATH": os.path.join(kmod.BUILD, "selftests", "runtime")}
 COMPOSE_LIMIT = 1.0
 RELEASE_LIMIT = 1.5
 
@@ -23,7 +28,8 @@ def tell(lab, tale):
     move(tale, a, b)
     transfer(tale, a, b)
     speed(tale, a, b)
-    give_back(tale, b)
+    gpu_memory(tale, a, b)
+    give_back(tale, a, b)
     stream(tale, watch, events)
 
 
@@ -126,11 +132,35 @@ def speed(tale, a, b):
               "are emulated processors)")
 
 
-def give_back(tale, b):
+def gpu_memory(tale, a, b):
+    """From GPU to GPU over the switch, past both processors."""
+    tale.step("From the memory of a GPU of a into that of a GPU of b")
+    tale.command(a, f"fabrexctl compose {PEER_GPU} --to a")
+    wait_device(a, True)
+    for guest in (a, b):
+        driver = kmod.modules(guest.kernel.release)["draco_gpu"]
+        guest.sh(f"insmod {driver}; udevadm settle")
+    tale.note("(draco_gpu.ko, the test driver of the modelled GPU, exports "
+              "dma-bufs as a vendor's would)")
+    tale.command(a, f"fabrexctl p2p a.0 {PEER_GPU}")
+    server = b.start_command("fabrex-perf server --memory hip", env=RUNTIME)
+    result = tale.command(
+        a, "fabrex-perf write-bw --peer b --memory hip --sizes 1M:1M:2 "
+        "--duration 0.5 --verify", env=RUNTIME, timeout=120)
+    server.kill()
+    server.wait(20)
+    tale.command(b, f"fabrexctl stats {GPU}")
+    if "emulated" not in result.stdout:
+        raise StoryFailed("the figures are not said to be emulated")
+
+
+def give_back(tale, a, b):
     """All as it was."""
-    tale.step("Give the GPU back")
-    tale.command(b, f"fabrexctl release {GPU}")
-    wait_device(b, False)
+    tale.step("Give the GPUs back")
+    for guest, gpu in ((a, PEER_GPU), (b, GPU)):
+        guest.sh("rmmod draco_gpu")
+        tale.command(guest, f"fabrexctl release {gpu}")
+        wait_device(guest, False)
 
 
 def stream(tale, watch, events):
