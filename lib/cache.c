@@ -10,7 +10,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -93,6 +96,33 @@ static void watch(struct fabrex_port *port, struct cache *c)
 	c->nspare = WATCHED_MAX;
 }
 
+static bool may_pin_all(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	return !syscall(SYS_capget, &head, data) &&
+	       data[0].effective & 1u << CAP_IPC_LOCK;
+}
+
+/*
+ * Pinned memory is nobody else's, and others have caches, too: a part of the
+ * machine, and of what the process may pin.
+ */
+static uint64_t kept_bytes_default(void)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			 (uint64_t)sysconf(_SC_PAGESIZE) / 16;
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur / 2 < bytes &&
+	    !may_pin_all())
+		bytes = limit.rlim_cur / 2;
+	return bytes;
+}
+
 static struct cache *cache_create(struct fabrex_port *port)
 {
 	struct cache *c = calloc(1, sizeof(*c));
@@ -102,8 +132,7 @@ static struct cache *cache_create(struct fabrex_port *port)
 	c->alive = make_alive();
 	c->spare = malloc(WATCHED_MAX * sizeof(*c->spare));
 	c->max_regions = KEPT_MAX;
-	c->max_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
-		       (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+	c->max_bytes = kept_bytes_default();
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->settled, NULL);
 	watch(port, c);
@@ -638,6 +667,7 @@ EXPORT int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
 	pthread_mutex_lock(&c->lock);
 	c->max_regions = regions;
 	c->max_bytes = bytes;
+	sweep(c, &doomed);
 	evict_to(c, regions, bytes, &doomed);
 	pthread_mutex_unlock(&c->lock);
 	end_doomed(doomed);

@@ -237,9 +237,10 @@ int fabrex_mr_kind(const struct fabrex_mr *mr);
  * A region that covers addr .. addr + length with at least these rights, from
  * the port's cache or registered now; it may be larger, *offset is where addr
  * is in it. With rights for peers it is that range with these rights for them,
- * no more, so that its key can be given away. Unused ones stay registered until their memory is unmapped, freed,
- * moved or revoked, which is noticed without the caller's help, or until room
- * is needed. put gives it back; a region must not be deregistered while it is
+ * no more, so that its key can be given away. Unused ones stay registered until room is needed, or until their memory is
+ * unmapped, freed, moved or revoked: such a one is never handed out again,
+ * without the caller's help, and ends when the next region is registered or
+ * fabrex_mr_cache_limit() is called. put gives it back; a region must not be deregistered while it is
  * the cache's.
  */
 int fabrex_mr_cache_get(struct fabrex_port *port, void *addr, size_t length,

@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 
 #include "fakedev.h"
@@ -199,6 +201,43 @@ TEST(cache_limits)
 	CHECK_EQ(fake_objects(), 1);
 	fabrex_mr_cache_put(mr);
 	CHECK_EQ(fake_objects(), 0);
+	fabrex_close(port);
+}
+
+/* What one may pin is not to be used up by what is kept. */
+TEST(cache_limit_of_those_who_may_pin_little)
+{
+	const struct rlimit limit = { .rlim_cur = 16384, .rlim_max = 16384 };
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct none[2] = { 0 };
+	struct fabrex_port *port;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	CHECK_EQ(syscall(SYS_capset, &head, none), 0);
+	for (i = 0; i < 4; i++)
+		fabrex_mr_cache_put(get(port, i * 4096, 4096, 0));
+	CHECK_EQ(stats_of(port).bytes, 8192);
+	fabrex_close(port);
+}
+
+/* Whoever sets the limit has what is stale ended, if nobody asks for it. */
+TEST(cache_limit_sweeps)
+{
+	struct fabrex_port *port;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	for (i = 0; i < 4; i++)
+		fabrex_mr_cache_put(get(port, i * 4096, 4096, 0));
+	fake_changed(memory, 8192);
+	CHECK_EQ(fake_objects(), 4);
+	CHECK_EQ(fabrex_mr_cache_limit(port, 100, 1 << 20), 0);
+	CHECK_EQ(fake_objects(), 2);
+	CHECK_EQ(stats_of(port).stale, 2);
 	fabrex_close(port);
 }
 
