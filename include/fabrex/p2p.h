@@ -40,6 +40,7 @@ enum fabrex_p2p_reason {
 	FABREX_P2P_IOMMU,	/* the IOMMU stands in the way */
 	FABREX_P2P_NO_MASTER,	/* the initiator may not be bus master */
 	FABREX_P2P_REFUSED,	/* the kernel says no; cause not found */
+	FABREX_P2P_UNREADABLE,	/* sysfs does not let this process look */
 };
 
 struct fabrex_p2p {

@@ -123,6 +123,21 @@ static void hidden(struct p2p_query *q)
 	fxi_say_remedy(q, "run as root to see which bridge");
 }
 
+/* Whether the root complex passes it on is not to be seen. */
+static void unseen_root(struct p2p_query *q)
+{
+	const struct p2p_way *way = &q->way;
+	const char *redirects = way->redirects ? way->redirect[0]->name : NULL;
+
+	fxi_say_unknown(q, FABREX_P2P_UNREADABLE,
+			"%s%s%s, and %s (%s)", redirects ?
+			"ACS redirect on " : "they have only the root complex in common",
+			redirects ? redirects : "",
+			redirects ? " sends it to the root complex" : "",
+			way->host.text, strerrordesc_np(way->host.unreadable));
+	fxi_say_remedy(q, "ask where it can be read: as root, outside of the container, with files left to open");
+}
+
 static void topology(struct p2p_query *q)
 {
 	const struct p2p_way *way = &q->way;
@@ -131,6 +146,8 @@ static void topology(struct p2p_query *q)
 	q->out->path = root ? FABREX_P2P_PATH_ROOT : FABREX_P2P_PATH_SWITCH;
 	if (root && way->host.allowed)
 		yes_root(q);
+	else if (root && way->host.unreadable)
+		unseen_root(q);
 	else if (way->redirects)
 		no_acs(q);
 	else if (root)
@@ -150,7 +167,8 @@ static void kernel_yes(struct p2p_query *q)
 
 	if (p->verdict == FABREX_P2P_YES)
 		return;
-	if (p->verdict == FABREX_P2P_NO) {
+	if (p->verdict == FABREX_P2P_NO ||
+	    p->reason == FABREX_P2P_UNREADABLE) {
 		fxi_say_yes(q, p->path, "Linux says so (%s), though %s; it may know more host bridges",
 			    q->answer.port, way->host.text);
 		return;
@@ -167,6 +185,13 @@ static void kernel_no(struct p2p_query *q)
 
 	if (p->verdict == FABREX_P2P_NO)
 		return;
+	if (p->reason == FABREX_P2P_UNREADABLE) {
+		fxi_say_no(q, FABREX_P2P_REFUSED, NULL, 0,
+			   "Linux refuses it (%s); it would go through the root complex, and %s",
+			   q->answer.port, way->host.text);
+		fxi_say_remedy(q, "data has to go through host memory");
+		return;
+	}
 	if (way->hidden && !way->host.allowed) {
 		p->path = FABREX_P2P_PATH_ROOT;
 		fxi_say_no(q, FABREX_P2P_ACS, NULL, 0,
@@ -185,6 +210,31 @@ static void kernel_no(struct p2p_query *q)
 	fxi_say_remedy(q, "see the kernel log for p2pdma; data has to go through host memory");
 }
 
+static void no_kernel(struct p2p_query *q)
+{
+	fxi_say_no(q, FABREX_P2P_NO_KERNEL, NULL, 0,
+		   "this kernel was built without CONFIG_PCI_P2PDMA");
+	fxi_say_remedy(q, "boot a kernel with CONFIG_PCI_P2PDMA=y; until then data has to go through host memory");
+}
+
+void fxi_check_blind(struct p2p_query *q, const char *name, int err)
+{
+	if (q->kernel == OPTION_NO) {
+		no_kernel(q);
+		return;
+	}
+	if (!q->answer.asked || q->answer.reachable) {
+		q->out->distance = q->answer.distance;
+		fxi_say_unreadable(q, name, err);
+		return;
+	}
+	fxi_say_no(q, FABREX_P2P_REFUSED, NULL, 0,
+		   "Linux refuses it (%s); why cannot be seen, as what sysfs has about %s cannot be read",
+		   q->answer.port, name);
+	fxi_say_remedy(q, "ask where /sys/bus/pci/devices/%s can be read: as root, outside of the container",
+		       name);
+}
+
 void fxi_check_way(struct p2p_query *q)
 {
 	struct fabrex_p2p *p = q->out;
@@ -195,9 +245,7 @@ void fxi_check_way(struct p2p_query *q)
 			 q->way.b.dev[q->way.ib]->name);
 	topology(q);
 	if (q->kernel == OPTION_NO) {
-		fxi_say_no(q, FABREX_P2P_NO_KERNEL, NULL, 0,
-			   "this kernel was built without CONFIG_PCI_P2PDMA");
-		fxi_say_remedy(q, "boot a kernel with CONFIG_PCI_P2PDMA=y; until then data has to go through host memory");
+		no_kernel(q);
 		return;
 	}
 	if (!q->answer.asked)

@@ -4,6 +4,7 @@
  * was built with. The list of host bridges says the same as Linux 7.2 in
  * drivers/pci/p2pdma.c; where a port can be asked, the kernel has the last word.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,15 +57,26 @@ static const char *cpu_field(const char *text, const char *key)
 	return at ? at + 1 + strspn(at + 1, " \t") : NULL;
 }
 
+static void note(int *unreadable, int err)
+{
+	if (fxi_sysfs_refused(err))
+		*unreadable = -err;
+}
+
 /* Family of the first processor if it is from AMD, else 0. */
-static unsigned int amd_family(const char *root)
+static unsigned int amd_family(const char *root, int *unreadable)
 {
 	static const char amd[] = "AuthenticAMD";
 	char path[SYSFS_PATH], text[1024];
 	const char *vendor, *family;
+	long n;
 
-	if (fxi_sysfs_path(path, root, "/proc/cpuinfo") ||
-	    fxi_sysfs_read(path, text, sizeof(text)) <= 0)
+	if (fxi_sysfs_path(path, root, "/proc/cpuinfo"))
+		return 0;
+	n = fxi_sysfs_read(path, text, sizeof(text));
+	if (n < 0)
+		note(unreadable, n);
+	if (n <= 0)
 		return 0;
 	vendor = cpu_field(text, "vendor_id");
 	family = cpu_field(text, "cpu family");
@@ -88,7 +100,8 @@ static bool root_port(const struct pci_dev *dev)
  * that is device 0 function 0 or a root port.
  */
 static struct pci_dev *host_device(const char *root,
-				   const struct pci_chain *chain)
+				   const struct pci_chain *chain,
+				   int *unreadable)
 {
 	unsigned int devfn, lowest = 0x100;
 	char best[PCI_NAME_LEN] = "";
@@ -97,6 +110,8 @@ static struct pci_dev *host_device(const char *root,
 	struct pci_dev *dev;
 	const char *entry;
 
+	if (!dir)
+		note(unreadable, -errno);
 	while (dir && (entry = fxi_sysfs_next(dir))) {
 		if (!fxi_pci_parse(entry, &addr))
 			continue;
@@ -108,7 +123,9 @@ static struct pci_dev *host_device(const char *root,
 	if (dir)
 		closedir(dir);
 	dev = *best ? fxi_pci_read(root, best) : NULL;
-	if (!dev || !lowest || root_port(dev))
+	if (dev && dev->unreadable && dev->config_len < 4)
+		*unreadable = dev->unreadable;
+	else if (!dev || !lowest || root_port(dev))
 		return dev;
 	free(dev);
 	return NULL;
@@ -132,13 +149,16 @@ static int listed(const struct pci_dev *dev)
 static bool bridge_allows(const char *root, const struct pci_chain *chain,
 			  bool same, struct host_verdict *v)
 {
-	struct pci_dev *dev = host_device(root, chain);
+	struct pci_dev *dev = host_device(root, chain, &v->unreadable);
 	uint32_t id = dev ? fxi_pci_dword(dev, 0) : 0;
 	int how = dev ? listed(dev) : -1;
 	bool yes = how > 0 || (!how && same);
 
 	free(dev);
-	if (!id)
+	if (!dev && v->unreadable)
+		snprintf(v->text, sizeof(v->text), "what sysfs has about the host bridge of %s cannot be read",
+			 chain->host);
+	else if (!id)
 		snprintf(v->text, sizeof(v->text), "%s has no host bridge that Linux could know",
 			 chain->host);
 	else if (yes)
@@ -157,8 +177,11 @@ void fxi_host_allows(const char *root, const struct pci_chain *a,
 		     const struct pci_chain *b, struct host_verdict *v)
 {
 	bool same = !strcmp(a->host_path, b->host_path);
-	unsigned int family = amd_family(root);
+	unsigned int family;
+	int no_cpu = 0;
 
+	v->unreadable = 0;
+	family = amd_family(root, &no_cpu);
 	v->allowed = family >= AMD_ZEN;
 	if (v->allowed) {
 		snprintf(v->text, sizeof(v->text), "AMD processor of family 0x%x",
@@ -167,6 +190,10 @@ void fxi_host_allows(const char *root, const struct pci_chain *a,
 	}
 	v->allowed = bridge_allows(root, a, same, v) &&
 		     (same || bridge_allows(root, b, same, v));
+	if (v->allowed || !no_cpu)
+		return;
+	v->unreadable = no_cpu;
+	snprintf(v->text, sizeof(v->text), "/proc/cpuinfo, which names the processor, cannot be read");
 }
 
 /* ---- the kernel --------------------------------------------------------- */

@@ -13,6 +13,7 @@ enum kernel_option { OPTION_UNKNOWN, OPTION_NO, OPTION_YES };
 /* Whether Linux sends requests through the root complex, and why (not). */
 struct host_verdict {
 	bool allowed;
+	int unreadable;		/* errno: it could not be looked at */
 	char text[112];		/* "host bridge 8086:29c0 is not on ..." */
 };
 

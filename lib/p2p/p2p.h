@@ -72,6 +72,8 @@ struct p2p_query {
 
 /* Topology alone: sets verdict, path, reason and the sentences. */
 void fxi_check_way(struct p2p_query *q);
+/* The kernel alone: @err keeps us from looking at @name at all. */
+void fxi_check_blind(struct p2p_query *q, const char *name, int err);
 /* State of devices and bridges: may turn a yes into a no. */
 void fxi_check_state(struct p2p_query *q);
 /* Both devices are there; false if not, and says so. */

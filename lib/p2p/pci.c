@@ -79,7 +79,7 @@ uint32_t fxi_pci_dword(const struct pci_dev *dev, size_t at)
 /* Vendor and Device ID of a Virtual Function are all ones while it is there. */
 bool fxi_pci_gone(const struct pci_dev *dev)
 {
-	if (dev->absent)
+	if (dev->absent || (dev->unreadable && dev->config_len < 4))
 		return false;
 	return dev->config_len < 4 ||
 	       fxi_pci_dword(dev, dev->virtual ? PCI_COMMAND : 0) == 0xffffffff;
@@ -153,11 +153,20 @@ uint64_t fxi_pci_range_size(const struct pci_range *range)
 
 /* ---- devices ------------------------------------------------------------ */
 
+static void refused(struct pci_dev *dev, int err)
+{
+	if (!dev->unreadable && fxi_sysfs_refused(err))
+		dev->unreadable = -err;
+}
+
 static void read_ranges(struct pci_dev *dev, const char *path)
 {
 	char text[4096], *line = text, *next;
+	long n = fxi_sysfs_read(path, text, sizeof(text));
 
-	if (fxi_sysfs_read(path, text, sizeof(text)) <= 0)
+	if (n < 0)
+		refused(dev, n);
+	if (n <= 0)
 		return;
 	while (dev->ranges < PCI_RANGES && *line) {
 		struct pci_range *r = &dev->range[dev->ranges];
@@ -231,13 +240,17 @@ static void read_config(struct pci_dev *dev, const char *path)
 	int fd = fxi_sysfs_open(path, &dev->config_size);
 	size_t at;
 
-	if (fd < 0)
+	if (fd < 0) {
+		refused(dev, fd);
 		return;
+	}
 	if (dev->config_size > PCI_CONFIG_SIZE)
 		dev->config_size = PCI_CONFIG_SIZE;
 	for (at = 0; at < 0x40 && look_at(dev, fd, at, 4); at += 4)
 		;
 	dev->config_len = at;
+	if (!at && dev->config_size >= 4)
+		refused(dev, -errno);
 	if (at == 0x40 && !fxi_pci_gone(dev) && look_at_caps(dev, fd) &&
 	    (dev->config_size <= 0x100 || look_at_ext_caps(dev, fd)))
 		dev->config_len = dev->config_size;
@@ -349,8 +362,11 @@ int fxi_pci_chain(const char *root, const struct pci_addr *addr,
 	if (fxi_sysfs_path(top, root, "/sys/devices") ||
 	    fxi_sysfs_path(path, root, "/sys/bus/pci/devices/%s", name))
 		return -ENAMETOOLONG;
-	if (!fxi_sysfs_resolve(path, top, full))
-		return access(path, F_OK) ? -ENODEV : -EUCLEAN;
+	if (!fxi_sysfs_resolve(path, top, full)) {
+		if (!access(path, F_OK))
+			return -EUCLEAN;
+		return fxi_sysfs_refused(-errno) ? -errno : -ENODEV;
+	}
 	ret = climb(chain, full);
 	if (!ret && strcmp(chain->dev[0]->name, name))
 		ret = -EUCLEAN;

@@ -60,6 +60,7 @@ struct pci_dev {
 	char name[PCI_NAME_LEN];
 	struct pci_addr addr;
 	bool absent;		/* a slot's device that is yet to come */
+	int unreadable;		/* errno: we may not, or cannot, look at it */
 	size_t config_len;	/* what could be read, as far as wanted */
 	size_t config_size;	/* what there is */
 	uint8_t config[PCI_CONFIG_SIZE];	/* 0 where nobody has looked */
@@ -84,7 +85,8 @@ void fxi_pci_name(const struct pci_addr *addr, char name[PCI_NAME_LEN]);
 
 /*
  * What is at @addr and above. 0, or a negative errno: -ENODEV if there is no
- * such device, -EUCLEAN if sysfs makes no sense, -ENOMEM. @chain can be freed
+ * such device, -EUCLEAN if sysfs makes no sense, -ENOMEM, else why it cannot be
+ * looked at. @chain can be freed
  * in any case.
  */
 int fxi_pci_chain(const char *root, const struct pci_addr *addr,

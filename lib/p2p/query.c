@@ -29,7 +29,16 @@ static int find(const struct p2p_env *env, const char *name,
 			 name);
 }
 
-/* 0; -ENOMEM; or -EUCLEAN: it is not there, and @q says why. */
+static void ask_kernel(struct p2p_query *q, const struct pci_addr *a,
+		       const struct pci_addr *b)
+{
+	fxi_p2p_ask(q->env, a, b, &q->answer);
+	q->kernel = q->answer.asked ?
+		    (q->answer.kernel ? OPTION_YES : OPTION_NO) :
+		    fxi_p2p_kernel(q->env, b);
+}
+
+/* 0; -ENOMEM; -EUCLEAN: it is not there, and @q says why; else no access. */
 static int load(struct p2p_query *q, const struct pci_addr *addr,
 		struct pci_chain *chain, const char *name)
 {
@@ -39,11 +48,13 @@ static int load(struct p2p_query *q, const struct pci_addr *addr,
 		fxi_say_no(q, FABREX_P2P_NO_DEVICE, NULL, 0,
 			   "there is no PCI device %s on this machine", name);
 		fxi_say_remedy(q, "see lspci -D, and \"fabrexctl list endpoints\" for what is composed to this host");
-	} else if (ret && ret != -ENOMEM) {
+		ret = -EUCLEAN;
+	} else if (ret == -EUCLEAN || ret == -ENAMETOOLONG) {
 		fxi_say_no(q, FABREX_P2P_NO_DEVICE, NULL, 0,
 			   "what sysfs says about %s makes no sense", name);
+		ret = -EUCLEAN;
 	}
-	return ret && ret != -ENOMEM ? -EUCLEAN : ret;
+	return ret;
 }
 
 static void look(struct p2p_query *q)
@@ -57,11 +68,7 @@ static void look(struct p2p_query *q)
 	p->iommu = fxi_host_translates(q->iommu);
 	if (!fxi_check_there(q))
 		return;
-	fxi_p2p_ask(q->env, &way->a.dev[0]->addr, &way->b.dev[0]->addr,
-		    &q->answer);
-	q->kernel = q->answer.asked ?
-		    (q->answer.kernel ? OPTION_YES : OPTION_NO) :
-		    fxi_p2p_kernel(q->env, &way->b.dev[0]->addr);
+	ask_kernel(q, &way->a.dev[0]->addr, &way->b.dev[0]->addr);
 	fxi_check_way(q);
 	fxi_check_state(q);
 }
@@ -70,6 +77,7 @@ int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 		const char *target, struct fabrex_p2p *out)
 {
 	struct p2p_query q = { .env = env, .out = out };
+	const char *last = out->initiator;
 	struct pci_addr a, b;
 	int ret;
 
@@ -81,11 +89,17 @@ int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 		return ret;
 	fxi_pci_name(&a, out->initiator);
 	fxi_pci_name(&b, out->target);
-	ret = load(&q, &a, &q.way.a, out->initiator);
-	if (!ret)
-		ret = load(&q, &b, &q.way.b, out->target);
-	if (!ret)
+	ret = load(&q, &a, &q.way.a, last);
+	if (!ret) {
+		last = out->target;
+		ret = load(&q, &b, &q.way.b, last);
+	}
+	if (!ret) {
 		look(&q);
+	} else if (ret != -EUCLEAN && ret != -ENOMEM) {
+		ask_kernel(&q, &a, &b);
+		fxi_check_blind(&q, last, -ret);
+	}
 	fxi_pci_chain_free(&q.way.a);
 	fxi_pci_chain_free(&q.way.b);
 	/* -EUCLEAN: @out says what is wrong. */
@@ -156,6 +170,7 @@ EXPORT const char *fabrex_p2p_reason_str(int reason)
 		[FABREX_P2P_IOMMU] = "iommu",
 		[FABREX_P2P_NO_MASTER] = "no-master",
 		[FABREX_P2P_REFUSED] = "refused",
+		[FABREX_P2P_UNREADABLE] = "unreadable",
 	};
 
 	return WORD(words, reason);

@@ -3,6 +3,7 @@
  * Sentences of a query: object, cause, remedy. Called by check.c, state.c and
  * query.c.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,24 @@ void fxi_say_remedy(struct p2p_query *q, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(q->out->remedy, sizeof(q->out->remedy), fmt, ap);
 	va_end(ap);
+}
+
+void fxi_say_unreadable(struct p2p_query *q, const char *name, int err)
+{
+	const char *why = strerrordesc_np(err);
+	char linux_says[80] = "";
+
+	if (q->answer.asked && q->answer.reachable)
+		snprintf(linux_says, sizeof(linux_says), "; Linux says yes about the way (%s, distance %u)",
+			 q->answer.port, q->answer.distance);
+	fxi_say_unknown(q, FABREX_P2P_UNREADABLE,
+			"what sysfs has about %s cannot be read (%s)%s", name,
+			why ? why : "?", linux_says);
+	if (err == EMFILE || err == ENFILE || err == ENOMEM)
+		fxi_say_remedy(q, "have this process close files, or allow it more (ulimit -n), and ask again");
+	else
+		fxi_say_remedy(q, "ask where /sys/bus/pci/devices/%s can be read: as root, outside of the container",
+			       name);
 }
 
 const char *fxi_say_kind(const struct pci_dev *dev)

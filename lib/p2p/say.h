@@ -18,6 +18,8 @@ void fxi_say_more(struct p2p_query *q, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void fxi_say_remedy(struct p2p_query *q, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* @err keeps us from looking at @name; the kernel may have been asked. */
+void fxi_say_unreadable(struct p2p_query *q, const char *name, int err);
 /* "downstream port" */
 const char *fxi_say_kind(const struct pci_dev *dev);
 

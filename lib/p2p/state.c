@@ -153,7 +153,7 @@ static bool memory_off(struct p2p_query *q, const struct pci_chain *chain,
 
 	for (i = 0; i < n; i++) {
 		dev = chain->dev[i];
-		if (dev->absent || dev->virtual ||
+		if (dev->absent || dev->virtual || !dev->config_len ||
 		    fxi_pci_word(dev, PCI_COMMAND) & PCI_COMMAND_MEMORY)
 			continue;
 		fxi_say_no(q, FABREX_P2P_MEMORY_OFF, dev, PCI_COMMAND_MEMORY,
@@ -174,7 +174,7 @@ static bool no_master(struct p2p_query *q, const struct pci_chain *chain,
 
 	for (i = 0; i < n; i++) {
 		dev = chain->dev[i];
-		if (dev->absent ||
+		if (dev->absent || !dev->config_len ||
 		    fxi_pci_word(dev, PCI_COMMAND) & PCI_COMMAND_MASTER)
 			continue;
 		fxi_say_no(q, FABREX_P2P_NO_MASTER, dev, PCI_COMMAND_MASTER,
@@ -315,6 +315,8 @@ static bool no_memory(struct p2p_query *q, const struct pci_dev *dev)
 				     b.lost != NO_BAR ? b.lost : b.cleared);
 		return false;
 	}
+	if (dev->unreadable)
+		return false;
 	fxi_say_no(q, FABREX_P2P_NO_BAR, dev, 0,
 		   "%s has no memory BAR, so nothing to offer", dev->name);
 	fxi_say_remedy(q, "name a device that has memory of its own");
@@ -333,6 +335,19 @@ static bool blocked(struct p2p_query *q)
 	return true;
 }
 
+/* Nothing was found, but not all could be looked at. */
+static void unreadable(struct p2p_query *q, const struct pci_chain *chain,
+		       unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n && i < chain->n; i++)
+		if (chain->dev[i]->unreadable &&
+		    q->out->reason != FABREX_P2P_UNREADABLE)
+			fxi_say_unreadable(q, chain->dev[i]->name,
+					   chain->dev[i]->unreadable);
+}
+
 void fxi_check_state(struct p2p_query *q)
 {
 	const struct p2p_way *way = &q->way;
@@ -347,7 +362,9 @@ void fxi_check_state(struct p2p_query *q)
 		na = nb = 1;
 	if (asleep(q, &way->a, na) || asleep(q, &way->b, nb) ||
 	    no_memory(q, way->b.dev[0]) || memory_off(q, &way->b, nb) ||
-	    no_master(q, &way->a, na))
+	    no_master(q, &way->a, na) || blocked(q))
 		return;
-	blocked(q);
+	/* With the bridge that turns it round. */
+	unreadable(q, &way->a, na);
+	unreadable(q, &way->b, nb + (way->common && way->distance));
 }

@@ -52,7 +52,7 @@ static long read_all(int fd, char *buf, size_t size)
 int fxi_sysfs_open(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (fd < 0)
 		return -errno;
@@ -61,13 +61,21 @@ int fxi_sysfs_open(const char *path, size_t *size)
 		return fd;
 	}
 	close(fd);
-	return -EUCLEAN;
+	/* Containers mask what is not to be read with /dev/null. */
+	return S_ISCHR(st.st_mode) ? -EACCES : -EUCLEAN;
+}
+
+bool fxi_sysfs_refused(int err)
+{
+	return err == -EACCES || err == -EPERM || err == -EMFILE ||
+	       err == -ENFILE || err == -ENOMEM;
 }
 
 bool fxi_sysfs_pread(int fd, void *buf, size_t size, size_t at)
 {
 	ssize_t n;
 
+	errno = 0;
 	do {
 		n = pread(fd, buf, size, at);
 	} while (n < 0 && errno == EINTR);

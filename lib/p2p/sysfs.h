@@ -23,7 +23,9 @@ int fxi_sysfs_path(char path[SYSFS_PATH], const char *root, const char *fmt, ...
 long fxi_sysfs_read(const char *path, void *buf, size_t size);
 /* For pread(); a negative errno if it is no regular file. */
 int fxi_sysfs_open(const char *path, size_t *size);
-/* All of @size bytes at @at, or false. */
+/* @err is about this process, such as -EACCES or -EMFILE, not the device. */
+bool fxi_sysfs_refused(int err);
+/* All of @size bytes at @at, or false: errno says why, 0 is the end of it. */
 bool fxi_sysfs_pread(int fd, void *buf, size_t size, size_t at);
 /* First line, without its end; false if there is none. */
 bool fxi_sysfs_line(const char *path, char *buf, size_t size);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <fabrex/p2p.h>
 
@@ -592,6 +593,132 @@ TEST(p2p_garbage_tree)
 	machine_text(&machine, "sys/bus/pci/devices/" GPU2 "/config/x", "");
 	expect(PORT, GPU2, FABREX_P2P_NO, FABREX_P2P_NO_DEVICE);
 	machine_free(&machine);
+}
+
+/* As containers mask files. */
+static void mask(const char *name, const char *file)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", machine.root,
+		 machine_at(&machine, name, file));
+	machine_remove(&machine, machine_at(&machine, name, file));
+	CHECK_EQ(symlink("/dev/null", path), 0);
+}
+
+static void unreadable(const char *what)
+{
+	CHECK(strstr(p.text, what) != NULL);
+	CHECK(*p.remedy && !strstr(p.remedy, "/remove"));
+}
+
+/* What cannot be read is neither gone nor good; Linux may still say no. */
+TEST(p2p_unreadable)
+{
+	machine_new(&machine);
+	mask(GPU, "config");
+	expect(PORT, GPU, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	unreadable(GPU " cannot be read (Permission denied)");
+	expect(GPU, PORT, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	expect(PORT, GPU2, FABREX_P2P_YES, FABREX_P2P_OK);
+	kernel_says(true, 4);
+	expect(PORT, GPU, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	unreadable("; Linux says yes about the way (fabrex0, distance 4)");
+	CHECK_EQ(p.distance, 4);
+	kernel_says(false, 0);
+	/* Of what cannot be seen that is what could be the cause. */
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_ACS);
+	answer.kernel = false;
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_NO_KERNEL);
+	answer.asked = false;
+	/* What can be seen and is in the way is. */
+	machine_text(&machine, machine_at(&machine, GPU, "power_state"),
+		     "D3cold\n");
+	expect(PORT, GPU, FABREX_P2P_NO, FABREX_P2P_POWER);
+	mask(GPU2, "resource");
+	expect(PORT, GPU2, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	/* A bridge on the way; one that is not. */
+	machine_free(&machine);
+	machine_new(&machine);
+	mask("0000:02:01.0", "config");
+	expect(PORT, GPU, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	unreadable("0000:02:01.0");
+	expect(PORT, GPU2, FABREX_P2P_YES, FABREX_P2P_OK);
+	mask("0000:01:00.0", "config");
+	expect(PORT, GPU2, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	machine_free(&machine);
+}
+
+TEST(p2p_unreadable_host)
+{
+	machine_new(&machine);
+	mask("0000:00:00.0", "config");
+	expect(PORT, FAR, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	unreadable("the host bridge of pci0000:00 cannot be read");
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	machine_acs(&machine, "0000:02:01.0", 0x000c);
+	expect(PORT, GPU, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	unreadable("ACS redirect on 0000:02:01.0 sends");
+	kernel_says(false, 0);
+	expect(PORT, FAR, FABREX_P2P_NO, FABREX_P2P_REFUSED);
+	kernel_says(true, 8);
+	expect(PORT, FAR, FABREX_P2P_YES, FABREX_P2P_OK);
+	CHECK_EQ(p.path, FABREX_P2P_PATH_ROOT);
+	answer.asked = false;
+	machine_free(&machine);
+	machine_new(&machine);
+	machine_remove(&machine, "proc/cpuinfo");
+	machine_link(&machine, "proc/cpuinfo", "../../../dev/null");
+	expect(PORT, FAR, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	unreadable("/proc/cpuinfo");
+	machine_poke(&machine, "0000:00:00.0", 2, 0x2030);
+	expect(PORT, FAR, FABREX_P2P_YES, FABREX_P2P_OK);
+	machine_free(&machine);
+}
+
+/* A process that has no file descriptor left. */
+TEST(p2p_no_descriptors)
+{
+	struct rlimit old, none;
+
+	machine_new(&machine);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	expect(PORT, GPU, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	CHECK(strstr(p.text, "Too many open files"));
+	CHECK(strstr(p.remedy, "ulimit -n"));
+	expect(PORT, FAR, FABREX_P2P_UNKNOWN, FABREX_P2P_UNREADABLE);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+	expect(PORT, GPU, FABREX_P2P_YES, FABREX_P2P_OK);
+	machine_free(&machine);
+}
+
+/* Not even the device's directory can be entered: only the kernel is left. */
+TEST(p2p_blind)
+{
+	struct p2p_query q = { .out = &p };
+
+	memset(&p, 0, sizeof(p));
+	fxi_check_blind(&q, GPU, EACCES);
+	CHECK_EQ(p.verdict, FABREX_P2P_UNKNOWN);
+	CHECK_EQ(p.reason, FABREX_P2P_UNREADABLE);
+	unreadable(GPU " cannot be read (Permission denied)");
+	q.kernel = OPTION_YES;
+	q.answer = (struct p2p_answer){ .asked = true, .kernel = true,
+					.reachable = true, .distance = 4 };
+	fxi_check_blind(&q, GPU, EACCES);
+	CHECK_EQ(p.verdict, FABREX_P2P_UNKNOWN);
+	CHECK_EQ(p.distance, 4);
+	unreadable("Linux says yes about the way");
+	q.answer.reachable = false;
+	fxi_check_blind(&q, GPU, EACCES);
+	CHECK_EQ(p.verdict, FABREX_P2P_NO);
+	CHECK_EQ(p.reason, FABREX_P2P_REFUSED);
+	q.kernel = OPTION_NO;
+	fxi_check_blind(&q, GPU, EACCES);
+	CHECK_EQ(p.reason, FABREX_P2P_NO_KERNEL);
 }
 
 /* Capabilities that point to themselves, and bridges without end. */
