@@ -175,7 +175,7 @@ static uint64_t cuda_id(const void *addr)
 
 /* ---- contexts ---------------------------------------------------------- */
 
-/* A context made current for one call, in a thread that had none. */
+/* The memory's context made current, in a thread that had another or none. */
 struct visit {
 	bool pushed, retained;
 	int device;
@@ -183,19 +183,19 @@ struct visit {
 
 static void enter(struct visit *v, const void *addr)
 {
-	void *context = NULL;
+	void *context, *current = NULL;
 	struct facts f;
 
 	memset(v, 0, sizeof(*v));
 	if (!fxi_cuda.context || !fxi_cuda.push || !fxi_cuda.pop ||
-	    fxi_cuda.context(&context) || context || ask(addr, &f))
+	    fxi_cuda.context(&current) || ask(addr, &f))
 		return;
 	context = f.context;
 	if (!context && fxi_cuda.device && fxi_cuda.primary_retain &&
 	    fxi_cuda.primary_release &&
 	    !fxi_cuda.device(&v->device, f.device))
 		v->retained = !fxi_cuda.primary_retain(&context, v->device);
-	if (context)
+	if (context && context != current)
 		v->pushed = !fxi_cuda.push(context);
 }
 

@@ -180,6 +180,24 @@ TEST(memory_cuda_threads)
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
+/* Memory of a device that is not the thread's current one. */
+TEST(memory_cuda_of_another_device)
+{
+	void *cuda = cuda_up("libcuda.so.1");
+	CUcontext first, second, now;
+	char *p;
+
+	CHECK_EQ(CALL(cuda, cuCtxGetCurrent, &first), 0);
+	CHECK_EQ(CALL(cuda, cuDevicePrimaryCtxRetain, &second, 1), 0);
+	CHECK_EQ(CALL(cuda, cuCtxSetCurrent, second), 0);
+	p = cuda_alloc(cuda, 4096);
+	CHECK_EQ(CALL(cuda, cuCtxSetCurrent, first), 0);
+	CHECK_EQ(query(p).device, 1);
+	CHECK_EQ(exported_byte(p, 1, FABREX_MEMORY_AUTO), 0);
+	CHECK_EQ(CALL(cuda, cuCtxGetCurrent, &now), 0);
+	CHECK(now == first);
+}
+
 TEST(memory_cuda_says_what_is_missing)
 {
 	void *cuda = cuda_up("libcuda.so.1");

@@ -42,6 +42,13 @@ static __thread int depth;
 			return CUDA_ERROR_INVALID_CONTEXT; \
 	} while (0)
 
+/* Not every driver is as strict; the memory's own will always do. */
+#define NEED_CONTEXT_OF(m) \
+	do { \
+		if (stack[depth] != &primary[(m)->device]) \
+			return CUDA_ERROR_INVALID_CONTEXT; \
+	} while (0)
+
 API CUresult cuInit(unsigned int flags)
 {
 	int fail = gpu_fail(__func__);
@@ -349,6 +356,8 @@ API CUresult cuPointerSetAttribute(const void *value,
 
 	ENTER();
 	NEED_CONTEXT();
+	if (m)
+		NEED_CONTEXT_OF(m);
 	return m && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
 	       *(const unsigned int *)value == 1 ? CUDA_SUCCESS :
 						   CUDA_ERROR_INVALID_VALUE;
@@ -371,6 +380,7 @@ API CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	if (!m || ptr % page || size % page || !size ||
 	    type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
 		return CUDA_ERROR_INVALID_VALUE;
+	NEED_CONTEXT_OF(m);
 	/* Drivers before CUDA 12.8 know no flag. */
 	if (flags & ~(getenv("FABREX_TEST_NO_PCIE") ? 0ull :
 		      CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE))
