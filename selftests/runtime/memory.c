@@ -237,7 +237,7 @@ static void times(struct rig *rig)
 	void *p;
 	int i;
 
-	/* By default a quarter of the host's memory, which is less here. */
+	/* By default a sixteenth of the host's memory, which is less here. */
 	need(!fabrex_mr_cache_limit(rig->port, 1024, 1u << 30), "limit");
 	/* The cache is made when it is first used. */
 	fabrex_mr_cache_put(rig_get(rig, rig->memory, 1));
