@@ -41,7 +41,8 @@ struct cached {
 
 struct cache {
 	pthread_mutex_t lock;
-	pthread_cond_t settled;		/* nothing is PENDING that was */
+	pthread_cond_t settled;		/* PENDING no more, or ended */
+	uint32_t ending;		/* regions: room is being made */
 	struct interval *ranges;	/* PENDING and FRESH */
 	struct cached *oldest, *newest;	/* unused, by last use */
 	const uint32_t *counters;	/* NULL: changes are not counted */
@@ -227,16 +228,22 @@ static void unused_remove(struct cache *c, struct cached *e)
 /* ---- endings ----------------------------------------------------------- */
 
 /*
- * Off the books, onto the list of those to be ended once the lock is given
- * up. Its counter is another's from now on: what its region still counts
- * there is one stale hit more, not one less.
+ * Off the books. Its counter is another's from now on: what its region still
+ * counts there is one stale hit more, not one less.
  */
-static void doom(struct cache *c, struct cached *e, struct cached **doomed)
+static void forget(struct cache *c, const struct cached *e)
 {
 	if (e->watch != WATCHED_MAX)
 		c->spare[c->nspare++] = (uint16_t)e->watch;
 	c->stats.regions--;
 	c->stats.bytes -= bytes_of(e);
+}
+
+/* And onto the list of those to be ended once the lock is given up. */
+static void doom(struct cache *c, struct cached *e, struct cached **doomed)
+{
+	forget(c, e);
+	c->ending++;
 	e->older = *doomed;
 	*doomed = e;
 }
@@ -253,16 +260,34 @@ static void expire(struct cache *c, struct cached *e, struct cached **doomed)
 }
 
 /* What cannot be ended now ends with the port. */
-static void end_doomed(struct cached *doomed)
+static void end_doomed(struct cache *c, struct cached *doomed)
 {
+	uint32_t n = 0;
 	struct cached *e;
 
+	if (!doomed)
+		return;
 	while ((e = doomed)) {
 		doomed = e->older;
 		e->mr->cached = NULL;
 		fabrex_mr_deregister(e->mr);
 		free(e);
+		n++;
 	}
+	pthread_mutex_lock(&c->lock);
+	c->ending -= n;
+	pthread_cond_broadcast(&c->settled);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* No thread may be cancelled here: it would keep the lock. */
+static void wait_settled(struct cache *c)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_cond_wait(&c->settled, &c->lock);
+	pthread_setcancelstate(old, NULL);
 }
 
 /* The oldest whose end helps; NULL: there is room. */
@@ -294,16 +319,19 @@ bool fxi_cache_make_room(struct fabrex_port *port)
 {
 	struct cache *c = __atomic_load_n(&port->cache, __ATOMIC_ACQUIRE);
 	struct cached *doomed = NULL;
+	uint32_t ending;
 
 	if (!c || inherited(port, c))
 		return false;
 	pthread_mutex_lock(&c->lock);
-	evict_to(c, 0, 0, &doomed);
+	ending = c->ending;
+	if (c->kept_regions)
+		evict_to(c, c->kept_regions / 2, UINT64_MAX, &doomed);
+	else if (ending)
+		wait_settled(c);
 	pthread_mutex_unlock(&c->lock);
-	if (!doomed)
-		return false;
-	end_doomed(doomed);
-	return true;
+	end_doomed(c, doomed);
+	return doomed || ending;
 }
 
 /* ---- lookup ------------------------------------------------------------ */
@@ -342,7 +370,7 @@ static struct cached *lookup(struct cache *c, const struct interval *want,
 	while ((found = match(c, want))) {
 		e = container_of(found, struct cached, range);
 		if (unlikely(e->state == PENDING)) {
-			pthread_cond_wait(&c->settled, &c->lock);
+			wait_settled(c);
 			continue;
 		}
 		if (likely(!counted(c, e))) {
@@ -419,12 +447,10 @@ static struct cached *reserve(struct cache *c, const struct interval *range)
 /* Registered, or not to be: whoever waits looks again. */
 static int settle(struct cache *c, struct cached *e, int ret)
 {
-	struct cached *doomed = NULL;
-
 	pthread_mutex_lock(&c->lock);
 	if (ret) {
 		fxi_interval_remove(&c->ranges, &e->range);
-		doom(c, e, &doomed);
+		forget(c, e);
 	} else {
 		e->mr->cached = e;
 		e->state = FRESH;
@@ -548,7 +574,7 @@ static void release(struct cache *c, struct cached *e, bool stale)
 		retire(c, e, &doomed);
 	pthread_mutex_unlock(&c->lock);
 	if (unlikely(doomed))
-		end_doomed(doomed);
+		end_doomed(c, doomed);
 }
 
 /* The cache's, with a reference, or NULL. */
@@ -562,7 +588,7 @@ static struct cached *find(struct cache *c, const struct interval *want)
 		c->stats.hits++;
 	pthread_mutex_unlock(&c->lock);
 	if (unlikely(doomed))
-		end_doomed(doomed);
+		end_doomed(c, doomed);
 	return e;
 }
 
@@ -584,22 +610,17 @@ static struct cached *find_or_reserve(struct cache *c,
 		e = reserve(c, range);
 	}
 	pthread_mutex_unlock(&c->lock);
-	end_doomed(doomed);
+	end_doomed(c, doomed);
 	return e;
 }
 
-static int find_or_make(struct fabrex_port *port, struct cache *c,
-			const struct interval *want, struct cached **out,
-			bool *hit)
+static int make(struct fabrex_port *port, struct cache *c,
+		const struct interval *want, struct cached **out, bool *hit)
 {
 	struct fabrex_memory memory;
 	struct interval range;
 	int ret;
 
-	*out = find(c, want);
-	*hit = *out;
-	if (likely(*hit))
-		return 0;
 	ret = fxi_memory_find_for_region((void *)want->start,
 					 FABREX_MEMORY_AUTO, &memory);
 	if (ret)
@@ -610,6 +631,23 @@ static int find_or_make(struct fabrex_port *port, struct cache *c,
 		return fxi_error(ENOMEM, "port %s: registration cache: out of memory",
 				 port->attr.name);
 	return *hit ? 0 : enroll(port, c, *out, want, &memory);
+}
+
+/* A thread that were cancelled while it makes one would leave it PENDING. */
+static int find_or_make(struct fabrex_port *port, struct cache *c,
+			const struct interval *want, struct cached **out,
+			bool *hit)
+{
+	int ret, old;
+
+	*out = find(c, want);
+	*hit = *out;
+	if (likely(*hit))
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	ret = make(port, c, want, out, hit);
+	pthread_setcancelstate(old, NULL);
+	return ret;
 }
 
 EXPORT int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,
@@ -670,7 +708,7 @@ EXPORT int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
 	sweep(c, &doomed);
 	evict_to(c, regions, bytes, &doomed);
 	pthread_mutex_unlock(&c->lock);
-	end_doomed(doomed);
+	end_doomed(c, doomed);
 	return 0;
 }
 

@@ -158,7 +158,10 @@ int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
 		    struct fabrex_mr **out);
 
 /* cache.c */
-/* Give up all that is unused. False: there was nothing. */
+/*
+ * Give up half of what is unused, or wait while others give up something.
+ * False: there was nothing.
+ */
 bool fxi_cache_make_room(struct fabrex_port *port);
 /* After all regions of the port have ended. */
 void fxi_cache_free(struct fabrex_port *port);

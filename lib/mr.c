@@ -50,10 +50,16 @@ static int check_peers(struct fabrex_port *port, const uint32_t *peers,
 	return 0;
 }
 
-/* Out of pinned memory, regions or quota: does the cache hold some of it? */
-static bool short_of_room(int ret)
+#define MAKE_ROOM_TRIES	20	/* all is given up long before */
+
+/*
+ * Out of pinned memory, regions or quota: does the cache hold some of it?
+ * Exporters of dma-bufs say ENOMEM for other reasons, too.
+ */
+static bool short_of_room(const struct transport_mr *params, int ret)
 {
-	return ret == -ENOMEM || ret == -ENOSPC || ret == -EDQUOT;
+	return ret == -ENOSPC || ret == -EDQUOT ||
+	       (ret == -ENOMEM && !params->dmabuf);
 }
 
 static int create(struct fabrex_port *port, const struct transport_mr *params,
@@ -75,7 +81,7 @@ int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out)
 {
 	struct fabrex_mr *mr = calloc(1, sizeof(*mr));
-	int ret;
+	int ret, tries = MAKE_ROOM_TRIES;
 
 	if (!mr)
 		return fxi_error(ENOMEM, "port %s: memory region: out of memory",
@@ -86,7 +92,8 @@ int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 	mr->kind = memory->kind;
 	mr->allocation = memory->id;
 	ret = create(port, params, mr);
-	if (short_of_room(ret) && fxi_cache_make_room(port))
+	while (short_of_room(params, ret) && tries-- &&
+	       fxi_cache_make_room(port))
 		ret = create(port, params, mr);
 	if (ret) {
 		free(mr);

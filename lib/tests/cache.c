@@ -265,6 +265,30 @@ TEST(cache_makes_room)
 	fabrex_close(port);
 }
 
+/* Half of it, the oldest, may be enough. */
+TEST(cache_makes_some_room)
+{
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	uint64_t offset;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	for (i = 0; i < 8; i++)
+		fabrex_mr_cache_put(get(port, i * 4096, 4096, 0));
+	fake_mr_errors(1, ENOSPC);
+	fabrex_mr_cache_put(get(port, 8 * 4096, 4096, 0));
+	CHECK_EQ(stats_of(port).evicted, 4);
+	CHECK_EQ(stats_of(port).regions, 5);
+	fabrex_mr_cache_put(get(port, 4 * 4096, 4096, 0));
+	CHECK_EQ(stats_of(port).hits, 1);
+	fake_mr_errors(1000, ENOMEM);
+	CHECK_EQ(fabrex_mr_cache_get(port, memory, 1, 0, &mr, &offset),
+		 -ENOMEM);
+	CHECK_EQ(fake_objects(), 0);
+	fabrex_close(port);
+}
+
 /* Without a watch page nothing is kept, and what is in use is shared. */
 TEST(cache_unwatched)
 {
@@ -360,6 +384,62 @@ TEST(cache_waits_for_the_same)
 		CHECK(mr == first);
 	}
 	CHECK_EQ(fake_registrations(), 1);
+	fabrex_close(shared_port);
+}
+
+static void *one_of_eight(void *arg)
+{
+	size_t i = (uintptr_t)arg;
+
+	pthread_barrier_wait(&start);
+	return get(shared_port, i * 4096, 4096, 0);
+}
+
+/* Room is being made by somebody else: it is worth the wait. */
+TEST(cache_waits_for_room)
+{
+	pthread_t threads[8];
+	void *mr;
+	size_t i;
+
+	CHECK_EQ(fabrex_open("a.0", &shared_port), 0);
+	for (i = 8; i < 16; i++)
+		fabrex_mr_cache_put(get(shared_port, i * 4096, 4096, 0));
+	fake_mr_quota(8, 10000);
+	pthread_barrier_init(&start, NULL, 8);
+	for (i = 0; i < 8; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, one_of_eight,
+					(void *)i), 0);
+	for (i = 0; i < 8; i++)
+		CHECK_EQ(pthread_join(threads[i], &mr), 0);
+	CHECK(fake_objects() >= 8);
+	CHECK(stats_of(shared_port).evicted > 4);
+	fake_mr_quota(0, 0);
+	fabrex_close(shared_port);
+}
+
+/* Whoever is cancelled does so before or after: others go on. */
+TEST(cache_cancelled)
+{
+	pthread_t waits, makes;
+	void *mr;
+
+	CHECK_EQ(fabrex_open("a.0", &shared_port), 0);
+	pthread_barrier_init(&start, NULL, 1);
+	fake_mr_delay(200000);
+	CHECK_EQ(pthread_create(&makes, NULL, same_range, NULL), 0);
+	usleep(50000);
+	CHECK_EQ(pthread_create(&waits, NULL, same_range, NULL), 0);
+	usleep(50000);
+	CHECK_EQ(pthread_cancel(waits), 0);
+	CHECK_EQ(pthread_cancel(makes), 0);
+	CHECK_EQ(pthread_join(waits, &mr), 0);
+	CHECK_EQ(pthread_join(makes, &mr), 0);
+	alarm(10);
+	get(shared_port, 4096, 4096, 0);
+	CHECK_EQ(fake_registrations(), 1);
+	CHECK_EQ(stats_of(shared_port).regions, 1);
+	alarm(0);
 	fabrex_close(shared_port);
 }
 

@@ -319,6 +319,22 @@ TEST(device_cache_too_much)
 	fabrex_close(port);
 }
 
+/* Exporters are out of other things than we could give up. */
+TEST(device_no_memory)
+{
+	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 1 << 20);
+	static char host[4096] __attribute__((aligned(4096)));
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	cached(port, host, FABREX_MEMORY_HOST);
+	fake_mr_errors(1, ENOMEM);
+	CHECK_EQ(fabrex_mr_register(port, d, 4096, 0, &mr), -ENOMEM);
+	CHECK_EQ(fake_objects(), 1);
+	fabrex_close(port);
+}
+
 /* The host's memory is what has a limit in bytes. */
 TEST(device_cache_limit)
 {

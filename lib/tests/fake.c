@@ -231,6 +231,8 @@ static int mr_trouble(void)
 		fab.mr_failures--;
 		err = fab.mr_error;
 	}
+	if (fab.quota && fab.nobjects >= fab.quota)
+		err = ENOSPC;
 	pthread_mutex_unlock(&fab.lock);
 	if (delay)
 		usleep(delay);
@@ -415,6 +417,8 @@ static int fake_destroy(struct transport *t, uint32_t id)
 	struct fake_object **o;
 	int ret;
 
+	if (fab.end_delay_us)
+		usleep(fab.end_delay_us);
 	pthread_mutex_lock(&fab.lock);
 	for (o = &fab.objects; *o && (*o)->id != id; o = &(*o)->next)
 		;
@@ -592,6 +596,14 @@ void fake_mr_errors(unsigned int n, int err)
 void fake_mr_revoked(bool on)
 {
 	fab.mr_revoked = on;
+}
+
+void fake_mr_quota(unsigned int n, unsigned int us)
+{
+	pthread_mutex_lock(&fab.lock);
+	fab.quota = n;
+	fab.end_delay_us = us;
+	pthread_mutex_unlock(&fab.lock);
 }
 
 void fake_mr_delay(unsigned int us)

@@ -53,6 +53,8 @@ void fake_changed(const void *addr, size_t length);
 /* So many registrations fail with the errno; all take that long. */
 void fake_mr_errors(unsigned int n, int err);
 void fake_mr_delay(unsigned int us);
+/* No more regions than that; their ends take that long. */
+void fake_mr_quota(unsigned int n, unsigned int us);
 /* Revoked as soon as they exist, some time before the caller knows of them. */
 void fake_mr_revoked(bool on);
 /* Registrations so far; and of the region: was it to be pinned? */

@@ -73,6 +73,7 @@ struct fabric {
 	unsigned int mr_failures; /* so many more registrations fail */
 	int mr_error;
 	unsigned int mr_delay_us;
+	unsigned int quota, end_delay_us; /* 0: no limit, no delay */
 	bool mr_revoked;	/* regions are, as soon as they are made */
 };
 
