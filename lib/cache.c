@@ -78,8 +78,6 @@ static void cache_destroy(struct cache *c)
 	if (c->alive)
 		munmap((void *)(uintptr_t)c->alive,
 		       (size_t)sysconf(_SC_PAGESIZE));
-	pthread_cond_destroy(&c->settled);
-	pthread_mutex_destroy(&c->lock);
 	free(c->spare);
 	free(c);
 }
@@ -180,9 +178,16 @@ static int cache_of(struct fabrex_port *port, struct cache **out)
 /* In a child the lock may be held, and waited for, by threads it has not. */
 void fxi_cache_free(struct fabrex_port *port)
 {
-	if (port->cache && !inherited(port, port->cache))
-		cache_destroy(port->cache);
+	struct cache *c = port->cache;
+
 	port->cache = NULL;
+	if (!c)
+		return;
+	if (!inherited(port, c)) {
+		pthread_cond_destroy(&c->settled);
+		pthread_mutex_destroy(&c->lock);
+	}
+	cache_destroy(c);
 }
 
 /* ---- unused ones ------------------------------------------------------- */

@@ -189,6 +189,9 @@ static int check_attr(struct fabrex_port *port, const struct fabrex_mr_attr *a)
 	if (a->kind > FABREX_MEMORY_CUDA)
 		return fxi_error(EINVAL, "port %s: memory region of unknown kind %u; use FABREX_MEMORY_*",
 				 name, a->kind);
+	if (a->flags & FABREX_MR_MAY_MOVE && a->kind == FABREX_MEMORY_HOST)
+		return fxi_error(EINVAL, "port %s: memory region at %p: host memory cannot move; leave out FABREX_MR_MAY_MOVE",
+				 name, a->addr);
 	if (a->flags & ~FABREX_MR_MAY_MOVE)
 		return fxi_error(EINVAL, "port %s: memory region: unknown flags 0x%x; use FABREX_MR_MAY_MOVE",
 				 name, a->flags & ~FABREX_MR_MAY_MOVE);

@@ -221,7 +221,8 @@ struct fabrex_mr_attr {
 /*
  * The exporter of device memory is normally asked to keep it in place. With
  * this it may move it (to make room, for example); operations fail with LKEY
- * or RKEY until it has arrived. Revoked it can be either way.
+ * or RKEY until it has arrived. Revoked it can be either way. Host memory stays
+ * in place: the kind HOST is refused with it, AUTO that finds it goes without.
  */
 #define FABREX_MR_MAY_MOVE	(1u << 0)
 

@@ -90,6 +90,8 @@ static void take_up(struct library *lib)
 	handle = dlopen(seen.path, RTLD_NOLOAD | RTLD_LAZY);
 	if (handle)
 		publish(lib, handle);
+	else
+		dlerror();	/* as in resolve() */
 }
 
 /*

@@ -150,6 +150,11 @@ TEST(device_attributes)
 	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("FABREX_MEMORY_DMABUF");
+	a.attr.flags = FABREX_MR_MAY_MOVE;
+	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+		 -EINVAL);
+	CHECK_SAYS("leave out FABREX_MR_MAY_MOVE");
+	a.attr.flags = 0;
 	a.attr.fd = -1;
 	a.attr.offset = 0;
 	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
