@@ -37,6 +37,9 @@ int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 /* PCI address of port "fabrex0" or "a.0"; false: no such port. */
 bool fxi_p2p_port(const struct p2p_env *env, const char *name,
 		  struct pci_addr *addr);
+/* Whether a local port is on one of these buses. */
+bool fxi_p2p_port_on(const struct p2p_env *env, uint32_t domain,
+		     unsigned int first_bus, unsigned int last_bus);
 /* Ask a local port at one of the addresses about the other. */
 void fxi_p2p_ask(const struct p2p_env *env, const struct pci_addr *a,
 		 const struct pci_addr *b, struct p2p_answer *answer);
@@ -86,14 +89,16 @@ struct p2p_slot {
 	unsigned int first_bus, last_bus;	/* below it */
 	uint64_t window;	/* prefetchable, bytes */
 	uint64_t room;		/* what Linux could make of it at most */
+	uint64_t spare;		/* of the switch, in no slot's window */
 	struct fabrex_p2p p2p;	/* from the port to a device in there */
 };
 
 #define P2P_MAX_SLOTS	64
 
 /*
- * The slots of the switch that a local port is in, but for the port's own.
- * By number. How many, or a negative errno: -ENODEV no such port.
+ * The slots of the switch that a local port is in, but for those of ports. By
+ * number. How many, or a negative errno: -ENODEV no such port, -EPERM only root
+ * can see which bridges are slots.
  */
 int fxi_p2p_slots(const struct p2p_env *env, const char *port,
 		  struct p2p_slot slots[P2P_MAX_SLOTS]);

@@ -78,6 +78,25 @@ bool fxi_p2p_port(const struct p2p_env *env, const char *name,
 	return found;
 }
 
+bool fxi_p2p_port_on(const struct p2p_env *env, uint32_t domain,
+		     unsigned int first_bus, unsigned int last_bus)
+{
+	struct pci_addr addr;
+	unsigned int index;
+	const char *entry;
+	bool found = false;
+	DIR *dir = open_class(env);
+
+	while (dir && !found && (entry = fxi_sysfs_next(dir)))
+		found = port_index(entry, &index) &&
+			port_addr(env, index, &addr) &&
+			addr.domain == domain && addr.bus >= first_bus &&
+			addr.bus <= last_bus;
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 static bool same_addr(const struct pci_addr *a, const struct pci_addr *b)
 {
 	return a->domain == b->domain && a->bus == b->bus &&

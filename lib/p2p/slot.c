@@ -123,6 +123,24 @@ static uint64_t largest_gap(const struct pci_range *window,
 	return best;
 }
 
+/* What windows of siblings leave of the switch's. */
+static uint64_t spare_room(const struct pci_range *window,
+			   const struct siblings *s)
+{
+	uint64_t spare = fxi_pci_range_size(window), size;
+	const struct pci_range *w;
+	unsigned int i;
+
+	for (i = 0; i < s->n; i++) {
+		w = memory_window(s->dev[i]);
+		if (!w || w->start < window->start || w->end > window->end)
+			continue;
+		size = fxi_pci_range_size(w);
+		spare -= size < spare ? size : spare;
+	}
+	return spare;
+}
+
 static void fill(struct p2p_slot *slot, const struct pci_dev *upstream,
 		 const struct siblings *s, unsigned int self)
 {
@@ -137,8 +155,10 @@ static void fill(struct p2p_slot *slot, const struct pci_dev *upstream,
 	slot->last_bus = bridge->config[PCI_SUBORDINATE_BUS];
 	if (window)
 		slot->window = fxi_pci_range_size(window);
-	if (above)
+	if (above) {
 		slot->room = largest_gap(above, s, self);
+		slot->spare = spare_room(above, s);
+	}
 	if (slot->room < slot->window)
 		slot->room = slot->window;
 }
@@ -186,6 +206,29 @@ static int by_number(const void *x, const void *y)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
+/* One that devices can come into: not where this host's own ports are. */
+static bool usable(const struct p2p_env *env, const struct pci_chain *port,
+		   const struct pci_dev *bridge)
+{
+	unsigned int first = bridge->config[PCI_SECONDARY_BUS];
+
+	if (!slot_number(bridge) || !strcmp(bridge->name, port->dev[1]->name))
+		return false;
+	return !first || !fxi_p2p_port_on(env, bridge->addr.domain, first,
+					  bridge->config[PCI_SUBORDINATE_BUS]);
+}
+
+/* Capabilities are for root; without them no bridge is a slot. */
+static bool hidden(const struct siblings *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->n; i++)
+		if (fxi_pci_bridge(s->dev[i]) && s->dev[i]->config_len <= 64)
+			return true;
+	return false;
+}
+
 static int collect(const struct p2p_env *env, const struct pci_chain *port,
 		   const struct siblings *s, struct p2p_slot *slots)
 {
@@ -196,8 +239,7 @@ static int collect(const struct p2p_env *env, const struct pci_chain *port,
 		return -ENOMEM;
 	absent->absent = true;
 	for (i = 0; i < s->n; i++) {
-		if (!slot_number(s->dev[i]) ||
-		    !strcmp(s->dev[i]->name, port->dev[1]->name))
+		if (!usable(env, port, s->dev[i]))
 			continue;
 		fill(&slots[n], port->dev[2], s, i);
 		find_way(env, port, s->dev[i], absent, &slots[n]);
@@ -223,6 +265,8 @@ int fxi_p2p_slots(const struct p2p_env *env, const char *port,
 	if (!ret && chain.n >= 3) {
 		read_siblings(env, chain.dev[2], &s);
 		ret = collect(env, &chain, &s, slots);
+		if (!ret && hidden(&s))
+			ret = -EPERM;
 	}
 	while (s.n)
 		free(s.dev[--s.n]);

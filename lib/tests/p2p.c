@@ -28,7 +28,7 @@ static struct pci_addr asked_about;
 static int fake_ask(const char *root, unsigned int index,
 		    const struct pci_addr *addr, struct p2p_answer *out)
 {
-	CHECK(root == machine.root && index == 0);
+	CHECK(root == machine.root && index <= 1);
 	asked_about = *addr;
 	if (!answer.asked)
 		return -EACCES;
@@ -843,6 +843,7 @@ TEST(p2p_slot)
 	CHECK_EQ(slot->last_bus, 6);
 	CHECK_EQ(slot->window, 1 << 30);
 	CHECK_EQ(slot->room, 1 << 30);
+	CHECK_EQ(slot->spare, 0);
 	CHECK_EQ(slot->p2p.verdict, FABREX_P2P_YES);
 	CHECK_EQ(slot->p2p.distance, 4);
 	CHECK(!strcmp(slot->p2p.target, "slot 4"));
@@ -860,6 +861,17 @@ TEST(p2p_slot)
 	CHECK_EQ(ask_slots("0000:44:00.0"), -ENODEV);
 	/* On the root bus there is no switch beside it. */
 	CHECK_EQ(ask_slots("0000:00:05.0"), 0);
+	answer.asked = false;
+	/* Where another port of this host is nothing can come. */
+	machine_text(&machine, "sys/class/fabrex/fabrex1/name", "a.1\n");
+	machine_link(&machine, "sys/class/fabrex/fabrex1/device",
+		     "../../../bus/pci/devices/" GPU2);
+	CHECK_EQ(ask_slots("a.0"), 2);
+	CHECK(slot_at(2) && !slot_at(3) && slot_at(4));
+	CHECK_EQ(ask_slots("a.1"), 2);
+	CHECK(!slot_at(1) && slot_at(2) && slot_at(4));
+	machine_cut_all(&machine, 64);
+	CHECK_EQ(ask_slots("a.0"), -EPERM);
 	machine_free(&machine);
 }
 
@@ -871,10 +883,12 @@ TEST(p2p_slot_room)
 	CHECK_EQ(ask_slots("a.0"), 3);
 	CHECK_EQ(slot_at(4)->window, 0);
 	CHECK_EQ(slot_at(4)->room, 1 << 30);
+	CHECK_EQ(slot_at(4)->spare, 1 << 30);
 	/* Two gaps side by side are one, if they are aligned. */
 	machine_memory(&machine, "0000:02:02.0", 0, 0);
 	CHECK_EQ(ask_slots("a.0"), 3);
 	CHECK_EQ(slot_at(4)->room, 2ll << 30);
+	CHECK_EQ(slot_at(4)->spare, 2ll << 30);
 	machine_memory(&machine, "0000:01:00.0", 0, 0);
 	CHECK_EQ(ask_slots("a.0"), 3);
 	CHECK_EQ(slot_at(4)->room, 0);
