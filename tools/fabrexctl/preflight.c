@@ -62,8 +62,8 @@ static struct view *view_of(struct view **views, const struct p2p_env *env,
 	return v;
 }
 
-/* Bound there and not released before, or promised to an earlier step. */
-static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
+/* Bound there and not released by an earlier step. */
+static bool slot_bound(const struct ctl *c, const struct steps *s, size_t step,
 		       unsigned int slot)
 {
 	uint32_t port = s->v[step].port;
@@ -80,14 +80,24 @@ static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
 		const struct step *st = &s->v[i];
 		const struct object *ep = model_get(c->model, st->ep);
 
-		if (st->port != port)
-			continue;
-		if (st->op == STEP_UNBIND && ep && ep->slot == slot)
+		if (st->port == port && st->op == STEP_UNBIND && ep &&
+		    ep->slot == slot)
 			taken = false;
-		if (st->op == STEP_BIND && st->slot == slot)
-			taken = true;
 	}
 	return taken;
+}
+
+/* Bound, or promised to an earlier step. */
+static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
+		       unsigned int slot)
+{
+	size_t i;
+
+	for (i = 0; i < step; i++)
+		if (s->v[i].port == s->v[step].port &&
+		    s->v[i].op == STEP_BIND && s->v[i].slot == slot)
+			return true;
+	return slot_bound(c, s, step, slot);
 }
 
 /* What a step may come to. */
@@ -127,6 +137,12 @@ static uint64_t power_of_two(uint64_t size)
 	while (p < size && p << 1)
 		p <<= 1;
 	return p;
+}
+
+/* Of the window above it. */
+static uint64_t need_of(const struct object *ep)
+{
+	return ep && ep->size ? power_of_two(ep->size) : 0;
 }
 
 static bool has_buses(const struct p2p_slot *slot)
@@ -176,7 +192,7 @@ static int refuse(struct ctl *c, const struct object *ep, const char *port,
 static int check_room(struct ctl *c, struct steps *s, const struct object *ep,
 		      const char *port, const struct candidates *k)
 {
-	uint64_t need = ep->size ? power_of_two(ep->size) : 0;
+	uint64_t need = need_of(ep);
 	const struct p2p_slot *best = k->v[0], *small = NULL, *tight = NULL;
 	char want[32], window[32];
 	size_t i;
@@ -203,6 +219,64 @@ static int check_room(struct ctl *c, struct steps *s, const struct object *ep,
 	     "Linux has to enlarge it, for which there is room", ep->name,
 	     want, tight->number, port, tight->bridge, window);
 	return 0;
+}
+
+/* What steps up to one bring to its port, and what there is for them. */
+struct demand {
+	uint64_t bytes, pool;	/* windows: in all, and possible at most */
+	size_t steps, slots;	/* as large as that one, and large enough */
+};
+
+static void add_up(const struct ctl *c, const struct steps *s, size_t i,
+		   const struct view *v, struct demand *d)
+{
+	uint64_t need = need_of(model_get(c->model, s->v[i].ep)), other;
+	size_t j;
+	int k;
+
+	memset(d, 0, sizeof(*d));
+	for (j = 0; j <= i; j++) {
+		if (s->v[j].op != STEP_BIND || s->v[j].port != s->v[i].port)
+			continue;
+		other = need_of(model_get(c->model, s->v[j].ep));
+		d->bytes += other;
+		d->steps += other >= need;
+	}
+	d->pool = v->n > 0 ? v->slots[0].spare : 0;
+	for (k = 0; k < v->n; k++) {
+		if (slot_bound(c, s, i, v->slots[k].number))
+			continue;
+		d->pool += v->slots[k].window;
+		d->slots += fits(&v->slots[k], need);
+	}
+}
+
+/* Each may fit by itself, but not all of them. */
+static int check_together(struct ctl *c, const struct steps *s, size_t i,
+			  const struct object *ep, const char *port,
+			  const struct view *v)
+{
+	char want[32], have[32];
+	struct demand d;
+
+	add_up(c, s, i, v, &d);
+	format_size(want, sizeof(want), need_of(ep));
+	if (d.steps > d.slots)
+		return err_set(&c->err, ENOSPC, ep->name, "%s does not fit "
+			       "besides the others: %zu need a window of %s or "
+			       "more, which %zu free slots of %s can have; "
+			       "boot this host with pci=hpmmioprefsize=%s or "
+			       "pci=realloc, or see --no-preflight", ep->name,
+			       d.steps, want, d.slots, port, want);
+	if (d.bytes <= d.pool)
+		return 0;
+	format_size(want, sizeof(want), d.bytes);
+	format_size(have, sizeof(have), d.pool);
+	return err_set(&c->err, ENOSPC, ep->name, "%s does not fit besides the "
+		       "others: together they need windows of %s, the free "
+		       "slots of %s can have %s at most; boot this host with a "
+		       "larger pci=hpmmioprefsize= or pci=realloc, or see "
+		       "--no-preflight", ep->name, want, port, have);
 }
 
 /* What the sentence says behind "A to B: no: ". */
@@ -241,7 +315,7 @@ static int check_ways(struct ctl *c, struct steps *s, const struct object *ep,
 }
 
 static int not_known(struct ctl *c, const struct object *ep, const char *port,
-		     const struct object *host)
+		     const struct object *host, int why)
 {
 	if (!IS_SET(c, REQUIRE_P2P))
 		return 0;
@@ -250,6 +324,11 @@ static int not_known(struct ctl *c, const struct object *ep, const char *port,
 			       "reach %s is known on host %s only; compose it "
 			       "there, or leave out --require-p2p", port,
 			       ep->name, host->name);
+	if (why == -EPERM)
+		return err_set(&c->err, EXDEV, ep->name, "the slots of %s are "
+			       "visible to root only, so whether it will reach "
+			       "%s is not known; run as root, or leave out "
+			       "--require-p2p", port, ep->name);
 	return err_set(&c->err, EXDEV, ep->name, "no free slot of %s is visible "
 		       "in this host's PCI tree, so whether it will reach %s "
 		       "is not known; leave out --require-p2p", port,
@@ -262,6 +341,7 @@ static int check_step(struct ctl *c, const struct p2p_env *env,
 	const struct object *ep = model_get(c->model, s->v[i].ep);
 	const struct fport *fp = model_local(c->model, s->v[i].port);
 	const char *port = model_name(c->model, s->v[i].port);
+	const struct view *v;
 	struct candidates k;
 	int r;
 
@@ -269,11 +349,14 @@ static int check_step(struct ctl *c, const struct p2p_env *env,
 		return 0;
 	if (!fp)
 		return not_known(c, ep, port,
-				 model_port_host(c->model, s->v[i].port));
-	find_candidates(c, view_of(views, env, fp), s, i, &k);
+				 model_port_host(c->model, s->v[i].port), 0);
+	v = view_of(views, env, fp);
+	find_candidates(c, v, s, i, &k);
 	if (!k.n)
-		return not_known(c, ep, port, NULL);
+		return not_known(c, ep, port, NULL, v->n);
 	r = check_room(c, s, ep, port, &k);
+	if (!r)
+		r = check_together(c, s, i, ep, port, v);
 	return r ? r : check_ways(c, s, ep, port, &k);
 }
 

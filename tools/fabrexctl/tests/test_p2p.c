@@ -231,6 +231,42 @@ static void named_slots(void)
 	finish(f);
 }
 
+/* Two that fit, each by itself. */
+static void together(void)
+{
+	struct fake *f = start();
+
+	endpoint(f, "columba1.gpu0")->size = 2 * GIB;
+	endpoint(f, "columba1.gpu1")->size = 2 * GIB;
+	endpoint(f, "columba1.gpu2")->size = GIB;
+	/* One gap of 2 GiB, next to the port, that any of three could have. */
+	machine_memory(&machine, "0000:01:00.0", 0x100000000, 4 * GIB);
+	machine_memory(&machine, "0000:02:01.0", 0x140000000, GIB);
+	machine_memory(&machine, "0000:02:02.0", 0, 0);
+	machine_memory(&machine, "0000:02:03.0", 0, 0);
+	line(f, "compose columba1.gpu0 --to a --dry-run", 0, "+ columba1.gpu0");
+	line(f, "compose columba1.gpu0 columba1.gpu1 --to a", EXIT_NO_ROOM,
+	     "columba1.gpu1 does not fit besides the others: together they "
+	     "need windows of 4G, the free slots of a.0 can have 3G at most");
+	ok(!f->changes, "nothing was moved");
+	line(f, "compose columba1.gpu0 columba1.gpu2 --to a --dry-run", 0,
+	     "+ columba1.gpu2");
+	line(f, "compose columba1.gpu0 columba1.gpu1 --to a --no-preflight",
+	     0, "composed columba1.gpu1");
+	line(f, "release columba1.gpu0 columba1.gpu1", 0, "released");
+	/* Room enough, but in one slot. */
+	machine_memory(&machine, "0000:02:01.0", 0x140000000, 256 << 20);
+	machine_memory(&machine, "0000:02:02.0", 0x150000000, 256 << 20);
+	machine_memory(&machine, "0000:02:03.0", 0x180000000, 2 * GIB);
+	endpoint(f, "columba1.gpu0")->size = GIB;
+	endpoint(f, "columba1.gpu1")->size = GIB;
+	line(f, "compose columba1.gpu0 columba1.gpu1 --to a", EXIT_NO_ROOM,
+	     "columba1.gpu1 does not fit besides the others: 2 need a window "
+	     "of 1G or more, which 1 free slots of a.0 can have");
+	line(f, "compose columba1.gpu0 --to a", 0, "composed");
+	finish(f);
+}
+
 /* A switch that names none, as Linux does not pass it on. */
 static void unnamed_slots(void)
 {
@@ -331,6 +367,15 @@ static void nothing_visible(void)
 	run_free(&r);
 	r = run_line(&f->b, "compose columba1.gpu1 --to a --require-p2p");
 	ok(r.code == EXIT_NO_P2P, "but then it is not known: %d", r.code);
+	has(r.err, "no free slot of a.0 is visible");
+	run_free(&r);
+	finish(f);
+	/* As a user without privileges sees bridges. */
+	f = start();
+	machine_cut_all(&machine, 64);
+	r = run_line(&f->b, "compose columba1.gpu0 --to a --require-p2p");
+	ok(r.code == EXIT_NO_P2P, "nor is it then: %d", r.code);
+	has(r.err, "visible to root only");
 	run_free(&r);
 	finish(f);
 }
@@ -370,6 +415,7 @@ int main(void)
 	json();
 	window_too_small();
 	named_slots();
+	together();
 	unnamed_slots();
 	window_grows();
 	acs_beforehand();
