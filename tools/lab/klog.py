@@ -66,7 +66,10 @@ def complaints(text, allowed=()):
                 or dumps.excuses(at, line):
             continue
         line = line.strip()
-        if any(p.search(line) for p in allowed):
+        # A warning's text is on the line before in newer kernels.
+        subject = lines[at - 1] + "\n" + line if at and "WARNING:" in line \
+            else line
+        if any(p.search(subject) for p in allowed):
             dumps.begin(at)	# what else is wrong there still counts
             continue
         skip_to = at + AFTER

@@ -95,6 +95,12 @@ class KernelLog(unittest.TestCase):
         self.assertEqual(len(klog.complaints("\n".join(
             [self.bad[10]] + ["x"] * 30 + [self.bad[3]]), allowed)), 1)
 
+    def test_the_text_of_a_warning_may_come_before_it(self):
+        log = "\n".join(["[ cut here ]", "DMA-API: exceeded 7 mappings",
+                         "WARNING: kernel/dma/debug.c:465 at add_dma_entry"])
+        self.assertEqual(klog.complaints(log, [re.compile("exceeded 7")]), [])
+        self.assertEqual(len(klog.complaints(log, [re.compile("other")])), 1)
+
     def test_an_allowed_line_hides_no_other(self):
         allowed = [re.compile("regions leaked")]
         log = "\n".join([self.bad[10], "Call Trace:", " <TASK>", "f+0x1/0x2",
