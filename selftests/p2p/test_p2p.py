@@ -428,7 +428,13 @@ def preflight(lab, t):
     t.equal((row["path"], row["verdict"], row["host"], status),
             ("fabric", "unknown", "b", 11), "between hosts: ask there")
     words = re.search(r"fabrexctl (p2p .*)$", row["remedy"]).group(1)
-    there = fabric.ctl(lab.guest("b"), words)
+    # b's kernel may still be looking at its new device.
+    b = lab.guest("b")
+    for _ in range(100):
+        there = fabric.ctl(b, words)
+        if "no PCI device for it" not in there.stderr:
+            break
+        time.sleep(0.1)
     t.ok("memory decoding" in there.stdout or there.status == 0,
          "which can be done", there.stdout + there.stderr)
     fabric.release(a, f"{GPU[0]} {GPU[1]}")

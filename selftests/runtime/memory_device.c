@@ -163,14 +163,19 @@ static void cached(struct rig *rig, const struct device *d)
 {
 	static uint8_t copy[16];
 	char *p = d->alloc(SIZE), *again;
-	struct fabrex_mr *mr;
-	uint64_t stale;
+	struct fabrex_mr *mr, *part = NULL;
+	uint64_t stale, offset = 0;
 
 	mr = rig_get(rig, p, SIZE);
 	need(mr != NULL, "registration");
 	fabrex_mr_cache_put(mr);
-	ok(rig_get(rig, p + 100, 100) == mr, "part of it is a hit");
+	ok(rig_get(rig, p, SIZE) == mr, "it is a hit");
 	fabrex_mr_cache_put(mr);
+	need(!fabrex_mr_cache_get(rig->port, p + 100, 100,
+				  FABREX_MR_LOCAL_WRITE, &part, &offset),
+	     "part of it, for this process alone");
+	ok(part == mr && offset == 100, "is a hit");
+	fabrex_mr_cache_put(part);
 	stale = rig_stats(rig).stale;
 	d->free(p);
 	again = d->alloc(SIZE);
