@@ -117,7 +117,7 @@ void dgpu_bo_notify(struct dgpu_bo *bo)
 	struct dgpu_export_buf *exp;
 
 	list_for_each_entry(exp, &bo->exports, list)
-		dgpu_notify(exp->dmabuf);
+		fabrex_dma_buf_notify(exp->dmabuf);
 }
 
 /* Importers have to give mappings back by themselves once they are told. */

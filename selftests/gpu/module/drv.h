@@ -19,7 +19,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "compat.h"
+#include "exporter.h"
 #include "dgpu.h"
 
 /* mmap() offsets: handle << DGPU_COOKIE_SHIFT, plus the offset wanted. */

@@ -32,7 +32,7 @@ static void __maybe_unused dgpu_fence_release(struct dma_fence *fence)
 static const struct dma_fence_ops dgpu_fence_ops = {
 	.get_driver_name = dgpu_fence_driver,
 	.get_timeline_name = dgpu_fence_timeline,
-#if DGPU_FENCE_HOLDS_MODULE
+#if FABREX_FENCE_HOLDS_MODULE
 	.release = dgpu_fence_release,
 #endif
 };
@@ -64,7 +64,7 @@ void dgpu_fence_init(struct dma_fence *fence, u64 context, u64 seq)
 {
 	struct dgpu_fence *df = container_of(fence, struct dgpu_fence, base);
 
-	if (DGPU_FENCE_HOLDS_MODULE)
+	if (FABREX_FENCE_HOLDS_MODULE)
 		__module_get(THIS_MODULE);
 	dma_fence_init(fence, &dgpu_fence_ops, &df->lock, context, seq);
 }

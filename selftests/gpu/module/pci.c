@@ -252,4 +252,4 @@ module_exit(dgpu_exit);
 
 MODULE_DESCRIPTION("Modelled GPU of draco-emu, a dma-buf exporter for tests");
 MODULE_LICENSE("GPL");
-DGPU_IMPORT_NS;
+FABREX_DMA_BUF_IMPORT_NS;

@@ -111,7 +111,7 @@ static struct sg_table *dgpu_resource_map(struct dgpu_export_buf *exp,
 	return sgt;
 }
 
-#if DGPU_HAVE_PROVIDER
+#if FABREX_HAVE_PROVIDER
 static struct sg_table *dgpu_provider_map(struct dgpu_export_buf *exp,
 					  struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
