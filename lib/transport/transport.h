@@ -13,6 +13,7 @@
 #include <fabrex/fabrex.h>
 
 struct transport;
+struct loop_queue;
 
 struct transport_mr {
 	void *addr;			/* of the process, unless dmabuf */
@@ -40,6 +41,7 @@ struct transport_queue {
 	size_t cq_offset;
 	size_t rq_offset;
 	void *doorbell;			/* FABREX_PAGE_SIZE bytes */
+	struct loop_queue *direct;	/* NULL: the rings above */
 };
 
 struct transport_window {
@@ -73,7 +75,14 @@ struct transport_event {
  *                 regions count up when what they reach may have changed.
  *                 -EOPNOTSUPP: this port counts nothing. They live as long as
  *                 the transport
- * @queue_create:  @efd: signalled when armed and a completion arrives, or -1
+ * @mr_alloc:      optional: memory that peers reach without help; the region
+ *                 is registered as by @mr_register with params->addr unset,
+ *                 which is set. It is freed by @destroy
+ * @mr_find:       optional: region of @mr_alloc that covers the addresses, its
+ *                 id, or 0
+ * @queue_create:  @efd: signalled when armed and a completion arrives, or -1.
+ *                 With queue->direct set there are no rings and no doorbell:
+ *                 entries are executed when they are submitted (loopback)
  * @queue_unmap:   after @destroy, or in the child of a fork
  * @window_create: @offset is a multiple of the page size
  * @window_unmap:  as queue_unmap
@@ -97,6 +106,11 @@ struct transport_ops {
 			   uint32_t *id);
 	int (*watch)(struct transport *transport, uint32_t entries,
 		     const uint32_t **counters);
+	int (*mr_alloc)(struct transport *transport,
+			struct transport_mr *params, uint64_t *key,
+			uint32_t *id);
+	uint32_t (*mr_find)(struct transport *transport, const void *addr,
+			    uint64_t length);
 	int (*queue_create)(struct transport *transport,
 			    const struct fabrex_queue_attr *attr, int efd,
 			    struct transport_queue *queue);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the processes of a loopback fabric share: one segment of memory for
+ * each port, mapped by all its peers. Layout and rules: docs/loopback.md. Only
+ * for files in this directory. Native byte order: one machine.
+ */
+#ifndef LIB_LOOPBACK_SEGMENT_H
+#define LIB_LOOPBACK_SEGMENT_H
+
+#include <stdint.h>
+#include <linux/fabrex_ring.h>
+
+#define SEGMENT_MAGIC	0x3142584646424152ull
+#define SEGMENT_VERSION	1u
+#define SEGMENT_PEERS	256u	/* ports of a fabric */
+#define SEGMENT_MRS	16384u
+#define SEGMENT_QUEUES	1024u
+
+/* segment_mr.kind: how a peer reaches the bytes */
+enum {
+	SEGMENT_MR_HEAP = 1,	/* place: offset into this segment */
+	SEGMENT_MR_PROCESS,	/* place: address in the owner's process */
+	SEGMENT_MR_FD,		/* place: offset into a file that the owner's
+				 * service thread hands out (dma-buf, memfd)
+				 */
+	SEGMENT_MR_DEVICE,	/* the owner's service thread copies */
+};
+
+/*
+ * One region; the owner writes it, peers read it. @key is stored last and
+ * cleared first. The second line is the peers'.
+ */
+struct segment_mr {
+	uint64_t key;		/* random << 16 | index; 0: none */
+	uint64_t length;
+	uint64_t place;
+	uint32_t access;	/* FABREX_MR_* */
+	uint32_t kind;
+	uint64_t peers[SEGMENT_PEERS / 64];
+	uint64_t windows[SEGMENT_PEERS / 64]; /* who has mapped it */
+	uint64_t reserved[4];
+} __attribute__((aligned(64)));
+
+/*
+ * Header of a receive cell. @seq is the free-running cell number + 1, stored
+ * last. Up to 32 bytes of payload are in the header's own cache line.
+ */
+struct segment_cell {
+	uint64_t seq;
+	uint32_t length;
+	uint32_t imm;
+	uint32_t src_queue;
+	uint32_t crc;
+	uint16_t peer;
+	uint8_t opcode;		/* FABREX_OP_RECV or _RECV_IMM */
+	uint8_t status;
+	uint32_t reserved;
+	uint8_t small[32];
+} __attribute__((aligned(64)));
+
+#define SEGMENT_SMALL	32u
+
+/* One queue. Each group of fields has one writer and its own cache line. */
+struct segment_queue {
+	/* owner, when it is made; number is stored last */
+	uint32_t number;	/* index + 1; 0: none */
+	uint32_t key;
+	uint64_t service;
+	uint32_t rq_entries;
+	uint32_t cell_size;
+	uint64_t cells;		/* offset: rq_entries struct segment_cell */
+	uint64_t payload;	/* offset: rq_entries * cell_size bytes */
+
+	/*
+	 * owner, while it executes: odd between the look at a peer's region
+	 * and the last access to it
+	 */
+	uint32_t active __attribute__((aligned(64)));
+
+	/* senders */
+	uint32_t lock __attribute__((aligned(64))); /* peer + 1; 0: free */
+	uint32_t lock_generation; /* of that peer */
+	uint32_t rq_tail;	/* cells filled */
+
+	/* owner, while it receives */
+	uint32_t rq_head __attribute__((aligned(64))); /* cells given back */
+	uint32_t armed;		/* 1: the next sender wakes the owner */
+} __attribute__((aligned(64)));
+
+struct segment {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t number;	/* of the port */
+	uint32_t generation;	/* random, not 0 */
+	uint32_t nofence;	/* 1: owner orders by membarrier() */
+	uint64_t size;		/* of the whole segment */
+	uint64_t heap;		/* offset of what is allocated */
+	uint32_t mrs_used;	/* entries below may be in use */
+	uint32_t queues_used;
+	struct segment_queue queues[SEGMENT_QUEUES];
+	struct segment_mr mrs[SEGMENT_MRS];
+};
+
+#endif
