@@ -11,11 +11,11 @@
  * process has loaded; those from fabrex_mr_alloc() are the fastest.
  *
  * A rank that dies, or cannot be reached any more, makes every operation of
- * the communicator at every other rank end with -ECONNRESET; a rank that shows
- * no sign of life for the communicator's timeout with -ETIMEDOUT. The sentence
- * names the rank, fabrex_comm_failed() lists it. The communicator is then only
- * good for fabrex_comm_shrink() and fabrex_comm_destroy(); receive buffers hold
- * anything.
+ * the communicator at every other rank end with -ECONNRESET within death_ms; a
+ * rank that lives but does not take part for silence_ms makes them end with
+ * -ETIMEDOUT. The sentence names the rank, fabrex_comm_failed() lists it. The
+ * communicator is then only good for fabrex_comm_shrink() and
+ * fabrex_comm_destroy(); receive buffers hold anything.
  */
 #ifndef FABREX_COLL_H
 #define FABREX_COLL_H
@@ -72,8 +72,9 @@ struct fabrex_comm_attr {
 	uint32_t rank;
 	uint32_t size;		/* number of ranks */
 	uint32_t flags;		/* 0 */
-	int32_t timeout_ms;	/* of a silent rank; 0: $FABREX_COLL_TIMEOUT or
-				 * 30 s; negative: none, deaths only */
+	int32_t timeout_ms;	/* for all to meet; 0: 30 s; negative: none */
+	uint32_t death_ms;	/* a death is noticed within it; 0: 1000 */
+	uint32_t silence_ms;	/* a rank may stay away so long; 0: for ever */
 	const char *bootstrap;	/* NULL: $FABREX_BOOTSTRAP, else the launcher */
 	const char *algorithms;	/* NULL: $FABREX_ALGORITHMS, else the table */
 	uint64_t reserved[4];	/* 0 */

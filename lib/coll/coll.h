@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Inside the collectives: communicators, operations under way, algorithms.
+ * For files in lib/coll only. Below it is link.h (messages between two ranks),
+ * above it the public header.
+ *
+ *   comm.c bootstrap.c launcher.c tcp.c   ranks meet, split
+ *   link.c                                messages, windows on peers' buffers
+ *   failure.c shrink.c                    who has died, and going on without
+ *   operation.c group.c pair.c            start, test, wait; SEND and RECV
+ *   table.c                               which algorithm
+ *   flat.c direct.c                       one step; straight in peers' memory
+ *   schedule.c parse.c check.c make.c     explicit schedules
+ *   execute.c                             and their execution
+ *   reduce/ device/                       arithmetic
+ */
+#ifndef LIB_COLL_H
+#define LIB_COLL_H
+
+#include <stdbool.h>
+#include <fabrex/coll.h>
+#include "internal.h"
+#include "coll/link.h"
+#include "coll/reduce.h"
+
+struct algorithm;
+
+/* One operation, from start to the end. */
+struct fabrex_coll {
+	struct fabrex_comm *comm;
+	struct fabrex_coll *next;	/* in the communicator's queue */
+	struct fabrex_collective what;
+	const struct algorithm *algorithm;
+	void *state;			/* the algorithm's */
+	uint32_t sequence;		/* of the communicator's collectives */
+	uint32_t waiting;		/* rank that step() waits for */
+	int result;			/* 1: going on */
+	bool kept;			/* the caller has a handle */
+};
+
+/*
+ * One way to perform operations. The executor calls @start once it is the
+ * operation's turn, then @step until it does not return 0, then @end.
+ *
+ * @usable: it can do @what here; the answer is the same at every rank
+ * @start:  0 or a negative errno; sets coll->state
+ * @step:   as far as it goes without waiting. 1: ended; 0: waits for a message
+ *          from rank coll->waiting, or for room there; negative errno
+ * @end:    frees coll->state, after success and failure alike
+ */
+struct algorithm {
+	const char *name;
+	uint32_t kinds;			/* bits 1 << enum fabrex_coll_kind */
+	bool (*usable)(const struct fabrex_comm *comm,
+		       const struct fabrex_collective *what);
+	int (*start)(struct fabrex_coll *coll);
+	int (*step)(struct fabrex_coll *coll);
+	void (*end)(struct fabrex_coll *coll);
+};
+
+extern const struct algorithm fxi_flat, fxi_direct, fxi_scheduled;
+
+struct fabrex_comm {
+	struct fabrex_port *port;
+	uint32_t rank, size;
+	uint64_t id;			/* the same at every rank */
+	uint32_t death_ms, silence_ms;
+	bool coherent;			/* windows are ordinary memory */
+	bool crowded;			/* fewer processors than ranks here:
+					 * who waits yields at once
+					 */
+	struct links *links;		/* link.c */
+
+	/* failure.c */
+	int error;			/* 0, or what everything returns */
+	uint32_t culprit;		/* rank that the sentence names */
+	uint64_t *failed;		/* bit for each rank */
+	uint64_t looked_ns;		/* last look for the dead */
+
+	/* operation.c */
+	struct fabrex_coll *first, *last;	/* first is under way */
+	uint32_t sequence;
+	bool grouping;
+	struct fabrex_coll *group;
+	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
+	struct fabrex_comm *busy_next;	/* communicators with operations */
+
+	/* table.c */
+	struct table *table;
+	struct fabrex_schedule *schedules[FABREX_RECV + 1];
+};
+
+/* ---- comm.c ------------------------------------------------------------ */
+
+/*
+ * Everything but the meeting, which @exchange does: it gives @mine to all and
+ * gets theirs, in the order of ranks. Used by create, split and shrink.
+ */
+struct meeting {
+	uint32_t rank, size;
+	uint64_t id;			/* 0: rank 0 draws one */
+	int (*exchange)(struct meeting *meeting, const void *mine, void *all,
+			size_t bytes);
+	void *state;
+	uint64_t deadline;
+};
+int fxi_comm_make(struct fabrex_port *port, const struct meeting *meeting,
+		  const struct fabrex_comm_attr *attr,
+		  struct fabrex_comm **out);
+
+/* ---- failure.c --------------------------------------------------------- */
+
+/*
+ * To be called again and again by who waits, with how often it has done so in
+ * a row: spins, yields, and looks for deaths and for who is silent. 0, or what
+ * the operation has to return from now on.
+ */
+int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
+		  uint32_t patience);
+/* This rank has noticed that @rank is gone: tell the others. */
+int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
+/* Sets the sentence of comm->error; returns it. */
+int fxi_comm_error(struct fabrex_comm *comm);
+
+/* ---- operation.c ------------------------------------------------------- */
+
+/* One round of everything that can go on. True if something did. */
+bool fxi_comm_progress(struct fabrex_comm *comm);
+/* Ranges of @what at this rank, in bytes. */
+uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what);
+uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what);
+
+/* ---- table.c ----------------------------------------------------------- */
+
+int fxi_table_make(struct fabrex_comm *comm, const char *text);
+void fxi_table_free(struct table *table);
+/*
+ * The algorithm, and if it is fxi_scheduled the schedule to follow, which
+ * the table keeps. The answer depends on what is the same at every rank only.
+ */
+const struct algorithm *
+fxi_table_choose(struct fabrex_comm *comm,
+		 const struct fabrex_collective *what,
+		 const struct fabrex_schedule **schedule);
+
+/* ---- execute.c --------------------------------------------------------- */
+
+/* The schedule that fxi_scheduled.start() follows, chosen by the table. */
+const struct fabrex_schedule *
+fxi_schedule_of(struct fabrex_coll *coll);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Messages between the ranks of a communicator, in order and without loss, for
+ * the algorithms above; below are windows where those are ordinary memory
+ * (loopback), a fabrex queue where not. Nothing here waits.
+ *
+ * Every rank has a mailbox, allocated from the fabric, with slots for each
+ * other rank and channel. A message is a line of 64 bytes, and a payload if it
+ * has more than LINK_SMALL bytes. A slot is free again when the receiver has
+ * said so in the sender's mailbox.
+ */
+#ifndef LIB_COLL_LINK_H
+#define LIB_COLL_LINK_H
+
+#include <stdint.h>
+#include <fabrex/coll.h>
+
+enum link_channel {
+	LINK_COLL,		/* collectives, one after the other */
+	LINK_PAIR,		/* SEND and RECV */
+	LINK_CHANNELS,
+};
+
+#define LINK_SLOTS	8u	/* messages under way for each pair, channel */
+#define LINK_SMALL	40u	/* bytes that need no payload */
+
+struct link_message {
+	uint64_t sequence;	/* link.c's, stored last */
+	uint32_t length;	/* bytes of payload */
+	uint32_t tag;		/* the algorithm's */
+	uint64_t word;		/* the algorithm's */
+	uint8_t small[LINK_SMALL];
+};
+_Static_assert(sizeof(struct link_message) == 64, "one line");
+
+struct fabrex_comm;
+
+/* Payload bytes that one message may have. */
+uint32_t fxi_link_size(const struct fabrex_comm *comm);
+/*
+ * Where the payload of the next message to @rank is to be written, if that is
+ * more than LINK_SMALL bytes: fxi_link_size() bytes, aligned to 64; valid until
+ * it is sent. NULL: no room now. With loopback it is the receiver's memory.
+ */
+void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
+		    enum link_channel channel);
+/*
+ * Send it. @small: payload of up to LINK_SMALL bytes, or NULL: @length bytes
+ * are in the room. 0; -EAGAIN: no room (with @small only); or a failure.
+ */
+int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
+		  enum link_channel channel, uint32_t tag, uint64_t word,
+		  const void *small, uint32_t length);
+/*
+ * The same, payload from a region of this process without a copy where the
+ * transport can. The region's bytes may change once fxi_link_sent() says so.
+ */
+int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
+		       enum link_channel channel, uint32_t tag, uint64_t word,
+		       const struct fabrex_mr *mr, uint64_t offset,
+		       uint32_t length);
+/* Everything sent to @rank so far has left this process' memory. */
+bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
+		   enum link_channel channel);
+/* Oldest message from @rank, NULL if there is none; and its payload. */
+const struct link_message *fxi_link_peek(struct fabrex_comm *comm,
+					 uint32_t rank,
+					 enum link_channel channel);
+const void *fxi_link_payload(struct fabrex_comm *comm, uint32_t rank,
+			     enum link_channel channel);
+/* Done with it. */
+void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
+		  enum link_channel channel);
+/* Completions of the queue, if there is one. 0 or a negative errno. */
+int fxi_link_progress(struct fabrex_comm *comm);
+
+/* ---- buffers ----------------------------------------------------------- */
+
+/* How others reach a buffer of this rank; plain data, fits LINK_SMALL. */
+struct link_buffer {
+	uint64_t rkey;		/* 0: only this rank reaches it */
+	uint64_t offset;
+	uint64_t length;
+	uint32_t peer, generation;
+};
+/*
+ * Of a buffer inside fabric-allocated memory (found quickly), or with
+ * @any of any memory, which is then registered through the cache.
+ */
+void fxi_link_export(struct fabrex_comm *comm, const void *addr,
+		     uint64_t length, uint32_t access, bool any,
+		     struct link_buffer *buffer);
+/*
+ * Coherent transports: where a buffer of @rank is in this process; mapped once
+ * and kept. NULL: not that way.
+ */
+void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
+		   const struct link_buffer *buffer);
+
+/* ---- life; for comm.c and failure.c ------------------------------------ */
+
+/* What a rank tells the others when they meet. */
+struct link_card {
+	struct fabrex_remote mailbox;
+	uint32_t peer;
+	uint32_t host;		/* hash of the machine's name */
+	uint32_t processors;	/* it may run on; their hash beside it */
+	uint32_t processors_hash;
+	char name[32];		/* of the host, for sentences */
+};
+
+struct links;
+int fxi_links_make(struct fabrex_comm *comm, struct link_card *mine);
+int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all);
+void fxi_links_free(struct fabrex_comm *comm);
+/*
+ * Is @rank still there? 0; -ECONNRESET: gone. A question to the fabric: asked
+ * seldom. May take a moment: -EINPROGRESS, ask again.
+ */
+int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
+/* Words that other ranks store into this rank's mailbox: bits of the failed,
+ * and what shrink.c needs.
+ */
+#define LINK_BOARD	256u	/* bytes for each sender */
+void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank);
+/* Store @length bytes at @offset of the board that @rank has for us. */
+int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
+		  const void *bytes, uint32_t length);
+const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
+				      uint32_t rank);
+
+#endif
