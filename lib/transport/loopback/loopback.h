@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The loopback transport's own state in this process. Files: port.c (open,
- * close, service thread), link.c (sockets to peers), heap.c (allocation in the
- * segment), region.c (regions, windows), remote.c (bounce, device), queue.c
- * (queues), engine.c (execution of entries), receive.c (messages).
+ * close, limits), join.c (how processes meet), service.c (the thread that
+ * answers peers), link.c (sockets, messages), events.c, heap.c (allocation in
+ * the segment), region.c (regions), window.c, quiesce.c (the end of accesses),
+ * remote.c (memory that is not in a segment), queue.c (queues), engine.c
+ * (execution of entries), receive.c (messages). Inside: state.h.
  */
 #ifndef LIB_LOOPBACK_H
 #define LIB_LOOPBACK_H
@@ -13,18 +15,24 @@
 #include "internal.h"
 #include "segment.h"
 
-/* How another process is seen. Lives as long as the transport; reused. */
+/*
+ * How another process is seen. Lives as long as the transport; reused. What a
+ * thread that executes reads here, without lock, it reads once, after it has
+ * made active of its queue odd: @up (acquire), then the others. They change
+ * only while @up is false and all queues of ours have been seen even.
+ */
 struct loop_peer {
-	struct segment *segment; /* mapped, or NULL */
+	struct segment *segment; /* mapped */
 	uint64_t size;		/* of it, as this process has checked */
-	bool up;		/* read without lock; segment stays mapped
-				 * while any queue of ours is active
-				 */
+	bool up;
 	bool cma;		/* process_vm_*() works with it */
-	bool fence;		/* full barriers are needed towards it */
+	bool fence;		/* a full barrier is needed after active has
+				 * been made odd, before anything of it is read
+				 */
 	uint32_t generation;
 	pid_t pid;
-	int link;		/* socket, -1: none */
+	int link;		/* socket, -1: none (ourselves) */
+	int fd;			/* of the segment */
 	char name[32], host[32];
 };
 
@@ -34,22 +42,31 @@ struct transport {
 	int fd;			/* of it */
 	uint32_t number;
 	struct loop_peer peers[SEGMENT_PEERS]; /* ourselves too */
+	/*
+	 * Where our regions are in this process, by index in the segment's
+	 * table: read it after the key was found right. NULL: memory of a
+	 * device, which fxi_loop_move() reaches.
+	 */
+	void *locals[SEGMENT_MRS];
 	pthread_mutex_t lock;	/* tables, heap, links; never while posting */
-	void *service;		/* service thread's state: port.c */
+	struct loop_state *state; /* the rest: state.h */
 	char name[32], fabric[32];
 };
 
 /*
  * Queue as its thread uses it. Made and ended by queue.c, used by engine.c and
- * receive.c without a lock.
+ * receive.c without a lock. active (of shared) is odd also while messages are
+ * sent: the target's queue ends only when it has been seen even.
  */
 struct loop_queue {
 	struct transport *transport;
 	struct segment_queue *shared; /* ours, in our segment */
 	struct segment_cell *cells;
 	uint8_t *payload;
-	uint32_t rq_mask;
-	int efd;
+	uint32_t number;
+	uint32_t rq_entries, rq_mask;
+	uint32_t cell_size;
+	int efd;		/* -1: none */
 	bool failed;		/* since the last fenced entry */
 	struct fabrex_stats stats;
 	void *bounce;		/* buffers for remote.c, made when needed */
@@ -60,19 +77,37 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 			 uint32_t *length, uint32_t *crc);
 
 /*
- * remote.c: move between own memory and a region that is not in a mapped
- * segment; called by engine.c after all checks. FABREX_WC_*.
+ * remote.c: move between an own region and one of a peer where either is not
+ * plain memory of this process or of a mapped segment: regions of the kinds
+ * PROCESS, FD and DEVICE of peers (also of this process as its own peer), and
+ * all with @local NULL. Called by engine.c after all checks, while active is
+ * odd; the peer's fields are passed as they were read. FABREX_WC_*. Chooses
+ * itself among cma, bounce, mapped file and device.
  */
 struct loop_move {
-	struct loop_peer *peer;
+	uint32_t number;	/* of the peer */
+	const struct loop_peer *peer;
 	const struct segment_mr *mr; /* a copy, checked */
-	void *local;		/* in this process */
-	uint64_t offset;	/* into the region */
+	void *local;		/* in this process; NULL: memory of a device */
+	uint32_t lindex;	/* of the own region, if local is NULL */
+	uint64_t loffset;
+	uint64_t offset;	/* into the region of the peer */
 	uint64_t length;
 	bool read;		/* remote to local */
 	uint8_t opcode;		/* FABREX_OP_*: atomics are moves of 8 bytes */
 	uint64_t operand, compare;
 };
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
+
+/*
+ * link.c: have the peer's service thread signal the eventfd of its queue.
+ * Called while active is odd. Never waits; a peer that cannot be told is gone
+ * or stopped, and looks by itself when it goes on.
+ */
+void fxi_loop_wake(struct loop_queue *q, const struct loop_peer *peer,
+		   uint32_t queue);
+
+/* port.c, for transport/list.c */
+extern const struct transport_ops fxi_transport_loopback;
 
 #endif
