@@ -27,9 +27,9 @@ struct fabrex_queue;
 struct fabrex_window;
 struct fabrex_listener;
 
-/* Of this header; fabrex_version() tells that of the library, "1.1". */
+/* Of this header; fabrex_version() tells that of the library, "1.2". */
 #define FABREX_VERSION_MAJOR	1
-#define FABREX_VERSION_MINOR	1
+#define FABREX_VERSION_MINOR	2
 const char *fabrex_version(void);
 
 /* ---- errors ------------------------------------------------------------ */

@@ -32,7 +32,7 @@ TEST(open_names)
 	CHECK_EQ(fabrex_query(port, &attr, sizeof(attr)), 0);
 	CHECK_EQ(attr.peer, 1);
 	fabrex_close(port);
-	CHECK(!strcmp(fabrex_version(), "1.1"));
+	CHECK(!strcmp(fabrex_version(), "1.2"));
 }
 
 /* Callers compiled against an older or a newer header. */
