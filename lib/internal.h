@@ -64,7 +64,11 @@ struct fabrex_mr {
 	size_t owned_length;
 };
 
-/* One accepted entry, until it is reported. Never read from shared memory. */
+/*
+ * One accepted entry, until it is reported. Never read from shared memory.
+ * Queues with shared.direct have private memory for sq (queue.c), as many
+ * entries as here, and no ctrl, cq, rq or doorbell.
+ */
 struct shadow {
 	uint64_t user_data;
 	uint16_t peer;

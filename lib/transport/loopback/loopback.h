@@ -15,6 +15,8 @@
 #include "internal.h"
 #include "segment.h"
 
+#define LOOP_MAX_TRANSFER	(1ull << 31)	/* attr.max_transfer */
+
 /*
  * How another process is seen. Lives as long as the transport; reused. What a
  * thread that executes reads here, without lock, it reads once, after it has
@@ -68,6 +70,10 @@ struct loop_queue {
 	uint32_t cell_size;
 	int efd;		/* -1: none */
 	bool failed;		/* since the last fenced entry */
+	bool armed;		/* shared->armed was set and may be yet */
+	uint32_t rq_next;	/* cell that the next message comes in */
+	uint32_t rq_head;	/* cells given back */
+	const char *broken;	/* what a sender did wrong, or NULL */
 	struct fabrex_stats stats;
 	void *bounce;		/* buffers for remote.c, made when needed */
 };
@@ -75,6 +81,14 @@ struct loop_queue {
 /* engine.c: FABREX_WC_*; *length bytes moved, *crc if asked for. */
 uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 			 uint32_t *length, uint32_t *crc);
+
+/*
+ * receive.c, by the service thread as soon as the link has ended: the peer of
+ * that generation has gone, and none of its threads posts any more. Takes back
+ * what it held in our receive rings.
+ */
+void fxi_loop_peer_died(struct transport *transport, uint32_t number,
+			uint32_t generation);
 
 /*
  * remote.c: move between an own region and one of a peer where either is not

@@ -78,13 +78,19 @@ struct segment_queue {
 	uint32_t active __attribute__((aligned(64)));
 
 	/* senders */
-	uint32_t lock __attribute__((aligned(64))); /* peer + 1; 0: free */
-	uint32_t lock_generation; /* of that peer */
+	uint64_t lock __attribute__((aligned(64))); /* peer + 1, its generation
+						     * above; 0: free
+						     */
 	uint32_t rq_tail;	/* cells filled */
+	uint32_t rq_seen;	/* rq_head as a sender has seen it last */
 
 	/* owner, while it receives */
 	uint32_t rq_head __attribute__((aligned(64))); /* cells given back */
-	uint32_t armed;		/* 1: the next sender wakes the owner */
+
+	/* owner, before it sleeps; apart from what changes all the time */
+	uint32_t armed __attribute__((aligned(64))); /* 1: the next sender
+						      * wakes the owner
+						      */
 } __attribute__((aligned(64)));
 
 struct segment {
