@@ -5,7 +5,8 @@
  * above it the public header.
  *
  *   comm.c bootstrap.c launcher.c tcp.c   ranks meet, split
- *   link.c                                messages, windows on peers' buffers
+ *   link.c                                messages
+ *   buffer.c                              peers' buffers: mapped, or read
  *   failure.c shrink.c                    who has died, and going on without
  *   operation.c group.c pair.c            start, test, wait; SEND and RECV
  *   table.c                               which algorithm
@@ -31,11 +32,15 @@ struct fabrex_coll {
 	struct fabrex_coll *next;	/* in the communicator's queue */
 	struct fabrex_collective what;
 	const struct algorithm *algorithm;
+	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
 	void *state;			/* the algorithm's */
+	uint64_t done;			/* SEND, RECV: bytes so far */
 	uint32_t sequence;		/* of the communicator's collectives */
 	uint32_t waiting;		/* rank that step() waits for */
 	int result;			/* 1: going on */
 	bool kept;			/* the caller has a handle */
+	bool begun;			/* start() was called */
+	char *sentence;			/* of a failure, if kept; or NULL */
 };
 
 /*
@@ -70,9 +75,13 @@ struct fabrex_comm {
 					 * who waits yields at once
 					 */
 	struct links *links;		/* link.c */
+	uint64_t moved;			/* messages sent and taken, counted by
+					 * link.c: not silent
+					 */
 
 	/* failure.c */
 	int error;			/* 0, or what everything returns */
+	char *reason;			/* its sentence, if failure.c has none */
 	uint32_t culprit;		/* rank that the sentence names */
 	uint64_t *failed;		/* bit for each rank */
 	uint64_t looked_ns;		/* last look for the dead */
@@ -83,7 +92,12 @@ struct fabrex_comm {
 	bool grouping;
 	struct fabrex_coll *group;
 	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
+	struct flat *flat;		/* flat.c, direct.c: of the operation */
+	struct direct *direct;		/* under way */
+	struct reads *reads;		/* buffer.c */
 	struct fabrex_comm *busy_next;	/* communicators with operations */
+	pthread_mutex_t lock;		/* held by who advances it if listed */
+	bool listed;
 
 	/* table.c */
 	struct table *table;
@@ -124,8 +138,26 @@ int fxi_comm_error(struct fabrex_comm *comm);
 
 /* ---- operation.c ------------------------------------------------------- */
 
+/*
+ * For comm.c: what operations need, once the links are there; and its end,
+ * which gives up what is under way. The table is made and freed with it.
+ */
+int fxi_operations_make(struct fabrex_comm *comm, const char *algorithms);
+void fxi_operations_free(struct fabrex_comm *comm);
 /* One round of everything that can go on. True if something did. */
 bool fxi_comm_progress(struct fabrex_comm *comm);
+/*
+ * Tag and word for an algorithm's messages on LINK_COLL: what is performed, so
+ * that ranks notice when they do not agree. @phase: 0 to 15, the algorithm's.
+ */
+uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase);
+uint64_t fxi_coll_word(const struct fabrex_coll *coll);
+/*
+ * Is it the message of @rank that the operation expects? 0, or -EPROTO, which
+ * step() returns: the communicator is then of no use any more.
+ */
+int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
+		   const struct link_message *message);
 /* Ranges of @what at this rank, in bytes. */
 uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what);

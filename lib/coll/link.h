@@ -74,7 +74,7 @@ void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
 /* Completions of the queue, if there is one. 0 or a negative errno. */
 int fxi_link_progress(struct fabrex_comm *comm);
 
-/* ---- buffers ----------------------------------------------------------- */
+/* ---- buffers: buffer.c ------------------------------------------------- */
 
 /* How others reach a buffer of this rank; plain data, fits LINK_SMALL. */
 struct link_buffer {
@@ -96,6 +96,15 @@ void fxi_link_export(struct fabrex_comm *comm, const void *addr,
  */
 void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
 		   const struct link_buffer *buffer);
+/*
+ * Any transport: begin to read @length bytes at @offset of the buffer into
+ * memory of this process. One at a time for each communicator: -EAGAIN.
+ */
+int fxi_link_read(struct fabrex_comm *comm, uint32_t rank,
+		  const struct link_buffer *buffer, uint64_t offset,
+		  void *addr, uint64_t length);
+/* 1: the read has ended; 0: not yet; or a negative errno. */
+int fxi_link_read_test(struct fabrex_comm *comm);
 
 /* ---- life; for comm.c and failure.c ------------------------------------ */
 
@@ -122,6 +131,7 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
  * and what shrink.c needs.
  */
 #define LINK_BOARD	256u	/* bytes for each sender */
+#define LINK_BOARD_PAIR	192u	/* from there on pair.c's */
 void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank);
 /* Store @length bytes at @offset of the board that @rank has for us. */
 int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
