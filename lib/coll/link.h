@@ -85,10 +85,11 @@ struct link_buffer {
 };
 /*
  * Of a buffer inside fabric-allocated memory (found quickly), or with
- * @any of any memory, which is then registered through the cache.
+ * @held of any memory, which is then registered through the cache: unless it
+ * is set to NULL, fabrex_mr_cache_put() gives that back.
  */
 void fxi_link_export(struct fabrex_comm *comm, const void *addr,
-		     uint64_t length, uint32_t access, bool any,
+		     uint64_t length, uint32_t access, struct fabrex_mr **held,
 		     struct link_buffer *buffer);
 /*
  * Coherent transports: where a buffer of @rank is in this process; mapped once
