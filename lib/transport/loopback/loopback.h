@@ -32,6 +32,9 @@ struct loop_peer {
 				 * been made odd, before anything of it is read
 				 */
 	uint32_t generation;
+	uint32_t died;		/* generation of the last that has gone:
+				 * receive.c
+				 */
 	pid_t pid;
 	int link;		/* socket, -1: none (ourselves) */
 	int fd;			/* of the segment */
@@ -78,14 +81,55 @@ struct loop_queue {
 	void *bounce;		/* buffers for remote.c, made when needed */
 };
 
-/* engine.c: FABREX_WC_*; *length bytes moved, *crc if asked for. */
+/*
+ * engine.c, called by lib/direct.c: FABREX_WC_*; *length bytes moved, *crc if
+ * asked for.
+ */
 uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 			 uint32_t *length, uint32_t *crc);
+/* True: executed, and OK. False: nothing done, fxi_loop_execute() knows why. */
+bool fxi_loop_execute_plain(struct loop_queue *q, const struct fabrex_op *op);
+
+/*
+ * receive.c, sending side, called by engine.c while active is odd. A ring that
+ * was opened (0, otherwise FABREX_WC_*) is locked with a free cell, until it
+ * is filled or closed.
+ */
+struct loop_ring {
+	const struct loop_peer *peer;
+	struct segment_queue *queue;
+	struct segment_cell *cell;
+	void *payload;		/* of the cell */
+	uint32_t tail;		/* the cell's number */
+};
+struct loop_datagram {
+	uint8_t opcode;		/* FABREX_OP_RECV or _RECV_IMM */
+	const void *data;	/* RECV */
+	uint32_t length;
+	uint32_t imm;
+	uint32_t crc;
+};
+uint8_t fxi_loop_ring_open(struct loop_queue *q, const struct loop_peer *peer,
+			   const struct fabrex_sqe *sqe,
+			   struct loop_ring *ring);
+void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
+			const struct loop_datagram *datagram);
+void fxi_loop_ring_close(const struct loop_ring *ring);
+
+/* receive.c, receiving side, called by lib/direct.c. */
+bool fxi_loop_received(const struct loop_queue *q);
+/* Number of messages taken, at most n. */
+int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n);
+void fxi_loop_recv_done(struct loop_queue *q, unsigned int n);
+/* From now on the next message signals the eventfd. A full barrier. */
+void fxi_loop_arm(struct loop_queue *q);
+/* An own completion was recorded; signals too if armed. */
+void fxi_loop_completed(struct loop_queue *q);
 
 /*
  * receive.c, by the service thread as soon as the link has ended: the peer of
  * that generation has gone, and none of its threads posts any more. Takes back
- * what it held in our receive rings.
+ * what it held in our receive rings. Lock held.
  */
 void fxi_loop_peer_died(struct transport *transport, uint32_t number,
 			uint32_t generation);
@@ -114,11 +158,10 @@ struct loop_move {
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
 
 /*
- * link.c: have the peer's service thread signal the eventfd of its queue.
- * Called while active is odd. Never waits; a peer that cannot be told is gone
- * or stopped, and looks by itself when it goes on.
+ * link.c: have the service thread of a peer (or of this process) signal the
+ * eventfd of its queue. Called while active is odd. Never waits.
  */
-void fxi_loop_wake(struct loop_queue *q, const struct loop_peer *peer,
+void fxi_loop_wake(struct transport *transport, uint32_t peer,
 		   uint32_t queue);
 
 /* port.c, for transport/list.c */
