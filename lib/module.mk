@@ -41,6 +41,9 @@ $(LIB_O)/%.o: lib/%.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CPPFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The same bits from all instructions: products and sums are not fused.
+$(LIB_O)/coll/reduce/%.o: LIB_CFLAGS += -ffp-contract=off
+
 $(LIB_SO): $(LIB_OBJ) lib/libfabrex.map
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libfabrex.so.1 \
 		-Wl,--version-script=lib/libfabrex.map -Wl,-z,defs \

@@ -49,7 +49,8 @@ enum fabrex_datatype {
  * Integers wrap around. FLOAT16 and BFLOAT16 are computed in FLOAT32 and
  * rounded to nearest even once for each step of the algorithm. AVG is SUM
  * divided by the number of ranks at the end; integers truncate toward zero.
- * MIN and MAX of a NaN and a number are the NaN. For a fixed number of ranks,
+ * MIN and MAX of a NaN and a number are a NaN; every NaN that was computed is
+ * the quiet one without sign and payload. For a fixed number of ranks,
  * algorithm, count and type the result is the same in every run and at every
  * rank, bit for bit.
  */

@@ -16,7 +16,9 @@
  * i < count; read once, written once. A dst may equal a src, otherwise they do
  * not overlap. Pointers need no alignment. nsrc 1 copies.
  *
- * FLOAT16 and BFLOAT16: accumulated in FLOAT32, rounded once when stored.
+ * FLOAT16 and BFLOAT16: accumulated in FLOAT32, rounded once when stored. A NaN
+ * that was computed is the quiet one without sign and payload; of zeros, MIN
+ * and MAX take the first. Instructions differ in speed, not in a bit.
  */
 struct reduce {
 	void *const *dst;
@@ -35,7 +37,11 @@ void fxi_reduce(const struct reduce *r);
 void fxi_copy(void *dst, const void *src, size_t bytes, bool stream);
 /* Of the instructions in use: "avx512", "avx2", "sse2", "generic". */
 const char *fxi_reduce_name(void);
-/* For tests: use that one; -ENOTSUP if this processor lacks it. NULL: best. */
+/*
+ * For tests, while nothing is being reduced: use those; -ENOTSUP if this
+ * processor lacks them. NULL: the best. "avx512" is without AVX512_BF16 and
+ * AVX512_FP16, "avx512_bf16" and "avx512_fp16" are with one of them.
+ */
 int fxi_reduce_select(const char *name);
 
 #endif

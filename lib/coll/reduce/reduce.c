@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Chooses the best instructions that this processor has, once, and hands
+ * reductions to them. Called by the data path of lib/coll.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include "coll/reduce/isa.h"
+#include "error.h"
+
+/* Later ones are better, and have a base that was listed before. */
+static const struct reduce_isa *const all[] = {
+	&fxi_reduce_generic,
+#ifdef REDUCE_X86
+	&fxi_reduce_sse2,
+	&fxi_reduce_avx2,
+	&fxi_reduce_avx512,
+#endif
+#ifdef REDUCE_X86_16BIT
+	&fxi_reduce_avx512_bf16,
+	&fxi_reduce_avx512_fp16,
+#endif
+};
+
+#define N_ALL	(sizeof(all) / sizeof(all[0]))
+
+static struct reduce_isa chosen;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool usable(const struct reduce_isa *isa)
+{
+#ifdef REDUCE_X86
+	__builtin_cpu_init();
+#endif
+	return isa->usable();
+}
+
+/* What @isa has on top of what was chosen. */
+static void add(const struct reduce_isa *isa)
+{
+	int type, op;
+
+	for (type = FABREX_INT8; type <= FABREX_FLOAT64; type++)
+		for (op = FABREX_SUM; op <= REDUCE_OPS; op++)
+			if (isa->kernels[type][op])
+				chosen.kernels[type][op] =
+					isa->kernels[type][op];
+	if (isa->copy)
+		chosen.copy = isa->copy;
+	if (!isa->base)
+		chosen.name = isa->name;
+}
+
+static void choose_best(void)
+{
+	size_t i;
+
+	for (i = 0; i < N_ALL; i++)
+		if (usable(all[i]))
+			add(all[i]);
+}
+
+static void choose(void)
+{
+	pthread_once(&once, choose_best);
+}
+
+int fxi_reduce_select(const char *name)
+{
+	size_t i;
+
+	choose();
+	if (!name) {
+		choose_best();
+		return 0;
+	}
+	for (i = 0; i < N_ALL; i++) {
+		if (strcmp(all[i]->name, name))
+			continue;
+		if (!usable(all[i]))
+			return fxi_error(ENOTSUP,
+					 "%s: this processor lacks it", name);
+		if (all[i]->base)
+			add(all[i]->base);
+		add(all[i]);
+		return 0;
+	}
+	return fxi_error(ENOTSUP, "%s: no such instructions here", name);
+}
+
+const char *fxi_reduce_name(void)
+{
+	choose();
+	return chosen.name;
+}
+
+static size_t size_of(uint32_t type)
+{
+	static const uint8_t sizes[] = {
+		[FABREX_INT8] = 1, [FABREX_UINT8] = 1,
+		[FABREX_INT16] = 2, [FABREX_UINT16] = 2,
+		[FABREX_INT32] = 4, [FABREX_UINT32] = 4,
+		[FABREX_INT64] = 8, [FABREX_UINT64] = 8,
+		[FABREX_FLOAT16] = 2, [FABREX_BFLOAT16] = 2,
+		[FABREX_FLOAT32] = 4, [FABREX_FLOAT64] = 8,
+	};
+
+	return type < sizeof(sizes) ? sizes[type] : 0;
+}
+
+/* Stores past the caches are not ordered with later ones. */
+static void order_streams(void)
+{
+#ifdef __x86_64__
+	_mm_sfence();
+#endif
+}
+
+static void copy(void *dst, const void *src, size_t bytes, bool stream)
+{
+	if (dst == src)
+		return;
+	if (stream)
+		chosen.copy(dst, src, bytes);
+	else
+		memcpy(dst, src, bytes);
+}
+
+/* Bits as they are, whatever the type. */
+static void copy_all(const struct reduce *r)
+{
+	const uint64_t bytes = r->count * size_of(r->type);
+	struct reduce plain = *r;
+
+	if (r->ndst == 1)
+		return copy(r->dst[0], r->src[0], bytes, r->stream);
+	plain.type = FABREX_UINT8;
+	plain.count = bytes;
+	plain.divisor = 0;
+	chosen.kernels[FABREX_UINT8][FABREX_SUM](&plain);
+}
+
+void fxi_reduce(const struct reduce *r)
+{
+	const uint32_t op = r->op == FABREX_AVG ? FABREX_SUM : r->op;
+
+	choose();
+	if (!r->count || !r->ndst)
+		return;
+	if (r->nsrc == 1 && r->divisor <= 1)
+		copy_all(r);
+	else
+		chosen.kernels[r->type][op](r);
+	if (r->stream)
+		order_streams();
+}
+
+void fxi_copy(void *dst, const void *src, size_t bytes, bool stream)
+{
+	choose();
+	copy(dst, src, bytes, stream);
+	if (stream)
+		order_streams();
+}
