@@ -2,6 +2,7 @@
 """What a guest boots from: an initramfs with guestd and two EROFS images,
 one of the root and one of kernel modules and lab files. Used by guest.py."""
 
+import glob
 import hashlib
 import os
 import shutil
@@ -13,7 +14,7 @@ import space
 from cache import entry
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RECIPE = 1
+RECIPE = 2
 
 # Of the root: compilers, emulators and package data stay outside the guest.
 EXCLUDE = """
@@ -27,7 +28,8 @@ EXCLUDE = """
     tmp/[^/]* work root/[^/]* home/[^/]* etc/(lab-rc|passwd|group|shadow)
 """.split()
 
-# Module directories a guest may need beside what it boots from.
+# Modules, whole directories of them or single ones, that a guest may need
+# beside what it boots from.
 MODULES = """
     kernel/fs/erofs kernel/fs/overlayfs kernel/fs/9p kernel/fs/netfs
     kernel/fs/fuse kernel/fs/configfs kernel/net/9p kernel/net/vmw_vsock
@@ -37,6 +39,10 @@ MODULES = """
     kernel/drivers/char/hw_random kernel/drivers/misc kernel/drivers/base
     kernel/drivers/ntb kernel/lib kernel/crypto kernel/arch kernel/mm
     kernel/virt kernel/security kernel/drivers/watchdog
+    kernel/drivers/net/virtio_net.ko* kernel/drivers/net/net_failover.ko*
+    kernel/net/core/failover.ko* kernel/net/ipv4/udp_tunnel.ko*
+    kernel/net/ipv6/ip6_udp_tunnel.ko* kernel/drivers/infiniband/core
+    kernel/drivers/infiniband/sw/rxe
 """.split()
 
 BOOT_MODULES = ["virtio_blk", "erofs", "overlay", "9p", "9pnet_virtio"]
@@ -56,9 +62,35 @@ RC = """#!/bin/sh
 # Run by guestd before it serves the lab.
 umask 022
 for word in $(cat /proc/cmdline); do
-	case $word in lab.host=*) hostname "${word#lab.host=}" ;; esac
+	case $word in
+	lab.host=*) host=${word#lab.host=} ;;
+	lab.net=*) net=${word#lab.net=} ;;
+	lab.mtu=*) mtu=${word#lab.mtu=} ;;
+	esac
 done
+hostname "$host"
 ip link set lo up
+# network.py: a wire to each other host, known by its MAC address.
+if [ -n "$net" ]; then
+	modprobe -q virtio_net
+	own=,$net
+	own=${own##*,"$host="}
+	own=${own%%,*}
+	IFS=,
+	for peer in $net; do
+		name=${peer%=*}
+		address=${peer#*=}
+		echo "$address $name" >>/etc/hosts
+		mac=$(printf '52:54:00:4d:%02x:%02x' "${own##*.}" "${address##*.}")
+		dev=$(grep -lx "$mac" /sys/class/net/*/address) || continue
+		dev=${dev%/address}
+		ip link set "${dev##*/}" name "to-$name"
+		ip address add "$own/32" dev "to-$name"
+		ip link set "to-$name" mtu "$mtu" up
+		ip route add "$address" dev "to-$name" src "$own"
+	done
+	unset IFS
+fi
 echo 1 >/proc/sys/kernel/printk_ratelimit
 udevd=/usr/lib/systemd/systemd-udevd
 [ -x $udevd ] || exit 0
@@ -145,10 +177,14 @@ def copy_modules(kern, extra):
     for name in os.listdir(kern.modules):
         if name.startswith("modules."):
             shutil.copy(f"{kern.modules}/{name}", base)
-    for part in MODULES:
-        if os.path.isdir(f"{kern.modules}/{part}"):
-            shutil.copytree(f"{kern.modules}/{part}", f"{base}/{part}",
-                            dirs_exist_ok=True)
+    for path in [p for part in MODULES
+                 for p in glob.glob(f"{kern.modules}/{part}")]:
+        target = base + path.removeprefix(kern.modules)
+        if os.path.isdir(path):
+            shutil.copytree(path, target, dirs_exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy(path, target)
     packed = [os.path.join(d, n) for d, _, names in os.walk(base)
               for n in names if n.endswith(".ko.xz")]
     for at in range(0, len(packed), 200):

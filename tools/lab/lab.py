@@ -13,6 +13,7 @@ import emu
 import image
 import install
 import kernel
+import network
 import root
 import space
 import topology as topo
@@ -28,17 +29,19 @@ class Lab:
 
     topology: file, or None for guests without a fabric; kernel: "7.2",
     "6.12" or "debug"; hosts: names (default: all in the file); layer: the
-    root the guests see, "demo" or "full"; run_dir: default a new one in /tmp;
-    keep_logs: directory to copy consoles and logs to on close. Other options
-    go to every Guest."""
+    root the guests see, "demo", "full" or "peers"; run_dir: default a new one
+    in /tmp; keep_logs: directory to copy consoles and logs to on close;
+    network: an Ethernet between the guests (network.py), which know each
+    other by name. Other options go to every Guest."""
 
     def __init__(self, topology=DEFAULT_TOPOLOGY, kernel="7.2", hosts=None,
                  layer="demo", run_dir=None, keep_logs=None, emu_binary=None,
-                 emu_wrap=(), **options):
+                 emu_wrap=(), network=False, **options):
         self.closed = False
         self.keep_logs = keep_logs
         self.emu = None
         self.guests = {}
+        self.network = network
         self.run = RunDir(run_dir)
         catch_signals()
         try:
@@ -69,11 +72,23 @@ class Lab:
                 opts.setdefault("slots", known[name][0])
                 opts["draco"] = [self.run.file(port_socket(name, index))
                                  for index in range(known[name][1])]
+            if self.network:
+                self._wire(opts, names, name)
             self.guests[name] = Guest(name, self.run.path, top, kern, img,
                                       **opts)
         if topology:
             self.emu = emu.Emu(top, topology, self.run.path, names,
                                binary, wrap)
+
+    def _wire(self, opts, names, name):
+        """Options that put a host on the Ethernet."""
+        opts["devices"] = [*opts.get("devices", ()),
+                           *network.devices(names, name, self.run.file)]
+        opts["append"] = opts.get("append", "") + " " + network.append(names)
+
+    def address(self, name):
+        """A host's address on the Ethernet; its name does as well in there."""
+        return network.address(self.guests, name)
 
     def __enter__(self):
         try:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Debian roots everything is compiled and run in, in layers.
-`demo` is what make demo needs; `full` adds what the tests need; `bookworm`
-is Debian 12 for its 6.1 kernel headers. Used by lab, in-root and kernel.py."""
+`demo` is what make demo needs; `full` adds what the tests need; `peers` is
+demo and what fabrex is compared with; `bookworm` is Debian 12 for its 6.1
+kernel headers. Used by lab, in-root and kernel.py."""
 
 import os
 import re
@@ -31,12 +32,20 @@ FULL = """
     libamdhip64-dev libhsa-runtime-dev
 """.split()
 
+# What fabrex is measured against between guests: RDMA over Ethernet, TCP, MPI.
+PEERS = """
+    rdma-core ibverbs-providers ibverbs-utils perftest qperf iperf3
+    openmpi-bin ucx-utils libfabric-bin
+""".split()
+
 BOOKWORM = "gcc make dkms sparse kmod headers:6.1".split()
 
 LAYERS = {
     "demo": {"release": "trixie", "backports": True, "packages": DEMO},
     "full": {"release": "trixie", "backports": True, "packages": FULL,
              "on": "demo", "unpack": "linux-source-7.2"},
+    "peers": {"release": "trixie", "backports": True, "packages": PEERS,
+              "on": "demo"},
     "bookworm": {"release": "bookworm", "backports": False,
                  "packages": BOOKWORM},
 }
