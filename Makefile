@@ -3,6 +3,7 @@
 # make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
 # make lab       the same hosts, left up with a shell on each
 # make check     host tests, then guest tests; check-debug: on a debug kernel
+# make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
 # make install   programs and library (PREFIX, DESTDIR); modules: dkms.conf
 #
 # Compilers are those of a Debian 13 root that the lab makes on first use.
@@ -14,7 +15,7 @@ LAB := tools/lab/lab
 ROOT ?= demo
 
 GUEST_GOALS := demo lab check check-host check-guest check-debug \
-	kbuild-check dkms-check modules debug-kernel fuzz
+	kbuild-check dkms-check modules debug-kernel fuzz bench-lab
 # A minimal machine may lack even this; the lab installs the rest itself.
 ifeq ($(shell command -v python3),)
 $(info installing python3 on this machine)
@@ -31,7 +32,8 @@ modules:
 	$(LAB) modules 7.2
 
 # Verbs of the lab; they build what they need.
-demo lab check check-host check-guest check-debug kbuild-check dkms-check fuzz:
+demo lab check check-host check-guest check-debug kbuild-check dkms-check fuzz \
+bench-lab:
 	$(LAB) make-$@ $(ARGS)
 
 debug-kernel:

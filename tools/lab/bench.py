@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""make bench-lab: fabrex beside RoCEv2 and TCP between the same guests in the
+same run. Rounds of all ways in turn, so that what disturbs the machine
+disturbs all of them; medians, spread and ratios as table, JSON, Markdown."""
+
+import json
+import os
+import statistics
+import time
+
+import check
+import kmod
+import machine
+import peers
+import root
+from cache import say
+from lab import Lab
+
+
+class Series:
+    """The figures of one way, and how they compare with the first way's."""
+
+    def __init__(self, contest, way):
+        self.contest = contest
+        self.way = way
+        self.values = []
+
+    def spread(self, values=None):
+        """(median, least, most)"""
+        values = values or self.values
+        return statistics.median(values), min(values), max(values)
+
+    def better(self, base):
+        """How many times better the base is, round by round, as spread()."""
+        return self.spread([self.contest.better(own, other) for own, other
+                            in zip(base.values, self.values)])
+
+
+class Bench:
+    """All contests, measured in rounds."""
+
+    def __init__(self, contests):
+        self.tables = [[Series(c, way) for way in c.ways] for c in contests]
+        self.rounds = 0
+        self.begun = time.gmtime()
+
+    def round(self, lab, effort):
+        """Each way once."""
+        self.rounds += 1
+        for series in (s for table in self.tables for s in table):
+            value = series.way.measure(lab, effort)
+            if not value > 0:
+                raise RuntimeError(f"{series.way.tool} said {value}")
+            series.values.append(value)
+
+    def as_dict(self):
+        """What --json prints."""
+        return {"emulated": True, "about": about(),
+                "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", self.begun),
+                "versions": peers.versions(), "rounds": self.rounds,
+                "contests": [{
+                    "what": table[0].contest.what,
+                    "unit": table[0].contest.unit,
+                    "ways": [row_dict(s, table[0]) for s in table],
+                } for table in self.tables]}
+
+
+def row_dict(series, base):
+    median, least, most = series.spread()
+    out = {"name": series.way.name, "tool": series.way.tool,
+           "values": series.values, "median": median, "min": least,
+           "max": most}
+    if series is not base:
+        out["fabrex_is_times_better"] = dict(
+            zip(("median", "min", "max"), series.better(base)))
+    return out
+
+
+def about():
+    """The line that every figure needs beside it."""
+    version = root.version("demo", "qemu-system-x86").partition(":")[2]
+    return (f"emulated: QEMU {version.partition('+')[0]} "
+            f"{machine.accelerator().upper()}, draco-emu, {os.cpu_count()} "
+            "cores for everything; guests of 1 processor, a virtio-net wire "
+            "between each two (MTU 9000, no offload)")
+
+
+def figure(value):
+    """Three digits that matter."""
+    return f"{value:.0f}" if value >= 100 else \
+        f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def cells(series, base):
+    """A row of the table, as text."""
+    row = [series.way.name, series.way.tool]
+    row += [figure(v) for v in series.spread()]
+    if series is base:
+        return row + ["1", ""]
+    median, least, most = series.better(base)
+    return row + [figure(median), f"{figure(least)} .. {figure(most)}"]
+
+
+HEAD = ["", "measured by", "median", "min", "max", "fabrex is better by",
+        "spread"]
+
+
+def as_text(bench):
+    """The table for people at a terminal."""
+    out = [about(), f"{bench.rounds} rounds of all ways in turn, "
+           + time.strftime("%Y-%m-%d %H:%M UTC", bench.begun)]
+    for table in bench.tables:
+        contest = table[0].contest
+        rows = [[f"{contest.what}, {contest.unit}"] + HEAD[1:]]
+        rows += [cells(s, table[0]) for s in table]
+        wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+        out.append("")
+        for row in rows:
+            out.append("  ".join(
+                text.ljust(w) if i < 2 else text.rjust(w)
+                for i, (text, w) in enumerate(zip(row, wide))).rstrip())
+    return "\n".join(out)
+
+
+def as_markdown(bench):
+    """The same for a document."""
+    out = [f"*{about()}.*", "", f"{bench.rounds} rounds of all ways in turn, "
+           + time.strftime("%Y-%m-%d %H:%M UTC", bench.begun) + "; "
+           + ", ".join(f"{k} {v}" for k, v in peers.versions().items()) + "."]
+    for table in bench.tables:
+        contest = table[0].contest
+        out += ["", "| " + " | ".join(
+            [f"{contest.what}, {contest.unit}"] + HEAD[1:]) + " |",
+            "|---|---|--:|--:|--:|--:|--:|"]
+        out += ["| " + " | ".join(cells(s, table[0])) + " |" for s in table]
+    return "\n".join(out) + "\n"
+
+
+def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
+    """Build, boot, measure, print; the exit status."""
+    check.build("demo")
+    kmod.build(kernel)
+    bench = Bench(peers.contests())
+    with Lab(kernel=kernel, hosts=["a", "b", "c"], layer=peers.LAYER,
+             network=True) as lab:
+        lab.install()
+        peers.prepare(lab)
+        for number in range(rounds):
+            begun = time.monotonic()
+            bench.round(lab, effort)
+            say(f"round {number + 1} of {rounds}: "
+                f"{time.monotonic() - begun:.0f} s")
+    print(json.dumps(bench.as_dict(), indent=1) if as_json
+          else as_text(bench), flush=True)
+    if output:
+        with open(output, "w") as f:
+            f.write(as_markdown(bench))
+        say(f"the same as Markdown: {output}")
+    return 0

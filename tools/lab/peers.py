@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Ways to move bytes from host a to host b, each measured by the tool that
+its users know: fabrex-perf, perftest over RoCEv2 in software, qperf and
+iperf3 over TCP. Used by bench.py and selftests/bench/."""
+
+import contextlib
+import json
+import re
+import signal
+from dataclasses import dataclass
+
+import network
+import root
+
+LAYER = "peers"
+SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
+PORTS = {"ib": 18515, "qperf": 19765, "iperf3": 5201}
+VERSIONS = ("perftest", "rdma-core", "qperf", "iperf3")
+
+
+@dataclass
+class Way:
+    """One contender: measure(lab, effort) gives one figure, which takes
+    about `effort` seconds."""
+    name: str
+    tool: str
+    measure: object
+
+
+@dataclass
+class Contest:
+    """The same job done in several ways; the first is what the others are
+    compared with."""
+    what: str
+    unit: str		# "us": less is better; "MB/s": more is
+    ways: list
+
+    def better(self, own, other):
+        """How many times better `own` is than `other`."""
+        return other / own if self.unit == "us" else own / other
+
+
+def prepare(lab):
+    """RDMA over Ethernet between a and b."""
+    a, b = lab.guest("a"), lab.guest("b")
+    network.rdma(a, "b")
+    network.rdma(b, "a")
+
+
+def versions():
+    """What the peers are, for the reader of the figures."""
+    return {name: root.version(LAYER, name) for name in VERSIONS}
+
+
+@contextlib.contextmanager
+def serving(guest, cmd, port=None, ends=False):
+    """A server on a guest for as long as the block lasts. port: TCP, waited
+    for; ends: it does so by itself when its client has."""
+    server = guest.start_command(cmd)
+    try:
+        if port:
+            guest.sh("for i in $(seq 300); do ss -Hltn 'sport = "
+                     f":{port}' | grep -q . && exit 0; sleep 0.05; done; "
+                     f"echo no server on port {port} >&2; exit 1")
+        yield server
+        if ends:
+            server.wait(30).check()
+    finally:
+        if not server.poll():
+            server.kill(signal.SIGTERM)
+            server.wait(20)
+
+
+def fabrex(lab, arguments, effort):
+    """Result object of one fabrex-perf test from a to b."""
+    with serving(lab.guest("b"), "fabrex-perf server --once --quiet",
+                 ends=True):
+        out = lab.guest("a").sh(
+            f"fabrex-perf {arguments} --peer b --duration {effort} --json "
+            "--quiet", timeout=120)
+    answer = json.loads(out)
+    if not answer["emulated"]:
+        raise RuntimeError("fabrex-perf does not say that it is emulated")
+    return answer["results"][0]
+
+
+def fabrex_write_lat(lab, effort):
+    return fabrex(lab, "write-lat --size 8", effort)["median_us"]
+
+
+def fabrex_send_lat(lab, effort):
+    return fabrex(lab, "send-lat --size 8", effort)["median_us"]
+
+
+def fabrex_write_bw(lab, effort):
+    return fabrex(lab, "write-bw --size 1M", effort)["mb_per_s"]
+
+
+def perftest(lab, tool, size, count):
+    """Results of one perftest program from a to b, by its JSON."""
+    arguments = f"{tool} -F -s {size} -n {count}"
+    with serving(lab.guest("b"), f"{arguments} -d rxe-a", PORTS["ib"], True):
+        out = lab.guest("a").sh(
+            f"{arguments} -d rxe-b --report_gbits --out_json "
+            "--out_json_file=/tmp/perftest.json b >/tmp/perftest.log 2>&1 || "
+            "{ cat /tmp/perftest.log >&2; exit 1; }; cat /tmp/perftest.json",
+            timeout=120)
+    return json.loads(out)["results"]
+
+
+# perftest counts operations; these many take about a second in emulation.
+def roce_write_lat(lab, effort):
+    return perftest(lab, "ib_write_lat", 8,
+                    max(100, int(1000 * effort)))["t_typical"]
+
+
+def roce_send_lat(lab, effort):
+    return perftest(lab, "ib_send_lat", 8,
+                    max(100, int(1000 * effort)))["t_typical"]
+
+
+def roce_write_bw(lab, effort):
+    return perftest(lab, "ib_write_bw", 1 << 20,
+                    max(8, int(40 * effort)))["BW_average"] * 1e3 / 8
+
+
+def tcp_lat(lab, effort):
+    """qperf says half of a round trip, the mean."""
+    with serving(lab.guest("b"), "qperf", PORTS["qperf"]):
+        out = lab.guest("a").sh(
+            f"qperf -m 8 -t {max(1, round(effort))} b tcp_lat", timeout=120)
+    m = re.search(r"latency\s*=\s*([0-9.]+)\s*(\w+)", out)
+    if not m:
+        raise RuntimeError(f"qperf said no latency:\n{out}")
+    return float(m.group(1)) * SECONDS[m.group(2)] * 1e6
+
+
+def tcp_bw(lab, effort):
+    with serving(lab.guest("b"), "iperf3 -s -1", PORTS["iperf3"], True):
+        out = lab.guest("a").sh(
+            f"iperf3 -c b -l 1M -t {max(1, round(effort))} -J", timeout=120)
+    return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e6
+
+
+def contests():
+    """What is compared between two hosts."""
+    return [
+        Contest("latency, 8 bytes", "us", [
+            Way("fabrex, write to completion", "fabrex-perf write-lat",
+                fabrex_write_lat),
+            Way("fabrex, datagram, half round trip", "fabrex-perf send-lat",
+                fabrex_send_lat),
+            Way("RoCEv2 (rxe), write, half round trip", "ib_write_lat",
+                roce_write_lat),
+            Way("RoCEv2 (rxe), send, half round trip", "ib_send_lat",
+                roce_send_lat),
+            Way("TCP, half round trip", "qperf tcp_lat", tcp_lat)]),
+        Contest("bandwidth, 1 MiB", "MB/s", [
+            Way("fabrex, writes", "fabrex-perf write-bw", fabrex_write_bw),
+            Way("RoCEv2 (rxe), writes", "ib_write_bw", roce_write_bw),
+            Way("TCP, one stream", "iperf3", tcp_bw)]),
+    ]
