@@ -29,7 +29,8 @@ $(BUILD)/lib/tests/%.o: lib/tests/%.c
 $(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_TEST_OBJ) $(LIB_A)
 
-$(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory: %: %.o $(LIB_FAKE_OBJ) $(LIB_A)
+$(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(LIB_TEST_O)/bench_reduce: \
+		%: %.o $(LIB_FAKE_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
 # The program under EXAMPLES in a page, with main() renamed.
@@ -99,8 +100,10 @@ $(BUILD)/examples/cuda_write: examples/cuda_write.c $(LIB_A) $(RT_LIBS)
 selftests: $(LIB_PROGRAMS)
 
 # Times, and instructions if valgrind is there.
-bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(RT_LIBS)
+bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory \
+		$(LIB_TEST_O)/bench_reduce $(RT_LIBS)
 	$(LIB_TEST_ENV) lib/tests/bench-instructions $(LIB_TEST_O)/bench \
 		$(LIB_TEST_O)/bench_memory
+	$(LIB_TEST_O)/bench_reduce best
 
 -include $(LIB_TEST_OBJ:.o=.d)

@@ -17,6 +17,11 @@
 /* FLOAT16 without a conversion: one operation, or comparisons only. */
 #define FLOAT16_NATIVE	100
 
+INLINE bool is_converted(int type)
+{
+	return type == FABREX_FLOAT16 || type == FABREX_BFLOAT16;
+}
+
 INLINE struct acc get(int type, raw v)
 {
 	switch (type) {
@@ -82,7 +87,7 @@ INLINE raw apply_one(int type, int op, raw x, raw y)
 INLINE struct acc apply(int type, int op, struct acc x, struct acc y)
 {
 	x.a = apply_one(type, op, x.a, y.a);
-	if (type == FABREX_FLOAT16 || type == FABREX_BFLOAT16)
+	if (is_converted(type))
 		x.b = apply_one(type, op, x.b, y.b);
 	return x;
 }
@@ -123,6 +128,21 @@ INLINE bool aligned(const void *p)
 	return !((uintptr_t)p % VECTOR);
 }
 
+/*
+ * Of the source of a step, some steps before it: with much to compute the
+ * processor does not look far ahead itself, nor beyond a page.
+ */
+#define AHEAD	2048
+
+INLINE void fetch(const char *p)
+{
+	int u;
+
+#pragma GCC unroll 4
+	for (u = 0; u < UNROLL * VECTOR; u += 64)
+		__builtin_prefetch(p + AHEAD + u);
+}
+
 /* n vectors at an offset in bytes; n is a constant. */
 INLINE void vectors(const struct reduce *r, int type, int op, uint64_t at,
 		    const int n)
@@ -131,6 +151,8 @@ INLINE void vectors(const struct reduce *r, int type, int op, uint64_t at,
 	uint32_t k;
 	int u;
 
+	if (n == UNROLL)
+		fetch((const char *)r->src[0] + at);
 #pragma GCC unroll 4
 	for (u = 0; u < n; u++)
 		x[u] = get(type, load((const char *)r->src[0] + at +
@@ -138,6 +160,8 @@ INLINE void vectors(const struct reduce *r, int type, int op, uint64_t at,
 	for (k = 1; k < r->nsrc; k++) {
 		const char *src = (const char *)r->src[k] + at;
 
+		if (n == UNROLL)
+			fetch(src);
 #pragma GCC unroll 4
 		for (u = 0; u < n; u++)
 			x[u] = apply(type, op, x[u],
@@ -198,6 +222,10 @@ INLINE uint64_t pair_loop(const struct reduce *r, int type, int op,
 		raw x[UNROLL];
 		int u;
 
+		if (is_converted(type)) {
+			fetch(a + at);
+			fetch(b + at);
+		}
 #pragma GCC unroll 4
 		for (u = 0; u < UNROLL; u++) {
 			const uint64_t i = at + u * VECTOR;
