@@ -156,7 +156,10 @@ int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
 /* Register what @params say; @memory is what was found out about it. */
 int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out);
-/* The same; exports device memory first. */
+/* Memory of the transport's own, if it has mr_alloc. */
+int fxi_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
+		 struct fabrex_mr **out);
+/* As fxi_mr_create(); exports device memory first. */
 int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
 		    const struct fabrex_memory *memory,
 		    struct fabrex_mr **out);

@@ -77,6 +77,50 @@ static int create(struct fabrex_port *port, const struct transport_mr *params,
 	return ret;
 }
 
+/* The same with memory of the transport's own. */
+static int create_shared(struct fabrex_port *port, struct transport_mr *params,
+			 struct fabrex_mr *mr)
+{
+	struct birth birth;
+	uint32_t id = 0;
+	int ret;
+
+	fxi_birth_begin(port, &birth);
+	ret = port->ops->mr_alloc(port->transport, params, &mr->key, &id);
+	if (!ret)
+		fxi_object_add(port, &mr->object, OBJECT_MR, id);
+	fxi_birth_end(port, &birth);
+	return ret;
+}
+
+int fxi_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
+		 struct fabrex_mr **out)
+{
+	struct transport_mr params = { .length = length, .access = access };
+	struct fabrex_mr *mr = calloc(1, sizeof(*mr));
+	int ret, tries = MAKE_ROOM_TRIES;
+
+	if (!mr)
+		return fxi_error(ENOMEM, "port %s: memory region: out of memory",
+				 port->attr.name);
+	ret = check_access(port, access);
+	if (!ret)
+		ret = create_shared(port, &params, mr);
+	while (short_of_room(&params, ret) && tries-- &&
+	       fxi_cache_make_room(port))
+		ret = create_shared(port, &params, mr);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	mr->addr = params.addr;
+	mr->length = length;
+	mr->access = access;
+	mr->kind = FABREX_MEMORY_HOST;
+	*out = mr;
+	return 0;
+}
+
 int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out)
 {

@@ -157,6 +157,22 @@ static void locks_destroy(struct fabrex_port *port)
 	pthread_mutex_destroy(&port->lock);
 }
 
+static int open_transport(struct fabrex_port *port, const char *name)
+{
+	const struct transport_ops *const *ops = fxi_transports;
+	int ret;
+
+	if (name) {
+		port->ops = transport_of(&name);
+		return port->ops->open(name, &port->transport);
+	}
+	do {
+		port->ops = *ops++;
+		ret = port->ops->open(NULL, &port->transport);
+	} while (ret == -ENOENT && *ops);
+	return ret;
+}
+
 EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 {
 	struct fabrex_port *port;
@@ -172,10 +188,9 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 	if (!port)
 		return fxi_error(ENOMEM, "fabrex_open: out of memory");
 	port->pid = getpid();
-	port->ops = transport_of(&name);
 	pthread_mutex_init(&port->lock, NULL);
 	pthread_cond_init(&port->born, NULL);
-	ret = port->ops->open(name, &port->transport);
+	ret = open_transport(port, name);
 	if (ret)
 		goto free_port;
 	ret = port->ops->query(port->transport, &port->attr);

@@ -120,8 +120,7 @@ static int check_shared(struct fabrex_port *port,
 			 port->ops->name);
 }
 
-static void queue_bind(struct fabrex_queue *q,
-		       const struct fabrex_queue_attr *a)
+static void queue_bind_rings(struct fabrex_queue *q)
 {
 	char *base = q->shared.ring;
 
@@ -130,6 +129,13 @@ static void queue_bind(struct fabrex_queue *q,
 	q->cq = (const struct fabrex_cqe *)(base + q->shared.cq_offset);
 	q->rq = (uint8_t *)base + q->shared.rq_offset;
 	q->doorbell = q->shared.doorbell;
+}
+
+static void queue_bind(struct fabrex_queue *q,
+		       const struct fabrex_queue_attr *a)
+{
+	if (!q->shared.direct)
+		queue_bind_rings(q);
 	q->sq_mask = a->sq_entries - 1;
 	q->cq_entries = a->cq_entries;
 	q->rq_entries = a->rq_entries;
@@ -137,6 +143,18 @@ static void queue_bind(struct fabrex_queue *q,
 	q->limit = a->cq_entries - a->rq_entries;
 	if (q->limit > a->sq_entries)
 		q->limit = a->sq_entries;
+}
+
+/* Nobody else reads them: entries are executed when they are submitted. */
+static int make_entries(struct fabrex_port *port, struct fabrex_queue *q,
+			const struct fabrex_queue_attr *a)
+{
+	q->sq = aligned_alloc(64, a->sq_entries * sizeof(*q->sq));
+	if (!q->sq)
+		return fxi_error(ENOMEM, "port %s: queue of %u entries: out of memory",
+				 port->attr.name, a->sq_entries);
+	memset(q->sq, 0, a->sq_entries * sizeof(*q->sq));
+	return 0;
 }
 
 static struct fabrex_queue *queue_alloc(const struct fabrex_queue_attr *a)
@@ -161,6 +179,8 @@ static void queue_free(struct fabrex_queue *q)
 {
 	if (q->efd >= 0)
 		close(q->efd);
+	if (q->shared.direct)
+		free(q->sq);
 	free(q->shadow);
 	free(q);
 }
@@ -175,7 +195,8 @@ static int create(struct fabrex_port *port, struct fabrex_queue *q,
 	ret = port->ops->queue_create(port->transport, a, q->efd, &q->shared);
 	if (ret)
 		goto end;
-	ret = check_shared(port, a, &q->shared);
+	ret = q->shared.direct ? make_entries(port, q, a) :
+				 check_shared(port, a, &q->shared);
 	if (!ret) {
 		queue_bind(q, a);
 		fxi_object_add(port, &q->object, OBJECT_QUEUE, q->shared.id);

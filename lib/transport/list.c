@@ -7,5 +7,6 @@
 
 const struct transport_ops *const fxi_transports[] = {
 	&fxi_transport_kernel,
+	&fxi_transport_loopback,
 	NULL,
 };

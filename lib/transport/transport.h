@@ -133,8 +133,12 @@ struct transport_ops {
 };
 
 extern const struct transport_ops fxi_transport_kernel;
+extern const struct transport_ops fxi_transport_loopback;
 
-/* Ends with NULL; the first is used when no prefix names another. */
+/*
+ * Ends with NULL; the first is used when no prefix names another. If no port is
+ * named and it has none (-ENOENT), the next is tried.
+ */
 extern const struct transport_ops *const fxi_transports[];
 
 #endif

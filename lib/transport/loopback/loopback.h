@@ -164,7 +164,4 @@ uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
 void fxi_loop_wake(struct transport *transport, uint32_t peer,
 		   uint32_t queue);
 
-/* port.c, for transport/list.c */
-extern const struct transport_ops fxi_transport_loopback;
-
 #endif

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Queues of a loopback port: entries of the segment's table, receive cells,
+ * services, counters. Called through the transport's operations.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "state.h"
+
+/* ---- making ------------------------------------------------------------ */
+
+static int queue_nomem(struct transport *t)
+{
+	return fxi_error(ENOMEM, "loopback:%s: queue: out of memory",
+			 t->fabric);
+}
+
+static struct loop_queue *queue_alloc(struct transport *t,
+				      const struct fabrex_queue_attr *attr,
+				      int efd)
+{
+	struct loop_queue *q = aligned_alloc(64, (sizeof(*q) + 63) & ~63ul);
+
+	if (!q)
+		return NULL;
+	memset(q, 0, sizeof(*q));
+	q->transport = t;
+	q->rq_entries = attr->rq_entries;
+	q->rq_mask = attr->rq_entries ? attr->rq_entries - 1 : 0;
+	q->cell_size = attr->cell_size;
+	q->efd = efd;
+	return q;
+}
+
+static uint64_t cells_size(uint32_t entries)
+{
+	return ((uint64_t)entries * sizeof(struct segment_cell) + LOOP_PAGE -
+		1) & ~(uint64_t)(LOOP_PAGE - 1);
+}
+
+/* Headers and payloads in one range. */
+static uint64_t ring_size(uint32_t entries, uint32_t cell_size)
+{
+	return cells_size(entries) + (uint64_t)entries * cell_size;
+}
+
+/* Another queue of this port that offers the service; lock held. */
+static bool service_taken(struct transport *t, uint64_t service)
+{
+	uint32_t i;
+
+	for (i = 0; service && i < t->segment->queues_used; i++)
+		if (t->state->queues[i] &&
+		    t->segment->queues[i].service == service)
+			return true;
+	return false;
+}
+
+/* Lock held. */
+static int find_slot(struct transport *t, const struct fabrex_queue_attr *attr,
+		     uint32_t *index)
+{
+	if (service_taken(t, attr->service))
+		return fxi_error(EADDRINUSE, "loopback:%s: queue: service %llu is taken by another queue of this port; use another number or end that one",
+				 t->fabric, (unsigned long long)attr->service);
+	for (*index = 0; *index < SEGMENT_QUEUES; ++*index)
+		if (!t->state->queues[*index])
+			return fxi_loop_heap_back(
+				t, &t->segment->queues[*index],
+				sizeof(struct segment_queue));
+	return fxi_error(ENOSPC, "loopback:%s: queue: the port has none left of %u; destroy some",
+			 t->fabric, SEGMENT_QUEUES);
+}
+
+static int random_key(struct transport *t, uint32_t *key)
+{
+	do {
+		if (getrandom(key, sizeof(*key), 0) != sizeof(*key))
+			return fxi_error(EIO, "loopback:%s: no random numbers from the kernel",
+					 t->fabric);
+	} while (!*key);
+	return 0;
+}
+
+/* Peers see it from the moment its number is there. */
+static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
+		    const struct fabrex_queue_attr *attr, uint32_t key,
+		    uint64_t ring)
+{
+	struct segment_queue *s = &t->segment->queues[index];
+
+	q->shared = s;
+	q->number = index + 1;
+	s->key = key;
+	s->service = attr->service;
+	s->rq_entries = attr->rq_entries;
+	s->cell_size = attr->cell_size;
+	s->cells = ring;
+	s->payload = ring + cells_size(attr->rq_entries);
+	s->lock = 0;
+	s->rq_tail = 0;
+	s->rq_seen = 0;
+	s->rq_head = 0;
+	s->armed = 0;
+	if (attr->rq_entries) {
+		q->cells = (struct segment_cell *)((char *)t->segment + ring);
+		q->payload = (uint8_t *)t->segment + s->payload;
+	}
+	t->state->queues[index] = q;
+	if (t->segment->queues_used <= index)
+		__atomic_store_n(&t->segment->queues_used, index + 1,
+				 __ATOMIC_RELEASE);
+	__atomic_store_n(&s->number, index + 1, __ATOMIC_RELEASE);
+}
+
+static int enter(struct transport *t, struct loop_queue *q,
+		 const struct fabrex_queue_attr *attr, uint64_t ring,
+		 struct transport_queue *out)
+{
+	struct loop_state *s = t->state;
+	uint32_t index, key;
+	int ret;
+
+	ret = random_key(t, &key);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&t->lock);
+	ret = find_slot(t, attr, &index);
+	if (!ret) {
+		publish(t, q, index, attr, key, ring);
+		out->id = loop_id(LOOP_QUEUE, ++s->serial, index);
+		s->queue_ids[index] = out->id;
+		out->number = q->number;
+		out->key = key;
+		out->direct = q;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+int fxi_loop_queue_create(struct transport *t,
+			  const struct fabrex_queue_attr *attr, int efd,
+			  struct transport_queue *out)
+{
+	struct loop_queue *q = queue_alloc(t, attr, efd);
+	uint64_t ring = 0, size = ring_size(attr->rq_entries, attr->cell_size);
+	int ret = 0;
+
+	if (!q)
+		return queue_nomem(t);
+	memset(out, 0, sizeof(*out));
+	if (attr->rq_entries)
+		ret = fxi_loop_heap_alloc(t, size, &ring);
+	if (!ret)
+		ret = enter(t, q, attr, ring, out);
+	if (!ret)
+		return 0;
+	if (ring)
+		fxi_loop_heap_free(t, ring, size);
+	free(q);
+	return ret;
+}
+
+/* ---- end --------------------------------------------------------------- */
+
+static void add_stats(struct fabrex_stats *sum, const struct fabrex_stats *s)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)s;
+	size_t i;
+
+	for (i = 0; i < sizeof(*s) / sizeof(*from); i++)
+		to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
+/* Lock held. NULL: no such queue. */
+static struct loop_queue *find(struct transport *t, uint32_t id)
+{
+	uint32_t index = loop_id_index(id);
+
+	if (loop_id_type(id) != LOOP_QUEUE || index >= SEGMENT_QUEUES ||
+	    t->state->queue_ids[index] != id)
+		return NULL;
+	return t->state->queues[index];
+}
+
+static int no_object(struct transport *t, uint32_t id)
+{
+	return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
+			 t->fabric, id);
+}
+
+/* Nobody finds it from now on; who is about to send into it is waited for. */
+static struct loop_queue *withdraw(struct transport *t, uint32_t id)
+{
+	struct loop_queue *q;
+
+	pthread_mutex_lock(&t->lock);
+	q = find(t, id);
+	if (q) {
+		__atomic_store_n(&q->shared->number, 0, __ATOMIC_SEQ_CST);
+		q->shared->service = 0;
+		q->efd = -1;
+		t->state->queue_ids[q->number - 1] = 0;
+		add_stats(&t->state->ended, &q->stats);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return q;
+}
+
+/* A sender that does not get on keeps the cells, and the number with them. */
+int fxi_loop_queue_destroy(struct transport *t, uint32_t id)
+{
+	struct loop_queue *q = withdraw(t, id);
+	const struct loop_set none = { { 0 } };
+	struct segment_queue *s;
+	uint32_t who;
+	int ret;
+
+	if (!q)
+		return no_object(t, id);
+	s = q->shared;
+	ret = fxi_loop_quiesce(t, &who);
+	if (q->rq_entries && ret)
+		fxi_loop_quarantine(t, 0, false, &none, s->cells,
+				    ring_size(s->rq_entries, s->cell_size));
+	else if (q->rq_entries)
+		fxi_loop_heap_free(t, s->cells,
+				   ring_size(s->rq_entries, s->cell_size));
+	pthread_mutex_lock(&t->lock);
+	t->state->queues[q->number - 1] = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return 0;
+}
+
+void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue)
+{
+	(void)t;
+	fxi_loop_bounce_free(queue->direct);
+	free(queue->direct);
+}
+
+/* ---- services, counters, signals --------------------------------------- */
+
+static int unknown_service(struct transport *t, uint32_t peer,
+			   uint64_t service)
+{
+	return fxi_error(ENOENT, "loopback:%s: service %llu at peer %u: nobody offers it there; start the server first",
+			 t->fabric, (unsigned long long)service, peer);
+}
+
+/* What a peer's table says, read once. */
+static bool offers(const struct segment_queue *q, uint64_t service,
+		   uint32_t *number, uint32_t *key)
+{
+	*number = __atomic_load_n(&q->number, __ATOMIC_ACQUIRE);
+	if (!*number ||
+	    __atomic_load_n(&q->service, __ATOMIC_RELAXED) != service)
+		return false;
+	*key = __atomic_load_n(&q->key, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&q->number, __ATOMIC_RELAXED) == *number;
+}
+
+int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
+		     uint32_t *number, uint32_t *key)
+{
+	const struct segment *s;
+	int ret = -ENOENT;
+	uint32_t i, n;
+
+	pthread_mutex_lock(&t->lock);
+	if (peer >= SEGMENT_PEERS || !t->peers[peer].up) {
+		pthread_mutex_unlock(&t->lock);
+		return fxi_error(EHOSTUNREACH, "loopback:%s: service %llu at peer %u: the peer is down, or there is none",
+				 t->fabric, (unsigned long long)service, peer);
+	}
+	s = t->peers[peer].segment;
+	n = __atomic_load_n(&s->queues_used, __ATOMIC_ACQUIRE);
+	for (i = 0; ret && service && i < n && i < SEGMENT_QUEUES; i++)
+		if (offers(&s->queues[i], service, number, key))
+			ret = 0;
+	pthread_mutex_unlock(&t->lock);
+	return ret ? unknown_service(t, peer, service) : 0;
+}
+
+int fxi_loop_counters(struct transport *t, uint32_t id,
+		      struct fabrex_stats *stats)
+{
+	struct loop_queue *q;
+	uint32_t i;
+
+	memset(stats, 0, sizeof(*stats));
+	pthread_mutex_lock(&t->lock);
+	q = id ? find(t, id) : NULL;
+	if (q)
+		add_stats(stats, &q->stats);
+	if (!id)
+		add_stats(stats, &t->state->ended);
+	for (i = 0; !id && i < t->segment->queues_used; i++)
+		if (t->state->queue_ids[i])
+			add_stats(stats, &t->state->queues[i]->stats);
+	pthread_mutex_unlock(&t->lock);
+	return id && !q ? no_object(t, id) : 0;
+}
+
+/* Lock held. */
+void fxi_loop_signal(struct transport *t, uint32_t number)
+{
+	struct loop_queue *q;
+	uint64_t one = 1;
+	uint32_t i;
+
+	for (i = 0; i < t->segment->queues_used; i++) {
+		q = t->state->queues[i];
+		if (!q || q->efd < 0 || (number && q->number != number))
+			continue;
+		if (write(q->efd, &one, sizeof(one)) < 0)
+			continue;	/* it polls readable already */
+	}
+}

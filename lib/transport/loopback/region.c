@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Regions of a loopback port: entries of the segment's table, memory of the
+ * heap, and their end. Called through the transport's operations.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "state.h"
+
+/* ---- entries ----------------------------------------------------------- */
+
+static int random_key(struct transport *t, uint32_t index, uint64_t *key)
+{
+	do {
+		if (getrandom(key, sizeof(*key), 0) != sizeof(*key))
+			return fxi_error(EIO, "loopback:%s: no random numbers from the kernel",
+					 t->fabric);
+		*key = *key << 16 | index;
+	} while (!(*key >> 16));
+	return 0;
+}
+
+/* Lock held. Freed ones first, then the next that was never used. */
+static int take_index(struct transport *t, uint32_t *index)
+{
+	struct loop_state *s = t->state;
+	uint32_t used = t->segment->mrs_used;
+	int ret;
+
+	if (s->free_region) {
+		*index = s->free_region - 1;
+		s->free_region = s->regions[*index].next_free;
+		return 0;
+	}
+	if (used == SEGMENT_MRS)
+		return fxi_error(ENOSPC, "loopback:%s: memory region: the port has none left of %u; deregister some",
+				 t->fabric, SEGMENT_MRS);
+	ret = fxi_loop_heap_back(t, &t->segment->mrs[used],
+				 sizeof(struct segment_mr));
+	if (ret)
+		return ret;
+	*index = used;
+	__atomic_store_n(&t->segment->mrs_used, used + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void give_index(struct loop_state *s, uint32_t index)
+{
+	struct loop_region *r = &s->regions[index];
+
+	memset(r, 0, sizeof(*r));
+	r->next_free = s->free_region;
+	s->free_region = index + 1;
+}
+
+/* What a peer may do with it, and where it is. */
+struct reach {
+	uint32_t kind;
+	uint64_t place;
+	void *local;
+	bool allocated;
+};
+
+static void fill_peers(struct segment_mr *mr, const struct transport_mr *p)
+{
+	size_t i;
+
+	memset(mr->peers, p->peers ? 0 : 0xff, sizeof(mr->peers));
+	memset(mr->windows, 0, sizeof(mr->windows));
+	for (i = 0; i < p->npeers; i++)
+		mr->peers[p->peers[i] / 64 % (SEGMENT_PEERS / 64)] |=
+			1ull << p->peers[i] % 64;
+}
+
+/* Lock held. */
+static void publish(struct transport *t, uint32_t index,
+		    const struct transport_mr *p, const struct reach *reach,
+		    uint64_t key)
+{
+	struct loop_region *r = &t->state->regions[index];
+	struct segment_mr *mr = &t->segment->mrs[index];
+
+	mr->length = p->length;
+	mr->place = reach->place;
+	mr->access = p->access;
+	mr->kind = reach->kind;
+	fill_peers(mr, p);
+	t->locals[index] = reach->local;
+	*r = (struct loop_region){
+		.id = loop_id(LOOP_MR, ++t->state->serial, index),
+		.allocated = reach->allocated, .watched = p->watched,
+		.watch = p->watch, .key = key, .kind = reach->kind,
+		.place = reach->place, .length = p->length,
+	};
+	__atomic_store_n(&mr->key, key, __ATOMIC_RELEASE);
+}
+
+static int enter(struct transport *t, const struct transport_mr *p,
+		 const struct reach *reach, uint64_t *key, uint32_t *id)
+{
+	uint32_t index;
+	int ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = take_index(t, &index);
+	if (!ret) {
+		ret = random_key(t, index, key);
+		if (ret)
+			give_index(t->state, index);
+	}
+	if (!ret) {
+		publish(t, index, p, reach, *key);
+		*id = t->state->regions[index].id;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+/* ---- registration ------------------------------------------------------ */
+
+static bool in_segment(struct transport *t, const void *addr)
+{
+	return (const char *)addr >= (const char *)t->segment &&
+	       (const char *)addr < (const char *)t->segment + t->size;
+}
+
+/* Lock held: an allocation that covers the range; NULL: there is none. */
+static struct loop_region *find_allocated(struct transport *t, uint64_t place,
+					  uint64_t length)
+{
+	struct loop_region *r = t->state->regions;
+	uint32_t i;
+
+	for (i = 0; i < t->segment->mrs_used; i++, r++)
+		if (r->id && r->allocated && !r->ending && place >= r->place &&
+		    place - r->place < r->length &&
+		    length <= r->length - (place - r->place))
+			return r;
+	return NULL;
+}
+
+static uint64_t place_of(struct transport *t, const void *addr)
+{
+	return (uint64_t)((const char *)addr - (const char *)t->segment);
+}
+
+uint32_t fxi_loop_mr_find(struct transport *t, const void *addr,
+			  uint64_t length)
+{
+	struct loop_region *r;
+	uint32_t id;
+
+	if (!in_segment(t, addr))
+		return 0;
+	pthread_mutex_lock(&t->lock);
+	r = find_allocated(t, place_of(t, addr), length);
+	id = r ? r->id : 0;
+	pthread_mutex_unlock(&t->lock);
+	return id;
+}
+
+static int not_mapped(struct transport *t, const struct transport_mr *p)
+{
+	return fxi_error(EFAULT, "loopback:%s: region of %llu bytes at %p: not mapped, or freed already",
+			 t->fabric, (unsigned long long)p->length, p->addr);
+}
+
+/* Are there mappings all along? Rights show when it is used. */
+static bool is_mapped(const void *addr, uint64_t length)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr & ~(page - 1);
+
+	return !msync((void *)start, (uintptr_t)addr + length - start,
+		      MS_ASYNC);
+}
+
+int fxi_loop_mr_register(struct transport *t, const struct transport_mr *p,
+			 uint64_t *key, uint32_t *id)
+{
+	struct reach reach = {
+		.kind = SEGMENT_MR_PROCESS, .place = (uintptr_t)p->addr,
+		.local = p->addr,
+	};
+
+	if (p->dmabuf)
+		return fxi_error(EOPNOTSUPP, "loopback:%s: region of a dma-buf: not supported",
+				 t->fabric);
+	if (in_segment(t, p->addr)) {
+		reach.kind = SEGMENT_MR_HEAP;
+		reach.place = place_of(t, p->addr);
+		if (!fxi_loop_mr_find(t, p->addr, p->length))
+			return not_mapped(t, p);
+	} else if (!is_mapped(p->addr, p->length)) {
+		return not_mapped(t, p);
+	}
+	return enter(t, p, &reach, key, id);
+}
+
+int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *p,
+		      uint64_t *key, uint32_t *id)
+{
+	struct reach reach = { .kind = SEGMENT_MR_HEAP, .allocated = true };
+	int ret;
+
+	ret = fxi_loop_heap_alloc(t, p->length, &reach.place);
+	if (ret)
+		return ret;
+	p->addr = reach.local = (char *)t->segment + reach.place;
+	ret = enter(t, p, &reach, key, id);
+	if (ret)
+		fxi_loop_heap_free(t, reach.place, p->length);
+	return ret;
+}
+
+/*
+ * Memory that is not pinned is what the process has there, whatever that is:
+ * nothing goes stale but ranges of the heap, which are counted by unhook().
+ */
+int fxi_loop_watch(struct transport *t, uint32_t entries,
+		   const uint32_t **counters)
+{
+	struct loop_state *s = t->state;
+	uint32_t *watch = calloc(entries, sizeof(*watch));
+
+	if (!watch)
+		return fxi_error(ENOMEM, "loopback:%s: counters of regions: out of memory",
+				 t->fabric);
+	pthread_mutex_lock(&t->lock);
+	s->watch = watch;
+	s->nwatch = entries;
+	pthread_mutex_unlock(&t->lock);
+	*counters = watch;
+	return 0;
+}
+
+/* ---- end --------------------------------------------------------------- */
+
+/* Lock held: nobody finds it any more. Its windows are called back later. */
+static void unhook(struct transport *t, uint32_t index)
+{
+	struct loop_region *r = &t->state->regions[index];
+	struct segment_mr *mr = &t->segment->mrs[index];
+
+	__atomic_store_n(&mr->key, 0, __ATOMIC_SEQ_CST);
+	if (r->watched && r->watch < t->state->nwatch)
+		__atomic_add_fetch(&t->state->watch[r->watch], 1,
+				   __ATOMIC_RELEASE);
+}
+
+static bool inside(const struct loop_region *r, const struct loop_region *all)
+{
+	return r->id && r != all && r->kind == SEGMENT_MR_HEAP &&
+	       r->place >= all->place && r->place - all->place < all->length;
+}
+
+/* Lock held: regions that were registered inside an allocation that ends. */
+static void unhook_inside(struct transport *t, const struct loop_region *all)
+{
+	struct loop_state *s = t->state;
+	uint32_t i;
+
+	for (i = 0; i < t->segment->mrs_used; i++) {
+		if (!inside(&s->regions[i], all) || !t->segment->mrs[i].key)
+			continue;
+		unhook(t, i);
+		fxi_loop_event(t, FABREX_EV_MR_REVOKED, t->number,
+			       s->regions[i].id);
+	}
+}
+
+/* Lock held. Who has windows, and is told to give them back. */
+static void call_back(struct transport *t, uint32_t index)
+{
+	struct loop_region *r = &t->state->regions[index];
+	struct loop_message m = { .type = LOOP_REVOKE, .value = { r->key } };
+	uint64_t *windows = t->segment->mrs[index].windows;
+	uint32_t i;
+
+	memset(&r->revoking, 0, sizeof(r->revoking));
+	for (i = 0; i < SEGMENT_PEERS; i++) {
+		if (!(__atomic_load_n(&windows[i / 64], __ATOMIC_SEQ_CST) >>
+		      i % 64 & 1) || t->state->slots[i].state != SLOT_KNOWN)
+			continue;
+		if (i == t->number) {
+			fxi_loop_windows_revoke(t, i, r->key);
+			continue;
+		}
+		r->revoking.bits[i / 64] |= 1ull << i % 64;
+		fxi_loop_send(t->peers[i].link, &m, -1);
+	}
+}
+
+void fxi_loop_mr_given(struct transport *t, uint32_t number, uint64_t key)
+{
+	struct loop_region *r;
+	uint32_t i;
+
+	for (i = 0; i < t->segment->mrs_used; i++) {
+		r = &t->state->regions[i];
+		if (r->id && (!key || r->key == key))
+			r->revoking.bits[number / 64] &= ~(1ull << number % 64);
+	}
+	fxi_loop_quarantine_given(t, number, key);
+	pthread_cond_broadcast(&t->state->changed);
+}
+
+static struct timespec deadline_in(uint32_t ms)
+{
+	uint64_t end = fxi_now_ns() + ms * 1000000ull;
+
+	return (struct timespec){
+		.tv_sec = (time_t)(end / 1000000000u),
+		.tv_nsec = (long)(end % 1000000000u),
+	};
+}
+
+static uint32_t first_of(const struct loop_set *set)
+{
+	uint32_t i;
+
+	for (i = 0; i < SEGMENT_PEERS; i++)
+		if (loop_set_has(set, i))
+			break;
+	return i;
+}
+
+/* Lock held, and given up meanwhile. */
+static int wait_given(struct transport *t, const struct loop_region *r,
+		      uint32_t *who)
+{
+	struct timespec ts = deadline_in(t->state->settings.quiesce_ms);
+	int ret = 0, old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	while (!loop_set_empty(&r->revoking) && !ret)
+		ret = pthread_cond_timedwait(&t->state->changed, &t->lock,
+					     &ts);
+	pthread_setcancelstate(old, NULL);
+	if (loop_set_empty(&r->revoking))
+		return 0;
+	*who = first_of(&r->revoking);
+	return -ETIMEDOUT;
+}
+
+/* Windows on it and, if it is an allocation, on what is inside. */
+static int revoke_windows(struct transport *t, struct loop_region *r,
+			  struct loop_set *left, uint32_t *who)
+{
+	struct loop_state *s = t->state;
+	uint32_t i;
+	int ret = 0;
+
+	memset(left, 0, sizeof(*left));
+	pthread_mutex_lock(&t->lock);
+	for (i = 0; i < t->segment->mrs_used; i++)
+		if (r == &s->regions[i] ||
+		    (r->allocated && inside(&s->regions[i], r)))
+			call_back(t, i);
+	for (i = 0; i < t->segment->mrs_used; i++)
+		if ((r == &s->regions[i] ||
+		     (r->allocated && inside(&s->regions[i], r))) &&
+		    wait_given(t, &s->regions[i], who)) {
+			ret = -ETIMEDOUT;
+			*left = s->regions[i].revoking;
+		}
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+static int not_quiet(struct transport *t, struct loop_region *r, uint32_t who)
+{
+	char name[sizeof(t->peers[who].name)];
+	uint64_t length = r->length;
+	int pid;
+
+	pthread_mutex_lock(&t->lock);
+	r->ending = false;
+	pid = t->peers[who].pid;
+	memcpy(name, t->peers[who].name, sizeof(name));
+	pthread_mutex_unlock(&t->lock);
+	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: peer %u (\"%s\", process %d) is stopped in the middle of an access; continue or end it, then deregister again",
+			 t->fabric, (unsigned long long)length, who, name,
+			 pid);
+}
+
+/* Lock held. */
+static struct loop_region *find(struct transport *t, uint32_t id)
+{
+	uint32_t index = loop_id_index(id);
+
+	if (loop_id_type(id) != LOOP_MR || index >= SEGMENT_MRS ||
+	    t->state->regions[index].id != id ||
+	    t->state->regions[index].ending)
+		return NULL;
+	return &t->state->regions[index];
+}
+
+static struct loop_region *withdraw(struct transport *t, uint32_t id)
+{
+	struct loop_region *r;
+
+	pthread_mutex_lock(&t->lock);
+	r = find(t, id);
+	if (r) {
+		r->ending = true;
+		unhook(t, loop_id_index(id));
+		if (r->allocated)
+			unhook_inside(t, r);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+static void release(struct transport *t, struct loop_region *r)
+{
+	uint32_t index = (uint32_t)(r - t->state->regions);
+
+	pthread_mutex_lock(&t->lock);
+	t->locals[index] = NULL;
+	give_index(t->state, index);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/*
+ * Memory of the heap that somebody may still look at stays out of use; memory
+ * of the application is its own, so that it has to know.
+ */
+int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
+{
+	struct loop_region *r = withdraw(t, id), was;
+	struct loop_set left;
+	uint32_t who = 0;
+	int busy, windows;
+
+	if (!r)
+		return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
+				 t->fabric, id);
+	busy = fxi_loop_quiesce(t, &who);
+	windows = revoke_windows(t, r, &left, &who);
+	if ((busy || windows) && r->kind != SEGMENT_MR_HEAP)
+		return not_quiet(t, r, who);
+	was = *r;
+	release(t, r);
+	if (!was.allocated)
+		return 0;
+	if (busy || windows)
+		fxi_loop_quarantine(t, was.key, !busy, &left, was.place,
+				    was.length);
+	else
+		fxi_loop_heap_free(t, was.place, was.length);
+	return 0;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The service thread: sleeps until a link has something to say, and does what
+ * peers need of this process. Started and stopped by port.c.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define BURST		64	/* messages of one link in a row */
+#define REAP_MS		1
+#define FULL_MS		100	/* until descriptors or ranges may be free */
+
+/* What is polled: the first two, then peers, then halves. */
+struct watch_list {
+	struct pollfd fds[2 + SEGMENT_PEERS + LOOP_HALVES];
+	uint32_t peers[SEGMENT_PEERS];
+	uint32_t npeers, nhalves;
+	bool full;		/* no descriptor was left to accept with */
+	int timeout;
+};
+
+/* ---- messages of peers ------------------------------------------------- */
+
+static void give_windows(struct transport *t, uint32_t number, uint64_t key)
+{
+	struct loop_message m = { .type = LOOP_REVOKED, .value = { key } };
+
+	fxi_loop_windows_revoke(t, number, key);
+	fxi_loop_send(t->peers[number].link, &m, -1);
+}
+
+static bool handle(struct transport *t, uint32_t number,
+		   const struct loop_message *m)
+{
+	switch (m->type) {
+	case LOOP_READY:
+	case LOOP_UP:
+		return fxi_loop_greeted(t, number, m->type);
+	case LOOP_WAKE:
+		fxi_loop_signal(t, (uint32_t)m->value[0]);
+		return true;
+	case LOOP_REVOKE:
+		give_windows(t, number, m->value[0]);
+		return true;
+	case LOOP_REVOKED:
+		fxi_loop_mr_given(t, number, m->value[0]);
+		return true;
+	}
+	return false;
+}
+
+/* A link so full that something did not get into it: wake-ups, at worst. */
+static void input(struct transport *t, uint32_t number)
+{
+	struct loop_message m;
+	int i, ret, passed;
+
+	for (i = 0; i < BURST; i++) {
+		ret = fxi_loop_receive(t->peers[number].link, &m, &passed);
+		if (ret == -EAGAIN)
+			return;
+		if (passed >= 0)
+			close(passed);
+		if (ret != 1 || !handle(t, number, &m)) {
+			fxi_loop_peer_down(t, number);
+			return;
+		}
+	}
+	fxi_loop_signal(t, 0);
+}
+
+/* ---- new links --------------------------------------------------------- */
+
+static void accept_all(struct transport *t, struct watch_list *w)
+{
+	int fd, ret;
+
+	for (;;) {
+		ret = fxi_loop_accept(t->state->listener, &fd);
+		if (!ret) {
+			fxi_loop_half_add(t, fd, false, 0);
+			continue;
+		}
+		w->full = ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM ||
+			  ret == -ENOBUFS;
+		if (w->full || ret == -EAGAIN)
+			return;
+	}
+}
+
+/* Who connects and then says nothing. */
+static void expire(struct transport *t)
+{
+	struct loop_state *s = t->state;
+	uint64_t now = fxi_now_ns();
+	uint32_t i;
+
+	for (i = s->nhalves; i--;)
+		if (!s->halves[i].outgoing && !s->halves[i].mapped &&
+		    !s->halves[i].waiting && s->halves[i].deadline < now)
+			fxi_loop_half_drop(t, i);
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+static void add(struct watch_list *w, uint32_t *n, int fd, bool wanted)
+{
+	w->fds[*n].fd = fd;
+	w->fds[*n].events = wanted ? POLLIN : 0;
+	w->fds[(*n)++].revents = 0;
+}
+
+static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
+{
+	struct loop_state *s = t->state;
+	bool silent = false;
+	uint32_t i;
+
+	*n = 0;
+	w->npeers = 0;
+	w->timeout = w->full ? FULL_MS : -1;
+	add(w, n, s->kick, true);
+	add(w, n, w->full ? -1 : s->listener, true);
+	for (i = 0; i < SEGMENT_PEERS; i++) {
+		if (s->slots[i].state != SLOT_KNOWN || i == t->number)
+			continue;
+		w->peers[w->npeers++] = i;
+		add(w, n, t->peers[i].link, true);
+	}
+	for (i = 0; i < s->nhalves; i++) {
+		silent |= !s->halves[i].outgoing && !s->halves[i].mapped;
+		/* A mapped one is among the peers. */
+		add(w, n, s->halves[i].waiting || s->halves[i].mapped ?
+			  -1 : s->halves[i].fd, true);
+	}
+	w->nhalves = s->nhalves;
+	if (silent && w->timeout < 0)
+		w->timeout = 1000;
+	if (s->quarantine)
+		w->timeout = FULL_MS;
+	if (fxi_loop_reap(t))
+		w->timeout = REAP_MS;
+}
+
+static void halves_input(struct transport *t, const struct watch_list *w)
+{
+	const struct pollfd *p = &w->fds[2 + w->npeers];
+	struct loop_state *s = t->state;
+	uint32_t i, k;
+
+	/* The list changes meanwhile: each is found by its descriptor. */
+	for (i = 0; i < w->nhalves; i++) {
+		if (p[i].fd < 0 || !p[i].revents)
+			continue;
+		for (k = 0; k < s->nhalves && s->halves[k].fd != p[i].fd; k++)
+			;
+		if (k < s->nhalves && !s->halves[k].mapped)
+			fxi_loop_half_input(t, k);
+	}
+}
+
+static void waiting_again(struct loop_state *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nhalves; i++)
+		s->halves[i].waiting = false;
+}
+
+static void serve(struct transport *t, struct watch_list *w)
+{
+	struct loop_state *s = t->state;
+	uint64_t count;
+	uint32_t i;
+
+	if (w->fds[0].revents && read(s->kick, &count, sizeof(count)) < 0)
+		return;		/* somebody else's signal */
+	waiting_again(s);
+	if (w->full || w->fds[1].revents)
+		accept_all(t, w);
+	for (i = 0; i < w->npeers; i++)
+		if (w->fds[2 + i].revents &&
+		    s->slots[w->peers[i]].state == SLOT_KNOWN &&
+		    t->peers[w->peers[i]].link == w->fds[2 + i].fd)
+			input(t, w->peers[i]);
+	halves_input(t, w);
+	expire(t);
+}
+
+static void *service(void *arg)
+{
+	struct transport *t = arg;
+	struct watch_list w = { .timeout = -1 };
+	uint32_t n;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->state->stopping) {
+		prepare(t, &w, &n);
+		pthread_mutex_unlock(&t->lock);
+		poll(w.fds, n, w.timeout);
+		pthread_mutex_lock(&t->lock);
+		serve(t, &w);
+		pthread_mutex_unlock(&t->lock);
+		fxi_loop_quarantine_sweep(t);
+		pthread_mutex_lock(&t->lock);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+void fxi_loop_service_kick(struct transport *t)
+{
+	uint64_t one = 1;
+
+	if (write(t->state->kick, &one, sizeof(one)) < 0)
+		return;		/* it polls readable already */
+}
+
+/* Signals are the application's. */
+int fxi_loop_service_start(struct transport *t)
+{
+	struct loop_state *s = t->state;
+	sigset_t all, old;
+	int ret;
+
+	s->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->kick < 0)
+		return fxi_error(errno, "loopback:%s: no eventfd: %s; see ulimit -n",
+				 t->fabric, fxi_errno_str(errno));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&s->thread, NULL, service, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return fxi_error(ret, "loopback:%s: no service thread: %s; see ulimit -u",
+				 t->fabric, fxi_errno_str(ret));
+	pthread_setname_np(s->thread, "fabrex");
+	s->running = true;
+	return 0;
+}
+
+void fxi_loop_service_stop(struct transport *t)
+{
+	struct loop_state *s = t->state;
+
+	if (!s->running)
+		return;
+	pthread_mutex_lock(&t->lock);
+	s->stopping = true;
+	pthread_mutex_unlock(&t->lock);
+	fxi_loop_service_kick(t);
+	pthread_join(s->thread, NULL);
+	s->running = false;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the files of the loopback transport share beside what the engine needs
+ * (loopback.h). Functions return 0 or a negative errno with its sentence set,
+ * unless they say otherwise.
+ */
+#ifndef LIB_LOOPBACK_STATE_H
+#define LIB_LOOPBACK_STATE_H
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+#include "loopback.h"
+
+/* The largest page there is: what is shared is mapped by pages. */
+#if defined(__x86_64__) || defined(__i386__)
+#define LOOP_PAGE	4096u
+#else
+#define LOOP_PAGE	65536u
+#endif
+#define LOOP_HUGE	(2u << 20)
+#define LOOP_WINDOWS	4096u
+#define LOOP_HALVES	512u
+#define LOOP_EVENTS	1024u
+
+/* ---- settings.c: environment, read once for each port ------------------ */
+
+struct loop_settings {
+	uint64_t size;		/* FABREX_LOOPBACK_SIZE: of the segment */
+	uint32_t join_ms;	/* FABREX_LOOPBACK_JOIN_MS: for all answers */
+	uint32_t quiesce_ms;	/* FABREX_LOOPBACK_QUIESCE_MS */
+	bool cma;		/* FABREX_LOOPBACK_CMA */
+};
+
+int fxi_loop_settings(struct loop_settings *settings);
+
+/* ---- link.c: sockets and messages -------------------------------------- */
+
+enum loop_message_type {
+	LOOP_HELLO = 1,		/* both ways, with the segment's descriptor */
+	LOOP_READY,		/* the joiner has mapped us */
+	LOOP_UP,		/* and we take it for up */
+	LOOP_REFUSE,		/* value[0]: errno */
+	LOOP_WAKE,		/* value[0]: number of a queue */
+	LOOP_REVOKE,		/* value[0]: key whose windows must end */
+	LOOP_REVOKED,		/* value[0]: that key */
+};
+
+struct loop_message {
+	uint32_t type;
+	uint32_t number;	/* HELLO: of the sender's port */
+	uint32_t generation;
+	uint32_t version;
+	uint64_t size;		/* HELLO: of the segment */
+	uint64_t value[4];	/* HELLO: address and value to read by cma */
+	char name[32], host[32];
+};
+
+/* Descriptor of a listening socket at an address nobody else has. */
+int fxi_loop_listen(struct transport *t, uint32_t number, int *fd);
+/* One that holds a name; see loopback.md. */
+int fxi_loop_hold_name(struct transport *t, int *fd);
+/* -ENOENT without a sentence: nobody of this user is there. */
+int fxi_loop_connect(struct transport *t, uint32_t number, int *fd);
+/* -EAGAIN: nobody waits; others: errno without a sentence. */
+int fxi_loop_accept(int listener, int *fd);
+/* -errno without a sentence. pass: descriptor or -1. Never waits. */
+int fxi_loop_send(int link, const struct loop_message *message, int pass);
+/* 1, 0: ended, -errno; *passed: descriptor or -1. Never waits. */
+int fxi_loop_receive(int link, struct loop_message *message, int *passed);
+pid_t fxi_loop_pid_of(int link);
+
+/* ---- heap.c: ranges of the own segment --------------------------------- */
+
+struct loop_extent {
+	struct loop_extent *next;
+	uint64_t start, length;
+};
+
+/* Segment made and mapped; tables are empty. */
+int fxi_loop_heap_create(struct transport *t);
+void fxi_loop_heap_destroy(struct transport *t, bool unmap);
+/* Takes the lock itself. Zeroed, whole pages, memory behind it. */
+int fxi_loop_heap_alloc(struct transport *t, uint64_t length,
+			uint64_t *offset);
+void fxi_loop_heap_free(struct transport *t, uint64_t offset,
+			uint64_t length);
+/* Memory behind a part of the tables; lock held. */
+int fxi_loop_heap_back(struct transport *t, const void *start, size_t length);
+/* Maps another's segment at a huge page boundary; NULL: errno. */
+void *fxi_loop_map(int fd, uint64_t size);
+
+/* remote.c: of a queue that ends. */
+void fxi_loop_bounce_free(struct loop_queue *q);
+
+/* ---- events.c ---------------------------------------------------------- */
+
+struct loop_events {
+	int fd;
+	uint32_t first, count;
+	bool lost;
+	struct transport_event ring[LOOP_EVENTS];
+};
+
+int fxi_loop_events_create(struct transport *t);
+void fxi_loop_events_destroy(struct transport *t);
+/* Lock held. */
+void fxi_loop_event(struct transport *t, uint32_t type, uint32_t peer,
+		    uint32_t id);
+void fxi_loop_events_clear(struct transport *t);
+int fxi_loop_event_fd(struct transport *t);
+int fxi_loop_event_read(struct transport *t, struct transport_event *event);
+
+/* ---- join.c: peers that come and go ------------------------------------ */
+
+enum loop_slot_state {
+	SLOT_EMPTY,
+	SLOT_KNOWN,		/* mapped; up or about to be */
+	SLOT_RETIRING,		/* gone, but threads of ours may look at it */
+};
+
+struct loop_slot {
+	enum loop_slot_state state;
+	bool seen;		/* there ever was one */
+	uint32_t *actives;	/* RETIRING: our queues as they were */
+	uint32_t nactives;
+};
+
+/* A link whose other side is not yet known, or has not yet answered. */
+struct loop_half {
+	int fd;
+	bool outgoing;
+	bool mapped;		/* HELLO was answered; READY or UP is missing */
+	bool waiting;		/* for the end of its number's last owner */
+	uint32_t number;	/* outgoing or mapped */
+	uint64_t deadline;
+};
+
+/* Connect to everybody; before the service thread runs. */
+int fxi_loop_join_start(struct transport *t);
+/* Until all have answered, or time is up. */
+int fxi_loop_join_wait(struct transport *t);
+/* By the service thread: READY or UP; false: out of place. Lock held. */
+bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type);
+/* By the service thread: something came over one that is not mapped. */
+void fxi_loop_half_input(struct transport *t, uint32_t index);
+void fxi_loop_half_add(struct transport *t, int fd, bool outgoing,
+		       uint32_t number);
+void fxi_loop_half_drop(struct transport *t, uint32_t index);
+/* Lock held. */
+void fxi_loop_peer_down(struct transport *t, uint32_t number);
+/* Lock held. True: there are some that cannot be unmapped yet. */
+bool fxi_loop_reap(struct transport *t);
+void fxi_loop_peers_unmap(struct transport *t, bool unmap);
+
+/* ---- service.c --------------------------------------------------------- */
+
+int fxi_loop_service_start(struct transport *t);
+void fxi_loop_service_stop(struct transport *t);
+/* Have it look at its descriptors anew. */
+void fxi_loop_service_kick(struct transport *t);
+
+/* ---- region.c, window.c, queue.c, quiesce.c: operations ---------------- */
+
+/* Ids of objects: type, serial, index. */
+enum loop_object { LOOP_MR = 1, LOOP_QUEUE, LOOP_WINDOW };
+
+static inline uint32_t loop_id(enum loop_object type, uint32_t serial,
+			       uint32_t index)
+{
+	return (uint32_t)type << 30 | (serial & 0xffff) << 14 | index;
+}
+
+static inline enum loop_object loop_id_type(uint32_t id)
+{
+	return (enum loop_object)(id >> 30);
+}
+
+static inline uint32_t loop_id_index(uint32_t id)
+{
+	return id & 0x3fff;
+}
+
+/* Set of peers. */
+struct loop_set {
+	uint64_t bits[SEGMENT_PEERS / 64];
+};
+
+static inline bool loop_set_has(const struct loop_set *set, uint32_t n)
+{
+	return set->bits[n / 64] >> n % 64 & 1;
+}
+
+static inline bool loop_set_empty(const struct loop_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < SEGMENT_PEERS / 64; i++)
+		if (set->bits[i])
+			return false;
+	return true;
+}
+
+/* What only the owner knows of a region. */
+struct loop_region {
+	uint32_t id;		/* 0: free */
+	bool allocated;		/* the heap's, to be freed */
+	bool ending;		/* a thread ends it now */
+	bool watched;
+	uint32_t kind;		/* SEGMENT_MR_* */
+	uint32_t watch;
+	uint32_t next_free;
+	struct loop_set revoking; /* who has to give back windows */
+	uint64_t key;		/* as long as the region lives */
+	uint64_t place, length;	/* of the heap, if allocated */
+};
+
+struct loop_window {
+	uint32_t id;		/* 0: free */
+	bool revoked;
+	uint32_t number;	/* of the peer */
+	uint64_t key;
+	void *base;		/* whole pages */
+	size_t length;
+};
+
+int fxi_loop_mr_register(struct transport *t, const struct transport_mr *params,
+			 uint64_t *key, uint32_t *id);
+int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *params,
+		      uint64_t *key, uint32_t *id);
+uint32_t fxi_loop_mr_find(struct transport *t, const void *addr,
+			  uint64_t length);
+int fxi_loop_mr_destroy(struct transport *t, uint32_t id);
+int fxi_loop_watch(struct transport *t, uint32_t entries,
+		   const uint32_t **counters);
+
+int fxi_loop_window_create(struct transport *t,
+			   const struct fabrex_remote *remote, uint64_t offset,
+			   uint64_t length, uint32_t access,
+			   struct transport_window *window);
+int fxi_loop_window_destroy(struct transport *t, uint32_t id);
+void fxi_loop_window_unmap(struct transport *t,
+			   struct transport_window *window);
+/* Lock held: pages of zeroes for all windows with a key of a peer. */
+void fxi_loop_windows_revoke(struct transport *t, uint32_t number,
+			     uint64_t key);
+/* Lock held: of a peer that has gone. */
+void fxi_loop_windows_orphan(struct transport *t, uint32_t number);
+
+int fxi_loop_queue_create(struct transport *t,
+			  const struct fabrex_queue_attr *attr, int efd,
+			  struct transport_queue *queue);
+int fxi_loop_queue_destroy(struct transport *t, uint32_t id);
+void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue);
+int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
+		     uint32_t *number, uint32_t *key);
+int fxi_loop_counters(struct transport *t, uint32_t id,
+		      struct fabrex_stats *stats);
+/* By the service thread: signal a queue, or all (number 0). */
+void fxi_loop_signal(struct transport *t, uint32_t number);
+
+/*
+ * Every thread of every peer and of ours that may have seen what was true
+ * before this call has stopped looking. *who is the first that did not within
+ * the time set; -ETIMEDOUT, without a sentence. Takes the lock.
+ */
+int fxi_loop_quiesce(struct transport *t, uint32_t *who);
+/* True if all memory orders can be left to membarrier(). */
+bool fxi_loop_membarrier_register(void);
+void fxi_loop_membarrier(struct transport *t);
+
+/*
+ * A range of the heap that a peer may still write to: it did not stop looking
+ * in time, or did not give back its windows.
+ */
+struct loop_quarantine {
+	struct loop_quarantine *next;
+	bool quiet;
+	uint64_t key;
+	struct loop_set windows;
+	uint64_t offset, length;
+};
+/* Takes the lock. */
+void fxi_loop_quarantine(struct transport *t, uint64_t key, bool quiet,
+			 const struct loop_set *windows, uint64_t offset,
+			 uint64_t length);
+/* Lock held: a peer gave back its windows with that key; 0: is gone. */
+void fxi_loop_quarantine_given(struct transport *t, uint32_t number,
+			       uint64_t key);
+/* Give back to the heap what is free of suspicion. Takes the lock. */
+void fxi_loop_quarantine_sweep(struct transport *t);
+void fxi_loop_quarantine_end(struct transport *t);
+/* Lock held, region.c: the peer has given back windows of a region. */
+void fxi_loop_mr_given(struct transport *t, uint32_t number, uint64_t key);
+
+/* ---- all of it --------------------------------------------------------- */
+
+struct loop_state {
+	struct transport *next;	/* of this process */
+	struct loop_settings settings;
+	uint32_t uid;
+	bool named;		/* port name was chosen by the application */
+	bool barrier;		/* membarrier() works */
+	char host[32];
+	int listener, name_holder;
+	int kick;		/* eventfd: service thread looks anew */
+	bool running, stopping;
+	pthread_t thread;
+	pthread_cond_t changed;	/* halves, windows: broadcast */
+	uint32_t serial;	/* of ids */
+	struct loop_extent *free;
+	struct loop_events events;
+	struct loop_slot slots[SEGMENT_PEERS];
+	struct loop_half halves[LOOP_HALVES];
+	uint32_t nhalves;
+	int refused;		/* errno of a peer that would not have us */
+	uint32_t refused_by;
+	struct loop_region regions[SEGMENT_MRS];
+	uint32_t free_region;	/* index + 1 */
+	uint32_t *watch;
+	uint32_t nwatch;
+	struct loop_queue *queues[SEGMENT_QUEUES];
+	uint32_t queue_ids[SEGMENT_QUEUES];
+	struct fabrex_stats ended; /* of queues that are gone */
+	struct loop_window windows[LOOP_WINDOWS];
+	struct loop_quarantine *quarantine;
+};
+
+#endif

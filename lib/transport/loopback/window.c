@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Windows: ranges of a peer's segment mapped once more, with the rights asked
+ * for, until its owner calls them back. Called through the transport's
+ * operations, and by service.c and region.c.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "state.h"
+
+static int refused(struct transport *t, const struct fabrex_remote *remote)
+{
+	return fxi_error(EACCES, "loopback:%s: window to peer %u: the peer refuses key, rights or range; ask its owner for a current key",
+			 t->fabric, remote->peer);
+}
+
+/* The owner's entry as it was while its key was right. */
+static bool entry_copy(struct loop_peer *p, uint64_t key,
+		       struct segment_mr *mr)
+{
+	const struct segment_mr *entry = &p->segment->mrs[key & 0xffff];
+
+	if (!key || (key & 0xffff) >= SEGMENT_MRS ||
+	    __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE) != key)
+		return false;
+	memcpy(mr, entry, sizeof(*mr));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
+}
+
+static bool allowed(struct transport *t, const struct segment_mr *mr,
+		    uint64_t offset, uint64_t length, uint32_t access)
+{
+	return (mr->access & access) == access &&
+	       mr->peers[t->number / 64] >> t->number % 64 & 1 &&
+	       offset <= mr->length && length <= mr->length - offset;
+}
+
+/* Inside the segment, as this process has it mapped. */
+static bool in_segment(const struct loop_peer *p, const struct segment_mr *mr)
+{
+	return mr->place >= sizeof(struct segment) && mr->place <= p->size &&
+	       mr->length <= p->size - mr->place;
+}
+
+static int check(struct transport *t, const struct fabrex_remote *remote,
+		 uint64_t offset, uint64_t length, uint32_t access,
+		 struct segment_mr *mr)
+{
+	struct loop_peer *p = &t->peers[remote->peer % SEGMENT_PEERS];
+
+	if (remote->peer >= SEGMENT_PEERS || !p->up ||
+	    (remote->generation && remote->generation != p->generation))
+		return fxi_error(EHOSTUNREACH, "loopback:%s: window to peer %u: the peer is down, or another has its number now; meet it again",
+				 t->fabric, remote->peer);
+	if (!entry_copy(p, remote->rkey, mr) ||
+	    !allowed(t, mr, offset, length, access))
+		return refused(t, remote);
+	if (mr->kind != SEGMENT_MR_HEAP)
+		return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the region is not memory that processes can share; have it allocated with fabrex_mr_alloc()",
+				 t->fabric, remote->peer);
+	return in_segment(p, mr) ? 0 : refused(t, remote);
+}
+
+/* ---- mapping ----------------------------------------------------------- */
+
+/* A second mapping of the same pages: old size 0. */
+static void *map_again(const struct loop_peer *p, uint64_t offset,
+		       size_t length, uint32_t access)
+{
+	int prot = (access & FABREX_MR_REMOTE_READ ? PROT_READ : 0) |
+		   (access & FABREX_MR_REMOTE_WRITE ? PROT_WRITE : 0);
+	void *m = mremap((char *)p->segment + offset, 0, length,
+			 MREMAP_MAYMOVE);
+
+	if (m == MAP_FAILED)
+		return NULL;
+	if (!mprotect(m, length, prot))
+		return m;
+	munmap(m, length);
+	return NULL;
+}
+
+static struct loop_window *take_window(struct loop_state *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < LOOP_WINDOWS; i++)
+		if (!s->windows[i].id)
+			return &s->windows[i];
+	return NULL;
+}
+
+static int no_room(struct transport *t, const struct fabrex_remote *remote)
+{
+	return fxi_error(ENOSPC, "loopback:%s: window to peer %u: no room for another mapping; unmap some windows or map less",
+			 t->fabric, remote->peer);
+}
+
+/* Does this process have another window with that key? */
+static bool has_other(const struct loop_state *s, uint32_t number,
+		      uint64_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < LOOP_WINDOWS; i++)
+		if (s->windows[i].id && !s->windows[i].revoked &&
+		    s->windows[i].number == number && s->windows[i].key == key)
+			return true;
+	return false;
+}
+
+static uint64_t *mark_of(struct transport *t, uint32_t number, uint64_t key)
+{
+	return &t->peers[number].segment->mrs[key & 0xffff].windows[
+		t->number / 64];
+}
+
+/*
+ * The owner clears the key before it looks who has windows; this is the other
+ * order. False: it has.
+ */
+static bool mark(struct transport *t, uint32_t number, uint64_t key)
+{
+	struct segment_mr *mr = &t->peers[number].segment->mrs[key & 0xffff];
+
+	__atomic_fetch_or(mark_of(t, number, key), 1ull << t->number % 64,
+			  __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&mr->key, __ATOMIC_SEQ_CST) == key;
+}
+
+static void unmark(struct transport *t, uint32_t number, uint64_t key)
+{
+	struct loop_peer *p = &t->peers[number];
+
+	if (t->state->slots[number].state == SLOT_KNOWN &&
+	    p->segment->mrs[key & 0xffff].key == key &&
+	    !has_other(t->state, number, key))
+		__atomic_fetch_and(mark_of(t, number, key),
+				   ~(1ull << t->number % 64),
+				   __ATOMIC_SEQ_CST);
+}
+
+/* Lock held. */
+static int map(struct transport *t, const struct fabrex_remote *remote,
+	       uint64_t place, uint64_t length, uint32_t access,
+	       struct loop_window *w)
+{
+	uint64_t start = place & ~(uint64_t)(LOOP_PAGE - 1);
+	uint64_t end = (place + length + LOOP_PAGE - 1) &
+		       ~(uint64_t)(LOOP_PAGE - 1);
+
+	w->length = (size_t)(end - start);
+	w->base = map_again(&t->peers[remote->peer], start, w->length, access);
+	if (!w->base)
+		return no_room(t, remote);
+	if (mark(t, remote->peer, remote->rkey))
+		return 0;
+	munmap(w->base, w->length);
+	return refused(t, remote);
+}
+
+/* Lock held. */
+static int create(struct transport *t, const struct fabrex_remote *remote,
+		  uint64_t offset, uint64_t length, uint32_t access,
+		  struct transport_window *out)
+{
+	struct loop_window *w = take_window(t->state);
+	struct segment_mr mr;
+	int ret;
+
+	if (!w)
+		return no_room(t, remote);
+	ret = check(t, remote, offset, length, access, &mr);
+	if (!ret)
+		ret = map(t, remote, mr.place + offset, length, access, w);
+	if (ret)
+		return ret;
+	w->number = remote->peer;
+	w->key = remote->rkey;
+	w->revoked = false;
+	w->id = loop_id(LOOP_WINDOW, ++t->state->serial,
+			(uint32_t)(w - t->state->windows));
+	out->id = w->id;
+	out->addr = (char *)w->base + (mr.place + offset) % LOOP_PAGE;
+	out->length = length;
+	return 0;
+}
+
+int fxi_loop_window_create(struct transport *t,
+			   const struct fabrex_remote *remote, uint64_t offset,
+			   uint64_t length, uint32_t access,
+			   struct transport_window *out)
+{
+	int ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = create(t, remote, offset, length, access, out);
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+/* ---- end --------------------------------------------------------------- */
+
+/* The mapping goes with its id; see fxi_loop_window_unmap(). */
+int fxi_loop_window_destroy(struct transport *t, uint32_t id)
+{
+	struct loop_window *w = &t->state->windows[loop_id_index(id) %
+						   LOOP_WINDOWS];
+	bool found;
+
+	pthread_mutex_lock(&t->lock);
+	found = w->id == id;
+	if (found) {
+		munmap(w->base, w->length);
+		w->id = 0;
+		if (!w->revoked)
+			unmark(t, w->number, w->key);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (found)
+		return 0;
+	return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
+			 t->fabric, id);
+}
+
+/* Nothing is left to do: a child of a fork never had the mapping. */
+void fxi_loop_window_unmap(struct transport *t,
+			   struct transport_window *window)
+{
+	(void)t;
+	(void)window;
+}
+
+/* Pages that are nobody's, in one step: loads and stores go on. */
+static void blank(struct transport *t, struct loop_window *w)
+{
+	void *p = mmap(w->base, w->length, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+		       MAP_NORESERVE, -1, 0);
+
+	/* Without room for it: a SIGSEGV, not another's memory. */
+	if (p == MAP_FAILED)
+		mprotect(w->base, w->length, PROT_NONE);
+	w->revoked = true;
+	fxi_loop_event(t, FABREX_EV_WINDOW_FAULT, w->number, w->id);
+}
+
+void fxi_loop_windows_revoke(struct transport *t, uint32_t number,
+			     uint64_t key)
+{
+	struct loop_window *w = t->state->windows;
+	uint32_t i;
+
+	for (i = 0; i < LOOP_WINDOWS; i++, w++)
+		if (w->id && !w->revoked && w->number == number &&
+		    w->key == key)
+			blank(t, w);
+}
+
+void fxi_loop_windows_orphan(struct transport *t, uint32_t number)
+{
+	struct loop_window *w = t->state->windows;
+	uint32_t i;
+
+	for (i = 0; i < LOOP_WINDOWS; i++, w++)
+		if (w->id && !w->revoked && w->number == number)
+			blank(t, w);
+	fxi_loop_mr_given(t, number, 0);
+}
