@@ -71,10 +71,33 @@ struct fabrex_mr {
  */
 struct shadow {
 	uint64_t user_data;
-	uint16_t peer;
-	uint8_t opcode;
-	uint8_t flags;
+	union {
+		uint64_t who;		/* as shadow_who() */
+		struct {
+			uint16_t peer;
+			uint8_t opcode;
+			uint8_t state;	/* direct.c */
+			uint32_t length;
+		} direct;
+	};
 };
+
+/* Peer and opcode where the last word of a completion has them. */
+static inline uint64_t shadow_who(uint16_t peer, uint8_t opcode, uint8_t flags)
+{
+	return peer | (uint64_t)(opcode | (uint32_t)flags << 8) << 32;
+}
+
+static inline uint8_t shadow_opcode(const struct shadow *s)
+{
+	return (uint8_t)(s->who >> 32);
+}
+
+static inline uint8_t shadow_flags(const struct shadow *s)
+{
+	return (uint8_t)(s->who >> 40);
+}
+
 
 /*
  * Indices are free-running. sq_done <= sq_tail <= sq_next: entries below
@@ -94,13 +117,13 @@ struct fabrex_queue {
 	uint32_t sq_tail;
 	uint32_t sq_done;
 	bool stopped;			/* nothing more goes to the device */
+	bool received_first;		/* direct.c: what the next poll takes */
 
 	/* polling */
 	const struct fabrex_cqe *cq __attribute__((aligned(64)));
 	uint8_t *rq;
 	uint32_t cq_entries;
 	uint32_t cq_head;		/* taken */
-	uint32_t cq_published;		/* and told to the device */
 	uint32_t rq_entries;
 	uint32_t rq_next;		/* cell the next RECV must name */
 	uint32_t rq_head;		/* cells given back */

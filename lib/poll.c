@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "direct.h"
 #include "internal.h"
 #include "ring.h"
 
@@ -56,8 +57,8 @@ static void report_unanswered(struct fabrex_wc *wc, const struct shadow *s,
 {
 	memset(wc, 0, sizeof(*wc));
 	wc->user_data = s->user_data;
-	wc->peer = s->peer;
-	wc->opcode = s->opcode;
+	wc->peer = (uint16_t)s->who;
+	wc->opcode = shadow_opcode(s);
 	wc->status = status;
 }
 
@@ -74,7 +75,9 @@ bool fxi_retire_quiet(struct fabrex_queue *q)
 {
 	uint32_t before = q->sq_done, head;
 
-	if (q->sq_done == q->sq_tail || !(oldest(q)->flags & FABREX_SQE_QUIET))
+	if (q->shared.direct)
+		return fxi_direct_retire(q);
+	if (q->sq_done == q->sq_tail || !(shadow_flags(oldest(q)) & FABREX_SQE_QUIET))
 		return false;
 	head = ring_acquire(&q->ctrl->sq_head);
 	if (head - q->sq_done > q->sq_tail - q->sq_done)
@@ -82,67 +85,94 @@ bool fxi_retire_quiet(struct fabrex_queue *q)
 	if (ring_cqe_ready(&q->cq[q->cq_head & (q->cq_entries - 1)],
 			   q->cq_head, q->cq_entries))
 		return false;
-	while (q->sq_done != head && oldest(q)->flags & FABREX_SQE_QUIET)
+	while (q->sq_done != head && shadow_flags(oldest(q)) & FABREX_SQE_QUIET)
 		q->sq_done++;
 	return q->sq_done != before;
 }
 
-/*
- * Completion of an own entry. Entries before it have been passed over: quiet
- * ones succeeded, others lost their completion, which is reported first.
- * 1: wc is filled and cqe used; 0: wc is filled, cqe still stands; negative:
- * cqe is impossible.
- */
-static int take_own(struct fabrex_queue *q, const struct fabrex_cqe *cqe,
-		    struct fabrex_wc *wc)
+static inline void own_done(struct fabrex_wc *wc, const struct shadow *s,
+			    const struct ring_cqe *cqe)
 {
-	uint16_t ahead = (uint16_t)(le16toh(cqe->index) - q->sq_done);
-	const struct shadow *s;
-
-	if (unlikely(ahead >= q->sq_tail - q->sq_done))
-		return -EPROTO;
-	for (s = oldest(q); unlikely(ahead); ahead--, s = oldest(q)) {
-		q->sq_done++;
-		if (s->flags & FABREX_SQE_QUIET)
-			continue;
-		report_unanswered(wc, s, FABREX_WC_ABORTED);
-		return 0;
-	}
-	if (unlikely(cqe->opcode != s->opcode))
-		return -EPROTO;
-	q->sq_done++;
 	wc->user_data = s->user_data;
-	wc->length = le32toh(cqe->length);
+	wc->length = cqe->length;
 	wc->imm = 0;
-	wc->crc = le32toh(cqe->crc);
+	wc->crc = cqe->crc;
 	wc->src_queue = 0;
-	wc->peer = s->peer;
-	wc->opcode = s->opcode;
+	wc->peer = (uint16_t)s->who;
+	wc->opcode = shadow_opcode(s);
 	wc->status = cqe->status;
 	wc->cell = 0;
 	wc->data = NULL;
 	wc->reserved = 0;
+}
+
+/*
+ * The oldest entry outstanding is not the one completed. Entries before that
+ * have been passed over: quiet ones succeeded, others lost their completion,
+ * which is reported first. 1: there is none left; 0: wc is filled with one;
+ * negative: cqe is impossible.
+ */
+static int pass_over(struct fabrex_queue *q, uint16_t index,
+		     struct fabrex_wc *wc)
+{
+	uint16_t ahead = (uint16_t)(index - q->sq_done);
+	const struct shadow *s;
+
+	if (ahead >= q->sq_tail - q->sq_done)
+		return -EPROTO;
+	while (ahead--) {
+		s = oldest(q);
+		q->sq_done++;
+		if (shadow_flags(s) & FABREX_SQE_QUIET)
+			continue;
+		report_unanswered(wc, s, FABREX_WC_ABORTED);
+		return 0;
+	}
+	return 1;
+}
+
+/*
+ * Completion of an own entry. 1: wc is filled and cqe used; 0: wc is filled,
+ * cqe still stands; negative: cqe is impossible.
+ */
+static inline int take_own(struct fabrex_queue *q, const struct ring_cqe *cqe,
+			   struct fabrex_wc *wc)
+{
+	const struct shadow *s;
+	int ret;
+
+	if (unlikely(cqe->index != (uint16_t)q->sq_done ||
+		     q->sq_done == q->sq_tail)) {
+		ret = pass_over(q, cqe->index, wc);
+		if (ret <= 0)
+			return ret;
+	}
+	s = oldest(q);
+	if (unlikely(cqe->opcode != shadow_opcode(s)))
+		return -EPROTO;
+	q->sq_done++;
+	own_done(wc, s, cqe);
 	return 1;
 }
 
 /* A message has arrived. 1, or negative if that is impossible. */
-static int take_recv(struct fabrex_queue *q, const struct fabrex_cqe *cqe,
+static int take_recv(struct fabrex_queue *q, const struct ring_cqe *cqe,
 		     struct fabrex_wc *wc)
 {
-	uint32_t cell = q->rq_next, length = le32toh(cqe->length);
 	bool data = cqe->opcode == FABREX_OP_RECV;
+	uint32_t cell = q->rq_next;
 
-	if (unlikely(le16toh(cqe->index) != (uint16_t)cell ||
+	if (unlikely(cqe->index != (uint16_t)cell ||
 		     cell - q->rq_head >= q->rq_entries ||
-		     (data && length > q->cell_size)))
+		     (data && cqe->length > q->cell_size)))
 		return -EPROTO;
 	q->rq_next++;
 	wc->user_data = 0;
-	wc->length = length;
-	wc->imm = le32toh(cqe->imm);
-	wc->crc = le32toh(cqe->crc);
-	wc->src_queue = le32toh(cqe->src_queue);
-	wc->peer = le16toh(cqe->peer);
+	wc->length = cqe->length;
+	wc->imm = cqe->imm;
+	wc->crc = cqe->crc;
+	wc->src_queue = cqe->src_queue;
+	wc->peer = cqe->peer;
 	wc->opcode = cqe->opcode;
 	wc->status = cqe->status;
 	wc->cell = cell;
@@ -152,38 +182,80 @@ static int take_recv(struct fabrex_queue *q, const struct fabrex_cqe *cqe,
 	return 1;
 }
 
-static int take(struct fabrex_queue *q, const struct fabrex_cqe *cqe,
-		struct fabrex_wc *wc)
+static inline int take(struct fabrex_queue *q, const struct ring_cqe *cqe,
+		       struct fabrex_wc *wc)
 {
 	if (cqe->opcode == FABREX_OP_RECV || cqe->opcode == FABREX_OP_RECV_IMM)
 		return take_recv(q, cqe, wc);
 	return take_own(q, cqe, wc);
 }
 
-/* What the ring holds, up to n. */
-static int drain(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
+/*
+ * The usual: own completions in the order of posting, up to the end of either
+ * ring. What is not so is left to drain_any().
+ */
+static inline uint32_t run_length(const struct fabrex_queue *q, int n)
+{
+	uint32_t cq_left = q->cq_entries - (q->cq_head & (q->cq_entries - 1));
+	uint32_t sq_left = q->sq_mask + 1 - (q->sq_done & q->sq_mask);
+	uint32_t run = q->sq_tail - q->sq_done;
+
+	run = run < sq_left ? run : sq_left;
+	run = run < cq_left ? run : cq_left;
+	return run < (uint32_t)n ? run : (uint32_t)n;
+}
+
+static inline uint32_t drain_own(struct fabrex_queue *q, struct fabrex_wc *wc,
+				 int n)
+{
+	const struct fabrex_cqe *cqe = &q->cq[q->cq_head & (q->cq_entries - 1)];
+	const struct shadow *s = oldest(q);
+	uint64_t last = ring_cqe_last(q->sq_done, q->cq_head, q->cq_entries);
+	uint32_t i, run = run_length(q, n);
+	struct ring_cqe got;
+
+	for (i = 0; i < run; i++, cqe++, s++, wc++, last += RING_CQE_NEXT) {
+		if (!ring_cqe_match(cqe, last | s->who, &got))
+			break;
+		own_done(wc, s, &got);
+	}
+	q->cq_head += i;
+	q->sq_done += i;
+	return i;
+}
+
+static int drain_any(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
 {
 	const struct fabrex_cqe *slot;
-	struct fabrex_cqe cqe;
+	struct ring_cqe cqe;
 	int got = 0, ret;
 
 	while (got < n) {
 		slot = &q->cq[q->cq_head & (q->cq_entries - 1)];
 		if (!ring_cqe_ready(slot, q->cq_head, q->cq_entries))
 			break;
-		ring_cqe_copy(&cqe, slot);
+		cqe = ring_cqe_read(slot);
 		ret = take(q, &cqe, &wc[got]);
 		if (unlikely(ret < 0)) {
 			stop(q, "the device wrote a completion for nothing that was posted");
 			break;
 		}
 		got++;
-		q->cq_head += ret;
+		q->cq_head += (uint32_t)ret;
 	}
-	if (q->cq_head != q->cq_published) {
-		q->cq_published = q->cq_head;
+	return got;
+}
+
+/* What the ring holds, up to n. */
+static inline int drain(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
+{
+	uint32_t before = q->cq_head;
+	int got = (int)drain_own(q, wc, n);
+
+	if (got < n)
+		got += drain_any(q, wc + got, n - got);
+	if (q->cq_head != before)
 		ring_release(&q->ctrl->cq_head, q->cq_head);
-	}
 	return got;
 }
 
@@ -199,7 +271,7 @@ static int flush(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
 
 		s = oldest(q);
 		q->sq_done++;
-		if (executed && s->flags & FABREX_SQE_QUIET)
+		if (executed && shadow_flags(s) & FABREX_SQE_QUIET)
 			continue;
 		report_unanswered(&wc[got++], s, known ? FABREX_WC_ABORTED :
 							 FABREX_WC_FLUSHED);
@@ -228,6 +300,8 @@ EXPORT int fabrex_poll(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
 {
 	int got = 0;
 
+	if (q->shared.direct)
+		return fxi_direct_poll(q, wc, n);
 	if (likely(!q->stopped)) {
 		got = drain(q, wc, n);
 		if (got < n && !q->stopped)
@@ -245,13 +319,19 @@ EXPORT void fabrex_recv_done(struct fabrex_queue *q, unsigned int n)
 {
 	uint32_t held = q->rq_next - q->rq_head;
 
+	if (q->shared.direct) {
+		fxi_direct_recv_done(q, n);
+		return;
+	}
 	q->rq_head += n < held ? n : held;
 	ring_release(&q->ctrl->rq_head, q->rq_head);
 }
 
 /* fabrex_poll() would not return 0 for good reason. */
-static bool something(const struct fabrex_queue *q)
+static bool something(struct fabrex_queue *q)
 {
+	if (q->shared.direct)
+		return fxi_direct_something(q);
 	return q->stopped || ring_is_dead(q->ctrl) ||
 	       ring_cqe_ready(&q->cq[q->cq_head & (q->cq_entries - 1)],
 			      q->cq_head, q->cq_entries);
@@ -266,7 +346,10 @@ EXPORT int fabrex_arm(struct fabrex_queue *q)
 	/* Signals of the past are answered by the poll that follows. */
 	while (read(q->efd, &count, sizeof(count)) > 0)
 		;
-	ring_doorbell(q->doorbell, FABREX_DB_ARM, q->cq_head);
+	if (q->shared.direct)
+		fxi_direct_arm(q);
+	else
+		ring_doorbell(q->doorbell, FABREX_DB_ARM, q->cq_head);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "direct.h"
 #include "internal.h"
 #include "ring.h"
 
@@ -23,18 +24,31 @@ static int bad_flags(const struct fabrex_queue *q)
 	return bad_op(q, "unknown flags; use FABREX_SQE_FENCE, _QUIET and _CHECK");
 }
 
-/* An entry as eight words, in the order of struct fabrex_sqe. */
-struct words {
-	uint64_t w[8];
-};
-
+/*
+ * An entry as eight words, in the order of struct fabrex_sqe. Each is stored
+ * once, and nothing is read back: the device may be looking.
+ */
 enum { HEAD, USER_DATA, LKEY, LOFFSET, RKEY, ROFFSET, LENGTH, TARGET };
 
-static inline uint64_t head(const struct fabrex_op *op, uint8_t flags,
-			    uint32_t imm)
+typedef uint64_t __attribute__((may_alias)) ring_word;
+
+static inline void put(ring_word *to, int word, uint64_t value)
 {
-	return op->opcode | (uint64_t)flags << 8 | (uint64_t)op->peer << 16 |
-	       (uint64_t)imm << 32;
+	to[word] = htole64(value);
+}
+
+/* The order of these three is the same in struct fabrex_op. */
+static inline uint32_t head(const struct fabrex_op *op, uint8_t flags)
+{
+	return op->opcode | (uint32_t)(op->flags | flags) << 8 |
+	       (uint32_t)op->peer << 16;
+}
+
+static inline void put_head(ring_word *to, const struct fabrex_op *op,
+			    uint8_t flags, uint32_t imm)
+{
+	put(to, HEAD, head(op, flags) | (uint64_t)imm << 32);
+	put(to, USER_DATA, op->user_data);
 }
 
 static inline uint64_t target(const struct fabrex_op *op)
@@ -42,150 +56,168 @@ static inline uint64_t target(const struct fabrex_op *op)
 	return op->dest_queue | (uint64_t)op->dest_key << 32;
 }
 
-static inline int fill_local(const struct fabrex_queue *q, struct words *e,
-			     const struct fabrex_op *op)
+static int no_region(const struct fabrex_queue *q)
+{
+	return bad_op(q, "operation without a local region; set mr");
+}
+
+/* All with a local and a remote region. */
+static inline int put_remote(const struct fabrex_queue *q, ring_word *to,
+			     const struct fabrex_op *op, uint32_t imm,
+			     uint64_t length, uint64_t last)
 {
 	if (unlikely(!op->mr))
-		return bad_op(q, "operation without a local region; set mr");
-	e->w[LKEY] = op->mr->key;
-	e->w[LOFFSET] = op->offset;
+		return no_region(q);
+	put_head(to, op, 0, imm);
+	put(to, LKEY, op->mr->key);
+	put(to, LOFFSET, op->offset);
+	put(to, RKEY, op->rkey);
+	put(to, ROFFSET, op->roffset);
+	put(to, LENGTH, length);
+	put(to, TARGET, last);
 	return 0;
 }
 
-static inline int fill_remote(const struct fabrex_queue *q, struct words *e,
-			      const struct fabrex_op *op)
+/* WRITE and READ, which need no more words than these. */
+static inline bool is_plain(const struct fabrex_op *op)
 {
-	e->w[RKEY] = op->rkey;
-	e->w[ROFFSET] = op->roffset;
-	return fill_local(q, e, op);
+	return (op->opcode == FABREX_OP_WRITE ||
+		op->opcode == FABREX_OP_READ) &&
+	       !(op->flags & ~POST_FLAGS) && op->mr;
 }
 
-static int fill_inline(const struct fabrex_queue *q, struct words *e,
-		       const struct fabrex_op *op)
+static inline void put_plain(ring_word *to, const struct fabrex_op *op)
 {
-	uint8_t data[FABREX_INLINE_MAX] = { 0 };
+	put_head(to, op, 0, 0);
+	put(to, LKEY, op->mr->key);
+	put(to, LOFFSET, op->offset);
+	put(to, RKEY, op->rkey);
+	put(to, ROFFSET, op->roffset);
+	put(to, LENGTH, op->length);
+	put(to, TARGET, 0);
+}
+
+static int put_inline(const struct fabrex_queue *q, ring_word *to,
+		      const struct fabrex_op *op)
+{
+	uint64_t data[FABREX_INLINE_MAX / 8] = { 0 };
 
 	if (op->length > sizeof(data))
 		return bad_op(q, "inline datagram of more than 24 bytes; send it from a region");
 	if (op->length)
 		memcpy(data, op->inline_data, op->length);
-	/* Bytes, not a number: the same in any byte order. */
-	memcpy(&e->w[LKEY], data, sizeof(data));
-	e->w[LKEY] = le64toh(e->w[LKEY]);
-	e->w[LOFFSET] = le64toh(e->w[LOFFSET]);
-	e->w[RKEY] = le64toh(e->w[RKEY]);
-	e->w[HEAD] = head(op, op->flags | FABREX_SQE_INLINE, op->imm);
+	put_head(to, op, FABREX_SQE_INLINE, op->imm);
+	/* Bytes, not numbers: the same in any byte order. */
+	to[LKEY] = data[0];
+	to[LOFFSET] = data[1];
+	to[RKEY] = data[2];
 	return 0;
 }
 
-static int fill_send(const struct fabrex_queue *q, struct words *e,
+static int put_local(const struct fabrex_queue *q, ring_word *to,
 		     const struct fabrex_op *op)
 {
-	e->w[LENGTH] = op->length;
-	e->w[TARGET] = target(op);
-	if (op->inline_data || !op->length)
-		return fill_inline(q, e, op);
-	e->w[HEAD] = head(op, op->flags, op->imm);
-	return fill_local(q, e, op);
+	if (!op->mr)
+		return no_region(q);
+	put_head(to, op, 0, op->imm);
+	put(to, LKEY, op->mr->key);
+	put(to, LOFFSET, op->offset);
+	put(to, RKEY, 0);
+	return 0;
 }
 
-static inline int fill(const struct fabrex_queue *q, struct words *e,
-		       const struct fabrex_op *op)
+static int put_send(const struct fabrex_queue *q, ring_word *to,
+		    const struct fabrex_op *op)
 {
-	if (unlikely(op->flags & ~POST_FLAGS))
-		return bad_flags(q);
-	*e = (struct words){ { head(op, op->flags, 0), op->user_data } };
+	int ret;
+
+	if (op->inline_data || !op->length)
+		ret = put_inline(q, to, op);
+	else
+		ret = put_local(q, to, op);
+	put(to, ROFFSET, 0);
+	put(to, LENGTH, op->length);
+	put(to, TARGET, target(op));
+	return ret;
+}
+
+static int put_nop(ring_word *to, const struct fabrex_op *op)
+{
+	int i;
+
+	put(to, HEAD, (uint64_t)op->flags << 8);
+	put(to, USER_DATA, op->user_data);
+	for (i = LKEY; i <= TARGET; i++)
+		put(to, i, 0);
+	return 0;
+}
+
+static int put_other(const struct fabrex_queue *q, ring_word *to,
+		     const struct fabrex_op *op)
+{
 	switch (op->opcode) {
-	case FABREX_OP_WRITE_IMM:
-		e->w[HEAD] = head(op, op->flags, op->imm);
-		e->w[TARGET] = target(op);
-		/* fallthrough */
 	case FABREX_OP_WRITE:
 	case FABREX_OP_READ:
-		e->w[LENGTH] = op->length;
-		return fill_remote(q, e, op);
+		return no_region(q);
+	case FABREX_OP_WRITE_IMM:
+		return put_remote(q, to, op, op->imm, op->length, target(op));
 	case FABREX_OP_CMP_SWAP:
-		e->w[TARGET] = op->compare;
-		/* fallthrough */
+		return put_remote(q, to, op, 0, op->operand, op->compare);
 	case FABREX_OP_FETCH_ADD:
-		e->w[LENGTH] = op->operand;
-		return fill_remote(q, e, op);
+		return put_remote(q, to, op, 0, op->operand, 0);
+	case FABREX_OP_SEND:
+		return put_send(q, to, op);
 	case FABREX_OP_NOP:
-		e->w[HEAD] = (uint64_t)op->flags << 8;
-		return 0;
+		return put_nop(to, op);
 	}
 	return bad_op(q, "unknown opcode; use FABREX_OP_*");
 }
 
-typedef uint64_t __attribute__((may_alias)) ring_word;
-
-/* The entry's only stores. */
-static inline void store(struct fabrex_sqe *slot, const struct words *e)
-{
-	ring_word *to = (ring_word *)(void *)slot;
-	int i;
-
-	for (i = 0; i < 8; i++)
-		to[i] = htole64(e->w[i]);
-}
-
-static int enter_send(const struct fabrex_queue *q, struct fabrex_sqe *slot,
-		      const struct fabrex_op *op)
-{
-	struct words e = { { 0, op->user_data } };
-	int ret;
-
-	if (op->flags & ~POST_FLAGS)
-		return bad_flags(q);
-	ret = fill_send(q, &e, op);
-	if (!ret)
-		store(slot, &e);
-	return ret;
-}
-
-/* Apart from sends, so that the words of the others stay in registers. */
 static inline int enter(const struct fabrex_queue *q, struct fabrex_sqe *slot,
 			const struct fabrex_op *op)
 {
-	struct words e;
-	int ret;
+	ring_word *to = (ring_word *)(void *)slot;
 
-	if (op->opcode == FABREX_OP_SEND)
-		return enter_send(q, slot, op);
-	ret = fill(q, &e, op);
-	if (likely(!ret))
-		store(slot, &e);
-	return ret;
+	if (unlikely(op->flags & ~POST_FLAGS))
+		return bad_flags(q);
+	if (unlikely(!is_plain(op)))
+		return put_other(q, to, op);
+	put_plain(to, op);
+	return 0;
 }
 
 /* Room for one more entry, after a look at what has succeeded quietly. */
-static inline int has_room(struct fabrex_queue *q)
+static int make_room(struct fabrex_queue *q)
 {
-	if (likely(q->sq_next - q->sq_done < q->limit))
-		return 0;
 	if (fxi_retire_quiet(q))
 		return 0;
 	return fxi_error_static(EAGAIN, "queue: as many entries are outstanding as the rings hold; call fabrex_poll() first");
 }
 
+static inline void note(struct shadow *s, const struct fabrex_op *op)
+{
+	s->user_data = op->user_data;
+	s->who = shadow_who(op->peer, op->opcode, op->flags);
+}
+
 static inline int prep(struct fabrex_queue *q, const struct fabrex_op *op)
 {
+	uint32_t at = q->sq_next & q->sq_mask;
 	struct shadow *shadow;
 	int ret;
 
 	if (unlikely(q->stopped))
 		return fxi_queue_stopped(q);
-	ret = has_room(q);
-	if (ret)
-		return ret;
-	ret = enter(q, &q->sq[q->sq_next & q->sq_mask], op);
+	if (unlikely(q->sq_next - q->sq_done >= q->limit)) {
+		ret = make_room(q);
+		if (ret)
+			return ret;
+	}
+	ret = enter(q, &q->sq[at], op);
 	if (unlikely(ret))
 		return ret;
-	shadow = &q->shadow[q->sq_next & q->sq_mask];
-	shadow->user_data = op->user_data;
-	shadow->peer = op->peer;
-	shadow->opcode = op->opcode;
-	shadow->flags = op->flags;
+	shadow = &q->shadow[at];
+	note(shadow, op);
 	q->sq_next++;
 	return 0;
 }
@@ -208,9 +240,59 @@ static inline int publish(struct fabrex_queue *q)
 
 EXPORT int fabrex_submit(struct fabrex_queue *q)
 {
+	if (q->shared.direct)
+		return fxi_direct_submit(q);
 	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
 		return fxi_queue_stopped(q);
 	return publish(q);
+}
+
+/* Prepared where it is not plain, and so that errors have one place. */
+static int post_direct(struct fabrex_queue *q, const struct fabrex_op *op)
+{
+	int ret;
+
+	if (likely(fxi_direct_post(q, op)))
+		return 0;
+	ret = prep(q, op);
+	if (likely(!ret))
+		fxi_direct_submit(q);
+	return ret;
+}
+
+static int post_all_direct(struct fabrex_queue *q, const struct fabrex_op *ops,
+			   unsigned int n)
+{
+	unsigned int i;
+	int ret = 0;
+
+	fxi_direct_submit(q);
+	for (i = 0; i < n; i++) {
+		ret = post_direct(q, &ops[i]);
+		if (ret)
+			break;
+	}
+	return i ? (int)i : ret;
+}
+
+/* Plain ones up to the end of the ring, for as many as there is room. */
+static inline unsigned int prep_run(struct fabrex_queue *q,
+				    const struct fabrex_op *op, unsigned int n)
+{
+	uint32_t at = q->sq_next & q->sq_mask, i;
+	ring_word *to = (ring_word *)(void *)&q->sq[at];
+	uint32_t room = q->limit - (q->sq_next - q->sq_done);
+	uint32_t left = q->sq_mask + 1 - at;
+	struct shadow *s = &q->shadow[at];
+
+	room = room < left ? room : left;
+	room = room < n ? room : n;
+	for (i = 0; i < room && is_plain(op); i++, op++, s++, to += 8) {
+		put_plain(to, op);
+		note(s, op);
+	}
+	q->sq_next += i;
+	return i;
 }
 
 EXPORT int fabrex_post(struct fabrex_queue *q, const struct fabrex_op *ops,
@@ -219,9 +301,11 @@ EXPORT int fabrex_post(struct fabrex_queue *q, const struct fabrex_op *ops,
 	unsigned int i;
 	int ret = 0;
 
+	if (q->shared.direct)
+		return post_all_direct(q, ops, n);
 	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
 		return fxi_queue_stopped(q);
-	for (i = 0; i < n; i++) {
+	for (i = prep_run(q, ops, n); i < n; i++) {
 		ret = prep(q, &ops[i]);
 		if (ret)
 			break;
@@ -234,6 +318,8 @@ static int post_one(struct fabrex_queue *q, const struct fabrex_op *op)
 {
 	int ret;
 
+	if (q->shared.direct)
+		return post_direct(q, op);
 	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
 		return fxi_queue_stopped(q);
 	ret = prep(q, op);

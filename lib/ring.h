@@ -84,12 +84,76 @@ static inline bool ring_cqe_ready(const struct fabrex_cqe *cqe, uint32_t head,
 	return !!(flags & FABREX_CQE_PHASE) == !(head & entries);
 }
 
-/* Copy an entry that is ready; later uses cannot read shared memory again. */
-static inline void ring_cqe_copy(struct fabrex_cqe *to,
-				 const struct fabrex_cqe *from)
+/*
+ * What libfabrex needs of an entry that is ready, each word read once: later
+ * uses cannot read shared memory again. user_data is known from elsewhere.
+ */
+struct ring_cqe {
+	uint32_t length, imm, crc, src_queue;
+	uint16_t peer, index;
+	uint8_t opcode, status;
+};
+
+static inline uint64_t ring_cqe_word(const struct fabrex_cqe *cqe, int word,
+				     int order)
 {
-	*to = *from;
-	__asm__ volatile("" ::: "memory");
+	return le64toh(__atomic_load_n(&((const __le64 *)(const void *)cqe)[word],
+				       order));
+}
+
+static inline void ring_cqe_unpack(struct ring_cqe *to,
+				   const struct fabrex_cqe *from, uint64_t last)
+{
+	uint64_t w1 = ring_cqe_word(from, 1, __ATOMIC_RELAXED);
+	uint64_t w2 = ring_cqe_word(from, 2, __ATOMIC_RELAXED);
+
+	to->length = (uint32_t)w1;
+	to->imm = (uint32_t)(w1 >> 32);
+	to->crc = (uint32_t)w2;
+	to->src_queue = (uint32_t)(w2 >> 32);
+	to->peer = (uint16_t)last;
+	to->index = (uint16_t)(last >> 16);
+	to->opcode = (uint8_t)(last >> 32);
+	to->status = (uint8_t)(last >> 40);
+}
+
+static inline struct ring_cqe ring_cqe_read(const struct fabrex_cqe *from)
+{
+	struct ring_cqe cqe;
+
+	ring_cqe_unpack(&cqe, from, ring_cqe_word(from, 3, __ATOMIC_RELAXED));
+	return cqe;
+}
+
+/*
+ * Last word of the completion of entry @index in place @head, but for opcode,
+ * peer and status; and what to add for the one that follows, as long as the
+ * ring's end is not passed. (An index that wraps spoils it: then none match.)
+ */
+#define RING_CQE_NEXT	(1ull << 16)
+#define RING_CQE_MATCH	0x000100ffffff0000ull
+
+static inline uint64_t ring_cqe_last(uint32_t index, uint32_t head,
+				     uint32_t entries)
+{
+	uint64_t phase = !(head & entries);
+
+	return (uint64_t)(index & 0xffff) << 16 | phase << 48;
+}
+
+/*
+ * Read it if it is ready and the expected one. The word is read at once, so
+ * what was written before flags is what its other fields are.
+ */
+static inline bool ring_cqe_match(const struct fabrex_cqe *from,
+				  uint64_t expected, struct ring_cqe *cqe)
+{
+	uint64_t last = ring_cqe_word(from, 3, __ATOMIC_ACQUIRE);
+
+	if ((last ^ expected) & RING_CQE_MATCH)
+		return false;
+	ring_cqe_unpack(cqe, from, last);
+	return true;
 }
 
 /*

@@ -503,7 +503,7 @@ const struct transport_ops fake_ops = {
 
 /* Takes the place of transport/list.c. */
 const struct transport_ops *const fxi_transports[] = {
-	&fake_ops, &fxi_transport_kernel, NULL,
+	&fake_ops, &fxi_transport_kernel, &fxi_transport_loopback, NULL,
 };
 
 /* ---- control ----------------------------------------------------------- */
