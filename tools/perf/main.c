@@ -3,13 +3,12 @@
  * fabrex-perf: options and the table of tests. Everything else is behind
  * perf.h.
  */
-#include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "perf.h"
+#include "commands.h"
 
 atomic_int interrupted;
 
@@ -69,7 +68,8 @@ static void usage(FILE *f)
 	size_t i;
 
 	fprintf(f, "usage: fabrex-perf server [--once] [OPTIONS]\n"
-		"       fabrex-perf TEST --peer NAME [OPTIONS]\n\ntests:\n");
+		"       fabrex-perf TEST --peer NAME [OPTIONS]\n"
+		"       fabrex-perf compare [latency|bandwidth|collectives|all] [OPTIONS]\n\ntests:\n");
 	for (i = 0; i < NTESTS; i++)
 		fprintf(f, "  %-11s %s (sizes %s)\n", tests[i].name,
 			tests[i].what, tests[i].size);
@@ -92,82 +92,6 @@ static void usage(FILE *f)
 		"  -m, --memory KIND        of this side: host, hip or cuda (host)\n"
 		"  -j, --json   -Q, --quiet   -T, --timeout SECONDS   --once (server)\n",
 		DEFAULT_SERVICE);
-}
-
-static int bad(int option, const char *value)
-{
-	const struct option *o = longs;
-
-	while (o->name && o->val != option)
-		o++;
-	fprintf(stderr, "fabrex-perf: --%s: \"%s\" is not a value it takes; see fabrex-perf --help\n",
-		o->name, value);
-	return EXIT_USAGE;
-}
-
-/* Digits and a unit; the rest of the text in *end. */
-static bool parse_size(const char *text, uint64_t *size, const char **end)
-{
-	static const char units[] = "KMG";
-	const char *unit;
-	char *rest;
-
-	errno = 0;
-	*size = strtoull(text, &rest, 10);
-	if (errno || rest == text || *text == '-' || !*size)
-		return false;
-	unit = *rest ? strchr(units, *rest) : NULL;
-	if (unit) {
-		*size <<= 10 * (unit - units + 1);
-		rest++;
-	}
-	*end = rest;
-	return *size <= 1ull << 40;
-}
-
-static bool parse_sizes(const char *text, struct options *o)
-{
-	const char *p;
-
-	if (!parse_size(text, &o->size_from, &p))
-		return false;
-	o->size_to = o->size_from;
-	o->size_factor = 2;
-	if (*p == ':' && !parse_size(p + 1, &o->size_to, &p))
-		return false;
-	if (*p == ':' && !parse_size(p + 1, &o->size_factor, &p))
-		return false;
-	return !*p && o->size_factor > 1 && o->size_to >= o->size_from &&
-	       o->size_to <= 4ull << 30;
-}
-
-static bool parse_u64(const char *text, uint64_t min, uint64_t max,
-		      uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && end != text && !*end && *text != '-' &&
-	       *value >= min && *value <= max;
-}
-
-static bool parse_u32(const char *text, uint32_t max, uint32_t *value)
-{
-	uint64_t wide;
-	bool ok = parse_u64(text, 1, max, &wide);
-
-	*value = (uint32_t)wide;
-	return ok;
-}
-
-static bool parse_double(const char *text, double min, double max,
-			 double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end && *value >= min && *value <= max;
 }
 
 static bool parse_timeout(const char *text, struct options *o)
@@ -207,7 +131,8 @@ static bool take_option(int c, const char *arg, struct options *o)
 	case 'S':
 		return parse_u64(arg, 1, UINT64_MAX, &o->service);
 	case 's':
-		return parse_sizes(arg, o);
+		return parse_sizes(arg, &o->size_from, &o->size_to,
+				   &o->size_factor);
 	case 'n':
 		return parse_u64(arg, 1, 1ull << 40, &o->iterations);
 	case 't':
@@ -247,7 +172,7 @@ static int parse(int argc, char **argv, struct options *o)
 			return -1;
 		}
 		if (!take_flag(c, o) && !take_option(c, optarg, o))
-			return bad(c, optarg ? optarg : "");
+			return bad_value(longs, c, optarg);
 	}
 	return 0;
 }
@@ -270,7 +195,9 @@ static void on_signal(int number)
 
 static int set_defaults(struct options *o, const struct test *test)
 {
-	if (!o->size_from && !parse_sizes(test->size, o))
+	if (!o->size_from &&
+	    !parse_sizes(test->size, &o->size_from, &o->size_to,
+			 &o->size_factor))
 		return EXIT_USAGE;
 	if (!o->depth)
 		o->depth = test->depth;
@@ -301,6 +228,10 @@ int main(int argc, char **argv)
 	const struct test *test;
 	int ret;
 
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (argc > 1 && !strcmp(argv[1], "compare"))
+		return compare_main(argc - 1, argv + 1);
 	ret = parse(argc, argv, &o);
 	if (ret)
 		return ret < 0 ? 0 : ret;
@@ -308,8 +239,6 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
 	if (!strcmp(argv[optind], "server"))
 		return serve(&o);
 	test = find_test(argv[optind]);

@@ -6,12 +6,16 @@ include lib/module.mk
 
 BINDIR ?= $(PREFIX)/bin
 PERF_O := $(BUILD)/perf
-PERF_SRC := $(wildcard tools/perf/*.c)
+PERF_SRC := $(wildcard tools/perf/*.c tools/perf/compare/*.c)
 PERF_OBJ := $(PERF_SRC:tools/perf/%.c=$(PERF_O)/%.o)
 PERF_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -pthread
+# What compare runs under mpirun, where an MPI to build with is installed.
+PERF_MPI := $(if $(shell command -v mpicc > /dev/null && \
+	mpicc -E -x c -include mpi.h /dev/null 2> /dev/null | head -c 1), \
+	$(BUILD)/bin/fabrex-perf-mpi)
 
 .PHONY: perf check-perf install-perf
-perf: $(BUILD)/bin/fabrex-perf
+perf: $(BUILD)/bin/fabrex-perf $(PERF_MPI)
 
 $(PERF_O)/%.o: tools/perf/%.c
 	@mkdir -p $(@D)
@@ -21,6 +25,10 @@ $(PERF_O)/%.o: tools/perf/%.c
 $(BUILD)/bin/fabrex-perf: $(PERF_OBJ) $(LIB_A)
 	@mkdir -p $(@D)
 	$(CC) $(PERF_CFLAGS) $(LDFLAGS) -o $@ $(PERF_OBJ) $(LIB_A)
+
+$(BUILD)/bin/fabrex-perf-mpi: tools/perf/peers/mpi.c tools/perf/peers/protocol.h
+	@mkdir -p $(@D)
+	mpicc -std=gnu11 -Wall -Wextra $(CFLAGS) -o $@ $<
 
 # Server and client in one process on the fake fabric of the library's tests.
 $(PERF_O)/tests/run: tools/perf/tests/run.c $(PERF_OBJ) $(LIB_FAKE_OBJ) $(LIB_A)
@@ -36,7 +44,7 @@ check-perf: perf $(PERF_O)/tests/run $(RT_LIBS)
 
 install-perf: perf
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
-	install -m 755 $(BUILD)/bin/fabrex-perf $(DESTDIR)$(BINDIR)/
+	install -m 755 $(BUILD)/bin/fabrex-perf $(PERF_MPI) $(DESTDIR)$(BINDIR)/
 	install -m 644 tools/perf/fabrex-perf.1 $(DESTDIR)$(MANDIR)/man1/
 
 -include $(PERF_OBJ:.o=.d)

@@ -6,6 +6,7 @@
 #ifndef PERF_H
 #define PERF_H
 
+#include <getopt.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -237,6 +238,17 @@ double memcpy_gbps(uint64_t size);
 /* "64K" and the like, in a buffer of SIZE_STR. */
 #define SIZE_STR	24
 const char *size_str(uint64_t size, char *buffer);
+
+/* ---- parse.c ----------------------------------------------------------- */
+
+/* "FROM:TO:FACTOR", "FROM:TO" or "SIZE". False: it is not a value. */
+bool parse_sizes(const char *text, uint64_t *from, uint64_t *to,
+		 uint64_t *factor);
+bool parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
+bool parse_u32(const char *text, uint32_t max, uint32_t *value);
+bool parse_double(const char *text, double min, double max, double *value);
+/* Says so, naming the option; the exit code. */
+int bad_value(const struct option *longs, int option, const char *value);
 
 /* ---- data.c ------------------------------------------------------------ */
 

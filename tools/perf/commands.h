@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Commands of fabrex-perf with options of their own; main.c calls them with
+ * the command as argv[0]. They return exit codes.
+ */
+#ifndef PERF_COMMANDS_H
+#define PERF_COMMANDS_H
+
+int compare_main(int argc, char **argv);
+
+#endif

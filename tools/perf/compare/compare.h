@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * fabrex-perf compare: rows (what is measured), contenders (who is measured),
+ * samples taken in turn, ratios and their spread. For compare/ only.
+ *
+ *   main.c          options
+ *   plan.c          which rows, with whom, and what ratios are aimed at
+ *   run.c           interleaved repetitions
+ *   ratio.c         medians and quartiles
+ *   table.c json.c  results; environment.c where they were made
+ *   ours.c onesided.c tcp.c reference.c bound.c    contenders that are forked
+ *   mpi.c ucx.c libfabric.c external.c             programs of others
+ */
+#ifndef COMPARE_H
+#define COMPARE_H
+
+#include "../perf.h"
+#include "../group.h"
+
+#define MAX_ROWS	160u
+#define MAX_REPETITIONS	99u
+#define MAX_PEERS	6u
+
+enum contender_id {
+	C_OURS, C_MPI, C_UCX, C_LIBFABRIC, C_TCP,
+	C_MEMCPY,		/* on the same buffers */
+	C_LINE,			/* twice the time of a cache line */
+	C_BOUND,		/* of memory traffic */
+	C_LIMIT,		/* of instructions: a number, not measured */
+	C_IDS,
+};
+
+struct compare_options {
+	const char *what;	/* latency, bandwidth, collectives, all */
+	const char *output;	/* Markdown */
+	const char *plot;
+	const char *peers;	/* names, comma separated; NULL: all */
+	const char *only;	/* of the rows, comma separated; NULL: all */
+	const char *instructions; /* program that prints them */
+	uint64_t size_from, size_to, size_factor; /* 0: the plan's */
+	uint32_t ranks[8];
+	uint32_t nranks;
+	uint32_t repetitions;
+	double seconds;		/* for each sample */
+	bool json, quiet, pin, aims;
+};
+
+/* Who a row is compared with, and what is to be shown. */
+struct against {
+	enum contender_id id;
+	double aim;		/* of the ratio; 0: none */
+	double *seconds;	/* [repetitions], for each iteration */
+	uint32_t n;		/* of them */
+	char why[232];		/* if there are none */
+};
+
+enum unit { UNIT_TIME, UNIT_RATE, UNIT_COUNT };
+
+struct row {
+	const char *section;
+	const char *label;	/* for people */
+	const char *what;	/* for contenders */
+	uint64_t bytes;
+	uint32_t ranks;
+	enum unit unit;
+	struct against who[MAX_PEERS];	/* [0] is C_OURS */
+	uint32_t nwho;
+};
+
+struct comparison {
+	struct compare_options o;
+	struct cpus cpus;
+	struct row *rows;
+	uint32_t nrows;
+	char version[C_IDS][232]; /* or why it is missing */
+	bool missing[C_IDS];
+	double began;
+	char notes[8][400];
+	uint32_t nnotes;
+};
+
+/*
+ * @open makes it ready for rows of that many ranks, or says why it is missing:
+ * 0 or a negative errno with a sentence in @why. @measure: as
+ * group_measure(), with a sentence in @why on failure.
+ */
+struct contender {
+	enum contender_id id;
+	const char *name;	/* for people: "OpenMPI" */
+	const char *word;	/* for options and JSON: "openmpi" */
+	void *(*open)(const struct comparison *c, uint32_t ranks,
+		      char *version, char *why, size_t n);
+	int (*measure)(void *state, const struct row *row, uint64_t warmup,
+		       uint64_t iterations, double *seconds, char *why,
+		       size_t n);
+	void (*close)(void *state);
+	uint64_t first;		/* iterations of the first try */
+	enum contender_id shares; /* whose state it uses, without open() */
+};
+
+extern const struct contender cmp_ours, cmp_mpi, cmp_ucx, cmp_libfabric,
+	cmp_tcp, cmp_memcpy, cmp_line, cmp_bound;
+/* NULL: it is a number only. */
+const struct contender *cmp_contender(enum contender_id id);
+const char *cmp_name(enum contender_id id);
+const char *cmp_word(enum contender_id id);
+/* By word; NULL: nobody is called so. */
+const struct contender *cmp_find(const char *word);
+
+/* ---- plan.c ------------------------------------------------------------ */
+
+/* 0 or an exit code, after saying why. */
+int cmp_plan(struct comparison *c);
+void cmp_plan_free(struct comparison *c);
+
+/* ---- run.c ------------------------------------------------------------- */
+
+int cmp_run(struct comparison *c);
+
+/* ---- ratio.c ----------------------------------------------------------- */
+
+struct spread {
+	double q1, median, q3;
+};
+
+/* Of n values, which are sorted by it. */
+struct spread cmp_spread(double *values, uint32_t n);
+/* Of seconds; of theirs to ours, repetition by repetition: above 1, we are
+ * faster. False: one of them has no samples.
+ */
+bool cmp_seconds(const struct against *a, struct spread *s);
+bool cmp_ratio(const struct row *row, const struct against *a,
+	       struct spread *s);
+
+/* ---- table.c, json.c, environment.c ------------------------------------ */
+
+void cmp_table(const struct comparison *c, FILE *f);
+void cmp_markdown(const struct comparison *c, FILE *f);
+void cmp_json(const struct comparison *c, FILE *f);
+int cmp_plot(const struct comparison *c);
+/* "0.147 us", "13.6 GB/s" */
+const char *cmp_value(const struct row *row, double seconds, char *text,
+		      size_t n);
+
+struct environment {
+	char date[40], processor[128], kernel[128], memory[40], cpus[64];
+	char compiler[64], library[40];
+};
+void environment_read(struct environment *e);
+
+/* ---- external.c: programs of others ------------------------------------ */
+
+/* In $PATH, or beside this program. */
+bool external_find(const char *name, char *path, size_t n);
+/* First line that contains @word of what it prints. */
+bool external_version(const char *const argv[], const char *word, char *text,
+		      size_t n);
+/*
+ * Runs a server, waits until it listens at the TCP port, runs the client and
+ * takes what it prints. 0 or a negative errno with a sentence in @why.
+ */
+int external_pair(const struct cpus *cpus, const char *const server[],
+		  const char *const client[], const char *const env[], uint16_t port,
+		  char *out, size_t outn, char *why, size_t n);
+uint16_t external_port(void);
+
+/* ---- groups.c: contenders that are a group of processes ---------------- */
+
+struct group *cmp_fork(const struct comparison *c,
+		       const struct worker_kind *kind, const void *arg,
+		       uint32_t ranks, char *version, char *why, size_t n);
+int cmp_ask(struct group *group, const char *what, uint64_t bytes,
+	    uint64_t warmup, uint64_t iterations, double *seconds, char *why,
+	    size_t n);
+/* A contender's measure() and close() when row->what says it all. A _lat is
+ * half of the way there and back.
+ */
+int cmp_group_measure(void *state, const struct row *row, uint64_t warmup,
+		      uint64_t iterations, double *seconds, char *why,
+		      size_t n);
+void cmp_group_close(void *state);
+/* Largest of the rows of that many ranks. */
+uint64_t cmp_largest(const struct comparison *c, uint32_t ranks);
+
+/* ---- bound.c ----------------------------------------------------------- */
+
+struct bound;
+
+/* Private memory for one rank's part of collectives of up to @bytes. */
+struct bound *bound_open(uint64_t bytes, uint32_t ranks);
+void bound_close(struct bound *b);
+/*
+ * Reads and writes once what the best possible algorithm for @what would.
+ * False: there is no such collective.
+ */
+bool bound_turn(struct bound *b, const char *what, uint64_t bytes,
+		bool stream, bool small_pages);
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Drawing with gnuplot: its script is fed to it, with the data in blocks.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf.h"
+#include "plot.h"
+
+/* "svg" or "png"; NULL: neither. */
+static const char *format_of(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	if (dot && dot != path && dot[-1] != '/' && strlen(dot) == 4 &&
+	    (!strcmp(dot, ".svg") || !strcmp(dot, ".png")))
+		return dot + 1;
+	return NULL;
+}
+
+bool plot_name_ok(const char *path)
+{
+	if (format_of(path) && !strpbrk(path, "'\n"))
+		return true;
+	fprintf(stderr, "fabrex-perf: --plot: \"%s\" is no name ending in .svg or .png\n",
+		path);
+	return false;
+}
+
+static struct plot_series *find_series(struct plot *p, const char *name)
+{
+	struct plot_series *s;
+	uint32_t i;
+
+	for (i = 0; i < p->nseries; i++)
+		if (!strcmp(p->series[i].name, name))
+			return &p->series[i];
+	if (p->nseries == PLOT_SERIES)
+		return NULL;
+	s = &p->series[p->nseries++];
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	return s;
+}
+
+bool plot_add(struct plot *p, const char *series, double x, double y)
+{
+	struct plot_series *s = find_series(p, series);
+	struct plot_point *points;
+
+	if (!s)
+		return false;
+	points = realloc(s->points, (s->n + 1) * sizeof(*points));
+	if (!points)
+		return false;
+	points[s->n].x = x;
+	points[s->n].y = y;
+	s->points = points;
+	s->n++;
+	return true;
+}
+
+void plot_free(struct plot *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nseries; i++)
+		free(p->series[i].points);
+	p->nseries = 0;
+}
+
+/* Between double quotes, where gnuplot knows escapes. */
+static void quote(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', f);
+		fputc(*text, f);
+	}
+	fputc('"', f);
+}
+
+static void set(FILE *f, const char *what, const char *text)
+{
+	fprintf(f, "set %s ", what);
+	quote(f, text);
+	fputc('\n', f);
+}
+
+/* Ticks at powers of 4 from 1 byte to 4 GiB, as people write sizes. */
+static void size_ticks(FILE *f)
+{
+	char text[SIZE_STR];
+	uint64_t size;
+
+	fprintf(f, "set xtics (");
+	for (size = 1; size <= 4ull << 30; size *= 4)
+		fprintf(f, "%s\"%s\" %llu", size > 1 ? ", " : "",
+			size_str(size, text), (unsigned long long)size);
+	fprintf(f, ") nomirror\n");
+}
+
+static void head(const struct plot *p, const char *path, FILE *f)
+{
+	const char *format = format_of(path);
+
+	if (!strcmp(format, "svg"))
+		fprintf(f, "set terminal svg size 960,600 background rgb 'white' font 'sans,14' noenhanced\n");
+	else
+		fprintf(f, "set terminal png size 960,600 noenhanced\n");
+	fprintf(f, "set output '%s'\n", path);
+	set(f, "title", p->title);
+	set(f, "xlabel", p->x);
+	set(f, "ylabel", p->y);
+	fprintf(f, "set logscale x 2\n%sset grid lc rgb '#d8d8d8'\n"
+		"set key outside bottom center horizontal\nset border 3\n"
+		"set ytics nomirror\n", p->log_y ? "set logscale y 10\n" :
+						   "set yrange [0:*]\n");
+	size_ticks(f);
+}
+
+static void data(const struct plot *p, FILE *f)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < p->nseries; i++) {
+		fprintf(f, "$series%u << EOD\n", i);
+		for (k = 0; k < p->series[i].n; k++)
+			fprintf(f, "%.17g %.17g\n", p->series[i].points[k].x,
+				p->series[i].points[k].y);
+		fprintf(f, "EOD\n");
+	}
+}
+
+/* Colours that also people who confuse red and green tell apart. */
+static void lines(const struct plot *p, FILE *f)
+{
+	static const char *const colours[] = {
+		"#0060a8", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+		"#56b4e9", "#5b3a8c", "#444444",
+	};
+	uint32_t i;
+
+	fprintf(f, "plot ");
+	for (i = 0; i < p->nseries; i++) {
+		fprintf(f, "%s$series%u using 1:2 with linespoints lw 2 pt %u ps 0.8 lc rgb '%s' title ",
+			i ? ", " : "", i, 4 + i % 10, colours[i % 8]);
+		quote(f, p->series[i].name);
+	}
+	fprintf(f, "\n");
+}
+
+static int fail(const char *path, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		fprintf(stderr, "fabrex-perf: --plot needs gnuplot, which is not here; install gnuplot-nox\n");
+	else
+		fprintf(stderr, "fabrex-perf: gnuplot could not write %s; see above\n",
+			path);
+	return EXIT_SETUP;
+}
+
+int plot_draw(const struct plot *p, const char *path)
+{
+	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+	FILE *f;
+	int status;
+
+	fflush(NULL);
+	f = popen("command -v gnuplot >/dev/null 2>&1 || exit 127; exec gnuplot", "w");
+	if (!f) {
+		fprintf(stderr, "fabrex-perf: cannot start gnuplot: %s\n",
+			strerror(errno));
+		return EXIT_SETUP;
+	}
+	head(p, path, f);
+	data(p, f);
+	lines(p, f);
+	status = pclose(f);
+	signal(SIGPIPE, before);
+	return status ? fail(path, status) : 0;
+}
