@@ -167,8 +167,11 @@ static int create_device(struct fabrex_port *port, struct transport_mr *params,
 int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
 		    const struct fabrex_memory *memory, struct fabrex_mr **out)
 {
-	if (fxi_memory_is_device(memory->kind))
+	if (!fxi_memory_is_device(memory->kind))
+		return fxi_mr_create(port, params, memory, out);
+	if (!port->ops->devices)
 		return create_device(port, params, memory, out);
+	params->device = memory;
 	return fxi_mr_create(port, params, memory, out);
 }
 

@@ -286,6 +286,37 @@ static bool amd_export(const struct fabrex_memory *memory, const void *addr,
 	return ok;
 }
 
+/* ---- copies ------------------------------------------------------------ */
+
+static bool amd_copies(void)
+{
+	return (have_hip() && fxi_hip.copy) ||
+	       (library_ready(&fxi_library_hsa) && fxi_hsa.copy);
+}
+
+static bool hip_copy(void *addr, void *buffer, size_t length, bool read)
+{
+	int pending = HIP_OK, ret;
+
+	if (fxi_hip.peek_error)
+		pending = fxi_hip.peek_error();
+	ret = fxi_hip.copy(read ? buffer : addr, read ? addr : buffer, length,
+			   read ? HIP_COPY_FROM_DEVICE : HIP_COPY_TO_DEVICE);
+	if (ret && !pending && fxi_hip.take_error)
+		fxi_hip.take_error();
+	return !ret;
+}
+
+/* HIP first: it knows what its own queues do with the memory. */
+static bool amd_copy(void *addr, void *buffer, size_t length, bool read)
+{
+	if (have_hip() && fxi_hip.copy)
+		return hip_copy(addr, buffer, length, read);
+	return library_ready(&fxi_library_hsa) && fxi_hsa.copy &&
+	       !fxi_hsa.copy(read ? buffer : addr, read ? addr : buffer,
+			     length);
+}
+
 const struct vendor fxi_vendor_amd = {
 	.kind = FABREX_MEMORY_HIP,
 	.name = "HIP",
@@ -293,5 +324,7 @@ const struct vendor fxi_vendor_amd = {
 	.ready = amd_ready,
 	.find = amd_find,
 	.id = amd_id,
+	.copies = amd_copies,
+	.copy = amd_copy,
 	.export = amd_export,
 };

@@ -21,6 +21,8 @@ static const struct library_symbol symbols[] = {
 	  offsetof(struct cuda_table, set_attribute) },
 	{ "cuMemGetHandleForAddressRange",
 	  offsetof(struct cuda_table, address_handle) },
+	{ "cuMemcpyHtoD_v2", offsetof(struct cuda_table, to_device) },
+	{ "cuMemcpyDtoH_v2", offsetof(struct cuda_table, from_device) },
 	{ "cuDeviceGet", offsetof(struct cuda_table, device) },
 	{ "cuCtxGetCurrent", offsetof(struct cuda_table, context) },
 	{ "cuCtxPushCurrent_v2", offsetof(struct cuda_table, push) },
@@ -284,6 +286,33 @@ static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
 	return ret ? export_failed(ret, memory, addr, why) : true;
 }
 
+/* ---- copies ------------------------------------------------------------ */
+
+static bool cuda_copies(void)
+{
+	return fxi_cuda.to_device && fxi_cuda.from_device;
+}
+
+/*
+ * A copy to the device may still be under way when the function returns; the
+ * attribute, set each time because allocations come and go, makes it wait.
+ */
+static bool cuda_copy(void *addr, void *buffer, size_t length, bool read)
+{
+	struct visit v;
+	int ret;
+
+	enter(&v, addr);
+	if (read) {
+		ret = fxi_cuda.from_device(buffer, (cuda_ptr)addr, length);
+	} else {
+		make_synchronous(addr);
+		ret = fxi_cuda.to_device((cuda_ptr)addr, buffer, length);
+	}
+	leave(&v);
+	return !ret;
+}
+
 const struct vendor fxi_vendor_cuda = {
 	.kind = FABREX_MEMORY_CUDA,
 	.name = "CUDA",
@@ -292,5 +321,7 @@ const struct vendor fxi_vendor_cuda = {
 	.find = cuda_find,
 	.id = cuda_id,
 	.migrates = cuda_migrates,
+	.copies = cuda_copies,
+	.copy = cuda_copy,
 	.export = cuda_export,
 };

@@ -44,6 +44,8 @@ struct cuda_table {
 	int (*set_attribute)(const void *value, int attribute, cuda_ptr ptr);
 	int (*address_handle)(void *handle, cuda_ptr ptr, size_t size,
 			      int type, unsigned long long flags);
+	int (*to_device)(cuda_ptr to, const void *from, size_t size);
+	int (*from_device)(void *to, cuda_ptr from, size_t size);
 	int (*device)(int *device, int ordinal);
 	int (*context)(void **context);
 	int (*push)(void *context);

@@ -21,6 +21,7 @@ static const struct library_symbol symbols[] = {
 	{ "hipMemExportToShareableHandle",
 	  offsetof(struct hip_table, export_handle) },
 	{ "hipMemRelease", offsetof(struct hip_table, release_handle) },
+	{ "hipMemcpy", offsetof(struct hip_table, copy) },
 	{ "hipDeviceGetPCIBusId", offsetof(struct hip_table, pci_id) },
 	{ "hipPeekAtLastError", offsetof(struct hip_table, peek_error) },
 	{ "hipGetLastError", offsetof(struct hip_table, take_error) },

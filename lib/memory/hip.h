@@ -27,6 +27,9 @@
 #define HIP5_MEMORY_DEVICE		1
 #define HIP6_MEMORY_DEVICE		2
 
+#define HIP_COPY_TO_DEVICE		1
+#define HIP_COPY_FROM_DEVICE		2
+
 #define HIP_HANDLE_FD			1	/* of a VMM allocation */
 #define HIP_RANGE_DMABUF		1	/* of an address range, ROCm 7 */
 
@@ -39,6 +42,7 @@ struct hip_table {
 	int (*export_handle)(void *out, void *handle, int type,
 			     unsigned long long flags);
 	int (*release_handle)(void *handle);
+	int (*copy)(void *to, const void *from, size_t size, int kind);
 	int (*pci_id)(char *text, int length, int device);
 	int (*peek_error)(void);
 	int (*take_error)(void);

@@ -11,6 +11,7 @@ static const char *const sonames[] = { "libhsa-runtime64.so.1", NULL };
 static const struct library_symbol symbols[] = {
 	{ "hsa_amd_pointer_info", offsetof(struct hsa_table, pointer_info) },
 	{ "hsa_agent_get_info", offsetof(struct hsa_table, agent_info) },
+	{ "hsa_memory_copy", offsetof(struct hsa_table, copy) },
 	{ "hsa_amd_portable_export_dmabuf",
 	  offsetof(struct hsa_table, export_dmabuf) },
 	{ "hsa_amd_portable_export_dmabuf_v2",

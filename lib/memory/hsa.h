@@ -56,6 +56,7 @@ struct hsa_table {
 	int (*pointer_info)(const void *ptr, struct hsa_pointer_info *info,
 			    void *(*alloc)(size_t size), uint32_t *nagents,
 			    struct hsa_agent **agents);
+	int (*copy)(void *to, const void *from, size_t size);
 	int (*agent_info)(struct hsa_agent agent, int attribute, void *value);
 	int (*export_dmabuf)(const void *ptr, size_t size, int *fd,
 			     uint64_t *offset);

@@ -112,6 +112,17 @@ uint64_t fxi_memory_id(uint32_t kind, const void *addr)
 	return vendor_of(kind)->id(addr);
 }
 
+bool fxi_memory_copies(uint32_t kind)
+{
+	return vendor_of(kind)->copies();
+}
+
+bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
+		     bool read)
+{
+	return vendor_of(kind)->copy(addr, buffer, length, read);
+}
+
 int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset)
 {

@@ -27,6 +27,13 @@ int fxi_memory_find_for_region(const void *addr, uint32_t kind,
 /* dma-buf of device memory that was found; the caller closes *fd. */
 int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset);
+/*
+ * Between device memory and a buffer of the host, by the run time; done when
+ * it returns. False: it cannot, or failed.
+ */
+bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
+		     bool read);
+bool fxi_memory_copies(uint32_t kind);
 /* Of the allocation at addr now; 0 if there is none or it has none. */
 uint64_t fxi_memory_id(uint32_t kind, const void *addr);
 

@@ -29,6 +29,8 @@ struct reason {
  * @id:     as fxi_memory_id()
  * @migrates: true, with @why, if the run time moves pages at @addr though they
  *          are pinned; NULL: it never does
+ * @copies: true if it has what copy needs
+ * @copy:   as fxi_memory_copy()
  * @export: dma-buf of memory that was found; *@fd is close-on-exec. False:
  *          @why has the reason
  */
@@ -41,6 +43,8 @@ struct vendor {
 		     struct reason *why);
 	uint64_t (*id)(const void *addr);
 	bool (*migrates)(const void *addr, struct reason *why);
+	bool (*copies)(void);
+	bool (*copy)(void *addr, void *buffer, size_t length, bool read);
 	bool (*export)(const struct fabrex_memory *memory, const void *addr,
 		       size_t length, int *fd, uint64_t *offset,
 		       struct reason *why);

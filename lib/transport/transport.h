@@ -24,6 +24,7 @@ struct transport_mr {
 	bool dmabuf;			/* memory is fd from offset on */
 	bool pin;			/* dmabuf: it has to stay in place */
 	bool watched;			/* count changes in entry watch */
+	const struct fabrex_memory *device; /* addr is in a device's memory */
 	int fd;				/* the caller's, not kept */
 	uint64_t offset;
 	uint32_t watch;
@@ -64,6 +65,10 @@ struct transport_event {
  * leaves nothing behind on failure. All may be called by several threads.
  *
  * @name:          chosen by "name:" before the port's name in fabrex_open()
+ * @coherent:      windows are ordinary memory: loads and stores of another
+ *                 process' memory, with the processor's order
+ * @devices:       @mr_register takes memory of devices by address; otherwise it
+ *                 gets the dma-buf of it
  * @open:          @name may be NULL: the first port there is
  * @close:         ends everything the transport still owns
  * @release:       close in the child of a fork: frees this process' resources
@@ -94,6 +99,8 @@ struct transport_event {
  */
 struct transport_ops {
 	const char *name;
+	bool devices;
+	bool coherent;
 	int (*open)(const char *name, struct transport **transport);
 	void (*close)(struct transport *transport);
 	void (*release)(struct transport *transport);

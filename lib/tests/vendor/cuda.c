@@ -47,6 +47,8 @@ struct theirs {
 				  CUdeviceptr);
 	CUresult (*address_handle)(void *, CUdeviceptr, size_t,
 				   CUmemRangeHandleType, unsigned long long);
+	CUresult (*to_device)(CUdeviceptr, const void *, size_t);
+	CUresult (*from_device)(void *, CUdeviceptr, size_t);
 	CUresult (*device)(CUdevice *, int);
 	CUresult (*context)(CUcontext *);
 	CUresult (*push)(CUcontext);
@@ -61,7 +63,8 @@ struct theirs {
 extern const struct theirs cuda_functions;
 const struct theirs cuda_functions = {
 	cuPointerGetAttributes, cuPointerSetAttribute,
-	cuMemGetHandleForAddressRange, cuDeviceGet, cuCtxGetCurrent,
+	cuMemGetHandleForAddressRange, cuMemcpyHtoD, cuMemcpyDtoH,
+	cuDeviceGet, cuCtxGetCurrent,
 	cuCtxPushCurrent, cuCtxPopCurrent, cuDevicePrimaryCtxRetain,
 	cuDevicePrimaryCtxRelease, cuDeviceGetAttribute, cuDeviceGetPCIBusId,
 	cuGetErrorString,
@@ -70,7 +73,9 @@ const struct theirs cuda_functions = {
 /* The names that are looked up are those that the header's macros make. */
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
-_Static_assert(sizeof(STRING(cuCtxPushCurrent)) ==
+_Static_assert(sizeof(STRING(cuMemcpyHtoD)) == sizeof("cuMemcpyHtoD_v2") &&
+	       sizeof(STRING(cuMemcpyDtoH)) == sizeof("cuMemcpyDtoH_v2") &&
+	       sizeof(STRING(cuCtxPushCurrent)) ==
 	       sizeof("cuCtxPushCurrent_v2") &&
 	       sizeof(STRING(cuCtxPopCurrent)) ==
 	       sizeof("cuCtxPopCurrent_v2") &&

@@ -26,6 +26,8 @@ SAME(HIP5_MEMORY_DEVICE, hipMemoryTypeDevice);
 #else
 SAME(HIP6_MEMORY_DEVICE, hipMemoryTypeDevice);
 #endif
+SAME(HIP_COPY_TO_DEVICE, hipMemcpyHostToDevice);
+SAME(HIP_COPY_FROM_DEVICE, hipMemcpyDeviceToHost);
 SAME(HIP_HANDLE_FD, hipMemHandleTypePosixFileDescriptor);
 #if HIP_VERSION_MAJOR >= 7
 SAME(HIP_RANGE_DMABUF, hipMemRangeHandleTypeDmaBufFd);
@@ -65,6 +67,7 @@ struct theirs {
 	hipError_t (*export)(void *, hipMemGenericAllocationHandle_t,
 			     hipMemAllocationHandleType, unsigned long long);
 	hipError_t (*release)(hipMemGenericAllocationHandle_t);
+	hipError_t (*copy)(void *, const void *, size_t, hipMemcpyKind);
 	hipError_t (*pci_id)(char *, int, int);
 	hipError_t (*peek)(void);
 	hipError_t (*take)(void);
@@ -75,6 +78,6 @@ extern const struct theirs hip_functions;
 const struct theirs hip_functions = {
 	hipPointerGetAttribute, hipRuntimeGetVersion,
 	hipMemRetainAllocationHandle, hipMemExportToShareableHandle,
-	hipMemRelease, hipDeviceGetPCIBusId, hipPeekAtLastError,
+	hipMemRelease, hipMemcpy, hipDeviceGetPCIBusId, hipPeekAtLastError,
 	hipGetLastError, hipGetErrorString,
 };

@@ -186,8 +186,9 @@ static bool probe_cma(struct transport *t, pid_t pid,
 }
 
 static int peer_map(struct transport *t, const struct loop_half *h,
-		    const struct loop_message *m, int fd)
+		    const struct loop_message *m, int *passed)
 {
+	int fd = *passed;
 	struct loop_peer *p = &t->peers[m->number];
 	struct segment *segment;
 
@@ -211,6 +212,8 @@ static int peer_map(struct transport *t, const struct loop_half *h,
 	p->cma = probe_cma(t, p->pid, m);
 	p->fence = !t->state->barrier || !segment->nofence;
 	p->link = h->fd;
+	p->fd = fd;
+	*passed = -1;
 	memcpy(p->name, m->name, sizeof(p->name));
 	memcpy(p->host, m->host, sizeof(p->host));
 	t->state->slots[m->number].state = SLOT_KNOWN;
@@ -273,7 +276,7 @@ static void half_fail(struct transport *t, uint32_t index, int err)
 }
 
 static void input_hello(struct transport *t, uint32_t index,
-			const struct loop_message *m, int passed)
+			const struct loop_message *m, int *passed)
 {
 	struct loop_half *h = &t->state->halves[index];
 	int ret, fd = h->fd;
@@ -316,7 +319,7 @@ static void input_refuse(struct transport *t, uint32_t index,
 }
 
 static void input(struct transport *t, uint32_t index,
-		  const struct loop_message *m, int passed)
+		  const struct loop_message *m, int *passed)
 {
 	if (m->type == LOOP_REFUSE)
 		input_refuse(t, index, m);
@@ -387,7 +390,7 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 	if (ret != 1)
 		half_fail(t, index, ret ? EPROTO : 0);
 	else
-		input(t, index, &m, passed);
+		input(t, index, &m, &passed);
 	if (passed >= 0)
 		close(passed);
 }
@@ -447,10 +450,12 @@ static void retire_end(struct transport *t, uint32_t number)
 	struct loop_slot *slot = &t->state->slots[number];
 	struct loop_peer *p = &t->peers[number];
 
+	fxi_loop_files_drop(t, number, 0);
 	munmap(p->segment, p->size);
 	close(p->link);
+	close(p->fd);
 	p->segment = NULL;
-	p->link = -1;
+	p->link = p->fd = -1;
 	free(slot->actives);
 	slot->actives = NULL;
 	slot->state = SLOT_EMPTY;
@@ -510,7 +515,9 @@ void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 			continue;
 		if (unmap)
 			munmap(t->peers[i].segment, t->peers[i].size);
+		fxi_loop_files_drop(t, i, 0);
 		close(t->peers[i].link);
+		close(t->peers[i].fd);
 		free(s->slots[i].actives);
 	}
 }

@@ -109,8 +109,10 @@ static void close_links(struct transport *t)
 	for (i = 0; i < s->nhalves; i++)
 		if (!s->halves[i].mapped)
 			close_fd(&s->halves[i].fd);
-	for (i = 0; i < SEGMENT_PEERS; i++)
+	for (i = 0; i < SEGMENT_PEERS; i++) {
 		close_fd(&t->peers[i].link);
+		close_fd(&t->peers[i].fd);
+	}
 }
 
 static void fork_child(void)
@@ -169,7 +171,7 @@ static struct transport *transport_alloc(void)
 	t->state->events.fd = -1;
 	t->state->uid = geteuid();
 	for (i = 0; i < SEGMENT_PEERS; i++)
-		t->peers[i].link = -1;
+		t->peers[i].link = t->peers[i].fd = -1;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -411,6 +413,8 @@ static int loop_destroy(struct transport *t, uint32_t id)
 
 const struct transport_ops fxi_transport_loopback = {
 	.name = "loopback",
+	.devices = true,
+	.coherent = true,
 	.open = loop_open,
 	.close = loop_close,
 	.release = loop_release,

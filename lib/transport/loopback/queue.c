@@ -122,7 +122,7 @@ static int enter(struct transport *t, struct loop_queue *q,
 		 struct transport_queue *out)
 {
 	struct loop_state *s = t->state;
-	uint32_t index, key;
+	uint32_t index = 0, key;
 	int ret;
 
 	ret = random_key(t, &key);

@@ -4,6 +4,7 @@
  * heap, and their end. Called through the transport's operations.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "memory/memory.h"
 #include "state.h"
 
 /* ---- entries ----------------------------------------------------------- */
@@ -65,6 +67,8 @@ struct reach {
 	uint64_t place;
 	void *local;
 	bool allocated;
+	uint32_t memory;	/* DEVICE: enum fabrex_memory_kind */
+	struct loop_file *file;	/* FD */
 };
 
 static void fill_peers(struct segment_mr *mr, const struct transport_mr *p)
@@ -97,6 +101,7 @@ static void publish(struct transport *t, uint32_t index,
 		.allocated = reach->allocated, .watched = p->watched,
 		.watch = p->watch, .key = key, .kind = reach->kind,
 		.place = reach->place, .length = p->length,
+		.memory = reach->memory, .addr = p->addr, .file = reach->file,
 	};
 	__atomic_store_n(&mr->key, key, __ATOMIC_RELEASE);
 }
@@ -104,7 +109,7 @@ static void publish(struct transport *t, uint32_t index,
 static int enter(struct transport *t, const struct transport_mr *p,
 		 const struct reach *reach, uint64_t *key, uint32_t *id)
 {
-	uint32_t index;
+	uint32_t index = 0;
 	int ret;
 
 	pthread_mutex_lock(&t->lock);
@@ -181,17 +186,93 @@ static bool is_mapped(const void *addr, uint64_t length)
 		      MS_ASYNC);
 }
 
-int fxi_loop_mr_register(struct transport *t, const struct transport_mr *p,
+/* ---- files and devices ------------------------------------------------- */
+
+static int file_error(struct transport *t, const struct transport_mr *p,
+		      int err)
+{
+	if (err == EINVAL)
+		return fxi_error(err, "loopback:%s: region of %llu bytes at %llu of a file: it is shorter than that, or has no length",
+				 t->fabric, (unsigned long long)p->length,
+				 (unsigned long long)p->offset);
+	return fxi_error(err, "loopback:%s: region of %llu bytes of a file: cannot be mapped: %s; was it exported for the processor, for reading and writing?",
+			 t->fabric, (unsigned long long)p->length,
+			 fxi_errno_str(err));
+}
+
+/* The caller's descriptor is not kept: one of our own is. */
+static int file_open(struct transport *t, const struct transport_mr *p,
+		     struct loop_file **out)
+{
+	struct loop_file *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (!f)
+		return fxi_error(ENOMEM, "loopback:%s: memory region: out of memory",
+				 t->fabric);
+	f->offset = p->offset;
+	f->length = p->length;
+	f->fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+	ret = f->fd < 0 ? -errno :
+	      fxi_loop_file_map(f, p->access & ~FABREX_MR_REMOTE_READ);
+	if (!ret) {
+		*out = f;
+		return 0;
+	}
+	ret = file_error(t, p, -ret);
+	fxi_loop_file_unmap(f);
+	free(f);
+	return ret;
+}
+
+/* A dma-buf has no plain address: it wants to know when it is used. */
+static int register_file(struct transport *t, const struct transport_mr *p,
 			 uint64_t *key, uint32_t *id)
+{
+	struct reach reach = { .kind = SEGMENT_MR_FD };
+	int ret = file_open(t, p, &reach.file);
+
+	if (ret)
+		return ret;
+	if (!reach.file->sync)
+		reach.local = reach.file->base;
+	ret = enter(t, p, &reach, key, id);
+	if (ret) {
+		fxi_loop_file_unmap(reach.file);
+		free(reach.file);
+	}
+	return ret;
+}
+
+/* Copied by its run time, or else mapped by way of its dma-buf. */
+static int register_device(struct transport *t, const struct transport_mr *p,
+			   uint64_t *key, uint32_t *id)
+{
+	struct reach reach = {
+		.kind = SEGMENT_MR_DEVICE, .memory = p->device->kind,
+	};
+	struct transport_mr file = *p;
+	int ret;
+
+	if (fxi_memory_copies(p->device->kind))
+		return enter(t, p, &reach, key, id);
+	ret = fxi_memory_export(p->device, p->addr, p->length, &file.fd,
+				&file.offset);
+	if (ret)
+		return ret;
+	ret = register_file(t, &file, key, id);
+	close(file.fd);
+	return ret;
+}
+
+static int register_process(struct transport *t, const struct transport_mr *p,
+			    uint64_t *key, uint32_t *id)
 {
 	struct reach reach = {
 		.kind = SEGMENT_MR_PROCESS, .place = (uintptr_t)p->addr,
 		.local = p->addr,
 	};
 
-	if (p->dmabuf)
-		return fxi_error(EOPNOTSUPP, "loopback:%s: region of a dma-buf: not supported",
-				 t->fabric);
 	if (in_segment(t, p->addr)) {
 		reach.kind = SEGMENT_MR_HEAP;
 		reach.place = place_of(t, p->addr);
@@ -201,6 +282,16 @@ int fxi_loop_mr_register(struct transport *t, const struct transport_mr *p,
 		return not_mapped(t, p);
 	}
 	return enter(t, p, &reach, key, id);
+}
+
+int fxi_loop_mr_register(struct transport *t, const struct transport_mr *p,
+			 uint64_t *key, uint32_t *id)
+{
+	if (p->dmabuf)
+		return register_file(t, p, key, id);
+	if (p->device)
+		return register_device(t, p, key, id);
+	return register_process(t, p, key, id);
 }
 
 int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *p,
@@ -448,6 +539,10 @@ int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
 		return not_quiet(t, r, who);
 	was = *r;
 	release(t, r);
+	if (was.file) {
+		fxi_loop_file_unmap(was.file);
+		free(was.file);
+	}
 	if (!was.allocated)
 		return 0;
 	if (busy || windows)

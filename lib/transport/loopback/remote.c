@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that is not in a mapped segment: by the kernel's cross-memory attach
- * where it allows that. Called by engine.c after all checks.
+ * Memory that is not in a mapped segment, on either side: which way its bytes
+ * go. Called by engine.c after all checks. Thresholds and ways: docs/loopback.md.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -12,63 +11,234 @@
 #include "state.h"
 
 #define CMA_CHUNK	(1ull << 30)	/* the kernel moves 2 GiB at most */
+#define STAGE		(32u << 10)	/* on the stack */
 
-static uint8_t fault(int err)
+static bool is_atomic(const struct loop_move *m)
 {
-	/* EFAULT is mostly the peer's: our side is checked by the region. */
-	return err == ESRCH ? FABREX_WC_UNREACHABLE : FABREX_WC_RFAULT;
+	return m->opcode == FABREX_OP_FETCH_ADD ||
+	       m->opcode == FABREX_OP_CMP_SWAP;
 }
+
+/* ---- cross-memory attach ----------------------------------------------- */
 
 /* Own memory answers? Tells whose fault a fault is. */
 static bool local_ok(const struct loop_move *m, uint64_t done)
 {
-	char *at = (char *)m->local + done;
-	struct iovec a = { at, 1 }, b = { at, 1 };
+	char *at = (char *)m->local + done, byte;
+	struct iovec to = { &byte, 1 }, from = { at, 1 };
 
-	return process_vm_readv(getpid(), &a, 1, &b, 1, 0) == 1;
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
 }
 
-static uint8_t move_cma(const struct loop_move *m)
+static uint8_t cma_status(const struct loop_move *m, uint64_t done, int err)
+{
+	if (err == ESRCH)
+		return FABREX_WC_UNREACHABLE;
+	if (err == EFAULT && !local_ok(m, done))
+		return FABREX_WC_LFAULT;
+	return FABREX_WC_RFAULT;
+}
+
+static ssize_t cma_step(const struct loop_move *m, uint64_t done)
+{
+	uint64_t rest = m->length - done;
+	size_t chunk = rest < CMA_CHUNK ? rest : CMA_CHUNK;
+	struct iovec local = { (char *)m->local + done, chunk };
+	struct iovec remote = {
+		(void *)(uintptr_t)(m->mr->place + m->offset + done), chunk,
+	};
+
+	return m->read ?
+	       process_vm_readv(m->peer->pid, &local, 1, &remote, 1, 0) :
+	       process_vm_writev(m->peer->pid, &local, 1, &remote, 1, 0);
+}
+
+/* False: the system does not allow it, and nothing was moved. */
+static bool move_cma(const struct loop_move *m, uint8_t *status)
 {
 	uint64_t done = 0;
 	ssize_t n;
 
+	*status = FABREX_WC_OK;
 	while (done < m->length) {
-		uint64_t rest = m->length - done;
-		size_t chunk = rest < CMA_CHUNK ? rest : CMA_CHUNK;
-		struct iovec local = { (char *)m->local + done, chunk };
-		struct iovec remote = {
-			(void *)(uintptr_t)(m->mr->place + m->offset + done),
-			chunk,
-		};
-
-		n = m->read ?
-		    process_vm_readv(m->peer->pid, &local, 1, &remote, 1, 0) :
-		    process_vm_writev(m->peer->pid, &local, 1, &remote, 1, 0);
+		n = cma_step(m, done);
 		if (n > 0) {
 			done += (uint64_t)n;
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		return n < 0 && errno == EFAULT && !local_ok(m, done) ?
-		       FABREX_WC_LFAULT : fault(n < 0 ? errno : EFAULT);
+		if (n < 0 && !done && (errno == EPERM || errno == ENOSYS))
+			return false;
+		*status = cma_status(m, done, n < 0 ? errno : EFAULT);
+		break;
 	}
+	return true;
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+static uint8_t atomic_at(const struct loop_move *m, char *at)
+{
+	uint64_t *word = (uint64_t *)(void *)at, old = m->compare;
+
+	if ((uintptr_t)at & 7)
+		return FABREX_WC_BAD_DESC;
+	if (m->opcode == FABREX_OP_FETCH_ADD)
+		old = __atomic_fetch_add(word, m->operand, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n(word, &old, m->operand, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	memcpy(m->local, &old, sizeof(old));
 	return FABREX_WC_OK;
+}
+
+/* Of a file that is not mapped only the owner can do atomics. */
+static uint8_t atomic_file(struct loop_queue *q, const struct loop_move *m,
+			   const struct loop_file *f)
+{
+	uint8_t status;
+
+	if (!f->base || m->offset > f->length || f->length - m->offset < 8)
+		return fxi_loop_bounce(q, m);
+	fxi_loop_file_sync(f, true, false);
+	status = atomic_at(m, f->base + m->offset);
+	fxi_loop_file_sync(f, false, false);
+	return status;
+}
+
+static uint8_t move_file(struct loop_queue *q, const struct loop_move *m)
+{
+	struct loop_file *f;
+	int ret = fxi_loop_file_get(q->transport, m->number, m->mr->key, &f);
+
+	if (ret == -ETIMEDOUT)
+		return FABREX_WC_RFAULT;
+	/* What we cannot have ourselves the owner copies. */
+	if (ret)
+		return fxi_loop_bounce(q, m);
+	if (is_atomic(m))
+		return atomic_file(q, m, f);
+	return fxi_loop_file_copy(f, m->offset, m->local, m->length, m->read);
+}
+
+/* ---- by kind ----------------------------------------------------------- */
+
+static uint8_t move_plain(const struct loop_move *m)
+{
+	char *at = (char *)m->peer->segment + m->mr->place + m->offset;
+
+	if (is_atomic(m))
+		return atomic_at(m, at);
+	if (m->read)
+		memcpy(m->local, at, m->length);
+	else
+		memcpy(at, m->local, m->length);
+	return FABREX_WC_OK;
+}
+
+/* Our own port as its peer. */
+static uint8_t move_self(struct loop_queue *q, const struct loop_move *m)
+{
+	uint32_t index = m->mr->key & (SEGMENT_MRS - 1);
+	char *base = q->transport->locals[index];
+
+	if (!base && is_atomic(m))
+		return FABREX_WC_BAD_OPCODE;
+	if (!base)
+		return fxi_loop_own_copy(q->transport, index, m->offset,
+					 m->local, m->length, m->read);
+	if (is_atomic(m))
+		return atomic_at(m, base + m->offset);
+	if (m->read)
+		memcpy(m->local, base + m->offset, m->length);
+	else
+		memcpy(base + m->offset, m->local, m->length);
+	return FABREX_WC_OK;
+}
+
+static uint8_t move_process(struct loop_queue *q, const struct loop_move *m)
+{
+	uint8_t status;
+
+	if (m->peer->cma && !is_atomic(m) && move_cma(m, &status))
+		return status;
+	return fxi_loop_bounce(q, m);
+}
+
+static uint8_t move_local(struct loop_queue *q, const struct loop_move *m)
+{
+	if (m->number == q->transport->number)
+		return move_self(q, m);
+	switch (m->mr->kind) {
+	case SEGMENT_MR_HEAP:
+		return move_plain(m);
+	case SEGMENT_MR_PROCESS:
+		return move_process(q, m);
+	case SEGMENT_MR_FD:
+		return move_file(q, m);
+	case SEGMENT_MR_DEVICE:
+		return is_atomic(m) ? FABREX_WC_BAD_OPCODE :
+				      fxi_loop_bounce(q, m);
+	}
+	return FABREX_WC_RFAULT;
+}
+
+/* ---- own memory without an address ------------------------------------- */
+
+static uint8_t local_fault(uint8_t status)
+{
+	return status ? FABREX_WC_LFAULT : FABREX_WC_OK;
+}
+
+static uint8_t stage_atomic(struct loop_queue *q, struct loop_move m)
+{
+	uint64_t old = 0;
+	uint8_t status;
+
+	m.local = &old;
+	status = move_local(q, &m);
+	if (status)
+		return status;
+	return local_fault(fxi_loop_own_copy(q->transport, m.lindex, m.loffset,
+					     &old, sizeof(old), false));
+}
+
+static uint8_t stage_piece(struct loop_queue *q, const struct loop_move *m,
+			   uint64_t done, void *buffer)
+{
+	struct loop_move piece = *m;
+	uint8_t status;
+
+	piece.local = buffer;
+	piece.offset += done;
+	piece.length = m->length - done < STAGE ? m->length - done : STAGE;
+	if (m->read) {
+		status = move_local(q, &piece);
+		if (status)
+			return status;
+	}
+	status = fxi_loop_own_copy(q->transport, m->lindex, m->loffset + done,
+				   buffer, piece.length, !m->read);
+	if (status)
+		return FABREX_WC_LFAULT;
+	return m->read ? FABREX_WC_OK : move_local(q, &piece);
+}
+
+static uint8_t stage(struct loop_queue *q, const struct loop_move *m)
+{
+	char buffer[STAGE] __attribute__((aligned(64)));
+	uint8_t status = FABREX_WC_OK;
+	uint64_t done;
+
+	for (done = 0; !status && done < m->length; done += STAGE)
+		status = stage_piece(q, m, done, buffer);
+	return status;
 }
 
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *m)
 {
-	(void)q;
-	if (m->opcode == FABREX_OP_FETCH_ADD || m->opcode == FABREX_OP_CMP_SWAP)
-		return FABREX_WC_BAD_OPCODE;
-	if (m->mr->kind == SEGMENT_MR_PROCESS && m->local && m->peer->cma)
-		return move_cma(m);
-	return FABREX_WC_RFAULT;
-}
-
-void fxi_loop_bounce_free(struct loop_queue *q)
-{
-	free(q->bounce);
-	q->bounce = NULL;
+	if (m->local)
+		return move_local(q, m);
+	return is_atomic(m) ? stage_atomic(q, *m) : stage(q, m);
 }

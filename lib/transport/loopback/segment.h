@@ -60,6 +60,22 @@ struct segment_cell {
 
 #define SEGMENT_SMALL	32u
 
+/*
+ * One piece of memory that the owner of a region copies for a peer, in the
+ * peer's heap: the bytes follow. The peer makes @serial and @state, the owner
+ * looks at both, copies, and stores @state last.
+ */
+struct segment_piece {
+	uint32_t state;		/* SEGMENT_PIECE_*, a futex */
+	uint32_t serial;	/* of the request; another: forget it */
+	uint32_t status;	/* FABREX_WC_* */
+	uint32_t reserved;
+	uint64_t result;	/* of an atomic */
+	uint64_t padding[5];
+};
+
+enum { SEGMENT_PIECE_ASKED = 1, SEGMENT_PIECE_DONE };
+
 /* One queue. Each group of fields has one writer and its own cache line. */
 struct segment_queue {
 	/* owner, when it is made; number is stored last */

@@ -30,11 +30,12 @@ static void give_windows(struct transport *t, uint32_t number, uint64_t key)
 	struct loop_message m = { .type = LOOP_REVOKED, .value = { key } };
 
 	fxi_loop_windows_revoke(t, number, key);
+	fxi_loop_files_drop(t, number, key);
 	fxi_loop_send(t->peers[number].link, &m, -1);
 }
 
 static bool handle(struct transport *t, uint32_t number,
-		   const struct loop_message *m)
+		   const struct loop_message *m, int *passed)
 {
 	switch (m->type) {
 	case LOOP_READY:
@@ -48,6 +49,14 @@ static bool handle(struct transport *t, uint32_t number,
 		return true;
 	case LOOP_REVOKED:
 		fxi_loop_mr_given(t, number, m->value[0]);
+		return true;
+	case LOOP_MOVE:
+		return fxi_loop_assist(t, number, m);
+	case LOOP_FILE:
+		fxi_loop_file_give(t, number, m->value[0]);
+		return true;
+	case LOOP_FILE_IS:
+		fxi_loop_file_answer(t, number, m, passed);
 		return true;
 	}
 	return false;
@@ -63,9 +72,11 @@ static void input(struct transport *t, uint32_t number)
 		ret = fxi_loop_receive(t->peers[number].link, &m, &passed);
 		if (ret == -EAGAIN)
 			return;
+		if (ret == 1 && !handle(t, number, &m, &passed))
+			ret = -EPROTO;
 		if (passed >= 0)
 			close(passed);
-		if (ret != 1 || !handle(t, number, &m)) {
+		if (ret != 1) {
 			fxi_loop_peer_down(t, number);
 			return;
 		}

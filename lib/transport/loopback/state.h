@@ -23,6 +23,15 @@
 #define LOOP_HALVES	512u
 #define LOOP_EVENTS	1024u
 
+static inline void loop_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
 /* ---- settings.c: environment, read once for each port ------------------ */
 
 struct loop_settings {
@@ -44,6 +53,9 @@ enum loop_message_type {
 	LOOP_WAKE,		/* value[0]: number of a queue */
 	LOOP_REVOKE,		/* value[0]: key whose windows must end */
 	LOOP_REVOKED,		/* value[0]: that key */
+	LOOP_MOVE,		/* struct loop_request */
+	LOOP_FILE,		/* value[0]: key whose file is wanted */
+	LOOP_FILE_IS,		/* the key, errno, offset, length; passed */
 };
 
 struct loop_message {
@@ -52,8 +64,20 @@ struct loop_message {
 	uint32_t generation;
 	uint32_t version;
 	uint64_t size;		/* HELLO: of the segment */
-	uint64_t value[4];	/* HELLO: address and value to read by cma */
+	uint64_t value[8];	/* HELLO: address to read by cma */
 	char name[32], host[32];
+};
+
+/* LOOP_MOVE, as values. */
+enum loop_request {
+	REQUEST_KEY,
+	REQUEST_OFFSET,		/* into the region */
+	REQUEST_LENGTH,
+	REQUEST_PIECE,		/* where, in the asking port's segment */
+	REQUEST_SERIAL,
+	REQUEST_OPCODE,		/* FABREX_OP_* */
+	REQUEST_OPERAND,
+	REQUEST_COMPARE,
 };
 
 /* Descriptor of a listening socket at an address nobody else has. */
@@ -90,8 +114,53 @@ int fxi_loop_heap_back(struct transport *t, const void *start, size_t length);
 /* Maps another's segment at a huge page boundary; NULL: errno. */
 void *fxi_loop_map(int fd, uint64_t size);
 
-/* remote.c: of a queue that ends. */
+/* ---- remote.c, bounce.c, assist.c, own.c, file.c ----------------------- */
+
+#define LOOP_PIECE	(256u << 10)	/* bytes in one piece, at most */
+
+/* Asks the owner. FABREX_WC_*. */
+uint8_t fxi_loop_bounce(struct loop_queue *q, const struct loop_move *move);
 void fxi_loop_bounce_free(struct loop_queue *q);
+/* By the service thread: a peer asks us. Lock held. False: nonsense. */
+bool fxi_loop_assist(struct transport *t, uint32_t number,
+		     const struct loop_message *m);
+
+/*
+ * Between a buffer and an own region that has no address (locals is NULL).
+ * FABREX_WC_OK or _RFAULT.
+ */
+uint8_t fxi_loop_own_copy(struct transport *t, uint32_t index, uint64_t offset,
+			  void *buffer, uint64_t length, bool read);
+
+/* A region of a peer that is a file: the file, as this process has it. */
+struct loop_file {
+	struct loop_file *next;
+	uint32_t number;
+	uint64_t key;
+	bool asked;		/* the answer is still to come */
+	bool sync;		/* a dma-buf: says when the processor uses it */
+	int error;		/* errno that the owner answered */
+	int fd;
+	uint64_t offset, length; /* of the region in the file */
+	char *base;		/* of the region; NULL: by pread(), pwrite() */
+	void *mapping;
+	size_t mapped;
+};
+
+/* Errno, no sentence. Found or asked for; valid while active is odd. */
+int fxi_loop_file_get(struct transport *t, uint32_t number, uint64_t key,
+		      struct loop_file **file);
+uint8_t fxi_loop_file_copy(const struct loop_file *file, uint64_t offset,
+			   void *buffer, uint64_t length, bool read);
+/* Lock held. */
+void fxi_loop_file_answer(struct transport *t, uint32_t number,
+			  const struct loop_message *m, int *passed);
+void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key);
+void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key);
+/* Maps what can be mapped without harm; offset, length, fd are set. */
+int fxi_loop_file_map(struct loop_file *file, bool writable);
+void fxi_loop_file_unmap(struct loop_file *file);
+void fxi_loop_file_sync(const struct loop_file *file, bool start, bool read);
 
 /* ---- events.c ---------------------------------------------------------- */
 
@@ -210,6 +279,9 @@ struct loop_region {
 	uint32_t kind;		/* SEGMENT_MR_* */
 	uint32_t watch;
 	uint32_t next_free;
+	uint32_t memory;	/* DEVICE: enum fabrex_memory_kind */
+	void *addr;		/* DEVICE */
+	struct loop_file *file;	/* FD: our own */
 	struct loop_set revoking; /* who has to give back windows */
 	uint64_t key;		/* as long as the region lives */
 	uint64_t place, length;	/* of the heap, if allocated */
@@ -241,6 +313,11 @@ int fxi_loop_window_create(struct transport *t,
 int fxi_loop_window_destroy(struct transport *t, uint32_t id);
 void fxi_loop_window_unmap(struct transport *t,
 			   struct transport_window *window);
+/*
+ * Lock held: have the owner call back what we have of a region. False: it has
+ * ended already.
+ */
+bool fxi_loop_window_mark(struct transport *t, uint32_t number, uint64_t key);
 /* Lock held: pages of zeroes for all windows with a key of a peer. */
 void fxi_loop_windows_revoke(struct transport *t, uint32_t number,
 			     uint64_t key);
@@ -324,6 +401,7 @@ struct loop_state {
 	struct fabrex_stats ended; /* of queues that are gone */
 	struct loop_window windows[LOOP_WINDOWS];
 	struct loop_quarantine *quarantine;
+	struct loop_file *files; /* of peers */
 };
 
 #endif

@@ -104,11 +104,15 @@ static int no_room(struct transport *t, const struct fabrex_remote *remote)
 static bool has_other(const struct loop_state *s, uint32_t number,
 		      uint64_t key)
 {
+	const struct loop_file *f;
 	uint32_t i;
 
 	for (i = 0; i < LOOP_WINDOWS; i++)
 		if (s->windows[i].id && !s->windows[i].revoked &&
 		    s->windows[i].number == number && s->windows[i].key == key)
+			return true;
+	for (f = s->files; f; f = f->next)
+		if (f->number == number && f->key == key)
 			return true;
 	return false;
 }
@@ -123,7 +127,7 @@ static uint64_t *mark_of(struct transport *t, uint32_t number, uint64_t key)
  * The owner clears the key before it looks who has windows; this is the other
  * order. False: it has.
  */
-static bool mark(struct transport *t, uint32_t number, uint64_t key)
+bool fxi_loop_window_mark(struct transport *t, uint32_t number, uint64_t key)
 {
 	struct segment_mr *mr = &t->peers[number].segment->mrs[key & 0xffff];
 
@@ -158,7 +162,7 @@ static int map(struct transport *t, const struct fabrex_remote *remote,
 	w->base = map_again(&t->peers[remote->peer], start, w->length, access);
 	if (!w->base)
 		return no_room(t, remote);
-	if (mark(t, remote->peer, remote->rkey))
+	if (fxi_loop_window_mark(t, remote->peer, remote->rkey))
 		return 0;
 	munmap(w->base, w->length);
 	return refused(t, remote);

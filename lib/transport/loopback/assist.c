@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the service thread moves for peers: they ask for a piece of one of our
+ * regions, and it is copied to or from their segment. Called by service.c with
+ * the lock held, so that no region ends meanwhile.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "state.h"
+
+struct job {
+	struct transport *t;
+	uint32_t number;	/* who asks */
+	uint32_t index;		/* of our region */
+	uint8_t opcode;
+	uint64_t offset, length;
+	uint64_t operand, compare;
+	struct segment_piece *piece;
+	uint64_t place;		/* of its bytes in the peer's file */
+};
+
+static uint32_t right_needed(uint8_t opcode)
+{
+	switch (opcode) {
+	case FABREX_OP_WRITE:
+	case FABREX_OP_WRITE_IMM:
+		return FABREX_MR_REMOTE_WRITE;
+	case FABREX_OP_READ:
+		return FABREX_MR_REMOTE_READ;
+	case FABREX_OP_FETCH_ADD:
+	case FABREX_OP_CMP_SWAP:
+		return FABREX_MR_REMOTE_ATOMIC;
+	}
+	return 0;
+}
+
+static uint8_t check(const struct job *j, uint64_t key)
+{
+	const struct segment_mr *mr = &j->t->segment->mrs[j->index];
+	uint32_t right = right_needed(j->opcode);
+
+	if (!key || mr->key != key)
+		return FABREX_WC_RKEY;
+	if (!right)
+		return FABREX_WC_BAD_OPCODE;
+	if (j->offset > mr->length || j->length > mr->length - j->offset)
+		return FABREX_WC_RBOUNDS;
+	if (!(mr->access & right))
+		return FABREX_WC_RACCESS;
+	if (!(mr->peers[j->number / 64] >> j->number % 64 & 1))
+		return FABREX_WC_RPEER;
+	return FABREX_WC_OK;
+}
+
+/*
+ * By way of the peer's file, so that memory of ours that is not there any more
+ * is an error of the system's and not the end of this process.
+ */
+static uint8_t copy_process(const struct job *j, char *at)
+{
+	int fd = j->t->peers[j->number].fd;
+	uint64_t done = 0;
+	ssize_t n;
+
+	while (done < j->length) {
+		n = j->opcode == FABREX_OP_READ ?
+		    pwrite(fd, at + done, j->length - done,
+			   (off_t)(j->place + done)) :
+		    pread(fd, at + done, j->length - done,
+			  (off_t)(j->place + done));
+		if (n > 0)
+			done += (uint64_t)n;
+		else if (!n || errno != EINTR)
+			return FABREX_WC_RFAULT;
+	}
+	return FABREX_WC_OK;
+}
+
+/* Is the page there, and may it be written? Kernels before 5.14 cannot say. */
+static bool writable(const char *at)
+{
+	uintptr_t page = (uintptr_t)at & ~((uintptr_t)sysconf(_SC_PAGESIZE) -
+					   1);
+
+	return !madvise((void *)page, 8, MADV_POPULATE_WRITE) ||
+	       errno == EINVAL;
+}
+
+static uint8_t run_atomic(const struct job *j, char *at)
+{
+	uint64_t *word = (uint64_t *)(void *)at, old = j->compare;
+
+	if ((uintptr_t)at & 7 || j->length != 8)
+		return FABREX_WC_BAD_DESC;
+	if (!writable(at))
+		return FABREX_WC_RFAULT;
+	if (j->opcode == FABREX_OP_FETCH_ADD)
+		old = __atomic_fetch_add(word, j->operand, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n(word, &old, j->operand, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	j->piece->result = old;
+	return FABREX_WC_OK;
+}
+
+static uint8_t perform(const struct job *j, uint64_t key)
+{
+	char *base = j->t->locals[j->index];
+	uint8_t status = check(j, key);
+
+	if (status)
+		return status;
+	if (j->opcode == FABREX_OP_FETCH_ADD || j->opcode == FABREX_OP_CMP_SWAP)
+		return base ? run_atomic(j, base + j->offset) :
+			      FABREX_WC_BAD_OPCODE;
+	if (base)
+		return copy_process(j, base + j->offset);
+	return fxi_loop_own_copy(j->t, j->index, j->offset, j->piece + 1,
+				 j->length, j->opcode == FABREX_OP_READ);
+}
+
+static bool piece_inside(const struct loop_peer *p, uint64_t place,
+			 uint64_t length)
+{
+	return !(place % 64) && place <= p->size &&
+	       length <= LOOP_PIECE &&
+	       sizeof(struct segment_piece) + length <= p->size - place;
+}
+
+bool fxi_loop_assist(struct transport *t, uint32_t number,
+		     const struct loop_message *m)
+{
+	const struct loop_peer *p = &t->peers[number];
+	uint64_t place = m->value[REQUEST_PIECE];
+	struct job j = {
+		.t = t, .number = number,
+		.index = m->value[REQUEST_KEY] & (SEGMENT_MRS - 1),
+		.opcode = (uint8_t)m->value[REQUEST_OPCODE],
+		.offset = m->value[REQUEST_OFFSET],
+		.length = m->value[REQUEST_LENGTH],
+		.operand = m->value[REQUEST_OPERAND],
+		.compare = m->value[REQUEST_COMPARE],
+	};
+
+	if (!piece_inside(p, place, j.length))
+		return false;
+	j.piece = (struct segment_piece *)((char *)p->segment + place);
+	j.place = place + sizeof(struct segment_piece);
+	if (__atomic_load_n(&j.piece->serial, __ATOMIC_ACQUIRE) !=
+	    (uint32_t)m->value[REQUEST_SERIAL])
+		return true;
+	j.piece->status = perform(&j, m->value[REQUEST_KEY]);
+	__atomic_store_n(&j.piece->state, SEGMENT_PIECE_DONE,
+			 __ATOMIC_RELEASE);
+	syscall(SYS_futex, &j.piece->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return true;
+}

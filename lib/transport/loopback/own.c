@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Own regions that have no address for everybody: memory of devices, and
+ * dma-bufs, which want to be told when the processor uses them. Called by
+ * remote.c, assist.c and region.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "memory/memory.h"
+#include "state.h"
+
+static uint8_t copy_device(const struct loop_region *r, uint64_t offset,
+			   void *buffer, uint64_t length, bool read)
+{
+	return fxi_memory_copy(r->memory, (char *)r->addr + offset, buffer,
+			       length, read) ? FABREX_WC_OK : FABREX_WC_RFAULT;
+}
+
+uint8_t fxi_loop_own_copy(struct transport *t, uint32_t index, uint64_t offset,
+			  void *buffer, uint64_t length, bool read)
+{
+	const struct loop_region *r = &t->state->regions[index];
+
+	if (r->kind == SEGMENT_MR_DEVICE)
+		return copy_device(r, offset, buffer, length, read);
+	if (r->file)
+		return fxi_loop_file_copy(r->file, offset, buffer, length,
+					  read);
+	return FABREX_WC_RFAULT;
+}
