@@ -5,12 +5,15 @@
  * above it the public header.
  *
  *   comm.c bootstrap.c launcher.c tcp.c   ranks meet, split
- *   link.c                                messages
+ *   link.c mailbox.c                      messages; memory they go to
  *   buffer.c                              peers' buffers: mapped, or read
  *   failure.c shrink.c                    who has died, and going on without
- *   operation.c group.c pair.c            start, test, wait; SEND and RECV
+ *   arguments.c                           what is wrong with them
+ *   operation.c group.c blocking.c        start, test, wait
+ *   pair.c                                SEND and RECV
  *   table.c                               which algorithm
- *   flat.c direct.c                       one step; straight in peers' memory
+ *   flat.c direct.c staged.c              one step; straight in peers' memory;
+ *                                         by way of the slots
  *   schedule.c parse.c check.c make.c     explicit schedules
  *   execute.c                             and their execution
  *   reduce/ device/                       arithmetic
@@ -30,6 +33,7 @@ struct algorithm;
 struct fabrex_coll {
 	struct fabrex_comm *comm;
 	struct fabrex_coll *next;	/* in the communicator's queue */
+	struct fabrex_coll *group_next;	/* in the group's list */
 	struct fabrex_collective what;
 	const struct algorithm *algorithm;
 	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
@@ -63,13 +67,15 @@ struct algorithm {
 	void (*end)(struct fabrex_coll *coll);
 };
 
-extern const struct algorithm fxi_flat, fxi_direct, fxi_scheduled;
+extern const struct algorithm fxi_flat, fxi_direct, fxi_staged, fxi_scheduled;
 
 struct fabrex_comm {
 	struct fabrex_port *port;
 	uint32_t rank, size;
 	uint64_t id;			/* the same at every rank */
 	uint32_t death_ms, silence_ms;
+	char *algorithms;		/* as in the attributes */
+	uint32_t splits;		/* so far */
 	bool coherent;			/* windows are ordinary memory */
 	bool crowded;			/* fewer processors than ranks here:
 					 * who waits yields at once
@@ -83,17 +89,22 @@ struct fabrex_comm {
 	int error;			/* 0, or what everything returns */
 	char *reason;			/* its sentence, if failure.c has none */
 	uint32_t culprit;		/* rank that the sentence names */
+	uint32_t why;			/* enum failure_why */
 	uint64_t *failed;		/* bit for each rank */
 	uint64_t looked_ns;		/* last look for the dead */
+	struct watch *watch;		/* the rest of what it remembers */
 
 	/* operation.c */
 	struct fabrex_coll *first, *last;	/* first is under way */
 	uint32_t sequence;
+	uint32_t tests;			/* in vain, in a row */
 	bool grouping;
-	struct fabrex_coll *group;
+	struct fabrex_coll *group, *group_last;
 	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
-	struct flat *flat;		/* flat.c, direct.c: of the operation */
-	struct direct *direct;		/* under way */
+	uint32_t npairs;		/* SENDs and RECVs under way */
+	struct flat *flat;		/* of the operation under way: flat.c, */
+	struct direct *direct;		/* direct.c, */
+	struct staged *staged;		/* staged.c */
 	struct reads *reads;		/* buffer.c */
 	struct fabrex_comm *busy_next;	/* communicators with operations */
 	pthread_mutex_t lock;		/* held by who advances it if listed */
@@ -106,6 +117,8 @@ struct fabrex_comm {
 
 /* ---- comm.c ------------------------------------------------------------ */
 
+/* Not for keeping secrets. */
+uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
 /*
  * Everything but the meeting, which @exchange does: it gives @mine to all and
  * gets theirs, in the order of ranks. Used by create, split and shrink.
@@ -114,11 +127,11 @@ struct meeting {
 	uint32_t rank, size;
 	uint64_t id;			/* 0: rank 0 draws one */
 	int (*exchange)(struct meeting *meeting, const void *mine, void *all,
-			size_t bytes);
+			size_t bytes);	/* zeroes: of one that has died */
 	void *state;
 	uint64_t deadline;
 };
-int fxi_comm_make(struct fabrex_port *port, const struct meeting *meeting,
+int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out);
 
@@ -182,5 +195,7 @@ fxi_table_choose(struct fabrex_comm *comm,
 /* The schedule that fxi_scheduled.start() follows, chosen by the table. */
 const struct fabrex_schedule *
 fxi_schedule_of(struct fabrex_coll *coll);
+
+#include "coll/link_inline.h"
 
 #endif

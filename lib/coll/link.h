@@ -12,6 +12,7 @@
 #ifndef LIB_COLL_LINK_H
 #define LIB_COLL_LINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <fabrex/coll.h>
 
@@ -33,27 +34,87 @@ struct link_message {
 };
 _Static_assert(sizeof(struct link_message) == 64, "one line");
 
+/*
+ * Two lines, as processors fetch them in pairs. The second is for transports
+ * whose WRITEs land in any order: a message counts only if @check fits it.
+ */
+struct link_slot {
+	struct link_message message;
+	uint64_t check;
+	uint64_t reserved[7];
+};
+_Static_assert(sizeof(struct link_slot) == 128, "two lines");
+
+/*
+ * One channel to and from one rank. Numbers of messages are free-running.
+ * A message's sequence is its number, from 1 on, and in the upper half how many
+ * the sender has popped: so credits cost nothing where messages go both ways.
+ */
+struct link {
+	const struct link_slot *in;	/* in our mailbox */
+	struct link_slot *out;		/* in theirs; not plain: a mirror of it */
+	const uint8_t *in_payload;
+	uint8_t *out_payload;
+	uint32_t popped, told;		/* in: taken; and they know of */
+	uint32_t sent, acked;		/* out: and they have taken */
+	uint32_t size;			/* of a payload */
+	bool plain;			/* out is their memory */
+	const uint64_t *in_credit;	/* what they have popped, if they had */
+	uint64_t *out_credit;		/* no message to say so */
+	struct link_message copy;	/* not plain: of the oldest message */
+	uint32_t copied;		/* its number */
+	uint32_t flying;		/* WRITEs that read callers' regions */
+	uint32_t number;		/* rank * LINK_CHANNELS + channel */
+} __attribute__((aligned(64)));
+
+struct links {
+	struct link *link;		/* rank * LINK_CHANNELS + channel */
+	uint32_t size;			/* of a payload */
+	const uint64_t *alarm;		/* in our mailbox: not 0 when some
+					 * rank's board has news of a failure
+					 */
+	uint32_t asked;			/* completions that are to come */
+	bool far;			/* some are reached only by WRITE */
+	struct mailbox *mailbox;	/* the rest: mailbox.c */
+};
+
 struct fabrex_comm;
 
-/* Payload bytes that one message may have. */
-uint32_t fxi_link_size(const struct fabrex_comm *comm);
+/*
+ * The first of these are inline: link_inline.h.
+ *
+ * Payload bytes that one message may have.
+ */
+static inline uint32_t fxi_link_size(const struct fabrex_comm *comm);
 /*
  * Where the payload of the next message to @rank is to be written, if that is
  * more than LINK_SMALL bytes: fxi_link_size() bytes, aligned to 64; valid until
  * it is sent. NULL: no room now. With loopback it is the receiver's memory.
  */
-void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
-		    enum link_channel channel);
+static inline void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
+				  enum link_channel channel);
 /*
  * Send it. @small: payload of up to LINK_SMALL bytes, or NULL: @length bytes
  * are in the room. 0; -EAGAIN: no room (with @small only); or a failure.
  */
-int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
-		  enum link_channel channel, uint32_t tag, uint64_t word,
-		  const void *small, uint32_t length);
+static inline int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
+				enum link_channel channel, uint32_t tag,
+				uint64_t word, const void *small,
+				uint32_t length);
+/* Oldest message from @rank, NULL if there is none; and its payload. */
+static inline const struct link_message *
+fxi_link_peek(struct fabrex_comm *comm, uint32_t rank,
+	      enum link_channel channel);
+static inline const void *fxi_link_payload(struct fabrex_comm *comm,
+					   uint32_t rank,
+					   enum link_channel channel);
+/* Done with it. */
+static inline void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
+				enum link_channel channel);
 /*
- * The same, payload from a region of this process without a copy where the
- * transport can. The region's bytes may change once fxi_link_sent() says so.
+ * As fxi_link_send(), payload from a region of this process, without a copy
+ * where the transport can. Its bytes may change once fxi_link_sent() says so.
+ * -EAGAIN: no room.
  */
 int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 		       enum link_channel channel, uint32_t tag, uint64_t word,
@@ -62,26 +123,29 @@ int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 /* Everything sent to @rank so far has left this process' memory. */
 bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 		   enum link_channel channel);
-/* Oldest message from @rank, NULL if there is none; and its payload. */
-const struct link_message *fxi_link_peek(struct fabrex_comm *comm,
+/* For link_inline.h: what is rare. */
+bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link);
+int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
+		      enum link_channel channel);
+const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 					 uint32_t rank,
 					 enum link_channel channel);
-const void *fxi_link_payload(struct fabrex_comm *comm, uint32_t rank,
-			     enum link_channel channel);
-/* Done with it. */
-void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
-		  enum link_channel channel);
-/* Completions of the queue, if there is one. 0 or a negative errno. */
-int fxi_link_progress(struct fabrex_comm *comm);
+void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
+		     enum link_channel channel);
+int fxi_link_poll(struct fabrex_comm *comm);
+/* Completions of the queue, if there are some. 0 or a negative errno. */
+static inline int fxi_link_progress(struct fabrex_comm *comm);
 
 /* ---- buffers: buffer.c ------------------------------------------------- */
 
 /* How others reach a buffer of this rank; plain data, fits LINK_SMALL. */
 struct link_buffer {
 	uint64_t rkey;		/* 0: only this rank reaches it */
-	uint64_t offset;
-	uint64_t length;
+	uint64_t offset;	/* of the buffer in its region */
+	uint64_t length;	/* of the region */
 	uint32_t peer, generation;
+	uint32_t access;	/* of the region: FABREX_MR_* */
+	uint32_t heap;		/* 1: allocated from the fabric */
 };
 /*
  * Of a buffer inside fabric-allocated memory (found quickly), or with
@@ -97,6 +161,8 @@ void fxi_link_export(struct fabrex_comm *comm, const void *addr,
  */
 void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
 		   const struct link_buffer *buffer);
+/* Nobody uses what was mapped: give up some, if it is much. */
+void fxi_link_tidy(struct fabrex_comm *comm);
 /*
  * Any transport: begin to read @length bytes at @offset of the buffer into
  * memory of this process. One at a time for each communicator: -EAGAIN.
@@ -107,19 +173,24 @@ int fxi_link_read(struct fabrex_comm *comm, uint32_t rank,
 /* 1: the read has ended; 0: not yet; or a negative errno. */
 int fxi_link_read_test(struct fabrex_comm *comm);
 
-/* ---- life; for comm.c and failure.c ------------------------------------ */
+/* ---- life: mailbox.c, for comm.c and failure.c ------------------------- */
+
+#define LINK_RANKS	1024u	/* of a communicator */
 
 /* What a rank tells the others when they meet. */
 struct link_card {
+	uint64_t magic;		/* of this layout; in the native order */
+	uint64_t id;		/* rank 0: of the communicator */
 	struct fabrex_remote mailbox;
-	uint32_t peer;
+	uint32_t ranks;
 	uint32_t host;		/* hash of the machine's name */
 	uint32_t processors;	/* it may run on; their hash beside it */
 	uint32_t processors_hash;
+	uint32_t pid;
+	uint32_t reserved;
 	char name[32];		/* of the host, for sentences */
 };
 
-struct links;
 int fxi_links_make(struct fabrex_comm *comm, struct link_card *mine);
 int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all);
 void fxi_links_free(struct fabrex_comm *comm);
@@ -128,11 +199,13 @@ void fxi_links_free(struct fabrex_comm *comm);
  * seldom. May take a moment: -EINPROGRESS, ask again.
  */
 int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
+/* Have it look at the boards. */
+void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank);
 /* Words that other ranks store into this rank's mailbox: bits of the failed,
- * and what shrink.c needs.
+ * and what shrink.c needs (failure.h).
  */
-#define LINK_BOARD	256u	/* bytes for each sender */
-#define LINK_BOARD_PAIR	192u	/* from there on pair.c's */
+#define LINK_BOARD	512u	/* bytes for each sender */
+#define LINK_BOARD_PAIR	448u	/* from there on pair.c's */
 void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank);
 /* Store @length bytes at @offset of the board that @rank has for us. */
 int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Communicators: made when their ranks have met, split, ended. Public half:
+ * fabrex_comm_create(3); how ranks meet is in bootstrap.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "coll/bootstrap.h"
+#include "coll/failure.h"
+#include "coll/coll.h"
+
+/* Absent as long as operations are. */
+#pragma weak fxi_operations_make
+#pragma weak fxi_operations_free
+
+#define DEATH_MS	1000
+#define TIMEOUT_MS	30000
+
+/* FNV-1a, stirred at the end. */
+uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed)
+{
+	const unsigned char *p = bytes;
+	uint64_t value = 0xcbf29ce484222325ull ^ seed * 0x9e3779b97f4a7c15ull;
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		value = (value ^ p[i]) * 0x100000001b3ull;
+	value = (value ^ value >> 32) * 0xd6e8feb86659fd93ull;
+	return value ^ value >> 32;
+}
+
+/* ---- making ------------------------------------------------------------ */
+
+static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
+				      const struct meeting *meeting,
+				      const struct fabrex_comm_attr *attr)
+{
+	struct fabrex_comm *comm = aligned_alloc(64, (sizeof(*comm) + 63) &
+							     ~(size_t)63);
+
+	if (!comm)
+		return NULL;
+	memset(comm, 0, sizeof(*comm));
+	comm->port = port;
+	comm->rank = meeting->rank;
+	comm->size = meeting->size;
+	comm->id = meeting->id;
+	comm->death_ms = attr->death_ms ? attr->death_ms : DEATH_MS;
+	comm->silence_ms = attr->silence_ms;
+	comm->coherent = port->ops->coherent;
+	if (attr->algorithms) {
+		comm->algorithms = strdup(attr->algorithms);
+		if (!comm->algorithms) {
+			free(comm);
+			return NULL;
+		}
+	}
+	return comm;
+}
+
+static void comm_free(struct fabrex_comm *comm)
+{
+	fxi_links_free(comm);
+	fxi_watch_free(comm);
+	free(comm->algorithms);
+	free(comm);
+}
+
+/* All must have met for the same; those that died on the way are marked. */
+static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		if (!cards[rank].magic) {
+			comm->failed[rank / 64] |= 1ull << rank % 64;
+			continue;
+		}
+		if (!comm->id)
+			comm->id = cards[0].id;
+		if (rank && cards[rank].id && cards[rank].id != comm->id)
+			return fxi_error(EPROTO, "port %s: communicator: rank %u came for another one; all ranks split or shrink the same, in the same order",
+					 comm->port->attr.name, rank);
+	}
+	return 0;
+}
+
+/* Of ranks that may run on the same processors: are they more? */
+static bool is_crowded(const struct fabrex_comm *comm)
+{
+	const struct link_card *mine = fxi_link_card(comm, comm->rank);
+	uint32_t rank, same = 0, here = 0;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		const struct link_card *card = fxi_link_card(comm, rank);
+
+		if (card->host != mine->host)
+			continue;
+		here++;
+		same += card->processors_hash == mine->processors_hash;
+	}
+	return same > mine->processors ||
+	       here > (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Those that have died on the way are news for the new communicator. */
+static void tell_failed(struct fabrex_comm *comm)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		if (!fxi_failed(comm, rank))
+			continue;
+		comm->failed[rank / 64] &= ~(1ull << rank % 64);
+		fxi_comm_blame(comm, rank, WHY_DEAD, -ECONNRESET);
+	}
+}
+
+static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
+{
+	struct link_card mine, *all;
+	int ret;
+
+	all = calloc(comm->size, sizeof(*all));
+	if (!all)
+		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
+				 comm->port->attr.name, comm->size);
+	ret = fxi_links_make(comm, &mine);
+	if (!ret)
+		ret = meeting->exchange(meeting, &mine, all, sizeof(mine));
+	if (!ret)
+		ret = check_cards(comm, all);
+	if (!ret)
+		ret = fxi_links_connect(comm, all);
+	free(all);
+	return ret;
+}
+
+int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
+		  const struct fabrex_comm_attr *attr,
+		  struct fabrex_comm **out)
+{
+	struct fabrex_comm *comm = comm_alloc(port, meeting, attr);
+	int ret;
+
+	if (!comm)
+		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
+				 port->attr.name, meeting->size);
+	if (!comm->id && !comm->rank &&
+	    getrandom(&comm->id, sizeof(comm->id), 0) != sizeof(comm->id))
+		comm->id = fxi_now_ns();
+	ret = fxi_watch_make(comm);
+	if (!ret)
+		ret = comm_meet(comm, meeting);
+	if (!ret && fxi_operations_make)
+		ret = fxi_operations_make(comm, comm->algorithms);
+	if (ret) {
+		comm_free(comm);
+		return ret;
+	}
+	comm->crowded = is_crowded(comm);
+	tell_failed(comm);
+	*out = comm;
+	return 0;
+}
+
+/* ---- public ------------------------------------------------------------ */
+
+static int check_attr(struct fabrex_port *port,
+		      const struct fabrex_comm_attr *a)
+{
+	const char *name = port->attr.name;
+	size_t i;
+
+	if (a->flags)
+		return fxi_error(EINVAL, "port %s: communicator: unknown flags 0x%x; use 0",
+				 name, a->flags);
+	for (i = 0; i < sizeof(a->reserved) / sizeof(*a->reserved); i++)
+		if (a->reserved[i])
+			return fxi_error(EINVAL, "port %s: communicator: reserved[%zu] is not 0; clear the structure first",
+					 name, i);
+	if (a->size > LINK_RANKS)
+		return fxi_error(EINVAL, "port %s: communicator of %u ranks; it may have %u at most",
+				 name, a->size, LINK_RANKS);
+	if (a->rank != FABREX_RANK_AUTO && a->rank >= a->size)
+		return fxi_error(EINVAL, "port %s: communicator: rank %u of %u; ranks are 0 to size - 1, or FABREX_RANK_AUTO",
+				 name, a->rank, a->size);
+	return 0;
+}
+
+EXPORT int fabrex_comm_create(struct fabrex_port *port,
+			      const struct fabrex_comm_attr *attr, size_t size,
+			      struct fabrex_comm **comm)
+{
+	struct fabrex_comm_attr a = { .rank = FABREX_RANK_AUTO };
+	struct bootstrap bootstrap;
+	int ret = 0;
+
+	if (!port || !comm)
+		return fxi_error(EINVAL, "fabrex_comm_create: no port, or no place for the communicator");
+	if (attr)
+		ret = fxi_copy_in(port, "communicator", &a, sizeof(a), attr,
+				  size);
+	if (!ret)
+		ret = check_attr(port, &a);
+	if (ret)
+		return ret;
+	if (!a.algorithms)
+		a.algorithms = getenv("FABREX_ALGORITHMS");
+	if (!a.timeout_ms)
+		a.timeout_ms = TIMEOUT_MS;
+	ret = fxi_bootstrap_begin(port, &a, &bootstrap);
+	if (ret)
+		return ret;
+	return fxi_comm_make(port, &bootstrap.meeting, &a, comm);
+}
+
+EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
+{
+	if (!comm)
+		return;
+	if (fxi_operations_free)
+		fxi_operations_free(comm);
+	fxi_farewell(comm);
+	comm_free(comm);
+}
+
+EXPORT uint32_t fabrex_comm_rank(const struct fabrex_comm *comm)
+{
+	return comm->rank;
+}
+
+EXPORT uint32_t fabrex_comm_size(const struct fabrex_comm *comm)
+{
+	return comm->size;
+}

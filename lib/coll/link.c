@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Messages, the rare part: credits, what comes in wrong, and everything where
+ * the others' mailboxes are reached by WRITEs through a queue. Called by
+ * link_inline.h and the algorithms.
+ *
+ * Far: a message is written into a mirror of the receiver's mailbox and from
+ * there with WRITEs, payload first. WRITEs to one peer take effect in order;
+ * the header is FENCEd behind its payload so that it does not come if that
+ * failed. The bytes of the header itself land in any order: it carries a check
+ * of all of it and of its number, and counts only when that fits.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/failure.h"
+#include "coll/mailbox.h"
+
+#define COMPLETIONS	16
+#define HEADER_BYTES	(offsetof(struct link_slot, check) + sizeof(uint64_t))
+
+/* ---- WRITEs ------------------------------------------------------------ */
+
+static uint64_t token(enum mailbox_write what, uint32_t number,
+		      uint32_t detail)
+{
+	return (uint64_t)what << 56 | (uint64_t)detail << 32 | number;
+}
+
+int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
+{
+	struct mailbox *box = comm->links->mailbox;
+	const struct fabrex_remote *remote;
+	struct fabrex_op op = {
+		.opcode = FABREX_OP_WRITE, .flags = job->flags,
+		.user_data = token(job->what, job->number, job->detail),
+		.mr = job->mr, .offset = job->offset, .length = job->length,
+		.roffset = job->remote,
+	};
+	int ret;
+
+	remote = &box->cards[job->number / LINK_CHANNELS].mailbox;
+	op.peer = (uint16_t)remote->peer;
+	op.rkey = remote->rkey;
+	for (;;) {
+		ret = fabrex_post(box->queue, &op, 1);
+		if (ret > 0)
+			break;
+		if (ret == -EAGAIN)
+			ret = fxi_link_poll(comm);
+		else
+			ret = fxi_comm_fail(comm, comm->rank, -ECONNRESET);
+		if (ret)
+			return ret;
+	}
+	comm->links->asked += !(job->flags & FABREX_SQE_QUIET);
+	return 0;
+}
+
+static uint64_t mix(uint64_t value, uint64_t word)
+{
+	value = (value ^ word) * 0x9e3779b97f4a7c15ull;
+	return value ^ value >> 29;
+}
+
+/* Of all of a header, which is eight words. */
+static uint64_t header_check(const struct link_message *m)
+{
+	uint64_t words[sizeof(*m) / 8], value = 0x2545f4914f6cdd1dull;
+	unsigned int i;
+
+	memcpy(words, m, sizeof(words));
+	for (i = 0; i < sizeof(*m) / 8; i++)
+		value = mix(value, words[i]);
+	return value;
+}
+
+static int write_header(struct fabrex_comm *comm, struct link *link,
+			uint32_t slot, enum mailbox_write what)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	const struct mailbox_job job = {
+		.what = what, .number = link->number, .detail = slot,
+		.mr = box->mirror_mr,
+		.offset = mailbox_slot(&box->layout, link->number, slot),
+		.remote = mailbox_slot(&box->layout, ours, slot),
+		.length = HEADER_BYTES,
+		.flags = (what == WRITE_FROM ? 0 : FABREX_SQE_QUIET) |
+			 (link->out[slot].message.length > LINK_SMALL ?
+			  FABREX_SQE_FENCE : 0),
+	};
+
+	return fxi_mailbox_write(comm, &job);
+}
+
+/* The message is in the slot: the number makes it one. */
+static int send_header(struct fabrex_comm *comm, struct link *link,
+		       enum mailbox_write what)
+{
+	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
+	struct link_slot *s = &link->out[slot];
+
+	s->message.sequence = link->sent | (uint64_t)link->popped << 32;
+	s->check = header_check(&s->message);
+	return write_header(comm, link, slot, what);
+}
+
+static int write_payload(struct fabrex_comm *comm, struct link *link,
+			 const struct fabrex_mr *mr, uint64_t offset,
+			 uint32_t length)
+{
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	const struct mailbox_job job = {
+		.what = WRITE_PAYLOAD, .number = link->number, .mr = mr,
+		.offset = offset, .length = length,
+		.remote = mailbox_payload(&comm->links->mailbox->layout, ours,
+					  (link->sent - 1) % LINK_SLOTS),
+		.flags = FABREX_SQE_QUIET,
+	};
+
+	return fxi_mailbox_write(comm, &job);
+}
+
+int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
+		      enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t length = link->out[slot].message.length;
+	int ret = 0;
+
+	if (fxi_failed(comm, rank))
+		return comm->error;
+	if (length > LINK_SMALL)
+		ret = write_payload(comm, link, box->mirror_mr,
+				    mailbox_payload(&box->layout, link->number,
+						    slot), length);
+	return ret ? ret : send_header(comm, link, WRITE_HEADER);
+}
+
+/* ---- from callers' regions --------------------------------------------- */
+
+/* Through the queue, which knows every kind of memory. */
+static int payload_by_queue(struct fabrex_comm *comm, struct link *link,
+			    const struct fabrex_mr *mr, uint64_t offset,
+			    uint32_t length)
+{
+	int ret = write_payload(comm, link, mr, offset, length);
+
+	return ret ? ret : fxi_link_poll(comm);
+}
+
+static void message_fill(struct fabrex_comm *comm, struct link *link,
+			 uint32_t tag, uint64_t word, uint32_t length)
+{
+	struct link_message *m = &link->out[link->sent % LINK_SLOTS].message;
+
+	m->length = length;
+	m->tag = tag;
+	m->word = word;
+	comm->moved++;
+	link->sent++;
+	link->told = link->popped;
+}
+
+static int send_from_far(struct fabrex_comm *comm, struct link *link,
+			 const struct fabrex_mr *mr, uint64_t offset,
+			 uint32_t length)
+{
+	int ret = write_payload(comm, link, mr, offset, length);
+
+	if (ret)
+		return ret;
+	link->flying++;
+	return send_header(comm, link, WRITE_FROM);
+}
+
+int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
+		       enum link_channel channel, uint32_t tag, uint64_t word,
+		       const struct fabrex_mr *mr, uint64_t offset,
+		       uint32_t length)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	bool host = fabrex_mr_kind(mr) == FABREX_MEMORY_HOST;
+	const uint8_t *from = (const uint8_t *)fabrex_mr_addr(mr) + offset;
+	struct link_message *m;
+	int ret = 0;
+
+	if (host && length <= LINK_SMALL)
+		return fxi_link_send(comm, rank, channel, tag, word, from,
+				     length);
+	if (fxi_link_full(comm, link))
+		return -EAGAIN;
+	m = &link->out[link->sent % LINK_SLOTS].message;
+	if (host && link->plain)
+		memcpy(fxi_link_out(link), from, length);
+	message_fill(comm, link, tag, word, length);
+	if (!link->plain)
+		return send_from_far(comm, link, mr, offset, length);
+	if (!host)
+		ret = payload_by_queue(comm, link, mr, offset, length);
+	__atomic_store_n(&m->sequence,
+			 link->sent | (uint64_t)link->popped << 32,
+			 __ATOMIC_RELEASE);
+	return ret;
+}
+
+bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
+		   enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+
+	if (link->flying)
+		fxi_link_progress(comm);
+	return !link->flying;
+}
+
+/* ---- coming in --------------------------------------------------------- */
+
+/* False: not all of it has landed. */
+static bool take_copy(struct link *link)
+{
+	const struct link_slot *s = &link->in[link->popped % LINK_SLOTS];
+	uint64_t check;
+
+	memcpy(&link->copy, &s->message, sizeof(link->copy));
+	check = __atomic_load_n(&s->check, __ATOMIC_ACQUIRE);
+	return check == header_check(&link->copy) &&
+	       (uint32_t)link->copy.sequence == link->popped + 1;
+}
+
+/* Not plain, or longer than can be. */
+const struct link_message *fxi_link_take(struct fabrex_comm *comm,
+					 uint32_t rank,
+					 enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	const struct link_message *m = &link->copy;
+
+	if (link->plain)
+		m = &link->in[link->popped % LINK_SLOTS].message;
+	else if (link->copied != link->popped + 1 && !take_copy(link))
+		return NULL;
+	if (m->length > link->size) {
+		fxi_comm_fail(comm, rank, -ECONNRESET);
+		return NULL;
+	}
+	link->copied = link->popped + 1;
+	fxi_link_taken(link, (uint32_t)(m->sequence >> 32));
+	return m;
+}
+
+/* ---- credits ----------------------------------------------------------- */
+
+void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
+		     enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t ours = comm->rank * LINK_CHANNELS + channel;
+	const struct mailbox_job job = {
+		.what = WRITE_BOARD, .number = link->number,
+		.mr = box->mirror_mr, .length = 8,
+		.offset = mailbox_credit(&box->layout, link->number),
+		.remote = mailbox_credit(&box->layout, ours),
+		.flags = FABREX_SQE_QUIET,
+	};
+
+	link->told = link->popped;
+	__atomic_store_n(link->out_credit, link->popped, __ATOMIC_RELEASE);
+	if (!link->plain && !fxi_failed(comm, rank))
+		fxi_mailbox_write(comm, &job);
+}
+
+/*
+ * The slots are full as far as we know. What the others have taken is in their
+ * credit, or in messages that wait to be popped here.
+ */
+bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link)
+{
+	const struct link_slot *s;
+	uint64_t sequence;
+	uint32_t i;
+
+	if (!link->plain)
+		fxi_link_progress(comm);
+	fxi_link_taken(link, (uint32_t)__atomic_load_n(link->in_credit,
+						       __ATOMIC_ACQUIRE));
+	for (i = 0; i < LINK_SLOTS; i++) {
+		s = &link->in[(link->popped + i) % LINK_SLOTS];
+		sequence = __atomic_load_n(&s->message.sequence,
+					   __ATOMIC_ACQUIRE);
+		if ((uint32_t)sequence != link->popped + 1 + i)
+			break;
+		if (!link->plain && __atomic_load_n(&s->check,
+						    __ATOMIC_ACQUIRE) !=
+				    header_check(&s->message))
+			break;
+		fxi_link_taken(link, (uint32_t)(sequence >> 32));
+	}
+	return link->sent - link->acked < LINK_SLOTS;
+}
+
+/* ---- completions ------------------------------------------------------- */
+
+static int header_again(struct fabrex_comm *comm, uint32_t number,
+			uint32_t slot, enum mailbox_write what)
+{
+	return write_header(comm, &comm->links->link[number], slot, what);
+}
+
+/*
+ * A WRITE has failed. A rank that has left took its mailbox with it; one that
+ * was only FENCED off another's failure is tried again.
+ */
+static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
+{
+	enum mailbox_write what = (enum mailbox_write)(wc->user_data >> 56);
+	uint32_t detail = wc->user_data >> 32 & 0xff;
+	uint32_t number = (uint32_t)wc->user_data;
+	uint32_t rank = number / LINK_CHANNELS;
+
+	if (what == WRITE_PROBE) {
+		comm->links->mailbox->peers[rank].lost = true;
+		return 0;
+	}
+	if (fxi_failed(comm, rank))
+		return comm->error;
+	if (wc->status == FABREX_WC_FENCED)
+		return header_again(comm, number, detail, what);
+	if (fxi_has_left(comm, rank))
+		return 0;
+	return fxi_comm_fail(comm, rank, -ECONNRESET);
+}
+
+static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
+{
+	enum mailbox_write what = (enum mailbox_write)(wc->user_data >> 56);
+	uint32_t number = (uint32_t)wc->user_data;
+
+	if (what == WRITE_PROBE || what == WRITE_FROM)
+		comm->links->asked--;
+	if (what == WRITE_PROBE)
+		comm->links->mailbox->peers[number / LINK_CHANNELS].asking =
+			false;
+	if (what == WRITE_FROM && wc->status != FABREX_WC_FENCED)
+		comm->links->link[number].flying--;
+	return wc->status == FABREX_WC_OK ? 0 : write_failed(comm, wc);
+}
+
+int fxi_link_poll(struct fabrex_comm *comm)
+{
+	struct fabrex_queue *queue = comm->links->mailbox->queue;
+	struct fabrex_wc wc[COMPLETIONS];
+	int n, i, ret = 0;
+
+	do {
+		n = fabrex_poll(queue, wc, COMPLETIONS);
+		if (n < 0)
+			return fxi_comm_fail(comm, comm->rank, -ECONNRESET);
+		for (i = 0; i < n; i++) {
+			int one = completion(comm, &wc[i]);
+
+			ret = ret ? ret : one;
+		}
+	} while (n == COMPLETIONS);
+	return ret;
+}
