@@ -4,7 +4,8 @@
  * For files in lib/coll only. Below it is link.h (messages between two ranks),
  * above it the public header.
  *
- *   comm.c bootstrap.c launcher.c tcp.c   ranks meet, split
+ *   comm.c bootstrap.c launcher.c tcp.c   ranks meet
+ *   split.c                               parts of a communicator
  *   link.c mailbox.c                      messages; memory they go to
  *   buffer.c                              peers' buffers: mapped, or read
  *   failure.c shrink.c                    who has died, and going on without
@@ -93,6 +94,7 @@ struct fabrex_comm {
 	uint64_t *failed;		/* bit for each rank */
 	uint64_t looked_ns;		/* last look for the dead */
 	struct watch *watch;		/* the rest of what it remembers */
+	bool shrunk;			/* another has come of it */
 
 	/* operation.c */
 	struct fabrex_coll *first, *last;	/* first is under way */

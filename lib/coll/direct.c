@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Straight in the memory of all ranks, where windows are ordinary memory: every
+ * rank tells where its buffers are, does its share of the work from everybody's
+ * input into everybody's output, and says so. Nothing is copied in between. If
+ * the buffers of any rank cannot be reached, all go by way of the slots.
+ * Reductions go from rank 0 to the last.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "coll/operation.h"
+
+#define CHUNK	(512u << 10)	/* bytes between looks at other operations */
+#define STREAM	(8u << 20)	/* bytes from which stores go past caches */
+#define LINE	64u
+#define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
+
+enum { PUBLISH, COLLECT, MOVE, TELL, FINISH, INNER };
+
+/* Phases in tags. */
+enum { TAG_BUFFERS = 1, TAG_DONE };
+
+/* One line says where both buffers of a rank are; no key: out of reach. */
+struct publication {
+	uint64_t send_key, send_offset;
+	uint64_t recv_key, recv_offset;
+	uint32_t send_pages, recv_pages;	/* of their regions */
+};
+_Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
+
+#define PAGE	4096u
+
+struct direct {
+	uint32_t phase;
+	uint32_t next;		/* ranks told, or heard of: the first i */
+	bool missing;		/* of anybody */
+	bool stream;
+	struct publication mine;
+	const char **send;	/* of each rank, in this process */
+	char **recv;
+	const void **sources;
+	void **targets;
+	uint32_t skew;
+	uint32_t nsources, ntargets;
+	uint32_t job, jobs;
+	uint64_t at, end;	/* of the job: bytes from sources and targets */
+	const struct algorithm *inner;
+};
+
+int fxi_direct_make(struct fabrex_comm *comm)
+{
+	struct direct *d = calloc(1, sizeof(*d));
+
+	comm->direct = d;
+	if (!d)
+		goto fail;
+	d->send = calloc(comm->size, sizeof(*d->send));
+	d->recv = calloc(comm->size, sizeof(*d->recv));
+	d->sources = calloc(comm->size, sizeof(*d->sources));
+	d->targets = calloc(comm->size, sizeof(*d->targets));
+	if (d->send && d->recv && d->sources && d->targets)
+		return 0;
+fail:
+	return fxi_error(ENOMEM, "communicator: out of memory");
+}
+
+void fxi_direct_free(struct fabrex_comm *comm)
+{
+	struct direct *d = comm->direct;
+
+	if (!d)
+		return;
+	free(d->send);
+	free(d->recv);
+	free(d->sources);
+	free(d->targets);
+	free(d);
+	comm->direct = NULL;
+}
+
+static bool direct_usable(const struct fabrex_comm *comm,
+			  const struct fabrex_collective *what)
+{
+	(void)what;
+	return comm->coherent && comm->size <= REDUCE_MAX;
+}
+
+/* ---- which buffers ----------------------------------------------------- */
+
+/* Others read what this rank sends. */
+static bool shows_send(const struct fabrex_coll *coll, uint32_t rank)
+{
+	switch (coll->what.kind) {
+	case FABREX_BROADCAST:
+		return rank == coll->what.root;
+	default:
+		return true;
+	}
+}
+
+/* Others write what this rank receives. */
+static bool shows_recv(const struct fabrex_coll *coll, uint32_t rank)
+{
+	switch (coll->what.kind) {
+	case FABREX_ALL_REDUCE:
+	case FABREX_BROADCAST:
+		return true;
+	case FABREX_REDUCE:
+		return rank == coll->what.root;
+	default:
+		return false;
+	}
+}
+
+static void publish_one(struct fabrex_coll *coll, const void *addr,
+			uint64_t bytes, uint64_t *key, uint64_t *offset,
+			uint32_t *pages)
+{
+	struct link_buffer buffer;
+
+	fxi_link_export(coll->comm, addr, bytes, RIGHTS, NULL, &buffer);
+	*key = buffer.length / PAGE > UINT32_MAX ? 0 : buffer.rkey;
+	*offset = buffer.offset;
+	*pages = (uint32_t)(buffer.length / PAGE);
+	if (!*key)
+		coll->comm->direct->missing = true;
+}
+
+static int direct_start(struct fabrex_coll *coll)
+{
+	const struct fabrex_collective *what = &coll->what;
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+
+	d->phase = PUBLISH;
+	d->next = 0;
+	d->inner = NULL;
+	d->missing = false;
+	memset(&d->mine, 0, sizeof(d->mine));
+	if (shows_send(coll, comm->rank))
+		publish_one(coll, what->send, fxi_send_bytes(comm, what),
+			    &d->mine.send_key, &d->mine.send_offset,
+			    &d->mine.send_pages);
+	if (shows_recv(coll, comm->rank))
+		publish_one(coll, what->recv, fxi_recv_bytes(comm, what),
+			    &d->mine.recv_key, &d->mine.recv_offset,
+			    &d->mine.recv_pages);
+	return 0;
+}
+
+static void direct_end(struct fabrex_coll *coll)
+{
+	struct direct *d = coll->comm->direct;
+
+	if (d->inner)
+		d->inner->end(coll);
+	d->inner = NULL;
+}
+
+/* ---- telling and hearing ----------------------------------------------- */
+
+/* The same to all others, once. 1: they have it; 0: no room; or a failure. */
+static int tell_all(struct fabrex_coll *coll, uint32_t phase,
+		    const void *bytes, uint32_t length)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+	uint32_t rank;
+	int ret;
+
+	for (; d->next < comm->size - 1; d->next++) {
+		rank = (comm->rank + 1 + d->next) % comm->size;
+		ret = fxi_link_send(comm, rank, LINK_COLL,
+				    fxi_coll_tag(coll, phase),
+				    fxi_coll_word(coll), bytes, length);
+		if (ret == -EAGAIN) {
+			coll->waiting = rank;
+			return 0;
+		}
+		if (ret)
+			return fxi_comm_fail(comm, rank, ret);
+	}
+	d->next = 0;
+	return 1;
+}
+
+/* Where a buffer of @length bytes is; NULL, and it is missing. */
+static void *map_one(struct fabrex_coll *coll, uint32_t rank, uint64_t key,
+		     uint64_t offset, uint32_t pages, uint64_t length)
+{
+	const struct link_card *card = fxi_link_card(coll->comm, rank);
+	struct link_buffer buffer = {
+		.rkey = key, .offset = offset,
+		.length = (uint64_t)pages * PAGE,
+		.peer = card->mailbox.peer,
+		.generation = card->mailbox.generation,
+		.access = RIGHTS, .heap = 1,
+	};
+
+	if (!key) {
+		coll->comm->direct->missing = true;
+		return NULL;
+	}
+	if (buffer.length < offset + length)
+		buffer.length = offset + length;
+	return fxi_link_map(coll->comm, rank, &buffer);
+}
+
+/* Where the buffers of another rank are here. */
+static int locate(struct fabrex_coll *coll, uint32_t rank,
+		  const struct publication *theirs)
+{
+	uint64_t bytes = coll->what.count *
+			 fabrex_datatype_size(coll->what.type);
+	struct direct *d = coll->comm->direct;
+	bool send = shows_send(coll, rank), recv = shows_recv(coll, rank);
+
+	if (rank == coll->what.root)
+		d->skew = theirs->recv_offset % LINE;
+	if (recv)
+		d->recv[rank] = map_one(coll, rank, theirs->recv_key,
+					theirs->recv_offset,
+					theirs->recv_pages, bytes);
+	if (coll->what.kind == FABREX_REDUCE_SCATTER ||
+	    coll->what.kind == FABREX_ALL_TO_ALL)
+		bytes *= coll->comm->size;
+	if (send)
+		d->send[rank] = map_one(coll, rank, theirs->send_key,
+					theirs->send_offset,
+					theirs->send_pages, bytes);
+	if (d->missing || ((!send || d->send[rank]) &&
+			   (!recv || d->recv[rank])))
+		return 0;
+	return fxi_comm_fail(coll->comm, rank, -ECONNRESET);
+}
+
+/* Next message of each. 1: all are here; 0: not yet; or a failure. */
+static int hear_all(struct fabrex_coll *coll, uint32_t phase)
+{
+	struct fabrex_comm *comm = coll->comm;
+	const struct link_message *message;
+	struct direct *d = comm->direct;
+	uint32_t rank;
+	int ret;
+
+	for (; d->next < comm->size - 1; d->next++) {
+		rank = (comm->rank + 1 + d->next) % comm->size;
+		message = fxi_link_peek(comm, rank, LINK_COLL);
+		if (!message) {
+			coll->waiting = rank;
+			return 0;
+		}
+		ret = fxi_coll_check(coll, rank, phase, message);
+		if (!ret && phase == TAG_BUFFERS)
+			ret = locate(coll, rank,
+				     (const void *)message->small);
+		if (ret)
+			return ret;
+		fxi_link_pop(comm, rank, LINK_COLL);
+	}
+	d->next = 0;
+	return 1;
+}
+
+/* ---- the work ---------------------------------------------------------- */
+
+/* Byte where share i of n begins, at a line of the target's. */
+static uint64_t cut(const struct fabrex_coll *coll, uint64_t bytes, uint32_t i)
+{
+	const struct direct *d = coll->comm->direct;
+	uint32_t n = coll->comm->size;
+	uint64_t at;
+
+	if (i == n)
+		return bytes;
+	at = bytes / n * i + bytes % n * i / n + d->skew;
+	at -= at % LINE;
+	at = at > d->skew ? at - d->skew : 0;
+	return at - at % fabrex_datatype_size(coll->what.type);
+}
+
+static void add_source(struct direct *d, const char *base, uint64_t offset)
+{
+	d->sources[d->nsources++] = base + offset;
+}
+
+static void add_target(struct direct *d, char *base, uint64_t offset)
+{
+	d->targets[d->ntargets++] = base + offset;
+}
+
+/* The root of a broadcast in place. */
+static bool has_it(const struct fabrex_coll *coll, uint32_t rank)
+{
+	const struct direct *d = coll->comm->direct;
+
+	return coll->what.kind == FABREX_BROADCAST &&
+	       rank == coll->what.root && d->recv[rank] == d->send[rank];
+}
+
+/* Everybody reduces or copies a share, for who wants the result. */
+static void share(struct fabrex_coll *coll, uint64_t bytes)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+	uint32_t rank;
+
+	d->at = cut(coll, bytes, comm->rank);
+	d->end = cut(coll, bytes, comm->rank + 1);
+	for (rank = 0; rank < comm->size; rank++) {
+		if (shows_send(coll, rank))
+			add_source(d, d->send[rank], d->at);
+		if (shows_recv(coll, rank) && !has_it(coll, rank))
+			add_target(d, d->recv[rank], d->at);
+	}
+}
+
+static void reduce_own(struct fabrex_coll *coll, uint64_t bytes)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+	uint32_t rank;
+
+	d->at = 0;
+	d->end = bytes;
+	for (rank = 0; rank < comm->size; rank++)
+		add_source(d, d->send[rank], comm->rank * bytes);
+	add_target(d, coll->what.recv, 0);
+}
+
+/* What rank number @job after this one has for us. */
+static void fetch(struct fabrex_coll *coll, uint64_t bytes)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+	uint32_t rank = (comm->rank + d->job) % comm->size;
+	uint64_t offset = coll->what.kind == FABREX_ALL_TO_ALL ?
+			  comm->rank * bytes : 0;
+
+	d->at = 0;
+	d->end = bytes;
+	add_source(d, d->send[rank], offset);
+	add_target(d, coll->what.recv, rank * bytes);
+	if (d->sources[0] == d->targets[0])
+		d->end = 0;
+}
+
+static void set_job(struct fabrex_coll *coll)
+{
+	uint64_t bytes = coll->what.count *
+			 fabrex_datatype_size(coll->what.type);
+	struct direct *d = coll->comm->direct;
+
+	d->nsources = d->ntargets = 0;
+	switch (coll->what.kind) {
+	case FABREX_ALL_GATHER:
+	case FABREX_ALL_TO_ALL:
+		fetch(coll, bytes);
+		break;
+	case FABREX_REDUCE_SCATTER:
+		reduce_own(coll, bytes);
+		break;
+	default:
+		share(coll, bytes);
+	}
+}
+
+static void begin_work(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+
+	d->send[comm->rank] = coll->what.send;
+	d->recv[comm->rank] = coll->what.recv;
+	if (comm->rank == coll->what.root)
+		d->skew = d->mine.recv_offset % LINE;
+	d->stream = fxi_send_bytes(comm, &coll->what) +
+		    fxi_recv_bytes(comm, &coll->what) >= STREAM;
+	d->job = 0;
+	d->jobs = coll->what.kind == FABREX_ALL_GATHER ||
+		  coll->what.kind == FABREX_ALL_TO_ALL ? comm->size : 1;
+	set_job(coll);
+}
+
+static void work_on(struct fabrex_coll *coll, uint64_t bytes)
+{
+	const struct fabrex_collective *what = &coll->what;
+	struct direct *d = coll->comm->direct;
+	struct reduce r = {
+		.dst = d->targets, .src = d->sources,
+		.ndst = d->ntargets, .nsrc = d->nsources,
+		.type = what->type, .op = what->op ? what->op : FABREX_SUM,
+		.divisor = what->op == FABREX_AVG ? coll->comm->size : 0,
+	};
+	uint32_t i;
+
+	r.count = bytes / fabrex_datatype_size(what->type);
+	r.stream = d->stream;
+	fxi_reduce(&r);
+	for (i = 0; i < d->nsources; i++)
+		d->sources[i] = (const char *)d->sources[i] + bytes;
+	for (i = 0; i < d->ntargets; i++)
+		d->targets[i] = (char *)d->targets[i] + bytes;
+}
+
+/* A chunk. 1: that was the last. */
+static int work(struct fabrex_coll *coll)
+{
+	struct direct *d = coll->comm->direct;
+	uint64_t rest = d->end - d->at;
+	uint64_t n = rest < CHUNK ? rest : CHUNK;
+
+	if (n)
+		work_on(coll, n);
+	d->at += n;
+	coll->comm->moved++;
+	if (d->at < d->end)
+		return 0;
+	if (++d->job == d->jobs)
+		return 1;
+	set_job(coll);
+	return 0;
+}
+
+/* ---- from the start to the end ----------------------------------------- */
+
+/* All know by now whether all buffers can be reached. */
+static int decide(struct fabrex_coll *coll)
+{
+	struct direct *d = coll->comm->direct;
+	int ret;
+
+	if (!d->missing) {
+		begin_work(coll);
+		d->phase = MOVE;
+		return 1;
+	}
+	d->phase = INNER;
+	d->inner = coll->what.kind == FABREX_ALL_REDUCE ? &fxi_staged :
+							  &fxi_flat;
+	ret = d->inner->start(coll);
+	return ret ? ret : 1;
+}
+
+static int step_once(struct fabrex_coll *coll)
+{
+	struct direct *d = coll->comm->direct;
+
+	switch (d->phase) {
+	case PUBLISH:
+		return tell_all(coll, TAG_BUFFERS, &d->mine, sizeof(d->mine));
+	case COLLECT:
+		return hear_all(coll, TAG_BUFFERS);
+	case MOVE:
+		return work(coll);
+	case TELL:
+		return tell_all(coll, TAG_DONE, "", 0);
+	default:
+		return hear_all(coll, TAG_DONE);
+	}
+}
+
+static int direct_step(struct fabrex_coll *coll)
+{
+	struct direct *d = coll->comm->direct;
+	int ret;
+
+	while (d->phase != INNER) {
+		ret = step_once(coll);
+		if (ret <= 0)
+			return ret;
+		if (d->phase == FINISH)
+			return 1;
+		if (d->phase == COLLECT)
+			ret = decide(coll);
+		else
+			d->phase++;
+		if (ret < 0)
+			return ret;
+	}
+	return d->inner->step(coll);
+}
+
+const struct algorithm fxi_direct = {
+	.name = "direct",
+	.kinds = 1u << FABREX_ALL_REDUCE | 1u << FABREX_ALL_GATHER |
+		 1u << FABREX_REDUCE_SCATTER | 1u << FABREX_BROADCAST |
+		 1u << FABREX_REDUCE | 1u << FABREX_ALL_TO_ALL,
+	.usable = direct_usable,
+	.start = direct_start,
+	.step = direct_step,
+	.end = direct_end,
+};

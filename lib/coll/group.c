@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Groups: operations that begin together when the group ends. Public half:
+ * fabrex_group_begin(3).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "coll/operation.h"
+
+EXPORT int fabrex_group_begin(struct fabrex_comm *comm)
+{
+	if (comm->grouping)
+		return fxi_error(EINVAL, "group: one has begun already; groups of a communicator do not nest");
+	if (comm->error)
+		return fxi_comm_error(comm);
+	comm->grouping = true;
+	return 0;
+}
+
+void fxi_group_add(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+
+	if (comm->group_last)
+		comm->group_last->group_next = coll;
+	else
+		comm->group = coll;
+	comm->group_last = coll;
+}
+
+static void begin_all(struct fabrex_coll *first)
+{
+	struct fabrex_coll *coll;
+
+	for (coll = first; coll; coll = coll->group_next)
+		if (coll->comm->error)
+			fxi_coll_ended(coll, coll->comm->error);
+		else
+			fxi_coll_begin(coll);
+}
+
+/* Wait for @coll; the caller's handles stay until they are tested. */
+static int end_one(struct fabrex_coll *coll)
+{
+	int ret;
+
+	fxi_coll_wait(coll, UINT64_MAX);
+	ret = fxi_coll_result(coll);
+	if (!coll->kept) {
+		free(coll->sentence);
+		free(coll);
+	}
+	return ret;
+}
+
+/*
+ * The sentence has to be that of the first that failed, which later ones may
+ * have overwritten: look at it last.
+ */
+static int end_all(struct fabrex_coll *coll)
+{
+	struct fabrex_coll *next, *bad = NULL;
+	int ret = 0;
+
+	for (; coll; coll = next) {
+		next = coll->group_next;
+		if (!ret && !fxi_coll_wait(coll, UINT64_MAX) && coll->result) {
+			ret = coll->result;
+			bad = coll;
+			continue;
+		}
+		end_one(coll);
+	}
+	return bad ? end_one(bad) : 0;
+}
+
+EXPORT int fabrex_group_end(struct fabrex_comm *comm)
+{
+	struct fabrex_coll *first = comm->group;
+	int ret;
+
+	if (!comm->grouping)
+		return fxi_error(EINVAL, "group: none has begun; call fabrex_group_begin() first");
+	comm->grouping = false;
+	comm->group = comm->group_last = NULL;
+	fxi_comm_enter(comm);
+	begin_all(first);
+	ret = end_all(first);
+	fxi_comm_leave(comm);
+	return ret;
+}
+
+void fxi_group_free(struct fabrex_comm *comm)
+{
+	struct fabrex_coll *coll, *next;
+
+	for (coll = comm->group; coll; coll = next) {
+		next = coll->group_next;
+		free(coll);
+	}
+	comm->group = comm->group_last = NULL;
+}

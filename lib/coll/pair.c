@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * SEND and RECV. A small one is in the line of the message, a larger one in
+ * pieces through the slots, a large one stays where it is: the receiver learns
+ * its place, and reads it once. Called by operation.c.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "coll/operation.h"
+
+#define LARGE	(32u << 10)	/* bytes from which the receiver reads */
+#define STEP	(1u << 20)	/* bytes copied between looks at the rest */
+
+enum {
+	PAIR_DATA = 1,		/* payload is the next piece of word bytes */
+	PAIR_LARGE,		/* payload is a link_buffer of word bytes */
+};
+
+struct fifo {
+	struct fabrex_coll *first, *last;
+};
+
+/* What goes on with one rank. */
+struct pair {
+	struct fifo sends;	/* not issued yet, or not all of it */
+	struct fifo announced;	/* until the other side has read it */
+	struct fifo recvs;
+	uint64_t acked;		/* announced ones that it has read */
+	uint64_t taken;		/* of its announced ones, read here */
+	uint64_t posted;	/* taken, as it knows */
+	uint64_t skip;		/* bytes that come, and nobody wants */
+	const char *mapped;	/* the first recv reads from there */
+	bool reading;		/* or by fxi_link_read(), in steps */
+	struct link_buffer buffer;
+};
+
+int fxi_pairs_make(struct fabrex_comm *comm)
+{
+	comm->pairs = calloc(comm->size, sizeof(*comm->pairs));
+	if (!comm->pairs)
+		return fxi_error(ENOMEM, "communicator: out of memory");
+	return 0;
+}
+
+static void push(struct fifo *fifo, struct fabrex_coll *coll)
+{
+	coll->next = NULL;
+	if (fifo->last)
+		fifo->last->next = coll;
+	else
+		fifo->first = coll;
+	fifo->last = coll;
+}
+
+static struct fabrex_coll *pop(struct fifo *fifo)
+{
+	struct fabrex_coll *coll = fifo->first;
+
+	fifo->first = coll->next;
+	if (!fifo->first)
+		fifo->last = NULL;
+	return coll;
+}
+
+/* @coll is over; what it held of the cache is given back. */
+static void ended(struct fabrex_coll *coll, int result)
+{
+	coll->comm->npairs--;
+	if (coll->state)
+		fabrex_mr_cache_put(coll->state);
+	coll->state = NULL;
+	fxi_coll_ended(coll, result);
+}
+
+static uint64_t length_of(const struct fabrex_coll *coll)
+{
+	return coll->what.count * fabrex_datatype_size(coll->what.type);
+}
+
+/* ---- sending ----------------------------------------------------------- */
+
+/* The receiver will read it. 1: it knows; 0: no room; -ENOTSUP: it cannot. */
+static int announce(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct fabrex_mr *held = NULL;
+	struct link_buffer buffer;
+	int ret;
+
+	if (!fxi_link_room(comm, coll->what.root, LINK_PAIR))
+		return 0;
+	fxi_link_export(comm, coll->what.send, length_of(coll),
+			FABREX_MR_REMOTE_READ, &held, &buffer);
+	if (!buffer.rkey)
+		return -ENOTSUP;
+	coll->state = held;
+	ret = fxi_link_send(comm, coll->what.root, LINK_PAIR, PAIR_LARGE,
+			    length_of(coll), &buffer, sizeof(buffer));
+	return ret ? ret : 1;
+}
+
+/* The next piece. 1: was sent; 0: no room. */
+static int send_piece(struct fabrex_coll *coll, uint64_t length)
+{
+	const char *from = (const char *)coll->what.send + coll->done;
+	uint32_t n, size = fxi_link_size(coll->comm);
+	uint32_t rank = coll->what.root;
+	void *room = NULL;
+	int ret;
+
+	n = length - coll->done < size ? (uint32_t)(length - coll->done) : size;
+	if (n > LINK_SMALL) {
+		room = fxi_link_room(coll->comm, rank, LINK_PAIR);
+		if (!room)
+			return 0;
+		fxi_copy(room, from, n, false);
+		from = NULL;
+	}
+	ret = fxi_link_send(coll->comm, rank, LINK_PAIR, PAIR_DATA, length,
+			    n ? from : (const void *)"", n);
+	if (ret)
+		return ret == -EAGAIN ? 0 : ret;
+	coll->done += n;
+	return 1;
+}
+
+/* 1: all of it is on its way; 2: it was announced; 0: no room. */
+static int issue(struct fabrex_coll *coll)
+{
+	uint64_t length = length_of(coll);
+	int ret;
+
+	if (length >= LARGE && !coll->done) {
+		ret = announce(coll);
+		if (ret != -ENOTSUP)
+			return ret > 0 ? 2 : ret;
+	}
+	do {
+		ret = send_piece(coll, length);
+	} while (ret > 0 && coll->done < length);
+	return ret;
+}
+
+static int progress_sends(struct fabrex_comm *comm, uint32_t rank,
+			  struct pair *pair)
+{
+	int ret;
+
+	(void)comm;
+	while (pair->sends.first) {
+		ret = issue(pair->sends.first);
+		if (ret <= 0)
+			return ret ? fxi_comm_fail(comm, rank, ret) : 0;
+		if (ret == 2)
+			push(&pair->announced, pop(&pair->sends));
+		else
+			ended(pop(&pair->sends), 0);
+	}
+	return 0;
+}
+
+/* How many of the announced the other side has read is on the board. */
+static void progress_announced(struct fabrex_comm *comm, uint32_t rank,
+			       struct pair *pair)
+{
+	const char *board = fxi_link_board(comm, rank);
+	uint64_t count;
+
+	count = __atomic_load_n((const uint64_t *)(const void *)
+				(board + LINK_BOARD_PAIR), __ATOMIC_ACQUIRE);
+	while (pair->announced.first && pair->acked != count) {
+		pair->acked++;
+		comm->moved++;
+		ended(pop(&pair->announced), 0);
+	}
+}
+
+/* ---- receiving --------------------------------------------------------- */
+
+static int wrong_length(const struct fabrex_coll *coll, uint64_t sent)
+{
+	return fxi_error(EMSGSIZE, "recv of %llu bytes at rank %u: rank %u has sent %llu; counts and types of both have to be the same",
+			 (unsigned long long)length_of(coll), coll->comm->rank,
+			 coll->what.root, (unsigned long long)sent);
+}
+
+static void acknowledge(struct fabrex_comm *comm, uint32_t rank,
+			struct pair *pair)
+{
+	atomic_thread_fence(memory_order_release);
+	if (!fxi_link_post(comm, rank, LINK_BOARD_PAIR, &pair->taken,
+			   sizeof(pair->taken)))
+		pair->posted = pair->taken;
+}
+
+/* Mapped memory of the sender: a part at a time. 1: that was all. */
+static int read_mapped(struct fabrex_coll *coll, struct pair *pair)
+{
+	uint64_t rest = length_of(coll) - coll->done;
+	uint64_t n = rest < STEP ? rest : STEP;
+
+	fxi_copy((char *)coll->what.recv + coll->done,
+		 pair->mapped + coll->done, n, false);
+	coll->done += n;
+	coll->comm->moved++;
+	return n == rest;
+}
+
+/* 1: it is here; 0: it takes time, or another one is being read. */
+static int read_far(struct fabrex_coll *coll, struct pair *pair)
+{
+	int ret;
+
+	if (pair->reading)
+		return fxi_link_read_test(coll->comm);
+	ret = fxi_link_read(coll->comm, coll->what.root, &pair->buffer, 0,
+			    coll->what.recv, length_of(coll));
+	if (ret)
+		return ret == -EAGAIN ? 0 : ret;
+	pair->reading = true;
+	return fxi_link_read_test(coll->comm);
+}
+
+/* Go on with a large one. Its sender may go on, whatever came of it. */
+static int progress_large(struct fabrex_coll *coll, struct pair *pair)
+{
+	int ret;
+
+	ret = pair->mapped ? read_mapped(coll, pair) : read_far(coll, pair);
+	if (!ret)
+		return 0;
+	pair->mapped = NULL;
+	pair->reading = false;
+	pair->buffer.rkey = 0;
+	pair->taken++;
+	acknowledge(coll->comm, coll->what.root, pair);
+	ended(pop(&pair->recvs), ret < 0 ? ret : 0);
+	return 1;
+}
+
+static void begin_large(struct fabrex_coll *coll, struct pair *pair,
+			const struct link_message *message)
+{
+	struct fabrex_comm *comm = coll->comm;
+	uint32_t rank = coll->what.root;
+	uint64_t length = message->word;
+
+	memcpy(&pair->buffer, message->small, sizeof(pair->buffer));
+	fxi_link_pop(comm, rank, LINK_PAIR);
+	if (length != length_of(coll)) {
+		pair->buffer.rkey = 0;
+		pair->taken++;
+		acknowledge(comm, rank, pair);
+		ended(pop(&pair->recvs), wrong_length(coll, length));
+		return;
+	}
+	pair->mapped = fxi_link_map(comm, rank, &pair->buffer);
+}
+
+static void take_piece(struct fabrex_coll *coll, struct pair *pair,
+		       const struct link_message *message)
+{
+	struct fabrex_comm *comm = coll->comm;
+	uint32_t rank = coll->what.root;
+	uint64_t length = message->word, n = message->length;
+
+	if (unlikely(length != length_of(coll) || n > length - coll->done)) {
+		pair->skip = length > n ? length - n : 0;
+		fxi_link_pop(comm, rank, LINK_PAIR);
+		ended(pop(&pair->recvs), wrong_length(coll, length));
+		return;
+	}
+	if (n <= LINK_SMALL)
+		memcpy((char *)coll->what.recv + coll->done, message->small,
+		       n);
+	else
+		fxi_copy((char *)coll->what.recv + coll->done,
+			 fxi_link_payload(comm, rank, LINK_PAIR), n, false);
+	coll->done += n;
+	fxi_link_pop(comm, rank, LINK_PAIR);
+	if (coll->done == length)
+		ended(pop(&pair->recvs), 0);
+}
+
+/* The rest of one that was too long or too short. */
+static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
+		       struct pair *pair, const struct link_message *message)
+{
+	pair->skip -= message->length < pair->skip ? message->length :
+						     pair->skip;
+	fxi_link_pop(comm, rank, LINK_PAIR);
+}
+
+static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
+			  struct pair *pair)
+{
+	const struct link_message *message;
+
+	while (pair->recvs.first) {
+		if (pair->buffer.rkey) {
+			if (!progress_large(pair->recvs.first, pair))
+				return 0;
+			continue;
+		}
+		message = fxi_link_peek(comm, rank, LINK_PAIR);
+		if (!message)
+			return 0;
+		if (unlikely(pair->skip))
+			skip_piece(comm, rank, pair, message);
+		else if (message->tag == PAIR_DATA)
+			take_piece(pair->recvs.first, pair, message);
+		else if (message->tag == PAIR_LARGE &&
+			 message->length == sizeof(pair->buffer))
+			begin_large(pair->recvs.first, pair, message);
+		else
+			return fxi_comm_fail(comm, rank, -EPROTO);
+	}
+	return 0;
+}
+
+/* ---- with oneself ------------------------------------------------------ */
+
+static void progress_self(struct pair *pair)
+{
+	struct fabrex_coll *send, *recv;
+	int ret;
+
+	while (pair->sends.first && pair->recvs.first) {
+		send = pop(&pair->sends);
+		recv = pop(&pair->recvs);
+		ret = 0;
+		if (length_of(send) != length_of(recv))
+			ret = wrong_length(recv, length_of(send));
+		else if (length_of(send))
+			memmove(recv->what.recv, send->what.send,
+				length_of(send));
+		send->comm->moved++;
+		ended(send, 0);
+		ended(recv, ret);
+	}
+}
+
+/* ---- from operation.c -------------------------------------------------- */
+
+static int progress_pair(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct pair *pair = &comm->pairs[rank];
+	int ret;
+
+	if (rank == comm->rank) {
+		progress_self(pair);
+		return 0;
+	}
+	if (pair->posted != pair->taken)
+		acknowledge(comm, rank, pair);
+	if (pair->announced.first)
+		progress_announced(comm, rank, pair);
+	ret = progress_sends(comm, rank, pair);
+	return ret ? ret : progress_recvs(comm, rank, pair);
+}
+
+bool fxi_pairs_progress(struct fabrex_comm *comm)
+{
+	uint32_t rank;
+
+	if (!comm->npairs)
+		return false;
+	for (rank = 0; rank < comm->size; rank++)
+		if (progress_pair(comm, rank)) {
+			fxi_comm_give_up(comm);
+			return true;
+		}
+	return false;
+}
+
+bool fxi_pairs_busy(const struct fabrex_comm *comm)
+{
+	return comm->npairs;
+}
+
+void fxi_pair_begin(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct pair *pair = &comm->pairs[coll->what.root];
+
+	comm->npairs++;
+	push(coll->what.kind == FABREX_SEND ? &pair->sends : &pair->recvs,
+	     coll);
+	if (progress_pair(comm, coll->what.root))
+		fxi_comm_give_up(comm);
+}
+
+static void give_up(struct fifo *fifo, int error)
+{
+	while (fifo->first)
+		ended(pop(fifo), error);
+}
+
+void fxi_pairs_give_up(struct fabrex_comm *comm, int error)
+{
+	uint32_t rank;
+
+	if (!comm->npairs)
+		return;
+	for (rank = 0; rank < comm->size; rank++) {
+		give_up(&comm->pairs[rank].sends, error);
+		give_up(&comm->pairs[rank].announced, error);
+		give_up(&comm->pairs[rank].recvs, error);
+	}
+}
+
+static void free_all(struct fifo *fifo)
+{
+	struct fabrex_coll *coll;
+
+	while (fifo->first) {
+		coll = pop(fifo);
+		if (coll->state)
+			fabrex_mr_cache_put(coll->state);
+		free(coll);
+	}
+}
+
+void fxi_pairs_free(struct fabrex_comm *comm)
+{
+	uint32_t rank;
+
+	for (rank = 0; comm->pairs && rank < comm->size; rank++) {
+		free_all(&comm->pairs[rank].sends);
+		free_all(&comm->pairs[rank].announced);
+		free_all(&comm->pairs[rank].recvs);
+	}
+	free(comm->pairs);
+	comm->pairs = NULL;
+	comm->npairs = 0;
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which algorithm performs an operation: rules by kind and size, those of the
+ * text in attr.algorithms or $FABREX_ALGORITHMS first. Its grammar is in
+ * fabrex_coll(7). Called by operation.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/operation.h"
+#include "coll/schedule.h"
+
+#define NAME		24u
+#define ALL_KINDS	0u	/* rule->kind */
+
+struct rule {
+	uint32_t kind;		/* or ALL_KINDS */
+	char name[NAME];
+	uint64_t least, most;	/* bytes */
+};
+
+/* A schedule of the library's own, made when it was needed first. */
+struct made {
+	struct made *next;
+	const struct rule *rule;
+	uint32_t kind, root;
+	struct fabrex_schedule *schedule; /* NULL: there is none */
+};
+
+struct table {
+	struct rule *rules;	/* the text's */
+	uint32_t nrules;
+	struct made *made;
+};
+
+static const struct algorithm *const algorithms[] = {
+	&fxi_flat, &fxi_direct, &fxi_staged,
+};
+
+/* Measured on two processors of one machine. */
+static const struct rule near_rules[] = {
+	{ FABREX_ALL_REDUCE, "flat", 0, 8 << 10 },
+	{ FABREX_ALL_GATHER, "flat", 0, 16 << 10 },
+	{ FABREX_REDUCE_SCATTER, "flat", 0, 16 << 10 },
+	{ FABREX_BROADCAST, "flat", 0, 16 << 10 },
+	{ FABREX_REDUCE, "flat", 0, 16 << 10 },
+	{ FABREX_ALL_TO_ALL, "flat", 0, 16 << 10 },
+	{ ALL_KINDS, "direct", 0, UINT64_MAX },
+	{ ALL_KINDS, "flat", 0, UINT64_MAX },
+	{ ALL_KINDS, "tree", 0, 64 << 10 },
+	{ ALL_KINDS, "ring", 0, UINT64_MAX },
+	{ ALL_KINDS, "tree", 0, UINT64_MAX },
+};
+
+static const struct rule far_rules[] = {
+	{ FABREX_ALL_REDUCE, "flat", 0, 4 << 10 },
+	{ FABREX_ALL_REDUCE, "halving", 0, 512 << 10 },
+	{ FABREX_ALL_REDUCE, "ring*2", 0, UINT64_MAX },
+	{ FABREX_ALL_GATHER, "flat", 0, 32 << 10 },
+	{ FABREX_ALL_GATHER, "ring*2", 0, UINT64_MAX },
+	{ FABREX_REDUCE_SCATTER, "flat", 0, 32 << 10 },
+	{ FABREX_REDUCE_SCATTER, "ring*2", 0, UINT64_MAX },
+	{ FABREX_BROADCAST, "flat", 0, 8 << 10 },
+	{ FABREX_BROADCAST, "tree*2", 0, UINT64_MAX },
+	{ FABREX_REDUCE, "flat", 0, 8 << 10 },
+	{ FABREX_REDUCE, "tree*2", 0, UINT64_MAX },
+	{ ALL_KINDS, "flat", 0, UINT64_MAX },
+	{ ALL_KINDS, "tree", 0, 64 << 10 },
+	{ ALL_KINDS, "ring", 0, UINT64_MAX },
+	{ ALL_KINDS, "tree", 0, UINT64_MAX },
+};
+
+static const char *const kind_words[] = {
+	[ALL_KINDS] = "all",
+	[FABREX_ALL_REDUCE] = "all_reduce",
+	[FABREX_ALL_GATHER] = "all_gather",
+	[FABREX_REDUCE_SCATTER] = "reduce_scatter",
+	[FABREX_BROADCAST] = "broadcast",
+	[FABREX_REDUCE] = "reduce",
+	[FABREX_ALL_TO_ALL] = "all_to_all",
+	[FABREX_BARRIER] = "barrier",
+};
+
+#define KIND_WORDS	(sizeof(kind_words) / sizeof(*kind_words))
+
+static const struct algorithm *named(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++)
+		if (!strcmp(algorithms[i]->name, name))
+			return algorithms[i];
+	return NULL;
+}
+
+/* ---- reading the text -------------------------------------------------- */
+
+struct reader {
+	const char *text, *at;
+	uint32_t ranks;
+};
+
+static int wrong(const struct reader *r, const char *at, const char *what)
+{
+	return fxi_error(EINVAL, "algorithms: character %zu, at \"%.20s\": %s; write for example all_reduce:-4K=flat,4K-=direct;broadcast:64K-=tree*2",
+			 (size_t)(at - r->text) + 1, at, what);
+}
+
+/* Letters, digits, '_' and '*'; its length. */
+static size_t word_length(const char *at)
+{
+	return strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_*");
+}
+
+static int read_kind(struct reader *r, uint32_t *kind)
+{
+	size_t n = word_length(r->at);
+
+	for (*kind = 0; *kind < KIND_WORDS; ++*kind)
+		if (strlen(kind_words[*kind]) == n &&
+		    !strncmp(kind_words[*kind], r->at, n))
+			break;
+	if (*kind == KIND_WORDS)
+		return wrong(r, r->at, "a collective has to be here, such as all_reduce, or all");
+	r->at += n;
+	if (*r->at != ':')
+		return wrong(r, r->at, "':' has to be behind the collective");
+	r->at++;
+	return 0;
+}
+
+static int read_size(struct reader *r, uint64_t *size)
+{
+	static const char units[] = "KMG";
+	const char *start = r->at, *unit;
+	char *end;
+
+	errno = 0;
+	*size = strtoull(r->at, &end, 10);
+	r->at = end;
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		if (*size > UINT64_MAX >> 10 * (unit - units + 1))
+			errno = ERANGE;
+		*size <<= 10 * (unit - units + 1);
+		r->at++;
+	}
+	return errno ? wrong(r, start, "the size is too large") : 0;
+}
+
+static bool digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* "4K-64K=", "-64K=", "4K-=", or nothing: all sizes. */
+static int read_range(struct reader *r, struct rule *rule)
+{
+	const char *start = r->at;
+	int ret = 0;
+
+	rule->least = 0;
+	rule->most = UINT64_MAX;
+	if (!digit(*r->at) && *r->at != '-')
+		return 0;
+	if (digit(*r->at))
+		ret = read_size(r, &rule->least);
+	if (ret)
+		return ret;
+	if (*r->at != '-')
+		return wrong(r, r->at, "'-' has to be between the sizes of a range");
+	r->at++;
+	if (digit(*r->at))
+		ret = read_size(r, &rule->most);
+	if (ret)
+		return ret;
+	if (rule->least > rule->most)
+		return wrong(r, start, "the range ends before it begins");
+	if (*r->at != '=')
+		return wrong(r, r->at, "'=' has to be behind the range");
+	r->at++;
+	return 0;
+}
+
+/* Is there a schedule of that name, for any kind that the rule is for? */
+static bool can_make(const struct reader *r, const struct rule *rule)
+{
+	struct fabrex_schedule *schedule;
+	uint32_t kind;
+
+	for (kind = FABREX_ALL_REDUCE; kind < FABREX_BARRIER; kind++) {
+		if (rule->kind != ALL_KINDS && rule->kind != kind)
+			continue;
+		if (fabrex_schedule_make(kind, rule->name,
+					 r->ranks > 1 ? r->ranks : 2, 0,
+					 &schedule))
+			continue;
+		fabrex_schedule_free(schedule);
+		return true;
+	}
+	return false;
+}
+
+static bool can_do(const struct reader *r, const struct rule *rule)
+{
+	const struct algorithm *algorithm = named(rule->name);
+
+	if (!algorithm)
+		return can_make(r, rule);
+	return rule->kind == ALL_KINDS || algorithm->kinds >> rule->kind & 1;
+}
+
+static int read_name(struct reader *r, struct rule *rule)
+{
+	size_t n = word_length(r->at);
+
+	if (!n || n >= NAME)
+		return wrong(r, r->at, "the name of an algorithm has to be here");
+	memcpy(rule->name, r->at, n);
+	rule->name[n] = 0;
+	if (!can_do(r, rule))
+		return wrong(r, r->at, "there is no such algorithm for this collective");
+	r->at += n;
+	if (*r->at && *r->at != ',' && *r->at != ';')
+		return wrong(r, r->at, "',' or ';' has to be behind an algorithm");
+	return 0;
+}
+
+static int add_rule(struct table *table, const struct rule *rule)
+{
+	struct rule *rules = realloc(table->rules,
+				     (table->nrules + 1) * sizeof(*rules));
+
+	if (!rules)
+		return fxi_error(ENOMEM, "algorithms: out of memory");
+	rules[table->nrules++] = *rule;
+	table->rules = rules;
+	return 0;
+}
+
+/* "kind:" is read; the choices behind it. */
+static int read_choices(struct reader *r, struct table *table, uint32_t kind)
+{
+	struct rule rule;
+	int ret;
+
+	do {
+		memset(&rule, 0, sizeof(rule));
+		rule.kind = kind;
+		ret = read_range(r, &rule);
+		if (!ret)
+			ret = read_name(r, &rule);
+		if (!ret)
+			ret = add_rule(table, &rule);
+	} while (!ret && *r->at == ',' && r->at++);
+	return ret;
+}
+
+static int read_all(struct reader *r, struct table *table)
+{
+	uint32_t kind;
+	int ret = 0;
+
+	while (!ret && *r->at) {
+		ret = read_kind(r, &kind);
+		if (!ret)
+			ret = read_choices(r, table, kind);
+		if (!ret && *r->at == ';')
+			r->at++;
+	}
+	return ret;
+}
+
+int fxi_table_make(struct fabrex_comm *comm, const char *text)
+{
+	struct reader reader = {
+		.text = text, .at = text, .ranks = comm->size,
+	};
+	int ret = 0;
+
+	comm->table = calloc(1, sizeof(*comm->table));
+	if (!comm->table)
+		return fxi_error(ENOMEM, "communicator: out of memory");
+	if (text)
+		ret = read_all(&reader, comm->table);
+	if (ret) {
+		fxi_table_free(comm->table);
+		comm->table = NULL;
+	}
+	return ret;
+}
+
+void fxi_table_free(struct table *table)
+{
+	struct made *made;
+
+	if (!table)
+		return;
+	while ((made = table->made)) {
+		table->made = made->next;
+		fabrex_schedule_free(made->schedule);
+		free(made);
+	}
+	free(table->rules);
+	free(table);
+}
+
+/* ---- choosing ---------------------------------------------------------- */
+
+/* Without a schedule, the rule is passed over, at every rank alike. */
+static struct made *make(struct fabrex_comm *comm, const struct rule *rule,
+			 const struct fabrex_collective *what)
+{
+	struct made *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return NULL;
+	made->rule = rule;
+	made->kind = what->kind;
+	made->root = what->root;
+	if (fabrex_schedule_make(what->kind, rule->name, comm->size,
+				 what->root, &made->schedule))
+		made->schedule = NULL;
+	made->next = comm->table->made;
+	comm->table->made = made;
+	return made;
+}
+
+static const struct fabrex_schedule *
+schedule_of(struct fabrex_comm *comm, const struct rule *rule,
+	    const struct fabrex_collective *what)
+{
+	struct made *made = comm->table->made;
+
+	while (made && (made->rule != rule || made->kind != what->kind ||
+			made->root != what->root))
+		made = made->next;
+	if (!made)
+		made = make(comm, rule, what);
+	return made ? made->schedule : NULL;
+}
+
+/* Bytes of send or recv, whichever is larger, wherever it is. */
+static uint64_t size_of(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what)
+{
+	uint64_t bytes = what->count * fabrex_datatype_size(what->type);
+
+	if (what->kind == FABREX_ALL_GATHER ||
+	    what->kind == FABREX_REDUCE_SCATTER ||
+	    what->kind == FABREX_ALL_TO_ALL)
+		bytes *= comm->size;
+	return bytes;
+}
+
+static const struct algorithm *
+follow(struct fabrex_comm *comm, const struct rule *rules, uint32_t n,
+       const struct fabrex_collective *what,
+       const struct fabrex_schedule **schedule, const struct rule **which)
+{
+	const struct algorithm *algorithm;
+	uint64_t bytes = size_of(comm, what);
+	const struct rule *rule;
+
+	for (rule = rules; rule < rules + n; rule++) {
+		if ((rule->kind != ALL_KINDS && rule->kind != what->kind) ||
+		    bytes < rule->least || bytes > rule->most)
+			continue;
+		algorithm = named(rule->name);
+		*which = rule;
+		if (algorithm && algorithm->kinds >> what->kind & 1 &&
+		    (!algorithm->usable || algorithm->usable(comm, what)))
+			return algorithm;
+		if (algorithm || what->kind == FABREX_BARRIER)
+			continue;
+		*schedule = schedule_of(comm, rule, what);
+		if (*schedule)
+			return &fxi_scheduled;
+	}
+	return NULL;
+}
+
+static const struct algorithm *
+choose(struct fabrex_comm *comm, const struct fabrex_collective *what,
+       const struct fabrex_schedule **schedule, const struct rule **which)
+{
+	const struct algorithm *algorithm;
+	const struct table *t = comm->table;
+
+	algorithm = follow(comm, t->rules, t->nrules, what, schedule, which);
+	if (!algorithm && comm->coherent)
+		algorithm = follow(comm, near_rules,
+				   sizeof(near_rules) / sizeof(*near_rules),
+				   what, schedule, which);
+	if (!algorithm && !comm->coherent)
+		algorithm = follow(comm, far_rules,
+				   sizeof(far_rules) / sizeof(*far_rules),
+				   what, schedule, which);
+	return algorithm ? algorithm : &fxi_flat;
+}
+
+/* The caller's own, if it is for that root. */
+static const struct fabrex_schedule *
+given(const struct fabrex_comm *comm, const struct fabrex_collective *what)
+{
+	const struct fabrex_schedule *schedule = comm->schedules[what->kind];
+
+	if (!schedule || ((what->kind == FABREX_BROADCAST ||
+			   what->kind == FABREX_REDUCE) &&
+			  schedule->root != what->root))
+		return NULL;
+	return schedule;
+}
+
+const struct algorithm *
+fxi_table_choose(struct fabrex_comm *comm,
+		 const struct fabrex_collective *what,
+		 const struct fabrex_schedule **schedule)
+{
+	const struct rule *which;
+
+	*schedule = given(comm, what);
+	if (unlikely(*schedule))
+		return &fxi_scheduled;
+	return choose(comm, what, schedule, &which);
+}
+
+/* ---- public ------------------------------------------------------------ */
+
+static bool is_reduced(enum fabrex_coll_kind kind)
+{
+	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
+	       kind == FABREX_REDUCE;
+}
+
+static const char *name_of(struct fabrex_comm *comm,
+			   enum fabrex_coll_kind kind, uint64_t bytes)
+{
+	struct fabrex_collective what = {
+		.kind = kind, .type = FABREX_UINT8, .count = bytes,
+		.op = is_reduced(kind) ? FABREX_SUM : 0,
+	};
+	const struct fabrex_schedule *schedule = given(comm, &what);
+	const struct rule *which = NULL;
+
+	if (schedule)
+		return schedule->name;
+	if (size_of(comm, &what) != bytes)
+		what.count = bytes / comm->size;
+	return choose(comm, &what, &schedule, &which) && which ? which->name :
+								  "flat";
+}
+
+EXPORT int fabrex_comm_algorithm(struct fabrex_comm *comm,
+				 enum fabrex_coll_kind kind, uint64_t bytes,
+				 char *name, size_t n)
+{
+	const char *found;
+
+	if (kind < FABREX_ALL_REDUCE || kind > FABREX_BARRIER)
+		return fxi_error(EINVAL, "algorithm: %s has none; ask for FABREX_ALL_REDUCE to FABREX_BARRIER",
+				 fxi_kind_name(kind));
+	found = name_of(comm, kind, bytes);
+	if (strlen(found) >= n)
+		return fxi_error(ENOSPC, "algorithm: \"%s\" does not fit %zu bytes; give it %zu",
+				 found, n, strlen(found) + 1);
+	memcpy(name, found, strlen(found) + 1);
+	return 0;
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Every collective, type and operation, in and out of place, at odd sizes and
+ * offsets, with every algorithm, for 1 to 8 ranks, against the reference.
+ */
+#include "world.h"
+
+#define GUARD	64u
+#define ROOM	(40u << 20)	/* bytes for each buffer */
+#define BYTE	0xa5
+
+/* Those whose order of reduction is the reference's come first. */
+static const char *const algorithms[] = {
+	"flat", "direct", "staged", "ring", "ring*2", "tree", "halving",
+	"doubling", "chain", "direct*1",
+};
+
+#define IN_ORDER	3u
+#define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
+
+/* Where a rank's buffers are: others reach them, or not. */
+struct memory {
+	struct fabrex_mr *mr;
+	char *send, *recv;	/* ROOM each */
+	char *expected;
+};
+
+struct job {
+	struct fabrex_collective what;
+	struct values values;
+	bool in_place;
+	uint32_t offset;	/* of both buffers */
+	const struct memory *memory;
+};
+
+static bool reduces(uint32_t kind)
+{
+	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
+	       kind == FABREX_REDUCE;
+}
+
+static bool rooted(uint32_t kind)
+{
+	return kind == FABREX_BROADCAST || kind == FABREX_REDUCE;
+}
+
+/* How many times count. */
+static uint64_t send_parts(const struct world *w, uint32_t kind)
+{
+	return kind == FABREX_REDUCE_SCATTER || kind == FABREX_ALL_TO_ALL ?
+	       w->size : 1;
+}
+
+static uint64_t recv_parts(const struct world *w, uint32_t kind)
+{
+	return kind == FABREX_ALL_GATHER || kind == FABREX_ALL_TO_ALL ?
+	       w->size : 1;
+}
+
+static void expect(const struct world *w, const struct job *job, char *to)
+{
+	const struct fabrex_collective *what = &job->what;
+	uint64_t size = fabrex_datatype_size(what->type);
+	uint32_t rank;
+
+	switch (what->kind) {
+	case FABREX_ALL_REDUCE:
+	case FABREX_REDUCE:
+		values_reduce(&job->values, w->size, 0, what->count, to);
+		break;
+	case FABREX_REDUCE_SCATTER:
+		values_reduce(&job->values, w->size, w->rank * what->count,
+			      what->count, to);
+		break;
+	case FABREX_BROADCAST:
+		values_fill(&job->values, what->root, 0, what->count, to);
+		break;
+	default:
+		for (rank = 0; rank < w->size; rank++)
+			values_fill(&job->values, rank,
+				    what->kind == FABREX_ALL_TO_ALL ?
+				    w->rank * what->count : 0, what->count,
+				    to + rank * what->count * size);
+	}
+}
+
+/* Buffers with what is asked for; send is inside recv, or the other way. */
+static void place(const struct world *w, struct job *job)
+{
+	struct fabrex_collective *what = &job->what;
+	uint64_t size = fabrex_datatype_size(what->type);
+	char *send = job->memory->send + GUARD + job->offset;
+	char *recv = job->memory->recv + GUARD + job->offset;
+
+	if (job->in_place && what->kind == FABREX_REDUCE_SCATTER)
+		recv = send + w->rank * what->count * size;
+	else if (job->in_place && what->kind == FABREX_ALL_GATHER)
+		send = recv + w->rank * what->count * size;
+	else if (job->in_place)
+		send = recv;
+	what->send = send;
+	what->recv = recv;
+}
+
+static uint64_t bytes_of(const struct world *w, const struct job *job)
+{
+	return job->what.count * fabrex_datatype_size(job->what.type) *
+	       recv_parts(w, job->what.kind);
+}
+
+static bool gets_result(const struct world *w, const struct job *job)
+{
+	return job->what.kind != FABREX_REDUCE || job->what.root == w->rank;
+}
+
+static void prepare(const struct world *w, struct job *job)
+{
+	struct fabrex_collective *what = &job->what;
+	uint64_t bytes = bytes_of(w, job);
+
+	place(w, job);
+	memset((char *)what->recv - GUARD, BYTE, bytes + 2 * GUARD);
+	values_fill(&job->values, w->rank, 0,
+		    what->count * send_parts(w, what->kind),
+		    (char *)(uintptr_t)what->send);
+}
+
+/* Bytes outside of the result are as they were. */
+static void check_guards(const struct world *w, const struct job *job)
+{
+	const unsigned char *recv = job->what.recv;
+	uint64_t bytes = bytes_of(w, job), i;
+
+	if (job->in_place && job->what.kind == FABREX_REDUCE_SCATTER)
+		return;
+	for (i = 1; i <= GUARD; i++) {
+		CHECK_EQ(recv[-(int64_t)i], BYTE);
+		CHECK_EQ(recv[bytes + i - 1], BYTE);
+	}
+}
+
+static void check(const struct world *w, const struct job *job)
+{
+	const struct fabrex_collective *what = &job->what;
+	char *expected = job->memory->expected;
+	uint64_t bytes = bytes_of(w, job), i;
+
+	check_guards(w, job);
+	if (gets_result(w, job)) {
+		expect(w, job, expected);
+		for (i = 0; i < bytes && memcmp(what->recv, expected, bytes);
+		     i++)
+			CHECK_EQ(((const char *)what->recv)[i] == expected[i] ?
+				 -1 : (long long)i, -1);
+	}
+	if (job->in_place)
+		return;
+	bytes = what->count * send_parts(w, what->kind);
+	values_fill(&job->values, w->rank, 0, bytes, expected);
+	bytes *= fabrex_datatype_size(what->type);
+	CHECK(!memcmp(what->send, expected, bytes));
+}
+
+static int call(struct fabrex_comm *comm, const struct fabrex_collective *c)
+{
+	switch (c->kind) {
+	case FABREX_ALL_REDUCE:
+		return fabrex_all_reduce(comm, c->send, c->recv, c->count,
+					 c->type, c->op);
+	case FABREX_ALL_GATHER:
+		return fabrex_all_gather(comm, c->send, c->recv, c->count,
+					 c->type);
+	case FABREX_REDUCE_SCATTER:
+		return fabrex_reduce_scatter(comm, c->send, c->recv, c->count,
+					     c->type, c->op);
+	case FABREX_BROADCAST:
+		return fabrex_broadcast(comm, c->send, c->recv, c->count,
+					c->type, c->root);
+	case FABREX_REDUCE:
+		return fabrex_reduce(comm, c->send, c->recv, c->count,
+				     c->type, c->op, c->root);
+	default:
+		return fabrex_all_to_all(comm, c->send, c->recv, c->count,
+					 c->type);
+	}
+}
+
+static void run_job(const struct world *w, struct fabrex_comm *comm,
+		    struct job *job)
+{
+	prepare(w, job);
+	CHECK_EQ(call(comm, &job->what), 0);
+	check(w, job);
+}
+
+/* ---- loops ------------------------------------------------------------- */
+
+struct run {
+	struct world *w;
+	struct fabrex_comm *comm;
+	const char *name;
+	bool in_order;
+	const struct memory *memories;	/* two: reached by others, or not */
+	uint32_t number;		/* of the job */
+};
+
+/* Mostly all ranks have the same kind of memory, sometimes one differs. */
+static const struct memory *choose_memory(const struct run *r)
+{
+	if (r->number % 5 == 4)
+		return &r->memories[r->number % r->w->size == r->w->rank];
+	return &r->memories[r->number % 2];
+}
+
+static void one(struct run *r, uint32_t kind, uint32_t type, uint32_t op,
+		uint64_t count, bool in_place)
+{
+	static const uint32_t offsets[] = { 0, 1, 8, 0, 3, 60, 0 };
+	struct job job = {
+		.what = {
+			.kind = kind, .type = type, .op = op, .count = count,
+			.root = rooted(kind) ? r->number % r->w->size : 0,
+		},
+		.values = {
+			.type = type, .op = op, .seed = r->number,
+			.whole = !r->in_order,
+		},
+		.in_place = in_place,
+		.offset = offsets[(r->number + r->w->rank) % 7],
+		.memory = choose_memory(r),
+	};
+
+	test_note("%s: kind %u type %u op %u count %llu offset %u root %u, in place %d, rank %u of %u",
+		  r->name, kind, type, op, (unsigned long long)count,
+		  job.offset, job.what.root, in_place, r->w->rank,
+		  r->w->size);
+	run_job(r->w, r->comm, &job);
+	r->number++;
+}
+
+static bool performs(struct run *r, uint32_t kind)
+{
+	char name[32];
+
+	CHECK_EQ(fabrex_comm_algorithm(r->comm, kind, 1000, name,
+				       sizeof(name)), 0);
+	return !strcmp(name, r->name);
+}
+
+static void all_types(struct run *r, uint32_t kind, uint64_t count)
+{
+	uint32_t type, op, ops = reduces(kind) ? FABREX_AVG : 1;
+
+	for (type = FABREX_INT8; type <= FABREX_FLOAT64; type++)
+		for (op = 1; op <= ops; op++) {
+			one(r, kind, type, reduces(kind) ? op : 0, count,
+			    false);
+			if (kind != FABREX_ALL_TO_ALL)
+				one(r, kind, type, reduces(kind) ? op : 0,
+				    count, true);
+		}
+}
+
+static void all_kinds(struct run *r, const uint64_t *counts, size_t n)
+{
+	uint32_t kind;
+	size_t i;
+
+	for (kind = FABREX_ALL_REDUCE; kind < FABREX_BARRIER; kind++)
+		for (i = 0; i < n && performs(r, kind); i++)
+			all_types(r, kind, counts[i]);
+	CHECK_EQ(fabrex_barrier(r->comm), 0);
+}
+
+static void get_memories(struct world *w, struct memory *m)
+{
+	CHECK_EQ(fabrex_mr_alloc(w->port, 2 * (size_t)ROOM, FABREX_MR_ALL,
+				 &m[0].mr), 0);
+	m[0].send = fabrex_mr_addr(m[0].mr);
+	m[0].recv = m[0].send + ROOM;
+	m[1].send = malloc(ROOM);
+	m[1].recv = malloc(ROOM);
+	m[0].expected = m[1].expected = malloc(ROOM);
+	CHECK(m[1].send && m[1].recv && m[0].expected);
+}
+
+static void with_each(struct world *w, void (*work)(struct run *r))
+{
+	struct memory memories[2];
+	struct run r = { .w = w, .memories = memories };
+	char text[64];
+	size_t i;
+
+	get_memories(w, memories);
+	for (i = 0; i < ALGORITHMS; i++) {
+		r.name = algorithms[i];
+		r.in_order = i < IN_ORDER;
+		snprintf(text, sizeof(text), "all:%s", r.name);
+		r.comm = world_comm(w, text);
+		work(&r);
+		fabrex_comm_destroy(r.comm);
+	}
+}
+
+/* ---- tests ------------------------------------------------------------- */
+
+static void small_sizes(struct run *r)
+{
+	static const uint64_t counts[] = { 1, 3, 129, 1000 };
+
+	all_kinds(r, counts, r->in_order ? 4 : 2);
+}
+
+static void small_work(struct world *w)
+{
+	with_each(w, small_sizes);
+}
+
+TEST(every_type_and_size)
+{
+	uint32_t n;
+
+	for (n = 1; n <= RANKS; n++)
+		world_run(n, small_work, NULL);
+}
+
+/* More than a slot holds; more than one round, or chunk. */
+static void large_sizes(struct run *r)
+{
+	static const struct {
+		uint32_t type, op;
+		uint64_t count;
+	} of[] = {
+		{ FABREX_FLOAT32, FABREX_SUM, 70001 },
+		{ FABREX_BFLOAT16, FABREX_AVG, 300007 },
+		{ FABREX_INT8, FABREX_PROD, 1200013 },
+	};
+	uint32_t kind, i;
+
+	for (kind = FABREX_ALL_REDUCE; kind < FABREX_BARRIER; kind++)
+		for (i = 0; i < 3 && performs(r, kind); i++) {
+			one(r, kind, of[i].type, reduces(kind) ? of[i].op : 0,
+			    of[i].count, false);
+			if (kind != FABREX_ALL_TO_ALL)
+				one(r, kind, of[i].type,
+				    reduces(kind) ? of[i].op : 0, of[i].count,
+				    true);
+		}
+}
+
+static void large_work(struct world *w)
+{
+	with_each(w, large_sizes);
+}
+
+TEST(more_than_slots_hold)
+{
+	static const uint32_t sizes[] = { 2, 3, 8 };
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		world_run(sizes[i], large_work, NULL);
+}
+
+/* ---- the same everywhere, and again ------------------------------------ */
+
+static uint64_t digest(const void *from, uint64_t bytes)
+{
+	const unsigned char *p = from;
+	uint64_t h = 14695981039346656037ull;
+
+	while (bytes--)
+		h = (h ^ *p++) * 1099511628211ull;
+	return h;
+}
+
+/* Any numbers: their order shows in the last bits. */
+static void repeat_one(struct run *r, uint32_t type, uint64_t count)
+{
+	struct job job = {
+		.what = { .kind = FABREX_ALL_REDUCE, .type = type,
+			  .op = FABREX_SUM, .count = count },
+		.values = { .type = type, .op = FABREX_SUM, .seed = 7 },
+		.memory = &r->memories[0],
+	};
+	uint64_t sums[2], all[2 * RANKS];
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		prepare(r->w, &job);
+		CHECK_EQ(call(r->comm, &job.what), 0);
+		sums[i] = digest(job.what.recv, bytes_of(r->w, &job));
+	}
+	CHECK_EQ(fabrex_all_gather(r->comm, sums, all, 2, FABREX_UINT64), 0);
+	test_note("%s, type %u, count %llu", r->name, type,
+		  (unsigned long long)count);
+	for (i = 1; i < 2 * r->w->size; i++)
+		CHECK_EQ(all[i], all[0]);
+}
+
+static void repeat_all(struct run *r)
+{
+	if (!performs(r, FABREX_ALL_REDUCE))
+		return;
+	repeat_one(r, FABREX_FLOAT32, 1001);
+	repeat_one(r, FABREX_BFLOAT16, 4099);
+	repeat_one(r, FABREX_FLOAT16, 70001);
+	repeat_one(r, FABREX_FLOAT64, 20011);
+}
+
+static void repeat_work(struct world *w)
+{
+	with_each(w, repeat_all);
+}
+
+TEST(bits_are_the_same_everywhere)
+{
+	uint32_t n;
+
+	for (n = 2; n <= RANKS; n += 3)
+		world_run(n, repeat_work, NULL);
+}

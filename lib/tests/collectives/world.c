@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Runs the tests that registered themselves, starts ranks as processes, prints
+ * TAP. Arguments select tests by name.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "world.h"
+
+#define LIMIT_S	60
+#define SERVICE	"fabric:4242"
+
+static struct test *first, **last = &first;
+static char note[256];
+
+void test_register(struct test *test)
+{
+	*last = test;
+	last = &test->next;
+}
+
+void test_note(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(note, sizeof(note), fmt, args);
+	va_end(args);
+}
+
+void test_fail(const char *file, int line, const char *what, long long a,
+	       long long b)
+{
+	printf("# %s:%d: not true: %s (%lld, %lld); %s; last error: %s\n",
+	       file, line, what, a, b, note, fabrex_strerror_last());
+	fflush(stdout);
+	_exit(1);
+}
+
+struct fabrex_comm *world_comm(struct world *w, const char *algorithms)
+{
+	const struct fabrex_comm_attr attr = {
+		.rank = w->rank, .size = w->size, .bootstrap = SERVICE,
+		.algorithms = algorithms, .timeout_ms = 20000,
+	};
+	struct fabrex_comm *comm;
+
+	CHECK_EQ(fabrex_comm_create(w->port, &attr, sizeof(attr), &comm), 0);
+	return comm;
+}
+
+static void rank_main(struct world *w, void (*work)(struct world *world))
+{
+	char name[64];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(LIMIT_S);
+	snprintf(name, sizeof(name), "loopback:test-%d", (int)getppid());
+	CHECK_EQ(fabrex_open(name, &w->port), 0);
+	w->comm = world_comm(w, NULL);
+	work(w);
+	fabrex_comm_destroy(w->comm);
+	fabrex_close(w->port);
+	exit(0);
+}
+
+static void end_all(pid_t *pids, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (pids[i] > 0)
+			kill(pids[i], SIGKILL);
+}
+
+void world_run(uint32_t size, void (*work)(struct world *world),
+	       const void *arg)
+{
+	pid_t pids[RANKS], pid;
+	struct world w = { .size = size, .arg = arg };
+	uint32_t i, left = size;
+	bool bad = false;
+	int status;
+
+	fflush(stdout);
+	for (i = 0; i < size; i++) {
+		w.rank = i;
+		pids[i] = fork();
+		if (!pids[i])
+			rank_main(&w, work);
+		CHECK(pids[i] > 0);
+	}
+	while (left && (pid = wait(&status)) > 0) {
+		for (i = 0; i < size; i++)
+			if (pids[i] == pid)
+				pids[i] = 0;
+		left--;
+		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+			if (!bad && WIFSIGNALED(status))
+				printf("# signal %d\n", WTERMSIG(status));
+			bad = true;
+			end_all(pids, size);
+		}
+	}
+	if (bad)
+		_exit(1);
+}
+
+static bool run_one(const struct test *test)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		test->run();
+		exit(0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid &&
+	       WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool wanted(const struct test *test, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], test->name))
+			return true;
+	return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+	int n = 0, failed = 0;
+	struct test *test;
+
+	for (test = first; test; test = test->next) {
+		struct timespec a, b;
+		bool ok;
+
+		if (!wanted(test, argc, argv))
+			continue;
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		ok = run_one(test);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		printf("%sok %d %s # %.1f s\n", ok ? "" : "not ", ++n,
+		       test->name, (double)(b.tv_sec - a.tv_sec) +
+		       (double)(b.tv_nsec - a.tv_nsec) / 1e9);
+		failed += !ok;
+	}
+	printf("1..%d\n", n);
+	return failed || !n;
+}
