@@ -204,20 +204,22 @@ static void populate(uint8_t *start, uint64_t from, uint64_t to)
 	madvise(start + from, round_up(to - from, PAGE), MADV_POPULATE_WRITE);
 }
 
-static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
+/* Nobody is there: what is sent to it goes nowhere. */
+static int connect_nowhere(struct fabrex_comm *comm, struct mailbox_peer *peer)
+{
+	if (!comm->coherent)
+		return 0;
+	peer->nowhere = calloc(1, comm->links->mailbox->layout.total);
+	peer->base = peer->nowhere;
+	return peer->base ? 0 : out_of_memory(comm);
+}
+
+static int map_peer(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
 	struct mailbox_peer *peer = &box->peers[rank];
 	int ret;
 
-	if (rank == comm->rank) {
-		peer->base = box->base;
-		return 0;
-	}
-	if (!comm->coherent) {
-		comm->links->far = true;
-		return 0;
-	}
 	ret = fabrex_window_map(comm->port, &box->cards[rank].mailbox, 0,
 				box->layout.total, WINDOW_RIGHTS,
 				&peer->window);
@@ -230,6 +232,30 @@ static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 		 mailbox_slot(&box->layout, (comm->rank + 1) * LINK_CHANNELS,
 			      0));
 	return 0;
+}
+
+/* Who has met us may have died since, or had what it wanted and left. */
+static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	int ret;
+
+	if (rank == comm->rank) {
+		box->peers[rank].base = box->base;
+		return 0;
+	}
+	if (fxi_failed(comm, rank))
+		return connect_nowhere(comm, &box->peers[rank]);
+	ret = card_check(comm, &box->cards[rank], rank);
+	if (!ret && !comm->coherent)
+		comm->links->far = true;
+	else if (!ret)
+		ret = map_peer(comm, rank);
+	if (ret != -EACCES && ret != -EHOSTUNREACH)
+		return ret;
+	if (!fxi_has_left(comm, rank))
+		comm->failed[rank / 64] |= 1ull << rank % 64;
+	return connect_nowhere(comm, &box->peers[rank]);
 }
 
 static void link_init(struct fabrex_comm *comm, uint32_t rank,
@@ -265,13 +291,8 @@ int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all)
 
 	memcpy(box->cards, all, comm->size * sizeof(*all));
 	populate(box->base, 0, box->layout.payload);
-	for (rank = 0; rank < comm->size && !ret; rank++) {
-		if (fxi_failed(comm, rank))
-			continue;
-		ret = card_check(comm, &box->cards[rank], rank);
-		if (!ret)
-			ret = connect_peer(comm, rank);
-	}
+	for (rank = 0; rank < comm->size && !ret; rank++)
+		ret = connect_peer(comm, rank);
 	for (rank = 0; rank < comm->size && !ret; rank++)
 		for (channel = 0; channel < LINK_CHANNELS; channel++)
 			link_init(comm, rank, channel);
@@ -285,8 +306,10 @@ void fxi_links_free(struct fabrex_comm *comm)
 
 	if (box) {
 		fabrex_queue_destroy(box->queue);
-		for (i = 0; box->peers && i < comm->size; i++)
+		for (i = 0; box->peers && i < comm->size; i++) {
 			fabrex_window_unmap(box->peers[i].window);
+			free(box->peers[i].nowhere);
+		}
 		fabrex_mr_deregister(box->mirror_mr);
 		fabrex_mr_deregister(box->mr);
 		free(box->cards);

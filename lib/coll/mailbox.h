@@ -23,6 +23,7 @@ struct mailbox_layout {
 struct mailbox_peer {
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
 	struct fabrex_window *window;
+	uint8_t *nowhere;		/* memory instead of it */
 	bool asking;			/* a probe is under way */
 	bool lost;			/* a probe has failed */
 };
