@@ -11,11 +11,7 @@
 
 #include "coll/bootstrap.h"
 #include "coll/failure.h"
-#include "coll/coll.h"
-
-/* Absent as long as operations are. */
-#pragma weak fxi_operations_make
-#pragma weak fxi_operations_free
+#include "coll/operation.h"
 
 #define DEATH_MS	1000
 #define TIMEOUT_MS	30000
@@ -156,7 +152,7 @@ int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
 	ret = fxi_watch_make(comm);
 	if (!ret)
 		ret = comm_meet(comm, meeting);
-	if (!ret && fxi_operations_make)
+	if (!ret)
 		ret = fxi_operations_make(comm, comm->algorithms);
 	if (ret) {
 		comm_free(comm);
@@ -223,8 +219,7 @@ EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 {
 	if (!comm)
 		return;
-	if (fxi_operations_free)
-		fxi_operations_free(comm);
+	fxi_operations_free(comm);
 	fxi_farewell(comm);
 	comm_free(comm);
 }

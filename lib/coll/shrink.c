@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Going on without ranks that have failed: those that live agree who they are,
+ * and meet again. Public half: fabrex_comm_create(3).
+ *
+ * Everybody writes the set F of failed ranks it knows of to the boards of all,
+ * takes over what others know more, and decides on F when all that are not in
+ * F have written the same F. Who sees that another, not in its own F, has
+ * decided, decides the same. F only grows until one decides, and what ranks in
+ * F say does not count; so no two that live decide differently: each would
+ * have had to write its F to the other before the other's. Deaths after the
+ * decision are the new communicator's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/failure.h"
+#include "coll/operation.h"
+
+#define NOBODY		UINT32_MAX
+
+struct shrink {
+	struct fabrex_comm *comm;
+	uint64_t deadline, begun_ns;
+	uint32_t waiting;		/* has not joined, or not agreed */
+	bool decided;
+	uint64_t agreed[FAILED_WORDS];
+};
+
+/* A card on a board; counts if the check fits, for the communicator @id. */
+struct board_card {
+	uint64_t check;
+	uint64_t id;
+	struct link_card card;
+};
+_Static_assert(BOARD_CARD + sizeof(struct board_card) <= LINK_BOARD_PAIR,
+	       "boards");
+
+static bool has(const uint64_t *set, uint32_t rank)
+{
+	return set[rank / 64] >> rank % 64 & 1;
+}
+
+/* ---- agreement --------------------------------------------------------- */
+
+static void wait_a_little(const struct shrink *s, uint32_t patience)
+{
+	fxi_link_progress(s->comm);
+	fxi_look_for_dead(s->comm, NOBODY);
+	fxi_relax(s->comm, patience);
+}
+
+static int late(const struct shrink *s, const char *what)
+{
+	const struct link_card *card = fxi_link_card(s->comm, s->waiting);
+
+	return fxi_error(ETIMEDOUT, "communicator of %u ranks: shrink: rank %u (host %s, process %u) lives, but %s within the time given; it has to call fabrex_comm_shrink() too",
+			 s->comm->size, s->waiting, card->name, card->pid,
+			 what);
+}
+
+/* Lives, but stays away: as in an operation. */
+static void check_silence(struct shrink *s, uint32_t rank)
+{
+	uint64_t limit = (uint64_t)s->comm->silence_ms * 1000000u;
+
+	if (limit && fxi_now_ns() - s->begun_ns > limit)
+		fxi_comm_blame(s->comm, rank, WHY_SILENT, -ETIMEDOUT);
+}
+
+/* What one rank says. True if it agrees with us so far. */
+static bool hear(struct shrink *s, uint32_t rank, bool *news)
+{
+	struct fabrex_comm *comm = s->comm;
+	bool left = fxi_has_left(comm, rank);
+	struct board b;
+	bool said = fxi_board_read(comm, rank, &b);
+
+	if (said && b.state & BOARD_DECIDED) {
+		s->decided = true;
+		memcpy(s->agreed, b.failed, sizeof(s->agreed));
+		return true;
+	}
+	if (left) {
+		fxi_comm_blame(comm, rank, WHY_LEFT, -ECONNRESET);
+		return false;
+	}
+	if (said && fxi_board_merge(comm, rank, &b))
+		*news = true;
+	if (said && b.state & BOARD_SHRINK)
+		return !memcmp(b.failed, comm->failed, sizeof(b.failed));
+	check_silence(s, rank);
+	return false;
+}
+
+/* Ask around once. */
+static void round_once(struct shrink *s)
+{
+	struct fabrex_comm *comm = s->comm;
+	uint64_t before[FAILED_WORDS];
+	bool all = true, news = false;
+	uint32_t rank;
+
+	memcpy(before, comm->failed, sizeof(before));
+	for (rank = 0; rank < comm->size && !s->decided; rank++) {
+		if (rank == comm->rank || fxi_failed(comm, rank))
+			continue;
+		if (hear(s, rank, &news))
+			continue;
+		s->waiting = rank;
+		all = false;
+	}
+	if (s->decided)
+		return;
+	if (news)
+		fxi_board_publish(comm);
+	if (all && !memcmp(before, comm->failed, sizeof(before))) {
+		s->decided = true;
+		memcpy(s->agreed, before, sizeof(before));
+	}
+}
+
+static int agree(struct shrink *s)
+{
+	struct fabrex_comm *comm = s->comm;
+	uint32_t patience = 0;
+
+	fxi_board_state(comm, BOARD_SHRINK, comm->failed);
+	for (;;) {
+		if (fxi_failed(comm, comm->rank))
+			return fxi_comm_error(comm);
+		round_once(s);
+		if (s->decided)
+			break;
+		if (patience % 16 == 15 && !fxi_remaining_ms(s->deadline))
+			return late(s, "has not agreed who is left");
+		wait_a_little(s, patience++);
+	}
+	if (has(s->agreed, comm->rank)) {
+		fxi_comm_blame(comm, comm->rank, WHY_DEAD, -ECONNRESET);
+		return fxi_comm_error(comm);
+	}
+	fxi_board_state(comm, BOARD_DECIDED, s->agreed);
+	return 0;
+}
+
+/* ---- meeting again ----------------------------------------------------- */
+
+static uint64_t card_check(const struct board_card *card)
+{
+	return fxi_hash((const char *)card + sizeof(card->check),
+			sizeof(*card) - sizeof(card->check), 2);
+}
+
+static void card_post(struct shrink *s, uint64_t id, const void *mine)
+{
+	struct board_card card = { .id = id };
+	uint32_t rank;
+
+	memcpy(&card.card, mine, sizeof(card.card));
+	card.check = card_check(&card);
+	for (rank = 0; rank < s->comm->size; rank++)
+		if (rank != s->comm->rank && !has(s->agreed, rank))
+			fxi_link_post(s->comm, rank, BOARD_CARD, &card,
+				      sizeof(card));
+}
+
+static bool card_read(struct shrink *s, uint32_t rank, uint64_t id,
+		      struct link_card *out)
+{
+	const uint64_t *from = (const void *)((char *)fxi_link_board(s->comm,
+								     rank) +
+					      BOARD_CARD);
+	uint64_t words[sizeof(struct board_card) / 8];
+	struct board_card card;
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / 8; i++)
+		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	memcpy(&card, words, sizeof(card));
+	if (card.check != card_check(&card) || card.id != id)
+		return false;
+	*out = card.card;
+	return true;
+}
+
+/* Its card, or zeroes: it has died since. */
+static int card_await(struct shrink *s, uint32_t rank, uint64_t id,
+		      struct link_card *out)
+{
+	uint32_t patience = 0;
+	bool gone;
+
+	for (;;) {
+		gone = fxi_failed(s->comm, rank) ||
+		       fxi_has_left(s->comm, rank);
+		if (card_read(s, rank, id, out) || gone)
+			return 0;
+		if (patience % 16 == 15 && !fxi_remaining_ms(s->deadline)) {
+			s->waiting = rank;
+			return late(s, "has not come to the new one");
+		}
+		wait_a_little(s, patience++);
+	}
+}
+
+static int board_exchange(struct meeting *meeting, const void *mine,
+			  void *all, size_t bytes)
+{
+	struct shrink *s = meeting->state;
+	struct link_card *cards = all;
+	uint32_t rank, at = 0;
+	int ret = 0;
+
+	memset(all, 0, meeting->size * bytes);
+	card_post(s, meeting->id, mine);
+	for (rank = 0; rank < s->comm->size && !ret; rank++) {
+		if (has(s->agreed, rank))
+			continue;
+		if (rank == s->comm->rank)
+			memcpy(&cards[at], mine, sizeof(*cards));
+		else
+			ret = card_await(s, rank, meeting->id, &cards[at]);
+		at++;
+	}
+	return ret;
+}
+
+static int meet(struct shrink *s, struct fabrex_comm **out)
+{
+	struct fabrex_comm *comm = s->comm;
+	const struct fabrex_comm_attr attr = {
+		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
+		.algorithms = comm->algorithms,
+	};
+	struct meeting meeting = {
+		.exchange = board_exchange, .state = s,
+		.deadline = s->deadline,
+	};
+	uint32_t rank;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		if (rank == comm->rank)
+			meeting.rank = meeting.size;
+		meeting.size += !has(s->agreed, rank);
+	}
+	meeting.id = fxi_hash(s->agreed, sizeof(s->agreed), comm->id) | 1;
+	return fxi_comm_make(comm->port, &meeting, &attr, out);
+}
+
+/* ---- public ------------------------------------------------------------ */
+
+/* From now on operations of this communicator fail, here and there. */
+static void begin(struct fabrex_comm *comm)
+{
+	if (!comm->error) {
+		comm->error = -ECONNRESET;
+		comm->culprit = comm->rank;
+		comm->why = WHY_SHRINKS;
+	}
+	fxi_comm_give_up(comm);
+}
+
+static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
+		       struct fabrex_comm **out)
+{
+	struct shrink s = {
+		.comm = comm, .deadline = deadline, .begun_ns = fxi_now_ns(),
+	};
+	int ret;
+
+	if (comm->shrunk)
+		return fxi_error(EINVAL, "communicator of %u ranks: it was shrunk before; shrink the one that came of it",
+				 comm->size);
+	fxi_comm_enter(comm);
+	begin(comm);
+	ret = agree(&s);
+	if (!ret)
+		ret = meet(&s, out);
+	comm->shrunk = !ret;
+	fxi_comm_leave(comm);
+	return ret;
+}
+
+EXPORT int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
+			      struct fabrex_comm **out)
+{
+	uint64_t deadline = fxi_deadline(timeout_ms);
+	struct fabrex_comm *next;
+	int ret;
+
+	if (!out || comm->grouping)
+		return fxi_error(EINVAL, "communicator: shrink: %s",
+				 out ? "call fabrex_group_end() first" :
+				       "no place for the new communicator");
+	*out = NULL;
+	ret = shrink_once(comm, deadline, out);
+	/* More have died meanwhile. */
+	while (!ret && (*out)->error) {
+		ret = shrink_once(*out, deadline, &next);
+		fabrex_comm_destroy(*out);
+		*out = ret ? NULL : next;
+	}
+	return ret;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Communicators of a part of the ranks: fabrex_comm_create(3). They meet by
+ * messages of the communicator that is split.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/failure.h"
+#include "coll/operation.h"
+
+#define TAG	0x53504c54u	/* "SPLT" */
+
+/* Everybody of a list of ranks, in its order, gets what all have. */
+struct gather {
+	struct fabrex_comm *comm;
+	const uint32_t *ranks;
+	uint32_t n, me;			/* me: place in the list */
+	uint64_t word;
+	size_t bytes;
+	const void *mine;
+	uint8_t *all;
+	uint32_t sent, waiting;
+	bool *got;
+};
+
+struct wish {
+	int32_t color, key;
+};
+
+struct party {
+	struct fabrex_comm *parent;
+	uint32_t *ranks;		/* of the parent, in the new order */
+	uint64_t word;
+};
+
+static int out_of_memory(const struct fabrex_comm *comm)
+{
+	return fxi_error(ENOMEM, "port %s: communicator: split: out of memory",
+			 comm->port->attr.name);
+}
+
+/* As many as there is room for; true if all have been sent. */
+static bool send_all(struct gather *g)
+{
+	for (; g->sent < g->n; g->sent++) {
+		uint32_t rank = g->ranks[g->sent];
+		void *room;
+
+		if (g->sent == g->me)
+			continue;
+		room = fxi_link_room(g->comm, rank, LINK_COLL);
+		if (!room) {
+			g->waiting = rank;
+			return false;
+		}
+		memcpy(room, g->mine, g->bytes);
+		if (fxi_link_send(g->comm, rank, LINK_COLL, TAG, g->word, NULL,
+				  (uint32_t)g->bytes))
+			return false;
+	}
+	return true;
+}
+
+static int disagree(struct fabrex_comm *comm, uint32_t rank)
+{
+	int ret = fxi_error(EPROTO, "ranks %u and %u do not call the same: here the communicator is split, there it is not, or not so often",
+			    comm->rank, rank);
+
+	fxi_comm_break(comm, ret);
+	return ret;
+}
+
+/* 1: everything is there. */
+static int receive_all(struct gather *g)
+{
+	const struct link_message *m;
+	int all = 1;
+	uint32_t i;
+
+	for (i = 0; i < g->n; i++) {
+		if (g->got[i])
+			continue;
+		m = fxi_link_peek(g->comm, g->ranks[i], LINK_COLL);
+		if (!m) {
+			g->waiting = g->ranks[i];
+			all = 0;
+			continue;
+		}
+		if (m->tag != TAG || m->word != g->word ||
+		    m->length != g->bytes)
+			return disagree(g->comm, g->ranks[i]);
+		memcpy(g->all + i * g->bytes,
+		       fxi_link_payload(g->comm, g->ranks[i], LINK_COLL),
+		       g->bytes);
+		fxi_link_pop(g->comm, g->ranks[i], LINK_COLL);
+		g->got[i] = true;
+	}
+	return all;
+}
+
+static int gather_run(struct gather *g)
+{
+	uint32_t patience = 0;
+	uint64_t moved;
+	bool sent;
+	int ret;
+
+	memcpy(g->all + g->me * g->bytes, g->mine, g->bytes);
+	g->got[g->me] = true;
+	for (;;) {
+		moved = g->comm->moved;
+		sent = send_all(g);
+		ret = receive_all(g);
+		if (ret < 0 || (ret && sent))
+			return ret < 0 ? ret : 0;
+		ret = fxi_link_progress(g->comm);
+		if (g->comm->moved != moved)
+			patience = 0;
+		if (!ret)
+			ret = fxi_comm_wait(g->comm, g->waiting, patience++);
+		if (ret)
+			return fxi_comm_error(g->comm);
+	}
+}
+
+static int gather(struct fabrex_comm *comm, const uint32_t *ranks, uint32_t n,
+		  uint32_t me, uint64_t word, const void *mine, void *all,
+		  size_t bytes)
+{
+	struct gather g = {
+		.comm = comm, .ranks = ranks, .n = n, .me = me, .word = word,
+		.mine = mine, .all = all, .bytes = bytes,
+	};
+	int ret;
+
+	g.got = calloc(n, sizeof(*g.got));
+	if (!g.got)
+		return out_of_memory(comm);
+	ret = gather_run(&g);
+	free(g.got);
+	return ret;
+}
+
+static int party_exchange(struct meeting *meeting, const void *mine,
+			  void *all, size_t bytes)
+{
+	struct party *p = meeting->state;
+
+	return gather(p->parent, p->ranks, meeting->size, meeting->rank,
+		      p->word, mine, all, bytes);
+}
+
+/* Those of the own color, by key and rank. */
+static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
+		   struct meeting *meeting, uint32_t *ranks)
+{
+	const struct wish *mine = &wishes[comm->rank];
+	uint32_t rank, at;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		if (wishes[rank].color != mine->color)
+			continue;
+		at = meeting->size++;
+		while (at && wishes[ranks[at - 1]].key > wishes[rank].key) {
+			ranks[at] = ranks[at - 1];
+			at--;
+		}
+		ranks[at] = rank;
+	}
+	for (at = 0; ranks[at] != comm->rank; at++)
+		;
+	meeting->rank = at;
+}
+
+static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
+		     uint32_t *ranks, struct fabrex_comm **out)
+{
+	const struct fabrex_comm_attr attr = {
+		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
+		.algorithms = comm->algorithms,
+	};
+	struct party party = {
+		.parent = comm, .ranks = ranks, .word = comm->splits,
+	};
+	struct meeting meeting = {
+		.exchange = party_exchange, .state = &party,
+	};
+	uint64_t words[2] = {
+		comm->splits, (uint32_t)wishes[comm->rank].color,
+	};
+
+	choose(comm, wishes, &meeting, ranks);
+	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
+	return fxi_comm_make(comm->port, &meeting, &attr, out);
+}
+
+/* Collectives under way come first, as everywhere. */
+static int finish_others(struct fabrex_comm *comm)
+{
+	uint32_t patience = 0;
+
+	while (comm->first) {
+		if (fxi_comm_progress(comm))
+			patience = 0;
+		else if (fxi_comm_wait(comm, comm->first->waiting, patience++))
+			fxi_comm_give_up(comm);
+	}
+	return comm->error ? fxi_comm_error(comm) : 0;
+}
+
+static int split(struct fabrex_comm *comm, const struct wish *wish,
+		 struct fabrex_comm **out)
+{
+	struct wish *wishes = calloc(comm->size, sizeof(*wishes));
+	uint32_t *ranks = calloc(comm->size, sizeof(*ranks));
+	uint32_t rank;
+	int ret;
+
+	if (!wishes || !ranks) {
+		ret = out_of_memory(comm);
+		goto out;
+	}
+	for (rank = 0; rank < comm->size; rank++)
+		ranks[rank] = rank;
+	comm->splits++;
+	ret = finish_others(comm);
+	if (!ret)
+		ret = gather(comm, ranks, comm->size, comm->rank,
+			     comm->splits | 1ull << 32, wish, wishes,
+			     sizeof(*wish));
+	if (!ret && wish->color >= 0)
+		ret = make_part(comm, wishes, ranks, out);
+out:
+	free(wishes);
+	free(ranks);
+	return ret;
+}
+
+EXPORT int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
+			     struct fabrex_comm **out)
+{
+	const struct wish wish = { .color = color < 0 ? -1 : color, .key = key };
+	int ret;
+
+	if (!out || comm->grouping)
+		return fxi_error(EINVAL, "communicator: split: %s",
+				 out ? "call fabrex_group_end() first" :
+				       "no place for the new communicator");
+	*out = NULL;
+	fxi_comm_enter(comm);
+	ret = split(comm, &wish, out);
+	fxi_comm_leave(comm);
+	return ret;
+}
