@@ -5,15 +5,6 @@
  * others have. Called by post.c and poll.c.
  */
 #include "direct.h"
-#include "transport/loopback/loopback.h"
-
-/*
- * shadow.direct.state of an entry below sq_tail: FABREX_WC_*, and whether its sum is
- * in the entry's imm; or that there is nothing to report.
- */
-#define DONE_STATUS	0x3fu
-#define DONE_SUM	0x40u
-#define DONE_SILENT	0x80u
 
 static inline struct shadow *shadow_of(const struct fabrex_queue *q, uint32_t i)
 {
@@ -21,39 +12,6 @@ static inline struct shadow *shadow_of(const struct fabrex_queue *q, uint32_t i)
 }
 
 /* ---- posting ----------------------------------------------------------- */
-
-/*
- * Entry sq_tail has been executed. One that is silent and the oldest is off the
- * books at once.
- */
-static inline void done(struct fabrex_queue *q, bool silent)
-{
-	uint32_t at = q->sq_tail++;
-
-	if (silent && at == q->sq_done)
-		q->sq_done++;
-	else if (unlikely(q->shared.direct->armed) && !silent)
-		fxi_loop_completed(q->shared.direct);
-}
-
-bool fxi_direct_post(struct fabrex_queue *q, const struct fabrex_op *op)
-{
-	bool silent = op->flags & FABREX_SQE_QUIET;
-	struct shadow *s;
-
-	if (unlikely(q->sq_tail != q->sq_next ||
-		     q->sq_next - q->sq_done >= q->limit ||
-		     !fxi_loop_execute_plain(q->shared.direct, op)))
-		return false;
-	s = shadow_of(q, q->sq_next++);
-	s->user_data = op->user_data;
-	s->direct.peer = op->peer;
-	s->direct.opcode = op->opcode;
-	s->direct.state = silent ? DONE_SILENT : FABREX_WC_OK;
-	s->direct.length = (uint32_t)op->length;
-	done(q, silent);
-	return true;
-}
 
 static void execute(struct fabrex_queue *q)
 {
@@ -72,7 +30,7 @@ static void execute(struct fabrex_queue *q)
 	s->direct.state = status | (sum ? DONE_SUM : 0);
 	if (silent)
 		s->direct.state = DONE_SILENT;
-	done(q, silent);
+	direct_done(q, silent);
 }
 
 int fxi_direct_submit(struct fabrex_queue *q)

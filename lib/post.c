@@ -252,7 +252,7 @@ static int post_direct(struct fabrex_queue *q, const struct fabrex_op *op)
 {
 	int ret;
 
-	if (likely(fxi_direct_post(q, op)))
+	if (likely(direct_post(q, op)))
 		return 0;
 	ret = prep(q, op);
 	if (likely(!ret))
@@ -328,20 +328,40 @@ static int post_one(struct fabrex_queue *q, const struct fabrex_op *op)
 	return ret;
 }
 
+/*
+ * Of these structures only what the opcode uses is filled in: most of the cost
+ * of such a call would be the rest.
+ */
+static inline int post_move(struct fabrex_queue *q, uint8_t opcode,
+			    const struct fabrex_mr *mr, uint64_t offset,
+			    const struct fabrex_remote *remote,
+			    uint64_t roffset, uint64_t length, uint8_t flags,
+			    uint64_t user_data)
+{
+	struct fabrex_op op;
+
+	op.opcode = opcode;
+	op.flags = flags;
+	op.peer = (uint16_t)remote->peer;
+	op.user_data = user_data;
+	op.mr = mr;
+	op.offset = offset;
+	op.length = length;
+	op.rkey = remote->rkey;
+	op.roffset = roffset;
+	return post_one(q, &op);
+}
+
 EXPORT int fabrex_post_write(struct fabrex_queue *q,
 			     const struct fabrex_mr *mr, uint64_t offset,
 			     const struct fabrex_remote *remote,
 			     uint64_t roffset, uint64_t length, uint8_t flags,
 			     uint64_t user_data)
 {
-	const struct fabrex_op op = {
-		.opcode = FABREX_OP_WRITE, .flags = flags,
-		.peer = (uint16_t)remote->peer, .user_data = user_data,
-		.mr = mr, .offset = offset, .length = length,
-		.rkey = remote->rkey, .roffset = roffset,
-	};
-
-	return post_one(q, &op);
+	if (q->shared.direct)
+		loop_expect_write(q->shared.direct, remote->rkey, roffset);
+	return post_move(q, FABREX_OP_WRITE, mr, offset, remote, roffset,
+			 length, flags, user_data);
 }
 
 EXPORT int fabrex_post_read(struct fabrex_queue *q,
@@ -350,14 +370,8 @@ EXPORT int fabrex_post_read(struct fabrex_queue *q,
 			    uint64_t roffset, uint64_t length, uint8_t flags,
 			    uint64_t user_data)
 {
-	const struct fabrex_op op = {
-		.opcode = FABREX_OP_READ, .flags = flags,
-		.peer = (uint16_t)remote->peer, .user_data = user_data,
-		.mr = mr, .offset = offset, .length = length,
-		.rkey = remote->rkey, .roffset = roffset,
-	};
-
-	return post_one(q, &op);
+	return post_move(q, FABREX_OP_READ, mr, offset, remote, roffset,
+			 length, flags, user_data);
 }
 
 EXPORT int fabrex_post_send(struct fabrex_queue *q, uint32_t peer,
@@ -365,12 +379,20 @@ EXPORT int fabrex_post_send(struct fabrex_queue *q, uint32_t peer,
 			    const struct fabrex_mr *mr, uint64_t offset,
 			    uint64_t length, uint32_t imm, uint64_t user_data)
 {
-	const struct fabrex_op op = {
-		.opcode = FABREX_OP_SEND, .peer = (uint16_t)peer,
-		.imm = imm, .user_data = user_data, .mr = mr,
-		.offset = offset, .length = length,
-		.dest_queue = dest_queue, .dest_key = dest_key,
-	};
+	struct fabrex_op op;
 
+	if (q->shared.direct)
+		loop_expect_send(q->shared.direct);
+	op.opcode = FABREX_OP_SEND;
+	op.flags = 0;
+	op.peer = (uint16_t)peer;
+	op.imm = imm;
+	op.user_data = user_data;
+	op.mr = mr;
+	op.offset = offset;
+	op.length = length;
+	op.dest_queue = dest_queue;
+	op.dest_key = dest_key;
+	op.inline_data = NULL;
 	return post_one(q, &op);
 }

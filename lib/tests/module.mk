@@ -29,6 +29,9 @@ $(BUILD)/lib/tests/%.o: lib/tests/%.c
 $(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_TEST_OBJ) $(LIB_A)
 
+$(LIB_TEST_O)/bench_loop: %: %.o $(LIB_A)
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
+
 $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(LIB_TEST_O)/bench_reduce: \
 		%: %.o $(LIB_FAKE_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
@@ -48,9 +51,10 @@ $(LIB_TEST_O)/man-%: $(LIB_TEST_O)/man-%.c $(BUILD)/lib/tests/example.o \
 
 # What we declare of vendors' run times, against their headers where they are.
 LIB_VENDORS := $(if $(wildcard /usr/include/hsa/hsa_ext_amd.h),hsa) \
-	$(if $(wildcard /usr/include/hip/hip_runtime_api.h),hip) \
-	$(if $(CUDA_INCLUDE),cuda)
-$(LIB_TEST_O)/vendor/%.o: lib/tests/vendor/%.c $(wildcard lib/memory/*.h)
+	$(if $(wildcard /usr/include/hip/hip_runtime_api.h),hip hip_device) \
+	$(if $(CUDA_INCLUDE),cuda cuda_device)
+$(LIB_TEST_O)/vendor/%.o: lib/tests/vendor/%.c $(wildcard lib/memory/*.h \
+		lib/coll/device/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CPPFLAGS) $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE)) \
 		-idirafter selftests/runtime \
@@ -60,13 +64,23 @@ $(LIB_TEST_O)/vendor/%.o: lib/tests/vendor/%.c $(wildcard lib/memory/*.h)
 $(LIB_TEST_O)/real: lib/tests/vendor/real.c $(LIB_FAKE_OBJ) $(LIB_A)
 	$(CC) $(LIB_CPPFLAGS) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
+# And with their run-time compilers. CUDA_LIB: where NVRTC is, if the dynamic
+# linker does not know.
+CUDA_LIB ?= $(firstword $(wildcard $(addprefix /usr/local/cuda/,lib64 lib)))
+$(LIB_TEST_O)/compile: lib/tests/vendor/compile.c $(LIB_A)
+	$(CC) $(LIB_CPPFLAGS) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
+
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
 check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
-		$(LIB_TEST_O)/real $(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
+		$(LIB_TEST_O)/real $(LIB_TEST_O)/compile \
+		$(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
 	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
+		echo "$$out" | sed 's/^/#   /'
+	out=$$(LD_LIBRARY_PATH=$(CUDA_LIB)$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH)) \
+		$(LIB_TEST_O)/compile) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
@@ -101,9 +115,10 @@ selftests: $(LIB_PROGRAMS)
 
 # Times, and instructions if valgrind is there.
 bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory \
-		$(LIB_TEST_O)/bench_reduce $(RT_LIBS)
+		$(LIB_TEST_O)/bench_reduce $(LIB_TEST_O)/bench_loop $(RT_LIBS)
 	$(LIB_TEST_ENV) lib/tests/bench-instructions $(LIB_TEST_O)/bench \
 		$(LIB_TEST_O)/bench_memory
 	$(LIB_TEST_O)/bench_reduce best
+	$(LIB_TEST_O)/bench_loop
 
 -include $(LIB_TEST_OBJ:.o=.d)

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "crc.h"
-#include "loopback.h"
-#include "ring.h"
+#include "engine.h"
 
 /* What the checks of one entry have found. */
 struct access {
@@ -40,28 +39,6 @@ static bool is_atomic(const struct fabrex_sqe *sqe)
 {
 	return sqe->opcode == FABREX_OP_FETCH_ADD ||
 	       sqe->opcode == FABREX_OP_CMP_SWAP;
-}
-
-/*
- * Odd until leave(): regions and queues whose keys are found right in between
- * stay where they are. A compiler barrier is enough where those who take them
- * away order us by membarrier().
- */
-static inline void enter(struct loop_queue *q)
-{
-	uint32_t *active = &q->shared->active;
-
-	__atomic_store_n(active, *active + 1, __ATOMIC_RELAXED);
-	__asm__ volatile("" ::: "memory");
-	if (unlikely(q->transport->peers[q->transport->number].fence))
-		ring_barrier();
-}
-
-static inline void leave(struct loop_queue *q)
-{
-	uint32_t *active = &q->shared->active;
-
-	__atomic_store_n(active, *active + 1, __ATOMIC_RELEASE);
 }
 
 /* ---- checks ------------------------------------------------------------ */
@@ -108,37 +85,17 @@ static uint8_t check_desc(const struct fabrex_sqe *s)
 	return FABREX_WC_OK;
 }
 
-/* The entry of a key in its owner's table if the key is right, else NULL. */
-static inline const struct segment_mr *find_key(const struct segment *segment,
-						uint64_t key)
-{
-	uint64_t index = key & 0xffff;
-	const struct segment_mr *mr;
-
-	if (unlikely(index >= SEGMENT_MRS || !key))
-		return NULL;
-	mr = &segment->mrs[index];
-	if (unlikely(__atomic_load_n(&mr->key, __ATOMIC_ACQUIRE) != key))
-		return NULL;
-	return mr;
-}
-
-static inline bool in_bounds(uint64_t offset, uint64_t length, uint64_t space)
-{
-	return offset <= space && length <= space - offset;
-}
-
 static uint8_t check_local(struct access *a)
 {
 	const struct fabrex_sqe *sqe = a->sqe;
 	struct transport *t = a->q->transport;
-	const struct segment_mr *mr = find_key(t->segment, sqe->lkey);
+	const struct segment_mr *mr = loop_key(t->segment, sqe->lkey);
 	bool written = sqe->opcode == FABREX_OP_READ || is_atomic(sqe);
 	char *base;
 
 	if (!mr)
 		return FABREX_WC_LKEY;
-	if (!in_bounds(sqe->loffset, a->length, mr->length))
+	if (!loop_inside(sqe->loffset, a->length, mr->length))
 		return FABREX_WC_LBOUNDS;
 	if (written && !(mr->access & FABREX_MR_LOCAL_WRITE))
 		return FABREX_WC_LACCESS;
@@ -187,7 +144,7 @@ static uint8_t locate(struct access *a)
 	if (a->number == t->number)
 		base = t->locals[mr->key & 0xffff];
 	else if (mr->kind == SEGMENT_MR_HEAP &&
-		 !in_bounds(mr->place, mr->length, a->peer->size))
+		 !loop_inside(mr->place, mr->length, a->peer->size))
 		return FABREX_WC_RFAULT;
 	else if (mr->kind == SEGMENT_MR_HEAP)
 		base = (char *)a->peer->segment + mr->place;
@@ -201,12 +158,12 @@ static uint8_t check_remote(struct access *a)
 	uint32_t self = a->q->transport->number;
 	const struct segment_mr *mr;
 
-	mr = find_key(a->peer->segment, sqe->rkey);
+	mr = loop_key(a->peer->segment, sqe->rkey);
 	if (!mr)
 		return FABREX_WC_RKEY;
 	a->mr = *(const volatile struct segment_mr *)mr;
 	a->mr.key = sqe->rkey;
-	if (!in_bounds(sqe->roffset, a->length, a->mr.length))
+	if (!loop_inside(sqe->roffset, a->length, a->mr.length))
 		return FABREX_WC_RBOUNDS;
 	if (!(a->mr.access & right_needed(sqe->opcode)))
 		return FABREX_WC_RACCESS;
@@ -225,19 +182,6 @@ static uint8_t check_region(struct access *a)
 }
 
 /* ---- moving ------------------------------------------------------------ */
-
-/* 8 aligned bytes are never seen in parts. */
-static inline void copy(void *to, const void *from, uint64_t n)
-{
-	if (n == 8 && !(((uintptr_t)to | (uintptr_t)from) & 7)) {
-		uint64_t word = __atomic_load_n((const uint64_t *)from,
-						__ATOMIC_RELAXED);
-
-		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELAXED);
-		return;
-	}
-	memmove(to, from, n);
-}
 
 static uint8_t move_elsewhere(struct access *a)
 {
@@ -263,9 +207,9 @@ static uint8_t move(struct access *a)
 	if (!a->local || !a->remote)
 		return move_elsewhere(a);
 	if (a->sqe->opcode == FABREX_OP_READ)
-		copy(a->local, a->remote, a->length);
+		loop_copy(a->local, a->remote, a->length);
 	else
-		copy(a->remote, a->local, a->length);
+		loop_copy(a->remote, a->local, a->length);
 	return FABREX_WC_OK;
 }
 
@@ -358,6 +302,15 @@ static uint8_t move_checked(struct access *a, uint32_t *crc)
 	return status;
 }
 
+static uint8_t open_ring(struct access *a, uint64_t length,
+			 struct loop_ring *ring)
+{
+	return fxi_loop_ring_open(a->q, a->peer,
+				  loop_target(a->sqe->dest_queue,
+					      a->sqe->dest_qkey),
+				  length, ring);
+}
+
 /* ---- operations -------------------------------------------------------- */
 
 static uint8_t run_move(struct access *a, uint32_t *crc)
@@ -378,14 +331,14 @@ static uint8_t run_move(struct access *a, uint32_t *crc)
 static uint8_t run_write_imm(struct access *a, uint32_t *crc)
 {
 	struct loop_datagram datagram = {
-		.opcode = FABREX_OP_RECV_IMM, .length = (uint32_t)a->length,
+		.opcode = FABREX_OP_RECV_IMM, .length = a->length,
 		.imm = a->sqe->imm,
 	};
 	struct loop_ring ring;
 	uint8_t status = check_region(a);
 
 	if (!status)
-		status = fxi_loop_ring_open(a->q, a->peer, a->sqe, &ring);
+		status = open_ring(a, 0, &ring);
 	if (status)
 		return status;
 	status = a->sqe->flags & FABREX_SQE_CHECK ? move_checked(a, crc) :
@@ -423,7 +376,7 @@ static uint8_t run_atomic(struct access *a)
 	old = perform(a->sqe, (uint64_t *)(void *)a->remote);
 	if (!a->local)
 		return transfer_local(a, &old, sizeof(old), false);
-	copy(a->local, &old, sizeof(old));
+	loop_copy(a->local, &old, sizeof(old));
 	return FABREX_WC_OK;
 }
 
@@ -432,7 +385,7 @@ static uint8_t run_send(struct access *a)
 {
 	char buffer[FABREX_CELL_MAX];
 	struct loop_datagram datagram = {
-		.opcode = FABREX_OP_RECV, .length = (uint32_t)a->length,
+		.opcode = FABREX_OP_RECV, .length = a->length,
 		.imm = a->sqe->imm, .data = a->sqe->inline_data,
 	};
 	bool data = !(a->sqe->flags & FABREX_SQE_INLINE);
@@ -450,7 +403,7 @@ static uint8_t run_send(struct access *a)
 			status = transfer_local(a, buffer, a->length, true);
 	}
 	if (!status)
-		status = fxi_loop_ring_open(a->q, a->peer, a->sqe, &ring);
+		status = open_ring(a, a->length, &ring);
 	if (!status)
 		fxi_loop_ring_fill(a->q, &ring, &datagram);
 	return status;
@@ -499,6 +452,7 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 			 uint32_t *length, uint32_t *crc)
 {
 	struct access a = { .q = q, .sqe = sqe };
+	const struct transport *t = q->transport;
 	uint8_t status;
 
 	*length = *crc = 0;
@@ -507,9 +461,11 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 		q->failed = false;
 		status = FABREX_WC_FENCED;
 	} else {
-		enter(q);
+		loop_enter(q);
+		if (unlikely(t->peers[t->number].fence))
+			ring_barrier();
 		status = run(&a, crc);
-		leave(q);
+		loop_leave(q);
 		q->failed |= status != FABREX_WC_OK;
 	}
 	count(q, &a, status);
@@ -518,79 +474,4 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 	else if (status != FABREX_WC_DATA)
 		*crc = 0;
 	return status;
-}
-
-/* ---- the usual --------------------------------------------------------- */
-
-/* Prefetched for writing: its owner has it in its cache, watching. */
-static inline char *target_of(const struct loop_queue *q,
-			      const struct fabrex_op *op, uint32_t right)
-{
-	const struct transport *t = q->transport;
-	const struct loop_peer *peer;
-	const struct segment_mr *mr;
-	uint64_t place, length;
-	char *remote;
-
-	if (unlikely(op->peer >= SEGMENT_PEERS))
-		return NULL;
-	peer = &t->peers[op->peer];
-	if (unlikely(!__atomic_load_n(&peer->up, __ATOMIC_ACQUIRE) ||
-		     peer->fence))
-		return NULL;
-	mr = find_key(peer->segment, op->rkey);
-	if (unlikely(!mr))
-		return NULL;
-	place = __atomic_load_n(&mr->place, __ATOMIC_RELAXED);
-	length = __atomic_load_n(&mr->length, __ATOMIC_RELAXED);
-	remote = (char *)peer->segment + place + op->roffset;
-	__builtin_prefetch(remote, 1);
-	if (unlikely(mr->kind != SEGMENT_MR_HEAP || !(mr->access & right) ||
-		     !(mr->peers[t->number / 64] >> t->number % 64 & 1) ||
-		     !in_bounds(place, length, peer->size) ||
-		     !in_bounds(op->roffset, op->length, length)))
-		return NULL;
-	return remote;
-}
-
-static inline char *source_of(const struct loop_queue *q,
-			      const struct fabrex_op *op, uint32_t right)
-{
-	const struct fabrex_mr *mr = op->mr;
-
-	if (unlikely(!mr || mr->kind != FABREX_MEMORY_HOST || !mr->addr ||
-		     mr->object.port->transport != q->transport ||
-		     (mr->access & right) != right ||
-		     !in_bounds(op->offset, op->length, mr->length)))
-		return NULL;
-	return (char *)mr->addr + op->offset;
-}
-
-bool fxi_loop_execute_plain(struct loop_queue *q, const struct fabrex_op *op)
-{
-	bool read = op->opcode == FABREX_OP_READ;
-	char *remote, *local;
-
-	if (unlikely((op->opcode != FABREX_OP_WRITE && !read) ||
-		     op->flags & ~FABREX_SQE_QUIET || !op->length ||
-		     op->length > LOOP_MAX_TRANSFER))
-		return false;
-	enter(q);
-	remote = target_of(q, op, read ? FABREX_MR_REMOTE_READ :
-					 FABREX_MR_REMOTE_WRITE);
-	local = source_of(q, op, read ? FABREX_MR_LOCAL_WRITE : 0);
-	if (unlikely(!remote || !local)) {
-		leave(q);
-		return false;
-	}
-	__atomic_thread_fence(__ATOMIC_ACQ_REL);
-	if (read)
-		copy(local, remote, op->length);
-	else
-		copy(remote, local, op->length);
-	leave(q);
-	q->stats.tx_ops++;
-	q->stats.host_bytes += op->length;
-	*(read ? &q->stats.rx_bytes : &q->stats.tx_bytes) += op->length;
-	return true;
 }

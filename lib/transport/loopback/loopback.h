@@ -5,7 +5,8 @@
  * answers peers), link.c (sockets, messages), events.c, heap.c (allocation in
  * the segment), region.c (regions), window.c, quiesce.c (the end of accesses),
  * remote.c (memory that is not in a segment), queue.c (queues), engine.c
- * (execution of entries), receive.c (messages). Inside: state.h.
+ * (execution of entries), receive.c (messages), plain.c (what is
+ * executed most). Inside: state.h.
  */
 #ifndef LIB_LOOPBACK_H
 #define LIB_LOOPBACK_H
@@ -59,6 +60,24 @@ struct transport {
 };
 
 /*
+ * Where a queue has written and sent to last, which is where it mostly does
+ * next. Hints: addresses are fetched, never read, and all checks are made.
+ * What is known of a ring holds as long as its queue has that number and key.
+ */
+struct loop_last {
+	uint64_t rkey;
+	char *base;		/* of the region */
+	struct segment_cell *cell; /* that the next message would be in */
+	uint64_t target;	/* number and key of the queue */
+	struct segment *segment; /* that it is in */
+	struct segment_queue *queue;
+	struct segment_cell *cells;
+	char *payload;
+	uint32_t entries, cell_size;
+	uint32_t sent;		/* messages since one was received */
+};
+
+/*
  * Queue as its thread uses it. Made and ended by queue.c, used by engine.c and
  * receive.c without a lock. active (of shared) is odd also while messages are
  * sent: the target's queue ends only when it has been seen even.
@@ -77,6 +96,7 @@ struct loop_queue {
 	uint32_t rq_next;	/* cell that the next message comes in */
 	uint32_t rq_head;	/* cells given back */
 	const char *broken;	/* what a sender did wrong, or NULL */
+	struct loop_last last;
 	struct fabrex_stats stats;
 	void *bounce;		/* buffers for remote.c, made when needed */
 };
@@ -87,13 +107,43 @@ struct loop_queue {
  */
 uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 			 uint32_t *length, uint32_t *crc);
-/* True: executed, and OK. False: nothing done, fxi_loop_execute() knows why. */
-bool fxi_loop_execute_plain(struct loop_queue *q, const struct fabrex_op *op);
+/*
+ * plain.c, called by post.c. True: executed, and OK. False: nothing was done,
+ * fxi_loop_execute() does it or knows why not.
+ */
+bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op);
 
 /*
- * receive.c, sending side, called by engine.c while active is odd. A ring that
- * was opened (0, otherwise FABREX_WC_*) is locked with a free cell, until it
- * is filled or closed.
+ * The line is fetched as one to be written, so that it is not fetched twice.
+ * (The builtin means a reading one on x86 without -mprfchw. Processors without
+ * the instruction take it for nothing.)
+ */
+static inline void loop_fetch(const void *at)
+{
+#ifdef __x86_64__
+	__asm__ volatile("prefetchw %0" :: "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
+/* Has the place fetched that an operation will write to, if it is as before. */
+static inline void loop_expect_write(const struct loop_queue *q, uint64_t rkey,
+				     uint64_t roffset)
+{
+	if (rkey == q->last.rkey)
+		loop_fetch(q->last.base + roffset);
+}
+
+static inline void loop_expect_send(const struct loop_queue *q)
+{
+	loop_fetch(q->last.cell);
+}
+
+/*
+ * receive.c, sending side, called by engine.c and plain.c while active is odd.
+ * A ring that was opened (0, otherwise FABREX_WC_*) is locked with a free cell,
+ * until it is filled or closed.
  */
 struct loop_ring {
 	const struct loop_peer *peer;
@@ -105,16 +155,27 @@ struct loop_ring {
 struct loop_datagram {
 	uint8_t opcode;		/* FABREX_OP_RECV or _RECV_IMM */
 	const void *data;	/* RECV */
-	uint32_t length;
+	uint64_t length;
 	uint32_t imm;
 	uint32_t crc;
 };
+/* target: as loop_target(); length: of a datagram, 0 for an immediate. */
 uint8_t fxi_loop_ring_open(struct loop_queue *q, const struct loop_peer *peer,
-			   const struct fabrex_sqe *sqe,
+			   uint64_t target, uint64_t length,
 			   struct loop_ring *ring);
 void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
 			const struct loop_datagram *datagram);
 void fxi_loop_ring_close(const struct loop_ring *ring);
+
+/* Number and key as they lie side by side in a queue's table entry. */
+static inline uint64_t loop_target(uint32_t number, uint32_t key)
+{
+	const uint32_t both[2] = { number, key };
+	uint64_t target;
+
+	__builtin_memcpy(&target, both, sizeof(target));
+	return target;
+}
 
 /* receive.c, receiving side, called by lib/direct.c. */
 bool fxi_loop_received(const struct loop_queue *q);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ring.h"
+#include "engine.h"
 #include "state.h"
 
 #define SPINS	100u	/* looks at the lock before the processor is yielded */
@@ -33,19 +33,25 @@ static inline void relax(void)
 #endif
 }
 
-/* A queue as its owner has described it, read once and checked. */
-struct shape {
-	uint32_t entries;
-	uint32_t cell_size;
-	struct segment_cell *cells;
-	char *payload;
-};
+/* Number and key, which lie side by side, in one load. */
+static inline bool is_target(const struct segment_queue *queue, uint64_t target)
+{
+	typedef uint64_t __attribute__((may_alias)) both;
+
+	return __atomic_load_n((const both *)&queue->number,
+			       __ATOMIC_ACQUIRE) == target;
+}
 
 /* ---- the lock ---------------------------------------------------------- */
 
 static inline uint64_t holder_word(uint32_t number, uint32_t generation)
 {
 	return (uint64_t)generation << 32 | (number + 1);
+}
+
+static inline uint64_t own_word(const struct transport *t)
+{
+	return holder_word(t->number, t->peers[t->number].generation);
 }
 
 static inline bool lock_swap(struct segment_queue *queue, uint64_t old,
@@ -85,22 +91,22 @@ static void repair(struct segment_queue *queue,
 
 static uint8_t lock_slowly(const struct transport *t,
 			   const struct loop_peer *peer,
-			   struct segment_queue *queue, uint32_t number,
-			   const struct shape *shape)
+			   const struct loop_last *ring, uint64_t target)
 {
-	uint64_t me = holder_word(t->number, t->segment->generation), holder;
+	struct segment_queue *queue = ring->queue;
 	unsigned int spins = 0;
+	uint64_t holder;
 
 	for (;;) {
 		holder = __atomic_load_n(&queue->lock, __ATOMIC_RELAXED);
-		if (!holder && lock_swap(queue, 0, me))
+		if (!holder && lock_swap(queue, 0, own_word(t)))
 			return FABREX_WC_OK;
 		if (holder && is_dead(t, holder) &&
-		    lock_swap(queue, holder, me)) {
-			repair(queue, shape->cells, shape->entries - 1);
+		    lock_swap(queue, holder, own_word(t))) {
+			repair(queue, ring->cells, ring->entries - 1);
 			return FABREX_WC_OK;
 		}
-		if (__atomic_load_n(&queue->number, __ATOMIC_RELAXED) != number)
+		if (!is_target(queue, target))
 			return FABREX_WC_BAD_QUEUE;
 		if (!__atomic_load_n(&peer->up, __ATOMIC_RELAXED))
 			return FABREX_WC_UNREACHABLE;
@@ -113,15 +119,15 @@ static uint8_t lock_slowly(const struct transport *t,
 
 /* ---- sending ----------------------------------------------------------- */
 
-static inline bool inside(const struct loop_peer *peer, uint64_t offset,
-			  uint64_t n)
+static bool entries_valid(uint32_t entries, uint32_t cell_size)
 {
-	return offset <= peer->size && n <= peer->size - offset;
+	return entries && !(entries & (entries - 1)) &&
+	       entries <= FABREX_RQ_MAX && cell_size <= FABREX_CELL_MAX;
 }
 
-static inline bool shape_of(const struct loop_peer *peer,
-			    const struct segment_queue *queue,
-			    struct shape *shape)
+/* A queue as its owner has described it, read once and checked. */
+static bool describe(const struct loop_peer *peer, struct segment_queue *queue,
+		     struct loop_last *last)
 {
 	uint32_t entries = __atomic_load_n(&queue->rq_entries,
 					   __ATOMIC_RELAXED);
@@ -129,32 +135,43 @@ static inline bool shape_of(const struct loop_peer *peer,
 	uint64_t cells = __atomic_load_n(&queue->cells, __ATOMIC_RELAXED);
 	uint64_t payload = __atomic_load_n(&queue->payload, __ATOMIC_RELAXED);
 
-	shape->entries = entries;
-	shape->cell_size = size;
-	shape->cells = (struct segment_cell *)((char *)peer->segment + cells);
-	shape->payload = (char *)peer->segment + payload;
-	return entries && !(entries & (entries - 1)) &&
-	       entries <= FABREX_RQ_MAX && size <= FABREX_CELL_MAX &&
-	       !(cells % sizeof(struct segment_cell)) &&
-	       inside(peer, cells, entries * sizeof(struct segment_cell)) &&
-	       inside(peer, payload, (uint64_t)entries * size);
+	if (!entries_valid(entries, size) ||
+	    cells % sizeof(struct segment_cell) ||
+	    !loop_inside(cells, entries * sizeof(struct segment_cell),
+			 peer->size) ||
+	    !loop_inside(payload, (uint64_t)entries * size, peer->size))
+		return false;
+	last->segment = peer->segment;
+	last->queue = queue;
+	last->entries = entries;
+	last->cell_size = size;
+	last->cells = (struct segment_cell *)((char *)peer->segment + cells);
+	last->payload = (char *)peer->segment + payload;
+	return true;
 }
 
-static inline struct segment_queue *find_queue(const struct loop_peer *peer,
-					       const struct fabrex_sqe *sqe,
-					       struct shape *shape)
+static bool find_queue(const struct loop_peer *peer, uint64_t target,
+		       struct loop_last *last)
 {
-	uint32_t index = sqe->dest_queue - 1;
-	struct segment_queue *queue;
+	uint32_t number;
 
-	if (unlikely(index >= SEGMENT_QUEUES))
-		return NULL;
-	queue = &peer->segment->queues[index];
-	if (unlikely(__atomic_load_n(&queue->number, __ATOMIC_ACQUIRE) !=
-		     sqe->dest_queue || queue->key != sqe->dest_qkey ||
-		     !shape_of(peer, queue, shape)))
-		return NULL;
-	return queue;
+	memcpy(&number, &target, sizeof(number));
+	last->target = 0;
+	if (number - 1 >= SEGMENT_QUEUES ||
+	    !is_target(&peer->segment->queues[number - 1], target) ||
+	    !describe(peer, &peer->segment->queues[number - 1], last))
+		return false;
+	last->target = target;
+	return true;
+}
+
+/* last describes the queue then. */
+static inline bool find_target(const struct loop_peer *peer, uint64_t target,
+			       struct loop_last *last)
+{
+	if (likely(last->target == target && last->segment == peer->segment))
+		return is_target(last->queue, target);
+	return find_queue(peer, target, last);
 }
 
 /* Under the lock. The receiver's line is read only when it has to be. */
@@ -167,36 +184,36 @@ static inline bool has_cell(struct segment_queue *queue, uint32_t entries)
 }
 
 uint8_t fxi_loop_ring_open(struct loop_queue *q, const struct loop_peer *peer,
-			   const struct fabrex_sqe *sqe, struct loop_ring *ring)
+			   uint64_t target, uint64_t length,
+			   struct loop_ring *ring)
 {
 	const struct transport *t = q->transport;
-	uint64_t me = holder_word(t->number, t->segment->generation);
+	struct loop_last *last = &q->last;
 	struct segment_queue *queue;
-	struct shape shape;
-	uint8_t status;
 	uint32_t slot;
+	uint8_t status;
 
-	queue = find_queue(peer, sqe, &shape);
-	if (!queue)
+	if (unlikely(!find_target(peer, target, last)))
 		return FABREX_WC_BAD_QUEUE;
-	if (sqe->opcode == FABREX_OP_SEND && sqe->length > shape.cell_size)
+	if (unlikely(length > last->cell_size))
 		return FABREX_WC_TOO_LONG;
-	if (unlikely(!lock_swap(queue, 0, me))) {
-		status = lock_slowly(t, peer, queue, sqe->dest_queue, &shape);
+	queue = last->queue;
+	if (unlikely(!lock_swap(queue, 0, own_word(t)))) {
+		status = lock_slowly(t, peer, last, target);
 		if (status)
 			return status;
 	}
-	if (unlikely(!has_cell(queue, shape.entries))) {
+	if (unlikely(!has_cell(queue, last->entries))) {
 		unlock(queue);
 		return FABREX_WC_RNR;
 	}
 	ring->peer = peer;
 	ring->queue = queue;
 	ring->tail = queue->rq_tail;
-	slot = ring->tail & (shape.entries - 1);
-	ring->cell = &shape.cells[slot];
-	ring->payload = shape.payload + (size_t)slot * shape.cell_size;
-	__builtin_prefetch(ring->cell, 1);
+	slot = ring->tail & (last->entries - 1);
+	ring->cell = &last->cells[slot];
+	ring->payload = last->payload + (size_t)slot * last->cell_size;
+	last->cell = &last->cells[(slot + 1) & (last->entries - 1)];
 	return FABREX_WC_OK;
 }
 
@@ -210,27 +227,36 @@ static void wake(struct loop_queue *q, const struct loop_peer *peer,
 		fxi_loop_wake(t, (uint32_t)(peer - t->peers), queue->number);
 }
 
-void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
+static inline void fill(const struct loop_queue *q,
+			const struct loop_ring *ring,
 			const struct loop_datagram *d)
 {
-	struct segment_queue *queue = ring->queue;
 	struct segment_cell *cell = ring->cell;
-	void *to = d->length <= SEGMENT_SMALL ? cell->small :
-						      ring->payload;
 
-	if (d->data && d->length)
-		memcpy(to, d->data, d->length);
-	cell->length = d->length;
+	if (likely(d->length <= SEGMENT_SMALL && d->data))
+		loop_copy_few(cell->small, d->data, d->length);
+	else if (d->data)
+		memcpy(ring->payload, d->data, d->length);
+	cell->length = (uint32_t)d->length;
 	cell->imm = d->imm;
-	cell->src_queue = q->number;
 	cell->crc = d->crc;
+	cell->src_queue = q->number;
 	cell->peer = (uint16_t)q->transport->number;
 	cell->opcode = d->opcode;
 	cell->status = FABREX_WC_OK;
 	__atomic_store_n(&cell->seq, (uint64_t)(ring->tail + 1),
 			 __ATOMIC_RELEASE);
+}
+
+void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
+			const struct loop_datagram *d)
+{
+	struct segment_queue *queue = ring->queue;
+
+	fill(q, ring, d);
 	__atomic_store_n(&queue->rq_tail, ring->tail + 1, __ATOMIC_RELAXED);
 	unlock(queue);
+	q->last.sent++;
 	if (unlikely(ring->peer->fence))
 		ring_barrier();
 	__asm__ volatile("" ::: "memory");
@@ -260,39 +286,52 @@ bool fxi_loop_received(const struct loop_queue *q)
 	return q->rq_entries && (q->broken || next_cell(q));
 }
 
+/* length to status, which lie there as in a completion. */
+#define HEADER	offsetof(struct segment_cell, length)
+#define HEADER_SIZE (offsetof(struct segment_cell, status) + 1 - HEADER)
+_Static_assert(offsetof(struct fabrex_wc, status) -
+	       offsetof(struct fabrex_wc, length) ==
+	       offsetof(struct segment_cell, status) - HEADER,
+	       "a cell's header does not fit a completion");
+
 static inline void *payload_of(const struct loop_queue *q,
 			       const struct segment_cell *cell, uint32_t length)
 {
-	if (length <= SEGMENT_SMALL)
+	if (likely(length <= SEGMENT_SMALL))
 		return (void *)(uintptr_t)cell->small;
 	return q->payload + (size_t)(q->rq_next & q->rq_mask) * q->cell_size;
 }
 
 /* What a sender wrote is read once. False: it cannot be. */
-static inline bool take(struct loop_queue *q, const struct segment_cell *from,
+static inline bool take(struct loop_queue *q, const struct segment_cell *cell,
 			struct fabrex_wc *wc)
 {
-	const struct segment_cell cell = *from;
-	bool data = cell.opcode == FABREX_OP_RECV;
-
-	if (unlikely((data && cell.length > q->cell_size) ||
-		     (!data && cell.opcode != FABREX_OP_RECV_IMM)))
-		return false;
+	memcpy(&wc->length, &cell->length, HEADER_SIZE);
+	__asm__ volatile("" ::: "memory");
 	wc->user_data = 0;
-	wc->length = cell.length;
-	wc->imm = cell.imm;
-	wc->crc = cell.crc;
-	wc->src_queue = cell.src_queue;
-	wc->peer = cell.peer;
-	wc->opcode = cell.opcode;
-	wc->status = FABREX_WC_OK;
 	wc->cell = q->rq_next;
-	wc->data = data ? payload_of(q, from, cell.length) : NULL;
 	wc->reserved = 0;
+	if (likely(wc->opcode == FABREX_OP_RECV)) {
+		if (unlikely(wc->length > q->cell_size))
+			return false;
+		wc->data = payload_of(q, cell, wc->length);
+		q->stats.rx_bytes += wc->length;
+	} else if (wc->opcode == FABREX_OP_RECV_IMM) {
+		wc->data = NULL;
+	} else {
+		return false;
+	}
 	q->rq_next++;
 	q->stats.rx_ops++;
-	q->stats.rx_bytes += data ? cell.length : 0;
 	return true;
+}
+
+/* Who has answered the one before with one will do so again. */
+static inline void expect_answer(struct loop_queue *q)
+{
+	if (q->last.sent == 1)
+		loop_fetch(q->last.cell);
+	q->last.sent = 0;
 }
 
 int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n)
@@ -306,6 +345,7 @@ int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n)
 		cell = next_cell(q);
 		if (!cell)
 			break;
+		expect_answer(q);
 		if (unlikely(!take(q, cell, &wc[got]))) {
 			q->broken = "a peer wrote a message that cannot be";
 			break;
@@ -360,9 +400,8 @@ static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 {
 	struct segment_queue *queue = &t->segment->queues[index];
 	struct segment_cell *cells;
-	uint64_t me = holder_word(t->number, t->segment->generation);
 
-	if (lock_swap(queue, dead, me)) {
+	if (lock_swap(queue, dead, own_word(t))) {
 		cells = (struct segment_cell *)((char *)t->segment +
 						queue->cells);
 		repair(queue, cells, queue->rq_entries - 1);

@@ -47,10 +47,10 @@ struct segment_mr {
  */
 struct segment_cell {
 	uint64_t seq;
-	uint32_t length;
+	uint32_t length;	/* these in the order of struct fabrex_wc */
 	uint32_t imm;
-	uint32_t src_queue;
 	uint32_t crc;
+	uint32_t src_queue;
 	uint16_t peer;
 	uint8_t opcode;		/* FABREX_OP_RECV or _RECV_IMM */
 	uint8_t status;

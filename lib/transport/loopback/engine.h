@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What engine.c, plain.c and receive.c have in common; only for them.
+ */
+#ifndef LIB_LOOPBACK_ENGINE_H
+#define LIB_LOOPBACK_ENGINE_H
+
+#include <string.h>
+
+#include "loopback.h"
+#include "path.h"
+#include "ring.h"
+
+/*
+ * Odd until leave(): regions and queues whose keys are found right in between
+ * stay where they are. A compiler barrier is enough where those who take them
+ * away order us by membarrier().
+ */
+static inline void loop_enter(struct loop_queue *q)
+{
+	uint32_t *active = &q->shared->active;
+
+	__atomic_store_n(active, *active + 1, __ATOMIC_RELAXED);
+	__asm__ volatile("" ::: "memory");
+}
+
+static inline void loop_leave(struct loop_queue *q)
+{
+	uint32_t *active = &q->shared->active;
+
+	__atomic_store_n(active, *active + 1, __ATOMIC_RELEASE);
+}
+
+/* The entry of a key in its owner's table if the key is right, else NULL. */
+static inline const struct segment_mr *loop_key(const struct segment *segment,
+						uint64_t key)
+{
+	const struct segment_mr *mr = &segment->mrs[key & (SEGMENT_MRS - 1)];
+
+	/* The index has 16 bits; those beyond the table differ by the key. */
+	if (unlikely(__atomic_load_n(&mr->key, __ATOMIC_ACQUIRE) != key ||
+		     !key))
+		return NULL;
+	return mr;
+}
+
+static inline bool loop_inside(uint64_t offset, uint64_t length, uint64_t space)
+{
+	return offset <= space && length <= space - offset;
+}
+
+/* Up to 64 bytes: all are loaded before the first is stored. */
+static inline void loop_copy_few(void *to, const void *from, uint64_t n)
+{
+	typedef uint64_t __attribute__((vector_size(16))) sixteen;
+	sixteen a, b, c, d;
+	uint64_t first, last;
+	uint32_t head, tail;
+	uint8_t one, two, three;
+	char *t = to;
+	const char *f = from;
+
+	if (n > 32) {
+		memcpy(&a, f, 16);
+		memcpy(&b, f + 16, 16);
+		memcpy(&c, f + n - 32, 16);
+		memcpy(&d, f + n - 16, 16);
+		memcpy(t, &a, 16);
+		memcpy(t + 16, &b, 16);
+		memcpy(t + n - 32, &c, 16);
+		memcpy(t + n - 16, &d, 16);
+	} else if (n >= 16) {
+		memcpy(&a, f, 16);
+		memcpy(&b, f + n - 16, 16);
+		memcpy(t, &a, 16);
+		memcpy(t + n - 16, &b, 16);
+	} else if (n >= 8) {
+		memcpy(&first, f, 8);
+		memcpy(&last, f + n - 8, 8);
+		memcpy(t, &first, 8);
+		memcpy(t + n - 8, &last, 8);
+	} else if (n >= 4) {
+		memcpy(&head, f, 4);
+		memcpy(&tail, f + n - 4, 4);
+		memcpy(t, &head, 4);
+		memcpy(t + n - 4, &tail, 4);
+	} else if (n) {
+		one = (uint8_t)f[0];
+		two = (uint8_t)f[n / 2];
+		three = (uint8_t)f[n - 1];
+		t[0] = (char)one;
+		t[n / 2] = (char)two;
+		t[n - 1] = (char)three;
+	}
+}
+
+/* 8 aligned bytes are never seen in parts. */
+static inline void loop_copy(void *to, const void *from, uint64_t n)
+{
+	if (likely(n == 8 && !(((uintptr_t)to | (uintptr_t)from) & 7))) {
+		uint64_t word = __atomic_load_n((const uint64_t *)from,
+						__ATOMIC_RELAXED);
+
+		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELAXED);
+	} else {
+		fxi_path_copy(to, from, n);
+	}
+}
+
+#endif
