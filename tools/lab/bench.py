@@ -16,6 +16,34 @@ import root
 from cache import say
 from lab import Lab
 
+QUIET = 0.2	# cores; more of other work shows in the figures
+
+class Others:
+    """What the rest of the machine does while something is measured."""
+
+    def __init__(self, lab):
+        children = [g.child for g in lab.guests.values()] + [lab.emu.child]
+        self.pids = ["self"] + [c.popen.pid for c in children]
+        self.begun = self.now()
+
+    def now(self):
+        """(seconds, processor seconds of all, of the lab)"""
+        tick = os.sysconf("SC_CLK_TCK")
+        with open("/proc/stat") as f:
+            user, nice, system, _, _, irq, soft = map(
+                int, f.readline().split()[1:8])
+        own = 0
+        for pid in self.pids:
+            with open(f"/proc/{pid}/stat") as f:
+                own += sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
+        return (time.monotonic(), (user + nice + system + irq + soft) / tick,
+                own / tick)
+
+    def cores(self):
+        """How many processors others have used on average."""
+        took, busy, own = (b - a for a, b in zip(self.begun, self.now()))
+        return max(0, (busy - own) / took)
+
 
 class Series:
     """The figures of one way, and how they compare with the first way's."""
@@ -42,6 +70,7 @@ class Bench:
     def __init__(self, contests):
         self.tables = [[Series(c, way) for way in c.ways] for c in contests]
         self.rounds = 0
+        self.others = 0
         self.begun = time.gmtime()
 
     def round(self, lab, effort):
@@ -58,6 +87,7 @@ class Bench:
         return {"emulated": True, "about": about(),
                 "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", self.begun),
                 "versions": peers.versions(), "rounds": self.rounds,
+                "cores_used_by_others": self.others,
                 "contests": [{
                     "what": table[0].contest.what,
                     "unit": table[0].contest.unit,
@@ -85,6 +115,14 @@ def about():
             "between each two (MTU 9000, no offload)")
 
 
+def when(bench):
+    """How it was measured, and how quiet the machine was."""
+    return (f"{bench.rounds} rounds of all ways in turn, "
+            + time.strftime("%Y-%m-%d %H:%M UTC", bench.begun)
+            + f", other work used {bench.others:.2f} cores meanwhile"
+            + (" (not quiet)" if bench.others > QUIET else ""))
+
+
 def figure(value):
     """Three digits that matter."""
     return f"{value:.0f}" if value >= 100 else \
@@ -107,8 +145,7 @@ HEAD = ["", "measured by", "median", "min", "max", "fabrex is better by",
 
 def as_text(bench):
     """The table for people at a terminal."""
-    out = [about(), f"{bench.rounds} rounds of all ways in turn, "
-           + time.strftime("%Y-%m-%d %H:%M UTC", bench.begun)]
+    out = [about(), when(bench)]
     for table in bench.tables:
         contest = table[0].contest
         rows = [[f"{contest.what}, {contest.unit}"] + HEAD[1:]]
@@ -124,8 +161,7 @@ def as_text(bench):
 
 def as_markdown(bench):
     """The same for a document."""
-    out = [f"*{about()}.*", "", f"{bench.rounds} rounds of all ways in turn, "
-           + time.strftime("%Y-%m-%d %H:%M UTC", bench.begun) + "; "
+    out = [f"*{about()}.*", "", when(bench) + "; "
            + ", ".join(f"{k} {v}" for k, v in peers.versions().items()) + "."]
     for table in bench.tables:
         contest = table[0].contest
@@ -138,18 +174,20 @@ def as_markdown(bench):
 
 def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
     """Build, boot, measure, print; the exit status."""
-    check.build("demo")
+    check.build("demo", ("programs", "bench-programs"))
     kmod.build(kernel)
     bench = Bench(peers.contests())
     with Lab(kernel=kernel, hosts=["a", "b", "c"], layer=peers.LAYER,
              network=True) as lab:
         lab.install()
         peers.prepare(lab)
+        others = Others(lab)
         for number in range(rounds):
             begun = time.monotonic()
             bench.round(lab, effort)
             say(f"round {number + 1} of {rounds}: "
                 f"{time.monotonic() - begun:.0f} s")
+        bench.others = others.cores()
     print(json.dumps(bench.as_dict(), indent=1) if as_json
           else as_text(bench), flush=True)
     if output:

@@ -88,8 +88,20 @@ def fabrex_write_lat(lab, effort):
     return fabrex(lab, "write-lat --size 8", effort)["median_us"]
 
 
-def fabrex_send_lat(lab, effort):
-    return fabrex(lab, "send-lat --size 8", effort)["median_us"]
+def pingpong(lab, how, effort):
+    """Half a round trip, with both sides waiting in the same way."""
+    with serving(lab.guest("b"), f"bench-pingpong {how}", ends=True):
+        out = lab.guest("a").sh(f"bench-pingpong {how} b {effort}",
+                                timeout=120)
+    return json.loads(out)["median_us"]
+
+
+def fabrex_poll_lat(lab, effort):
+    return pingpong(lab, "poll", effort)
+
+
+def fabrex_sleep_lat(lab, effort):
+    return pingpong(lab, "sleep", effort)
 
 
 def fabrex_write_bw(lab, effort):
@@ -109,19 +121,31 @@ def perftest(lab, tool, size, count):
 
 
 # perftest counts operations; these many take about a second in emulation.
-def roce_write_lat(lab, effort):
+def count(effort, each_second, least):
+    return max(least, int(each_second * effort))
+
+
+def roce_completion(lab, effort):
+    """One write outstanding at a time, so the rate tells how long one takes
+    until its acknowledgement has come."""
+    rate = perftest(lab, "ib_write_bw -t 1", 8,
+                    count(effort, 500, 100))["MsgRate"]
+    return 1 / rate
+
+
+def roce_poll_lat(lab, effort):
     return perftest(lab, "ib_write_lat", 8,
-                    max(100, int(1000 * effort)))["t_typical"]
+                    count(effort, 1000, 100))["t_typical"]
 
 
-def roce_send_lat(lab, effort):
-    return perftest(lab, "ib_send_lat", 8,
-                    max(100, int(1000 * effort)))["t_typical"]
+def roce_sleep_lat(lab, effort):
+    return perftest(lab, "ib_send_lat -e", 8,
+                    count(effort, 1000, 100))["t_typical"]
 
 
 def roce_write_bw(lab, effort):
     return perftest(lab, "ib_write_bw", 1 << 20,
-                    max(8, int(40 * effort)))["BW_average"] * 1e3 / 8
+                    count(effort, 40, 8))["BW_average"] * 1e3 / 8
 
 
 def tcp_lat(lab, effort):
@@ -135,6 +159,11 @@ def tcp_lat(lab, effort):
     return float(m.group(1)) * SECONDS[m.group(2)] * 1e6
 
 
+def tcp_completion(lab, effort):
+    """The answer is what proves that a message has arrived."""
+    return 2 * tcp_lat(lab, effort)
+
+
 def tcp_bw(lab, effort):
     with serving(lab.guest("b"), "iperf3 -s -1", PORTS["iperf3"], True):
         out = lab.guest("a").sh(
@@ -145,18 +174,19 @@ def tcp_bw(lab, effort):
 def contests():
     """What is compared between two hosts."""
     return [
-        Contest("latency, 8 bytes", "us", [
-            Way("fabrex, write to completion", "fabrex-perf write-lat",
-                fabrex_write_lat),
-            Way("fabrex, datagram, half round trip", "fabrex-perf send-lat",
-                fabrex_send_lat),
-            Way("RoCEv2 (rxe), write, half round trip", "ib_write_lat",
-                roce_write_lat),
-            Way("RoCEv2 (rxe), send, half round trip", "ib_send_lat",
-                roce_send_lat),
-            Way("TCP, half round trip", "qperf tcp_lat", tcp_lat)]),
+        Contest("8 bytes until it is known that they have arrived", "us", [
+            Way("fabrex, write", "fabrex-perf write-lat", fabrex_write_lat),
+            Way("RoCEv2 (rxe), write", "ib_write_bw -t 1", roce_completion),
+            Way("TCP, there and back", "2 x qperf tcp_lat", tcp_completion)]),
+        Contest("8 bytes, half of there and back, both poll", "us", [
+            Way("fabrex, write", "bench-pingpong poll", fabrex_poll_lat),
+            Way("RoCEv2 (rxe), write", "ib_write_lat", roce_poll_lat)]),
+        Contest("8 bytes, half of there and back, both sleep", "us", [
+            Way("fabrex, datagram", "bench-pingpong sleep", fabrex_sleep_lat),
+            Way("RoCEv2 (rxe), send", "ib_send_lat -e", roce_sleep_lat),
+            Way("TCP", "qperf tcp_lat", tcp_lat)]),
         Contest("bandwidth, 1 MiB", "MB/s", [
             Way("fabrex, writes", "fabrex-perf write-bw", fabrex_write_bw),
             Way("RoCEv2 (rxe), writes", "ib_write_bw", roce_write_bw),
-            Way("TCP, one stream", "iperf3", tcp_bw)]),
+            Way("TCP, one stream", "iperf3 -l 1M", tcp_bw)]),
     ]
