@@ -49,51 +49,6 @@ static inline bool loop_inside(uint64_t offset, uint64_t length, uint64_t space)
 	return offset <= space && length <= space - offset;
 }
 
-/* Up to 64 bytes: all are loaded before the first is stored. */
-static inline void loop_copy_few(void *to, const void *from, uint64_t n)
-{
-	typedef uint64_t __attribute__((vector_size(16))) sixteen;
-	sixteen a, b, c, d;
-	uint64_t first, last;
-	uint32_t head, tail;
-	uint8_t one, two, three;
-	char *t = to;
-	const char *f = from;
-
-	if (n > 32) {
-		memcpy(&a, f, 16);
-		memcpy(&b, f + 16, 16);
-		memcpy(&c, f + n - 32, 16);
-		memcpy(&d, f + n - 16, 16);
-		memcpy(t, &a, 16);
-		memcpy(t + 16, &b, 16);
-		memcpy(t + n - 32, &c, 16);
-		memcpy(t + n - 16, &d, 16);
-	} else if (n >= 16) {
-		memcpy(&a, f, 16);
-		memcpy(&b, f + n - 16, 16);
-		memcpy(t, &a, 16);
-		memcpy(t + n - 16, &b, 16);
-	} else if (n >= 8) {
-		memcpy(&first, f, 8);
-		memcpy(&last, f + n - 8, 8);
-		memcpy(t, &first, 8);
-		memcpy(t + n - 8, &last, 8);
-	} else if (n >= 4) {
-		memcpy(&head, f, 4);
-		memcpy(&tail, f + n - 4, 4);
-		memcpy(t, &head, 4);
-		memcpy(t + n - 4, &tail, 4);
-	} else if (n) {
-		one = (uint8_t)f[0];
-		two = (uint8_t)f[n / 2];
-		three = (uint8_t)f[n - 1];
-		t[0] = (char)one;
-		t[n / 2] = (char)two;
-		t[n - 1] = (char)three;
-	}
-}
-
 /* 8 aligned bytes are never seen in parts. */
 static inline void loop_copy(void *to, const void *from, uint64_t n)
 {

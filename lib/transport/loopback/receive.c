@@ -234,7 +234,7 @@ static inline void fill(const struct loop_queue *q,
 	struct segment_cell *cell = ring->cell;
 
 	if (likely(d->length <= SEGMENT_SMALL && d->data))
-		loop_copy_few(cell->small, d->data, d->length);
+		fxi_path_copy_few(cell->small, d->data, d->length);
 	else if (d->data)
 		memcpy(ring->payload, d->data, d->length);
 	cell->length = (uint32_t)d->length;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How bytes move: thresholds, what the environment says of them, and the moves
+ * between mapped places. See path.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "path.h"
+
+#define INLINE_MOST	64u	/* what fxi_path_copy_few() can do */
+#define VALUE_MOST	(1ull << 62)
+
+struct fxi_path_limits fxi_path_limits = {
+	.inline_ = INLINE_MOST,
+	.stream = 8u << 20,
+	.cma = 0,
+	.pio = 256,
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+	uint64_t most;
+} names[] = {
+	{ "inline", offsetof(struct fxi_path_limits, inline_), INLINE_MOST },
+	{ "stream", offsetof(struct fxi_path_limits, stream), VALUE_MOST },
+	{ "cma", offsetof(struct fxi_path_limits, cma), VALUE_MOST },
+	{ "pio", offsetof(struct fxi_path_limits, pio), VALUE_MOST },
+};
+
+#define NAMES	(sizeof(names) / sizeof(*names))
+
+/* "64", "8M", "1g" up to @end; false: something else. */
+static bool parse_size(const char *text, const char *end, uint64_t *value)
+{
+	static const char units[] = "kmgt";
+	const char *unit;
+	char *rest;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &rest, 10);
+	if (errno || *value > VALUE_MOST)
+		return false;
+	if (rest == end)
+		return true;
+	unit = memchr(units, *rest | 0x20, sizeof(units) - 1);
+	if (!unit || rest + 1 != end)
+		return false;
+	unit++;
+	if (*value > VALUE_MOST >> 10 * (unit - units))
+		return false;
+	*value <<= 10 * (unit - units);
+	return true;
+}
+
+/* "name=size" from @text to @end. */
+static int parse_one(const char *text, const char *end,
+		     struct fxi_path_limits *limits)
+{
+	uint64_t value;
+	size_t i, n;
+
+	for (i = 0; i < NAMES; i++) {
+		n = strlen(names[i].name);
+		if (strncmp(text, names[i].name, n) || text[n] != '=')
+			continue;
+		if (!parse_size(text + n + 1, end, &value) ||
+		    value > names[i].most)
+			break;
+		memcpy((char *)limits + names[i].offset, &value,
+		       sizeof(value));
+		return 0;
+	}
+	if (i < NAMES)
+		return fxi_error(EINVAL, "FABREX_PATH: \"%.*s\": give %s a size from 0 to %llu, such as 64 or 8M",
+				 (int)(end - text), text, names[i].name,
+				 (unsigned long long)names[i].most);
+	return fxi_error(EINVAL, "FABREX_PATH: \"%.*s\": give inline=, stream=, cma= or pio=, each with a size, separated by commas",
+			 (int)(end - text), text);
+}
+
+static void limits_set(const struct fxi_path_limits *limits)
+{
+	const uint64_t *from = (const uint64_t *)limits;
+	uint64_t *to = (uint64_t *)&fxi_path_limits;
+	size_t i;
+
+	for (i = 0; i < sizeof(*limits) / sizeof(*from); i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
+int fxi_path_open(void)
+{
+	struct fxi_path_limits limits = fxi_path_limits;
+	const char *text = getenv("FABREX_PATH"), *end;
+	int ret;
+
+	if (!text || !*text)
+		return 0;
+	for (;; text = end + 1) {
+		end = strchrnul(text, ',');
+		ret = parse_one(text, end, &limits);
+		if (ret)
+			return ret;
+		if (!*end)
+			break;
+	}
+	limits_set(&limits);
+	return 0;
+}
+
+void fxi_path_copy(void *to, const void *from, uint64_t n)
+{
+	if (fxi_path_mapped(n) == FXI_PATH_INLINE)
+		fxi_path_copy_few(to, from, n);
+	else
+		memmove(to, from, n);
+}
