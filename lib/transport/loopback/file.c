@@ -78,12 +78,13 @@ int fxi_loop_file_map(struct loop_file *f, bool writable)
 	return 0;
 }
 
-void fxi_loop_file_unmap(struct loop_file *f)
+void fxi_loop_file_end(struct loop_file *f, bool unmap)
 {
-	if (f->mapping)
+	if (f->mapping && unmap)
 		munmap(f->mapping, f->mapped);
 	if (f->fd >= 0)
 		close(f->fd);
+	free(f);
 }
 
 static uint8_t copy_file(const struct loop_file *f, uint64_t offset,
@@ -123,8 +124,8 @@ uint8_t fxi_loop_file_copy(const struct loop_file *f, uint64_t offset,
 
 /* ---- those of peers ---------------------------------------------------- */
 
-static struct loop_file *find(struct transport *t, uint32_t number,
-			      uint64_t key)
+struct loop_file *fxi_loop_file_find(struct transport *t, uint32_t number,
+				     uint64_t key)
 {
 	struct loop_file *f = t->state->files;
 
@@ -138,8 +139,7 @@ static void drop(struct transport *t, struct loop_file **link)
 	struct loop_file *f = *link;
 
 	*link = f->next;
-	fxi_loop_file_unmap(f);
-	free(f);
+	fxi_loop_file_end(f, true);
 	pthread_cond_broadcast(&t->state->changed);
 }
 
@@ -192,7 +192,7 @@ static int await(struct transport *t, uint32_t number, uint64_t key,
 	int ret = 0, old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	while ((*out = find(t, number, key)) && (*out)->asked && !ret &&
+	while ((*out = fxi_loop_file_find(t, number, key)) && (*out)->asked && !ret &&
 	       t->peers[number].up)
 		ret = pthread_cond_timedwait(&t->state->changed, &t->lock,
 					     &ts);
@@ -208,7 +208,7 @@ int fxi_loop_file_get(struct transport *t, uint32_t number, uint64_t key,
 	int ret = 0;
 
 	pthread_mutex_lock(&t->lock);
-	*out = find(t, number, key);
+	*out = fxi_loop_file_find(t, number, key);
 	if (!*out)
 		*out = ask(t, number, key);
 	if (!*out)
@@ -224,7 +224,7 @@ int fxi_loop_file_get(struct transport *t, uint32_t number, uint64_t key,
 void fxi_loop_file_answer(struct transport *t, uint32_t number,
 			  const struct loop_message *m, int *passed)
 {
-	struct loop_file *f = find(t, number, m->value[0]);
+	struct loop_file *f = fxi_loop_file_find(t, number, m->value[0]);
 
 	if (!f || !f->asked)
 		return;
@@ -262,4 +262,18 @@ void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key)
 		m.value[4] = !!(mr->access & ~FABREX_MR_REMOTE_READ);
 	}
 	fxi_loop_send(t->peers[number].link, &m, ok ? r->file->fd : -1);
+}
+
+void fxi_loop_files_free(struct transport *t, bool unmap)
+{
+	struct loop_file *f;
+	uint32_t i;
+
+	while ((f = t->state->files)) {
+		t->state->files = f->next;
+		fxi_loop_file_end(f, unmap);
+	}
+	for (i = 0; i < SEGMENT_MRS; i++)
+		if (t->state->regions[i].file)
+			fxi_loop_file_end(t->state->regions[i].file, unmap);
 }

@@ -119,8 +119,10 @@ static void fork_child(void)
 {
 	struct transport *t;
 
-	for (t = ports; t; t = t->state->next)
+	for (t = ports; t; t = t->state->next) {
 		close_links(t);
+		pthread_mutex_init(&t->lock, NULL);
+	}
 	ports = NULL;
 	pthread_mutex_init(&ports_lock, NULL);
 }
@@ -267,6 +269,7 @@ static void shut_down(struct transport *t, bool unmap)
 	list_remove(t);
 	fxi_loop_peers_unmap(t, unmap);
 	close_links(t);
+	fxi_loop_files_free(t, unmap);
 	fxi_loop_quarantine_end(t);
 	fxi_loop_heap_destroy(t, unmap);
 	fxi_loop_events_destroy(t);
@@ -305,10 +308,18 @@ static void loop_close(struct transport *t)
 	shut_down(t, true);
 }
 
-/* The child has one thread, no segments, and closed its links when it began. */
+/*
+ * The child has one thread, nothing that was mapped, and closed its links when
+ * it began.
+ */
 static void loop_release(struct transport *t)
 {
+	uint32_t i;
+
+	for (i = 0; i < SEGMENT_QUEUES; i++)
+		free(t->state->queues[i]);
 	fxi_loop_quarantine_end(t);
+	fxi_loop_files_free(t, false);
 	fxi_loop_heap_destroy(t, false);
 	fxi_loop_events_destroy(t);
 	transport_free(t);

@@ -220,8 +220,7 @@ static int file_open(struct transport *t, const struct transport_mr *p,
 		return 0;
 	}
 	ret = file_error(t, p, -ret);
-	fxi_loop_file_unmap(f);
-	free(f);
+	fxi_loop_file_end(f, true);
 	return ret;
 }
 
@@ -229,7 +228,7 @@ static int file_open(struct transport *t, const struct transport_mr *p,
 static int register_file(struct transport *t, const struct transport_mr *p,
 			 uint64_t *key, uint32_t *id)
 {
-	struct reach reach = { .kind = SEGMENT_MR_FD };
+	struct reach reach = { .kind = SEGMENT_MR_FD, .place = p->offset };
 	int ret = file_open(t, p, &reach.file);
 
 	if (ret)
@@ -237,10 +236,8 @@ static int register_file(struct transport *t, const struct transport_mr *p,
 	if (!reach.file->sync)
 		reach.local = reach.file->base;
 	ret = enter(t, p, &reach, key, id);
-	if (ret) {
-		fxi_loop_file_unmap(reach.file);
-		free(reach.file);
-	}
+	if (ret)
+		fxi_loop_file_end(reach.file, true);
 	return ret;
 }
 
@@ -539,10 +536,8 @@ int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
 		return not_quiet(t, r, who);
 	was = *r;
 	release(t, r);
-	if (was.file) {
-		fxi_loop_file_unmap(was.file);
-		free(was.file);
-	}
+	if (was.file)
+		fxi_loop_file_end(was.file, true);
 	if (!was.allocated)
 		return 0;
 	if (busy || windows)

@@ -153,13 +153,18 @@ int fxi_loop_file_get(struct transport *t, uint32_t number, uint64_t key,
 uint8_t fxi_loop_file_copy(const struct loop_file *file, uint64_t offset,
 			   void *buffer, uint64_t length, bool read);
 /* Lock held. */
+struct loop_file *fxi_loop_file_find(struct transport *t, uint32_t number,
+				     uint64_t key);
 void fxi_loop_file_answer(struct transport *t, uint32_t number,
 			  const struct loop_message *m, int *passed);
 void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key);
 void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key);
+/* All that is left when the port ends, of peers and our own. */
+void fxi_loop_files_free(struct transport *t, bool unmap);
 /* Maps what can be mapped without harm; offset, length, fd are set. */
 int fxi_loop_file_map(struct loop_file *file, bool writable);
-void fxi_loop_file_unmap(struct loop_file *file);
+/* And frees it. */
+void fxi_loop_file_end(struct loop_file *file, bool unmap);
 void fxi_loop_file_sync(const struct loop_file *file, bool start, bool read);
 
 /* ---- events.c ---------------------------------------------------------- */

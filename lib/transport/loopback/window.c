@@ -59,6 +59,8 @@ static int check(struct transport *t, const struct fabrex_remote *remote,
 	if (!entry_copy(p, remote->rkey, mr) ||
 	    !allowed(t, mr, offset, length, access))
 		return refused(t, remote);
+	if (mr->kind == SEGMENT_MR_FD)
+		return 0;
 	if (mr->kind != SEGMENT_MR_HEAP)
 		return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the region is not memory that processes can share; have it allocated with fabrex_mr_alloc()",
 				 t->fabric, remote->peer);
@@ -67,21 +69,37 @@ static int check(struct transport *t, const struct fabrex_remote *remote,
 
 /* ---- mapping ----------------------------------------------------------- */
 
+static int protection(uint32_t access)
+{
+	return (access & FABREX_MR_REMOTE_READ ? PROT_READ : 0) |
+	       (access & FABREX_MR_REMOTE_WRITE ? PROT_WRITE : 0);
+}
+
 /* A second mapping of the same pages: old size 0. */
 static void *map_again(const struct loop_peer *p, uint64_t offset,
 		       size_t length, uint32_t access)
 {
-	int prot = (access & FABREX_MR_REMOTE_READ ? PROT_READ : 0) |
-		   (access & FABREX_MR_REMOTE_WRITE ? PROT_WRITE : 0);
 	void *m = mremap((char *)p->segment + offset, 0, length,
 			 MREMAP_MAYMOVE);
 
 	if (m == MAP_FAILED)
 		return NULL;
-	if (!mprotect(m, length, prot))
+	if (!mprotect(m, length, protection(access)))
 		return m;
 	munmap(m, length);
 	return NULL;
+}
+
+static void *map_file(const struct loop_file *f, uint64_t offset,
+		      size_t length, uint32_t access)
+{
+	void *m = mmap(NULL, length, protection(access), MAP_SHARED, f->fd,
+		       (off_t)offset);
+
+	if (m == MAP_FAILED)
+		return NULL;
+	madvise(m, length, MADV_DONTFORK);
+	return m;
 }
 
 static struct loop_window *take_window(struct loop_state *s)
@@ -149,17 +167,27 @@ static void unmark(struct transport *t, uint32_t number, uint64_t key)
 				   __ATOMIC_SEQ_CST);
 }
 
+/* What is to be mapped: of a file, or of the peer's segment. */
+struct view {
+	const struct loop_file *file; /* or NULL */
+	uint64_t place;
+	uint64_t length;
+	uint32_t access;
+};
+
 /* Lock held. */
 static int map(struct transport *t, const struct fabrex_remote *remote,
-	       uint64_t place, uint64_t length, uint32_t access,
-	       struct loop_window *w)
+	       const struct view *v, struct loop_window *w)
 {
-	uint64_t start = place & ~(uint64_t)(LOOP_PAGE - 1);
-	uint64_t end = (place + length + LOOP_PAGE - 1) &
+	uint64_t start = v->place & ~(uint64_t)(LOOP_PAGE - 1);
+	uint64_t end = (v->place + v->length + LOOP_PAGE - 1) &
 		       ~(uint64_t)(LOOP_PAGE - 1);
 
 	w->length = (size_t)(end - start);
-	w->base = map_again(&t->peers[remote->peer], start, w->length, access);
+	w->base = v->file ?
+		  map_file(v->file, start, w->length, v->access) :
+		  map_again(&t->peers[remote->peer], start, w->length,
+			    v->access);
 	if (!w->base)
 		return no_room(t, remote);
 	if (fxi_loop_window_mark(t, remote->peer, remote->rkey))
@@ -169,19 +197,15 @@ static int map(struct transport *t, const struct fabrex_remote *remote,
 }
 
 /* Lock held. */
-static int create(struct transport *t, const struct fabrex_remote *remote,
-		  uint64_t offset, uint64_t length, uint32_t access,
-		  struct transport_window *out)
+static int enter(struct transport *t, const struct fabrex_remote *remote,
+		 const struct view *v, struct transport_window *out)
 {
 	struct loop_window *w = take_window(t->state);
-	struct segment_mr mr;
 	int ret;
 
 	if (!w)
 		return no_room(t, remote);
-	ret = check(t, remote, offset, length, access, &mr);
-	if (!ret)
-		ret = map(t, remote, mr.place + offset, length, access, w);
+	ret = map(t, remote, v, w);
 	if (ret)
 		return ret;
 	w->number = remote->peer;
@@ -190,9 +214,52 @@ static int create(struct transport *t, const struct fabrex_remote *remote,
 	w->id = loop_id(LOOP_WINDOW, ++t->state->serial,
 			(uint32_t)(w - t->state->windows));
 	out->id = w->id;
-	out->addr = (char *)w->base + (mr.place + offset) % LOOP_PAGE;
-	out->length = length;
+	out->addr = (char *)w->base + v->place % LOOP_PAGE;
+	out->length = v->length;
 	return 0;
+}
+
+/* Lock held. NULL: it was not handed out yet, or cannot be mapped. */
+static const struct loop_file *file_of(struct transport *t,
+				       const struct fabrex_remote *remote)
+{
+	const struct loop_file *f;
+
+	if (remote->peer == t->number)
+		f = t->state->regions[remote->rkey & (SEGMENT_MRS - 1)].file;
+	else
+		f = fxi_loop_file_find(t, remote->peer, remote->rkey);
+	return f && f->base ? f : NULL;
+}
+
+/* -EAGAIN: without the file that it takes. */
+static int create(struct transport *t, const struct fabrex_remote *remote,
+		  uint64_t offset, struct view *v,
+		  struct transport_window *out)
+{
+	struct segment_mr mr;
+	int ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = check(t, remote, offset, v->length, v->access, &mr);
+	if (!ret && mr.kind == SEGMENT_MR_FD) {
+		v->file = file_of(t, remote);
+		ret = v->file ? 0 : -EAGAIN;
+	}
+	/* What the owner did meanwhile is seen when it is marked. */
+	if (!ret) {
+		v->place = offset + (v->file ? v->file->offset : mr.place);
+		ret = enter(t, remote, v, out);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+static int not_mappable(struct transport *t,
+			const struct fabrex_remote *remote)
+{
+	return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the file may shrink, which would be a signal here; its owner seals it with F_SEAL_SHRINK, or allocates with fabrex_mr_alloc()",
+			 t->fabric, remote->peer);
 }
 
 int fxi_loop_window_create(struct transport *t,
@@ -200,12 +267,20 @@ int fxi_loop_window_create(struct transport *t,
 			   uint64_t length, uint32_t access,
 			   struct transport_window *out)
 {
-	int ret;
+	struct view v = { .length = length, .access = access };
+	int ret = create(t, remote, offset, &v, out);
+	struct loop_file *f;
 
-	pthread_mutex_lock(&t->lock);
-	ret = create(t, remote, offset, length, access, out);
-	pthread_mutex_unlock(&t->lock);
-	return ret;
+	if (ret != -EAGAIN)
+		return ret;
+	if (remote->peer == t->number)
+		return not_mappable(t, remote);
+	ret = fxi_loop_file_get(t, remote->peer, remote->rkey, &f);
+	if (ret)
+		return fxi_error(-ret, "loopback:%s: window to peer %u: its owner did not hand out the file: %s",
+				 t->fabric, remote->peer, fxi_errno_str(-ret));
+	ret = create(t, remote, offset, &v, out);
+	return ret == -EAGAIN ? not_mappable(t, remote) : ret;
 }
 
 /* ---- end --------------------------------------------------------------- */
