@@ -228,6 +228,18 @@ uint32_t fabrex_schedule_ranks(const struct fabrex_schedule *schedule);
 int fabrex_comm_schedule(struct fabrex_comm *comm, enum fabrex_coll_kind kind,
 			 const struct fabrex_schedule *schedule);
 
+/*
+ * What this rank has sent to another since the communicator was made, in
+ * collectives that followed a schedule: to be compared with the plan.
+ */
+struct fabrex_traffic {
+	uint64_t bytes;		/* of payload */
+	uint64_t messages;
+	uint64_t reserved[2];	/* 0 */
+};
+int fabrex_comm_traffic(struct fabrex_comm *comm, uint32_t rank,
+			struct fabrex_traffic *traffic, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

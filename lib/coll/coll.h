@@ -15,8 +15,10 @@
  *   table.c                               which algorithm
  *   flat.c direct.c staged.c              one step; straight in peers' memory;
  *                                         by way of the slots
- *   schedule.c parse.c check.c make.c     explicit schedules
- *   execute.c                             and their execution
+ *   schedule.c parse.c make.c             explicit schedules
+ *   check.c set.c explain.c               proved right before they run
+ *   program.c execute.c pass.c            and executed
+ *   given.c                               those of the user, and counters
  *   reduce/ device/                       arithmetic
  */
 #ifndef LIB_COLL_H
@@ -112,9 +114,11 @@ struct fabrex_comm {
 	pthread_mutex_t lock;		/* held by who advances it if listed */
 	bool listed;
 
-	/* table.c */
-	struct table *table;
+	struct table *table;		/* table.c */
+
+	/* given.c */
 	struct fabrex_schedule *schedules[FABREX_RECV + 1];
+	struct fabrex_traffic *traffic;	/* by rank; NULL: none so far */
 };
 
 /* ---- comm.c ------------------------------------------------------------ */
@@ -192,11 +196,10 @@ fxi_table_choose(struct fabrex_comm *comm,
 		 const struct fabrex_collective *what,
 		 const struct fabrex_schedule **schedule);
 
-/* ---- execute.c --------------------------------------------------------- */
+/* ---- given.c ----------------------------------------------------------- */
 
-/* The schedule that fxi_scheduled.start() follows, chosen by the table. */
-const struct fabrex_schedule *
-fxi_schedule_of(struct fabrex_coll *coll);
+/* With the communicator. */
+void fxi_given_free(struct fabrex_comm *comm);
 
 #include "coll/link_inline.h"
 

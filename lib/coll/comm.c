@@ -62,6 +62,7 @@ static void comm_free(struct fabrex_comm *comm)
 {
 	fxi_links_free(comm);
 	fxi_watch_free(comm);
+	fxi_given_free(comm);
 	free(comm->algorithms);
 	free(comm);
 }

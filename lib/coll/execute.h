@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A schedule that is being executed at one rank: execute.c says what is next,
+ * pass.c moves and reduces the bytes.
+ */
+#ifndef LIB_COLL_EXECUTE_H
+#define LIB_COLL_EXECUTE_H
+
+#include "coll/coll.h"
+#include "coll/program.h"
+
+/* Where a part is: at @own until something has come for it, at @home then. */
+struct place {
+	const uint8_t *own;	/* in the caller's send; NULL: not there */
+	uint8_t *home;		/* in the caller's recv; NULL: in scratch */
+	uint64_t scratch;	/* where there */
+	uint64_t count;		/* elements */
+};
+
+/* How far a lane is: its next act, and the piece that it is about. */
+struct cursor {
+	uint32_t act;		/* FINISHED: none */
+	uint32_t round;
+	uint32_t turn, next;	/* in lane_acts */
+	uint64_t at;		/* element of the part */
+	uint32_t count;		/* elements */
+};
+
+#define FINISHED	UINT32_MAX
+
+struct execution {
+	struct fabrex_coll *coll;
+	struct fabrex_comm *comm;
+	struct fabrex_schedule *schedule;
+	const struct program *p;
+	uint32_t size;		/* of an element */
+	uint32_t rounds;
+	uint32_t tag;
+	uint64_t word;
+	uint32_t running;	/* lanes that have not finished */
+	uint32_t unmoved;	/* steps in a row without a move */
+	uint32_t copying;	/* part: those that need no transfer are */
+	uint64_t copied;	/* copied here; elements of it so far */
+	struct place *places;	/* by part */
+	uint32_t *done;		/* by act: rounds */
+	struct cursor *cursors;	/* by lane */
+	uint8_t *scratch;
+	uint64_t scratch_size;
+};
+
+/* ---- pass.c ------------------------------------------------------------ */
+
+/*
+ * A receive whose message is here, and a send whose part is there. 1: done;
+ * 0: there is no room, or it is better to wait; negative errno.
+ */
+int fxi_pass_receive(struct execution *e, uint32_t lane);
+int fxi_pass_send(struct execution *e, uint32_t lane);
+/*
+ * A little more from where the caller has it to where the caller wants it, of
+ * what no other rank has a hand in. False: all of it is there.
+ */
+bool fxi_pass_copy(struct execution *e);
+
+/* ---- execute.c --------------------------------------------------------- */
+
+/* The lane's act is done: to the next. */
+void fxi_execution_advance(struct execution *e, uint32_t lane);
+/* Is it the message that the lane's act expects? 0 or -EPROTO. */
+int fxi_execution_check(const struct execution *e, uint32_t lane,
+			const struct link_message *message);
+/* What is sent along with it. */
+uint64_t fxi_execution_word(const struct execution *e,
+			    const struct cursor *cursor);
+bool fxi_execution_ready(const struct execution *e,
+			 const struct cursor *cursor);
+
+#endif

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The passes over memory of a schedule that is executed. Where it can be, a
+ * piece that arrives is reduced with this rank's own straight into the rooms of
+ * the next ranks: read once, written once. Called by execute.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "coll/execute.h"
+
+/* Steps in vain after which a piece is taken though it cannot go on yet. */
+#define PATIENCE	64u
+/* Bytes that are copied while messages may come. */
+#define COPY		(256u << 10)
+
+/* One pass, while it is put together. */
+struct pass {
+	const void *src[REDUCE_MAX];
+	void *dst[REDUCE_MAX];
+	uint32_t nsrc, ndst;
+	uint8_t small[REDUCE_MAX][LINK_SMALL];	/* of sends that need no room */
+};
+
+static const struct act *act_of(const struct execution *e,
+				const struct cursor *cursor)
+{
+	return &e->p->acts[cursor->act];
+}
+
+/* Where parts are that neither end at this rank nor begin here. */
+static uint8_t *scratch(struct execution *e)
+{
+	if (!e->scratch)
+		e->scratch = malloc(e->scratch_size);
+	if (!e->scratch)
+		fxi_error(ENOMEM, "collective: no memory for %llu bytes on their way through rank %u",
+			  (unsigned long long)e->scratch_size, e->comm->rank);
+	return e->scratch;
+}
+
+/* Where the piece is once it has arrived; NULL: no memory. */
+static uint8_t *home(struct execution *e, const struct cursor *c)
+{
+	const struct place *place = &e->places[act_of(e, c)->part];
+	uint8_t *at = place->home;
+
+	if (!at) {
+		at = scratch(e);
+		if (!at)
+			return NULL;
+		at += place->scratch;
+	}
+	return at + c->at * e->size;
+}
+
+/* What this rank has of the piece. */
+static const uint8_t *own(struct execution *e, const struct cursor *c)
+{
+	const struct act *act = act_of(e, c);
+
+	if (act->flags & ACT_FRESH)
+		return e->places[act->part].own + c->at * e->size;
+	return home(e, c);
+}
+
+static void count_sent(struct execution *e, uint32_t peer, uint64_t bytes)
+{
+	e->comm->traffic[peer].bytes += bytes;
+	e->comm->traffic[peer].messages++;
+}
+
+static int send_message(struct execution *e, uint32_t lane, const void *small)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer, bytes = c->count * e->size;
+	int ret = fxi_link_send(e->comm, peer, LINK_COLL, e->tag,
+				fxi_execution_word(e, c),
+				bytes <= LINK_SMALL ? small : NULL, bytes);
+
+	if (!ret)
+		count_sent(e, peer, bytes);
+	return ret;
+}
+
+static void pop(struct execution *e, uint32_t lane)
+{
+	fxi_link_pop(e->comm, e->p->lanes[lane].peer, LINK_COLL);
+	fxi_execution_advance(e, lane);
+}
+
+static void perform(const struct execution *e, const struct pass *pass,
+		    uint32_t count, bool full)
+{
+	const struct fabrex_collective *what = &e->coll->what;
+	const struct reduce r = {
+		.dst = pass->dst, .src = pass->src, .ndst = pass->ndst,
+		.nsrc = pass->nsrc, .count = count, .type = what->type,
+		.op = what->op,
+		.divisor = full && what->op == FABREX_AVG ? e->comm->size : 0,
+	};
+
+	fxi_reduce(&r);
+}
+
+/* ---- one act ----------------------------------------------------------- */
+
+int fxi_pass_send(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer, bytes = c->count * e->size;
+	void *room = fxi_link_room(e->comm, peer, LINK_COLL);
+	const uint8_t *from;
+	int ret;
+
+	if (!room)
+		return 0;
+	from = own(e, c);
+	if (!from)
+		return -ENOMEM;
+	if (bytes > LINK_SMALL)
+		fxi_copy(room, from, bytes, false);
+	ret = send_message(e, lane, from);
+	if (ret)
+		return ret;
+	fxi_execution_advance(e, lane);
+	return 1;
+}
+
+/* Into this rank's memory, from where it may be sent later. */
+static int receive_alone(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	const struct act *act = act_of(e, c);
+	const void *payload = fxi_link_payload(e->comm, act->peer, LINK_COLL);
+	struct pass pass;
+	uint8_t *to = home(e, c);
+
+	if (!to)
+		return -ENOMEM;
+	pass.dst[0] = to;
+	pass.ndst = 1;
+	pass.src[0] = payload;
+	pass.nsrc = 1;
+	if (act->flags & ACT_REDUCE) {
+		bool swap = act->flags & ACT_SWAP;
+
+		pass.src[swap] = own(e, c);
+		pass.src[!swap] = payload;
+		pass.nsrc = 2;
+	}
+	if (act->flags & ACT_REDUCE)
+		perform(e, &pass, c->count, act->flags & ACT_FULL);
+	else
+		fxi_copy(to, payload, (size_t)c->count * e->size, false);
+	pop(e, lane);
+	return 1;
+}
+
+/* ---- a run ------------------------------------------------------------- */
+
+/* The lane where the act is next, in that round; FINISHED: it is not. */
+static uint32_t lane_at(const struct execution *e, uint32_t act,
+			uint32_t round)
+{
+	uint32_t lane = e->p->lane_of[act];
+	const struct cursor *c = &e->cursors[lane];
+
+	return c->act == act && c->round == round ? lane : FINISHED;
+}
+
+/* What this rank has is an operand, too. */
+static bool add_own(struct execution *e, const struct cursor *c,
+		    struct pass *pass)
+{
+	pass->src[pass->nsrc] = own(e, c);
+	return pass->src[pass->nsrc++] != NULL;
+}
+
+/* All that the run receives is here. 1; 0; or a negative errno. */
+static int gather_sources(struct execution *e, const struct cursor *c,
+			  struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	const struct link_message *m;
+	uint32_t i, lane, peer;
+	int ret;
+
+	pass->nsrc = 0;
+	if (act->flags & ACT_REDUCE && !(act->flags & ACT_SWAP) &&
+	    !add_own(e, c, pass))
+		return -ENOMEM;
+	for (i = 0; i < act->receives; i++) {
+		lane = lane_at(e, c->act + i, c->round);
+		if (lane == FINISHED)
+			return 0;
+		peer = act[i].peer;
+		m = fxi_link_peek(e->comm, peer, LINK_COLL);
+		if (!m)
+			return 0;
+		ret = fxi_execution_check(e, lane, m);
+		if (ret)
+			return ret;
+		pass->src[pass->nsrc++] = fxi_link_payload(e->comm, peer,
+							   LINK_COLL);
+		if (act[i].flags & ACT_SWAP && !add_own(e, c, pass))
+			return -ENOMEM;
+	}
+	return 1;
+}
+
+/* There is room for all that it sends. */
+static bool gather_targets(struct execution *e, const struct cursor *c,
+			   struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	bool small = c->count * e->size <= LINK_SMALL;
+	uint32_t i;
+	void *room;
+
+	pass->ndst = 0;
+	for (i = 0; i < act->sends; i++) {
+		const struct act *send = act + act->receives + i;
+
+		if (lane_at(e, c->act + act->receives + i, c->round) ==
+		    FINISHED)
+			return false;
+		room = fxi_link_room(e->comm, send->peer, LINK_COLL);
+		if (!room)
+			return false;
+		pass->dst[pass->ndst++] = small ? pass->small[i] : room;
+	}
+	return true;
+}
+
+static int send_all(struct execution *e, const struct cursor *c,
+		    const struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	uint32_t i, first = c->act + act->receives;
+	int ret = 0;
+
+	for (i = 0; !ret && i < act->sends; i++)
+		ret = send_message(e, e->p->lane_of[first + i], pass->dst[i]);
+	return ret;
+}
+
+/* Every act of the run, when it has been performed. */
+static void advance_all(struct execution *e, uint32_t first, uint32_t receives,
+			uint32_t sends)
+{
+	uint32_t i;
+
+	for (i = 0; i < receives; i++)
+		pop(e, e->p->lane_of[first + i]);
+	for (i = 0; i < sends; i++)
+		fxi_execution_advance(e, e->p->lane_of[first + receives + i]);
+}
+
+static int perform_run(struct execution *e, struct cursor *c,
+		       struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	const struct act *last = act + act->receives - 1;
+	int ret;
+
+	if (act->flags & ACT_KEEP) {
+		pass->dst[pass->ndst] = home(e, c);
+		if (!pass->dst[pass->ndst++])
+			return -ENOMEM;
+	}
+	perform(e, pass, c->count, last->flags & ACT_FULL);
+	ret = send_all(e, c, pass);
+	if (ret)
+		return ret;
+	advance_all(e, c->act, act->receives, act->sends);
+	return 1;
+}
+
+int fxi_pass_receive(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	const struct act *act = act_of(e, c);
+	struct pass pass;
+	int ret;
+
+	if (act->receives == 1 && !act->sends)
+		return receive_alone(e, lane);
+	ret = gather_sources(e, c, &pass);
+	if (ret < 0)
+		return ret;
+	if (ret && gather_targets(e, c, &pass))
+		return perform_run(e, c, &pass);
+	return e->unmoved < PATIENCE ? 0 : receive_alone(e, lane);
+}
+
+/* ---- what needs no transfer -------------------------------------------- */
+
+/* The part that is being copied, or the next; NULL: there is none. */
+static const struct place *copied_part(struct execution *e)
+{
+	const struct local_part *part;
+	const struct place *place;
+
+	for (; e->copying < e->p->nparts; e->copying++, e->copied = 0) {
+		part = &e->p->parts[e->copying];
+		place = &e->places[e->copying];
+		if (part->begins && part->ends && !part->writes &&
+		    place->own != place->home && e->copied < place->count)
+			return place;
+	}
+	return NULL;
+}
+
+bool fxi_pass_copy(struct execution *e)
+{
+	const struct place *place = copied_part(e);
+	uint64_t at, end;
+
+	if (!place)
+		return false;
+	at = e->copied * e->size;
+	e->copied += COPY / e->size;
+	if (e->copied > place->count)
+		e->copied = place->count;
+	end = e->copied * e->size;
+	fxi_copy(place->home + at, place->own + at, end - at, false);
+	return true;
+}
