@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Tests of messages between ranks: over the fake fabric, where every byte goes
+ * through a queue, and over loopback, where it does not. Ranks are threads.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coll/failure.h"
+#include "coll/mailbox.h"
+#include "test.h"
+
+#define RANKS	3
+#define SERVICE	"fabric:4711"
+
+struct rank {
+	pthread_t thread;
+	struct fabrex_port *port;
+	struct fabrex_comm *comm;
+	uint32_t rank, size;
+	bool far;
+	void (*work)(struct rank *r);
+};
+
+static void *rank_main(void *arg)
+{
+	static const char *const names[] = { "a.0", "b.0", "c.0" };
+	struct rank *r = arg;
+	struct fabrex_comm_attr attr = {
+		.rank = r->rank, .size = r->size, .bootstrap = SERVICE,
+		.timeout_ms = 15000,
+	};
+	char name[64];
+
+	snprintf(name, sizeof(name), "loopback:link-%d", (int)getpid());
+	CHECK_EQ(fabrex_open(r->far ? names[r->rank] : name, &r->port), 0);
+	CHECK_EQ(fabrex_comm_create(r->port, &attr, sizeof(attr), &r->comm),
+		 0);
+	CHECK_EQ(r->comm->links->far, r->far);
+	r->work(r);
+	fabrex_comm_destroy(r->comm);
+	fabrex_close(r->port);
+	return NULL;
+}
+
+static void run(uint32_t size, bool far, void (*work)(struct rank *r))
+{
+	struct rank ranks[RANKS] = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < size; i++) {
+		ranks[i].rank = i;
+		ranks[i].size = size;
+		ranks[i].far = far;
+		ranks[i].work = work;
+		CHECK(!pthread_create(&ranks[i].thread, NULL, rank_main,
+				      &ranks[i]));
+	}
+	for (i = 0; i < size; i++)
+		CHECK(!pthread_join(ranks[i].thread, NULL));
+}
+
+static const struct link_message *next(struct rank *r, uint32_t from,
+				       enum link_channel channel)
+{
+	const struct link_message *m;
+	uint32_t patience = 0;
+
+	while (!(m = fxi_link_peek(r->comm, from, channel))) {
+		CHECK_EQ(fxi_comm_wait(r->comm, from, patience++), 0);
+		CHECK_EQ(fxi_link_progress(r->comm), 0);
+	}
+	return m;
+}
+
+static void *room(struct rank *r, uint32_t to, enum link_channel channel)
+{
+	uint32_t patience = 0;
+	void *p;
+
+	while (!(p = fxi_link_room(r->comm, to, channel))) {
+		CHECK_EQ(fxi_comm_wait(r->comm, to, patience++), 0);
+		CHECK_EQ(fxi_link_progress(r->comm), 0);
+	}
+	return p;
+}
+
+static uint8_t byte_of(uint32_t rank, uint32_t message, uint32_t i)
+{
+	return (uint8_t)(rank * 31 + message * 7 + i + (i >> 8));
+}
+
+static const uint32_t lengths[] = {
+	0, 1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 39, 40, 41, 64, 100,
+	1000, 1024, 0, 8, 1,
+};
+#define LENGTHS	(sizeof(lengths) / sizeof(*lengths))
+
+static void send_one(struct rank *r, uint32_t to, uint32_t message)
+{
+	uint32_t i, length = lengths[message % LENGTHS];
+	enum link_channel channel = message % 3 ? LINK_COLL : LINK_PAIR;
+	uint8_t small[LINK_SMALL], *p = room(r, to, channel);
+	bool in_small = length <= LINK_SMALL && message % 2;
+
+	if (in_small)
+		p = small;
+	for (i = 0; i < length; i++)
+		p[i] = byte_of(r->rank, message, i);
+	CHECK_EQ(fxi_link_send(r->comm, to, channel, message, ~(uint64_t)message,
+			       in_small ? small : NULL, length), 0);
+}
+
+static void receive_one(struct rank *r, uint32_t from, uint32_t message)
+{
+	enum link_channel channel = message % 3 ? LINK_COLL : LINK_PAIR;
+	const struct link_message *m = next(r, from, channel);
+	const uint8_t *p = fxi_link_payload(r->comm, from, channel);
+	uint32_t i;
+
+	CHECK_EQ(m->tag, message);
+	CHECK_EQ(m->word, ~(uint64_t)message);
+	CHECK_EQ(m->length, lengths[message % LENGTHS]);
+	for (i = 0; i < m->length; i++)
+		CHECK_EQ(p[i], byte_of(from, message, i));
+	fxi_link_pop(r->comm, from, channel);
+}
+
+/* Everybody to everybody, themselves too; then a flood in one direction. */
+static void all_lengths(struct rank *r)
+{
+	uint32_t i, message, other;
+
+	for (message = 0; message < 300; message++) {
+		for (i = 0; i < r->size; i++)
+			send_one(r, (r->rank + i) % r->size, message);
+		for (i = 0; i < r->size; i++) {
+			other = (r->rank + r->size - i) % r->size;
+			receive_one(r, other, message);
+		}
+	}
+	for (message = 0; message < 200 && r->rank == 0; message++)
+		send_one(r, 1, message);
+	for (message = 0; message < 200 && r->rank == 1; message++)
+		receive_one(r, 0, message);
+}
+
+TEST(link_messages_far)
+{
+	run(RANKS, true, all_lengths);
+}
+
+TEST(link_messages_near)
+{
+	run(RANKS, false, all_lengths);
+}
+
+/* The slots fill up, not more, and are free again when they were popped. */
+static void slots_fill(struct rank *r)
+{
+	uint32_t i, to = 1;
+	uint64_t value = 5;
+
+	if (r->rank == 0) {
+		for (i = 0; i < LINK_SLOTS; i++)
+			CHECK_EQ(fxi_link_send(r->comm, to, LINK_COLL, i, 0,
+					       &value, 8), 0);
+		CHECK(!fxi_link_room(r->comm, to, LINK_COLL));
+		CHECK_EQ(fxi_link_send(r->comm, to, LINK_COLL, i, 0, &value,
+				       8), -EAGAIN);
+		CHECK(fxi_link_room(r->comm, to, LINK_PAIR));
+		CHECK_EQ(fxi_link_send(r->comm, to, LINK_PAIR, 77, 0, &value,
+				       8), 0);
+		/* What rank 1 has taken comes with its own message. */
+		next(r, 1, LINK_COLL);
+		CHECK(fxi_link_room(r->comm, to, LINK_COLL));
+	} else if (r->rank == 1) {
+		CHECK_EQ(next(r, 0, LINK_PAIR)->tag, 77);
+		CHECK_EQ(next(r, 0, LINK_COLL)->tag, 0);
+		fxi_link_pop(r->comm, 0, LINK_COLL);
+		CHECK_EQ(fxi_link_send(r->comm, 0, LINK_COLL, 1, 0, &value, 8),
+			 0);
+	}
+}
+
+static void slots(struct rank *r)
+{
+	struct fabrex_comm *parent = r->comm;
+
+	CHECK_EQ(fabrex_comm_split(parent, 0, 0, &r->comm), 0);
+	slots_fill(r);
+	fabrex_comm_destroy(r->comm);
+	r->comm = parent;
+	CHECK_EQ(fabrex_barrier(parent), 0);
+}
+
+TEST(link_slots_far)
+{
+	run(2, true, slots);
+}
+
+TEST(link_slots_near)
+{
+	run(2, false, slots);
+}
