@@ -7,6 +7,8 @@
 #define LIB_COLL_REDUCE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <fabrex/coll.h>
 
 #define REDUCE_MAX	64u	/* sources, and targets, of one call */
@@ -33,6 +35,8 @@ struct reduce {
 };
 
 void fxi_reduce(const struct reduce *r);
+/* Bytes of an element; 0: no such type. */
+size_t fxi_reduce_size(uint32_t type);
 /* dst = src for bytes, the same way; streaming if said so. */
 void fxi_copy(void *dst, const void *src, size_t bytes, bool stream);
 /* Of the instructions in use: "avx512", "avx2", "sse2", "generic". */

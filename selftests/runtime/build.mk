@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Test run times: libhsa-runtime64, libamdhip64 and libcuda over modelled GPUs,
 # with the names and symbol versions of the real ones. In old/ without what
-# only newer ones have. Included by lib/tests/module.mk and selftests/module.mk.
+# only newer ones have. And libnvrtc and libhiprtc, which compile for the host.
+# Included by lib/tests/module.mk and selftests/module.mk.
 
 ifndef RUNTIME_BUILD
 RUNTIME_BUILD := 1
@@ -17,13 +18,16 @@ RT_HDR := $(wildcard selftests/runtime/*.h selftests/gpu/dgpu.h)
 RT_GPU := $(RT_OUT)/libtest-gpu.so
 RT_LIBS := $(addprefix $(RT_OUT)/,libhsa-runtime64.so.1 libcuda.so.1 \
 	libamdhip64.so.5 six/libamdhip64.so.6 seven/libamdhip64.so.7 \
-	old/libhsa-runtime64.so.1 old/libcuda.so.1 old/libamdhip64.so.5)
-RT_HIP_SRC := selftests/runtime/hip.c selftests/runtime/hip_virtual.c
+	old/libhsa-runtime64.so.1 old/libcuda.so.1 old/libamdhip64.so.5 \
+	libnvrtc.so.13 libhiprtc.so.7)
+RT_HIP_SRC := $(addprefix selftests/runtime/,hip.c hip_virtual.c hip_stream.c)
+RT_CUDA_SRC := $(addprefix selftests/runtime/,cuda.c cuda_stream.c)
 
 .PHONY: runtime
 runtime: $(RT_LIBS)
 
-$(RT_GPU): selftests/runtime/gpu.c selftests/runtime/store.c $(RT_HDR)
+$(RT_GPU): $(addprefix selftests/runtime/,gpu.c store.c stream.c module.c) \
+		$(RT_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(RT_CFLAGS) -shared -Wl,-soname,libtest-gpu.so -o $@ \
 		$(filter %.c,$^)
@@ -40,12 +44,14 @@ endef
 RT_COMMA := ,
 $(eval $(call RT_RULE,libhsa-runtime64.so.1,selftests/runtime/hsa.c,,selftests/runtime/hsa.map))
 $(eval $(call RT_RULE,old/libhsa-runtime64.so.1,selftests/runtime/hsa.c,-DOLD,selftests/runtime/hsa.map))
-$(eval $(call RT_RULE,libcuda.so.1,selftests/runtime/cuda.c,,))
-$(eval $(call RT_RULE,old/libcuda.so.1,selftests/runtime/cuda.c,-DOLD,))
+$(eval $(call RT_RULE,libcuda.so.1,$(RT_CUDA_SRC),,))
+$(eval $(call RT_RULE,old/libcuda.so.1,$(RT_CUDA_SRC),-DOLD,))
 $(eval $(call RT_RULE,libamdhip64.so.5,$(RT_HIP_SRC),-DHIP_MAJOR=5,selftests/runtime/hip.map))
 $(eval $(call RT_RULE,old/libamdhip64.so.5,$(RT_HIP_SRC),-DHIP_MAJOR=5 -DOLD,selftests/runtime/hip.map))
 $(eval $(call RT_RULE,six/libamdhip64.so.6,$(RT_HIP_SRC),-DHIP_MAJOR=6,selftests/runtime/hip.map))
 $(eval $(call RT_RULE,seven/libamdhip64.so.7,$(RT_HIP_SRC),-DHIP_MAJOR=7,selftests/runtime/hip.map))
+$(eval $(call RT_RULE,libnvrtc.so.13,selftests/runtime/rtc.c,,))
+$(eval $(call RT_RULE,libhiprtc.so.7,selftests/runtime/rtc.c,-DHIP,))
 
 # Guest tests: libfabrex with these run times.
 RT_MEMORY := $(addprefix selftests/runtime/,memory.c memory_device.c)

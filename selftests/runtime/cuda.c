@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cuda.h"
+#include "cuda_state.h"
 #include "gpu.h"
 
 #define SMALL		(2u << 20)
@@ -28,19 +29,19 @@ static struct CUctx_st primary[GPU_MAX];
 static __thread CUcontext stack[MAX_DEPTH + 1];	/* [0]: none */
 static __thread int depth;
 
-#define ENTER() \
-	do { \
-		int enter_ = gpu_fail(__func__); \
-		if (!enter_ && !initialised) \
-			enter_ = CUDA_ERROR_NOT_INITIALIZED; \
-		if (enter_) \
-			return (CUresult)enter_; \
-	} while (0)
-#define NEED_CONTEXT() \
-	do { \
-		if (!stack[depth]) \
-			return CUDA_ERROR_INVALID_CONTEXT; \
-	} while (0)
+CUresult cuda_enter(const char *function)
+{
+	int fail = gpu_fail(function);
+
+	if (!fail && !initialised)
+		fail = CUDA_ERROR_NOT_INITIALIZED;
+	return (CUresult)fail;
+}
+
+CUcontext cuda_current(void)
+{
+	return stack[depth];
+}
 
 /* Not every driver is as strict; the memory's own will always do. */
 #define NEED_CONTEXT_OF(m) \
@@ -109,10 +110,18 @@ API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
 {
 	(void)device;
 	ENTER();
-	if (attribute != CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED)
-		return CUDA_ERROR_INVALID_VALUE;
-	*value = !getenv("FABREX_TEST_NO_DMABUF");
-	return CUDA_SUCCESS;
+	switch (attribute) {
+	case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+		*value = !getenv("FABREX_TEST_NO_DMABUF");
+		return CUDA_SUCCESS;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+		*value = 9;
+		return CUDA_SUCCESS;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+		*value = 0;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device)

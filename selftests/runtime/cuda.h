@@ -16,6 +16,10 @@ extern "C" {
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
 
 typedef enum cudaError_enum {
 	CUDA_SUCCESS = 0,
@@ -24,7 +28,11 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_NOT_INITIALIZED = 3,
 	CUDA_ERROR_NO_DEVICE = 100,
 	CUDA_ERROR_INVALID_DEVICE = 101,
+	CUDA_ERROR_INVALID_IMAGE = 200,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_NOT_FOUND = 500,
+	CUDA_ERROR_NOT_READY = 600,
+	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 } CUresult;
 
@@ -41,6 +49,8 @@ typedef enum CUpointer_attribute_enum {
 } CUpointer_attribute;
 
 typedef enum CUdevice_attribute_enum {
+	CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+	CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
 	CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED = 124,
 } CUdevice_attribute;
 
@@ -65,6 +75,8 @@ typedef enum CUmemRangeFlags_enum {
 #define cuMemcpyHtoD		cuMemcpyHtoD_v2
 #define cuMemcpyDtoH		cuMemcpyDtoH_v2
 #define cuMemsetD8		cuMemsetD8_v2
+#define cuStreamDestroy		cuStreamDestroy_v2
+#define cuEventDestroy		cuEventDestroy_v2
 #define cuCtxPushCurrent	cuCtxPushCurrent_v2
 #define cuCtxPopCurrent		cuCtxPopCurrent_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
@@ -100,6 +112,26 @@ CUresult cuPointerSetAttribute(const void *value,
 CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 				       size_t size, CUmemRangeHandleType type,
 				       unsigned long long flags);
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
+		       CUstream stream);
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
+CUresult cuStreamDestroy(CUstream stream);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventDestroy(CUevent event);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventQuery(CUevent event);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+			     const char *name);
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
+			unsigned int grid_y, unsigned int grid_z,
+			unsigned int block_x, unsigned int block_y,
+			unsigned int block_z, unsigned int shared,
+			CUstream stream, void **parameters, void **extra);
 
 #ifdef __cplusplus
 }

@@ -209,6 +209,11 @@ static char *view_of(enum gpu_vendor vendor, const void *addr, size_t length)
 	return m->view + m->skip + offset;
 }
 
+void *gpu_view(enum gpu_vendor vendor, const void *addr)
+{
+	return gpu_find(vendor, addr) ? view_of(vendor, addr, 1) : NULL;
+}
+
 bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 	      size_t length)
 {

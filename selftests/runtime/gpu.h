@@ -72,5 +72,62 @@ int gpu_export(const struct gpu_memory *m, size_t offset, size_t length);
 bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 	      size_t length);
 bool gpu_set(enum gpu_vendor vendor, void *to, int byte, size_t length);
+/*
+ * Where the processor finds what a GPU has at an address: device memory, or
+ * the host's if it is pinned. NULL: the GPU would fault.
+ */
+void *gpu_view(enum gpu_vendor vendor, const void *addr);
+
+/* ---- stream.c ---------------------------------------------------------- */
+
+/*
+ * Work that is done late: when somebody waits for it, or asks for it twice. So
+ * what does not wait is found out.
+ */
+struct gpu_stream;
+struct gpu_event;
+struct gpu_kernel;
+
+struct gpu_stream *gpu_stream_new(enum gpu_vendor vendor);
+void gpu_stream_free(struct gpu_stream *s);
+bool gpu_stream_copy(struct gpu_stream *s, void *to, const void *from,
+		     size_t length);
+bool gpu_stream_launch(struct gpu_stream *s, const struct gpu_kernel *kernel,
+		       const unsigned int grid[3],
+		       const unsigned int block[3], void **parameters);
+/* All of it. False: some of it faulted. */
+bool gpu_stream_wait(struct gpu_stream *s);
+struct gpu_event *gpu_event_new(void);
+void gpu_event_free(struct gpu_event *e);
+void gpu_event_record(struct gpu_event *e, struct gpu_stream *s);
+/* 1, 0: not yet, -1: faulted. */
+int gpu_event_query(struct gpu_event *e);
+bool gpu_event_wait(struct gpu_event *e);
+
+/* ---- module.c ---------------------------------------------------------- */
+
+/* What rtc.c makes: this, and a shared library for the processor. */
+struct gpu_code {
+	char magic[8];
+	char option[48];	/* for which architecture */
+	uint64_t size;
+};
+#define GPU_CODE_MAGIC	"fabrexC"
+
+struct gpu_module;
+
+/* NULL: it is no code, is for something else, or does not load. */
+struct gpu_module *gpu_module_load(const void *image, const char *option);
+/* Kernels of it must not be used any more. */
+void gpu_module_unload(struct gpu_module *module);
+/* NULL: none of that name. */
+struct gpu_kernel *gpu_module_kernel(struct gpu_module *module,
+				     const char *name);
+/* A copy of its parameters, and what to do with that. */
+void *gpu_kernel_pack(const struct gpu_kernel *kernel, void **parameters);
+/* Frees them. False: it was given an address that faults. */
+bool gpu_kernel_run(const struct gpu_kernel *kernel, enum gpu_vendor vendor,
+		    const unsigned int grid[3], const unsigned int block[3],
+		    void *packed);
 
 #endif

@@ -51,6 +51,24 @@ int hipMemExportToShareableHandle(void *out, void *handle, int type,
 				  unsigned long long flags);
 int hipMemGetHandleForAddressRange(void *out, void *ptr, size_t size,
 				   int type, unsigned long long flags);
+int hipStreamCreateWithFlags(void **stream, unsigned int flags);
+int hipStreamDestroy(void *stream);
+int hipStreamSynchronize(void *stream);
+int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
+		   void *stream);
+int hipEventCreateWithFlags(void **event, unsigned int flags);
+int hipEventDestroy(void *event);
+int hipEventRecord(void *event, void *stream);
+int hipEventQuery(void *event);
+int hipEventSynchronize(void *event);
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleUnload(void *module);
+int hipModuleGetFunction(void **function, void *module, const char *name);
+int hipModuleLaunchKernel(void *function, unsigned int grid_x,
+			  unsigned int grid_y, unsigned int grid_z,
+			  unsigned int block_x, unsigned int block_y,
+			  unsigned int block_z, unsigned int shared,
+			  void *stream, void **parameters, void **extra);
 int hipPeekAtLastError(void);
 int hipGetLastError(void);
 const char *hipGetErrorName(int error);

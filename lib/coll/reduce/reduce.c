@@ -99,7 +99,7 @@ const char *fxi_reduce_name(void)
 	return chosen.name;
 }
 
-static size_t size_of(uint32_t type)
+size_t fxi_reduce_size(uint32_t type)
 {
 	static const uint8_t sizes[] = {
 		[FABREX_INT8] = 1, [FABREX_UINT8] = 1,
@@ -134,7 +134,7 @@ static void copy(void *dst, const void *src, size_t bytes, bool stream)
 /* Bits as they are, whatever the type. */
 static void copy_all(const struct reduce *r)
 {
-	const uint64_t bytes = r->count * size_of(r->type);
+	const uint64_t bytes = r->count * fxi_reduce_size(r->type);
 	struct reduce plain = *r;
 
 	if (r->ndst == 1)

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Streams on GPUs: memory, copies, reductions and marks. Called by the data
+ * path of lib/coll through coll/device.h.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "coll/device.h"
+#include "coll/device/vendor.h"
+#include "coll/reduce.h"
+#include "error.h"
+
+#define MARKS	16u		/* kept apart; a later one answers for older */
+#define THREADS	256u		/* of a block */
+#define BLOCKS	2048u		/* at most: several for each processor */
+
+struct device {
+	const struct gpu_vendor *vendor;
+	int number;
+	void *context;
+	void *stream;
+	void *events[MARKS];
+	uint64_t marked;		/* last one that was made */
+	uint64_t reached;		/* last one that is known to be */
+	void *functions[FABREX_FLOAT64 + 1];
+};
+
+static const struct gpu_vendor *const vendors[] = {
+	&fxi_gpu_cuda, &fxi_gpu_hip,
+};
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- errors and names -------------------------------------------------- */
+
+int fxi_gpu_error(const struct gpu_vendor *vendor, int number,
+		  const char *what, int result)
+{
+	int err = result == GPU_OUT_OF_MEMORY ? ENOMEM :
+		  result == GPU_NOT_SUPPORTED ? ENOTSUP : EIO;
+
+	return fxi_error(err, "%s device %d: %s: %s (%d)", vendor->name,
+			 number, what, vendor->text(result), result);
+}
+
+static int failed(const struct device *d, const char *what, int result)
+{
+	return fxi_gpu_error(d->vendor, d->number, what, result);
+}
+
+int fxi_gpu_resolve(void *handle, const char *library,
+		    const struct library_symbol *symbols, void *table)
+{
+	const struct library_symbol *s;
+	void *symbol;
+
+	for (s = symbols; s->name; s++) {
+		symbol = dlsym(handle, s->name);
+		if (!symbol) {
+			dlerror();
+			return fxi_error(ENOTSUP, "%s has no %s, which reductions on the GPU take; update it",
+					 library, s->name);
+		}
+		((void **)table)[s->offset / sizeof(void *)] = symbol;
+	}
+	return 0;
+}
+
+/* ---- entering ---------------------------------------------------------- */
+
+static int enter(struct device *d, struct gpu_visit *visit)
+{
+	int ret = d->vendor->enter(visit, d->number, d->context);
+
+	return ret ? failed(d, "making it current", ret) : 0;
+}
+
+/* What a call in between returned, as 0 or a sentence. */
+static int leave(struct device *d, struct gpu_visit *visit, const char *what,
+		 int result)
+{
+	d->vendor->leave(visit);
+	return result ? failed(d, what, result) : 0;
+}
+
+/* ---- open and close ---------------------------------------------------- */
+
+static const struct gpu_vendor *find_vendor(uint32_t kind)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(vendors) / sizeof(*vendors); i++)
+		if ((uint32_t)vendors[i]->kind == kind)
+			return vendors[i];
+	return NULL;
+}
+
+static void destroy(struct device *d)
+{
+	const struct gpu_table *t = d->vendor->table;
+	uint32_t i;
+
+	if (d->stream)
+		t->stream_wait(d->stream);
+	for (i = 0; i < MARKS; i++)
+		if (d->events[i])
+			t->event_destroy(d->events[i]);
+	if (d->stream)
+		t->stream_destroy(d->stream);
+}
+
+static int create(struct device *d)
+{
+	const struct gpu_table *t = d->vendor->table;
+	uint32_t i;
+	int ret;
+
+	ret = t->stream_create(&d->stream, GPU_STREAM_NON_BLOCKING);
+	for (i = 0; i < MARKS && !ret; i++)
+		ret = t->event_create(&d->events[i], GPU_EVENT_NO_TIMING);
+	return ret;
+}
+
+static int make(struct device *d)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	ret = d->vendor->up(d->number, &d->context);
+	if (ret)
+		return failed(d, "its context", ret);
+	ret = enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = create(d);
+	if (ret)
+		destroy(d);
+	return leave(d, &visit, "a stream", ret);
+}
+
+int fxi_device_open(const struct fabrex_memory *memory, struct device **out)
+{
+	const struct gpu_vendor *vendor = find_vendor(memory->kind);
+	struct device *d;
+	int ret;
+
+	if (!vendor || memory->device < 0)
+		return fxi_error(EINVAL, "memory of kind %u, device %d is not a GPU's",
+				 memory->kind, memory->device);
+	pthread_mutex_lock(&load_lock);
+	ret = vendor->load();
+	pthread_mutex_unlock(&load_lock);
+	if (ret)
+		return ret;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return fxi_error_static(ENOMEM, "memory for a device");
+	d->vendor = vendor;
+	d->number = memory->device;
+	ret = make(d);
+	if (ret)
+		free(d);
+	else
+		*out = d;
+	return ret;
+}
+
+void fxi_device_close(struct device *d)
+{
+	struct gpu_visit visit;
+
+	if (!d)
+		return;
+	if (!d->vendor->enter(&visit, d->number, d->context)) {
+		destroy(d);
+		d->vendor->leave(&visit);
+	}
+	free(d);
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+int fxi_device_alloc(struct device *d, size_t bytes, void **ptr)
+{
+	struct gpu_visit visit;
+	int ret = enter(d, &visit);
+
+	if (ret)
+		return ret;
+	ret = d->vendor->table->alloc(ptr, bytes);
+	return leave(d, &visit, "memory", ret);
+}
+
+int fxi_device_free(struct device *d, void *ptr)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	if (!ptr)
+		return 0;
+	ret = enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = d->vendor->table->free(ptr);
+	return leave(d, &visit, "freeing memory", ret);
+}
+
+int fxi_device_copy(struct device *d, void *dst, const void *src,
+		    size_t bytes)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	if (!bytes || dst == src)
+		return 0;
+	ret = enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = d->vendor->copy(dst, src, bytes, d->stream);
+	return leave(d, &visit, "a copy", ret);
+}
+
+/* ---- reductions -------------------------------------------------------- */
+
+static int check(const struct device *d, uintptr_t addresses, uint32_t type,
+		 uint32_t op)
+{
+	size_t size = fxi_reduce_size(type);
+
+	if (!size || op < FABREX_SUM || op > FABREX_AVG)
+		return fxi_error(EINVAL, "%s device %d: type %u, operation %u: no such reduction",
+				 d->vendor->name, d->number, type, op);
+	if (addresses % size)
+		return fxi_error(EINVAL, "%s device %d: a buffer is not aligned to its elements of %zu bytes; a GPU takes no others",
+				 d->vendor->name, d->number, size);
+	return 0;
+}
+
+static unsigned int blocks_for(uint64_t count, size_t size)
+{
+	uint64_t n = count * size / 16 / THREADS + 1;
+
+	return n < BLOCKS ? (unsigned int)n : BLOCKS;
+}
+
+static int launch(struct device *d, void *dst, const void *src0,
+		  const void *src1, uint64_t count, uint32_t type,
+		  uint32_t op, uint32_t divisor)
+{
+	unsigned int blocks = blocks_for(count, fxi_reduce_size(type));
+	unsigned long long n = count;
+	unsigned int kernel_op = op == FABREX_AVG ? FABREX_SUM : op;
+	void *parameters[] = { &dst, &src0, &src1, &n, &kernel_op, &divisor };
+
+	return d->vendor->table->launch(d->functions[type], blocks, 1, 1,
+					THREADS, 1, 1, 0, d->stream,
+					parameters, NULL);
+}
+
+int fxi_device_reduce(struct device *d, void *dst, const void *src0,
+		      const void *src1, uint64_t count, uint32_t type,
+		      uint32_t op, uint32_t divisor)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	ret = check(d, (uintptr_t)dst | (uintptr_t)src0 | (uintptr_t)src1,
+		    type, op);
+	if (ret || !count)
+		return ret;
+	if (!src1 && divisor <= 1)
+		return fxi_device_copy(d, dst, src0, count *
+				       fxi_reduce_size(type));
+	ret = enter(d, &visit);
+	if (ret)
+		return ret;
+	if (!d->functions[type])
+		ret = fxi_program_get(d->vendor, d->number, type,
+				      &d->functions[type]);
+	if (ret) {
+		d->vendor->leave(&visit);
+		return ret;
+	}
+	ret = launch(d, dst, src0, src1, count, type, op, divisor);
+	return leave(d, &visit, "a reduction", ret);
+}
+
+/* ---- marks ------------------------------------------------------------- */
+
+int fxi_device_mark(struct device *d, uint64_t *mark)
+{
+	struct gpu_visit visit;
+	int ret = enter(d, &visit);
+
+	if (ret)
+		return ret;
+	ret = d->vendor->table->event_record(d->events[(d->marked + 1) % MARKS],
+					     d->stream);
+	if (!ret)
+		*mark = ++d->marked;
+	return leave(d, &visit, "an event", ret);
+}
+
+/* The oldest event that comes not before a mark. */
+static uint64_t kept(const struct device *d, uint64_t mark)
+{
+	return d->marked - mark < MARKS ? mark : d->marked - MARKS + 1;
+}
+
+int fxi_device_reached(struct device *d, uint64_t mark)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	if (mark <= d->reached)
+		return 1;
+	mark = kept(d, mark);
+	ret = enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = d->vendor->table->event_query(d->events[mark % MARKS]);
+	if (ret == GPU_NOT_READY) {
+		d->vendor->leave(&visit);
+		return 0;
+	}
+	ret = leave(d, &visit, "work begun earlier", ret);
+	if (ret)
+		return ret;
+	d->reached = mark;
+	return 1;
+}
+
+int fxi_device_wait(struct device *d, uint64_t mark)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	if (mark <= d->reached)
+		return 0;
+	mark = kept(d, mark);
+	ret = enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = d->vendor->table->event_wait(d->events[mark % MARKS]);
+	ret = leave(d, &visit, "work begun earlier", ret);
+	if (!ret)
+		d->reached = mark;
+	return ret;
+}

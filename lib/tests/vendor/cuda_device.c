@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Compiled only, and only with CUDA_INCLUDE=DIR of a CUDA toolkit: what
+ * lib/coll/device declares by itself is what NVIDIA's headers declare.
+ */
+#include <stddef.h>
+#include <cuda.h>
+#if __has_include(<nvrtc.h>)
+#include <nvrtc.h>
+#endif
+
+#include "coll/device/vendor.h"
+
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+
+SAME(GPU_OK, CUDA_SUCCESS);
+SAME(GPU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(GPU_NOT_READY, CUDA_ERROR_NOT_READY);
+SAME(GPU_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
+SAME(GPU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME(GPU_EVENT_NO_TIMING, CU_EVENT_DISABLE_TIMING);
+SAME(75, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(76, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+
+_Static_assert(sizeof(CUdeviceptr) == sizeof(void *) &&
+	       sizeof(CUstream) == sizeof(void *) &&
+	       sizeof(CUevent) == sizeof(void *) &&
+	       sizeof(CUmodule) == sizeof(void *) &&
+	       sizeof(CUfunction) == sizeof(void *), "sizes");
+
+struct theirs {
+	CUresult (*alloc)(CUdeviceptr *, size_t);
+	CUresult (*free)(CUdeviceptr);
+	CUresult (*stream_create)(CUstream *, unsigned int);
+	CUresult (*stream_destroy)(CUstream);
+	CUresult (*stream_wait)(CUstream);
+	CUresult (*event_create)(CUevent *, unsigned int);
+	CUresult (*event_destroy)(CUevent);
+	CUresult (*event_record)(CUevent, CUstream);
+	CUresult (*event_query)(CUevent);
+	CUresult (*event_wait)(CUevent);
+	CUresult (*module_load)(CUmodule *, const void *);
+	CUresult (*module_unload)(CUmodule);
+	CUresult (*module_function)(CUfunction *, CUmodule, const char *);
+	CUresult (*launch)(CUfunction, unsigned int, unsigned int,
+			   unsigned int, unsigned int, unsigned int,
+			   unsigned int, unsigned int, CUstream, void **,
+			   void **);
+	CUresult (*copy)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
+};
+
+extern const struct theirs cuda_device_functions;
+const struct theirs cuda_device_functions = {
+	cuMemAlloc, cuMemFree, cuStreamCreate, cuStreamDestroy,
+	cuStreamSynchronize, cuEventCreate, cuEventDestroy, cuEventRecord,
+	cuEventQuery, cuEventSynchronize, cuModuleLoadData,
+	cuModuleUnload, cuModuleGetFunction, cuLaunchKernel, cuMemcpyAsync,
+};
+
+/* The names that are looked up are those that the header's macros make. */
+#define STRING_(x)	#x
+#define STRING(x)	STRING_(x)
+_Static_assert(sizeof(STRING(cuMemAlloc)) == sizeof("cuMemAlloc_v2") &&
+	       sizeof(STRING(cuMemFree)) == sizeof("cuMemFree_v2") &&
+	       sizeof(STRING(cuStreamDestroy)) ==
+	       sizeof("cuStreamDestroy_v2") &&
+	       sizeof(STRING(cuEventDestroy)) == sizeof("cuEventDestroy_v2") &&
+	       sizeof(STRING(cuEventRecord)) == sizeof("cuEventRecord") &&
+	       sizeof(STRING(cuMemcpyAsync)) == sizeof("cuMemcpyAsync") &&
+	       sizeof(STRING(cuLaunchKernel)) == sizeof("cuLaunchKernel"),
+	       "names");
+
+#ifdef __NVRTC_H__
+struct their_compiler {
+	nvrtcResult (*create)(nvrtcProgram *, const char *, const char *, int,
+			      const char *const *, const char *const *);
+	nvrtcResult (*destroy)(nvrtcProgram *);
+	nvrtcResult (*compile)(nvrtcProgram, int, const char *const *);
+	nvrtcResult (*log_size)(nvrtcProgram, size_t *);
+	nvrtcResult (*log)(nvrtcProgram, char *);
+	nvrtcResult (*code_size)(nvrtcProgram, size_t *);
+	nvrtcResult (*code)(nvrtcProgram, char *);
+	const char *(*text)(nvrtcResult);
+};
+
+extern const struct their_compiler nvrtc_functions;
+const struct their_compiler nvrtc_functions = {
+	nvrtcCreateProgram, nvrtcDestroyProgram, nvrtcCompileProgram,
+	nvrtcGetProgramLogSize, nvrtcGetProgramLog, nvrtcGetCUBINSize,
+	nvrtcGetCUBIN, nvrtcGetErrorString,
+};
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Streams, events and kernels of the test libcuda. Streams and what is made of
+ * a module are used in the context that they were made in, as in the real one.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "cuda.h"
+#include "cuda_state.h"
+#include "gpu.h"
+
+struct CUstream_st {
+	struct gpu_stream *stream;
+	CUcontext context;
+};
+
+struct CUevent_st {
+	struct gpu_event *event;
+	CUcontext context;
+};
+
+struct CUmod_st {
+	struct gpu_module *module;
+	CUcontext context;
+};
+
+struct CUfunc_st {
+	const struct gpu_kernel *kernel;
+	CUcontext context;
+};
+
+#define NEED_SAME_CONTEXT(thing) \
+	do { \
+		NEED_CONTEXT(); \
+		if ((thing)->context != cuda_current()) \
+			return CUDA_ERROR_INVALID_CONTEXT; \
+	} while (0)
+
+static CUresult ended(bool good)
+{
+	return good ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static void *make(size_t size)
+{
+	void *thing = calloc(1, size);
+
+	if (!thing)
+		abort();
+	return thing;
+}
+
+API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	ENTER();
+	NEED_CONTEXT();
+	if (flags > 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	*stream = make(sizeof(**stream));
+	(*stream)->stream = gpu_stream_new(GPU_NVIDIA);
+	(*stream)->context = cuda_current();
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuStreamDestroy(CUstream stream)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(stream);
+	gpu_stream_free(stream->stream);
+	free(stream);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuStreamSynchronize(CUstream stream)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(stream);
+	return ended(gpu_stream_wait(stream->stream));
+}
+
+API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
+			   CUstream stream)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(stream);
+	return gpu_stream_copy(stream->stream, (void *)(uintptr_t)to,
+			       (void *)(uintptr_t)from, size) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+API CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	ENTER();
+	NEED_CONTEXT();
+	if (flags & ~3u)
+		return CUDA_ERROR_INVALID_VALUE;
+	*event = make(sizeof(**event));
+	(*event)->event = gpu_event_new();
+	(*event)->context = cuda_current();
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventDestroy(CUevent event)
+{
+	ENTER();
+	gpu_event_free(event->event);
+	free(event);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(event);
+	NEED_SAME_CONTEXT(stream);
+	gpu_event_record(event->event, stream->stream);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventQuery(CUevent event)
+{
+	int ret;
+
+	ENTER();
+	NEED_SAME_CONTEXT(event);
+	ret = gpu_event_query(event->event);
+	return ret ? ended(ret > 0) : CUDA_ERROR_NOT_READY;
+}
+
+API CUresult cuEventSynchronize(CUevent event)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(event);
+	return ended(gpu_event_wait(event->event));
+}
+
+/* Only code for the architecture that the device says it has. */
+API CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	struct gpu_module *loaded;
+
+	ENTER();
+	NEED_CONTEXT();
+	loaded = gpu_module_load(image, "--gpu-architecture=sm_90");
+	if (!loaded)
+		return CUDA_ERROR_INVALID_IMAGE;
+	*module = make(sizeof(**module));
+	(*module)->module = loaded;
+	(*module)->context = cuda_current();
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuModuleUnload(CUmodule module)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(module);
+	gpu_module_unload(module->module);
+	free(module);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+				 const char *name)
+{
+	const struct gpu_kernel *kernel;
+
+	ENTER();
+	NEED_SAME_CONTEXT(module);
+	kernel = gpu_module_kernel(module->module, name);
+	if (!kernel)
+		return CUDA_ERROR_NOT_FOUND;
+	*function = make(sizeof(**function));
+	(*function)->kernel = kernel;
+	(*function)->context = module->context;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
+			    unsigned int grid_y, unsigned int grid_z,
+			    unsigned int block_x, unsigned int block_y,
+			    unsigned int block_z, unsigned int shared,
+			    CUstream stream, void **parameters, void **extra)
+{
+	const unsigned int grid[3] = { grid_x, grid_y, grid_z };
+	const unsigned int block[3] = { block_x, block_y, block_z };
+
+	ENTER();
+	NEED_SAME_CONTEXT(function);
+	NEED_SAME_CONTEXT(stream);
+	if (!grid_x || !block_x || block_x * block_y * block_z > 1024 ||
+	    shared || extra)
+		return CUDA_ERROR_INVALID_VALUE;
+	return gpu_stream_launch(stream->stream, function->kernel, grid,
+				 block, parameters) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
