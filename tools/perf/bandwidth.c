@@ -411,7 +411,7 @@ int run_bandwidth(const struct options *o, const struct test *test)
 		for (l.size = o->size_from; !ret && l.size <= o->size_to;
 		     l.size *= o->size_factor)
 			ret = run_size(&l, &report);
-		report_end(&report, ret);
+		ret = report_end(&report, ret);
 	}
 	session_close(&s);
 	if (l.worker)

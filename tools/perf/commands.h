@@ -6,6 +6,10 @@
 #ifndef PERF_COMMANDS_H
 #define PERF_COMMANDS_H
 
+#include <stdbool.h>
+
 int compare_main(int argc, char **argv);
+bool is_collective(const char *name);
+int coll_main(int argc, char **argv);
 
 #endif

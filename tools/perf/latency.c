@@ -136,7 +136,7 @@ static int run_sizes(struct run *r)
 	for (r->size = o->size_from; !ret && r->size <= o->size_to;
 	     r->size *= o->size_factor)
 		ret = run_size(r);
-	report_end(r->report, ret);
+	ret = report_end(r->report, ret);
 	samples_free(&r->samples);
 	return ret;
 }

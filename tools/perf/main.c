@@ -9,6 +9,7 @@
 
 #include "perf.h"
 #include "commands.h"
+#include "plot.h"
 
 atomic_int interrupted;
 
@@ -55,6 +56,7 @@ static const struct option longs[] = {
 	{ "reference-gbps", required_argument, NULL, 'r' },
 	{ "file", required_argument, NULL, 'f' },
 	{ "memory", required_argument, NULL, 'm' },
+	{ "plot", required_argument, NULL, 'P' },
 	{ "timeout", required_argument, NULL, 'T' },
 	{ "once", no_argument, NULL, '1' },
 	{ "quiet", no_argument, NULL, 'Q' },
@@ -69,6 +71,7 @@ static void usage(FILE *f)
 
 	fprintf(f, "usage: fabrex-perf server [--once] [OPTIONS]\n"
 		"       fabrex-perf TEST --peer NAME [OPTIONS]\n"
+		"       fabrex-perf COLLECTIVE [-n RANKS] [OPTIONS]; see fabrex-perf all_reduce --help\n"
 		"       fabrex-perf compare [latency|bandwidth|collectives|all] [OPTIONS]\n\ntests:\n");
 	for (i = 0; i < NTESTS; i++)
 		fprintf(f, "  %-11s %s (sizes %s)\n", tests[i].name,
@@ -89,7 +92,8 @@ static void usage(FILE *f)
 		"  -V, --verify             compare contents after each size\n"
 		"  -r, --reference-gbps X   print results as part of X GB/s\n"
 		"  -f, --file PATH          transfer: what to write\n"
-		"  -m, --memory KIND        of this side: host, hip or cuda (host)\n"
+		"  -m, --memory KIND        of this side: host, malloc, hip or cuda (host)\n"
+		"      --plot FILE.svg|.png a picture over the sizes, by gnuplot\n"
 		"  -j, --json   -Q, --quiet   -T, --timeout SECONDS   --once (server)\n",
 		DEFAULT_SERVICE);
 }
@@ -125,6 +129,9 @@ static bool take_option(int c, const char *arg, struct options *o)
 		return true;
 	case 'f':
 		o->file = arg;
+		return true;
+	case 'P':
+		o->plot = arg;
 		return true;
 	case 'm':
 		return memory_parse(arg, &o->memory);
@@ -205,6 +212,12 @@ static int set_defaults(struct options *o, const struct test *test)
 		o->batch = test->batch < o->depth ? test->batch : o->depth;
 	if (o->batch > o->depth)
 		o->batch = o->depth;
+	if (o->plot && !plot_name_ok(o->plot))
+		return EXIT_USAGE;
+	if (o->plot && test->id == T_TRANSFER) {
+		fprintf(stderr, "fabrex-perf: transfer has one size; nothing to --plot\n");
+		return EXIT_USAGE;
+	}
 	if (test->id == T_ATOMIC_LAT &&
 	    (o->size_from != 8 || o->size_to != 8)) {
 		fprintf(stderr, "fabrex-perf: atomic-lat: atomics have 8 bytes; leave --sizes out\n");
@@ -232,6 +245,8 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	if (argc > 1 && !strcmp(argv[1], "compare"))
 		return compare_main(argc - 1, argv + 1);
+	if (argc > 1 && is_collective(argv[1]))
+		return coll_main(argc - 1, argv + 1);
 	ret = parse(argc, argv, &o);
 	if (ret)
 		return ret < 0 ? 0 : ret;

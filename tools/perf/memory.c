@@ -11,7 +11,7 @@
 
 #include "perf.h"
 
-static const char *const names[] = { "host", "hip", "cuda" };
+static const char *const names[] = { "host", "hip", "cuda", "malloc" };
 static __thread char why[200];
 
 const char *memory_name(enum memory_kind kind)
@@ -23,6 +23,8 @@ bool memory_parse(const char *name, enum memory_kind *kind)
 {
 	unsigned int i;
 
+	if (!strcmp(name, "alloc"))
+		name = "host";
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (strcmp(name, names[i]))
 			continue;
@@ -150,6 +152,29 @@ static int device_read(struct memory *m, uint64_t offset, void *to, uint64_t n)
 
 /* ---- memory ------------------------------------------------------------ */
 
+static bool on_device(const struct memory *m)
+{
+	return m->kind == MEMORY_HIP || m->kind == MEMORY_CUDA;
+}
+
+static int open_alloc(struct memory *m, struct fabrex_port *port)
+{
+	int ret = fabrex_mr_alloc(port, m->length, FABREX_MR_ALL, &m->mr);
+
+	if (ret)
+		return because(-ret, "%s", fabrex_strerror_last());
+	m->addr = fabrex_mr_addr(m->mr);
+	return 0;
+}
+
+static int open_malloc(struct memory *m)
+{
+	if (posix_memalign((void **)&m->addr, 4096, m->length))
+		return because(ENOMEM, "out of memory");
+	memset(m->addr, 0, m->length);
+	return 0;
+}
+
 int memory_open(struct memory *m, struct fabrex_port *port,
 		enum memory_kind kind, uint64_t length)
 {
@@ -158,39 +183,39 @@ int memory_open(struct memory *m, struct fabrex_port *port,
 	memset(m, 0, sizeof(*m));
 	m->kind = kind;
 	m->length = length;
-	if (kind == MEMORY_HOST) {
-		ret = fabrex_mr_alloc(port, length, FABREX_MR_ALL, &m->mr);
-		if (!ret)
-			m->addr = fabrex_mr_addr(m->mr);
-		return ret ? because(-ret, "%s", fabrex_strerror_last()) : 0;
-	}
-	ret = device_alloc(m);
-	if (ret)
+	if (kind == MEMORY_HOST)
+		return open_alloc(m, port);
+	ret = kind == MEMORY_MALLOC ? open_malloc(m) : device_alloc(m);
+	if (ret || !port)
 		return ret;
 	ret = fabrex_mr_register(port, m->addr, length, FABREX_MR_ALL, &m->mr);
 	if (!ret)
 		return 0;
 	because(-ret, "%s", fabrex_strerror_last());
-	device_free(m);
+	memory_free(m);
 	return ret;
 }
 
 void memory_free(struct memory *m)
 {
-	if (m->kind != MEMORY_HOST)
+	if (on_device(m))
 		device_free(m);
+	else if (m->kind == MEMORY_MALLOC)
+		free(m->addr);
+	m->addr = NULL;
 }
 
 void memory_close(struct memory *m)
 {
-	fabrex_mr_deregister(m->mr);
+	if (m->mr)
+		fabrex_mr_deregister(m->mr);
 	memory_free(m);
 }
 
 int memory_write(struct memory *m, uint64_t offset, const void *from,
 		 uint64_t n)
 {
-	if (m->kind != MEMORY_HOST)
+	if (on_device(m))
 		return device_write(m, offset, from, n);
 	memcpy(m->addr + offset, from, n);
 	return 0;
@@ -198,7 +223,7 @@ int memory_write(struct memory *m, uint64_t offset, const void *from,
 
 int memory_read(struct memory *m, uint64_t offset, void *to, uint64_t n)
 {
-	if (m->kind != MEMORY_HOST)
+	if (on_device(m))
 		return device_read(m, offset, to, n);
 	memcpy(to, m->addr + offset, n);
 	return 0;
@@ -209,7 +234,7 @@ int memory_fill(struct memory *m, uint64_t offset, uint64_t n, uint64_t seed)
 	uint8_t *copy = m->addr + offset;
 	int ret;
 
-	if (m->kind == MEMORY_HOST) {
+	if (!on_device(m)) {
 		fill_pattern(copy, n, seed);
 		return 0;
 	}
@@ -227,7 +252,7 @@ int memory_crc(struct memory *m, uint64_t offset, uint64_t n, uint32_t *crc)
 	uint8_t *copy;
 	int ret;
 
-	if (m->kind == MEMORY_HOST) {
+	if (!on_device(m)) {
 		*crc = crc32c(0, m->addr + offset, n);
 		return 0;
 	}

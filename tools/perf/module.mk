@@ -6,7 +6,8 @@ include lib/module.mk
 
 BINDIR ?= $(PREFIX)/bin
 PERF_O := $(BUILD)/perf
-PERF_SRC := $(wildcard tools/perf/*.c tools/perf/compare/*.c)
+PERF_SRC := $(wildcard tools/perf/*.c tools/perf/compare/*.c \
+	tools/perf/coll/*.c)
 PERF_OBJ := $(PERF_SRC:tools/perf/%.c=$(PERF_O)/%.o)
 PERF_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -pthread
 # What compare runs under mpirun, where an MPI to build with is installed.
@@ -24,7 +25,7 @@ $(PERF_O)/%.o: tools/perf/%.c
 
 $(BUILD)/bin/fabrex-perf: $(PERF_OBJ) $(LIB_A)
 	@mkdir -p $(@D)
-	$(CC) $(PERF_CFLAGS) $(LDFLAGS) -o $@ $(PERF_OBJ) $(LIB_A)
+	$(CC) $(PERF_CFLAGS) $(LDFLAGS) -o $@ $(PERF_OBJ) $(LIB_A) -lm
 
 $(BUILD)/bin/fabrex-perf-mpi: tools/perf/peers/mpi.c tools/perf/peers/protocol.h
 	@mkdir -p $(@D)
@@ -36,7 +37,7 @@ $(PERF_O)/tests/run: tools/perf/tests/run.c $(PERF_OBJ) $(LIB_FAKE_OBJ) $(LIB_A)
 	objcopy --redefine-sym main=perf_main $(PERF_O)/main.o $(PERF_O)/tests/main.o
 	$(CC) $(LIB_TEST_CPPFLAGS) $(PERF_CFLAGS) $(LDFLAGS) -o $@ $< \
 		$(PERF_O)/tests/main.o $(filter-out $(PERF_O)/main.o,$(PERF_OBJ)) \
-		$(LIB_FAKE_OBJ) $(LIB_A)
+		$(LIB_FAKE_OBJ) $(LIB_A) -lm
 
 check-perf: perf $(PERF_O)/tests/run $(RT_LIBS)
 	$(LIB_TEST_ENV) $(PERF_O)/tests/run

@@ -28,12 +28,13 @@ enum test_id {
 	T_ATOMIC_LAT, T_WINDOW_LAT, T_WINDOW_BW, T_MSG_RATE, T_TRANSFER,
 };
 
-enum memory_kind { MEMORY_HOST, MEMORY_HIP, MEMORY_CUDA };
+enum memory_kind { MEMORY_HOST, MEMORY_HIP, MEMORY_CUDA, MEMORY_MALLOC };
 
 struct options {
 	const char *device;
 	const char *peer;
 	const char *file;
+	const char *plot;
 	uint64_t service;
 	uint64_t size_from, size_to, size_factor;
 	uint64_t iterations;	/* 0: by time */
@@ -81,7 +82,11 @@ struct memory {
 
 const char *memory_name(enum memory_kind kind);
 bool memory_parse(const char *name, enum memory_kind *kind);
-/* 0 or a negative errno, for which memory_why() has a sentence. */
+/*
+ * Registers it; MEMORY_HOST is fabrex_mr_alloc()'s. Without a port the others
+ * are not registered. 0 or a negative errno, for which memory_why() has a
+ * sentence.
+ */
 int memory_open(struct memory *m, struct fabrex_port *port,
 		enum memory_kind kind, uint64_t length);
 /* Ends the region too; free: after the port, with which it ended. */
@@ -213,6 +218,8 @@ void result_latency(struct result *r, struct samples *all, size_t n);
 
 /* ---- report.c ---------------------------------------------------------- */
 
+struct plot;
+
 struct report {
 	const struct options *o;
 	const struct test *test;
@@ -220,6 +227,7 @@ struct report {
 	double memcpy_gbps;
 	unsigned int rows;
 	uint64_t last_progress;
+	struct plot *plot;
 };
 
 void report_begin(struct report *r, const struct options *o,
@@ -227,7 +235,8 @@ void report_begin(struct report *r, const struct options *o,
 /* What the port says about where the bytes went. */
 void report_moved(const struct options *o, struct session *s);
 void report_row(struct report *r, const struct result *row);
-void report_end(struct report *r, int code);
+/* Exit code: @code, or that of a picture that could not be drawn. */
+int report_end(struct report *r, int code);
 /* A line that is overwritten, on a terminal and not more often than 5 Hz. */
 void report_progress(struct report *r, uint64_t size, double part);
 void report_progress_clear(struct report *r);

@@ -105,6 +105,22 @@ static void size_ticks(FILE *f)
 	fprintf(f, ") nomirror\n");
 }
 
+/* A single size would make gnuplot complain. */
+static void range(const struct plot *p, FILE *f)
+{
+	double low = 0, high = 0, x;
+	uint32_t i, k;
+
+	for (i = 0; i < p->nseries; i++)
+		for (k = 0; k < p->series[i].n; k++) {
+			x = p->series[i].points[k].x;
+			low = !low || x < low ? x : low;
+			high = x > high ? x : high;
+		}
+	if (low == high)
+		fprintf(f, "set xrange [%g:%g]\n", low / 2, high * 2);
+}
+
 static void head(const struct plot *p, const char *path, FILE *f)
 {
 	const char *format = format_of(path);
@@ -118,9 +134,10 @@ static void head(const struct plot *p, const char *path, FILE *f)
 	set(f, "xlabel", p->x);
 	set(f, "ylabel", p->y);
 	fprintf(f, "set logscale x 2\n%sset grid lc rgb '#d8d8d8'\n"
-		"set key outside bottom center horizontal\nset border 3\n"
+		"set key tmargin center horizontal\nset border 3\n"
 		"set ytics nomirror\n", p->log_y ? "set logscale y 10\n" :
 						   "set yrange [0:*]\n");
+	range(p, f);
 	size_ticks(f);
 }
 

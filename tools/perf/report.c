@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "perf.h"
+#include "plot.h"
 
 #define MEMCPY_SPAN	(16u << 20)
 #define MEMCPY_NS	150000000u
@@ -171,6 +172,29 @@ static void table_row(const struct report *r, const struct result *row)
 	printf("\n");
 }
 
+/* Of latencies the middle and the end, of all else how much. */
+static void plot_row(struct report *r, const struct result *row)
+{
+	double x = (double)row->size;
+	bool latency = strstr(r->test->name, "-lat");
+	bool ok;
+
+	if (!r->plot)
+		r->plot = calloc(1, sizeof(*r->plot));
+	if (!r->plot)
+		return;
+	snprintf(r->plot->title, sizeof(r->plot->title), "%s, %s to %s%s",
+		 r->test->name, r->s->attr.name, r->s->peer.name,
+		 r->s->attr.emulated ? " (emulated)" : "");
+	snprintf(r->plot->x, sizeof(r->plot->x), "bytes");
+	snprintf(r->plot->y, sizeof(r->plot->y), latency ? "us" : "MB/s");
+	ok = latency ? plot_add(r->plot, "median", x, row->median_us) &&
+		       plot_add(r->plot, "99 of 100 are below", x, row->p99_us) :
+		       plot_add(r->plot, r->test->name, x, mb_per_s(row));
+	if (!ok)
+		fprintf(stderr, "fabrex-perf: --plot: out of memory\n");
+}
+
 void report_row(struct report *r, const struct result *row)
 {
 	report_progress_clear(r);
@@ -180,6 +204,8 @@ void report_row(struct report *r, const struct result *row)
 		table_row(r, row);
 	r->rows++;
 	fflush(stdout);
+	if (r->o->plot)
+		plot_row(r, row);
 }
 
 void report_moved(const struct options *o, struct session *s)
@@ -194,8 +220,10 @@ void report_moved(const struct options *o, struct session *s)
 	       (unsigned long long)host);
 }
 
-void report_end(struct report *r, int code)
+int report_end(struct report *r, int code)
 {
+	int ret = 0;
+
 	report_progress_clear(r);
 	if (r->o->json)
 		printf("\n], \"exit_code\": %d", code);
@@ -203,6 +231,13 @@ void report_end(struct report *r, int code)
 	if (r->o->json)
 		printf("}\n");
 	fflush(stdout);
+	if (r->plot) {
+		ret = plot_draw(r->plot, r->o->plot);
+		plot_free(r->plot);
+		free(r->plot);
+		r->plot = NULL;
+	}
+	return code ? code : ret;
 }
 
 void report_progress(struct report *r, uint64_t size, double part)

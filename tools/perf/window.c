@@ -108,7 +108,7 @@ int run_window(const struct options *o, const struct test *test)
 	struct view v = { .o = o, .test = test, .s = &s, .report = &report };
 	int ret;
 
-	if (o->memory != MEMORY_HOST) {
+	if (o->memory != MEMORY_HOST && o->memory != MEMORY_MALLOC) {
 		fprintf(stderr, "fabrex-perf: %s: the processor stores from memory of the host; use --memory on the server's side\n",
 			test->name);
 		return EXIT_USAGE;
@@ -129,7 +129,7 @@ int run_window(const struct options *o, const struct test *test)
 	for (v.size = o->size_from; !ret && v.size <= o->size_to;
 	     v.size *= o->size_factor)
 		ret = run_size(&v);
-	report_end(&report, ret);
+	ret = report_end(&report, ret);
 	samples_free(&v.samples);
 	session_close(&s);
 	return ret;

@@ -7,13 +7,14 @@
  *   plan.c          which rows, with whom, and what ratios are aimed at
  *   run.c           interleaved repetitions
  *   ratio.c         medians and quartiles
- *   table.c json.c  results; environment.c where they were made
+ *   table.c json.c plot.c  results
  *   ours.c onesided.c tcp.c reference.c bound.c    contenders that are forked
  *   mpi.c ucx.c libfabric.c external.c             programs of others
  */
 #ifndef COMPARE_H
 #define COMPARE_H
 
+#include "../environment.h"
 #include "../perf.h"
 #include "../group.h"
 
@@ -132,7 +133,7 @@ bool cmp_seconds(const struct against *a, struct spread *s);
 bool cmp_ratio(const struct row *row, const struct against *a,
 	       struct spread *s);
 
-/* ---- table.c, json.c, environment.c ------------------------------------ */
+/* ---- table.c, json.c, plot.c -------------------------------------------- */
 
 void cmp_table(const struct comparison *c, FILE *f);
 void cmp_markdown(const struct comparison *c, FILE *f);
@@ -141,12 +142,6 @@ int cmp_plot(const struct comparison *c);
 /* "0.147 us", "13.6 GB/s" */
 const char *cmp_value(const struct row *row, double seconds, char *text,
 		      size_t n);
-
-struct environment {
-	char date[40], processor[128], kernel[128], memory[40], cpus[64];
-	char compiler[64], library[40];
-};
-void environment_read(struct environment *e);
 
 /* ---- external.c: programs of others ------------------------------------ */
 

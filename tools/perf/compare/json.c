@@ -18,15 +18,8 @@ static void json_environment(const struct comparison *c, FILE *f)
 	struct environment e;
 
 	environment_read(&e);
-	fprintf(f, "\"environment\": {");
-	json_pair(f, "date", e.date, false);
-	json_pair(f, "processor", e.processor, false);
-	json_pair(f, "processors", e.cpus, false);
-	json_pair(f, "memory", e.memory, false);
-	json_pair(f, "kernel", e.kernel, false);
-	json_pair(f, "compiler", e.compiler, false);
-	json_pair(f, "library", e.library, true);
-	fprintf(f, "}, \"pinned\": %s, \"repetitions\": %u",
+	environment_json(&e, f);
+	fprintf(f, ", \"pinned\": %s, \"repetitions\": %u",
 		c->o.pin ? "true" : "false", c->o.repetitions);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * OpenMPI (or another MPI with an mpirun): our fabrex-perf-mpi under its
- * launcher, with its default settings. Where there are more ranks than
- * processors, the settings that OpenMPI's documents advise for that: ranks
- * are not bound, and yield while they wait.
+ * launcher, with its default settings, on the processors that ours are on.
+ * Where there are more ranks than processors they yield while they wait, as
+ * OpenMPI's documents advise for that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static void *open_group(const struct comparison *c, uint32_t ranks,
 	if (!g) {
 		snprintf(why, n, "cannot write to /tmp: %m");
 	} else if (group_launch(g, "mpirun", argv, ranks,
-				c->o.pin && !crowded ? &c->cpus : NULL,
+				c->o.pin ? &c->cpus : NULL,
 				output)) {
 		snprintf(why, n, "%s", g->text);
 		add_output(output, why, n);

@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../coll/coll.h"
 #include "onesided.h"
 
-#define SERVICE	7701
+#define SERVICE		7701	/* of one-sided tests */
+#define COMM_SERVICE	"fabric:7702"
+#define MEET_MS		20000
 
 struct arg {
 	int parent;
@@ -18,6 +21,7 @@ struct arg {
 
 struct state {
 	struct onesided one;
+	struct fabrex_comm *comm;
 	uint32_t ranks;
 };
 
@@ -54,10 +58,21 @@ static int open_port(struct state *s, const struct arg *a)
 	return ret;
 }
 
+static int open_comm(struct state *s)
+{
+	const struct fabrex_comm_attr attr = {
+		.rank = s->one.rank, .size = s->ranks, .timeout_ms = MEET_MS,
+		.bootstrap = COMM_SERVICE,
+	};
+
+	return fabrex_comm_create(s->one.port, &attr, sizeof(attr), &s->comm);
+}
+
 static void close_rank(void *state)
 {
 	struct state *s = state;
 
+	fabrex_comm_destroy(s->comm);
 	onesided_close(&s->one);
 	fabrex_close(s->one.port);
 	free(s);
@@ -74,6 +89,8 @@ static void *open_rank(const void *arg, uint32_t rank, uint32_t ranks,
 	s->one.rank = rank;
 	s->ranks = ranks;
 	ret = open_port(s, arg);
+	if (!ret)
+		ret = open_comm(s);
 	if (!ret) {
 		snprintf(hello->text, sizeof(hello->text), "libfabrex %s",
 			 fabrex_version());
@@ -86,17 +103,81 @@ static void *open_rank(const void *arg, uint32_t rank, uint32_t ranks,
 	return NULL;
 }
 
+/* There and back again between ranks 0 and 1. */
+static int ping_pong(struct state *s, uint64_t bytes)
+{
+	void *send = fabrex_mr_addr(s->one.send);
+	void *recv = fabrex_mr_addr(s->one.recv);
+	uint32_t rank = s->one.rank;
+	int ret;
+
+	if (rank > 1)
+		return 0;
+	if (!rank) {
+		ret = fabrex_send(s->comm, send, bytes, FABREX_UINT8, 1);
+		return ret ? ret : fabrex_recv(s->comm, recv, bytes,
+					       FABREX_UINT8, 1);
+	}
+	ret = fabrex_recv(s->comm, recv, bytes, FABREX_UINT8, 0);
+	return ret ? ret : fabrex_send(s->comm, send, bytes, FABREX_UINT8, 0);
+}
+
+static bool ping_pongs(struct state *s, uint64_t bytes, uint64_t n)
+{
+	int ret = 0;
+
+	while (n-- && !ret)
+		ret = ping_pong(s, bytes);
+	return !ret;
+}
+
+static bool collectives(struct state *s, const struct coll_kind *kind,
+			uint64_t bytes, uint64_t n)
+{
+	const struct coll_call call = {
+		.send = fabrex_mr_addr(s->one.send),
+		.recv = fabrex_mr_addr(s->one.recv),
+		.count = coll_kind_count(kind, bytes, sizeof(float), s->ranks),
+		.type = FABREX_FLOAT32, .op = FABREX_SUM,
+	};
+	int ret = 0;
+
+	while (n-- && !ret)
+		ret = coll_kind_run(kind, s->comm, &call);
+	return !ret;
+}
+
+/* False: not known, or failed. */
+static bool turns(struct state *s, const struct peer_request *q, uint64_t n,
+		  bool *known)
+{
+	const struct coll_kind *kind = coll_kind_find(q->what);
+
+	*known = true;
+	if (kind)
+		return collectives(s, kind, q->bytes, n);
+	if (!strcmp(q->what, "send_lat"))
+		return ping_pongs(s, q->bytes, n);
+	return onesided_turns(&s->one, q->what, q->bytes, n, known);
+}
+
+/* Of writes only rank 0 knows when they are done; rank 1 has nothing to say. */
+static bool timed_here(const struct state *s, const struct peer_request *q)
+{
+	return !s->one.rank || coll_kind_find(q->what) ||
+	       !strcmp(q->what, "send_lat");
+}
+
 static void measure_rank(void *state, const struct peer_request *q,
 			 struct peer_reply *reply)
 {
 	struct state *s = state;
-	bool known, ok;
+	bool known, ok = turns(s, q, q->warmup, &known);
 
-	ok = onesided_turns(&s->one, q->what, q->bytes, q->warmup, &known);
-	reply->begin_ns = s->one.rank ? UINT64_MAX : now_ns();
-	ok = ok && onesided_turns(&s->one, q->what, q->bytes, q->iterations,
-				  &known);
-	reply->end_ns = s->one.rank ? 0 : now_ns();
+	ok = ok && !fabrex_barrier(s->comm);
+	reply->begin_ns = timed_here(s, q) ? now_ns() : UINT64_MAX;
+	ok = ok && turns(s, q, q->iterations, &known);
+	reply->end_ns = timed_here(s, q) ? now_ns() : 0;
 	if (ok)
 		return;
 	reply->error = known ? EIO : EOPNOTSUPP;

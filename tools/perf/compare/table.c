@@ -141,6 +141,20 @@ static void print_versions(const struct comparison *c, FILE *f,
 				c->version[id]);
 }
 
+/* Has an earlier row failed for the same reason? */
+static bool said(const struct comparison *c, uint32_t row,
+		 const struct against *a)
+{
+	uint32_t i, who;
+
+	for (i = 0; i < row; i++)
+		for (who = 0; who < c->rows[i].nwho; who++)
+			if (c->rows[i].who[who].id == a->id &&
+			    !strcmp(c->rows[i].who[who].why, a->why))
+				return true;
+	return false;
+}
+
 /* What failed though the peer is there. */
 static void print_failures(const struct comparison *c, FILE *f,
 			   const char *bullet)
@@ -151,7 +165,8 @@ static void print_failures(const struct comparison *c, FILE *f,
 		for (who = 0; who < c->rows[i].nwho; who++) {
 			const struct against *a = &c->rows[i].who[who];
 
-			if (!a->n && !c->missing[a->id] && a->why[0])
+			if (!a->n && !c->missing[a->id] && a->why[0] &&
+			    !said(c, i, a))
 				fprintf(f, "%s%s, %s, %u ranks: %s\n", bullet,
 					cmp_name(a->id), c->rows[i].what,
 					c->rows[i].ranks, a->why);

@@ -7,7 +7,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "compare.h"
+#include "environment.h"
+#include "group.h"
+#include "perf.h"
 
 /* What follows "KEY : " in a file of /proc. */
 static void look_up(const char *path, const char *key, char *text, size_t n)
@@ -52,4 +54,25 @@ void environment_read(struct environment *e)
 	snprintf(e->compiler, sizeof(e->compiler), "gcc %s", __VERSION__);
 	snprintf(e->library, sizeof(e->library), "libfabrex %s",
 		 fabrex_version());
+}
+
+static void json_pair(FILE *f, const char *key, const char *text, bool last)
+{
+	json_string(f, key);
+	fprintf(f, ": ");
+	json_string(f, text);
+	fputs(last ? "" : ", ", f);
+}
+
+void environment_json(const struct environment *e, FILE *f)
+{
+	fprintf(f, "\"environment\": {");
+	json_pair(f, "date", e->date, false);
+	json_pair(f, "processor", e->processor, false);
+	json_pair(f, "processors", e->cpus, false);
+	json_pair(f, "memory", e->memory, false);
+	json_pair(f, "kernel", e->kernel, false);
+	json_pair(f, "compiler", e->compiler, false);
+	json_pair(f, "library", e->library, true);
+	fprintf(f, "}");
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ranks of a collective test: local processes that are started here, on a
+ * fabric of their own, or one that a launcher has started.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+#define SERVICE	7702
+
+int coll_fail(const struct coll_rank *rank, const char *what)
+{
+	fprintf(stderr, "fabrex-perf: rank %u: %s: %s\n", rank->rank, what,
+		fabrex_strerror_last());
+	return EXIT_SETUP;
+}
+
+/* ---- one rank ---------------------------------------------------------- */
+
+static int follow_schedule(struct coll_rank *rank)
+{
+	struct fabrex_schedule *schedule;
+	int ret;
+
+	if (!rank->o->schedule)
+		return 0;
+	if (fabrex_schedule_read(rank->o->schedule, &schedule))
+		return coll_fail(rank, "--schedule");
+	ret = fabrex_comm_schedule(rank->comm,
+				   (enum fabrex_coll_kind)rank->o->kind->id,
+				   schedule);
+	fabrex_schedule_free(schedule);
+	return ret ? coll_fail(rank, "--schedule") : 0;
+}
+
+static int meet(struct coll_rank *rank, const char *bootstrap)
+{
+	const struct coll_options *o = rank->o;
+	const struct fabrex_comm_attr attr = {
+		.rank = rank->rank, .size = rank->ranks,
+		.timeout_ms = o->timeout_ms, .bootstrap = bootstrap,
+		.algorithms = o->algorithms,
+	};
+
+	if (fabrex_comm_create(rank->port, &attr, sizeof(attr), &rank->comm))
+		return coll_fail(rank, o->start || bootstrap ?
+				 "ranks cannot meet" :
+				 "ranks cannot meet (-n N starts local ones)");
+	rank->rank = fabrex_comm_rank(rank->comm);
+	rank->ranks = fabrex_comm_size(rank->comm);
+	return 0;
+}
+
+static int be_rank(struct coll_rank *rank, const char *device,
+		   const char *bootstrap, int (*run)(struct coll_rank *rank))
+{
+	int ret;
+
+	if (fabrex_open(device, &rank->port))
+		return coll_fail(rank, "cannot open the port");
+	ret = meet(rank, bootstrap);
+	if (!ret)
+		ret = follow_schedule(rank);
+	if (!ret)
+		ret = run(rank);
+	fabrex_comm_destroy(rank->comm);
+	fabrex_close(rank->port);
+	return ret;
+}
+
+/* ---- local processes --------------------------------------------------- */
+
+__attribute__((noreturn))
+static void be_local(const struct coll_options *o, uint32_t i, pid_t parent,
+		     const struct cpus *cpus,
+		     int (*run)(struct coll_rank *rank))
+{
+	struct coll_rank rank = { .o = o, .rank = i, .ranks = o->start };
+	char device[64], bootstrap[32];
+	int ret;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (o->pin)
+		cpus_pin(cpus, i);
+	snprintf(device, sizeof(device), "loopback:perf-%d/r%u", parent, i);
+	snprintf(bootstrap, sizeof(bootstrap), "fabric:%d", SERVICE);
+	ret = be_rank(&rank, o->device ? o->device : device,
+		      o->bootstrap ? o->bootstrap : bootstrap, run);
+	fflush(NULL);
+	_exit(ret);
+}
+
+/* What the first of them says that does not succeed. */
+static int wait_all(const pid_t *pid, uint32_t n)
+{
+	int status, code = 0, ret;
+	uint32_t left = n, i;
+	pid_t who;
+
+	while (left) {
+		who = wait(&status);
+		if (who < 0 && errno == EINTR)
+			continue;
+		if (who < 0)
+			break;
+		left--;
+		ret = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+		for (i = 0; i < n && WIFSIGNALED(status); i++)
+			if (pid[i] == who)
+				fprintf(stderr, "fabrex-perf: rank %u was ended by signal %d\n",
+					i, WTERMSIG(status));
+		code = code ? code : ret;
+	}
+	return code;
+}
+
+static int start_local(const struct coll_options *o,
+		       int (*run)(struct coll_rank *rank))
+{
+	pid_t pid[GROUP_MAX], parent = getpid();
+	struct cpus cpus;
+	uint32_t i;
+
+	cpus_allowed(&cpus);
+	fflush(NULL);
+	for (i = 0; i < o->start; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			be_local(o, i, parent, &cpus, run);
+		if (pid[i] > 0)
+			continue;
+		fprintf(stderr, "fabrex-perf: cannot start rank %u: %s\n", i,
+			strerror(errno));
+		while (i--)
+			kill(pid[i], SIGKILL);
+		return EXIT_SETUP;
+	}
+	return wait_all(pid, o->start);
+}
+
+int coll_ranks_run(const struct coll_options *o,
+		   int (*run)(struct coll_rank *rank))
+{
+	struct coll_rank rank = { .o = o, .rank = o->rank, .ranks = o->size };
+
+	if (o->start)
+		return start_local(o, run);
+	return be_rank(&rank, o->device, o->bootstrap, run);
+}
