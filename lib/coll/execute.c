@@ -202,6 +202,8 @@ static int prepare(struct execution *e)
 	if (ret)
 		return ret;
 	e->size = (uint32_t)fabrex_datatype_size(e->coll->what.type);
+	e->rounding = e->coll->what.type == FABREX_FLOAT16 ||
+		      e->coll->what.type == FABREX_BFLOAT16;
 	e->rounds = count_rounds(e);
 	e->tag = fxi_coll_tag(e->coll, 0xf);
 	e->word = fxi_coll_word(e->coll);

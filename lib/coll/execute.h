@@ -35,6 +35,7 @@ struct execution {
 	const struct program *p;
 	uint32_t size;		/* of an element */
 	uint32_t rounds;
+	bool rounding;		/* of each reduction: one pass, one operand */
 	uint32_t tag;
 	uint64_t word;
 	uint32_t running;	/* lanes that have not finished */

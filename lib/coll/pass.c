@@ -284,7 +284,8 @@ int fxi_pass_receive(struct execution *e, uint32_t lane)
 	struct pass pass;
 	int ret;
 
-	if (act->receives == 1 && !act->sends)
+	if ((act->receives == 1 && !act->sends) ||
+	    (act->receives > 1 && e->rounding))
 		return receive_alone(e, lane);
 	ret = gather_sources(e, c, &pass);
 	if (ret < 0)
