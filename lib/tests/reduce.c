@@ -193,7 +193,7 @@ static void try_sets(uint32_t type, uint32_t op, uint32_t divisor)
 
 static void try_ops(uint32_t type)
 {
-	static const uint32_t divisors[] = { 0, 2, 3, 7, 1000, 0x80000000u,
+	static const uint32_t divisors[] = { 0, 2, 3, 7, 64, 128, 1000, 0x80000000u,
 					     UINT32_MAX };
 	size_t i;
 
@@ -307,6 +307,41 @@ TEST(reduce_conversions)
 				for (i = 0; i < 65536; i++)
 					CHECK_EQ(out[i], want[i]);
 			}
+		}
+	}
+}
+
+/* Multiples of the divisor and their neighbours, where truncation is hard. */
+TEST(reduce_quotients)
+{
+	static uint64_t in[1024], out[1024], want[1024];
+	const void *src[] = { in };
+	void *dst[] = { out };
+	struct reduce r = { .dst = dst, .src = src, .nsrc = 1, .ndst = 1,
+			    .op = FABREX_AVG };
+	size_t i, set, size;
+	int round;
+
+	for (round = 0; round < 4000; round++) {
+		r.type = FABREX_INT8 + (uint32_t)round % 8;
+		size = reference_size(r.type);
+		r.divisor = (uint32_t)noise() >> noise() % 31;
+		r.divisor += r.divisor < 2 ? 2 : 0;
+		r.count = sizeof(in) / 8;
+		for (i = 0; i < r.count; i++) {
+			uint64_t x = (noise() >> noise() % 63) / r.divisor *
+				     r.divisor + noise() % 3 - 1;
+
+			x = noise() & 1 ? -x : x;
+			memcpy((char *)in + i * size, &x, size);
+		}
+		reference_reduce(want, src, 1, r.count, r.type, r.op,
+				 r.divisor);
+		for (set = 0; set < SETS - 3; set++) {
+			if (fxi_reduce_select(sets[set]))
+				continue;
+			fxi_reduce(&r);
+			CHECK(!memcmp(out, want, r.count * size));
 		}
 	}
 }

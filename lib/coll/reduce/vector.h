@@ -209,30 +209,41 @@ INLINE raw op_##name(int op, raw x, raw y) \
 FLOATING(float32, float)
 FLOATING(float64, double)
 
-/* Toward zero, in 64 bits unless the divisor fits. */
-#define DIVIDE(name, type, wide) \
+/*
+ * Toward zero: by a power of two as vectors, otherwise one by one, in a type
+ * whose quotients are right when they are truncated: if x and y are below
+ * 2**p, then x / y is no nearer to the next integer than 1 / y, which is more
+ * than its rounding error with more than p bits.
+ */
+#define DIVIDE(name, type, exact) \
 static __attribute__((noinline, unused)) void \
 divide_##name(raw *v, uint32_t divisor) \
 { \
+	const exact by = (exact)divisor; \
 	type x[VECTOR / sizeof(type)]; \
+	v_##type y; \
 	size_t i; \
 \
+	if ((uint32_t)(type)divisor == divisor && (type)divisor > 0 && \
+	    !(divisor & (divisor - 1))) { \
+		y = (v_##type)*v; \
+		if ((type)-1 < (type)1) \
+			y += (v_##type)(y < 0) & (type)(divisor - 1); \
+		*v = (raw)(y >> __builtin_ctz(divisor)); \
+		return; \
+	} \
 	memcpy(x, v, VECTOR); \
-	if ((uint32_t)(type)divisor == divisor && (type)divisor > 0) \
-		for (i = 0; i < VECTOR / sizeof(type); i++) \
-			x[i] = (type)(x[i] / (type)divisor); \
-	else \
-		for (i = 0; i < VECTOR / sizeof(type); i++) \
-			x[i] = (type)((wide)x[i] / (wide)divisor); \
+	for (i = 0; i < VECTOR / sizeof(type); i++) \
+		x[i] = (type)((exact)x[i] / by); \
 	memcpy(v, x, VECTOR); \
 }
 
-DIVIDE(int8, int8_t, int64_t)
-DIVIDE(uint8, uint8_t, uint64_t)
-DIVIDE(int16, int16_t, int64_t)
-DIVIDE(uint16, uint16_t, uint64_t)
-DIVIDE(int32, int32_t, int64_t)
-DIVIDE(uint32, uint32_t, uint64_t)
+DIVIDE(int8, int8_t, float)
+DIVIDE(uint8, uint8_t, float)
+DIVIDE(int16, int16_t, float)
+DIVIDE(uint16, uint16_t, float)
+DIVIDE(int32, int32_t, double)
+DIVIDE(uint32, uint32_t, double)
 DIVIDE(int64, int64_t, int64_t)
 DIVIDE(uint64, uint64_t, uint64_t)
 
