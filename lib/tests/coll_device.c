@@ -423,6 +423,21 @@ TEST(coll_device_fault)
 	rig_close(&rig);
 }
 
+/* A compiler that does not know the device yet. */
+TEST(coll_device_newer)
+{
+	struct rig rig;
+
+	setenv("FABREX_TEST_ARCHS", "75,80,100", 1);
+	rig_cuda(&rig);
+	compare_type(&rig, FABREX_BFLOAT16);
+	/* Nor one that was before it. */
+	setenv("FABREX_TEST_ARCHS", "100,120", 1);
+	CHECK_EQ(sum(&rig, rig.a, FABREX_INT8), 0);
+	finish(rig.device);
+	rig_close(&rig);
+}
+
 /* A kernel that is wrong: the sentence has the compiler's own. */
 TEST(coll_device_refused)
 {

@@ -135,14 +135,18 @@ API CUresult cuEventSynchronize(CUevent event)
 	return ended(gpu_event_wait(event->event));
 }
 
-/* Only code for the architecture that the device says it has. */
+/* Only code for what the device says it is, or from which that is made. */
 API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+	static const char *const options[] = {
+		"--gpu-architecture=sm_90", "--gpu-architecture=compute_80",
+		NULL,
+	};
 	struct gpu_module *loaded;
 
 	ENTER();
 	NEED_CONTEXT();
-	loaded = gpu_module_load(image, "--gpu-architecture=sm_90");
+	loaded = gpu_module_load(image, options);
 	if (!loaded)
 		return CUDA_ERROR_INVALID_IMAGE;
 	*module = make(sizeof(**module));

@@ -116,8 +116,9 @@ struct gpu_code {
 
 struct gpu_module;
 
-/* NULL: it is no code, is for something else, or does not load. */
-struct gpu_module *gpu_module_load(const void *image, const char *option);
+/* NULL: it is no code, is not for one of these, or does not load. */
+struct gpu_module *gpu_module_load(const void *image,
+				   const char *const *options);
 /* Kernels of it must not be used any more. */
 void gpu_module_unload(struct gpu_module *module);
 /* NULL: none of that name. */

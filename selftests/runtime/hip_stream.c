@@ -96,8 +96,10 @@ API int hipEventSynchronize(void *event)
 
 API int hipModuleLoadData(void **module, const void *image)
 {
+	static const char *const options[] = { "", NULL };
+
 	ENTER();
-	*module = gpu_module_load(image, "");
+	*module = gpu_module_load(image, options);
 	return made(*module, HIP_INVALID_IMAGE);
 }
 

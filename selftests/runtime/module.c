@@ -55,14 +55,17 @@ static bool open_library(struct gpu_module *module, const void *bytes,
 	return module->library;
 }
 
-struct gpu_module *gpu_module_load(const void *image, const char *option)
+struct gpu_module *gpu_module_load(const void *image,
+				   const char *const *options)
 {
 	struct gpu_module *module;
 	struct gpu_code code;
 
 	memcpy(&code, image, sizeof(code));
+	while (*options && strcmp(code.option, *options))
+		options++;
 	if (memcmp(code.magic, GPU_CODE_MAGIC, sizeof(code.magic)) ||
-	    strcmp(code.option, option))
+	    !*options)
 		return NULL;
 	module = calloc(1, sizeof(*module));
 	if (!module)

@@ -17,6 +17,7 @@
 #else
 #define NAME(x)		nvrtc##x
 #define CODE(x)		nvrtcGetCUBIN##x
+#define ARCHS		"75,80,90"
 #endif
 
 #define RTC_OK			0
@@ -299,6 +300,50 @@ API int CODE()(void *program, char *code)
 	memcpy(code, p->code, p->size);
 	return RTC_OK;
 }
+
+#ifndef HIP
+/* FABREX_TEST_ARCHS=75,80: those that it knows. */
+static int archs(int *numbers)
+{
+	const char *list = getenv("FABREX_TEST_ARCHS");
+	int n = 0;
+
+	for (list = list ? list : ARCHS; list; n++) {
+		if (numbers)
+			numbers[n] = atoi(list);
+		list = strchr(list, ',');
+		list += !!list;
+	}
+	return n;
+}
+
+API int nvrtcGetNumSupportedArchs(int *n);
+API int nvrtcGetSupportedArchs(int *numbers);
+API int nvrtcGetPTXSize(void *program, size_t *size);
+API int nvrtcGetPTX(void *program, char *code);
+
+API int nvrtcGetNumSupportedArchs(int *n)
+{
+	*n = archs(NULL);
+	return RTC_OK;
+}
+
+API int nvrtcGetSupportedArchs(int *numbers)
+{
+	archs(numbers);
+	return RTC_OK;
+}
+
+API int nvrtcGetPTXSize(void *program, size_t *size)
+{
+	return nvrtcGetCUBINSize(program, size);
+}
+
+API int nvrtcGetPTX(void *program, char *code)
+{
+	return nvrtcGetCUBIN(program, code);
+}
+#endif
 
 API const char *NAME(GetErrorString)(int result)
 {

@@ -138,6 +138,14 @@ static const struct library_symbol rtc_symbols[] = {
 	{ NULL, 0 },
 };
 
+static const struct library_symbol rtc_more[] = {
+	{ "nvrtcGetNumSupportedArchs", offsetof(struct rtc_more, count) },
+	{ "nvrtcGetSupportedArchs", offsetof(struct rtc_more, archs) },
+	{ "nvrtcGetPTXSize", offsetof(struct rtc_more, code_size) },
+	{ "nvrtcGetPTX", offsetof(struct rtc_more, code) },
+	{ NULL, 0 },
+};
+
 /* The bits of the host: nothing fused, nothing approximated. */
 static const char *const rtc_options[] = {
 	"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", NULL,
@@ -156,5 +164,6 @@ const struct gpu_vendor fxi_gpu_cuda = {
 	.text = cuda_text,
 	.rtc_names = rtc_names,
 	.rtc_symbols = rtc_symbols,
+	.rtc_more = rtc_more,
 	.rtc_options = rtc_options,
 };

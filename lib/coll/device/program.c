@@ -15,10 +15,12 @@
 #include "error.h"
 
 #define MAX_OPTIONS	8
+#define MAX_ARCHS	64
 
 /* A compiler, loaded when it is first wanted; under the lock. */
 struct compiler {
 	struct rtc_table table;
+	struct rtc_more more;		/* all of it, or nothing */
 	bool ready;
 };
 
@@ -35,6 +37,14 @@ static bool has_compiler(const struct library *lib,
 
 	dlerror();
 	return has;
+}
+
+static void load_more(void *handle, const struct gpu_vendor *vendor,
+		      struct compiler *c)
+{
+	if (vendor->rtc_more && fxi_gpu_resolve(handle, "", vendor->rtc_more,
+						&c->more))
+		memset(&c->more, 0, sizeof(c->more));
 }
 
 static int load_compiler(const struct gpu_vendor *vendor, struct compiler *c)
@@ -55,6 +65,8 @@ static int load_compiler(const struct gpu_vendor *vendor, struct compiler *c)
 				 vendor->name, vendor->rtc_names[0]);
 	ret = fxi_gpu_resolve(handle, "the run-time compiler",
 			      vendor->rtc_symbols, &c->table);
+	if (!ret)
+		load_more(handle, vendor, c);
 	c->ready = !ret;
 	return ret;
 }
@@ -97,6 +109,38 @@ static int refused(const struct gpu_vendor *vendor, const char *arch,
 	return ret;
 }
 
+#define REAL	"--gpu-architecture=sm_"
+#define VIRTUAL	"--gpu-architecture=compute_"
+
+static int newest_below(const int *numbers, int n, int number)
+{
+	int i, best = 0;
+
+	for (i = 0; i < n; i++)
+		if (numbers[i] <= number && numbers[i] > best)
+			best = numbers[i];
+	return best;
+}
+
+/*
+ * A device that the compiler does not know, as it is newer: the newest one
+ * that it does know, in the form that drivers translate.
+ */
+static const char *known_arch(struct compiler *c, const char *arch,
+			      char *other, size_t size)
+{
+	int numbers[MAX_ARCHS], n = 0, number, best;
+
+	if (!c->more.count || sscanf(arch, REAL "%d", &number) != 1 ||
+	    c->more.count(&n) || n > MAX_ARCHS || c->more.archs(numbers))
+		return arch;
+	best = newest_below(numbers, n, number);
+	if (!best || best == number)
+		return arch;
+	snprintf(other, size, VIRTUAL "%d", best);
+	return other;
+}
+
 static int compile(const struct gpu_vendor *vendor, struct compiler *c,
 		   void *program, const char *arch, uint32_t type)
 {
@@ -115,16 +159,20 @@ static int compile(const struct gpu_vendor *vendor, struct compiler *c,
 }
 
 static int take_code(const struct gpu_vendor *vendor, struct compiler *c,
-		     void *program, char **code, size_t *size)
+		     void *program, const char *arch, char **code,
+		     size_t *size)
 {
-	int ret = c->table.code_size(program, size);
+	bool text = !strncmp(arch, VIRTUAL, strlen(VIRTUAL));
+	int ret = text ? c->more.code_size(program, size) :
+			 c->table.code_size(program, size);
 
 	*code = ret ? NULL : malloc(*size);
 	if (!ret && !*code)
 		return fxi_error(ENOMEM, "%zu bytes of code for the GPU",
 				 *size);
 	if (!ret)
-		ret = c->table.code(program, *code);
+		ret = text ? c->more.code(program, *code) :
+			     c->table.code(program, *code);
 	if (!ret)
 		return 0;
 	free(*code);
@@ -137,10 +185,12 @@ static int compile_locked(const struct gpu_vendor *vendor, const char *arch,
 {
 	struct compiler *c = compiler_of(vendor);
 	void *program;
+	char other[64];
 	int ret = load_compiler(vendor, c);
 
 	if (ret)
 		return ret;
+	arch = known_arch(c, arch, other, sizeof(other));
 	ret = c->table.create(&program, kernel_text, "fabrex_reduce", 0, NULL,
 			      NULL);
 	if (ret)
@@ -148,7 +198,7 @@ static int compile_locked(const struct gpu_vendor *vendor, const char *arch,
 				 vendor->name, c->table.text(ret));
 	ret = compile(vendor, c, program, arch, type);
 	if (!ret)
-		ret = take_code(vendor, c, program, code, size);
+		ret = take_code(vendor, c, program, arch, code, size);
 	c->table.destroy(&program);
 	return ret;
 }

@@ -58,6 +58,14 @@ struct rtc_table {
 	const char *(*text)(int result);
 };
 
+/* Of NVRTC only, and not of each: what it knows, and code for newer ones. */
+struct rtc_more {
+	int (*count)(int *n);
+	int (*archs)(int *numbers);
+	int (*code_size)(void *program, size_t *size);
+	int (*code)(void *program, char *code);
+};
+
 /* The thread's context or device while it is another. */
 struct gpu_visit {
 	void *context;
@@ -73,6 +81,7 @@ struct gpu_visit {
  *         to it
  * @text:  of an error
  * @rtc_names: of the compiler's library, to be tried in turn
+ * @rtc_more: names of struct rtc_more, or NULL
  * @rtc_home: a library that may have its functions in its own version, or NULL
  */
 struct gpu_vendor {
@@ -88,6 +97,7 @@ struct gpu_vendor {
 	const char *(*text)(int error);
 	const char *const *rtc_names;
 	const struct library_symbol *rtc_symbols;
+	const struct library_symbol *rtc_more;
 	const struct library *rtc_home;
 	const char *const *rtc_options;
 };
@@ -104,7 +114,8 @@ int fxi_gpu_resolve(void *handle, const char *library,
 /* ---- program.c --------------------------------------------------------- */
 
 /*
- * Code for one type. @arch: the compiler's option, or "". The caller frees
+ * Code for one type. @arch: the compiler's option, or "". A device that is
+ * newer than the compiler gets what its driver can translate. The caller frees
  * *@code, which is a module for table->module_load().
  */
 int fxi_program_compile(const struct gpu_vendor *vendor, const char *arch,

@@ -23,11 +23,13 @@ static void ok(int good, const char *what, const char *arch)
 	failures += !good;
 }
 
-/* Code for a GPU is an ELF file, or several in a bundle. */
+/* Code for a GPU is an ELF file, several in a bundle, or text. */
 static int is_code(const char *code, size_t size)
 {
 	static const char bundle[] = "__CLANG_OFFLOAD_BUNDLE__";
 
+	if (size > 100 && !code[size - 1] && strstr(code, ".visible .entry"))
+		return 1;
 	return (size > sizeof(Elf64_Ehdr) && !memcmp(code, ELFMAG, SELFMAG)) ||
 	       (size > sizeof(bundle) && !memcmp(code, bundle, 24));
 }
@@ -81,7 +83,9 @@ int main(void)
 {
 	static const char *const cuda[] = {
 		"--gpu-architecture=sm_90", "--gpu-architecture=sm_75",
-		"--gpu-architecture=sm_80", "--gpu-architecture=sm_89", NULL,
+		"--gpu-architecture=sm_80", "--gpu-architecture=sm_89",
+		/* Newer than any. */
+		"--gpu-architecture=sm_399", NULL,
 	};
 	static const char *const hip[] = {
 		"--gpu-architecture=gfx90a", "--gpu-architecture=gfx906",

@@ -81,12 +81,17 @@ struct their_compiler {
 	nvrtcResult (*code_size)(nvrtcProgram, size_t *);
 	nvrtcResult (*code)(nvrtcProgram, char *);
 	const char *(*text)(nvrtcResult);
+	nvrtcResult (*count)(int *);
+	nvrtcResult (*archs)(int *);
+	nvrtcResult (*text_size)(nvrtcProgram, size_t *);
+	nvrtcResult (*ptx)(nvrtcProgram, char *);
 };
 
 extern const struct their_compiler nvrtc_functions;
 const struct their_compiler nvrtc_functions = {
 	nvrtcCreateProgram, nvrtcDestroyProgram, nvrtcCompileProgram,
 	nvrtcGetProgramLogSize, nvrtcGetProgramLog, nvrtcGetCUBINSize,
-	nvrtcGetCUBIN, nvrtcGetErrorString,
+	nvrtcGetCUBIN, nvrtcGetErrorString, nvrtcGetNumSupportedArchs,
+	nvrtcGetSupportedArchs, nvrtcGetPTXSize, nvrtcGetPTX,
 };
 #endif
