@@ -11,6 +11,7 @@
 
 #include "coll/schedule.h"
 #include "interpret.h"
+#include "mutate.h"
 #include "test.h"
 
 static const char *const algorithms[] = {
@@ -310,97 +311,6 @@ TEST(schedule_chunks_tile_the_shard)
 
 /* ---- mutations --------------------------------------------------------- */
 
-static uint64_t random_state;
-
-static uint32_t draw(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % n;
-}
-
-/* Numbers, and words that begin with one, of the part with transfers. */
-struct spot {
-	size_t at, length;
-};
-
-static uint32_t find_spots(const char *text, const char *of, struct spot *spots,
-			   uint32_t most)
-{
-	const char *at = strstr(text, "\n\n");
-	uint32_t n = 0;
-
-	while (at && *at && n < most) {
-		size_t length = strspn(at, of);
-
-		if (length) {
-			spots[n].at = (size_t)(at - text);
-			spots[n++].length = length;
-		}
-		at += length ? length : 1;
-	}
-	return n;
-}
-
-static void replace(char *text, struct spot spot, const char *by)
-{
-	char rest[65536];
-
-	snprintf(rest, sizeof(rest), "%s", text + spot.at + spot.length);
-	sprintf(text + spot.at, "%s%s", by, rest);
-}
-
-static void swap(char *text, struct spot a, struct spot b)
-{
-	char first[128], second[128];
-
-	if (a.at > b.at || a.length > 100 || b.length > 100)
-		return;
-	snprintf(first, sizeof(first), "%.*s", (int)a.length, text + a.at);
-	snprintf(second, sizeof(second), "%.*s", (int)b.length, text + b.at);
-	replace(text, b, first);
-	replace(text, a, second);
-}
-
-static void mutate(char *text, uint32_t ranks)
-{
-	static struct spot spots[8192];
-	static const char digits[] = "0123456789";
-	static const char paths[] = "0123456789>[]";
-	static const char lines[] = "0123456789>[] acdeopruy";
-	uint32_t how = draw(6), n;
-	char by[160];
-
-	n = find_spots(text, how < 2 ? digits : how < 5 ? paths : lines, spots,
-		       8192);
-	if (!n)
-		return;
-	switch (how) {
-	case 0:
-		snprintf(by, sizeof(by), "%u", draw(ranks));
-		replace(text, spots[draw(n)], by);
-		break;
-	case 1:
-	case 2:
-	case 5:
-		swap(text, spots[draw(n)], spots[draw(n)]);
-		break;
-	case 3:
-		replace(text, spots[draw(n)], "");
-		break;
-	case 4:
-		n = draw(n);
-		if (spots[n].length > 60)
-			return;
-		snprintf(by, sizeof(by), "%.*s %.*s", (int)spots[n].length,
-			 text + spots[n].at, (int)spots[n].length,
-			 text + spots[n].at);
-		replace(text, spots[n], by);
-		break;
-	}
-}
-
 static bool accepted(const char *text)
 {
 	struct fabrex_schedule *s;
@@ -424,12 +334,13 @@ static bool accepted(const char *text)
 /* A few mutations of one of the schedules; was that still accepted? */
 static bool mutant(uint32_t ranks, uint32_t kind, const char *algorithm)
 {
-	static char text[65536];
+	static char text[MUTATE_ROOM];
 	struct fabrex_schedule *s;
-	uint32_t n = 1 + draw(3);
+	uint32_t n = 1 + mutate_draw(3);
 
 	CHECK_EQ(fabrex_schedule_make(kind, algorithm, ranks, 0, &s), 0);
-	CHECK(fabrex_schedule_format(s, text, 32768) < 32768);
+	CHECK(fabrex_schedule_format(s, text, MUTATE_ROOM) <
+	      (int)MUTATE_ROOM);
 	fabrex_schedule_free(s);
 	while (n--)
 		mutate(text, ranks);
@@ -438,20 +349,17 @@ static bool mutant(uint32_t ranks, uint32_t kind, const char *algorithm)
 
 TEST(schedule_mutations_are_right_or_refused)
 {
-	const char *seed = getenv("FABREX_FUZZ_SEED");
 	uint32_t good = 0, bad = 0;
 	double begun = seconds();
 
-	random_state = seed ? strtoull(seed, NULL, 0) :
-		       (uint64_t)time(NULL) * 0x9e3779b97f4a7c15u | 1;
-	printf("# FABREX_FUZZ_SEED=%llu\n", (unsigned long long)random_state);
+	mutate_seed(mutate_time());
 	while (seconds() - begun < 4) {
-		uint32_t kind = 1 + draw(6);
-		const char *algorithm = algorithms[draw(ALGORITHMS)];
+		uint32_t kind = 1 + mutate_draw(6);
+		const char *algorithm = algorithms[mutate_draw(ALGORITHMS)];
 
 		if (!possible(kind, algorithm))
 			continue;
-		if (mutant(2 + draw(5), kind, algorithm))
+		if (mutant(2 + mutate_draw(5), kind, algorithm))
 			good++;
 		else
 			bad++;

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Schedules executed by ranks of this one thread, which are stepped in random
+ * order, over links of the test's own with as few as one slot: no message may
+ * be lost, no rank may wait for ever, every byte has to be right. The executor
+ * is compiled in with those links in place of the real ones.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "coll/execute.h"
+#include "mutate.h"
+#include "test.h"
+
+#define fxi_link_size		fake_link_size
+#define fxi_link_room		fake_link_room
+#define fxi_link_send		fake_link_send
+#define fxi_link_peek		fake_link_peek
+#define fxi_link_payload	fake_link_payload
+#define fxi_link_pop		fake_link_pop
+#define fxi_link_send_from	fake_link_send_from
+#define fxi_link_sent		fake_link_sent
+#define fxi_pass_receive	fake_pass_receive
+#define fxi_pass_send		fake_pass_send
+#define fxi_pass_copy		fake_pass_copy
+#define fxi_execution_advance	fake_execution_advance
+#define fxi_execution_check	fake_execution_check
+#define fxi_execution_word	fake_execution_word
+#define fxi_execution_ready	fake_execution_ready
+#define fxi_scheduled		fake_scheduled
+
+int fxi_pass_receive(struct execution *e, uint32_t lane);
+int fxi_pass_send(struct execution *e, uint32_t lane);
+bool fxi_pass_copy(struct execution *e);
+void fxi_execution_advance(struct execution *e, uint32_t lane);
+int fxi_execution_check(const struct execution *e, uint32_t lane,
+			const struct link_message *message);
+uint64_t fxi_execution_word(const struct execution *e, const struct cursor *c);
+bool fxi_execution_ready(const struct execution *e, const struct cursor *c);
+
+/* ---- links ------------------------------------------------------------- */
+
+#define SLOTS	8u
+
+struct way {
+	struct link_message messages[SLOTS];
+	uint8_t *payloads[SLOTS];
+	uint32_t sent, popped;
+};
+
+static struct {
+	struct way *ways;	/* from * ranks + to */
+	uint32_t ranks, slots, size;
+	uint64_t bytes;			/* of payload, so far */
+} fake;
+
+static struct way *way(uint32_t from, uint32_t to)
+{
+	CHECK(from != to && from < fake.ranks && to < fake.ranks);
+	return &fake.ways[from * fake.ranks + to];
+}
+
+static uint32_t fxi_link_size(const struct fabrex_comm *comm)
+{
+	(void)comm;
+	return fake.size;
+}
+
+static void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
+			   enum link_channel channel)
+{
+	struct way *l = way(comm->rank, rank);
+
+	CHECK_EQ(channel, LINK_COLL);
+	if (l->sent - l->popped == fake.slots)
+		return NULL;
+	return l->payloads[l->sent % fake.slots];
+}
+
+static int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
+			 enum link_channel channel, uint32_t tag,
+			 uint64_t word, const void *small, uint32_t length)
+{
+	void *room = fxi_link_room(comm, rank, channel);
+	struct way *l = way(comm->rank, rank);
+
+	if (!room)
+		return -EAGAIN;
+	CHECK(length && length <= fake.size);
+	CHECK(!small || length <= LINK_SMALL);
+	if (small)
+		memcpy(room, small, length);
+	l->messages[l->sent++ % fake.slots] = (struct link_message){
+		.tag = tag, .word = word, .length = length,
+	};
+	fake.bytes += length;
+	return 0;
+}
+
+static const struct link_message *fxi_link_peek(struct fabrex_comm *comm,
+						uint32_t rank,
+						enum link_channel channel)
+{
+	struct way *l = way(rank, comm->rank);
+
+	CHECK_EQ(channel, LINK_COLL);
+	return l->sent == l->popped ? NULL :
+	       &l->messages[l->popped % fake.slots];
+}
+
+static const void *fxi_link_payload(struct fabrex_comm *comm, uint32_t rank,
+				    enum link_channel channel)
+{
+	struct way *l = way(rank, comm->rank);
+
+	CHECK(fxi_link_peek(comm, rank, channel));
+	return l->payloads[l->popped % fake.slots];
+}
+
+/* Whoever looks at it after this sees that it is gone. */
+static void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
+			 enum link_channel channel)
+{
+	struct way *l = way(rank, comm->rank);
+
+	CHECK(fxi_link_peek(comm, rank, channel));
+	memset(l->payloads[l->popped++ % fake.slots], 0xee, fake.size);
+}
+
+#include "coll/pass.c"
+#include "coll/execute.c"
+
+static void fake_ways_make(uint32_t ranks, uint32_t slots, uint32_t size)
+{
+	uint32_t i, j;
+
+	fake.ways = calloc((size_t)ranks * ranks, sizeof(*fake.ways));
+	CHECK(fake.ways);
+	fake.ranks = ranks;
+	fake.slots = slots;
+	fake.size = size;
+	fake.bytes = 0;
+	for (i = 0; i < ranks * ranks; i++)
+		for (j = 0; j < slots; j++) {
+			fake.ways[i].payloads[j] = malloc(size);
+			CHECK(fake.ways[i].payloads[j]);
+		}
+}
+
+static void fake_ways_free(void)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < fake.ranks * fake.ranks; i++) {
+		CHECK_EQ(fake.ways[i].sent, fake.ways[i].popped);
+		for (j = 0; j < fake.slots; j++)
+			free(fake.ways[i].payloads[j]);
+	}
+	free(fake.ways);
+}
+
+/* ---- ranks ------------------------------------------------------------- */
+
+struct rank {
+	struct fabrex_comm comm;
+	struct fabrex_coll coll;
+	uint8_t *send, *recv;
+	bool ended;
+};
+
+struct run {
+	const struct fabrex_schedule *s;
+	struct rank *ranks;
+	uint32_t n, type, size;
+	uint64_t count;
+	bool in_place;
+};
+
+static uint32_t element(uint32_t rank, uint64_t i)
+{
+	uint64_t x = ((uint64_t)rank + 1) * 0x9e3779b97f4a7c15u ^ i;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(x >> 20);
+}
+
+static uint64_t send_elements(const struct run *r)
+{
+	return r->s->kind == FABREX_REDUCE_SCATTER ||
+	       r->s->kind == FABREX_ALL_TO_ALL ? r->count * r->n : r->count;
+}
+
+static uint64_t recv_elements(const struct run *r)
+{
+	return r->s->kind == FABREX_ALL_GATHER ||
+	       r->s->kind == FABREX_ALL_TO_ALL ? r->count * r->n : r->count;
+}
+
+/* Values that are finite in every type. */
+static void fill(const struct run *r, uint32_t rank, void *to, uint64_t n)
+{
+	uint64_t i;
+
+	for (i = 0; i < n; i++) {
+		uint32_t v = element(rank, i);
+		uint16_t half = (uint16_t)(0x3000 | (v & 0x8fff));
+
+		if (r->type == FABREX_UINT32)
+			memcpy((uint8_t *)to + 4 * i, &v, 4);
+		else
+			memcpy((uint8_t *)to + 2 * i, &half, 2);
+	}
+}
+
+static void make_buffers(const struct run *r, struct rank *rank)
+{
+	uint64_t send = send_elements(r), recv = recv_elements(r);
+	uint32_t kind = r->s->kind, me = rank->comm.rank;
+	uint64_t large = send > recv ? send : recv;
+
+	rank->recv = malloc(large * r->size + 1);
+	CHECK(rank->recv);
+	memset(rank->recv, 0xdd, large * r->size);
+	rank->send = rank->recv;
+	rank->coll.what.recv = rank->recv;
+	if (!r->in_place) {
+		rank->send = malloc(send * r->size + 1);
+		CHECK(rank->send);
+	} else if (kind == FABREX_ALL_GATHER) {
+		rank->send += me * r->count * r->size;
+	} else if (kind == FABREX_REDUCE_SCATTER) {
+		rank->coll.what.recv = rank->recv + me * r->count * r->size;
+	}
+	fill(r, me, rank->send, send);
+	rank->coll.what.send = rank->send;
+}
+
+static void start(struct run *r, uint32_t i)
+{
+	struct rank *rank = &r->ranks[i];
+
+	memset(rank, 0, sizeof(*rank));
+	rank->comm.rank = i;
+	rank->comm.size = r->n;
+	rank->comm.coherent = true;
+	rank->coll.comm = &rank->comm;
+	rank->coll.schedule = r->s;
+	rank->coll.what.kind = r->s->kind;
+	rank->coll.what.type = r->type;
+	rank->coll.what.op = fxi_schedule_reduces(r->s->kind) ? FABREX_SUM : 0;
+	rank->coll.what.root = r->s->root;
+	rank->coll.what.count = r->count;
+	make_buffers(r, rank);
+	CHECK_EQ(fxi_scheduled.start(&rank->coll), 0);
+}
+
+/* Step them as it comes, sometimes one for long; all together have to end. */
+static void step_all(struct run *r)
+{
+	uint32_t left = r->n, i, vain = 0, times;
+	uint64_t before;
+	int ret;
+
+	while (left) {
+		i = mutate_draw(r->n);
+		before = fake.bytes;
+		for (times = 1 + mutate_draw(3); times && !r->ranks[i].ended;
+		     times--) {
+			ret = fxi_scheduled.step(&r->ranks[i].coll);
+			CHECK(ret >= 0);
+			r->ranks[i].ended = ret;
+			left -= (uint32_t)ret;
+			if (ret)
+				vain = 0;
+			else
+				CHECK(r->ranks[i].coll.waiting != i);
+		}
+		vain = fake.bytes != before ? 0 : vain + 1;
+		/* Nobody can go on, patient or not. */
+		CHECK(vain < 200 * r->n * (PATIENCE + 1));
+	}
+}
+
+static void finish(struct run *r, uint32_t i)
+{
+	struct rank *rank = &r->ranks[i];
+
+	fxi_scheduled.end(&rank->coll);
+	free(rank->comm.traffic);
+	if (!r->in_place)
+		free(rank->send);
+	free(rank->recv);
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+static uint32_t expected(const struct run *r, uint32_t me, uint64_t i)
+{
+	uint32_t sum = 0, rank;
+
+	switch (r->s->kind) {
+	case FABREX_BROADCAST:
+		return element(r->s->root, i);
+	case FABREX_ALL_GATHER:
+		return element((uint32_t)(i / r->count), i % r->count);
+	case FABREX_ALL_TO_ALL:
+		return element((uint32_t)(i / r->count),
+			       me * r->count + i % r->count);
+	case FABREX_REDUCE_SCATTER:
+		i += me * r->count;
+		break;
+	}
+	for (rank = 0; rank < r->n; rank++)
+		sum += element(rank, i);
+	return sum;
+}
+
+static void check_results(const struct run *r)
+{
+	uint32_t rank, got;
+	uint64_t i;
+
+	for (rank = 0; rank < r->n; rank++) {
+		const uint8_t *recv = r->ranks[rank].coll.what.recv;
+
+		if (r->s->kind == FABREX_REDUCE && rank != r->s->root)
+			continue;
+		for (i = 0; i < recv_elements(r); i++) {
+			memcpy(&got, recv + 4 * i, 4);
+			CHECK_EQ(got, expected(r, rank, i));
+		}
+	}
+}
+
+/* Only what is to be written is written. */
+static void check_sent(const struct run *r)
+{
+	uint32_t rank, got;
+	uint64_t i;
+
+	for (rank = 0; rank < r->n && !r->in_place; rank++)
+		for (i = 0; i < send_elements(r); i++) {
+			memcpy(&got, r->ranks[rank].send + 4 * i, 4);
+			CHECK_EQ(got, element(rank, i));
+		}
+}
+
+static void execute(struct run *r, uint32_t slots, uint32_t size)
+{
+	uint32_t i;
+
+	r->n = r->s->ranks;
+	r->size = (uint32_t)fabrex_datatype_size(r->type);
+	r->ranks = calloc(r->n, sizeof(*r->ranks));
+	CHECK(r->ranks);
+	fake_ways_make(r->n, slots, size);
+	for (i = 0; i < r->n; i++)
+		start(r, i);
+	step_all(r);
+}
+
+static void end(struct run *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++)
+		finish(r, i);
+	fake_ways_free();
+	free(r->ranks);
+}
+
+static void try(const struct fabrex_schedule *s, uint32_t slots, uint32_t size,
+		uint64_t count, bool in_place)
+{
+	struct run r = {
+		.s = s, .count = count, .type = FABREX_UINT32,
+		.in_place = in_place && s->kind != FABREX_ALL_TO_ALL,
+	};
+
+	execute(&r, slots, size);
+	check_results(&r);
+	check_sent(&r);
+	end(&r);
+}
+
+/* ---- tests ------------------------------------------------------------- */
+
+static const char *const algorithms[] = {
+	"ring", "tree", "halving", "doubling", "direct", "chain", "ring*3",
+	"tree*2",
+};
+
+#define ALGORITHMS	(sizeof(algorithms) / sizeof(algorithms[0]))
+
+static void try_made(uint32_t kind, const char *algorithm, uint32_t n)
+{
+	static const uint32_t slots[] = { 1, 2, 8 };
+	static const uint32_t sizes[] = { 64, 512, 4096 };
+	static const uint32_t counts[] = { 1, 7, 100, 2500 };
+	struct fabrex_schedule *s;
+	uint32_t i;
+
+	if (fabrex_schedule_make(kind, algorithm, n, n / 3, &s))
+		return;
+	for (i = 0; i < 4; i++)
+		try(s, slots[mutate_draw(3)], sizes[mutate_draw(3)], counts[i], mutate_draw(2));
+	fabrex_schedule_free(s);
+}
+
+TEST(execution_of_all_made_schedules)
+{
+	uint32_t kind, n, i;
+
+	mutate_seed(88172645463325252u);
+	for (kind = FABREX_ALL_REDUCE; kind <= FABREX_ALL_TO_ALL; kind++)
+		for (i = 0; i < ALGORITHMS; i++)
+			for (n = 2; n <= 16; n += n < 9 ? 1 : 7)
+				try_made(kind, algorithms[i], n);
+}
+
+static void try_text(const char *text)
+{
+	struct fabrex_schedule *s;
+
+	CHECK_EQ(fabrex_schedule_parse(text, strlen(text), "t", &s), 0);
+	try(s, 1, 64, 1000, false);
+	try(s, 2, 256, 333, true);
+	try(s, 8, 4096, 10007, false);
+	fabrex_schedule_free(s);
+}
+
+/* Sends of one part to a rank twice, receives from one twice, and relays. */
+TEST(execution_of_unusual_schedules)
+{
+	mutate_seed(362436069u);
+	try_text("fabrex-schedule 1\ncollective all-reduce\nranks 3\n"
+		 "reduce 0 0>1>2\ncopy 0 2>1>0\n");
+	try_text("fabrex-schedule 1\ncollective all-reduce\nranks 4\n"
+		 "split 5 1 3\nreduce 0-2 [0>1 1>0 2>3 3>2] [0>2 1>3 2>0 3>1]");
+	try_text("fabrex-schedule 1\ncollective reduce-scatter\nranks 3\n"
+		 "shard 0 1 2\nshard 1 7\nshard 2 1x3\n"
+		 "reduce 0 1>2>0\nreduce 1 2>0 1>0\nreduce 2 0>2>1\n"
+		 "reduce 3-4 0>1>2\nreduce 5 1>2\ncopy 5 0>1\n"
+		 "reduce 5 1>2\n");
+}
+
+/* Whatever was accepted is executed as it should be. */
+TEST(execution_of_mutations)
+{
+	static char text[MUTATE_ROOM];
+	struct fabrex_schedule *s;
+	uint32_t done = 0, tries;
+
+	mutate_seed(mutate_time());
+	for (tries = 0; tries < 20000 && done < 300; tries++) {
+		uint32_t kind = 1 + mutate_draw(6);
+
+		if (fabrex_schedule_make(kind,
+					 algorithms[mutate_draw(ALGORITHMS)],
+					 2 + mutate_draw(5), 0, &s))
+			continue;
+		CHECK(fabrex_schedule_format(s, text, sizeof(text)) > 0);
+		mutate(text, s->ranks);
+		mutate(text, s->ranks);
+		fabrex_schedule_free(s);
+		if (fabrex_schedule_parse(text, strlen(text), "m", &s))
+			continue;
+		try(s, 1 + mutate_draw(3), 64, 1 + mutate_draw(1000),
+		    mutate_draw(2));
+		fabrex_schedule_free(s);
+		done++;
+	}
+	printf("# %u of %u mutants executed\n", done, tries);
+	CHECK(done > 50);
+}
+
+/* Bits do not depend on who was first. */
+static uint64_t bits(const struct fabrex_schedule *s, uint32_t slots)
+{
+	struct run r = { .s = s, .count = 777, .type = FABREX_FLOAT16 };
+	uint64_t hash[64], i;
+	uint32_t rank;
+
+	execute(&r, slots, 512);
+	for (rank = 0; rank < r.n; rank++) {
+		hash[rank] = 14695981039346656037u;
+		for (i = 0; i < r.count * r.size; i++)
+			hash[rank] = (hash[rank] ^ r.ranks[rank].recv[i]) *
+				     1099511628211u;
+		CHECK_EQ(hash[rank], hash[0]);
+	}
+	end(&r);
+	return hash[0];
+}
+
+TEST(execution_is_the_same_every_time)
+{
+	struct fabrex_schedule *s;
+	uint64_t first;
+	uint32_t i, again;
+
+	mutate_seed(521288629u);
+	for (i = 0; i < ALGORITHMS; i++) {
+		CHECK_EQ(fabrex_schedule_make(FABREX_ALL_REDUCE, algorithms[i],
+					      7, 0, &s), 0);
+		first = bits(s, 8);
+		for (again = 0; again < 5; again++)
+			CHECK_EQ(bits(s, 1 + mutate_draw(8)), first);
+		fabrex_schedule_free(s);
+	}
+}
+
+/* What is counted is what the chunks' weights say. */
+TEST(execution_counts_what_is_sent)
+{
+	static const char text[] =
+		"fabrex-schedule 1\ncollective all-gather\nranks 4\n"
+		"shard 0 2 1\nshard 1 2 1\nshard 2 2 1\nshard 3 2 1\n"
+		"copy 0 0>1 0>2>3\ncopy 1 0>1>3>2\ncopy 2 1>0 1>3>2\n"
+		"copy 3 1>0>2>3\ncopy 4 2>3 2>0>1\ncopy 5 2>3>1>0\n"
+		"copy 6 3>2 3>1>0\ncopy 7 3>2>0>1\n";
+	struct run r = { .count = 3 * 64 * 100, .type = FABREX_UINT32 };
+	struct fabrex_schedule *s;
+	const struct fabrex_traffic *t;
+	uint64_t third = r.count * 4 / 3;
+
+	mutate_seed(88675123u);
+	CHECK_EQ(fabrex_schedule_parse(text, strlen(text), "t", &s), 0);
+	r.s = s;
+	execute(&r, 8, 4096);
+	t = r.ranks[0].comm.traffic;
+	CHECK_EQ(t[1].bytes, 6 * third);
+	CHECK_EQ(t[2].bytes, 3 * third);
+	CHECK(!t[0].bytes && !t[3].bytes);
+	CHECK(t[1].messages >= t[1].bytes / 4096);
+	end(&r);
+	fabrex_schedule_free(s);
+}
