@@ -101,10 +101,13 @@ EXPORT volatile void *fabrex_window_addr(const struct fabrex_window *w)
  */
 EXPORT int fabrex_window_flush(struct fabrex_window *w)
 {
+	/* Regions begin anywhere; the word is in the first page either way. */
+	uintptr_t word = (uintptr_t)w->shared.addr & ~(uintptr_t)3;
+
 	ring_wc_flush();
 	if (!(w->access & FABREX_MR_REMOTE_READ))
 		return fxi_error_static(EOPNOTSUPP, "window: stores were pushed, but it cannot be read to see them arrive; map it with FABREX_MR_REMOTE_READ too");
-	(void)*(volatile uint32_t *)w->shared.addr;
+	(void)*(volatile uint32_t *)word;
 	ring_load_done();
 	return 0;
 }

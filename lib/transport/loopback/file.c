@@ -139,11 +139,12 @@ static void drop(struct transport *t, struct loop_file **link)
 	struct loop_file *f = *link;
 
 	*link = f->next;
-	fxi_loop_file_end(f, true);
+	f->next = t->state->dropped;
+	t->state->dropped = f;
+	fxi_loop_grace_begin(t, &f->grace);
 	pthread_cond_broadcast(&t->state->changed);
 }
 
-/* With key 0 all of the peer. */
 void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key)
 {
 	struct loop_file **link = &t->state->files;
@@ -154,6 +155,22 @@ void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key)
 		else
 			link = &(*link)->next;
 	}
+	fxi_loop_files_reap(t);
+}
+
+bool fxi_loop_files_reap(struct transport *t)
+{
+	struct loop_file **link = &t->state->dropped, *f;
+
+	while ((f = *link)) {
+		if (!fxi_loop_grace_over(t, &f->grace)) {
+			link = &f->next;
+			continue;
+		}
+		*link = f->next;
+		fxi_loop_file_end(f, true);
+	}
+	return t->state->dropped;
 }
 
 /* Lock held. The owner calls it back as it does windows. */
@@ -264,15 +281,23 @@ void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key)
 	fxi_loop_send(t->peers[number].link, &m, ok ? r->file->fd : -1);
 }
 
-void fxi_loop_files_free(struct transport *t, bool unmap)
+static void free_list(struct loop_file *f, bool unmap)
 {
-	struct loop_file *f;
-	uint32_t i;
+	struct loop_file *next;
 
-	while ((f = t->state->files)) {
-		t->state->files = f->next;
+	for (; f; f = next) {
+		next = f->next;
+		free(f->grace.actives);
 		fxi_loop_file_end(f, unmap);
 	}
+}
+
+void fxi_loop_files_free(struct transport *t, bool unmap)
+{
+	uint32_t i;
+
+	free_list(t->state->files, unmap);
+	free_list(t->state->dropped, unmap);
 	for (i = 0; i < SEGMENT_MRS; i++)
 		if (t->state->regions[i].file)
 			fxi_loop_file_end(t->state->regions[i].file, unmap);

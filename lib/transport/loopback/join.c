@@ -397,44 +397,6 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 
 /* ---- the end ----------------------------------------------------------- */
 
-static bool any_odd(struct transport *t)
-{
-	uint32_t i, n = t->segment->queues_used;
-
-	for (i = 0; i < n; i++)
-		if (__atomic_load_n(&t->segment->queues[i].active,
-				    __ATOMIC_ACQUIRE) & 1)
-			return true;
-	return false;
-}
-
-static void snapshot(struct transport *t, struct loop_slot *slot)
-{
-	uint32_t i, n = t->segment->queues_used;
-
-	slot->nactives = n;
-	slot->actives = malloc(n * sizeof(*slot->actives));
-	for (i = 0; slot->actives && i < n; i++)
-		slot->actives[i] = __atomic_load_n(
-			&t->segment->queues[i].active, __ATOMIC_ACQUIRE);
-}
-
-/* Without memory for a snapshot: a moment when all are even will do. */
-static bool still_looked_at(struct transport *t, const struct loop_slot *slot)
-{
-	uint32_t i;
-
-	if (!slot->actives)
-		return any_odd(t);
-	for (i = 0; i < slot->nactives; i++)
-		if (slot->actives[i] & 1 &&
-		    slot->actives[i] == __atomic_load_n(
-				&t->segment->queues[i].active,
-				__ATOMIC_ACQUIRE))
-			return true;
-	return false;
-}
-
 static void drop_mapped(struct transport *t, uint32_t number)
 {
 	struct loop_state *s = t->state;
@@ -450,14 +412,11 @@ static void retire_end(struct transport *t, uint32_t number)
 	struct loop_slot *slot = &t->state->slots[number];
 	struct loop_peer *p = &t->peers[number];
 
-	fxi_loop_files_drop(t, number, 0);
 	munmap(p->segment, p->size);
 	close(p->link);
 	close(p->fd);
 	p->segment = NULL;
 	p->link = p->fd = -1;
-	free(slot->actives);
-	slot->actives = NULL;
 	slot->state = SLOT_EMPTY;
 }
 
@@ -475,8 +434,8 @@ void fxi_loop_peer_down(struct transport *t, uint32_t number)
 	shutdown(p->link, SHUT_RDWR);
 	slot->state = SLOT_RETIRING;
 	drop_mapped(t, number);
-	fxi_loop_membarrier(t);
-	snapshot(t, slot);
+	fxi_loop_grace_begin(t, &slot->grace);
+	fxi_loop_files_drop(t, number, 0);
 	fxi_loop_peer_died(t, number, p->generation);
 	fxi_loop_windows_orphan(t, number);
 	if (was_up)
@@ -493,10 +452,10 @@ bool fxi_loop_reap(struct transport *t)
 	for (i = 0; i < SEGMENT_PEERS; i++) {
 		if (t->state->slots[i].state != SLOT_RETIRING)
 			continue;
-		if (still_looked_at(t, &t->state->slots[i]))
-			left = true;
-		else
+		if (fxi_loop_grace_over(t, &t->state->slots[i].grace))
 			retire_end(t, i);
+		else
+			left = true;
 	}
 	return left;
 }
@@ -515,9 +474,8 @@ void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 			continue;
 		if (unmap)
 			munmap(t->peers[i].segment, t->peers[i].size);
-		fxi_loop_files_drop(t, i, 0);
 		close(t->peers[i].link);
 		close(t->peers[i].fd);
-		free(s->slots[i].actives);
+		free(s->slots[i].grace.actives);
 	}
 }

@@ -53,7 +53,7 @@ static bool service_taken(struct transport *t, uint64_t service)
 {
 	uint32_t i;
 
-	for (i = 0; service && i < t->segment->queues_used; i++)
+	for (i = 0; service && i < t->state->nqueues; i++)
 		if (t->state->queues[i] &&
 		    t->segment->queues[i].service == service)
 			return true;
@@ -111,9 +111,11 @@ static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 		q->payload = (uint8_t *)t->segment + s->payload;
 	}
 	t->state->queues[index] = q;
-	if (t->segment->queues_used <= index)
+	if (t->state->nqueues <= index) {
+		t->state->nqueues = index + 1;
 		__atomic_store_n(&t->segment->queues_used, index + 1,
 				 __ATOMIC_RELEASE);
+	}
 	__atomic_store_n(&s->number, index + 1, __ATOMIC_RELEASE);
 }
 
@@ -301,7 +303,7 @@ int fxi_loop_counters(struct transport *t, uint32_t id,
 		add_stats(stats, &q->stats);
 	if (!id)
 		add_stats(stats, &t->state->ended);
-	for (i = 0; !id && i < t->segment->queues_used; i++)
+	for (i = 0; !id && i < t->state->nqueues; i++)
 		if (t->state->queue_ids[i])
 			add_stats(stats, &t->state->queues[i]->stats);
 	pthread_mutex_unlock(&t->lock);
@@ -315,7 +317,7 @@ void fxi_loop_signal(struct transport *t, uint32_t number)
 	uint64_t one = 1;
 	uint32_t i;
 
-	for (i = 0; i < t->segment->queues_used; i++) {
+	for (i = 0; i < t->state->nqueues; i++) {
 		q = t->state->queues[i];
 		if (!q || q->efd < 0 || (number && q->number != number))
 			continue;

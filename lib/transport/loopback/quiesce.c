@@ -159,6 +159,41 @@ int fxi_loop_quiesce(struct transport *t, uint32_t *who)
 	return ret;
 }
 
+/* ---- threads of this process ------------------------------------------- */
+
+void fxi_loop_grace_begin(struct transport *t, struct loop_grace *g)
+{
+	uint32_t i;
+
+	fxi_loop_membarrier(t);
+	g->n = t->state->nqueues;
+	g->actives = malloc((g->n + 1) * sizeof(*g->actives));
+	for (i = 0; g->actives && i < g->n; i++)
+		g->actives[i] = active_of(&t->segment->queues[i]);
+}
+
+/* Without memory for what was: a moment when all are even will do. */
+static bool is_over(struct transport *t, const struct loop_grace *g)
+{
+	uint32_t i, now;
+
+	for (i = 0; i < g->n; i++) {
+		now = active_of(&t->segment->queues[i]);
+		if (now & 1 && (!g->actives || g->actives[i] == now))
+			return false;
+	}
+	return true;
+}
+
+bool fxi_loop_grace_over(struct transport *t, struct loop_grace *g)
+{
+	if (!is_over(t, g))
+		return false;
+	free(g->actives);
+	g->actives = NULL;
+	return true;
+}
+
 /* ---- quarantine -------------------------------------------------------- */
 
 /* Without memory for an entry the range is lost, and nothing else. */

@@ -32,7 +32,7 @@ static int random_key(struct transport *t, uint32_t index, uint64_t *key)
 static int take_index(struct transport *t, uint32_t *index)
 {
 	struct loop_state *s = t->state;
-	uint32_t used = t->segment->mrs_used;
+	uint32_t used = s->nmrs;
 	int ret;
 
 	if (s->free_region) {
@@ -48,6 +48,7 @@ static int take_index(struct transport *t, uint32_t *index)
 	if (ret)
 		return ret;
 	*index = used;
+	s->nmrs = used + 1;
 	__atomic_store_n(&t->segment->mrs_used, used + 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -142,7 +143,7 @@ static struct loop_region *find_allocated(struct transport *t, uint64_t place,
 	struct loop_region *r = t->state->regions;
 	uint32_t i;
 
-	for (i = 0; i < t->segment->mrs_used; i++, r++)
+	for (i = 0; i < t->state->nmrs; i++, r++)
 		if (r->id && r->allocated && !r->ending && place >= r->place &&
 		    place - r->place < r->length &&
 		    length <= r->length - (place - r->place))
@@ -354,7 +355,7 @@ static void unhook_inside(struct transport *t, const struct loop_region *all)
 	struct loop_state *s = t->state;
 	uint32_t i;
 
-	for (i = 0; i < t->segment->mrs_used; i++) {
+	for (i = 0; i < t->state->nmrs; i++) {
 		if (!inside(&s->regions[i], all) || !t->segment->mrs[i].key)
 			continue;
 		unhook(t, i);
@@ -390,7 +391,7 @@ void fxi_loop_mr_given(struct transport *t, uint32_t number, uint64_t key)
 	struct loop_region *r;
 	uint32_t i;
 
-	for (i = 0; i < t->segment->mrs_used; i++) {
+	for (i = 0; i < t->state->nmrs; i++) {
 		r = &t->state->regions[i];
 		if (r->id && (!key || r->key == key))
 			r->revoking.bits[number / 64] &= ~(1ull << number % 64);
@@ -447,11 +448,11 @@ static int revoke_windows(struct transport *t, struct loop_region *r,
 
 	memset(left, 0, sizeof(*left));
 	pthread_mutex_lock(&t->lock);
-	for (i = 0; i < t->segment->mrs_used; i++)
+	for (i = 0; i < t->state->nmrs; i++)
 		if (r == &s->regions[i] ||
 		    (r->allocated && inside(&s->regions[i], r)))
 			call_back(t, i);
-	for (i = 0; i < t->segment->mrs_used; i++)
+	for (i = 0; i < t->state->nmrs; i++)
 		if ((r == &s->regions[i] ||
 		     (r->allocated && inside(&s->regions[i], r))) &&
 		    wait_given(t, &s->regions[i], who)) {

@@ -153,7 +153,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 		w->timeout = 1000;
 	if (s->quarantine)
 		w->timeout = FULL_MS;
-	if (fxi_loop_reap(t))
+	if (fxi_loop_reap(t) | fxi_loop_files_reap(t))
 		w->timeout = REAP_MS;
 }
 

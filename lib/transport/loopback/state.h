@@ -114,6 +114,21 @@ int fxi_loop_heap_back(struct transport *t, const void *start, size_t length);
 /* Maps another's segment at a huge page boundary; NULL: errno. */
 void *fxi_loop_map(int fd, uint64_t size);
 
+/* ---- quiesce.c: threads of this process --------------------------------- */
+
+/*
+ * Threads of ours that may look at something that was just taken away. Lock
+ * held. Over when none of them does any more.
+ */
+struct loop_grace {
+	uint32_t *actives;	/* of our queues, as they were; NULL: as now */
+	uint32_t n;
+};
+
+void fxi_loop_grace_begin(struct transport *t, struct loop_grace *grace);
+/* True once, and grace is as new then. */
+bool fxi_loop_grace_over(struct transport *t, struct loop_grace *grace);
+
 /* ---- remote.c, bounce.c, assist.c, own.c, file.c ----------------------- */
 
 #define LOOP_PIECE	(256u << 10)	/* bytes in one piece, at most */
@@ -145,6 +160,7 @@ struct loop_file {
 	char *base;		/* of the region; NULL: by pread(), pwrite() */
 	void *mapping;
 	size_t mapped;
+	struct loop_grace grace; /* dropped */
 };
 
 /* Errno, no sentence. Found or asked for; valid while active is odd. */
@@ -158,7 +174,10 @@ struct loop_file *fxi_loop_file_find(struct transport *t, uint32_t number,
 void fxi_loop_file_answer(struct transport *t, uint32_t number,
 			  const struct loop_message *m, int *passed);
 void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key);
+/* With key 0 all of the peer. They end when no thread of ours uses them. */
 void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key);
+/* True: there are some that could not end yet. */
+bool fxi_loop_files_reap(struct transport *t);
 /* All that is left when the port ends, of peers and our own. */
 void fxi_loop_files_free(struct transport *t, bool unmap);
 /* Maps what can be mapped without harm; offset, length, fd are set. */
@@ -196,8 +215,7 @@ enum loop_slot_state {
 struct loop_slot {
 	enum loop_slot_state state;
 	bool seen;		/* there ever was one */
-	uint32_t *actives;	/* RETIRING: our queues as they were */
-	uint32_t nactives;
+	struct loop_grace grace; /* RETIRING */
 };
 
 /* A link whose other side is not yet known, or has not yet answered. */
@@ -390,6 +408,7 @@ struct loop_state {
 	pthread_t thread;
 	pthread_cond_t changed;	/* halves, windows: broadcast */
 	uint32_t serial;	/* of ids */
+	uint32_t nqueues, nmrs;	/* as published: others may write there */
 	struct loop_extent *free;
 	struct loop_events events;
 	struct loop_slot slots[SEGMENT_PEERS];
@@ -407,6 +426,7 @@ struct loop_state {
 	struct loop_window windows[LOOP_WINDOWS];
 	struct loop_quarantine *quarantine;
 	struct loop_file *files; /* of peers */
+	struct loop_file *dropped; /* that threads of ours may use */
 };
 
 #endif
