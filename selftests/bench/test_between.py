@@ -49,9 +49,10 @@ def bytes_arrive_by_each(lab, t):
 
 @scenario(**OPTIONS)
 def every_way_says_a_figure(lab, t):
-    """What make bench-lab does, in brief."""
+    """What make bench-lab does, in brief, and with two hosts."""
     peers.prepare(lab)
-    for contest in peers.contests():
+    peers.prepare_group(lab)
+    for contest in peers.contests() + peers.group_contests(2):
         for way in contest.ways:
             value = way.measure(lab, BRIEF)
             t.ok(math.isfinite(value) and value > 0,

@@ -16,6 +16,7 @@ import root
 from cache import say
 from lab import Lab
 
+HOSTS = ["a", "b", "c"]
 QUIET = 0.2	# cores; more of other work shows in the figures
 
 class Others:
@@ -176,11 +177,12 @@ def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
     """Build, boot, measure, print; the exit status."""
     check.build("demo", ("programs", "bench-programs"))
     kmod.build(kernel)
-    bench = Bench(peers.contests())
-    with Lab(kernel=kernel, hosts=["a", "b", "c"], layer=peers.LAYER,
+    bench = Bench(peers.contests() + peers.group_contests(len(HOSTS)))
+    with Lab(kernel=kernel, hosts=HOSTS, layer=peers.LAYER,
              network=True) as lab:
         lab.install()
         peers.prepare(lab)
+        peers.prepare_group(lab)
         others = Others(lab)
         for number in range(rounds):
             begun = time.monotonic()

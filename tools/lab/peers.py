@@ -9,13 +9,15 @@ import re
 import signal
 from dataclasses import dataclass
 
+import mpi
 import network
 import root
 
 LAYER = "peers"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
+SERVICE = 7703		# where the ranks of a collective meet
 PORTS = {"ib": 18515, "qperf": 19765, "iperf3": 5201}
-VERSIONS = ("perftest", "rdma-core", "qperf", "iperf3")
+VERSIONS = ("perftest", "rdma-core", "qperf", "iperf3", "openmpi-bin")
 
 
 @dataclass
@@ -45,6 +47,11 @@ def prepare(lab):
     a, b = lab.guest("a"), lab.guest("b")
     network.rdma(a, "b")
     network.rdma(b, "a")
+
+
+def prepare_group(lab):
+    """MPI over the Ethernet between all hosts."""
+    mpi.prepare(list(lab.guests.values()))
 
 
 def versions():
@@ -169,6 +176,33 @@ def tcp_bw(lab, effort):
         out = lab.guest("a").sh(
             f"iperf3 -c b -l 1M -t {max(1, round(effort))} -J", timeout=120)
     return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e6
+
+
+def fabrex_all_reduce(lab, size, effort):
+    """Time of one among all hosts, a rank on each, as rank 0 reports it."""
+    commands = [guest.start_command(
+        f"fabrex-perf all_reduce --bootstrap fabric:{SERVICE} --rank {rank} "
+        f"--world {len(lab.guests)} --size {size} --duration {effort} --json "
+        "--quiet") for rank, guest in enumerate(lab.guests.values())]
+    for command in reversed(commands):
+        result = command.wait(180).check()
+    answer = json.loads(result.stdout)
+    if answer["wrong"] or answer["ranks"] != len(lab.guests):
+        raise RuntimeError(f"fabrex-perf all_reduce: {result.stdout}")
+    return answer["rows"][0]["out_of_place"]["time_us"]
+
+
+def group_contests(hosts):
+    """What is compared among all hosts of the lab, so many."""
+    def ways(size):
+        return [
+            Way("fabrex", "fabrex-perf all_reduce", lambda lab, effort:
+                fabrex_all_reduce(lab, size, effort)),
+            Way("Open MPI, TCP", "MPI_Allreduce", lambda lab, effort:
+                mpi.all_reduce(list(lab.guests.values()), size, effort))]
+    what = f"all-reduce of fp32, {hosts} hosts"
+    return [Contest(f"{what}, 8 bytes", "us", ways(8)),
+            Contest(f"{what}, 1 MiB", "us", ways(1 << 20))]
 
 
 def contests():
