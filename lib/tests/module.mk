@@ -3,6 +3,7 @@
 # lib/module.mk. check-lib runs them all.
 
 include selftests/runtime/build.mk
+include lib/tests/fuzz/build.mk
 
 LIB_TEST_O := $(BUILD)/lib/tests
 LIB_FAKE_SRC := lib/tests/fake.c lib/tests/fakedev.c

@@ -119,14 +119,14 @@ def host(check):
 
 
 def fuzz(seconds, quiet=True):
-    """Each fuzz target of draco-emu for some seconds; CompletedProcess."""
+    """Each fuzz target for some seconds; CompletedProcess."""
     return make("fuzz-draco-emu", quiet=quiet,
-                settings=[f"FUZZ_SECONDS={seconds}"])
+                settings=["fuzz-lib", f"FUZZ_SECONDS={seconds}"])
 
 
 def fuzz_briefly(check):
     """The fuzz targets find nothing within a few seconds."""
-    label = f"fuzz draco-emu, {FUZZ_BRIEF_SECONDS} s each target"
+    label = f"fuzz, {FUZZ_BRIEF_SECONDS} s each target"
     if not check.wanted(label):
         return
     begun = time.monotonic()
