@@ -43,7 +43,7 @@ struct reads {
 	struct fabrex_remote remote;
 	uint64_t offset, roffset;
 	uint64_t length, posted;
-	uint32_t flying;
+	uint32_t flying, rank;
 	uint8_t status;
 };
 
@@ -230,9 +230,9 @@ int fxi_link_read(struct fabrex_comm *comm, uint32_t rank,
 	struct reads *r = comm->reads;
 	int ret;
 
-	(void)rank;
 	if (r->mr)
 		return -EAGAIN;
+	r->rank = rank;
 	ret = open_queue(comm);
 	if (!ret)
 		ret = fabrex_mr_cache_get(comm->port, addr, length,
@@ -287,14 +287,20 @@ static int take_completions(struct reads *r)
 	return n;
 }
 
-static int read_ended(struct reads *r, int ret)
+static int read_ended(struct fabrex_comm *comm)
 {
+	struct reads *r = comm->reads;
+
 	fabrex_mr_cache_put(r->mr);
 	r->mr = NULL;
-	if (r->status != FABREX_WC_OK)
-		return fxi_error(EIO, "recv: memory of peer %u cannot be read: %s; the sender keeps it as it is until its operation has ended",
-				 r->remote.peer, fabrex_wc_str(r->status));
-	return ret;
+	if (r->status == FABREX_WC_OK)
+		return 1;
+	if (r->status == FABREX_WC_UNREACHABLE)
+		return fxi_comm_fail(comm, r->rank, -ECONNRESET);
+	if (fxi_comm_suspect(comm))
+		return comm->error;
+	return fxi_error(EIO, "recv: memory of peer %u cannot be read: %s; the sender keeps it as it is until its operation has ended",
+			 r->remote.peer, fabrex_wc_str(r->status));
 }
 
 int fxi_link_read_test(struct fabrex_comm *comm)
@@ -315,7 +321,7 @@ int fxi_link_read_test(struct fabrex_comm *comm)
 	comm->moved += (uint32_t)ret;
 	if (r->flying || (r->posted < r->length && r->status == FABREX_WC_OK))
 		return 0;
-	return read_ended(r, 1);
+	return read_ended(comm);
 }
 
 void fxi_reads_stop(struct fabrex_comm *comm)

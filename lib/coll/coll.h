@@ -152,6 +152,11 @@ int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 		  uint32_t patience);
 /* This rank has noticed that @rank is gone: tell the others. */
 int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
+/*
+ * Something failed at this rank: is it because another has gone? comm->error,
+ * or 0 if all are there.
+ */
+int fxi_comm_suspect(struct fabrex_comm *comm);
 /* Sets the sentence of comm->error; returns it. */
 int fxi_comm_error(struct fabrex_comm *comm);
 

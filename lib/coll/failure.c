@@ -5,6 +5,7 @@
  * in lib/coll that waits.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct watch {
 	struct beat *beats;	/* by rank */
 	uint64_t count;		/* own beats */
 	uint64_t beat_ns;
+	bool suspecting;
 	uint64_t ticks;		/* at the last look at the clock */
 	uint64_t silent_ns;	/* last look for the silent */
 	uint64_t quiet_ns;	/* nothing has moved since; 0: not known */
@@ -180,14 +182,6 @@ int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
 	return comm->error;
 }
 
-int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
-{
-	enum failure_why why = error == -ETIMEDOUT ? WHY_SILENT : WHY_DEAD;
-
-	return fxi_comm_blame(comm, rank, rank == comm->rank ? WHY_BROKEN : why,
-			      error);
-}
-
 /* ---- the dead ---------------------------------------------------------- */
 
 /* If nobody can be reached, it is not the others who have gone. */
@@ -254,6 +248,49 @@ void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting)
 	for (rank = 0; rank < comm->size; rank++)
 		if (rank != comm->rank && !fxi_failed(comm, rank))
 			look_at(comm, rank, rank == waiting);
+}
+
+static void ask_all(struct fabrex_comm *comm)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < comm->size && !notice(comm); rank++)
+		if (rank != comm->rank)
+			look_at(comm, rank, false);
+}
+
+/* What has failed may have seen the death before the fabric has. */
+int fxi_comm_suspect(struct fabrex_comm *comm)
+{
+	uint64_t deadline = fxi_deadline((int)comm->death_ms / 4);
+
+	if (comm->watch->suspecting)
+		return comm->error;
+	comm->watch->suspecting = true;
+	do {
+		ask_all(comm);
+		if (!comm->error)
+			poll(NULL, 0, 1);
+	} while (!comm->error && fxi_remaining_ms(deadline));
+	comm->watch->suspecting = false;
+	return comm->error;
+}
+
+/* An own error is often the consequence of a death. */
+int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
+{
+	if (rank != comm->rank && error == -ETIMEDOUT)
+		return fxi_comm_blame(comm, rank, WHY_SILENT, error);
+	if (rank != comm->rank) {
+		is_dead(comm, rank);
+		return comm->error;
+	}
+	if (!comm->error && fxi_comm_suspect(comm)) {
+		free(comm->reason);
+		comm->reason = NULL;
+		return comm->error;
+	}
+	return fxi_comm_blame(comm, rank, WHY_BROKEN, error);
 }
 
 /* ---- the silent -------------------------------------------------------- */
