@@ -30,6 +30,12 @@ $(BUILD)/lib/tests/%.o: lib/tests/%.c
 $(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_TEST_OBJ) $(LIB_A)
 
+# Collectives between real processes, over loopback.
+LIB_COLL_OBJ := $(patsubst lib/%.c,$(BUILD)/lib/%.o, \
+	$(wildcard lib/tests/collectives/*.c))
+$(LIB_TEST_O)/collectives/all: $(LIB_COLL_OBJ) $(LIB_A)
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_COLL_OBJ) $(LIB_A)
+
 $(LIB_TEST_O)/bench_loop: %: %.o $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
@@ -73,10 +79,11 @@ $(LIB_TEST_O)/compile: lib/tests/vendor/compile.c $(LIB_A)
 
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
-check-lib: lib $(LIB_TEST_O)/unit $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
+check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/collectives/all $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
 		$(LIB_TEST_O)/real $(LIB_TEST_O)/compile \
 		$(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
+	$(LIB_TEST_O)/collectives/all
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
 	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'
@@ -122,4 +129,4 @@ bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory \
 	$(LIB_TEST_O)/bench_reduce best
 	$(LIB_TEST_O)/bench_loop
 
--include $(LIB_TEST_OBJ:.o=.d)
+-include $(LIB_TEST_OBJ:.o=.d) $(LIB_COLL_OBJ:.o=.d)

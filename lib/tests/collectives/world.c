@@ -80,7 +80,7 @@ static void end_all(pid_t *pids, uint32_t n)
 void world_run(uint32_t size, void (*work)(struct world *world),
 	       const void *arg)
 {
-	pid_t pids[RANKS], pid;
+	pid_t pids[RANKS_MOST], pid;
 	struct world w = { .size = size, .arg = arg };
 	uint32_t i, left = size;
 	bool bad = false;
