@@ -12,7 +12,7 @@
 #include "coll/operation.h"
 
 #define CHUNK	(512u << 10)	/* bytes between looks at other operations */
-#define STREAM	(8u << 20)	/* bytes from which stores go past caches */
+#define STREAM	(256u << 20) /* bytes from which stores go past caches */
 #define LINE	64u
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 
