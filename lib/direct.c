@@ -13,24 +13,42 @@ static inline struct shadow *shadow_of(const struct fabrex_queue *q, uint32_t i)
 
 /* ---- posting ----------------------------------------------------------- */
 
+/* The oldest is off the books at once. */
+void fxi_direct_silent(struct fabrex_queue *q, uint32_t at)
+{
+	shadow_of(q, at)->direct.state = DONE_SILENT;
+	if (at == q->sq_done)
+		q->sq_done++;
+}
+
+bool fxi_direct_post(struct fabrex_queue *q, const struct fabrex_op *op)
+{
+	if (!direct_ready(q) || !fxi_loop_plain(q->shared.direct, op))
+		return false;
+	direct_record(q, op->user_data, op->peer, op->opcode, op->flags,
+		      (uint32_t)op->length);
+	return true;
+}
+
 static void execute(struct fabrex_queue *q)
 {
 	struct fabrex_sqe *sqe = &q->sq[q->sq_tail & q->sq_mask];
 	struct shadow *s = shadow_of(q, q->sq_tail);
-	bool silent, sum = sqe->flags & FABREX_SQE_CHECK;
+	bool sum = sqe->flags & FABREX_SQE_CHECK;
 	uint8_t status;
 	uint32_t crc;
 
 	status = fxi_loop_execute(q->shared.direct, sqe, &s->direct.length,
 				  &crc);
-	silent = !status && sqe->flags & FABREX_SQE_QUIET;
 	sqe->imm = crc;
 	s->direct.peer = sqe->peer;
 	s->direct.opcode = sqe->opcode;
 	s->direct.state = status | (sum ? DONE_SUM : 0);
-	if (silent)
-		s->direct.state = DONE_SILENT;
-	direct_done(q, silent);
+	q->sq_tail++;
+	if (!status && sqe->flags & FABREX_SQE_QUIET)
+		fxi_direct_silent(q, q->sq_tail - 1);
+	else if (q->shared.direct->armed)
+		fxi_loop_completed(q->shared.direct);
 }
 
 int fxi_direct_submit(struct fabrex_queue *q)

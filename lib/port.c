@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "path.h"
 
 /* False in the child of a fork, which must not touch what it inherited. */
 static bool port_mine(const struct fabrex_port *port)
@@ -180,6 +181,9 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 
 	if (!out)
 		return fxi_error(EINVAL, "fabrex_open: no place for the port");
+	ret = fxi_path_open();
+	if (ret)
+		return ret;
 	if (!name)
 		name = getenv("FABREX_PORT");
 	if (name && !*name)

@@ -248,11 +248,12 @@ EXPORT int fabrex_submit(struct fabrex_queue *q)
 }
 
 /* Prepared where it is not plain, and so that errors have one place. */
-static int post_direct(struct fabrex_queue *q, const struct fabrex_op *op)
+static __attribute__((noinline)) int post_direct_entry(struct fabrex_queue *q,
+						       const struct fabrex_op *op)
 {
 	int ret;
 
-	if (likely(direct_post(q, op)))
+	if (fxi_direct_post(q, op))
 		return 0;
 	ret = prep(q, op);
 	if (likely(!ret))
@@ -260,8 +261,17 @@ static int post_direct(struct fabrex_queue *q, const struct fabrex_op *op)
 	return ret;
 }
 
-static int post_all_direct(struct fabrex_queue *q, const struct fabrex_op *ops,
-			   unsigned int n)
+static inline int post_direct(struct fabrex_queue *q,
+			      const struct fabrex_op *op)
+{
+	if (likely(direct_post(q, op)))
+		return 0;
+	return post_direct_entry(q, op);
+}
+
+static __attribute__((noinline)) int
+post_all_direct(struct fabrex_queue *q, const struct fabrex_op *ops,
+		unsigned int n)
 {
 	unsigned int i;
 	int ret = 0;
@@ -319,7 +329,7 @@ static int post_one(struct fabrex_queue *q, const struct fabrex_op *op)
 	int ret;
 
 	if (q->shared.direct)
-		return post_direct(q, op);
+		return post_direct_entry(q, op);
 	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
 		return fxi_queue_stopped(q);
 	ret = prep(q, op);
@@ -358,8 +368,10 @@ EXPORT int fabrex_post_write(struct fabrex_queue *q,
 			     uint64_t roffset, uint64_t length, uint8_t flags,
 			     uint64_t user_data)
 {
-	if (q->shared.direct)
-		loop_expect_write(q->shared.direct, remote->rkey, roffset);
+	if (q->shared.direct &&
+	    likely(direct_write(q, mr, offset, remote->peer, remote->rkey,
+				roffset, length, flags, user_data)))
+		return 0;
 	return post_move(q, FABREX_OP_WRITE, mr, offset, remote, roffset,
 			 length, flags, user_data);
 }
@@ -381,8 +393,10 @@ EXPORT int fabrex_post_send(struct fabrex_queue *q, uint32_t peer,
 {
 	struct fabrex_op op;
 
-	if (q->shared.direct)
-		loop_expect_send(q->shared.direct);
+	if (q->shared.direct &&
+	    likely(direct_send(q, peer, dest_queue, dest_key, mr, offset,
+			       length, 0, imm, user_data)))
+		return 0;
 	op.opcode = FABREX_OP_SEND;
 	op.flags = 0;
 	op.peer = (uint16_t)peer;

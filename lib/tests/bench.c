@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * bench N [plain]: N times post a batch of 8 small writes and poll their
- * completions, with the device played in line so that only the library's own
- * work and a few stores are counted. bench-instructions runs it twice.
+ * bench N [ring | write | send | one | one-send]: N times post a batch of 8
+ * small operations and poll their completions: writes on rings with the device
+ * played in line; writes, or messages, to oneself on a loopback fabric; the
+ * same one by one with fabrex_post_write() and fabrex_post_send().
+ * bench-instructions counts what the library's functions take.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "ring.h"
@@ -36,18 +40,6 @@ static void answer(struct fabrex_queue *q, uint32_t first, uint32_t n)
 	}
 }
 
-static void round_trip(struct fabrex_queue *q, const struct fabrex_op *ops,
-		       uint32_t first, bool library)
-{
-	struct fabrex_wc wc[BATCH];
-
-	if (library && fabrex_post(q, ops, BATCH) != (int)BATCH)
-		abort();
-	answer(q, first, BATCH);
-	if (library && fabrex_poll(q, wc, BATCH) != (int)BATCH)
-		abort();
-}
-
 static double seconds(void)
 {
 	struct timespec ts;
@@ -56,34 +48,104 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+struct bench {
+	struct fabrex_port *port;
+	struct fabrex_queue *q;
+	struct fabrex_mr *mr;
+	struct fabrex_remote self;
+	struct fabrex_op ops[BATCH];
+	const char *what;
+	bool ring, send, one;
+};
+
+static void post_one_by_one(struct bench *b)
+{
+	const struct fabrex_op *op = &b->ops[0];
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < BATCH && !ret; i++)
+		ret = b->send ? fabrex_post_send(b->q, op->peer, op->dest_queue,
+						 op->dest_key, b->mr, 0, 8, 0,
+						 0) :
+				fabrex_post_write(b->q, b->mr, 0, &b->self, 64,
+						  8, 0, 0);
+	if (ret)
+		abort();
+}
+
+static void round_trip(struct bench *b, uint32_t first)
+{
+	struct fabrex_wc wc[2 * BATCH];
+	int n = b->send ? 2 * BATCH : BATCH;
+
+	if (b->one)
+		post_one_by_one(b);
+	else if (fabrex_post(b->q, b->ops, BATCH) != (int)BATCH)
+		abort();
+	if (b->ring)
+		answer(b->q, first, BATCH);
+	if (fabrex_poll(b->q, wc, n) != n || wc[0].status)
+		abort();
+	if (b->send)
+		fabrex_recv_done(b->q, BATCH);
+}
+
+static void prepare(struct bench *b)
+{
+	unsigned int i;
+
+	memset(b->ops, 0, sizeof(b->ops));
+	for (i = 0; i < BATCH; i++) {
+		b->ops[i].opcode = b->send ? FABREX_OP_SEND : FABREX_OP_WRITE;
+		b->ops[i].peer = (uint16_t)b->self.peer;
+		b->ops[i].mr = b->mr;
+		b->ops[i].rkey = b->send ? 0 : fabrex_mr_key(b->mr);
+		b->ops[i].roffset = b->send ? 0 : 64;
+		b->ops[i].length = 8;
+		b->ops[i].dest_queue = b->send ? b->q->shared.number : 0;
+		b->ops[i].dest_key = b->send ? b->q->shared.key : 0;
+	}
+}
+
+static int open_all(struct bench *b)
+{
+	struct fabrex_queue_attr attr = { .rq_entries = b->send ? 16 : 0 };
+	char name[64] = "a.0";
+
+	if (!b->ring)
+		snprintf(name, sizeof(name), "loopback:bench-%d", getpid());
+	if (fabrex_open(name, &b->port) ||
+	    fabrex_mr_alloc(b->port, 4096, FABREX_MR_ALL, &b->mr) ||
+	    fabrex_queue_create(b->port, &attr, sizeof(attr), &b->q))
+		return -1;
+	fabrex_mr_remote(b->mr, &b->self);
+	if (b->ring) {
+		fake_hold();
+		b->q->ctrl->db_needed = 0;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long i, n = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
-	bool library = argc < 3;
-	struct fabrex_op ops[BATCH];
-	struct fabrex_queue *q;
-	struct fabrex_port *port;
-	struct fabrex_mr *mr;
+	struct bench b = { .what = argc > 2 ? argv[2] : "ring" };
 	double start;
 
-	if (fabrex_open("a.0", &port) ||
-	    fabrex_mr_alloc(port, 4096, FABREX_MR_ALL, &mr) ||
-	    fabrex_queue_create(port, NULL, 0, &q))
+	b.ring = !strcmp(b.what, "ring");
+	b.send = strstr(b.what, "send");
+	b.one = !strncmp(b.what, "one", 3);
+	if (open_all(&b)) {
+		fprintf(stderr, "bench: %s\n", fabrex_strerror_last());
 		return 1;
-	fake_hold();
-	q->ctrl->db_needed = 0;
-	memset(ops, 0, sizeof(ops));
-	for (i = 0; i < BATCH; i++) {
-		ops[i].opcode = FABREX_OP_WRITE;
-		ops[i].mr = mr;
-		ops[i].rkey = fabrex_mr_key(mr);
-		ops[i].length = 8;
 	}
+	prepare(&b);
 	start = seconds();
 	for (i = 0; i < n; i++)
-		round_trip(q, ops, (uint32_t)(i * BATCH), library);
+		round_trip(&b, (uint32_t)(i * BATCH));
 	printf("%.1f ns for each operation\n",
 	       (seconds() - start) * 1e9 / (double)(n * BATCH));
-	fabrex_close(port);
+	fabrex_close(b.port);
 	return 0;
 }

@@ -79,11 +79,12 @@ $(LIB_TEST_O)/compile: lib/tests/vendor/compile.c $(LIB_A)
 
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
-check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/collectives/all $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
+check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/all $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
 		$(LIB_TEST_O)/real $(LIB_TEST_O)/compile \
 		$(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
 	$(LIB_TEST_O)/collectives/all
+	$(if $(findstring sanitize,$(CFLAGS)),,lib/tests/bench-instructions $(LIB_TEST_O)/bench)
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
 	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'

@@ -11,6 +11,16 @@
 #include "path.h"
 #include "ring.h"
 
+/* Only this thread writes it; others read. */
+static inline void loop_step(uint32_t *active)
+{
+#ifdef __x86_64__
+	__asm__ volatile("addl $1, %0" : "+m"(*active) : : "cc");
+#else
+	__atomic_store_n(active, *active + 1, __ATOMIC_RELAXED);
+#endif
+}
+
 /*
  * Odd until leave(): regions and queues whose keys are found right in between
  * stay where they are. A compiler barrier is enough where those who take them
@@ -18,17 +28,14 @@
  */
 static inline void loop_enter(struct loop_queue *q)
 {
-	uint32_t *active = &q->shared->active;
-
-	__atomic_store_n(active, *active + 1, __ATOMIC_RELAXED);
+	loop_step(&q->shared->active);
 	__asm__ volatile("" ::: "memory");
 }
 
 static inline void loop_leave(struct loop_queue *q)
 {
-	uint32_t *active = &q->shared->active;
-
-	__atomic_store_n(active, *active + 1, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	loop_step(&q->shared->active);
 }
 
 /* The entry of a key in its owner's table if the key is right, else NULL. */
@@ -49,17 +56,22 @@ static inline bool loop_inside(uint64_t offset, uint64_t length, uint64_t space)
 	return offset <= space && length <= space - offset;
 }
 
-/* 8 aligned bytes are never seen in parts. */
+/* Never seen in parts, if both are aligned. */
+static inline void loop_move_word(void *to, const void *from)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+
+	__atomic_store_n((word *)to, __atomic_load_n((const word *)from,
+						     __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+}
+
 static inline void loop_copy(void *to, const void *from, uint64_t n)
 {
-	if (likely(n == 8 && !(((uintptr_t)to | (uintptr_t)from) & 7))) {
-		uint64_t word = __atomic_load_n((const uint64_t *)from,
-						__ATOMIC_RELAXED);
-
-		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELAXED);
-	} else {
+	if (n == 8 && !(((uintptr_t)to | (uintptr_t)from) & 7))
+		loop_move_word(to, from);
+	else
 		fxi_path_copy(to, from, n);
-	}
 }
 
 #endif

@@ -60,21 +60,44 @@ struct transport {
 };
 
 /*
- * Where a queue has written and sent to last, which is where it mostly does
- * next. Hints: addresses are fetched, never read, and all checks are made.
- * What is known of a ring holds as long as its queue has that number and key.
+ * Where a queue has moved bytes to and sent to last, which is where it mostly
+ * does next. What is known of a region holds as long as its key is in its
+ * place, and of a ring as long as its queue has that number and key; both are
+ * looked at every time, after active has been made odd and if the peer is up
+ * and its segment where it was. Until then addresses are only fetched.
  */
-struct loop_last {
+struct loop_last_region {
 	uint64_t rkey;
-	char *base;		/* of the region */
-	struct segment_cell *cell; /* that the next message would be in */
+	char *base;
+	uint64_t last_word;	/* offset of; there is one, and it may be
+				 * written to
+				 */
+	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
+	const struct loop_peer *peer;
+	const struct segment *segment;
+	const struct segment_mr *mr;
+};
+
+/* An own region; as long as the handle has that key. */
+struct loop_last_local {
+	const struct fabrex_mr *mr;
+	uint64_t key;
+	char *base;
+	uint64_t length;
+	uint64_t last_word;	/* offset of; there is one */
+};
+
+struct loop_last_ring {
 	uint64_t target;	/* number and key of the queue */
-	struct segment *segment; /* that it is in */
+	struct segment_cell *cell; /* that the next message would be in */
+	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
+	uint32_t sent;		/* messages since one was received */
+	const struct loop_peer *peer;
+	const struct segment *segment;
 	struct segment_queue *queue;
 	struct segment_cell *cells;
 	char *payload;
 	uint32_t entries, cell_size;
-	uint32_t sent;		/* messages since one was received */
 };
 
 /*
@@ -96,7 +119,10 @@ struct loop_queue {
 	uint32_t rq_next;	/* cell that the next message comes in */
 	uint32_t rq_head;	/* cells given back */
 	const char *broken;	/* what a sender did wrong, or NULL */
-	struct loop_last last;
+	struct loop_last_region region;
+	struct loop_last_local local;
+	struct loop_last_ring ring;
+	uint64_t lock_word;	/* own, in rings of others: receive.c */
 	struct fabrex_stats stats;
 	void *bounce;		/* buffers for remote.c, made when needed */
 };
@@ -127,26 +153,12 @@ static inline void loop_fetch(const void *at)
 #endif
 }
 
-/* Has the place fetched that an operation will write to, if it is as before. */
-static inline void loop_expect_write(const struct loop_queue *q, uint64_t rkey,
-				     uint64_t roffset)
-{
-	if (rkey == q->last.rkey)
-		loop_fetch(q->last.base + roffset);
-}
-
-static inline void loop_expect_send(const struct loop_queue *q)
-{
-	loop_fetch(q->last.cell);
-}
-
 /*
  * receive.c, sending side, called by engine.c and plain.c while active is odd.
  * A ring that was opened (0, otherwise FABREX_WC_*) is locked with a free cell,
  * until it is filled or closed.
  */
 struct loop_ring {
-	const struct loop_peer *peer;
 	struct segment_queue *queue;
 	struct segment_cell *cell;
 	void *payload;		/* of the cell */
@@ -160,7 +172,7 @@ struct loop_datagram {
 	uint32_t crc;
 };
 /* target: as loop_target(); length: of a datagram, 0 for an immediate. */
-uint8_t fxi_loop_ring_open(struct loop_queue *q, const struct loop_peer *peer,
+uint8_t fxi_loop_ring_open(struct loop_queue *q, uint32_t number,
 			   uint64_t target, uint64_t length,
 			   struct loop_ring *ring);
 void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
@@ -204,7 +216,7 @@ void fxi_loop_peer_died(struct transport *transport, uint32_t number,
  * itself among cma, bounce, mapped file and device.
  */
 struct loop_move {
-	uint32_t number;	/* of the peer */
+	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
 	const struct loop_peer *peer;
 	const struct segment_mr *mr; /* a copy, checked */
 	void *local;		/* in this process; NULL: memory of a device */

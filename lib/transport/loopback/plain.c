@@ -1,137 +1,169 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is executed most, straight from the caller's structure: writes, reads
- * and messages between memory that this process has mapped. Whatever is not
- * plain, or not right, is left to engine.c. Called by post.c.
+ * Operations that are as usual, but for where they go: what plain.h does the
+ * next time is found out here. What is not usual, or not right, is left to
+ * engine.c. Called by lib/direct.h.
  */
-#include "engine.h"
+#include "plain.h"
 
-static inline const struct loop_peer *peer_of(const struct transport *t,
-					      uint32_t number)
+static const struct loop_peer *peer_of(const struct transport *t,
+				       uint32_t number)
 {
 	const struct loop_peer *peer = &t->peers[number];
 
-	if (unlikely(number >= SEGMENT_PEERS ||
-		     !__atomic_load_n(&peer->up, __ATOMIC_ACQUIRE) ||
-		     peer->fence))
+	if (number >= SEGMENT_PEERS || !loop_reachable(peer, peer->segment))
 		return NULL;
 	return peer;
 }
 
-static inline bool may(const struct segment_mr *mr, uint32_t right,
-		       uint32_t number)
-{
-	return mr->access & right &&
-	       mr->peers[number / 64] >> number % 64 & 1;
-}
+/* Where a region of a peer is, once found right. */
+struct found {
+	const struct loop_peer *peer;
+	const struct segment_mr *mr;
+	char *base;
+	uint64_t length;
+};
 
-static inline char *remote_of(struct loop_queue *q, const struct fabrex_op *op,
-			      uint32_t right)
+static char *remote_of(const struct loop_queue *q, const struct fabrex_op *op,
+		       uint32_t right, struct found *f)
 {
 	const struct transport *t = q->transport;
-	const struct loop_peer *peer = peer_of(t, op->peer);
 	const struct segment_mr *mr;
-	uint64_t place, length;
-	char *base;
+	uint64_t place;
 
-	if (unlikely(!peer))
-		return NULL;
-	mr = loop_key(peer->segment, op->rkey);
-	if (unlikely(!mr))
+	f->peer = peer_of(t, op->peer);
+	mr = f->peer ? loop_key(f->peer->segment, op->rkey) : NULL;
+	if (!mr || mr->kind != SEGMENT_MR_HEAP ||
+	    !(mr->peers[t->number / 64] >> t->number % 64 & 1))
 		return NULL;
 	place = __atomic_load_n(&mr->place, __ATOMIC_RELAXED);
-	length = __atomic_load_n(&mr->length, __ATOMIC_RELAXED);
-	base = (char *)peer->segment + place;
-	if (unlikely(mr->kind != SEGMENT_MR_HEAP || !may(mr, right, t->number) ||
-		     !loop_inside(place, length, peer->size) ||
-		     !loop_inside(op->roffset, op->length, length)))
+	f->length = __atomic_load_n(&mr->length, __ATOMIC_RELAXED);
+	if (!loop_inside(place, f->length, f->peer->size) ||
+	    !(mr->access & right) ||
+	    !loop_inside(op->roffset, op->length, f->length))
 		return NULL;
-	q->last.rkey = op->rkey;
-	q->last.base = base;
-	return base + op->roffset;
+	f->mr = mr;
+	f->base = (char *)f->peer->segment + place;
+	return f->base + op->roffset;
 }
 
-static inline char *local_of(const struct loop_queue *q,
-			     const struct fabrex_op *op, uint32_t right)
+static char *local_of(const struct loop_queue *q, const struct fabrex_op *op,
+		      bool written)
 {
 	const struct fabrex_mr *mr = op->mr;
 
-	if (unlikely(!mr || mr->kind != FABREX_MEMORY_HOST ||
-		     mr->object.port->transport != q->transport ||
-		     (mr->access & right) != right ||
-		     !loop_inside(op->offset, op->length, mr->length)))
+	if (!mr || mr->kind != FABREX_MEMORY_HOST ||
+	    mr->object.port->transport != q->transport ||
+	    !loop_inside(op->offset, op->length, mr->length) ||
+	    (written && !(mr->access & FABREX_MR_LOCAL_WRITE)))
 		return NULL;
 	return (char *)mr->addr + op->offset;
 }
 
-static inline bool plain_write(struct loop_queue *q, const struct fabrex_op *op)
-{
-	char *to = remote_of(q, op, FABREX_MR_REMOTE_WRITE);
-	const char *from = local_of(q, op, 0);
+/* ---- for the next time ------------------------------------------------- */
 
-	if (unlikely(!to || !from))
+/* Words are expected at multiples of 8 from the base. */
+static bool has_words(const void *base, uint64_t length)
+{
+	return length >= 8 && !((uintptr_t)base & 7);
+}
+
+static void remember_local(struct loop_queue *q, const struct fabrex_mr *mr)
+{
+	struct loop_last_local *l = &q->local;
+
+	l->mr = mr;
+	l->key = mr->key;
+	l->base = mr->addr;
+	l->length = mr->length;
+	l->last_word = mr->length - 8;
+	if (!has_words(mr->addr, mr->length))
+		q->region.number = 0;
+}
+
+static void remember_region(struct loop_queue *q, const struct fabrex_op *op,
+			    const struct found *f)
+{
+	struct loop_last_region *r = &q->region;
+
+	r->number = has_words(f->base, f->length) ? op->peer + 1u : 0;
+	r->rkey = op->rkey;
+	r->base = f->base;
+	r->last_word = f->length - 8;
+	r->peer = f->peer;
+	r->segment = f->peer->segment;
+	r->mr = f->mr;
+}
+
+/* ---- operations -------------------------------------------------------- */
+
+static bool plain_write(struct loop_queue *q, const struct fabrex_op *op)
+{
+	struct found f;
+	char *to = remote_of(q, op, FABREX_MR_REMOTE_WRITE, &f);
+	const char *from = local_of(q, op, false);
+
+	if (!to || !from)
 		return false;
-	/* After earlier entries; on x86 for the compiler only. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	loop_copy(to, from, op->length);
+	remember_region(q, op, &f);
+	remember_local(q, op->mr);
 	return true;
 }
 
-static inline bool plain_read(struct loop_queue *q, const struct fabrex_op *op)
+static bool plain_read(struct loop_queue *q, const struct fabrex_op *op)
 {
-	const char *from = remote_of(q, op, FABREX_MR_REMOTE_READ);
-	char *to = local_of(q, op, FABREX_MR_LOCAL_WRITE);
+	struct found f;
+	const char *from = remote_of(q, op, FABREX_MR_REMOTE_READ, &f);
+	char *to = local_of(q, op, true);
 
-	if (unlikely(!to || !from))
+	if (!to || !from)
 		return false;
 	loop_copy(to, from, op->length);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return true;
 }
 
-static inline bool plain_send(struct loop_queue *q, const struct fabrex_op *op)
+static bool plain_send(struct loop_queue *q, const struct fabrex_op *op)
 {
 	const struct loop_datagram datagram = {
 		.opcode = FABREX_OP_RECV, .length = op->length, .imm = op->imm,
-		.data = op->inline_data ? op->inline_data : local_of(q, op, 0),
+		.data = op->inline_data ? op->inline_data :
+					  local_of(q, op, false),
 	};
-	const struct loop_peer *peer = peer_of(q->transport, op->peer);
+	uint64_t target = loop_target(op->dest_queue, op->dest_key);
 	struct loop_ring ring;
 
-	if (unlikely(!peer || !datagram.data ||
-		     (op->inline_data && op->length > FABREX_INLINE_MAX)))
+	if (!datagram.data ||
+	    (op->inline_data && op->length > FABREX_INLINE_MAX) ||
+	    !peer_of(q->transport, op->peer) ||
+	    fxi_loop_ring_open(q, op->peer, target, op->length, &ring))
 		return false;
-	if (unlikely(fxi_loop_ring_open(q, peer, loop_target(op->dest_queue,
-							     op->dest_key),
-					op->length, &ring)))
-		return false;
+	if (!op->inline_data)
+		remember_local(q, op->mr);
 	fxi_loop_ring_fill(q, &ring, &datagram);
 	return true;
 }
 
 bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op)
 {
-	uint64_t *bytes = &q->stats.tx_bytes;
-	bool done = false;
+	bool done = false, read = op->opcode == FABREX_OP_READ;
 
 	/* Length 0 is neither more nor less than rare. */
-	if (unlikely(op->flags & ~FABREX_SQE_QUIET ||
-		     op->length - 1 >= LOOP_MAX_TRANSFER))
+	if (op->flags & ~FABREX_SQE_QUIET || !op->length ||
+	    op->length > LOOP_MAX_TRANSFER)
 		return false;
 	loop_enter(q);
-	if (likely(op->opcode == FABREX_OP_WRITE)) {
+	if (op->opcode == FABREX_OP_WRITE)
 		done = plain_write(q, op);
-	} else if (op->opcode == FABREX_OP_SEND) {
-		done = plain_send(q, op);
-	} else if (op->opcode == FABREX_OP_READ) {
+	else if (read)
 		done = plain_read(q, op);
-		bytes = &q->stats.rx_bytes;
-	}
+	else if (op->opcode == FABREX_OP_SEND)
+		done = plain_send(q, op);
 	loop_leave(q);
-	if (unlikely(!done))
-		return false;
-	q->stats.tx_ops++;
-	q->stats.host_bytes += op->length;
-	*bytes += op->length;
-	return true;
+	if (done)
+		loop_count(q, read ? &q->stats.rx_bytes : &q->stats.tx_bytes,
+			   op->length);
+	return done;
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "plain.h"
 #include "state.h"
 
 #define SPINS	100u	/* looks at the lock before the processor is yielded */
@@ -33,15 +33,6 @@ static inline void relax(void)
 #endif
 }
 
-/* Number and key, which lie side by side, in one load. */
-static inline bool is_target(const struct segment_queue *queue, uint64_t target)
-{
-	typedef uint64_t __attribute__((may_alias)) both;
-
-	return __atomic_load_n((const both *)&queue->number,
-			       __ATOMIC_ACQUIRE) == target;
-}
-
 /* ---- the lock ---------------------------------------------------------- */
 
 static inline uint64_t holder_word(uint32_t number, uint32_t generation)
@@ -52,18 +43,6 @@ static inline uint64_t holder_word(uint32_t number, uint32_t generation)
 static inline uint64_t own_word(const struct transport *t)
 {
 	return holder_word(t->number, t->peers[t->number].generation);
-}
-
-static inline bool lock_swap(struct segment_queue *queue, uint64_t old,
-			     uint64_t new)
-{
-	return __atomic_compare_exchange_n(&queue->lock, &old, new, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-static inline void unlock(struct segment_queue *queue)
-{
-	__atomic_store_n(&queue->lock, 0, __ATOMIC_RELEASE);
 }
 
 /* Only what is known to have lived and gone; a newcomer is not. */
@@ -90,8 +69,7 @@ static void repair(struct segment_queue *queue,
 }
 
 static uint8_t lock_slowly(const struct transport *t,
-			   const struct loop_peer *peer,
-			   const struct loop_last *ring, uint64_t target)
+			   const struct loop_last_ring *ring)
 {
 	struct segment_queue *queue = ring->queue;
 	unsigned int spins = 0;
@@ -99,16 +77,16 @@ static uint8_t lock_slowly(const struct transport *t,
 
 	for (;;) {
 		holder = __atomic_load_n(&queue->lock, __ATOMIC_RELAXED);
-		if (!holder && lock_swap(queue, 0, own_word(t)))
+		if (!holder && loop_lock(queue, 0, own_word(t)))
 			return FABREX_WC_OK;
 		if (holder && is_dead(t, holder) &&
-		    lock_swap(queue, holder, own_word(t))) {
+		    loop_lock(queue, holder, own_word(t))) {
 			repair(queue, ring->cells, ring->entries - 1);
 			return FABREX_WC_OK;
 		}
-		if (!is_target(queue, target))
+		if (!loop_is_target(queue, ring->target))
 			return FABREX_WC_BAD_QUEUE;
-		if (!__atomic_load_n(&peer->up, __ATOMIC_RELAXED))
+		if (!__atomic_load_n(&ring->peer->up, __ATOMIC_RELAXED))
 			return FABREX_WC_UNREACHABLE;
 		if (++spins % SPINS)
 			relax();
@@ -127,7 +105,7 @@ static bool entries_valid(uint32_t entries, uint32_t cell_size)
 
 /* A queue as its owner has described it, read once and checked. */
 static bool describe(const struct loop_peer *peer, struct segment_queue *queue,
-		     struct loop_last *last)
+		     struct loop_last_ring *r)
 {
 	uint32_t entries = __atomic_load_n(&queue->rq_entries,
 					   __ATOMIC_RELAXED);
@@ -141,132 +119,73 @@ static bool describe(const struct loop_peer *peer, struct segment_queue *queue,
 			 peer->size) ||
 	    !loop_inside(payload, (uint64_t)entries * size, peer->size))
 		return false;
-	last->segment = peer->segment;
-	last->queue = queue;
-	last->entries = entries;
-	last->cell_size = size;
-	last->cells = (struct segment_cell *)((char *)peer->segment + cells);
-	last->payload = (char *)peer->segment + payload;
+	r->queue = queue;
+	r->entries = entries;
+	r->cell_size = size;
+	r->cells = (struct segment_cell *)((char *)peer->segment + cells);
+	r->payload = (char *)peer->segment + payload;
 	return true;
 }
 
-static bool find_queue(const struct loop_peer *peer, uint64_t target,
-		       struct loop_last *last)
+static bool find_queue(struct loop_queue *q, uint32_t peer, uint64_t target)
 {
+	const struct loop_peer *p = &q->transport->peers[peer];
+	struct loop_last_ring *r = &q->ring;
+	struct segment_queue *queue;
 	uint32_t number;
 
 	memcpy(&number, &target, sizeof(number));
-	last->target = 0;
-	if (number - 1 >= SEGMENT_QUEUES ||
-	    !is_target(&peer->segment->queues[number - 1], target) ||
-	    !describe(peer, &peer->segment->queues[number - 1], last))
+	r->number = 0;
+	if (number - 1 >= SEGMENT_QUEUES)
 		return false;
-	last->target = target;
+	queue = &p->segment->queues[number - 1];
+	if (!loop_is_target(queue, target) || !describe(p, queue, r))
+		return false;
+	r->target = target;
+	r->number = peer + 1;
+	r->peer = p;
+	r->segment = p->segment;
+	q->lock_word = own_word(q->transport);
 	return true;
 }
 
-/* last describes the queue then. */
-static inline bool find_target(const struct loop_peer *peer, uint64_t target,
-			       struct loop_last *last)
-{
-	if (likely(last->target == target && last->segment == peer->segment))
-		return is_target(last->queue, target);
-	return find_queue(peer, target, last);
-}
-
-/* Under the lock. The receiver's line is read only when it has to be. */
-static inline bool has_cell(struct segment_queue *queue, uint32_t entries)
-{
-	if (likely(queue->rq_tail - queue->rq_seen < entries))
-		return true;
-	queue->rq_seen = __atomic_load_n(&queue->rq_head, __ATOMIC_ACQUIRE);
-	return queue->rq_tail - queue->rq_seen < entries;
-}
-
-uint8_t fxi_loop_ring_open(struct loop_queue *q, const struct loop_peer *peer,
+uint8_t fxi_loop_ring_open(struct loop_queue *q, uint32_t number,
 			   uint64_t target, uint64_t length,
 			   struct loop_ring *ring)
 {
-	const struct transport *t = q->transport;
-	struct loop_last *last = &q->last;
-	struct segment_queue *queue;
-	uint32_t slot;
 	uint8_t status;
 
-	if (unlikely(!find_target(peer, target, last)))
+	if (!find_queue(q, number, target))
 		return FABREX_WC_BAD_QUEUE;
-	if (unlikely(length > last->cell_size))
+	if (length > q->ring.cell_size)
 		return FABREX_WC_TOO_LONG;
-	queue = last->queue;
-	if (unlikely(!lock_swap(queue, 0, own_word(t)))) {
-		status = lock_slowly(t, peer, last, target);
-		if (status)
-			return status;
-	}
-	if (unlikely(!has_cell(queue, last->entries))) {
-		unlock(queue);
-		return FABREX_WC_RNR;
-	}
-	ring->peer = peer;
-	ring->queue = queue;
-	ring->tail = queue->rq_tail;
-	slot = ring->tail & (last->entries - 1);
-	ring->cell = &last->cells[slot];
-	ring->payload = last->payload + (size_t)slot * last->cell_size;
-	last->cell = &last->cells[(slot + 1) & (last->entries - 1)];
-	return FABREX_WC_OK;
+	status = lock_slowly(q->transport, &q->ring);
+	if (status)
+		return status;
+	if (loop_ring_cell(q, ring))
+		return FABREX_WC_OK;
+	loop_unlock(q->ring.queue);
+	return FABREX_WC_RNR;
 }
 
 /* Whoever takes armed back wakes the owner, so it is woken once. */
-static void wake(struct loop_queue *q, const struct loop_peer *peer,
-		 struct segment_queue *queue)
+void fxi_loop_ring_wake(struct loop_queue *q, uint32_t number,
+			struct segment_queue *queue)
 {
-	struct transport *t = q->transport;
-
 	if (__atomic_exchange_n(&queue->armed, 0, __ATOMIC_RELAXED))
-		fxi_loop_wake(t, (uint32_t)(peer - t->peers), queue->number);
-}
-
-static inline void fill(const struct loop_queue *q,
-			const struct loop_ring *ring,
-			const struct loop_datagram *d)
-{
-	struct segment_cell *cell = ring->cell;
-
-	if (likely(d->length <= SEGMENT_SMALL && d->data))
-		fxi_path_copy_few(cell->small, d->data, d->length);
-	else if (d->data)
-		memcpy(ring->payload, d->data, d->length);
-	cell->length = (uint32_t)d->length;
-	cell->imm = d->imm;
-	cell->crc = d->crc;
-	cell->src_queue = q->number;
-	cell->peer = (uint16_t)q->transport->number;
-	cell->opcode = d->opcode;
-	cell->status = FABREX_WC_OK;
-	__atomic_store_n(&cell->seq, (uint64_t)(ring->tail + 1),
-			 __ATOMIC_RELEASE);
+		fxi_loop_wake(q->transport, number, queue->number);
 }
 
 void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
 			const struct loop_datagram *d)
 {
-	struct segment_queue *queue = ring->queue;
-
-	fill(q, ring, d);
-	__atomic_store_n(&queue->rq_tail, ring->tail + 1, __ATOMIC_RELAXED);
-	unlock(queue);
-	q->last.sent++;
-	if (unlikely(ring->peer->fence))
-		ring_barrier();
-	__asm__ volatile("" ::: "memory");
-	if (unlikely(__atomic_load_n(&queue->armed, __ATOMIC_RELAXED)))
-		wake(q, ring->peer, queue);
+	loop_fill(q, ring, d);
+	loop_ring_done(q, ring);
 }
 
 void fxi_loop_ring_close(const struct loop_ring *ring)
 {
-	unlock(ring->queue);
+	loop_unlock(ring->queue);
 }
 
 /* ---- receiving --------------------------------------------------------- */
@@ -329,9 +248,9 @@ static inline bool take(struct loop_queue *q, const struct segment_cell *cell,
 /* Who has answered the one before with one will do so again. */
 static inline void expect_answer(struct loop_queue *q)
 {
-	if (q->last.sent == 1)
-		loop_fetch(q->last.cell);
-	q->last.sent = 0;
+	if (q->ring.sent == 1)
+		loop_fetch(q->ring.cell);
+	q->ring.sent = 0;
 }
 
 int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n)
@@ -401,11 +320,11 @@ static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 	struct segment_queue *queue = &t->segment->queues[index];
 	struct segment_cell *cells;
 
-	if (lock_swap(queue, dead, own_word(t))) {
+	if (loop_lock(queue, dead, own_word(t))) {
 		cells = (struct segment_cell *)((char *)t->segment +
 						queue->cells);
 		repair(queue, cells, queue->rq_entries - 1);
-		unlock(queue);
+		loop_unlock(queue);
 	}
 	if (__atomic_exchange_n(&queue->armed, 0, __ATOMIC_SEQ_CST))
 		signal_queue(t->state->queues[index]);
