@@ -95,6 +95,7 @@ $(call st-bin,dma/nosyscall): selftests/dma/nosyscall.c | lib
 	$(CC) $(ST_CFLAGS) -MF $@.d -o $@ $< -Lbuild/lib -lfabrex
 
 include selftests/bench/module.mk
+include selftests/coll/module.mk
 
 -include $(wildcard $(ST_OUT)/*.d $(ST_OUT)/obj/*.d $(ST_OUT)/obj32/*.d \
 	$(ST_OUT)/obj/gpu/*.d $(ST_OUT)/obj/dma/*.d)
