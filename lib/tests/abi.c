@@ -4,6 +4,7 @@
  * to be changed here is an incompatible change of the library.
  */
 #include <stddef.h>
+#include <fabrex/coll.h>
 #include <fabrex/fabrex.h>
 
 #define SIZE(type, lp64, ilp32) \
@@ -56,7 +57,13 @@ AT(fabrex_qctrl, sq_head, 128, 128);
 AT(fabrex_qctrl, state, 192, 192);
 #endif
 
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
+AT(fabrex_collective, send, 16, 16);
+AT(fabrex_collective, count, 32, 24);
+#endif
+
 #ifdef __LP64__
+SIZE(fabrex_collective, 64, 0);
 SIZE(fabrex_memory, 80, 0);
 AT(fabrex_memory, id, 24, 0);
 AT(fabrex_memory, pci, 32, 0);
@@ -72,3 +79,5 @@ _Static_assert(FABREX_EV_LOST == 8 && FABREX_EV_MR_REVOKED == 9 &&
 _Static_assert(FABREX_EV_LOST == 8 && FABREX_MR_ALL == 15 &&
 	       FABREX_BLOB_MAX == 960 && FABREX_QUEUE_EVENTFD == 1,
 	       "numbers of the API");
+_Static_assert(FABREX_FLOAT64 == 12 && FABREX_AVG == 5 && FABREX_RECV == 9,
+	       "numbers of version 1.2");

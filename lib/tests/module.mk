@@ -84,6 +84,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 		$(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
 	$(LIB_TEST_O)/collectives/all
+	lib/tests/run-ranks 3 $(BUILD)/examples/all_reduce 100001
 	$(if $(findstring sanitize,$(CFLAGS)),,lib/tests/bench-instructions $(LIB_TEST_O)/bench)
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
 	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
@@ -96,7 +97,8 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	lib/tests/check-man $(LIB_PAGES)
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \
-		out=$$(timeout 20 $$e 2>&1) || { echo "$$out" >&2; exit 1; }; \
+		out=$$(FABREX_RANK=0 FABREX_SIZE=1 FABREX_BOOTSTRAP=fabric:1 \
+			timeout 20 $$e 2>&1) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'; \
 	done
 
