@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * How bytes move: thresholds, what the environment says of them, and the moves
- * between mapped places. See path.h.
+ * between mapped places (stream.c has those past the caches). See path.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +12,12 @@
 
 #define INLINE_MOST	64u	/* what fxi_path_copy_few() can do */
 #define VALUE_MOST	(1ull << 62)
+#define PIECE		(64u << 10)
 
 struct fxi_path_limits fxi_path_limits = {
 	.inline_ = INLINE_MOST,
-	.stream = 8u << 20,
+	.turn = 1u << 20,
+	.stream = 64u << 20,
 	.cma = 0,
 	.pio = 256,
 };
@@ -26,6 +28,7 @@ static const struct {
 	uint64_t most;
 } names[] = {
 	{ "inline", offsetof(struct fxi_path_limits, inline_), INLINE_MOST },
+	{ "turn", offsetof(struct fxi_path_limits, turn), VALUE_MOST },
 	{ "stream", offsetof(struct fxi_path_limits, stream), VALUE_MOST },
 	{ "cma", offsetof(struct fxi_path_limits, cma), VALUE_MOST },
 	{ "pio", offsetof(struct fxi_path_limits, pio), VALUE_MOST },
@@ -80,7 +83,7 @@ static int parse_one(const char *text, const char *end,
 		return fxi_error(EINVAL, "FABREX_PATH: \"%.*s\": give %s a size from 0 to %llu, such as 64 or 8M",
 				 (int)(end - text), text, names[i].name,
 				 (unsigned long long)names[i].most);
-	return fxi_error(EINVAL, "FABREX_PATH: \"%.*s\": give inline=, stream=, cma= or pio=, each with a size, separated by commas",
+	return fxi_error(EINVAL, "FABREX_PATH: \"%.*s\": give inline=, turn=, stream=, cma= or pio=, each with a size, separated by commas",
 			 (int)(end - text), text);
 }
 
@@ -114,10 +117,48 @@ int fxi_path_open(void)
 	return 0;
 }
 
-void fxi_path_copy(void *to, const void *from, uint64_t n)
+/* In pieces, of which the last comes first. */
+static void copy_down(char *to, const char *from, uint64_t n)
 {
-	if (fxi_path_mapped(n) == FXI_PATH_INLINE)
-		fxi_path_copy_few(to, from, n);
+	uint64_t piece = n % PIECE ? n % PIECE : PIECE;
+
+	while (n) {
+		n -= piece;
+		memcpy(to + n, from + n, piece);
+		piece = PIECE;
+	}
+}
+
+static bool overlap(const char *a, const char *b, uint64_t n)
+{
+	return a < b + n && b < a + n;
+}
+
+static void copy_turn(void *to, const void *from, uint64_t n, uint8_t *turn)
+{
+	*turn = !*turn;
+	if (*turn && !overlap(to, from, n))
+		copy_down(to, from, n);
 	else
 		memmove(to, from, n);
+}
+
+void fxi_path_copy(void *to, const void *from, uint64_t n, uint8_t *turn)
+{
+	switch (fxi_path_mapped(n)) {
+	case FXI_PATH_INLINE:
+		fxi_path_copy_few(to, from, n);
+		return;
+	case FXI_PATH_STREAM:
+		if (overlap(to, from, n))
+			break;
+		fxi_path_stream(to, from, n);
+		return;
+	default:
+		if (n < path_limit(&fxi_path_limits.turn))
+			break;
+		copy_turn(to, from, n, turn);
+		return;
+	}
+	memmove(to, from, n);
 }

@@ -25,6 +25,7 @@ enum fxi_path {
 /* Of the process. Names in $FABREX_PATH are those of the members. */
 struct fxi_path_limits {
 	uint64_t inline_;	/* INLINE up to that size */
+	uint64_t turn;		/* COPY in alternating directions from it */
 	uint64_t stream;	/* STREAM from that size */
 	uint64_t cma;		/* CMA from that size, BOUNCE below */
 	uint64_t pio;		/* PIO up to that size, ENGINE above */
@@ -73,8 +74,14 @@ static inline enum fxi_path fxi_path_message(uint64_t length)
 							    FXI_PATH_ENGINE;
 }
 
-/* Moves them as fxi_path_mapped() says. Places may overlap only if equal. */
-void fxi_path_copy(void *to, const void *from, uint64_t n);
+/*
+ * Moves them as fxi_path_mapped() says. *turn is the caller's, 0 at first: large
+ * copies begin at the end where the one before stopped, because what it touched
+ * last is still in the cache if it is the same memory again.
+ */
+void fxi_path_copy(void *to, const void *from, uint64_t n, uint8_t *turn);
+/* Past the caches. All of it is visible before what the caller stores later. */
+void fxi_path_stream(void *to, const void *from, uint64_t n);
 
 /* Up to 64 bytes: all are loaded before the first is stored. */
 static inline void fxi_path_copy_few(void *to, const void *from, uint64_t n)

@@ -207,9 +207,9 @@ static uint8_t move(struct access *a)
 	if (!a->local || !a->remote)
 		return move_elsewhere(a);
 	if (a->sqe->opcode == FABREX_OP_READ)
-		loop_copy(a->local, a->remote, a->length);
+		loop_copy(a->q, a->local, a->remote, a->length);
 	else
-		loop_copy(a->remote, a->local, a->length);
+		loop_copy(a->q, a->remote, a->local, a->length);
 	return FABREX_WC_OK;
 }
 
@@ -376,7 +376,7 @@ static uint8_t run_atomic(struct access *a)
 	old = perform(a->sqe, (uint64_t *)(void *)a->remote);
 	if (!a->local)
 		return transfer_local(a, &old, sizeof(old), false);
-	loop_copy(a->local, &old, sizeof(old));
+	loop_copy(a->q, a->local, &old, sizeof(old));
 	return FABREX_WC_OK;
 }
 

@@ -66,12 +66,13 @@ static inline void loop_move_word(void *to, const void *from)
 			 __ATOMIC_RELAXED);
 }
 
-static inline void loop_copy(void *to, const void *from, uint64_t n)
+static inline void loop_copy(struct loop_queue *q, void *to, const void *from,
+			     uint64_t n)
 {
 	if (n == 8 && !(((uintptr_t)to | (uintptr_t)from) & 7))
 		loop_move_word(to, from);
 	else
-		fxi_path_copy(to, from, n);
+		fxi_path_copy(to, from, n, &q->turn);
 }
 
 #endif

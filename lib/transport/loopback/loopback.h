@@ -115,6 +115,7 @@ struct loop_queue {
 	uint32_t cell_size;
 	int efd;		/* -1: none */
 	bool failed;		/* since the last fenced entry */
+	uint8_t turn;		/* path.h: of large copies */
 	bool armed;		/* shared->armed was set and may be yet */
 	uint32_t rq_next;	/* cell that the next message comes in */
 	uint32_t rq_head;	/* cells given back */

@@ -106,7 +106,7 @@ static bool plain_write(struct loop_queue *q, const struct fabrex_op *op)
 	if (!to || !from)
 		return false;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	loop_copy(to, from, op->length);
+	loop_copy(q, to, from, op->length);
 	remember_region(q, op, &f);
 	remember_local(q, op->mr);
 	return true;
@@ -120,7 +120,7 @@ static bool plain_read(struct loop_queue *q, const struct fabrex_op *op)
 
 	if (!to || !from)
 		return false;
-	loop_copy(to, from, op->length);
+	loop_copy(q, to, from, op->length);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return true;
 }
