@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "path.h"
 #include "state.h"
 
 #define CMA_CHUNK	(1ull << 30)	/* the kernel moves 2 GiB at most */
@@ -159,9 +160,10 @@ static uint8_t move_self(struct loop_queue *q, const struct loop_move *m)
 
 static uint8_t move_process(struct loop_queue *q, const struct loop_move *m)
 {
+	enum fxi_path path = fxi_path_foreign(m->length, m->peer->cma, false);
 	uint8_t status;
 
-	if (m->peer->cma && !is_atomic(m) && move_cma(m, &status))
+	if (path == FXI_PATH_CMA && !is_atomic(m) && move_cma(m, &status))
 		return status;
 	return fxi_loop_bounce(q, m);
 }
