@@ -17,6 +17,8 @@ from cache import say
 from lab import Lab
 
 HOSTS = ["a", "b", "c"]
+# In a document, lines between which the table is replaced.
+MARKS = ("<!-- make bench-lab -->", "<!-- end of make bench-lab -->")
 QUIET = 0.2	# cores; more of other work shows in the figures
 
 class Others:
@@ -173,6 +175,20 @@ def as_markdown(bench):
     return "\n".join(out) + "\n"
 
 
+def keep(path, text):
+    """Write a table to a file; one that has MARKS keeps what is around."""
+    old = ""
+    if os.path.exists(path):
+        with open(path) as f:
+            old = f.read()
+    if all(mark in old for mark in MARKS):
+        head, _, rest = old.partition(MARKS[0])
+        text = (f"{head}{MARKS[0]}\n{text}{MARKS[1]}"
+                + rest.partition(MARKS[1])[2])
+    with open(path, "w") as f:
+        f.write(text)
+
+
 def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
     """Build, boot, measure, print; the exit status."""
     check.build("demo", ("programs", "bench-programs"))
@@ -193,7 +209,6 @@ def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
     print(json.dumps(bench.as_dict(), indent=1) if as_json
           else as_text(bench), flush=True)
     if output:
-        with open(output, "w") as f:
-            f.write(as_markdown(bench))
+        keep(output, as_markdown(bench))
         say(f"the same as Markdown: {output}")
     return 0

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Wires between guests; medians and ratios of make bench-lab."""
 
+import os
+import tempfile
 import unittest
 
 import bench
@@ -38,6 +40,27 @@ class Wires(unittest.TestCase):
     def test_name_too_long(self):
         with self.assertRaises(ValueError):
             network.devices(["a", "x" * 13], "a", str)
+
+
+class Kept(unittest.TestCase):
+    def kept(self, before):
+        with tempfile.TemporaryDirectory() as top:
+            path = os.path.join(top, "x.md")
+            if before is not None:
+                with open(path, "w") as f:
+                    f.write(before)
+            bench.keep(path, "table\n")
+            with open(path) as f:
+                return f.read()
+
+    def test_file_of_its_own(self):
+        self.assertEqual(self.kept(None), "table\n")
+        self.assertEqual(self.kept("older table\n"), "table\n")
+
+    def test_place_in_a_document(self):
+        begin, end = bench.MARKS
+        self.assertEqual(self.kept(f"a\n{begin}\nold\n{end}\nb\n"),
+                         f"a\n{begin}\ntable\n{end}\nb\n")
 
 
 class Figures(unittest.TestCase):
