@@ -75,12 +75,13 @@ struct loop_last_region {
 	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
 	const struct loop_peer *peer;
 	const struct segment *segment;
-	const struct segment_mr *mr;
+	const uint64_t *entry;	/* where the key is */
 };
 
-/* An own region; as long as the handle has that key. */
+/* An own region; the handle lives as long as the key is in its place. */
 struct loop_last_local {
 	const struct fabrex_mr *mr;
+	const uint64_t *entry;	/* its place */
 	uint64_t key;
 	char *base;
 	uint64_t length;

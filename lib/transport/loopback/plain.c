@@ -54,6 +54,7 @@ static char *local_of(const struct loop_queue *q, const struct fabrex_op *op,
 
 	if (!mr || mr->kind != FABREX_MEMORY_HOST ||
 	    mr->object.port->transport != q->transport ||
+	    !loop_key(q->transport->segment, mr->key) ||
 	    !loop_inside(op->offset, op->length, mr->length) ||
 	    (written && !(mr->access & FABREX_MR_LOCAL_WRITE)))
 		return NULL;
@@ -70,10 +71,12 @@ static bool has_words(const void *base, uint64_t length)
 
 static void remember_local(struct loop_queue *q, const struct fabrex_mr *mr)
 {
+	struct segment_mr *mrs = q->transport->segment->mrs;
 	struct loop_last_local *l = &q->local;
 
 	l->mr = mr;
 	l->key = mr->key;
+	l->entry = &mrs[mr->key & (SEGMENT_MRS - 1)].key;
 	l->base = mr->addr;
 	l->length = mr->length;
 	l->last_word = mr->length - 8;
@@ -92,7 +95,7 @@ static void remember_region(struct loop_queue *q, const struct fabrex_op *op,
 	r->last_word = f->length - 8;
 	r->peer = f->peer;
 	r->segment = f->peer->segment;
-	r->mr = f->mr;
+	r->entry = &f->mr->key;
 }
 
 /* ---- operations -------------------------------------------------------- */

@@ -19,6 +19,11 @@ static inline bool loop_reachable(const struct loop_peer *peer,
 	return peer->segment == segment;
 }
 
+static inline bool loop_has_key(const uint64_t *entry, uint64_t key)
+{
+	return __atomic_load_n(entry, __ATOMIC_ACQUIRE) == key;
+}
+
 /* Own memory of an operation, if it is where it was last time. */
 static inline char *loop_local(const struct loop_queue *q,
 			       const struct fabrex_mr *mr, uint64_t offset,
@@ -26,7 +31,7 @@ static inline char *loop_local(const struct loop_queue *q,
 {
 	const struct loop_last_local *l = &q->local;
 
-	if (unlikely(mr != l->mr || !mr || mr->key != l->key ||
+	if (unlikely(mr != l->mr || !mr || !loop_has_key(l->entry, l->key) ||
 		     !loop_inside(offset, length, l->length)))
 		return NULL;
 	return l->base + offset;
@@ -56,13 +61,13 @@ loop_write_word(struct loop_queue *q, const struct fabrex_mr *mr,
 	if (unlikely(rkey != r->rkey || number + 1 != r->number))
 		return false;
 	loop_fetch(r->base + roffset);
-	if (unlikely(mr != l->mr || mr->key != l->key ||
-		     offset > l->last_word || roffset > r->last_word ||
-		     (offset | roffset) & 7))
+	if (unlikely(mr != l->mr || offset > l->last_word ||
+		     roffset > r->last_word || (offset | roffset) & 7))
 		return false;
 	loop_enter(q);
 	if (unlikely(!loop_reachable(r->peer, r->segment) ||
-		     __atomic_load_n(&r->mr->key, __ATOMIC_ACQUIRE) != rkey)) {
+		     !loop_has_key(r->entry, rkey) ||
+		     !loop_has_key(l->entry, l->key))) {
 		loop_leave(q);
 		return false;
 	}
@@ -166,15 +171,12 @@ static inline bool loop_ring_cell(struct loop_queue *q, struct loop_ring *ring)
 }
 
 /* Everything but a queue that is as before, and free, is ring_open()'s. */
-static inline bool loop_ring_open(struct loop_queue *q, uint32_t number,
-				  uint64_t target, uint64_t length,
-				  struct loop_ring *ring)
+static inline bool loop_ring_open(struct loop_queue *q, uint64_t target,
+				  uint64_t length, struct loop_ring *ring)
 {
 	const struct loop_last_ring *r = &q->ring;
 
-	if (unlikely(target != r->target || number + 1 != r->number ||
-		     !loop_reachable(r->peer, r->segment) ||
-		     !loop_is_target(r->queue, target) ||
+	if (unlikely(target != r->target || !loop_is_target(r->queue, target) ||
 		     length > r->cell_size ||
 		     !loop_lock(r->queue, 0, q->lock_word)))
 		return false;
@@ -196,17 +198,21 @@ loop_send(struct loop_queue *q, const struct fabrex_mr *mr, uint64_t offset,
 
 	loop_fetch(q->ring.cell);
 	loop_enter(q);
+	if (unlikely(number + 1 != q->ring.number ||
+		     !loop_reachable(q->ring.peer, q->ring.segment)))
+		goto no;
 	datagram.data = loop_local(q, mr, offset, length);
 	if (unlikely(!datagram.data ||
-		     !loop_ring_open(q, number, target, length, &ring))) {
-		loop_leave(q);
-		return false;
-	}
+		     !loop_ring_open(q, target, length, &ring)))
+		goto no;
 	loop_fill(q, &ring, &datagram);
 	loop_ring_done(q, &ring);
 	loop_leave(q);
 	loop_count(q, &q->stats.tx_bytes, length);
 	return true;
+no:
+	loop_leave(q);
+	return false;
 }
 
 #endif
