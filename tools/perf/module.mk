@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# fabrex-perf: benchmarks over libfabrex. Targets: perf, check-perf,
+# fabrex-perf: benchmarks over libfabrex. Targets: perf, check-perf, bench,
 # install-perf. Included by the Makefile at the top.
 
 include lib/module.mk
@@ -36,12 +36,37 @@ $(PERF_O)/tests/run: tools/perf/tests/run.c $(PERF_OBJ) $(LIB_FAKE_OBJ) $(LIB_A)
 	@mkdir -p $(@D)
 	objcopy --redefine-sym main=perf_main $(PERF_O)/main.o $(PERF_O)/tests/main.o
 	$(CC) $(LIB_TEST_CPPFLAGS) $(PERF_CFLAGS) $(LDFLAGS) -o $@ $< \
-		$(PERF_O)/tests/main.o $(filter-out $(PERF_O)/main.o,$(PERF_OBJ)) \
-		$(LIB_FAKE_OBJ) $(LIB_A) -lm
+		$(PERF_O)/tests/main.o $(PERF_PARTS) $(LIB_FAKE_OBJ) $(LIB_A) -lm
 
-check-perf: perf $(PERF_O)/tests/run $(RT_LIBS)
+PERF_PARTS := $(filter-out $(PERF_O)/main.o,$(PERF_OBJ))
+$(PERF_O)/tests/unit: tools/perf/tests/unit.c $(PERF_OBJ) $(LIB_A)
+	@mkdir -p $(@D)
+	objcopy --redefine-sym main=perf_main $(PERF_O)/main.o $(PERF_O)/tests/main.o
+	$(CC) -D_GNU_SOURCE -Iinclude -Iinclude/uapi $(PERF_CFLAGS) $(LDFLAGS) \
+		-o $@ $< $(PERF_O)/tests/main.o $(PERF_PARTS) $(LIB_A) -lm
+
+# With results that become wrong when a test says so.
+PERF_WRAP := -Wl,--wrap=fabrex_all_reduce -Wl,--wrap=fabrex_all_gather
+$(PERF_O)/tests/fabrex-perf: tools/perf/tests/fault.c $(PERF_OBJ) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) -Iinclude -Iinclude/uapi $(PERF_CFLAGS) $(LDFLAGS) $(PERF_WRAP) \
+		-o $@ $< $(PERF_OBJ) $(LIB_A) -lm
+
+check-perf: perf $(PERF_O)/tests/run $(PERF_O)/tests/unit \
+		$(PERF_O)/tests/fabrex-perf $(RT_LIBS)
 	$(LIB_TEST_ENV) $(PERF_O)/tests/run
+	$(PERF_O)/tests/unit
+	python3 tools/perf/tests/commands.py $(BUILD)/bin/fabrex-perf \
+		$(PERF_O)/tests/fabrex-perf tools/perf/fabrex-perf.1
 	lib/tests/check-man --page tools/perf/fabrex-perf.1
+
+# All of docs/benchmarks.md that one machine can show.
+.PHONY: bench
+bench: perf $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(RT_LIBS)
+	$(LIB_TEST_ENV) tools/perf/bench $(BUILD)/bin/fabrex-perf \
+		$(BUILD)/bench "$(if $(KEEP),docs/benchmarks.md)" \
+		lib/tests/bench-instructions $(LIB_TEST_O)/bench \
+		$(LIB_TEST_O)/bench_memory
 
 install-perf: perf
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1

@@ -92,33 +92,37 @@ static void set(FILE *f, const char *what, const char *text)
 	fputc('\n', f);
 }
 
-/* Ticks at powers of 4 from 1 byte to 4 GiB, as people write sizes. */
-static void size_ticks(FILE *f)
+/* Smallest and largest size. */
+static void sizes(const struct plot *p, double *low, double *high)
 {
-	char text[SIZE_STR];
-	uint64_t size;
-
-	fprintf(f, "set xtics (");
-	for (size = 1; size <= 4ull << 30; size *= 4)
-		fprintf(f, "%s\"%s\" %llu", size > 1 ? ", " : "",
-			size_str(size, text), (unsigned long long)size);
-	fprintf(f, ") nomirror\n");
-}
-
-/* A single size would make gnuplot complain. */
-static void range(const struct plot *p, FILE *f)
-{
-	double low = 0, high = 0, x;
 	uint32_t i, k;
+	double x;
 
+	*low = *high = 0;
 	for (i = 0; i < p->nseries; i++)
 		for (k = 0; k < p->series[i].n; k++) {
 			x = p->series[i].points[k].x;
-			low = !low || x < low ? x : low;
-			high = x > high ? x : high;
+			*low = !*low || x < *low ? x : *low;
+			*high = x > *high ? x : *high;
 		}
+}
+
+/* Every other power of two from the smallest size on, as people write them;
+ * a single size would make gnuplot complain about the range.
+ */
+static void size_ticks(const struct plot *p, FILE *f)
+{
+	double low, high, x;
+	char text[SIZE_STR];
+
+	sizes(p, &low, &high);
 	if (low == high)
 		fprintf(f, "set xrange [%g:%g]\n", low / 2, high * 2);
+	fprintf(f, "set xtics (");
+	for (x = low; x > 0 && x <= high; x *= high / low > 256 ? 4 : 2)
+		fprintf(f, "%s\"%s\" %.17g", x > low ? ", " : "",
+			size_str((uint64_t)x, text), x);
+	fprintf(f, ") nomirror\n");
 }
 
 static void head(const struct plot *p, const char *path, FILE *f)
@@ -137,8 +141,7 @@ static void head(const struct plot *p, const char *path, FILE *f)
 		"set key tmargin center horizontal\nset border 3\n"
 		"set ytics nomirror\n", p->log_y ? "set logscale y 10\n" :
 						   "set yrange [0:*]\n");
-	range(p, f);
-	size_ticks(f);
+	size_ticks(p, f);
 }
 
 static void data(const struct plot *p, FILE *f)

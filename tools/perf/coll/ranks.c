@@ -97,28 +97,38 @@ static void be_local(const struct coll_options *o, uint32_t i, pid_t parent,
 	_exit(ret);
 }
 
+static int code_of(const pid_t *pid, uint32_t n, pid_t who, int status)
+{
+	uint32_t i;
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	for (i = 0; i < n; i++)
+		if (pid[i] == who)
+			fprintf(stderr, "fabrex-perf: rank %u was ended by signal %d\n",
+				i, WTERMSIG(status));
+	return EXIT_FAILED;
+}
+
 /* What the first of them says that does not succeed. */
 static int wait_all(const pid_t *pid, uint32_t n)
 {
-	int status, code = 0, ret;
 	uint32_t left = n, i;
+	int status, code = 0;
 	pid_t who;
 
 	while (left) {
 		who = wait(&status);
+		for (i = 0; i < n && who < 0 && interrupted; i++)
+			kill(pid[i], SIGTERM);
 		if (who < 0 && errno == EINTR)
 			continue;
 		if (who < 0)
 			break;
 		left--;
-		ret = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-		for (i = 0; i < n && WIFSIGNALED(status); i++)
-			if (pid[i] == who)
-				fprintf(stderr, "fabrex-perf: rank %u was ended by signal %d\n",
-					i, WTERMSIG(status));
-		code = code ? code : ret;
+		code = code ? code : code_of(pid, n, who, status);
 	}
-	return code;
+	return interrupted ? EXIT_INTERRUPTED : code;
 }
 
 static int start_local(const struct coll_options *o,

@@ -24,6 +24,12 @@ struct run {
 	struct coll_row row;
 };
 
+/* Who is told to stop tells the others, who may have been told, too. */
+static int failed(const struct run *r, const char *what)
+{
+	return interrupted ? EXIT_INTERRUPTED : coll_fail(r->rank, what);
+}
+
 /* ---- ranks agree ------------------------------------------------------- */
 
 static int agree(struct run *r, double *value, enum fabrex_redop op)
@@ -32,7 +38,7 @@ static int agree(struct run *r, double *value, enum fabrex_redop op)
 
 	if (fabrex_all_reduce(r->rank->comm, &mine, value, 1, FABREX_FLOAT64,
 			      op))
-		return coll_fail(r->rank, "collecting results");
+		return failed(r, "collecting results");
 	return 0;
 }
 
@@ -156,10 +162,13 @@ static int repeat(struct run *r, const struct place *p, uint64_t n)
 		.type = o->type, .op = o->op, .root = o->root,
 	};
 
-	while (n--)
+	for (; n && !interrupted; n--)
 		if (coll_kind_run(r->kind, r->rank->comm, &call))
-			return coll_fail(r->rank, r->kind->name);
-	return 0;
+			return failed(r, r->kind->name);
+	if (!n)
+		return 0;
+	fabrex_comm_abort(r->rank->comm);
+	return EXIT_INTERRUPTED;
 }
 
 /* Seconds of one iteration at the slowest rank. */
@@ -170,7 +179,7 @@ static int measure(struct run *r, const struct place *p, uint64_t n,
 	int ret;
 
 	if (fabrex_barrier(r->rank->comm))
-		return coll_fail(r->rank, "barrier");
+		return failed(r, "barrier");
 	begin = now_ns();
 	ret = repeat(r, p, n);
 	*seconds = (double)(now_ns() - begin) / 1e9 / (double)n;

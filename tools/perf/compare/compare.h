@@ -5,6 +5,8 @@
  *
  *   main.c          options
  *   plan.c          which rows, with whom, and what ratios are aimed at
+ *   counts.c        rows that come from a file
+ *   groups.c        what contenders that are forked have in common
  *   run.c           interleaved repetitions
  *   ratio.c         medians and quartiles
  *   table.c json.c plot.c  results
@@ -33,11 +35,10 @@ enum contender_id {
 
 struct compare_options {
 	const char *what;	/* latency, bandwidth, collectives, all */
-	const char *output;	/* Markdown */
-	const char *plot;
+	const char *markdown, *json_file, *plot;
+	const char *counts;	/* what has been counted elsewhere */
 	const char *peers;	/* names, comma separated; NULL: all */
 	const char *only;	/* of the rows, comma separated; NULL: all */
-	const char *instructions; /* program that prints them */
 	uint64_t size_from, size_to, size_factor; /* 0: the plan's */
 	uint32_t ranks[8];
 	uint32_t nranks;
@@ -59,7 +60,7 @@ enum unit { UNIT_TIME, UNIT_RATE, UNIT_COUNT };
 
 struct row {
 	const char *section;
-	const char *label;	/* for people */
+	char label[64];		/* for people */
 	const char *what;	/* for contenders */
 	uint64_t bytes;
 	uint32_t ranks;
@@ -75,7 +76,6 @@ struct comparison {
 	uint32_t nrows;
 	char version[C_IDS][232]; /* or why it is missing */
 	bool missing[C_IDS];
-	double began;
 	char notes[8][400];
 	uint32_t nnotes;
 };
@@ -113,6 +113,11 @@ const struct contender *cmp_find(const char *word);
 /* 0 or an exit code, after saying why. */
 int cmp_plan(struct comparison *c);
 void cmp_plan_free(struct comparison *c);
+/* counts.c: adds rows that are not measured. The same. */
+int cmp_counts(struct comparison *c);
+struct row *cmp_row_add(struct comparison *c);
+int cmp_who_add(struct comparison *c, struct row *row, enum contender_id id,
+		double aim);
 
 /* ---- run.c ------------------------------------------------------------- */
 
@@ -147,8 +152,8 @@ const char *cmp_value(const struct row *row, double seconds, char *text,
 
 /* In $PATH, or beside this program. */
 bool external_find(const char *name, char *path, size_t n);
-/* First line that contains @word of what it prints. */
-bool external_version(const char *const argv[], const char *word, char *text,
+/* First line with @word of what it prints, whatever its exit status. */
+bool external_says(const char *const argv[], const char *word, char *text,
 		      size_t n);
 /*
  * Runs a server, waits until it listens at the TCP port, runs the client and

@@ -19,7 +19,7 @@
 
 #include "compare.h"
 
-#define LISTEN_MS	5000
+#define LISTEN_MS	15000
 #define CLIENT_MS	60000
 #define END_MS		2000
 
@@ -149,12 +149,14 @@ static int run_one(const char *const argv[], const char *const env[],
 	return !ended ? -ETIMEDOUT : status ? -EIO : 0;
 }
 
-bool external_version(const char *const argv[], const char *word, char *text,
+bool external_says(const char *const argv[], const char *word, char *text,
 		      size_t n)
 {
-	char out[8192], *line, *rest;
+	char out[16384], *line, *rest;
+	int ret;
 
-	if (run_one(argv, NULL, NULL, 0, out, sizeof(out), 5000))
+	ret = run_one(argv, NULL, NULL, 0, out, sizeof(out), 20000);
+	if (ret && ret != -EIO)
 		return false;
 	for (line = strtok_r(out, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {

@@ -33,7 +33,7 @@ static void *open_libfabric(const struct comparison *c, uint32_t ranks,
 		return NULL;
 	}
 	snprintf(version, n, "libfabric");
-	external_version(info, "libfabric", version, n);
+	external_says(info, "libfabric", version, n);
 	return l;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../commands.h"
+#include "../plot.h"
 #include "compare.h"
 
 static const struct option longs[] = {
@@ -18,6 +19,7 @@ static const struct option longs[] = {
 	{ "only", required_argument, NULL, 'O' },
 	{ "peers", required_argument, NULL, 'P' },
 	{ "output", required_argument, NULL, 'o' },
+	{ "counts", required_argument, NULL, 'C' },
 	{ "plot", required_argument, NULL, 'p' },
 	{ "aims", no_argument, NULL, 'a' },
 	{ "json", no_argument, NULL, 'j' },
@@ -36,7 +38,8 @@ static void usage(FILE *f)
 		"  -t, --duration SECONDS   of each sample (0.05)\n"
 		"      --only NAME[,NAME...]    write_lat, all_reduce, ...\n"
 		"      --peers NAME[,NAME...]   openmpi, ucx, libfabric, tcp, memcpy, line, bound\n"
-		"  -o, --output FILE        the table as Markdown\n"
+		"  -o, --output FILE.md|.json   results into a file, too; can be given twice\n"
+		"      --counts FILE        lines \"NAME: COUNT LIMIT\" to be shown with the rest\n"
 		"  -p, --plot FILE.svg|.png time over size, a line for each\n"
 		"      --aims               with the ratios that are aimed at\n"
 		"  -j, --json   --no-pin   -Q, --quiet\n");
@@ -64,11 +67,29 @@ static bool parse_ranks(const char *text, struct compare_options *o)
 static bool take_text(int c, const char *arg, struct compare_options *o)
 {
 	const char **text = c == 'O' ? &o->only : c == 'P' ? &o->peers :
-			    c == 'o' ? &o->output : c == 'p' ? &o->plot : NULL;
+			    c == 'C' ? &o->counts : c == 'p' ? &o->plot : NULL;
 
 	if (text)
 		*text = arg;
 	return text;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !strcmp(text + n - m, end);
+}
+
+static bool take_output(const char *arg, struct compare_options *o)
+{
+	if (ends_in(arg, ".md"))
+		o->markdown = arg;
+	else if (ends_in(arg, ".json"))
+		o->json_file = arg;
+	else
+		return false;
+	return true;
 }
 
 static bool take_flag(int c, struct compare_options *o)
@@ -95,6 +116,8 @@ static bool take_option(int c, const char *arg, struct compare_options *o)
 		return parse_u32(arg, MAX_REPETITIONS, &o->repetitions);
 	case 't':
 		return parse_double(arg, 1e-6, 60, &o->seconds);
+	case 'o':
+		return take_output(arg, o);
 	}
 	return take_text(c, arg, o) || take_flag(c, o);
 }
@@ -118,6 +141,8 @@ static int parse(int argc, char **argv, struct compare_options *o)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
+	if (o->plot && !plot_name_ok(o->plot))
+		return EXIT_USAGE;
 	if (argc > optind)
 		o->what = argv[optind];
 	if (strcmp(o->what, "all") && strcmp(o->what, "latency") &&
@@ -129,15 +154,16 @@ static int parse(int argc, char **argv, struct compare_options *o)
 	return 0;
 }
 
-static int write_markdown(const struct comparison *c)
+static int write_file(const struct comparison *c, const char *path,
+		      void (*write)(const struct comparison *c, FILE *f))
 {
-	FILE *f = fopen(c->o.output, "w");
+	FILE *f = path ? fopen(path, "w") : NULL;
 
 	if (f)
-		cmp_markdown(c, f);
-	if (f && !fclose(f))
+		write(c, f);
+	if (!path || (f && !fclose(f)))
 		return 0;
-	fprintf(stderr, "fabrex-perf: cannot write %s: %s\n", c->o.output,
+	fprintf(stderr, "fabrex-perf: cannot write %s: %s\n", path,
 		strerror(errno));
 	return EXIT_SETUP;
 }
@@ -159,15 +185,16 @@ static int judge(const struct comparison *c)
 
 static int show(const struct comparison *c)
 {
-	int ret = 0;
+	int ret;
 
 	if (c->o.json)
 		cmp_json(c, stdout);
 	else
 		cmp_table(c, stdout);
 	fflush(stdout);
-	if (c->o.output)
-		ret = write_markdown(c);
+	ret = write_file(c, c->o.markdown, cmp_markdown);
+	if (!ret)
+		ret = write_file(c, c->o.json_file, cmp_json);
 	if (!ret && c->o.plot)
 		ret = cmp_plot(c);
 	return ret ? ret : judge(c);

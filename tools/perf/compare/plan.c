@@ -84,8 +84,8 @@ static int oom(void)
 	return EXIT_SETUP;
 }
 
-static int add_who(struct comparison *c, struct row *row, enum contender_id id,
-		   double aim)
+int cmp_who_add(struct comparison *c, struct row *row, enum contender_id id,
+		double aim)
 {
 	struct against *a = &row->who[row->nwho++];
 
@@ -95,30 +95,35 @@ static int add_who(struct comparison *c, struct row *row, enum contender_id id,
 	return a->seconds ? 0 : oom();
 }
 
+struct row *cmp_row_add(struct comparison *c)
+{
+	if (c->nrows < MAX_ROWS)
+		return &c->rows[c->nrows++];
+	fprintf(stderr, "fabrex-perf: compare: more than %u rows; give a larger factor in --sizes\n",
+		MAX_ROWS);
+	return NULL;
+}
+
 static int add_row(struct comparison *c, const struct line *l, uint64_t bytes,
 		   uint32_t ranks)
 {
-	struct row *row = &c->rows[c->nrows];
+	struct row *row = cmp_row_add(c);
 	const struct rival *r;
 	int ret;
 
-	if (c->nrows == MAX_ROWS) {
-		fprintf(stderr, "fabrex-perf: compare: more than %u rows; give a larger factor in --sizes\n",
-			MAX_ROWS);
+	if (!row)
 		return EXIT_USAGE;
-	}
-	c->nrows++;
 	row->section = l->section;
-	row->label = l->label;
+	snprintf(row->label, sizeof(row->label), "%s", l->label);
 	row->what = l->what;
 	row->unit = l->unit;
 	row->bytes = bytes;
 	row->ranks = ranks;
-	ret = add_who(c, row, C_OURS, 0);
+	ret = cmp_who_add(c, row, C_OURS, 0);
 	for (r = l->rivals; !ret && r->id != C_OURS; r++)
 		if (wanted_peer(c, r->id))
-			ret = add_who(c, row, r->id, c->o.size_from ? 0 :
-				      ranks == 2 ? r->two : r->more);
+			ret = cmp_who_add(c, row, r->id, c->o.size_from ? 0 :
+					  ranks == 2 ? r->two : r->more);
 	return ret;
 }
 
@@ -222,6 +227,8 @@ int cmp_plan(struct comparison *c)
 			if (wanted(&c->o, &lines[i]) &&
 			    (!lines[i].pair || c->o.ranks[r] == 2))
 				ret = add_sizes(c, &lines[i], c->o.ranks[r]);
+	if (!ret && c->o.counts)
+		ret = cmp_counts(c);
 	if (!ret && !c->nrows) {
 		fprintf(stderr, "fabrex-perf: compare: nothing to measure; latency and bandwidth are measured with --ranks 2\n");
 		ret = EXIT_USAGE;

@@ -7,7 +7,7 @@
 
 #include "compare.h"
 
-#define CELL	40
+#define CELL	96
 
 const char *cmp_value(const struct row *row, double seconds, char *text,
 		      size_t n)

@@ -19,12 +19,14 @@ static const struct {
 
 struct ucx {
 	const struct cpus *cpus;
+	bool mpi;		/* built to be started by mpirun, unless told */
 };
 
 static void *open_ucx(const struct comparison *c, uint32_t ranks,
 		      char *version, char *why, size_t n)
 {
 	const char *info[] = { "ucx_info", "-v", NULL };
+	const char *help[] = { "ucx_perftest", "-h", NULL };
 	struct ucx *u;
 	char path[512];
 
@@ -36,9 +38,10 @@ static void *open_ucx(const struct comparison *c, uint32_t ranks,
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return NULL;
+	u->mpi = external_says(help, "-P <0|1>", path, sizeof(path));
 	u->cpus = c->o.pin ? &c->cpus : NULL;
 	snprintf(version, n, "UCX");
-	if (external_version(info, "ersion", path, sizeof(path)))
+	if (external_says(info, "ersion", path, sizeof(path)))
 		snprintf(version, n, "UCX, %.100s", path);
 	return u;
 }
@@ -71,12 +74,13 @@ static int measure_ucx(void *state, const struct row *row, uint64_t warmup,
 {
 	char port[8], size[24], count[24], warm[24], out[4096];
 	const char *env[] = { "UCX_TLS=self,sm,cma", NULL };
-	const char *server[] = { "ucx_perftest", "-p", port, NULL };
-	const char *client[] = {
-		"ucx_perftest", "-p", port, "-v", "-f", "-t", NULL, "-s", size, "-n",
-		count, "-w", warm, "127.0.0.1", NULL,
-	};
 	const struct ucx *u = state;
+	const char *alone = u->mpi ? "-P" : NULL;
+	const char *server[] = { "ucx_perftest", "-p", port, alone, "0", NULL };
+	const char *client[] = {
+		"ucx_perftest", "-p", port, "-v", "-f", "-t", NULL, "-s",
+		size, "-n", count, "-w", warm, "127.0.0.1", alone, "0", NULL,
+	};
 	uint16_t number = external_port();
 	unsigned int i;
 	int ret;
