@@ -3,6 +3,7 @@
 # make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
 # make lab       the same hosts, left up with a shell on each
 # make check     host tests, then guest tests; check-debug: on a debug kernel
+# make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy on this machine
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
 # make install   programs and library (PREFIX, DESTDIR); modules: dkms.conf
 #
@@ -23,7 +24,7 @@ $(shell S=$$([ $$(id -u) = 0 ] || echo sudo); \
 	{ $$S apt-get update -q && $$S apt-get install -qy python3; } >&2)
 endif
 
-LOCAL_GOALS := help clean install $(GUEST_GOALS)
+LOCAL_GOALS := help clean install bench $(GUEST_GOALS)
 
 all: programs modules
 .PHONY: all programs install help clean $(GUEST_GOALS)
@@ -61,6 +62,12 @@ include $(FRAGMENTS)
 else
 install:
 	$(MAKE) NATIVE=1 install
+
+# In a root with the peers; NATIVE=1 measures those of this machine. KEEP=1
+# puts the table into docs/benchmarks.md.
+.PHONY: bench
+bench:
+	+tools/lab/in-root -r bench $(MAKE) --no-print-directory bench KEEP=$(KEEP)
 
 # Not in the root yet: run the same goals there.
 INSIDE := $(sort $(filter-out all $(LOCAL_GOALS),$(MAKECMDGOALS)) programs)

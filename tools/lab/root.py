@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Debian roots everything is compiled and run in, in layers.
 `demo` is what make demo needs; `full` adds what the tests need; `peers` is
-demo and what fabrex is compared with; `bookworm` is Debian 12 for its 6.1
+demo and what fabrex is compared with between guests, `bench` the same on one
+machine; `bookworm` is Debian 12 for its 6.1
 kernel headers. Used by lab, in-root and kernel.py."""
 
 import os
@@ -38,6 +39,11 @@ PEERS = """
     openmpi-bin ucx-utils libfabric-bin
 """.split()
 
+# And what it is measured against on one machine (make bench).
+BENCH = """
+    openmpi-bin libopenmpi-dev ucx-utils libfabric-bin gnuplot-nox valgrind
+""".split()
+
 BOOKWORM = "gcc make dkms sparse kmod headers:6.1".split()
 
 LAYERS = {
@@ -45,6 +51,8 @@ LAYERS = {
     "full": {"release": "trixie", "backports": True, "packages": FULL,
              "on": "demo", "unpack": "linux-source-7.2"},
     "peers": {"release": "trixie", "backports": True, "packages": PEERS,
+              "on": "demo"},
+    "bench": {"release": "trixie", "backports": True, "packages": BENCH,
               "on": "demo"},
     "bookworm": {"release": "bookworm", "backports": False,
                  "packages": BOOKWORM},
