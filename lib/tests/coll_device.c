@@ -133,12 +133,21 @@ static void compare_types(struct rig *rig, uint32_t first, uint32_t last)
 		compare_type(rig, first);
 }
 
-TEST(coll_device_cuda_integers)
+TEST(coll_device_cuda_small_integers)
 {
 	struct rig rig;
 
 	rig_cuda(&rig);
-	compare_types(&rig, FABREX_INT8, FABREX_UINT64);
+	compare_types(&rig, FABREX_INT8, FABREX_UINT16);
+	rig_close(&rig);
+}
+
+TEST(coll_device_cuda_large_integers)
+{
+	struct rig rig;
+
+	rig_cuda(&rig);
+	compare_types(&rig, FABREX_INT32, FABREX_UINT64);
 	rig_close(&rig);
 }
 

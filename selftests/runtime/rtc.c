@@ -163,7 +163,7 @@ static int compile(struct program *p, const char *dir, int n,
 		return RTC_OUT_OF_MEMORY;
 	host_options(more, sizeof(more), n, options);
 	snprintf(command, sizeof(command),
-		 "cd %s && %s -std=c++17 -O2 -w -fPIC -shared -fno-strict-aliasing -ffp-contract=off%s -o k.so k.cc 2> log",
+		 "cd %s && %s -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -ffp-contract=off%s -o k.so k.cc 2> log",
 		 dir, cxx ? cxx : "c++", more);
 	size = (size_t)system(command);
 	snprintf(path, sizeof(path), "%s/log", dir);
