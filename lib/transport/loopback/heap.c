@@ -15,6 +15,9 @@
 
 #define HEAP_START ((sizeof(struct segment) + LOOP_HUGE - 1) & \
 		    ~(uint64_t)(LOOP_HUGE - 1))
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE	25	/* Linux 6.1 */
+#endif
 #define LARGE	(64ull << 20)	/* worth a look at what the machine has */
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
@@ -176,6 +179,23 @@ static uint64_t available(void)
 	return sum ? sum << 10 : UINT64_MAX;
 }
 
+/*
+ * Huge pages, where there are some: the system makes one of a block that has
+ * any page at all, also if it does not by itself. Peers then map a block with
+ * one fault. What this leaves to do is done with small ones.
+ */
+static void fill_huge(struct transport *t, uint64_t offset, uint64_t length)
+{
+	uint64_t at, end = offset + length / LOOP_HUGE * LOOP_HUGE;
+
+	if (!t->state->settings.huge)
+		return;
+	for (at = offset; at < end; at += LOOP_HUGE)
+		if (back(t, at, LOOP_PAGE))
+			return;
+	madvise((char *)t->segment + offset, end - offset, MADV_COLLAPSE);
+}
+
 /* Memory now, not when it is touched: that would be a SIGBUS. */
 static int fill(struct transport *t, uint64_t offset, uint64_t length)
 {
@@ -184,6 +204,8 @@ static int fill(struct transport *t, uint64_t offset, uint64_t length)
 
 	if (length >= LARGE && length > available())
 		return -ENOMEM;
+	if (length >= LOOP_HUGE)
+		fill_huge(t, offset, length);
 	ret = back(t, offset, length);
 	if (ret)
 		punch(t, offset, length);

@@ -84,7 +84,8 @@ static int check_file_limit(struct loop_settings *s, bool chosen)
 
 int fxi_loop_settings(struct loop_settings *s)
 {
-	uint64_t size = 0, join = 2000, quiesce = 5000, cma = 1;
+	uint64_t size = 0, join = 2000, quiesce = 5000, cma = 1,
+		 huge = 1;
 	int ret;
 
 	ret = take("FABREX_LOOPBACK_SIZE", SIZE_MIN, SIZE_MAX_, &size);
@@ -94,6 +95,8 @@ int fxi_loop_settings(struct loop_settings *s)
 		ret = take("FABREX_LOOPBACK_QUIESCE_MS", 0, 600000, &quiesce);
 	if (!ret)
 		ret = take("FABREX_LOOPBACK_CMA", 0, 1, &cma);
+	if (!ret)
+		ret = take("FABREX_LOOPBACK_HUGE", 0, 1, &huge);
 	if (ret)
 		return ret;
 	s->size = size ? size : size_default();
@@ -101,5 +104,6 @@ int fxi_loop_settings(struct loop_settings *s)
 	s->join_ms = (uint32_t)join;
 	s->quiesce_ms = (uint32_t)quiesce;
 	s->cma = cma;
+	s->huge = huge;
 	return check_file_limit(s, size);
 }

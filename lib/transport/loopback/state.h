@@ -39,6 +39,7 @@ struct loop_settings {
 	uint32_t join_ms;	/* FABREX_LOOPBACK_JOIN_MS: for all answers */
 	uint32_t quiesce_ms;	/* FABREX_LOOPBACK_QUIESCE_MS */
 	bool cma;		/* FABREX_LOOPBACK_CMA */
+	bool huge;		/* FABREX_LOOPBACK_HUGE */
 };
 
 int fxi_loop_settings(struct loop_settings *settings);
