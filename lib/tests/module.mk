@@ -7,7 +7,8 @@ include lib/tests/fuzz/build.mk
 
 LIB_TEST_O := $(BUILD)/lib/tests
 LIB_FAKE_SRC := lib/tests/fake.c lib/tests/fakedev.c
-LIB_TEST_SRC := $(filter-out lib/tests/bench%.c lib/tests/example.c, \
+LIB_TEST_SRC := $(filter-out lib/tests/bench%.c lib/tests/example.c \
+	lib/tests/default.c, \
 	$(wildcard lib/tests/*.c))
 LIB_TEST_OBJ := $(LIB_TEST_SRC:lib/%.c=$(BUILD)/lib/%.o)
 LIB_FAKE_OBJ := $(LIB_FAKE_SRC:lib/%.c=$(BUILD)/lib/%.o)
@@ -36,7 +37,7 @@ LIB_COLL_OBJ := $(patsubst lib/%.c,$(BUILD)/lib/%.o, \
 $(LIB_TEST_O)/collectives/all: $(LIB_COLL_OBJ) $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_COLL_OBJ) $(LIB_A)
 
-$(LIB_TEST_O)/bench_loop: %: %.o $(LIB_A)
+$(LIB_TEST_O)/bench_loop $(LIB_TEST_O)/default: %: %.o $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(LIB_TEST_O)/bench_reduce: \
@@ -80,9 +81,11 @@ $(LIB_TEST_O)/compile: lib/tests/vendor/compile.c $(LIB_A)
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
 check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/all $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \
-		$(LIB_TEST_O)/real $(LIB_TEST_O)/compile \
+		$(LIB_TEST_O)/default $(LIB_TEST_O)/real $(LIB_TEST_O)/compile \
 		$(LIB_VENDORS:%=$(LIB_TEST_O)/vendor/%.o)
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
+	out=$$($(LIB_TEST_O)/default) || { echo "$$out" >&2; exit 1; }; \
+		echo "$$out" | sed 's/^/#   /'
 	$(LIB_TEST_O)/collectives/all
 	lib/tests/run-ranks 3 $(BUILD)/examples/all_reduce 100001
 	$(if $(findstring sanitize,$(CFLAGS)),,lib/tests/bench-instructions $(LIB_TEST_O)/bench)

@@ -136,18 +136,30 @@ static bool in_segment(struct transport *t, const void *addr)
 	       (const char *)addr < (const char *)t->segment + t->size;
 }
 
+static bool covers(const struct loop_region *r, uint64_t place,
+		   uint64_t length)
+{
+	return r->id && r->allocated && !r->ending && place >= r->place &&
+	       place - r->place < r->length &&
+	       length <= r->length - (place - r->place);
+}
+
 /* Lock held: an allocation that covers the range; NULL: there is none. */
 static struct loop_region *find_allocated(struct transport *t, uint64_t place,
 					  uint64_t length)
 {
-	struct loop_region *r = t->state->regions;
+	struct loop_state *s = t->state;
+	struct loop_region *r = &s->regions[s->found];
 	uint32_t i;
 
-	for (i = 0; i < t->state->nmrs; i++, r++)
-		if (r->id && r->allocated && !r->ending && place >= r->place &&
-		    place - r->place < r->length &&
-		    length <= r->length - (place - r->place))
-			return r;
+	if (covers(r, place, length))
+		return r;
+	for (i = 0, r = s->regions; i < s->nmrs; i++, r++) {
+		if (!covers(r, place, length))
+			continue;
+		s->found = i;
+		return r;
+	}
 	return NULL;
 }
 

@@ -419,6 +419,7 @@ struct loop_state {
 	uint32_t refused_by;
 	struct loop_region regions[SEGMENT_MRS];
 	uint32_t free_region;	/* index + 1 */
+	uint32_t found;		/* by the last fxi_loop_mr_find() */
 	uint32_t *watch;
 	uint32_t nwatch;
 	struct loop_queue *queues[SEGMENT_QUEUES];
