@@ -17,7 +17,7 @@
  *                                         by way of the slots
  *   schedule.c parse.c make.c             explicit schedules
  *   check.c set.c explain.c               proved right before they run
- *   program.c execute.c pass.c            and executed
+ *   program.c execute.c pass.c region.c   and executed
  *   given.c                               those of the user, and counters
  *   reduce/ device/                       arithmetic
  */

@@ -101,7 +101,7 @@ void fxi_execution_advance(struct execution *e, uint32_t lane)
 	settle(e, lane);
 }
 
-bool fxi_execution_ready(const struct execution *e, const struct cursor *c)
+bool fxi_execution_ready(struct execution *e, const struct cursor *c)
 {
 	const struct act *act = &e->p->acts[c->act];
 	uint32_t i;
@@ -109,7 +109,7 @@ bool fxi_execution_ready(const struct execution *e, const struct cursor *c)
 	for (i = act->need; i < act->need + act->needs; i++)
 		if (e->done[i] <= c->round)
 			return false;
-	return true;
+	return !e->flying || fxi_region_left(e, act->need, act->needs);
 }
 
 /* ---- messages ---------------------------------------------------------- */
@@ -214,11 +214,13 @@ static int prepare(struct execution *e)
 		e->cursors[i].turn = e->p->lanes[i].low;
 		settle(e, i);
 	}
+	fxi_regions_get(e);
 	return 0;
 }
 
 static void release(struct execution *e)
 {
+	fxi_regions_put(e);
 	fabrex_schedule_free(e->schedule);
 	free(e->places);
 	free(e->done);
@@ -325,7 +327,7 @@ static int scheduled_step(struct fabrex_coll *coll)
 		e->unmoved = ret ? 0 : e->unmoved + 1;
 	} while (ret || fxi_pass_copy(e));
 	if (!e->running)
-		return 1;
+		return !e->flying || fxi_region_left(e, 0, e->p->nacts);
 	find_waiting(e);
 	return 0;
 }

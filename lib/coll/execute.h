@@ -28,6 +28,14 @@ struct cursor {
 
 #define FINISHED	UINT32_MAX
 
+/* One of the caller's buffers. */
+struct sent_region {
+	struct fabrex_mr *mr;	/* NULL: it is none */
+	uint64_t offset;	/* of the buffer */
+	const uint8_t *base;
+	uint64_t bytes;
+};
+
 struct execution {
 	struct fabrex_coll *coll;
 	struct fabrex_comm *comm;
@@ -47,6 +55,9 @@ struct execution {
 	struct cursor *cursors;	/* by lane */
 	uint8_t *scratch;
 	uint64_t scratch_size;
+	/* region.c; not used where others' memory is written directly */
+	struct sent_region regions[2];
+	bool *flying;		/* by act: may still be read */
 };
 
 /* ---- pass.c ------------------------------------------------------------ */
@@ -63,6 +74,15 @@ int fxi_pass_send(struct execution *e, uint32_t lane);
  */
 bool fxi_pass_copy(struct execution *e);
 
+/* ---- region.c ---------------------------------------------------------- */
+
+void fxi_regions_get(struct execution *e);
+void fxi_regions_put(struct execution *e);
+/* The lane's message, without a copy. 1; 0: not that way; negative errno. */
+int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
+/* May what acts [first, first + n) have sent be overwritten? */
+bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
+
 /* ---- execute.c --------------------------------------------------------- */
 
 /* The lane's act is done: to the next. */
@@ -73,7 +93,7 @@ int fxi_execution_check(const struct execution *e, uint32_t lane,
 /* What is sent along with it. */
 uint64_t fxi_execution_word(const struct execution *e,
 			    const struct cursor *cursor);
-bool fxi_execution_ready(const struct execution *e,
-			 const struct cursor *cursor);
+/* All that it depends on is done. */
+bool fxi_execution_ready(struct execution *e, const struct cursor *cursor);
 
 #endif

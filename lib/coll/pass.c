@@ -105,10 +105,26 @@ static void perform(const struct execution *e, const struct pass *pass,
 
 /* ---- one act ----------------------------------------------------------- */
 
+/* By way of the room, or without. */
+static int send_from(struct execution *e, uint32_t lane, void *room,
+		     const uint8_t *from)
+{
+	uint32_t bytes = e->cursors[lane].count * e->size;
+	int ret = e->flying ? fxi_region_send(e, lane, from) : 0;
+
+	if (ret > 0)
+		count_sent(e, e->p->lanes[lane].peer, bytes);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (bytes > LINK_SMALL)
+		fxi_copy(room, from, bytes, false);
+	return send_message(e, lane, from);
+}
+
 int fxi_pass_send(struct execution *e, uint32_t lane)
 {
 	struct cursor *c = &e->cursors[lane];
-	uint32_t peer = e->p->lanes[lane].peer, bytes = c->count * e->size;
+	uint32_t peer = e->p->lanes[lane].peer;
 	void *room = fxi_link_room(e->comm, peer, LINK_COLL);
 	const uint8_t *from;
 	int ret;
@@ -118,11 +134,9 @@ int fxi_pass_send(struct execution *e, uint32_t lane)
 	from = own(e, c);
 	if (!from)
 		return -ENOMEM;
-	if (bytes > LINK_SMALL)
-		fxi_copy(room, from, bytes, false);
-	ret = send_message(e, lane, from);
+	ret = send_from(e, lane, room, from);
 	if (ret)
-		return ret;
+		return ret == -EAGAIN ? 0 : ret;
 	fxi_execution_advance(e, lane);
 	return 1;
 }

@@ -27,6 +27,12 @@
 #define fxi_execution_check	fake_execution_check
 #define fxi_execution_word	fake_execution_word
 #define fxi_execution_ready	fake_execution_ready
+#define fxi_regions_get		fake_regions_get
+#define fxi_regions_put		fake_regions_put
+#define fxi_region_send		fake_region_send
+#define fxi_region_left		fake_region_left
+#define fabrex_mr_cache_get	fake_mr_cache_get
+#define fabrex_mr_cache_put	fake_mr_cache_put
 #define fxi_scheduled		fake_scheduled
 
 int fxi_pass_receive(struct execution *e, uint32_t lane);
@@ -36,7 +42,11 @@ void fxi_execution_advance(struct execution *e, uint32_t lane);
 int fxi_execution_check(const struct execution *e, uint32_t lane,
 			const struct link_message *message);
 uint64_t fxi_execution_word(const struct execution *e, const struct cursor *c);
-bool fxi_execution_ready(const struct execution *e, const struct cursor *c);
+bool fxi_execution_ready(struct execution *e, const struct cursor *c);
+void fxi_regions_get(struct execution *e);
+void fxi_regions_put(struct execution *e);
+int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
+bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
 
 /* ---- links ------------------------------------------------------------- */
 
@@ -45,13 +55,15 @@ bool fxi_execution_ready(const struct execution *e, const struct cursor *c);
 struct way {
 	struct link_message messages[SLOTS];
 	uint8_t *payloads[SLOTS];
-	uint32_t sent, popped;
+	const uint8_t *from[SLOTS];	/* read when the message lands */
+	uint32_t sent, landed, popped;
 };
 
 static struct {
 	struct way *ways;	/* from * ranks + to */
 	uint32_t ranks, slots, size;
 	uint64_t bytes;			/* of payload, so far */
+	uint64_t late;			/* messages that landed later */
 } fake;
 
 static struct way *way(uint32_t from, uint32_t to)
@@ -77,24 +89,88 @@ static void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
 	return l->payloads[l->sent % fake.slots];
 }
 
+/* Those that are read from where they are take their time. */
+static void land(struct way *l)
+{
+	uint32_t slot;
+
+	while (l->landed != l->sent) {
+		slot = l->landed % fake.slots;
+		if (l->from[slot]) {
+			if (mutate_draw(3))
+				return;
+			memcpy(l->payloads[slot], l->from[slot],
+			       l->messages[slot].length);
+			l->from[slot] = NULL;
+			fake.late++;
+		}
+		l->landed++;
+		fake.bytes++;
+	}
+}
+
+static void add(struct way *l, uint32_t tag, uint64_t word, uint32_t length)
+{
+	CHECK(length && length <= fake.size);
+	l->messages[l->sent++ % fake.slots] = (struct link_message){
+		.tag = tag, .word = word, .length = length,
+	};
+	fake.bytes += length;
+}
+
 static int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
 			 enum link_channel channel, uint32_t tag,
 			 uint64_t word, const void *small, uint32_t length)
 {
 	void *room = fxi_link_room(comm, rank, channel);
-	struct way *l = way(comm->rank, rank);
 
 	if (!room)
 		return -EAGAIN;
-	CHECK(length && length <= fake.size);
 	CHECK(!small || length <= LINK_SMALL);
 	if (small)
 		memcpy(room, small, length);
-	l->messages[l->sent++ % fake.slots] = (struct link_message){
-		.tag = tag, .word = word, .length = length,
-	};
-	fake.bytes += length;
+	add(way(comm->rank, rank), tag, word, length);
 	return 0;
+}
+
+static int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
+			      enum link_channel channel, uint32_t tag,
+			      uint64_t word, const struct fabrex_mr *mr,
+			      uint64_t offset, uint32_t length)
+{
+	struct way *l = way(comm->rank, rank);
+
+	if (!fxi_link_room(comm, rank, channel))
+		return -EAGAIN;
+	l->from[l->sent % fake.slots] = (const uint8_t *)mr + offset;
+	add(l, tag, word, length);
+	return 0;
+}
+
+static bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
+			  enum link_channel channel)
+{
+	struct way *l = way(comm->rank, rank);
+
+	CHECK_EQ(channel, LINK_COLL);
+	land(l);
+	return l->landed == l->sent;
+}
+
+/* A region is its memory. */
+static int fabrex_mr_cache_get(struct fabrex_port *port, void *addr,
+			       size_t length, uint32_t access,
+			       struct fabrex_mr **mr, uint64_t *offset)
+{
+	CHECK(!port && length && !access);
+	*offset = 0;
+	*mr = addr;
+	return 0;
+}
+
+static void fabrex_mr_cache_put(struct fabrex_mr *mr)
+{
+	CHECK(mr);
 }
 
 static const struct link_message *fxi_link_peek(struct fabrex_comm *comm,
@@ -104,7 +180,8 @@ static const struct link_message *fxi_link_peek(struct fabrex_comm *comm,
 	struct way *l = way(rank, comm->rank);
 
 	CHECK_EQ(channel, LINK_COLL);
-	return l->sent == l->popped ? NULL :
+	land(l);
+	return l->landed == l->popped ? NULL :
 	       &l->messages[l->popped % fake.slots];
 }
 
@@ -113,7 +190,8 @@ static const void *fxi_link_payload(struct fabrex_comm *comm, uint32_t rank,
 {
 	struct way *l = way(rank, comm->rank);
 
-	CHECK(fxi_link_peek(comm, rank, channel));
+	CHECK_EQ(channel, LINK_COLL);
+	CHECK(l->landed != l->popped);
 	return l->payloads[l->popped % fake.slots];
 }
 
@@ -123,10 +201,12 @@ static void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
 {
 	struct way *l = way(rank, comm->rank);
 
-	CHECK(fxi_link_peek(comm, rank, channel));
+	CHECK_EQ(channel, LINK_COLL);
+	CHECK(l->landed != l->popped);
 	memset(l->payloads[l->popped++ % fake.slots], 0xee, fake.size);
 }
 
+#include "coll/region.c"
 #include "coll/pass.c"
 #include "coll/execute.c"
 
@@ -140,6 +220,7 @@ static void fake_ways_make(uint32_t ranks, uint32_t slots, uint32_t size)
 	fake.slots = slots;
 	fake.size = size;
 	fake.bytes = 0;
+	fake.late = 0;
 	for (i = 0; i < ranks * ranks; i++)
 		for (j = 0; j < slots; j++) {
 			fake.ways[i].payloads[j] = malloc(size);
@@ -173,7 +254,7 @@ struct run {
 	struct rank *ranks;
 	uint32_t n, type, size;
 	uint64_t count;
-	bool in_place;
+	bool in_place, coherent;
 };
 
 static uint32_t element(uint32_t rank, uint64_t i)
@@ -242,7 +323,7 @@ static void start(struct run *r, uint32_t i)
 	memset(rank, 0, sizeof(*rank));
 	rank->comm.rank = i;
 	rank->comm.size = r->n;
-	rank->comm.coherent = true;
+	rank->comm.coherent = r->coherent;
 	rank->coll.comm = &rank->comm;
 	rank->coll.schedule = r->s;
 	rank->coll.what.kind = r->s->kind;
@@ -370,11 +451,12 @@ static void end(struct run *r)
 }
 
 static void try(const struct fabrex_schedule *s, uint32_t slots, uint32_t size,
-		uint64_t count, bool in_place)
+		uint64_t count, bool in_place, bool coherent)
 {
 	struct run r = {
 		.s = s, .count = count, .type = FABREX_UINT32,
 		.in_place = in_place && s->kind != FABREX_ALL_TO_ALL,
+		.coherent = coherent,
 	};
 
 	execute(&r, slots, size);
@@ -403,7 +485,8 @@ static void try_made(uint32_t kind, const char *algorithm, uint32_t n)
 	if (fabrex_schedule_make(kind, algorithm, n, n / 3, &s))
 		return;
 	for (i = 0; i < 4; i++)
-		try(s, slots[mutate_draw(3)], sizes[mutate_draw(3)], counts[i], mutate_draw(2));
+		try(s, slots[mutate_draw(3)], sizes[mutate_draw(3)], counts[i],
+		    mutate_draw(2), mutate_draw(2));
 	fabrex_schedule_free(s);
 }
 
@@ -418,14 +501,34 @@ TEST(execution_of_all_made_schedules)
 				try_made(kind, algorithms[i], n);
 }
 
+/* Messages that are read late, from buffers which are written to as well. */
+TEST(execution_from_regions)
+{
+	struct fabrex_schedule *s;
+	uint64_t late = 0;
+	uint32_t i, n;
+
+	mutate_seed(1234567891u);
+	for (i = 0; i < ALGORITHMS; i++)
+		for (n = 2; n <= 5; n++) {
+			CHECK_EQ(fabrex_schedule_make(FABREX_ALL_REDUCE,
+						      algorithms[i], n, 0, &s),
+				 0);
+			try(s, 3, 16384, 25000, true, false);
+			late += fake.late;
+			fabrex_schedule_free(s);
+		}
+	CHECK(late > 100);
+}
+
 static void try_text(const char *text)
 {
 	struct fabrex_schedule *s;
 
 	CHECK_EQ(fabrex_schedule_parse(text, strlen(text), "t", &s), 0);
-	try(s, 1, 64, 1000, false);
-	try(s, 2, 256, 333, true);
-	try(s, 8, 4096, 10007, false);
+	try(s, 1, 64, 1000, false, true);
+	try(s, 2, 256, 333, true, true);
+	try(s, 8, 8192, 20007, false, false);
 	fabrex_schedule_free(s);
 }
 
@@ -466,7 +569,7 @@ TEST(execution_of_mutations)
 		if (fabrex_schedule_parse(text, strlen(text), "m", &s))
 			continue;
 		try(s, 1 + mutate_draw(3), 64, 1 + mutate_draw(1000),
-		    mutate_draw(2));
+		    mutate_draw(2), true);
 		fabrex_schedule_free(s);
 		done++;
 	}
