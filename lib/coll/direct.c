@@ -94,6 +94,8 @@ static bool shows_send(const struct fabrex_coll *coll, uint32_t rank)
 	switch (coll->what.kind) {
 	case FABREX_BROADCAST:
 		return rank == coll->what.root;
+	case FABREX_ALL_GATHER:
+		return false;
 	default:
 		return true;
 	}
@@ -104,6 +106,7 @@ static bool shows_recv(const struct fabrex_coll *coll, uint32_t rank)
 {
 	switch (coll->what.kind) {
 	case FABREX_ALL_REDUCE:
+	case FABREX_ALL_GATHER:
 	case FABREX_BROADCAST:
 		return true;
 	case FABREX_REDUCE:
@@ -218,13 +221,14 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 
 	if (rank == coll->what.root)
 		d->skew = theirs->recv_offset % LINE;
+	if (coll->what.kind == FABREX_ALL_GATHER ||
+	    coll->what.kind == FABREX_REDUCE_SCATTER ||
+	    coll->what.kind == FABREX_ALL_TO_ALL)
+		bytes *= coll->comm->size;
 	if (recv)
 		d->recv[rank] = map_one(coll, rank, theirs->recv_key,
 					theirs->recv_offset,
 					theirs->recv_pages, bytes);
-	if (coll->what.kind == FABREX_REDUCE_SCATTER ||
-	    coll->what.kind == FABREX_ALL_TO_ALL)
-		bytes *= coll->comm->size;
 	if (send)
 		d->send[rank] = map_one(coll, rank, theirs->send_key,
 					theirs->send_offset,
@@ -329,21 +333,33 @@ static void reduce_own(struct fabrex_coll *coll, uint64_t bytes)
 	add_target(d, coll->what.recv, 0);
 }
 
+/* What this rank has, to everybody: read once, and not by all. */
+static void spread(struct fabrex_coll *coll, uint64_t bytes)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct direct *d = comm->direct;
+	const char *send = coll->what.send;
+	uint32_t rank;
+
+	d->at = 0;
+	d->end = bytes;
+	add_source(d, send, 0);
+	for (rank = 0; rank < comm->size; rank++)
+		if (d->recv[rank] + comm->rank * bytes != send)
+			add_target(d, d->recv[rank], comm->rank * bytes);
+}
+
 /* What rank number @job after this one has for us. */
 static void fetch(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
 	struct direct *d = comm->direct;
 	uint32_t rank = (comm->rank + d->job) % comm->size;
-	uint64_t offset = coll->what.kind == FABREX_ALL_TO_ALL ?
-			  comm->rank * bytes : 0;
 
 	d->at = 0;
 	d->end = bytes;
-	add_source(d, d->send[rank], offset);
+	add_source(d, d->send[rank], comm->rank * bytes);
 	add_target(d, coll->what.recv, rank * bytes);
-	if (d->sources[0] == d->targets[0])
-		d->end = 0;
 }
 
 static void set_job(struct fabrex_coll *coll)
@@ -355,6 +371,8 @@ static void set_job(struct fabrex_coll *coll)
 	d->nsources = d->ntargets = 0;
 	switch (coll->what.kind) {
 	case FABREX_ALL_GATHER:
+		spread(coll, bytes);
+		break;
 	case FABREX_ALL_TO_ALL:
 		fetch(coll, bytes);
 		break;
@@ -378,8 +396,7 @@ static void begin_work(struct fabrex_coll *coll)
 	d->stream = fxi_send_bytes(comm, &coll->what) +
 		    fxi_recv_bytes(comm, &coll->what) >= STREAM;
 	d->job = 0;
-	d->jobs = coll->what.kind == FABREX_ALL_GATHER ||
-		  coll->what.kind == FABREX_ALL_TO_ALL ? comm->size : 1;
+	d->jobs = coll->what.kind == FABREX_ALL_TO_ALL ? comm->size : 1;
 	set_job(coll);
 }
 
