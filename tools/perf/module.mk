@@ -62,11 +62,10 @@ check-perf: perf $(PERF_O)/tests/run $(PERF_O)/tests/unit \
 
 # All of docs/benchmarks.md that one machine can show.
 .PHONY: bench
-bench: perf $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(RT_LIBS)
+bench: perf $(LIB_TEST_O)/bench $(RT_LIBS)
 	$(LIB_TEST_ENV) tools/perf/bench $(BUILD)/bin/fabrex-perf \
 		$(BUILD)/bench "$(if $(KEEP),docs/benchmarks.md)" \
-		lib/tests/bench-instructions $(LIB_TEST_O)/bench \
-		$(LIB_TEST_O)/bench_memory
+		lib/tests/bench-instructions $(LIB_TEST_O)/bench
 
 install-perf: perf
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
