@@ -11,7 +11,7 @@
 
 #include "internal.h"
 #include "loop.h"
-#include "test.h"
+#include "party.h"
 
 void loop_open(struct pair *p, const struct fabrex_queue_attr *attr)
 {
@@ -433,6 +433,7 @@ TEST(loop_statuses_queue)
 	fabrex_queue_destroy(p.qb);
 	run_is(&p, &op, FABREX_WC_BAD_QUEUE);
 	fabrex_close(p.b);
+	peer_await_down(p.a, p.rb.peer);
 	run_is(&p, &op, FABREX_WC_UNREACHABLE);
 	fabrex_close(p.a);
 }

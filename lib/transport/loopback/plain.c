@@ -9,11 +9,9 @@
 static const struct loop_peer *peer_of(const struct transport *t,
 				       uint32_t number)
 {
-	const struct loop_peer *peer = &t->peers[number];
-
-	if (number >= SEGMENT_PEERS || !loop_reachable(peer, peer->segment))
+	if (number >= SEGMENT_PEERS || !loop_up(&t->peers[number]))
 		return NULL;
-	return peer;
+	return &t->peers[number];
 }
 
 /* Where a region of a peer is, once found right. */

@@ -9,14 +9,20 @@
 
 #include "engine.h"
 
-static inline bool loop_reachable(const struct loop_peer *peer,
-				  const struct segment *segment)
+/* Nothing else of a peer is read before that. */
+static inline bool loop_up(const struct loop_peer *peer)
 {
 	if (unlikely(!__atomic_load_n(&peer->up, __ATOMIC_ACQUIRE)))
 		return false;
 	if (unlikely(peer->fence))
 		ring_barrier();
-	return peer->segment == segment;
+	return true;
+}
+
+static inline bool loop_reachable(const struct loop_peer *peer,
+				  const struct segment *segment)
+{
+	return loop_up(peer) && peer->segment == segment;
 }
 
 static inline bool loop_has_key(const uint64_t *entry, uint64_t key)

@@ -294,7 +294,7 @@ static void signal_queue(const struct loop_queue *q)
 
 void fxi_loop_arm(struct loop_queue *q)
 {
-	q->armed = true;
+	__atomic_store_n(&q->armed, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->shared->armed, 1, __ATOMIC_RELAXED);
 	ring_barrier();
 	fxi_loop_membarrier(q->transport);
@@ -303,7 +303,7 @@ void fxi_loop_arm(struct loop_queue *q)
 /* Not for one's own sake: others may sleep on the descriptor. */
 void fxi_loop_completed(struct loop_queue *q)
 {
-	q->armed = false;
+	__atomic_store_n(&q->armed, false, __ATOMIC_RELAXED);
 	if (__atomic_exchange_n(&q->shared->armed, 0, __ATOMIC_RELAXED))
 		signal_queue(q);
 }
@@ -318,6 +318,7 @@ void fxi_loop_completed(struct loop_queue *q)
 static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 {
 	struct segment_queue *queue = &t->segment->queues[index];
+	const struct loop_queue *q = t->state->queues[index];
 	struct segment_cell *cells;
 
 	if (loop_lock(queue, dead, own_word(t))) {
@@ -326,8 +327,11 @@ static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 		repair(queue, cells, queue->rq_entries - 1);
 		loop_unlock(queue);
 	}
-	if (__atomic_exchange_n(&queue->armed, 0, __ATOMIC_SEQ_CST))
-		signal_queue(t->state->queues[index]);
+	/* It may have taken armed back, and not told us. */
+	if (q && __atomic_load_n(&q->armed, __ATOMIC_SEQ_CST)) {
+		__atomic_store_n(&queue->armed, 0, __ATOMIC_SEQ_CST);
+		signal_queue(q);
+	}
 }
 
 void fxi_loop_peer_died(struct transport *t, uint32_t number,
