@@ -182,6 +182,17 @@ static int arrive(struct checker *c, uint32_t t, uint32_t group,
 	return ret;
 }
 
+/* Whether it waits for more than the transfer that its receiver got before. */
+static void ripen(struct checker *c, struct transfer *x)
+{
+	struct holder *to = &c->holders[x->to];
+	uint32_t ripe = c->holders[x->from].written;
+
+	if (to->ripe != ripe)
+		x->flags |= TRANSFER_LATE;
+	to->ripe = ripe;
+}
+
 /* Levels of a group, once everything in it has departed and arrived. */
 static void set_levels(struct checker *c, uint32_t i, uint32_t n,
 		       uint32_t level)
@@ -189,6 +200,8 @@ static void set_levels(struct checker *c, uint32_t i, uint32_t n,
 	struct transfer *x;
 	uint32_t j;
 
+	for (j = i; j < i + n; j++)
+		ripen(c, &c->schedule->transfers[c->order[j]]);
 	for (j = i; j < i + n; j++) {
 		x = &c->schedule->transfers[c->order[j]];
 		x->level = level;

@@ -61,6 +61,7 @@ struct holder {
 	struct value value;
 	uint32_t got;		/* transfer that wrote it; NOTHING: the start */
 	uint32_t written, read;	/* levels */
+	uint32_t ripe;		/* level at which what it last got could be sent */
 	uint32_t group;		/* in which it last got something */
 	bool used;		/* what it got was sent or reduced into */
 };

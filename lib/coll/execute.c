@@ -101,6 +101,23 @@ void fxi_execution_advance(struct execution *e, uint32_t lane)
 	settle(e, lane);
 }
 
+/* Pieces of earlier rounds have left the place where this one will be. */
+static bool place_free(const struct execution *e, const struct cursor *c)
+{
+	const struct act *act = &e->p->acts[c->act];
+	const struct local_part *part = &e->p->parts[act->part];
+	const struct place *place = &e->places[act->part];
+	uint32_t i;
+
+	if (!(act->flags & ACT_FIRST) || place->home ||
+	    c->round < place->window)
+		return true;
+	for (i = part->first; i < part->first + part->n; i++)
+		if (e->done[i] + place->window <= c->round)
+			return false;
+	return true;
+}
+
 bool fxi_execution_ready(struct execution *e, const struct cursor *c)
 {
 	const struct act *act = &e->p->acts[c->act];
@@ -109,7 +126,8 @@ bool fxi_execution_ready(struct execution *e, const struct cursor *c)
 	for (i = act->need; i < act->need + act->needs; i++)
 		if (e->done[i] <= c->round)
 			return false;
-	return !e->flying || fxi_region_left(e, act->need, act->needs);
+	return place_free(e, c) &&
+	       (!e->flying || fxi_region_left(e, act->need, act->needs));
 }
 
 /* ---- messages ---------------------------------------------------------- */
@@ -142,7 +160,24 @@ int fxi_execution_check(const struct execution *e, uint32_t lane,
 
 /* ---- start and end ----------------------------------------------------- */
 
-/* Where in the buffers the part's shard is, in elements. */
+/*
+ * Scratch for a part that does not end here: for the rounds that can be under
+ * way, and one more. See "Passes" in docs/schedule.md.
+ */
+static void place_scratch(struct execution *e, const struct local_part *part,
+			  struct place *place)
+{
+	uint64_t piece = (place->count / e->rounds + 1) * e->size + CUT;
+
+	place->window = part->stages + 2;
+	if (place->window > e->rounds)
+		place->window = e->rounds;
+	place->stride = (uint32_t)(piece + CUT - 1) & ~(CUT - 1);
+	place->scratch = e->scratch_size;
+	e->scratch_size += (uint64_t)place->window * place->stride;
+}
+
+/* Where in the buffers the part is. */
 static void place_part(struct execution *e, const struct local_part *part,
 		       struct place *place)
 {
@@ -165,12 +200,10 @@ static void place_part(struct execution *e, const struct local_part *part,
 	}
 	if (part->begins)
 		place->own = (const uint8_t *)what->send + send * e->size;
-	if (part->ends) {
+	if (part->ends)
 		place->home = (uint8_t *)what->recv + recv * e->size;
-	} else {
-		place->scratch = e->scratch_size;
-		e->scratch_size += (place->count * e->size + 63) & ~63ull;
-	}
+	else if (part->writes)
+		place_scratch(e, part, place);
 }
 
 static int make_room(struct execution *e)

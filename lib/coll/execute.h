@@ -13,8 +13,10 @@
 struct place {
 	const uint8_t *own;	/* in the caller's send; NULL: not there */
 	uint8_t *home;		/* in the caller's recv; NULL: in scratch */
-	uint64_t scratch;	/* where there */
 	uint64_t count;		/* elements */
+	/* There is room for the pieces of so many rounds. */
+	uint64_t scratch;
+	uint32_t window, stride;
 };
 
 /* How far a lane is: its next act, and the piece that it is about. */

@@ -9,7 +9,7 @@
 
 #include "coll/execute.h"
 
-/* Steps in vain after which a piece is taken though it cannot go on yet. */
+/* Steps in vain after which a run is taken apart. */
 #define PATIENCE	64u
 /* Bytes that are copied while messages may come. */
 #define COPY		(256u << 10)
@@ -19,6 +19,8 @@ struct pass {
 	const void *src[REDUCE_MAX];
 	void *dst[REDUCE_MAX];
 	uint32_t nsrc, ndst;
+	uint32_t lanes[REDUCE_MAX];	/* that the targets are sent to */
+	uint32_t nlanes;
 	uint8_t small[REDUCE_MAX][LINK_SMALL];	/* of sends that need no room */
 };
 
@@ -47,9 +49,9 @@ static uint8_t *home(struct execution *e, const struct cursor *c)
 
 	if (!at) {
 		at = scratch(e);
-		if (!at)
-			return NULL;
-		at += place->scratch;
+		return at ? at + place->scratch +
+			    (size_t)(c->round % place->window) * place->stride :
+			    NULL;
 	}
 	return at + c->at * e->size;
 }
@@ -191,7 +193,9 @@ static bool add_own(struct execution *e, const struct cursor *c,
 	return pass->src[pass->nsrc++] != NULL;
 }
 
-/* All that the run receives is here. 1; 0; or a negative errno. */
+enum { WAIT, GO, APART };
+
+/* All that the run receives: is it here? Or a negative errno. */
 static int gather_sources(struct execution *e, const struct cursor *c,
 			  struct pass *pass)
 {
@@ -207,11 +211,11 @@ static int gather_sources(struct execution *e, const struct cursor *c,
 	for (i = 0; i < act->receives; i++) {
 		lane = lane_at(e, c->act + i, c->round);
 		if (lane == FINISHED)
-			return 0;
+			return APART;
 		peer = act[i].peer;
 		m = fxi_link_peek(e->comm, peer, LINK_COLL);
 		if (!m)
-			return 0;
+			return WAIT;
 		ret = fxi_execution_check(e, lane, m);
 		if (ret)
 			return ret;
@@ -220,74 +224,69 @@ static int gather_sources(struct execution *e, const struct cursor *c,
 		if (act[i].flags & ACT_SWAP && !add_own(e, c, pass))
 			return -ENOMEM;
 	}
-	return 1;
+	return GO;
 }
 
-/* There is room for all that it sends. */
-static bool gather_targets(struct execution *e, const struct cursor *c,
-			   struct pass *pass)
+/*
+ * Room for what it sends, as far as it is the turn of that; the rest is sent
+ * later from this rank's memory.
+ */
+static int gather_targets(struct execution *e, const struct cursor *c,
+			  struct pass *pass)
 {
 	const struct act *act = act_of(e, c);
 	bool small = c->count * e->size <= LINK_SMALL;
-	uint32_t i;
+	uint32_t first = c->act + act->receives, i, lane;
 	void *room;
 
 	pass->ndst = 0;
-	for (i = 0; i < act->sends; i++) {
-		const struct act *send = act + act->receives + i;
-
-		if (lane_at(e, c->act + act->receives + i, c->round) ==
-		    FINISHED)
-			return false;
-		room = fxi_link_room(e->comm, send->peer, LINK_COLL);
+	for (i = first; i < first + act->sends; i++) {
+		lane = lane_at(e, i, c->round);
+		if (lane == FINISHED)
+			continue;
+		room = fxi_link_room(e->comm, e->p->acts[i].peer, LINK_COLL);
+		if (!room && e->unmoved < PATIENCE)
+			return WAIT;
 		if (!room)
-			return false;
-		pass->dst[pass->ndst++] = small ? pass->small[i] : room;
+			continue;
+		pass->lanes[pass->ndst] = lane;
+		pass->dst[pass->ndst] = small ? pass->small[pass->ndst] : room;
+		pass->ndst++;
 	}
-	return true;
+	pass->nlanes = pass->ndst;
+	return GO;
 }
 
-static int send_all(struct execution *e, const struct cursor *c,
-		    const struct pass *pass)
-{
-	const struct act *act = act_of(e, c);
-	uint32_t i, first = c->act + act->receives;
-	int ret = 0;
-
-	for (i = 0; !ret && i < act->sends; i++)
-		ret = send_message(e, e->p->lane_of[first + i], pass->dst[i]);
-	return ret;
-}
-
-/* Every act of the run, when it has been performed. */
-static void advance_all(struct execution *e, uint32_t first, uint32_t receives,
-			uint32_t sends)
+static int send_all(struct execution *e, const struct pass *pass)
 {
 	uint32_t i;
+	int ret = 0;
 
-	for (i = 0; i < receives; i++)
-		pop(e, e->p->lane_of[first + i]);
-	for (i = 0; i < sends; i++)
-		fxi_execution_advance(e, e->p->lane_of[first + receives + i]);
+	for (i = 0; !ret && i < pass->nlanes; i++)
+		ret = send_message(e, pass->lanes[i], pass->dst[i]);
+	return ret;
 }
 
 static int perform_run(struct execution *e, struct cursor *c,
 		       struct pass *pass)
 {
 	const struct act *act = act_of(e, c);
-	const struct act *last = act + act->receives - 1;
+	uint32_t first = c->act, receives = act->receives, i;
 	int ret;
 
-	if (act->flags & ACT_KEEP) {
+	if (act->flags & ACT_KEEP || pass->nlanes < act->sends) {
 		pass->dst[pass->ndst] = home(e, c);
 		if (!pass->dst[pass->ndst++])
 			return -ENOMEM;
 	}
-	perform(e, pass, c->count, last->flags & ACT_FULL);
-	ret = send_all(e, c, pass);
+	perform(e, pass, c->count, act[receives - 1].flags & ACT_FULL);
+	ret = send_all(e, pass);
 	if (ret)
 		return ret;
-	advance_all(e, c->act, act->receives, act->sends);
+	for (i = 0; i < receives; i++)
+		pop(e, e->p->lane_of[first + i]);
+	for (i = 0; i < pass->nlanes; i++)
+		fxi_execution_advance(e, pass->lanes[i]);
 	return 1;
 }
 
@@ -302,11 +301,13 @@ int fxi_pass_receive(struct execution *e, uint32_t lane)
 	    (act->receives > 1 && e->rounding))
 		return receive_alone(e, lane);
 	ret = gather_sources(e, c, &pass);
-	if (ret < 0)
-		return ret;
-	if (ret && gather_targets(e, c, &pass))
-		return perform_run(e, c, &pass);
-	return e->unmoved < PATIENCE ? 0 : receive_alone(e, lane);
+	if (ret == APART || (ret == WAIT && e->unmoved >= PATIENCE))
+		return receive_alone(e, lane);
+	if (ret == GO)
+		ret = gather_targets(e, c, &pass);
+	if (ret != GO)
+		return ret < 0 ? ret : 0;
+	return perform_run(e, c, &pass);
 }
 
 /* ---- what needs no transfer -------------------------------------------- */

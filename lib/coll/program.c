@@ -82,6 +82,8 @@ static void fill_act(const struct fabrex_schedule *s, const struct key *key,
 		act->flags |= ACT_FULL;
 	if (t->flags & TRANSFER_SWAP)
 		act->flags |= ACT_SWAP;
+	if (t->flags & TRANSFER_LATE)
+		act->flags |= ACT_LATE;
 }
 
 /* ---- parts ------------------------------------------------------------- */
@@ -106,6 +108,8 @@ static void link_acts(struct program *p, struct local_part *part)
 			act->needs = last != end;
 			continue;
 		}
+		if (last == end)
+			act->flags |= ACT_FIRST;
 		act->need = sends != end ? sends : last;
 		act->needs = act->need != end ? i - act->need : 0;
 		last = i;
@@ -131,8 +135,8 @@ static bool fresh_peer(struct compiler *c, const struct act *act)
 }
 
 /*
- * The run that begins at the receive @i: reductions of what comes from
- * different ranks, and sends to different ranks. Returns where it ends.
+ * The run that begins at the receive @i: reductions of what comes at one time
+ * from different ranks, and sends to different ranks. Returns where it ends.
  */
 static uint32_t make_run(struct compiler *c, const struct local_part *part,
 			 uint32_t i)
@@ -144,8 +148,9 @@ static uint32_t make_run(struct compiler *c, const struct local_part *part,
 	c->runs++;
 	fresh_peer(c, &acts[i]);
 	for (r = i + 1; r < end && r - i < RUN; r++)
-		if ((acts[r].flags & (ACT_SEND | ACT_REDUCE | ACT_SWAP)) !=
-		    ACT_REDUCE || !fresh_peer(c, &acts[r]))
+		if ((acts[r].flags & (ACT_SEND | ACT_REDUCE | ACT_SWAP |
+				      ACT_LATE)) != ACT_REDUCE ||
+		    !fresh_peer(c, &acts[r]))
 			break;
 	for (s = r; s < end && s - r < RUN && sends(&acts[s]); s++)
 		if (!fresh_peer(c, &acts[s]))
@@ -210,6 +215,10 @@ static void add_part(struct compiler *c, uint32_t chunk, uint32_t first,
 	part->ends = fxi_schedule_ends(c->s, part->shard, c->p->rank);
 	for (i = first; i < first + n; i++)
 		c->p->acts[i].part = c->p->nparts - 1;
+	/* Acts are in the order of their levels. */
+	if (n)
+		part->stages = c->p->acts[first + n - 1].stage -
+			       c->p->acts[first].stage;
 	link_acts(c->p, part);
 	make_runs(c, part);
 }

@@ -17,6 +17,8 @@ enum act_flags {
 				 * caller put it
 				 */
 	ACT_KEEP = 32,		/* the result is needed once it is sent on */
+	ACT_LATE = 64,		/* not to be expected with the one before */
+	ACT_FIRST = 128,	/* first receive of its part */
 };
 
 /* This rank's end of one transfer. */
@@ -38,6 +40,7 @@ struct act {
 struct local_part {
 	uint32_t chunk, shard;
 	uint32_t first, n;	/* acts */
+	uint32_t stages;	/* from its first act to its last */
 	bool begins, ends;	/* in the caller's send, recv */
 	bool writes;		/* it is received */
 };

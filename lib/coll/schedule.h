@@ -22,6 +22,9 @@ enum transfer_flags {
 	/* check.c finds these out */
 	TRANSFER_FULL = 4,	/* the reduction that completes the chunk */
 	TRANSFER_SWAP = 8,	/* what arrives is the left operand */
+	TRANSFER_LATE = 16,	/* it is there later than the one before it
+				 * that its receiver gets
+				 */
 };
 
 struct transfer {
