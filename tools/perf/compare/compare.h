@@ -9,6 +9,7 @@
  *   groups.c        what contenders that are forked have in common
  *   run.c           interleaved repetitions
  *   ratio.c         medians and quartiles
+ *   quiet.c         what else the machine did
  *   table.c json.c plot.c  results
  *   ours.c onesided.c tcp.c reference.c bound.c    contenders that are forked
  *   mpi.c ucx.c libfabric.c external.c             programs of others
@@ -122,6 +123,17 @@ int cmp_who_add(struct comparison *c, struct row *row, enum contender_id id,
 /* ---- run.c ------------------------------------------------------------- */
 
 int cmp_run(struct comparison *c);
+
+/* ---- quiet.c ----------------------------------------------------------- */
+
+struct quiet {
+	uint64_t began_ns;
+	double others;		/* seconds of processors */
+};
+
+void cmp_quiet_begin(struct quiet *q);
+/* Adds a note. All processes of ours have ended. */
+void cmp_quiet_end(const struct quiet *q, struct comparison *c);
 
 /* ---- ratio.c ----------------------------------------------------------- */
 

@@ -212,9 +212,12 @@ static void run_ranks(struct comparison *c, uint32_t ranks)
 
 int cmp_run(struct comparison *c)
 {
+	struct quiet quiet;
 	uint32_t r;
 
+	cmp_quiet_begin(&quiet);
 	for (r = 0; r < c->o.nranks; r++)
 		run_ranks(c, c->o.ranks[r]);
+	cmp_quiet_end(&quiet, c);
 	return interrupted ? EXIT_INTERRUPTED : 0;
 }

@@ -104,11 +104,26 @@ static void each(const struct comparison *c, FILE *f,
 		}
 }
 
+/* Of the first column. */
+static int width(const struct comparison *c)
+{
+	struct line l;
+	int most = 4;
+	uint32_t i;
+
+	for (i = 0; i < c->nrows; i++) {
+		fill(&c->rows[i], &c->rows[i].who[0], &l);
+		if ((int)strlen(l.what) > most)
+			most = (int)strlen(l.what);
+	}
+	return most;
+}
+
 static void print_line(const struct comparison *c, FILE *f,
 		       const struct line *l)
 {
-	fprintf(f, "%-26s %6s %5s %11s  %-14s %11s %18s", l->what, l->size,
-		l->ranks, l->ours, l->peer,
+	fprintf(f, "%-*s %6s %5s %11s  %-14s %11s %18s", width(c), l->what,
+		l->size, l->ranks, l->ours, l->peer,
 		strncmp(l->theirs, "missing", 7) ? l->theirs : "missing",
 		l->ratio);
 	if (c->o.aims)
@@ -191,8 +206,8 @@ void cmp_table(const struct comparison *c, FILE *f)
 		e.kernel, e.date);
 	fprintf(f, "medians of %u interleaved repetitions; ratio: times that ours is faster, median (quartiles)\n",
 		c->o.repetitions);
-	fprintf(f, "%-26s %6s %5s %11s  %-14s %11s %18s%s\n", "what", "size",
-		"ranks", "ours", "peer", "theirs", "ratio",
+	fprintf(f, "%-*s %6s %5s %11s  %-14s %11s %18s%s\n", width(c), "what",
+		"size", "ranks", "ours", "peer", "theirs", "ratio",
 		c->o.aims ? "   aim  met" : "");
 	each(c, f, print_line);
 	print_versions(c, f, "  ");
