@@ -248,6 +248,8 @@ void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting)
 	for (rank = 0; rank < comm->size; rank++)
 		if (rank != comm->rank && !fxi_failed(comm, rank))
 			look_at(comm, rank, rank == waiting);
+	if (comm->links->far)
+		fxi_link_again(comm);
 }
 
 static void ask_all(struct fabrex_comm *comm)

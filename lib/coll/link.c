@@ -15,6 +15,7 @@
 
 #include "coll/failure.h"
 #include "coll/mailbox.h"
+#include "ring.h"
 
 #define COMPLETIONS	16
 #define HEADER_BYTES	(offsetof(struct link_slot, check) + sizeof(uint64_t))
@@ -87,7 +88,7 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 		.offset = mailbox_slot(&box->layout, link->number, slot),
 		.remote = mailbox_slot(&box->layout, ours, slot),
 		.length = HEADER_BYTES,
-		.flags = (what == WRITE_FROM ? 0 : FABREX_SQE_QUIET) |
+		.flags = (what == WRITE_HEADER ? FABREX_SQE_QUIET : 0) |
 			 (link->out[slot].message.length > LINK_SMALL ?
 			  FABREX_SQE_FENCE : 0),
 	};
@@ -95,16 +96,78 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 	return fxi_mailbox_write(comm, &job);
 }
 
+/*
+ * By stores, which may arrive in any order, too, and before or after WRITEs: so
+ * never behind a payload. Those that are lost are sent again.
+ */
+static void store_header(volatile uint8_t *to, const struct link_slot *slot)
+{
+	volatile uint64_t *words = (volatile uint64_t *)(volatile void *)to;
+	uint64_t from[HEADER_BYTES / 8];
+	size_t i;
+
+	memcpy(from, slot, sizeof(from));
+	for (i = 0; i < HEADER_BYTES / 8; i++)
+		words[i] = from[i];
+	ring_wc_flush();
+}
+
 /* The message is in the slot: the number makes it one. */
 static int send_header(struct fabrex_comm *comm, struct link *link,
 		       enum mailbox_write what)
 {
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[link->number / LINK_CHANNELS];
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
 	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
 	struct link_slot *s = &link->out[slot];
 
 	s->message.sequence = link->sent | (uint64_t)link->popped << 32;
 	s->check = header_check(&s->message);
-	return write_header(comm, link, slot, what);
+	if (!peer->pio || peer->again || what != WRITE_HEADER ||
+	    s->message.length > LINK_SMALL)
+		return write_header(comm, link, slot, what);
+	store_header(peer->pio + mailbox_slot(&box->layout, ours, slot), s);
+	return 0;
+}
+
+static void link_again(struct fabrex_comm *comm, struct link *link,
+		       struct mailbox_peer *peer)
+{
+	uint32_t number, slot;
+
+	for (number = link->acked; number != link->sent; number++) {
+		slot = number % LINK_SLOTS;
+		if (link->out[slot].message.length > LINK_SMALL)
+			continue;
+		peer->again++;
+		if (write_header(comm, link, slot, WRITE_AGAIN))
+			return;
+	}
+}
+
+/*
+ * What was not taken since the last time, by WRITEs: they change nothing where
+ * it has arrived. Until they are done messages follow by the same way, so that
+ * none is overtaken and written over.
+ */
+void fxi_link_again(struct fabrex_comm *comm)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t rank, channel;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		struct mailbox_peer *peer = &box->peers[rank];
+		bool moved = peer->again_moved != comm->moved;
+
+		peer->again_moved = comm->moved;
+		if (moved || !peer->pio || peer->again ||
+		    fxi_failed(comm, rank) || fxi_has_left(comm, rank))
+			continue;
+		for (channel = 0; channel < LINK_CHANNELS; channel++)
+			link_again(comm, fxi_link(comm, rank, channel), peer);
+	}
 }
 
 static int write_payload(struct fabrex_comm *comm, struct link *link,
@@ -341,12 +404,15 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 {
 	enum mailbox_write what = (enum mailbox_write)(wc->user_data >> 56);
 	uint32_t number = (uint32_t)wc->user_data;
+	struct mailbox_peer *peer =
+		&comm->links->mailbox->peers[number / LINK_CHANNELS];
 
-	if (what == WRITE_PROBE || what == WRITE_FROM)
+	if (what == WRITE_PROBE || what == WRITE_FROM || what == WRITE_AGAIN)
 		comm->links->asked--;
 	if (what == WRITE_PROBE)
-		comm->links->mailbox->peers[number / LINK_CHANNELS].asking =
-			false;
+		peer->asking = false;
+	if (what == WRITE_AGAIN)
+		peer->again--;
 	if (what == WRITE_FROM && wc->status != FABREX_WC_FENCED)
 		comm->links->link[number].flying--;
 	return wc->status == FABREX_WC_OK ? 0 : write_failed(comm, wc);

@@ -133,6 +133,11 @@ const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 		     enum link_channel channel);
 int fxi_link_poll(struct fabrex_comm *comm);
+/*
+ * To be called now and then by who waits, if links->far: stores through a
+ * window are lost without a word when a link drops for a moment.
+ */
+void fxi_link_again(struct fabrex_comm *comm);
 /* Completions of the queue, if there are some. 0 or a negative errno. */
 static inline int fxi_link_progress(struct fabrex_comm *comm);
 

@@ -13,6 +13,7 @@
 
 #include "coll/failure.h"
 #include "coll/mailbox.h"
+#include "path.h"
 
 #define CARD_MAGIC	0x3144524143584246ull	/* "FBXCARD1" */
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
@@ -234,6 +235,22 @@ static int map_peer(struct fabrex_comm *comm, uint32_t rank)
 	return 0;
 }
 
+/*
+ * Up to the payloads; small messages that are stored there save an entry of
+ * the queue and its doorbell. Without a window there are still WRITEs.
+ */
+static void map_pio(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[rank];
+
+	if (fxi_path_message(sizeof(struct link_message)) == FXI_PATH_PIO &&
+	    !fabrex_window_map(comm->port, &box->cards[rank].mailbox, 0,
+			       box->layout.payload, FABREX_MR_REMOTE_WRITE,
+			       &peer->window))
+		peer->pio = fabrex_window_addr(peer->window);
+}
+
 /* Who has met us may have died since, or had what it wanted and left. */
 static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 {
@@ -247,10 +264,12 @@ static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 	if (fxi_failed(comm, rank))
 		return connect_nowhere(comm, &box->peers[rank]);
 	ret = card_check(comm, &box->cards[rank], rank);
-	if (!ret && !comm->coherent)
+	if (!ret && !comm->coherent) {
 		comm->links->far = true;
-	else if (!ret)
+		map_pio(comm, rank);
+	} else if (!ret) {
 		ret = map_peer(comm, rank);
+	}
 	if (ret != -EACCES && ret != -EHOSTUNREACH)
 		return ret;
 	if (!fxi_has_left(comm, rank))

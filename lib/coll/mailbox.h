@@ -22,8 +22,11 @@ struct mailbox_layout {
 
 struct mailbox_peer {
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
+	volatile uint8_t *pio;		/* or by stores, from offset 0 on */
 	struct fabrex_window *window;
 	uint8_t *nowhere;		/* memory instead of it */
+	uint32_t again;			/* messages that are sent once more */
+	uint64_t again_moved;		/* comm->moved at the last look */
 	bool asking;			/* a probe is under way */
 	bool lost;			/* a probe has failed */
 };
@@ -70,6 +73,7 @@ static inline uint64_t mailbox_payload(const struct mailbox_layout *l,
 enum mailbox_write {
 	WRITE_HEADER,			/* of a message; @detail: its slot */
 	WRITE_FROM,			/* the same, of a caller's region */
+	WRITE_AGAIN,			/* the same, once more */
 	WRITE_PAYLOAD,
 	WRITE_BOARD,			/* and credits, alarm */
 	WRITE_PROBE,

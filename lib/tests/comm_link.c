@@ -206,3 +206,120 @@ TEST(link_slots_near)
 {
 	run(2, false, slots);
 }
+
+/* ---- not in order ------------------------------------------------------ */
+
+#define WORDS	(offsetof(struct link_slot, reserved) / sizeof(uint64_t))
+
+static void shuffle(uint32_t *order, uint32_t n, uint32_t seed)
+{
+	uint32_t i, j, swap;
+
+	for (i = 0; i < n; i++)
+		order[i] = i;
+	for (i = n - 1; i; i--) {
+		seed = seed * 1664525u + 1013904223u;
+		j = (seed >> 8) % (i + 1);
+		swap = order[i];
+		order[i] = order[j];
+		order[j] = swap;
+	}
+}
+
+/*
+ * A message that is there lands once more, over what its slot had before, word
+ * by word: it is not seen before the last that differs.
+ */
+static void land(struct rank *r, uint64_t *before, uint32_t seed)
+{
+	struct link *link = fxi_link(r->comm, 0, LINK_COLL);
+	uint64_t *slot = (uint64_t *)(uintptr_t)
+		&link->in[link->popped % LINK_SLOTS];
+	uint64_t words[WORDS];
+	uint32_t order[WORDS], i, left = 0;
+
+	memcpy(words, slot, sizeof(words));
+	memcpy(slot, before, sizeof(words));
+	memcpy(before, words, sizeof(words));
+	for (i = 0; i < WORDS; i++)
+		left += slot[i] != words[i];
+	shuffle(order, WORDS, seed);
+	for (i = 0; i < WORDS; i++) {
+		CHECK_EQ(!fxi_link_peek(r->comm, 0, LINK_COLL), left > 0);
+		left -= slot[order[i]] != words[order[i]];
+		slot[order[i]] = words[order[i]];
+	}
+	CHECK(fxi_link_peek(r->comm, 0, LINK_COLL));
+}
+
+static void any_order(struct rank *r)
+{
+	static uint64_t before[LINK_SLOTS][WORDS];
+	uint32_t i, other = 1 - r->rank;
+	uint64_t value;
+
+	for (i = 0; i < 2000; i++) {
+		value = i * 0x9e3779b97f4a7c15ull;
+		if (r->rank == 0) {
+			room(r, 1, LINK_COLL);
+			CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, i % 3,
+					       i, &value, 8), 0);
+			CHECK_EQ(fxi_link_send(r->comm, 1, LINK_PAIR, i, 0,
+					       NULL, 0), 0);
+		}
+		CHECK_EQ(next(r, other, LINK_PAIR)->tag, i);
+		if (r->rank == 1) {
+			land(r, before[i % LINK_SLOTS], i);
+			CHECK_EQ(next(r, 0, LINK_COLL)->word, i);
+			CHECK(!memcmp(fxi_link_payload(r->comm, 0, LINK_COLL),
+				      &value, 8));
+			fxi_link_pop(r->comm, 0, LINK_COLL);
+			CHECK_EQ(fxi_link_send(r->comm, 0, LINK_PAIR, i, 0,
+					       NULL, 0), 0);
+		}
+		fxi_link_pop(r->comm, other, LINK_PAIR);
+	}
+}
+
+TEST(link_words_in_any_order)
+{
+	run(2, true, any_order);
+}
+
+/* ---- lost stores ------------------------------------------------------- */
+
+/* A store through the window that never arrives is made up for by a WRITE. */
+static void lost(struct rank *r)
+{
+	struct mailbox_peer *peer = &r->comm->links->mailbox->peers[1];
+	static uint8_t nowhere[1 << 20] __attribute__((aligned(64)));
+	volatile uint8_t *pio = peer->pio;
+	uint32_t i, patience;
+
+	for (i = 0; i < 3; i++) {
+		patience = 0;
+		if (r->rank == 1) {
+			CHECK_EQ(next(r, 0, LINK_COLL)->tag, i);
+			fxi_link_pop(r->comm, 0, LINK_COLL);
+			CHECK_EQ(fxi_link_send(r->comm, 0, LINK_COLL, i, 0,
+					       NULL, 0), 0);
+			continue;
+		}
+		CHECK(pio);
+		CHECK(r->comm->links->mailbox->layout.payload <=
+		      sizeof(nowhere));
+		peer->pio = nowhere;
+		CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, i, 0, NULL, 0),
+			 0);
+		peer->pio = pio;
+		while (!fxi_link_peek(r->comm, 1, LINK_COLL))
+			CHECK_EQ(fxi_comm_wait(r->comm, 1, patience++), 0);
+		CHECK_EQ(next(r, 1, LINK_COLL)->tag, i);
+		fxi_link_pop(r->comm, 1, LINK_COLL);
+	}
+}
+
+TEST(link_lost_stores)
+{
+	run(2, true, lost);
+}
