@@ -114,7 +114,7 @@ static int code_of(const pid_t *pid, uint32_t n, pid_t who, int status)
 static int wait_all(const pid_t *pid, uint32_t n)
 {
 	uint32_t left = n, i;
-	int status, code = 0;
+	int status, code = 0, ret;
 	pid_t who;
 
 	while (left) {
@@ -126,7 +126,8 @@ static int wait_all(const pid_t *pid, uint32_t n)
 		if (who < 0)
 			break;
 		left--;
-		code = code ? code : code_of(pid, n, who, status);
+		ret = code_of(pid, n, who, status);
+		code = code ? code : ret;
 	}
 	return interrupted ? EXIT_INTERRUPTED : code;
 }
