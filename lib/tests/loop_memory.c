@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "internal.h"
 #include "party.h"
+#include "transport/loopback/loopback.h"
 
 #define LENGTH	(3u << 20)
 
@@ -319,6 +321,105 @@ TEST(loop_unmapped)
 	check_unmapped("0");
 }
 
+/* ---- cross-memory attach that is refused ------------------------------- */
+
+struct refusal {
+	bool late;		/* after the peers have met */
+	int line;		/* from the intruder to the owner */
+};
+
+/* Nobody but root may look into a process that is not dumpable. */
+static void become_nobody(void)
+{
+	if (geteuid())
+		return;
+	CHECK(!setgid(65534));
+	CHECK(!setuid(65534));
+	CHECK(!prctl(PR_SET_DUMPABLE, 1));
+}
+
+static void refuse(int fd, void *arg)
+{
+	struct refusal *r = arg;
+	struct fabrex_port *port;
+	struct fabrex_remote remote;
+	struct fabrex_mr *mr;
+	char *memory = malloc(LENGTH), order;
+
+	become_nobody();
+	CHECK(memory);
+	memset(memory, 'o', LENGTH);
+	if (!r->late)
+		CHECK(!prctl(PR_SET_DUMPABLE, 0));
+	CHECK_EQ(fabrex_open(loop_name("shy"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, memory, LENGTH, FABREX_MR_ALL, &mr),
+		 0);
+	fabrex_mr_remote(mr, &remote);
+	tell(fd, &remote, sizeof(remote));
+	hear(fd, &order, 1);
+	CHECK(!prctl(PR_SET_DUMPABLE, 0));
+	tell(fd, &order, 1);
+	hear(fd, &order, 1);
+	CHECK(memory[LENGTH - 1] == 'i' && memory[0] == 'i');
+	fabrex_close(port);
+	free(memory);
+}
+
+static void intrude(int fd, void *arg)
+{
+	struct refusal *r = arg;
+	struct fabrex_remote remote;
+	struct fabrex_port *port;
+	struct fabrex_queue *q;
+	struct fabrex_mr *mr;
+	struct fabrex_op op;
+	char go = 0;
+
+	hear(r->line, &remote, sizeof(remote));
+	become_nobody();
+	CHECK_EQ(fabrex_open(loop_name("nosy"), &port), 0);
+	CHECK_EQ(port->transport->peers[remote.peer].cma, r->late);
+	CHECK_EQ(fabrex_mr_alloc(port, LENGTH, FABREX_MR_ALL, &mr), 0);
+	CHECK_EQ(fabrex_queue_create(port, NULL, 0, &q), 0);
+	tell(r->line, &go, 1);
+	hear(r->line, &go, 1);
+	op = (struct fabrex_op){
+		.opcode = FABREX_OP_READ, .peer = (uint16_t)remote.peer,
+		.mr = mr, .length = LENGTH, .rkey = remote.rkey,
+	};
+	CHECK_EQ(operate(q, &op), FABREX_WC_OK);
+	CHECK_EQ(((char *)fabrex_mr_addr(mr))[LENGTH - 1], 'o');
+	memset(fabrex_mr_addr(mr), 'i', LENGTH);
+	op.opcode = FABREX_OP_WRITE;
+	CHECK_EQ(operate(q, &op), FABREX_WC_OK);
+	tell(r->line, &go, 1);
+	fabrex_close(port);
+	(void)fd;
+}
+
+static void check_refusal(bool late)
+{
+	struct refusal r = { .late = late };
+	struct party owner, intruder;
+
+	loop_name_set();
+	setenv("FABREX_LOOPBACK_CMA", "1", 1);
+	party_start(&owner, refuse, &r);
+	r.line = dup(owner.fd);
+	party_start(&intruder, intrude, &r);
+	party_end(&intruder);
+	party_end(&owner);
+	close(r.line);
+}
+
+TEST(loop_attach_refused)
+{
+	check_refusal(false);
+	check_refusal(true);
+}
+
+/* ---- files that change -------------------------------------------------- */
+
 /* A file that shrinks is an error, not a signal. */
 TEST(loop_file_shrinks)
 {
@@ -524,6 +625,42 @@ TEST(loop_windows)
 	CHECK_EQ(fabrex_window_map(s.port, &to.remote, 0, 8192, RW, &w),
 		 -EOPNOTSUPP);
 	CHECK_SAYS("fabrex_mr_alloc");
+	scene_close(&s);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+/* The other side sleeps until the message is there. */
+TEST(loop_message_wakes)
+{
+	struct puppet_order order = { .verb = PUPPET_QUEUE, .length = 8 };
+	struct puppet_answer queue, got;
+	struct fabrex_op op;
+	struct scene s;
+	char data[256];
+	int i;
+
+	scene_open(&s, KIND_HEAP, "1");
+	queue = puppet(&s.owner, &order);
+	CHECK_EQ(queue.ret, 0);
+	order.verb = PUPPET_RECEIVE;
+	for (i = 0; i < 50; i++) {
+		tell(s.owner.fd, &order, sizeof(order));
+		nap_ms(i % 3);
+		snprintf(data, sizeof(data), "number %d", i);
+		thing_write(&s.local, 0, data, sizeof(data));
+		op = (struct fabrex_op){
+			.opcode = FABREX_OP_SEND,
+			.peer = (uint16_t)s.peer.peer, .mr = s.local.mr,
+			.length = 200, .dest_queue = queue.queue,
+			.dest_key = queue.key,
+		};
+		CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
+		hear(s.owner.fd, &got, sizeof(got));
+		CHECK_EQ(got.ret, 1);
+		hear(s.owner.fd, data, sizeof(data));
+		CHECK_EQ(atoi(data + 7), i);
+	}
 	scene_close(&s);
 }
 

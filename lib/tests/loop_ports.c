@@ -248,6 +248,66 @@ TEST(loop_many)
 	fabrex_close(port);
 }
 
+/* ---- churn -------------------------------------------------------------- */
+
+#define SLOTS	8
+
+static void census(int fd, void *arg)
+{
+	struct fabrex_port *port = open_port(NULL);
+	struct fabrex_peer peer;
+	uint32_t expected, at, up = 0;
+	int i;
+
+	(void)arg;
+	tell(fd, &port->attr.peer, sizeof(port->attr.peer));
+	if (!hear_maybe(fd, &expected, sizeof(expected)))
+		return;
+	for (i = 0; i < 10000 && up != expected; i++) {
+		up = 0;
+		for (at = 0; !fabrex_peer_next(port, at, &peer);
+		     at = peer.peer + 1)
+			up += peer.up;
+		nap_ms(1);
+	}
+	CHECK_EQ(up, expected);
+	up += 1000;
+	tell(fd, &up, sizeof(up));
+	hear_maybe(fd, &expected, sizeof(expected));
+	fabrex_close(port);
+}
+
+/* Killed while they join, and while others do: the rest agree on who is there. */
+TEST(loop_churn)
+{
+	struct party p[SLOTS] = { { 0 } };
+	uint32_t number, expected = SLOTS;
+	int i, round;
+
+	loop_name_set();
+	for (round = 0; round < 300; round++) {
+		i = rand() % SLOTS;
+		if (p[i].pid)
+			party_kill(&p[i]);
+		party_start(&p[i], census, NULL);
+		if (rand() % 2)
+			hear(p[i].fd, &number, sizeof(number));
+		else
+			usleep((useconds_t)(rand() % 2000));
+	}
+	for (i = 0; i < SLOTS; i++) {
+		if (!p[i].pid)
+			party_start(&p[i], census, NULL);
+		tell(p[i].fd, &expected, sizeof(expected));
+	}
+	for (i = 0; i < SLOTS; i++)
+		while (hear(p[i].fd, &number, sizeof(number)),
+		       number != expected + 1000)
+			;
+	for (i = 0; i < SLOTS; i++)
+		party_end(&p[i]);
+}
+
 /* ---- limits ------------------------------------------------------------ */
 
 static void limit_files(int n)

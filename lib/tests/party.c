@@ -46,6 +46,27 @@ void nap_ms(long ms)
 
 /* ---- processes --------------------------------------------------------- */
 
+/* A child must not hold the test's ends to others: they would not see it go. */
+static int our_ends[256];
+static int nour_ends;
+
+static void keep_end(int fd)
+{
+	CHECK(nour_ends < 256);
+	our_ends[nour_ends++] = fd;
+}
+
+static void close_end(int fd)
+{
+	int i;
+
+	for (i = 0; i < nour_ends && our_ends[i] != fd; i++)
+		;
+	if (i < nour_ends)
+		our_ends[i] = our_ends[--nour_ends];
+	close(fd);
+}
+
 void party_start(struct party *p, void (*run)(int fd, void *arg), void *arg)
 {
 	int ends[2];
@@ -56,6 +77,8 @@ void party_start(struct party *p, void (*run)(int fd, void *arg), void *arg)
 	CHECK(p->pid >= 0);
 	if (!p->pid) {
 		close(ends[0]);
+		while (nour_ends)
+			close(our_ends[--nour_ends]);
 		alarm(60);
 		run(ends[1], arg);
 		fflush(stdout);
@@ -63,13 +86,14 @@ void party_start(struct party *p, void (*run)(int fd, void *arg), void *arg)
 	}
 	close(ends[1]);
 	p->fd = ends[0];
+	keep_end(p->fd);
 }
 
 void party_end(struct party *p)
 {
 	int status;
 
-	close(p->fd);
+	close_end(p->fd);
 	CHECK_EQ(waitpid(p->pid, &status, 0), p->pid);
 	CHECK_EQ(status, 0);
 }
@@ -78,7 +102,7 @@ void party_kill(struct party *p)
 {
 	kill(p->pid, SIGKILL);
 	CHECK_EQ(waitpid(p->pid, NULL, 0), p->pid);
-	close(p->fd);
+	close_end(p->fd);
 }
 
 void tell(int fd, const void *data, size_t length)

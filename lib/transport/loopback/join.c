@@ -57,7 +57,8 @@ static void drop_outgoing(struct transport *t, uint32_t number)
 	uint32_t i;
 
 	for (i = s->nhalves; i--;)
-		if (s->halves[i].outgoing && s->halves[i].number == number)
+		if (s->halves[i].outgoing && !s->halves[i].mapped &&
+		    s->halves[i].number == number)
 			fxi_loop_half_drop(t, i);
 }
 
@@ -66,7 +67,8 @@ static bool is_outgoing(const struct loop_state *s, uint32_t number)
 	uint32_t i;
 
 	for (i = 0; i < s->nhalves; i++)
-		if (s->halves[i].outgoing && s->halves[i].number == number)
+		if (s->halves[i].outgoing && !s->halves[i].mapped &&
+		    s->halves[i].number == number)
 			return true;
 	return false;
 }
@@ -229,20 +231,6 @@ static void peer_up(struct transport *t, uint32_t number)
 
 /* ---- steps ------------------------------------------------------------- */
 
-/*
- * Both may have connected to each other: the link that the higher number made
- * stays. False: this one does not.
- */
-static bool wins(struct transport *t, const struct loop_half *h,
-		 const struct loop_message *m)
-{
-	if (t->state->slots[m->number].state != SLOT_EMPTY)
-		return false;
-	if (h->outgoing || !is_outgoing(t->state, m->number))
-		return true;
-	return m->number > t->number;
-}
-
 /* The joiner has our segment, we have its: up here, and it may know. */
 static int accept_hello(struct transport *t, struct loop_half *h,
 			const struct loop_message *m)
@@ -285,8 +273,8 @@ static void input_hello(struct transport *t, uint32_t index,
 		half_fail(t, index, EPROTO);
 		return;
 	}
-	if (!wins(t, h, m)) {
-		half_fail(t, index, 0);
+	if (t->state->slots[m->number].state != SLOT_EMPTY) {
+		half_fail(t, index, 0); /* the other link has won */
 		return;
 	}
 	if (!h->outgoing)
@@ -353,22 +341,34 @@ bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type)
 
 /*
  * A number has a new owner: the old one is gone, and its end on the way. As
- * long as threads of ours look at what it had, the new one waits: true.
+ * long as threads of ours look at what it had, the new one waits.
+ */
+static bool old_one_stays(struct transport *t, const struct loop_message *m)
+{
+	struct loop_slot *slot = &t->state->slots[m->number];
+
+	if (slot->state == SLOT_KNOWN &&
+	    t->peers[m->number].generation != m->generation)
+		fxi_loop_peer_down(t, m->number);
+	return slot->state == SLOT_RETIRING;
+}
+
+/*
+ * Both may have connected to each other: the link that the higher number made
+ * stays. If that is ours, we wait for what becomes of it: whom we have
+ * connected to may be gone, and this another one with its number.
  */
 static bool must_wait(struct transport *t, const struct loop_half *h)
 {
 	struct loop_message m;
-	struct loop_slot *slot;
 
 	if (h->mapped ||
 	    recv(h->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) != sizeof(m) ||
 	    !well_formed(t, h, &m))
 		return false;
-	slot = &t->state->slots[m.number];
-	if (slot->state == SLOT_KNOWN &&
-	    t->peers[m.number].generation != m.generation)
-		fxi_loop_peer_down(t, m.number);
-	return slot->state == SLOT_RETIRING;
+	return old_one_stays(t, &m) ||
+	       (!h->outgoing && m.number < t->number &&
+		is_outgoing(t->state, m.number));
 }
 
 void fxi_loop_half_input(struct transport *t, uint32_t index)

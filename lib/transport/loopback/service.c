@@ -128,7 +128,7 @@ static void add(struct watch_list *w, uint32_t *n, int fd, bool wanted)
 static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 {
 	struct loop_state *s = t->state;
-	bool silent = false;
+	bool silent = false, waiting = false;
 	uint32_t i;
 
 	*n = 0;
@@ -144,6 +144,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 	}
 	for (i = 0; i < s->nhalves; i++) {
 		silent |= !s->halves[i].outgoing && !s->halves[i].mapped;
+		waiting |= s->halves[i].waiting;
 		/* A mapped one is among the peers. */
 		add(w, n, s->halves[i].waiting || s->halves[i].mapped ?
 			  -1 : s->halves[i].fd, true);
@@ -153,7 +154,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 		w->timeout = 1000;
 	if (s->quarantine)
 		w->timeout = FULL_MS;
-	if (fxi_loop_reap(t) | fxi_loop_files_reap(t))
+	if (fxi_loop_reap(t) | fxi_loop_files_reap(t) | waiting)
 		w->timeout = REAP_MS;
 }
 
