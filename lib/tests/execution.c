@@ -581,7 +581,7 @@ TEST(execution_of_mutations)
 static uint64_t bits(const struct fabrex_schedule *s, uint32_t slots)
 {
 	struct run r = { .s = s, .count = 777, .type = FABREX_FLOAT16 };
-	uint64_t hash[64], i;
+	uint64_t hash[64] = { 0 }, i;
 	uint32_t rank;
 
 	execute(&r, slots, 512);
