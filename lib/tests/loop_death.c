@@ -328,6 +328,26 @@ static void stop(const struct party *p)
 	CHECK(WIFSTOPPED(status));
 }
 
+/* As if it had been stopped while it fills a cell of ours. */
+static void check_held_ring(struct site *s, const struct card *mine,
+			    const struct card *theirs)
+{
+	uint64_t *lock = &s->port->transport->segment->queues[
+		mine->queue - 1].lock, none = 0;
+	struct fabrex_op op = {
+		.opcode = FABREX_OP_SEND, .peer = (uint16_t)mine->heap.peer,
+		.mr = s->heap, .length = 8, .dest_queue = mine->queue,
+		.dest_key = mine->key,
+	};
+
+	if (!__atomic_compare_exchange_n(lock, &none, (theirs->heap.peer + 1) |
+					 (uint64_t)theirs->heap.generation <<
+					 32, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		printf("# it holds the ring indeed\n");
+	CHECK_EQ(do_op(s, &op), FABREX_WC_RNR);
+}
+
 /*
  * A stopped peer blocks nobody for ever: not those who end regions, not those
  * who join, not those who ask it for something.
@@ -361,6 +381,7 @@ TEST(loop_stopped)
 		.mr = s.heap, .length = LENGTH, .rkey = theirs.plain.rkey,
 	};
 	CHECK_EQ(do_op(&s, &op), FABREX_WC_RFAULT);
+	check_held_ring(&s, &mine, &theirs);
 	CHECK_EQ(fabrex_mr_deregister(s.heap), 0);
 	ret = fabrex_mr_deregister(s.plain);
 	CHECK(!ret || ret == -ETIMEDOUT);

@@ -68,12 +68,22 @@ static void repair(struct segment_queue *queue,
 		__atomic_store_n(&queue->rq_tail, tail + 1, __ATOMIC_RELAXED);
 }
 
+/* A holder that is stopped blocks nobody for ever. */
+static bool too_long(const struct transport *t, uint64_t *since)
+{
+	uint64_t now = fxi_now_ns();
+
+	if (!*since)
+		*since = now;
+	return now - *since > t->state->settings.quiesce_ms * 500000ull;
+}
+
 static uint8_t lock_slowly(const struct transport *t,
 			   const struct loop_last_ring *ring)
 {
 	struct segment_queue *queue = ring->queue;
 	unsigned int spins = 0;
-	uint64_t holder;
+	uint64_t holder, since = 0;
 
 	for (;;) {
 		holder = __atomic_load_n(&queue->lock, __ATOMIC_RELAXED);
@@ -88,10 +98,13 @@ static uint8_t lock_slowly(const struct transport *t,
 			return FABREX_WC_BAD_QUEUE;
 		if (!__atomic_load_n(&ring->peer->up, __ATOMIC_RELAXED))
 			return FABREX_WC_UNREACHABLE;
-		if (++spins % SPINS)
+		if (++spins % SPINS) {
 			relax();
-		else
-			sched_yield();
+			continue;
+		}
+		if (too_long(t, &since))
+			return FABREX_WC_RNR;
+		sched_yield();
 	}
 }
 
