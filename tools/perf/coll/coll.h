@@ -133,8 +133,9 @@ int coll_run(struct coll_rank *rank);
 struct coll_report;
 
 struct coll_report *coll_report_begin(const struct coll_rank *rank);
+/* On a terminal, not more often than 5 Hz unless it lasts. */
 void coll_report_progress(struct coll_report *r, uint64_t bytes,
-			  const char *what);
+			  const char *what, double lasts);
 void coll_report_row(struct coll_report *r, const struct coll_row *row);
 /* Exit code: @code, or that of a picture that could not be drawn. */
 int coll_report_end(struct coll_report *r, int code);

@@ -219,17 +219,21 @@ struct coll_report *coll_report_begin(const struct coll_rank *rank)
 }
 
 void coll_report_progress(struct coll_report *r, uint64_t bytes,
-			  const char *what)
+			  const char *what, double lasts)
 {
 	uint64_t now = now_ns();
 	char size[SIZE_STR];
 
 	if (r->o->quiet || !isatty(STDERR_FILENO) ||
-	    now - r->last_progress < PROGRESS_NS)
+	    (now - r->last_progress < PROGRESS_NS &&
+	     lasts * 1e9 < PROGRESS_NS))
 		return;
 	r->last_progress = now;
-	fprintf(stderr, "\r%s %s: %s\033[K", r->o->kind->name,
+	fprintf(stderr, "\r%s %s: %s", r->o->kind->name,
 		size_str(bytes, size), what);
+	if (lasts * 1e9 >= PROGRESS_NS)
+		fprintf(stderr, " for %.1f s", lasts);
+	fprintf(stderr, "\033[K");
 }
 
 static void clear(struct coll_report *r)

@@ -199,7 +199,9 @@ static uint64_t iterations(const struct run *r, double seconds)
 	return n < 2 ? 2 : n > 1e9 ? 1000000000u : (uint64_t)n;
 }
 
-static void progress(struct run *r, bool in_place, const char *what)
+/* @lasts: seconds that it will take; 0: not known. */
+static void progress(struct run *r, bool in_place, const char *what,
+		     double lasts)
 {
 	char text[64];
 
@@ -207,7 +209,7 @@ static void progress(struct run *r, bool in_place, const char *what)
 		return;
 	snprintf(text, sizeof(text), "%s, %s",
 		 in_place ? "in place" : "out of place", what);
-	coll_report_progress(r->report, r->row.bytes, text);
+	coll_report_progress(r->report, r->row.bytes, text, lasts);
 }
 
 static int check(struct run *r, const struct place *p, bool in_place,
@@ -218,7 +220,7 @@ static int check(struct run *r, const struct place *p, bool in_place,
 
 	if (!r->rank->o->check || r->kind->id == FABREX_BARRIER)
 		return 0;
-	progress(r, in_place, "comparing results");
+	progress(r, in_place, "comparing results", 0);
 	ret = count_wrong(r, p, &mine);
 	*wrong += (double)mine;
 	return ret;
@@ -230,14 +232,15 @@ static int run_timed(struct run *r, const struct place *p, bool in_place,
 	const struct coll_options *o = r->rank->o;
 	int ret = 0;
 
-	progress(r, in_place, "warm-up");
+	progress(r, in_place, "warm-up", 0);
 	if (o->warmup || !o->iterations)
 		ret = measure(r, p, o->warmup ? o->warmup : 1,
 			      &result->seconds);
 	if (ret)
 		return ret;
 	r->row.iterations = iterations(r, result->seconds);
-	progress(r, in_place, "measuring");
+	progress(r, in_place, "measuring", result->seconds *
+		 (double)r->row.iterations);
 	return measure(r, p, r->row.iterations, &result->seconds);
 }
 
