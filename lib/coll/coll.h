@@ -19,6 +19,7 @@
  *   check.c set.c explain.c               proved right before they run
  *   program.c execute.c pass.c region.c   and executed
  *   given.c                               those of the user, and counters
+ *   place.c                               buffers on GPUs
  *   reduce/ device/                       arithmetic
  */
 #ifndef LIB_COLL_H
@@ -47,7 +48,12 @@ struct fabrex_coll {
 	int result;			/* 1: going on */
 	bool kept;			/* the caller has a handle */
 	bool begun;			/* start() was called */
-	char *sentence;			/* of a failure, if kept; or NULL */
+	char *sentence;			/* of a failure, or NULL */
+
+	/* place.c: 0, or FABREX_MEMORY_HIP, FABREX_MEMORY_CUDA */
+	uint8_t send_kind, recv_kind;
+	struct gpu *gpu;
+	struct hosted *hosted;
 };
 
 /*
@@ -110,6 +116,7 @@ struct fabrex_comm {
 	struct direct *direct;		/* direct.c, */
 	struct staged *staged;		/* staged.c */
 	struct reads *reads;		/* buffer.c */
+	struct gpu *gpus;		/* place.c */
 	struct fabrex_comm *busy_next;	/* communicators with operations */
 	pthread_mutex_t lock;		/* held by who advances it if listed */
 	bool listed;

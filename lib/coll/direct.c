@@ -182,7 +182,7 @@ static int tell_all(struct fabrex_coll *coll, uint32_t phase,
 			return 0;
 		}
 		if (ret)
-			return fxi_comm_fail(comm, rank, ret);
+			return ret;
 	}
 	d->next = 0;
 	return 1;

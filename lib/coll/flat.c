@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "coll/operation.h"
+#include "coll/place.h"
 
 #define ROUNDS_FROM	9u	/* ranks from which barriers go in rounds */
 
@@ -106,7 +107,7 @@ static char *target(const struct fabrex_coll *coll, uint32_t rank)
 }
 
 /* What a rank gets from itself, unless it is reduced. */
-static void copy_own(struct fabrex_coll *coll)
+static int copy_own(struct fabrex_coll *coll)
 {
 	const struct fabrex_comm *comm = coll->comm;
 	const char *from = source(coll, comm->rank);
@@ -115,8 +116,8 @@ static void copy_own(struct fabrex_coll *coll)
 	if (reduces(coll) || from == to || !comm->flat->bytes ||
 	    (coll->what.kind == FABREX_BROADCAST &&
 	     comm->rank != coll->what.root))
-		return;
-	fxi_copy(to, from, comm->flat->bytes, false);
+		return 0;
+	return fxi_coll_copy_own(coll, to, from, comm->flat->bytes);
 }
 
 /* Beginning with the next rank, so that not all send to the same. */
@@ -156,8 +157,7 @@ static int flat_start(struct fabrex_coll *coll)
 	f->asked = false;
 	list_ranks(coll);
 	f->done = f->nfrom ? 0 : f->pieces;
-	copy_own(coll);
-	return 0;
+	return copy_own(coll);
 }
 
 static void flat_end(struct fabrex_coll *coll)
@@ -182,12 +182,15 @@ static int send_piece(struct fabrex_coll *coll, uint32_t rank, uint64_t piece)
 	const char *from = source(coll, rank) + piece * f->size;
 	uint32_t n = piece_length(f, piece);
 	void *room;
+	int ret;
 
-	if (n > LINK_SMALL) {
+	if (n > LINK_SMALL || unlikely(coll->send_kind && n)) {
 		room = fxi_link_room(comm, rank, LINK_COLL);
 		if (!room)
 			return -EAGAIN;
-		fxi_copy(room, from, n, false);
+		ret = fxi_coll_copy_in(coll, room, from, n);
+		if (ret)
+			return ret;
 		from = NULL;
 	}
 	return fxi_link_send(comm, rank, LINK_COLL, fxi_coll_tag(coll, 0),
@@ -209,8 +212,7 @@ static int send_pieces(struct fabrex_coll *coll)
 			if (ret == -EAGAIN)
 				break;
 			if (ret)
-				return fxi_comm_fail(coll->comm, f->to[i],
-						     ret);
+				return ret;
 			f->sent[i]++;
 		}
 		if (f->sent[i] < f->pieces) {
@@ -246,16 +248,20 @@ static const struct link_message *expect(struct fabrex_coll *coll,
 }
 
 /* Its place in recv. */
-static void store(struct fabrex_coll *coll, uint32_t rank,
-		  const struct link_message *message)
+static int store(struct fabrex_coll *coll, uint32_t rank,
+		 const struct link_message *message)
 {
 	struct flat *f = coll->comm->flat;
+	int ret = 0;
 
 	if (message->length)
-		fxi_copy(target(coll, rank) + f->done * f->size,
-			 fxi_link_payload(coll->comm, rank, LINK_COLL),
-			 piece_length(f, f->done), false);
+		ret = fxi_coll_copy_out(coll, target(coll, rank) +
+					f->done * f->size,
+					fxi_link_payload(coll->comm, rank,
+							 LINK_COLL),
+					piece_length(f, f->done));
 	fxi_link_pop(coll->comm, rank, LINK_COLL);
+	return ret;
 }
 
 /* In place, what is overwritten has to be sent first. */
@@ -269,7 +275,7 @@ static bool sent_to_all(const struct flat *f)
 	return true;
 }
 
-static void reduce_piece(struct fabrex_coll *coll)
+static int reduce_piece(struct fabrex_coll *coll)
 {
 	const struct fabrex_collective *what = &coll->what;
 	struct fabrex_comm *comm = coll->comm;
@@ -284,14 +290,16 @@ static void reduce_piece(struct fabrex_coll *coll)
 		.divisor = what->op == FABREX_AVG ? comm->size : 0,
 	};
 	uint32_t i;
+	int ret;
 
 	f->sources[comm->rank] = source(coll, comm->rank) + offset;
 	for (i = 0; i < f->nfrom; i++)
 		f->sources[f->from[i]] =
 			fxi_link_payload(comm, f->from[i], LINK_COLL);
-	fxi_reduce(&r);
+	ret = fxi_coll_reduce(coll, &r);
 	for (i = 0; i < f->nfrom; i++)
 		fxi_link_pop(comm, f->from[i], LINK_COLL);
+	return ret;
 }
 
 /* The next piece from everybody. 1: taken; 0: it is not all here. */
@@ -306,12 +314,16 @@ static int take_piece(struct fabrex_coll *coll)
 		if (!message || ret)
 			return ret;
 		if (!reduces(coll))
-			store(coll, f->from[f->next], message);
+			ret = store(coll, f->from[f->next], message);
+		if (ret)
+			return ret;
 	}
 	if (reduces(coll)) {
 		if (!sent_to_all(f))
 			return 0;
-		reduce_piece(coll);
+		ret = reduce_piece(coll);
+		if (ret)
+			return ret;
 	}
 	f->next = 0;
 	f->done++;
@@ -330,10 +342,8 @@ static int ask(struct fabrex_coll *coll, uint32_t distance)
 			    fxi_coll_word(coll), "", 0);
 	if (ret == -EAGAIN)
 		coll->waiting = rank;
-	else if (ret)
-		return fxi_comm_fail(comm, rank, ret);
 	comm->flat->asked = !ret;
-	return 0;
+	return ret == -EAGAIN ? 0 : ret;
 }
 
 /* In round i everybody tells who is 2^i ahead; log2(n) messages each. */

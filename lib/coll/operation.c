@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "coll/operation.h"
+#include "coll/place.h"
 
 #define TEST_ROUNDS	32u	/* tests in vain for each look at failures */
 
@@ -188,9 +189,9 @@ static int alone_start(struct fabrex_coll *coll)
 	const struct fabrex_collective *what = &coll->what;
 	uint64_t bytes = fxi_recv_bytes(coll->comm, what);
 
-	if (bytes && what->recv != what->send)
-		fxi_copy(what->recv, what->send, bytes, false);
-	return 0;
+	if (!bytes || what->recv == what->send)
+		return 0;
+	return fxi_coll_copy_own(coll, what->recv, what->send, bytes);
 }
 
 static int alone_step(struct fabrex_coll *coll)
@@ -217,13 +218,20 @@ static int start_first(struct fabrex_coll *coll)
 	int ret;
 
 	coll->sequence = comm->sequence++;
+	ret = fxi_coll_place(coll);
+	if (ret)
+		return ret;
 	if (comm->size == 1 ||
 	    (!coll->what.count && coll->what.kind != FABREX_BARRIER))
 		coll->algorithm = &alone;
 	else
 		coll->algorithm = fxi_table_choose(comm, &coll->what,
 						   &coll->schedule);
-	ret = coll->algorithm->start(coll);
+	if (unlikely(coll->gpu) && coll->algorithm != &alone &&
+	    fxi_coll_hosted(coll))
+		ret = fxi_coll_host(coll);
+	if (!ret)
+		ret = coll->algorithm->start(coll);
 	coll->begun = !ret;
 	return ret;
 }
@@ -494,11 +502,12 @@ void fxi_operations_free(struct fabrex_comm *comm)
 	fxi_comm_enter(comm);
 	fxi_group_free(comm);
 	free_kept(comm);
-	fxi_pairs_free(comm);
 	fxi_reads_free(comm);
+	fxi_pairs_free(comm);
 	fxi_flat_free(comm);
 	fxi_direct_free(comm);
 	fxi_staged_free(comm);
+	fxi_places_free(comm);
 	fxi_comm_leave(comm);
 	fxi_table_free(comm->table);
 	comm->table = NULL;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "coll/operation.h"
+#include "coll/place.h"
 
 #define LARGE	(32u << 10)	/* bytes from which the receiver reads */
 #define STEP	(1u << 20)	/* bytes copied between looks at the rest */
@@ -32,7 +33,8 @@ struct pair {
 	uint64_t posted;	/* taken, as it knows */
 	uint64_t skip;		/* bytes that come, and nobody wants */
 	const char *mapped;	/* the first recv reads from there */
-	bool reading;		/* or by fxi_link_read(), in steps */
+	bool reading;		/* or by fxi_link_read(), in steps, */
+	void *bounce;		/* to there if it is for a GPU */
 	struct link_buffer buffer;
 };
 
@@ -111,11 +113,13 @@ static int send_piece(struct fabrex_coll *coll, uint64_t length)
 	int ret;
 
 	n = length - coll->done < size ? (uint32_t)(length - coll->done) : size;
-	if (n > LINK_SMALL) {
+	if (n > LINK_SMALL || unlikely(coll->send_kind && n)) {
 		room = fxi_link_room(coll->comm, rank, LINK_PAIR);
 		if (!room)
 			return 0;
-		fxi_copy(room, from, n, false);
+		ret = fxi_coll_copy_in(coll, room, from, n);
+		if (ret)
+			return ret;
 		from = NULL;
 	}
 	ret = fxi_link_send(coll->comm, rank, LINK_PAIR, PAIR_DATA, length,
@@ -143,16 +147,14 @@ static int issue(struct fabrex_coll *coll)
 	return ret;
 }
 
-static int progress_sends(struct fabrex_comm *comm, uint32_t rank,
-			  struct pair *pair)
+static int progress_sends(struct pair *pair)
 {
 	int ret;
 
-	(void)comm;
 	while (pair->sends.first) {
 		ret = issue(pair->sends.first);
 		if (ret <= 0)
-			return ret ? fxi_comm_fail(comm, rank, ret) : 0;
+			return ret;
 		if (ret == 2)
 			push(&pair->announced, pop(&pair->sends));
 		else
@@ -200,27 +202,45 @@ static int read_mapped(struct fabrex_coll *coll, struct pair *pair)
 {
 	uint64_t rest = length_of(coll) - coll->done;
 	uint64_t n = rest < STEP ? rest : STEP;
+	int ret;
 
-	fxi_copy((char *)coll->what.recv + coll->done,
-		 pair->mapped + coll->done, n, false);
+	ret = fxi_coll_copy_out(coll, (char *)coll->what.recv + coll->done,
+				pair->mapped + coll->done, n);
 	coll->done += n;
 	coll->comm->moved++;
-	return n == rest;
+	return ret ? ret : n == rest;
+}
+
+static int read_begin(struct fabrex_coll *coll, struct pair *pair)
+{
+	uint64_t length = length_of(coll);
+	int ret;
+
+	if (coll->recv_kind && !pair->bounce) {
+		pair->bounce = malloc(length);
+		if (!pair->bounce)
+			return fxi_error(ENOMEM, "recv: no memory for %llu bytes on their way to a GPU",
+					 (unsigned long long)length);
+	}
+	ret = fxi_link_read(coll->comm, coll->what.root, &pair->buffer, 0,
+			    pair->bounce ? pair->bounce : coll->what.recv,
+			    length);
+	pair->reading = !ret;
+	return ret == -EAGAIN ? 0 : ret;
 }
 
 /* 1: it is here; 0: it takes time, or another one is being read. */
 static int read_far(struct fabrex_coll *coll, struct pair *pair)
 {
-	int ret;
+	int ret = pair->reading ? 0 : read_begin(coll, pair);
 
-	if (pair->reading)
-		return fxi_link_read_test(coll->comm);
-	ret = fxi_link_read(coll->comm, coll->what.root, &pair->buffer, 0,
-			    coll->what.recv, length_of(coll));
-	if (ret)
-		return ret == -EAGAIN ? 0 : ret;
-	pair->reading = true;
-	return fxi_link_read_test(coll->comm);
+	if (ret || !pair->reading)
+		return ret;
+	ret = fxi_link_read_test(coll->comm);
+	if (ret > 0 && pair->bounce)
+		ret = fxi_coll_copy_out(coll, coll->what.recv, pair->bounce,
+					length_of(coll)) ? -EIO : 1;
+	return ret;
 }
 
 /* Go on with a large one. Its sender may go on, whatever came of it. */
@@ -231,6 +251,8 @@ static int progress_large(struct fabrex_coll *coll, struct pair *pair)
 	ret = pair->mapped ? read_mapped(coll, pair) : read_far(coll, pair);
 	if (!ret)
 		return 0;
+	free(pair->bounce);
+	pair->bounce = NULL;
 	pair->mapped = NULL;
 	pair->reading = false;
 	pair->buffer.rkey = 0;
@@ -265,6 +287,8 @@ static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 	struct fabrex_comm *comm = coll->comm;
 	uint32_t rank = coll->what.root;
 	uint64_t length = message->word, n = message->length;
+	void *to = (char *)coll->what.recv + coll->done;
+	int ret = 0;
 
 	if (unlikely(length != length_of(coll) || n > length - coll->done)) {
 		pair->skip = length > n ? length - n : 0;
@@ -272,16 +296,18 @@ static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 		ended(pop(&pair->recvs), wrong_length(coll, length));
 		return;
 	}
-	if (n <= LINK_SMALL)
-		memcpy((char *)coll->what.recv + coll->done, message->small,
-		       n);
-	else
-		fxi_copy((char *)coll->what.recv + coll->done,
-			 fxi_link_payload(comm, rank, LINK_PAIR), n, false);
+	if (n <= LINK_SMALL && likely(!coll->recv_kind))
+		fxi_link_copy(to, message->small, (uint32_t)n);
+	else if (n)
+		ret = fxi_coll_copy_out(coll, to,
+					fxi_link_payload(comm, rank,
+							 LINK_PAIR), n);
 	coll->done += n;
 	fxi_link_pop(comm, rank, LINK_PAIR);
-	if (coll->done == length)
-		ended(pop(&pair->recvs), 0);
+	if (unlikely(ret))
+		pair->skip = length - coll->done;
+	if (ret || coll->done == length)
+		ended(pop(&pair->recvs), ret);
 }
 
 /* The rest of one that was too long or too short. */
@@ -291,6 +317,12 @@ static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
 	pair->skip -= message->length < pair->skip ? message->length :
 						     pair->skip;
 	fxi_link_pop(comm, rank, LINK_PAIR);
+}
+
+static int no_sense(uint32_t rank, const struct link_message *message)
+{
+	return fxi_error(EPROTO, "recv: a message of rank %u makes no sense (tag %u, %u bytes); do all ranks run the same library?",
+			 rank, message->tag, message->length);
 }
 
 static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
@@ -315,12 +347,26 @@ static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
 			 message->length == sizeof(pair->buffer))
 			begin_large(pair->recvs.first, pair, message);
 		else
-			return fxi_comm_fail(comm, rank, -EPROTO);
+			return no_sense(rank, message);
 	}
 	return 0;
 }
 
 /* ---- with oneself ------------------------------------------------------ */
+
+/* The kinds of both are needed for it, and the GPU of either. */
+static int copy_to_self(struct fabrex_coll *recv,
+			const struct fabrex_coll *send)
+{
+	recv->send_kind = send->send_kind;
+	if (!recv->gpu)
+		recv->gpu = send->gpu;
+	if (recv->gpu)
+		return fxi_coll_copy_own(recv, recv->what.recv,
+					 send->what.send, length_of(send));
+	memmove(recv->what.recv, send->what.send, length_of(send));
+	return 0;
+}
 
 static void progress_self(struct pair *pair)
 {
@@ -334,8 +380,7 @@ static void progress_self(struct pair *pair)
 		if (length_of(send) != length_of(recv))
 			ret = wrong_length(recv, length_of(send));
 		else if (length_of(send))
-			memmove(recv->what.recv, send->what.send,
-				length_of(send));
+			ret = copy_to_self(recv, send);
 		send->comm->moved++;
 		ended(send, 0);
 		ended(recv, ret);
@@ -344,21 +389,28 @@ static void progress_self(struct pair *pair)
 
 /* ---- from operation.c -------------------------------------------------- */
 
-static int progress_pair(struct fabrex_comm *comm, uint32_t rank)
+/* True if the communicator has ended by it. */
+static bool progress_pair(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct pair *pair = &comm->pairs[rank];
 	int ret;
 
 	if (rank == comm->rank) {
 		progress_self(pair);
-		return 0;
+		return false;
 	}
 	if (pair->posted != pair->taken)
 		acknowledge(comm, rank, pair);
 	if (pair->announced.first)
 		progress_announced(comm, rank, pair);
-	ret = progress_sends(comm, rank, pair);
-	return ret ? ret : progress_recvs(comm, rank, pair);
+	ret = progress_sends(pair);
+	if (!ret)
+		ret = progress_recvs(comm, rank, pair);
+	if (likely(!ret))
+		return false;
+	fxi_comm_break(comm, ret);
+	fxi_comm_give_up(comm);
+	return true;
 }
 
 bool fxi_pairs_progress(struct fabrex_comm *comm)
@@ -368,10 +420,8 @@ bool fxi_pairs_progress(struct fabrex_comm *comm)
 	if (!comm->npairs)
 		return false;
 	for (rank = 0; rank < comm->size; rank++)
-		if (progress_pair(comm, rank)) {
-			fxi_comm_give_up(comm);
+		if (progress_pair(comm, rank))
 			return true;
-		}
 	return false;
 }
 
@@ -384,12 +434,14 @@ void fxi_pair_begin(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
 	struct pair *pair = &comm->pairs[coll->what.root];
+	int ret = fxi_coll_place(coll);
 
+	if (unlikely(ret))
+		return fxi_coll_ended(coll, ret);
 	comm->npairs++;
 	push(coll->what.kind == FABREX_SEND ? &pair->sends : &pair->recvs,
 	     coll);
-	if (progress_pair(comm, coll->what.root))
-		fxi_comm_give_up(comm);
+	progress_pair(comm, coll->what.root);
 }
 
 static void give_up(struct fifo *fifo, int error)
@@ -408,6 +460,8 @@ void fxi_pairs_give_up(struct fabrex_comm *comm, int error)
 		give_up(&comm->pairs[rank].sends, error);
 		give_up(&comm->pairs[rank].announced, error);
 		give_up(&comm->pairs[rank].recvs, error);
+		free(comm->pairs[rank].bounce);
+		comm->pairs[rank].bounce = NULL;
 	}
 }
 
@@ -431,6 +485,7 @@ void fxi_pairs_free(struct fabrex_comm *comm)
 		free_all(&comm->pairs[rank].sends);
 		free_all(&comm->pairs[rank].announced);
 		free_all(&comm->pairs[rank].recvs);
+		free(comm->pairs[rank].bounce);
 	}
 	free(comm->pairs);
 	comm->pairs = NULL;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "coll/operation.h"
+#include "coll/place.h"
 
 enum { TAG_INPUT = 3, TAG_RESULT };
 
@@ -120,7 +121,7 @@ static int send_room(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
 				fxi_coll_tag(coll, phase),
 				fxi_coll_word(coll), NULL, length);
 
-	return ret ? fxi_comm_fail(coll->comm, rank, ret) : 1;
+	return ret ? ret : 1;
 }
 
 static void *room_at(struct fabrex_coll *coll, uint32_t rank)
@@ -160,6 +161,7 @@ static int send_input(struct fabrex_coll *coll, uint32_t i)
 	uint32_t rank = other(coll, i), n;
 	uint64_t at;
 	void *room;
+	int ret;
 
 	n = piece(coll, coll->comm->staged->round, rank, &at);
 	if (!n)
@@ -167,8 +169,9 @@ static int send_input(struct fabrex_coll *coll, uint32_t i)
 	room = room_at(coll, rank);
 	if (!room)
 		return 0;
-	fxi_copy(room, (const char *)coll->what.send + at, n, false);
-	return send_room(coll, rank, TAG_INPUT, n);
+	ret = fxi_coll_copy_in(coll, room, (const char *)coll->what.send + at,
+			       n);
+	return ret ? ret : send_room(coll, rank, TAG_INPUT, n);
 }
 
 /* From it: our piece of its input, which stays there for now. */
@@ -201,7 +204,7 @@ static int find_room(struct fabrex_coll *coll, uint32_t i)
 	return s->targets[1 + i] != NULL;
 }
 
-static void reduce_piece(struct fabrex_coll *coll, uint64_t at, uint32_t n)
+static int reduce_piece(struct fabrex_coll *coll, uint64_t at, uint32_t n)
 {
 	const struct fabrex_collective *what = &coll->what;
 	struct fabrex_comm *comm = coll->comm;
@@ -216,7 +219,7 @@ static void reduce_piece(struct fabrex_coll *coll, uint64_t at, uint32_t n)
 
 	s->sources[comm->rank] = (const char *)what->send + at;
 	s->targets[0] = (char *)what->recv + at;
-	fxi_reduce(&r);
+	return fxi_coll_reduce(coll, &r);
 }
 
 /* Reduce, and send the result; rooms were found. */
@@ -230,7 +233,9 @@ static int send_result(struct fabrex_coll *coll)
 	n = piece(coll, comm->staged->round, comm->rank, &at);
 	if (!n)
 		return 1;
-	reduce_piece(coll, at, n);
+	ret = reduce_piece(coll, at, n);
+	if (ret)
+		return ret;
 	for (i = 0; i < comm->size - 1; i++) {
 		fxi_link_pop(comm, other(coll, i), LINK_COLL);
 		ret = send_room(coll, other(coll, i), TAG_RESULT, n);
@@ -257,10 +262,10 @@ static int take_result(struct fabrex_coll *coll, uint32_t i)
 	ret = expect(coll, rank, TAG_RESULT, n);
 	if (ret <= 0)
 		return ret;
-	fxi_copy((char *)coll->what.recv + at,
-		 fxi_link_payload(comm, rank, LINK_COLL), n, false);
+	ret = fxi_coll_copy_out(coll, (char *)coll->what.recv + at,
+				fxi_link_payload(comm, rank, LINK_COLL), n);
 	fxi_link_pop(comm, rank, LINK_COLL);
-	return 1;
+	return ret ? ret : 1;
 }
 
 /* ---- from the start to the end ----------------------------------------- */

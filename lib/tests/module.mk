@@ -86,7 +86,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/unit
 	out=$$($(LIB_TEST_O)/default) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'
-	$(LIB_TEST_O)/collectives/all
+	$(LIB_TEST_ENV) $(LIB_TEST_O)/collectives/all
 	lib/tests/run-ranks 3 $(BUILD)/examples/all_reduce 100001
 	$(if $(findstring sanitize,$(CFLAGS)),,lib/tests/bench-instructions $(LIB_TEST_O)/bench)
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"

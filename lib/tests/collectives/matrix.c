@@ -33,55 +33,9 @@ struct job {
 	const struct memory *memory;
 };
 
-static bool reduces(uint32_t kind)
-{
-	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
-	       kind == FABREX_REDUCE;
-}
-
 static bool rooted(uint32_t kind)
 {
 	return kind == FABREX_BROADCAST || kind == FABREX_REDUCE;
-}
-
-/* How many times count. */
-static uint64_t send_parts(const struct world *w, uint32_t kind)
-{
-	return kind == FABREX_REDUCE_SCATTER || kind == FABREX_ALL_TO_ALL ?
-	       w->size : 1;
-}
-
-static uint64_t recv_parts(const struct world *w, uint32_t kind)
-{
-	return kind == FABREX_ALL_GATHER || kind == FABREX_ALL_TO_ALL ?
-	       w->size : 1;
-}
-
-static void expect(const struct world *w, const struct job *job, char *to)
-{
-	const struct fabrex_collective *what = &job->what;
-	uint64_t size = fabrex_datatype_size(what->type);
-	uint32_t rank;
-
-	switch (what->kind) {
-	case FABREX_ALL_REDUCE:
-	case FABREX_REDUCE:
-		values_reduce(&job->values, w->size, 0, what->count, to);
-		break;
-	case FABREX_REDUCE_SCATTER:
-		values_reduce(&job->values, w->size, w->rank * what->count,
-			      what->count, to);
-		break;
-	case FABREX_BROADCAST:
-		values_fill(&job->values, what->root, 0, what->count, to);
-		break;
-	default:
-		for (rank = 0; rank < w->size; rank++)
-			values_fill(&job->values, rank,
-				    what->kind == FABREX_ALL_TO_ALL ?
-				    w->rank * what->count : 0, what->count,
-				    to + rank * what->count * size);
-	}
 }
 
 /* Buffers with what is asked for; send is inside recv, or the other way. */
@@ -147,7 +101,7 @@ static void check(const struct world *w, const struct job *job)
 
 	check_guards(w, job);
 	if (gets_result(w, job)) {
-		expect(w, job, expected);
+		values_expect(w, what, &job->values, expected);
 		for (i = 0; i < bytes && memcmp(what->recv, expected, bytes);
 		     i++)
 			CHECK_EQ(((const char *)what->recv)[i] == expected[i] ?
@@ -161,35 +115,11 @@ static void check(const struct world *w, const struct job *job)
 	CHECK(!memcmp(what->send, expected, bytes));
 }
 
-static int call(struct fabrex_comm *comm, const struct fabrex_collective *c)
-{
-	switch (c->kind) {
-	case FABREX_ALL_REDUCE:
-		return fabrex_all_reduce(comm, c->send, c->recv, c->count,
-					 c->type, c->op);
-	case FABREX_ALL_GATHER:
-		return fabrex_all_gather(comm, c->send, c->recv, c->count,
-					 c->type);
-	case FABREX_REDUCE_SCATTER:
-		return fabrex_reduce_scatter(comm, c->send, c->recv, c->count,
-					     c->type, c->op);
-	case FABREX_BROADCAST:
-		return fabrex_broadcast(comm, c->send, c->recv, c->count,
-					c->type, c->root);
-	case FABREX_REDUCE:
-		return fabrex_reduce(comm, c->send, c->recv, c->count,
-				     c->type, c->op, c->root);
-	default:
-		return fabrex_all_to_all(comm, c->send, c->recv, c->count,
-					 c->type);
-	}
-}
-
 static void run_job(const struct world *w, struct fabrex_comm *comm,
 		    struct job *job)
 {
 	prepare(w, job);
-	CHECK_EQ(call(comm, &job->what), 0);
+	CHECK_EQ(world_call(comm, &job->what), 0);
 	check(w, job);
 }
 
@@ -388,7 +318,7 @@ static void repeat_one(struct run *r, uint32_t type, uint64_t count)
 
 	for (i = 0; i < 2; i++) {
 		prepare(r->w, &job);
-		CHECK_EQ(call(r->comm, &job.what), 0);
+		CHECK_EQ(world_call(r->comm, &job.what), 0);
 		sums[i] = digest(job.what.recv, bytes_of(r->w, &job));
 	}
 	CHECK_EQ(fabrex_all_gather(r->comm, sums, all, 2, FABREX_UINT64), 0);

@@ -42,12 +42,6 @@ static bool gathers(uint32_t kind)
 	return kind == FABREX_ALL_GATHER || kind == FABREX_ALL_TO_ALL;
 }
 
-static bool reduces(uint32_t kind)
-{
-	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE ||
-	       kind == FABREX_REDUCE_SCATTER;
-}
-
 /* One collective of the schedule's kind, with its root. */
 static void perform(struct world *w, uint32_t kind, uint32_t root)
 {

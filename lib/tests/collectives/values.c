@@ -255,3 +255,45 @@ void values_reduce(const struct values *v, uint32_t ranks, uint64_t start,
 		else
 			reduce_float(v, ranks, i, to);
 }
+
+/* ---- collectives ------------------------------------------------------- */
+
+/* How many times count. */
+uint64_t send_parts(const struct world *w, uint32_t kind)
+{
+	return kind == FABREX_REDUCE_SCATTER || kind == FABREX_ALL_TO_ALL ?
+	       w->size : 1;
+}
+
+uint64_t recv_parts(const struct world *w, uint32_t kind)
+{
+	return kind == FABREX_ALL_GATHER || kind == FABREX_ALL_TO_ALL ?
+	       w->size : 1;
+}
+
+void values_expect(const struct world *w, const struct fabrex_collective *what,
+		   const struct values *v, char *to)
+{
+	uint64_t size = fabrex_datatype_size(what->type);
+	uint32_t rank;
+
+	switch (what->kind) {
+	case FABREX_ALL_REDUCE:
+	case FABREX_REDUCE:
+		values_reduce(v, w->size, 0, what->count, to);
+		break;
+	case FABREX_REDUCE_SCATTER:
+		values_reduce(v, w->size, w->rank * what->count,
+			      what->count, to);
+		break;
+	case FABREX_BROADCAST:
+		values_fill(v, what->root, 0, what->count, to);
+		break;
+	default:
+		for (rank = 0; rank < w->size; rank++)
+			values_fill(v, rank,
+				    what->kind == FABREX_ALL_TO_ALL ?
+				    w->rank * what->count : 0, what->count,
+				    to + rank * what->count * size);
+	}
+}

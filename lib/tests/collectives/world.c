@@ -53,6 +53,30 @@ struct fabrex_comm *world_comm(struct world *w, const char *algorithms)
 	return comm;
 }
 
+int world_call(struct fabrex_comm *comm, const struct fabrex_collective *c)
+{
+	switch (c->kind) {
+	case FABREX_ALL_REDUCE:
+		return fabrex_all_reduce(comm, c->send, c->recv, c->count,
+					 c->type, c->op);
+	case FABREX_ALL_GATHER:
+		return fabrex_all_gather(comm, c->send, c->recv, c->count,
+					 c->type);
+	case FABREX_REDUCE_SCATTER:
+		return fabrex_reduce_scatter(comm, c->send, c->recv, c->count,
+					     c->type, c->op);
+	case FABREX_BROADCAST:
+		return fabrex_broadcast(comm, c->send, c->recv, c->count,
+					c->type, c->root);
+	case FABREX_REDUCE:
+		return fabrex_reduce(comm, c->send, c->recv, c->count,
+				     c->type, c->op, c->root);
+	default:
+		return fabrex_all_to_all(comm, c->send, c->recv, c->count,
+					 c->type);
+	}
+}
+
 static void rank_main(struct world *w, void (*work)(struct world *world))
 {
 	char name[64];

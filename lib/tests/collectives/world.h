@@ -74,6 +74,9 @@ void world_run(uint32_t size, void (*work)(struct world *world),
 /* Another communicator of all, which performs by that table. */
 struct fabrex_comm *world_comm(struct world *world, const char *algorithms);
 
+/* Perform it by its own function. */
+int world_call(struct fabrex_comm *comm, const struct fabrex_collective *c);
+
 /* ---- values.c ---------------------------------------------------------- */
 
 /* What ranks put in: small whole numbers, or any. */
@@ -88,5 +91,18 @@ void values_fill(const struct values *v, uint32_t rank, uint64_t first,
 /* The same elements of all ranks reduced, from rank 0 on. */
 void values_reduce(const struct values *v, uint32_t ranks, uint64_t first,
 		   uint64_t count, void *to);
+
+/* How many times count. */
+uint64_t send_parts(const struct world *w, uint32_t kind);
+uint64_t recv_parts(const struct world *w, uint32_t kind);
+/* What recv has to be afterwards, where there is a result. */
+void values_expect(const struct world *w, const struct fabrex_collective *what,
+		   const struct values *v, char *to);
+
+static inline bool reduces(uint32_t kind)
+{
+	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
+	       kind == FABREX_REDUCE;
+}
 
 #endif
