@@ -12,6 +12,7 @@
 #include "internal.h"
 #include "loop.h"
 #include "party.h"
+#include "transport/loopback/loopback.h"
 
 void loop_open(struct pair *p, const struct fabrex_queue_attr *attr)
 {
@@ -307,6 +308,56 @@ TEST(loop_receiver_not_ready)
 		CHECK_EQ(fabrex_poll(p.qb, wc, 9), 1);
 		fabrex_recv_done(p.qb, 100);
 	}
+	loop_close(&p);
+}
+
+/* A cell that no sender of ours writes: the queue ends, and says so. */
+TEST(loop_message_that_cannot_be)
+{
+	static const struct segment_cell bad[] = {
+		{ .seq = 1, .opcode = FABREX_OP_RECV, .length = 257 },
+		{ .seq = 1, .opcode = FABREX_OP_RECV, .length = UINT32_MAX },
+		{ .seq = 1, .opcode = FABREX_OP_SEND, .length = 8 },
+	};
+	struct fabrex_wc wc;
+	struct pair p;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		loop_open(&p, NULL);
+		p.qb->shared.direct->cells[0] = bad[i];
+		CHECK_EQ(fabrex_poll(p.qb, &wc, 1), -ENETDOWN);
+		CHECK_SAYS("cannot be");
+		CHECK_EQ(fabrex_wait(p.qb, 0), 1);
+		CHECK_EQ(fabrex_poll(p.qb, &wc, 1), -ENETDOWN);
+		loop_close(&p);
+	}
+}
+
+/* A key that has ended is refused where it was used a moment ago. */
+TEST(loop_keys_that_ended)
+{
+	struct fabrex_mr *mr;
+	struct fabrex_op op;
+	struct pair p;
+
+	loop_open(&p, NULL);
+	op = loop_op(&p, FABREX_OP_WRITE, 8);
+	run_is(&p, &op, FABREX_WC_OK);
+	run_is(&p, &op, FABREX_WC_OK);
+	CHECK_EQ(fabrex_mr_deregister(p.mb), 0);
+	run_is(&p, &op, FABREX_WC_RKEY);
+	CHECK_EQ(fabrex_mr_alloc(p.b, PAIR_SIZE, FABREX_MR_ALL, &p.mb), 0);
+	run_is(&p, &op, FABREX_WC_RKEY);
+	op.rkey = fabrex_mr_key(p.mb);
+	run_is(&p, &op, FABREX_WC_OK);
+	/* A region inside an allocation ends with it, its handle does not. */
+	CHECK_EQ(fabrex_mr_register(p.a, p.pa + 64, 64, 0, &mr), 0);
+	op.mr = mr;
+	run_is(&p, &op, FABREX_WC_OK);
+	run_is(&p, &op, FABREX_WC_OK);
+	CHECK_EQ(fabrex_mr_deregister(p.ma), 0);
+	run_is(&p, &op, FABREX_WC_LKEY);
 	loop_close(&p);
 }
 

@@ -142,20 +142,6 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op);
 
 /*
- * The line is fetched as one to be written, so that it is not fetched twice.
- * (The builtin means a reading one on x86 without -mprfchw. Processors without
- * the instruction take it for nothing.)
- */
-static inline void loop_fetch(const void *at)
-{
-#ifdef __x86_64__
-	__asm__ volatile("prefetchw %0" :: "m"(*(const char *)at));
-#else
-	__builtin_prefetch(at, 1);
-#endif
-}
-
-/*
  * receive.c, sending side, called by engine.c and plain.c while active is odd.
  * A ring that was opened (0, otherwise FABREX_WC_*) is locked with a free cell,
  * until it is filled or closed.

@@ -66,7 +66,7 @@ loop_write_word(struct loop_queue *q, const struct fabrex_mr *mr,
 
 	if (unlikely(rkey != r->rkey || number + 1 != r->number))
 		return false;
-	loop_fetch(r->base + roffset);
+	fxi_path_fetch(r->base + roffset);
 	if (unlikely(mr != l->mr || offset > l->last_word ||
 		     roffset > r->last_word || (offset | roffset) & 7))
 		return false;
@@ -202,7 +202,7 @@ loop_send(struct loop_queue *q, const struct fabrex_mr *mr, uint64_t offset,
 	};
 	struct loop_ring ring;
 
-	loop_fetch(q->ring.cell);
+	fxi_path_fetch(q->ring.cell);
 	loop_enter(q);
 	if (unlikely(number + 1 != q->ring.number ||
 		     !loop_reachable(q->ring.peer, q->ring.segment)))

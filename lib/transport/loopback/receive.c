@@ -262,7 +262,7 @@ static inline bool take(struct loop_queue *q, const struct segment_cell *cell,
 static inline void expect_answer(struct loop_queue *q)
 {
 	if (q->ring.sent == 1)
-		loop_fetch(q->ring.cell);
+		fxi_path_fetch(q->ring.cell);
 	q->ring.sent = 0;
 }
 
