@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/check.h"
 #include "error.h"
@@ -95,17 +96,35 @@ static int explain_circle(const struct checker *c, uint32_t t, uint32_t n)
 			 n > 3 ? " and so on" : "");
 }
 
+/* first_to() of all ranks; NULL: no memory. */
+static uint32_t *all_first(const struct checker *c)
+{
+	size_t n = c->schedule->ranks;
+	uint32_t *first = malloc(n * sizeof(*first)), i;
+
+	if (!first)
+		return NULL;
+	memset(first, 0xff, n * sizeof(*first));
+	for (i = end(c); i-- > begin(c);)
+		first[transfer(c, i)->to] = c->order[i];
+	return first;
+}
+
 /* Length of the circle that @t is in, 0: it is in none. */
 static uint32_t circle(const struct checker *c, uint32_t t)
 {
-	uint32_t n = 0, at_ = t;
+	const struct transfer *transfers = c->schedule->transfers;
+	uint32_t *first = all_first(c), n = 0, next = t;
 
+	if (!first)
+		return 0;
 	do {
-		at_ = first_to(c, c->schedule->transfers[at_].from);
+		next = first[transfers[next].from];
 		n++;
-	} while (at_ != NOTHING && at_ != t && n <= c->schedule->ranks &&
-		 !holds(c, c->schedule->transfers[at_].from));
-	return at_ == t ? n : 0;
+	} while (next != NOTHING && next != t && n <= c->schedule->ranks &&
+		 !holds(c, transfers[next].from));
+	free(first);
+	return next == t ? n : 0;
 }
 
 int fxi_explain_empty(struct checker *c, uint32_t t)

@@ -320,12 +320,14 @@ static void put_transfer(struct writer *w, const struct transfer *t,
 
 static void put_transfers(struct writer *w, const struct fabrex_schedule *s)
 {
-	const struct transfer *t = s->transfers, *end = t + s->ntransfers;
-	const struct transfer *before = NULL;
+	const struct transfer *t, *before = NULL;
+	uint32_t i;
 
-	for (; t < end; before = t++) {
-		bool next = t + 1 < end && t[1].flags & TRANSFER_JOINED;
+	for (i = 0; i < s->ntransfers; i++, before = t) {
+		bool next = i + 1 < s->ntransfers &&
+			    s->transfers[i + 1].flags & TRANSFER_JOINED;
 
+		t = &s->transfers[i];
 		put_transfer(w, t, before, next);
 		if (t->flags & TRANSFER_JOINED && !next)
 			put(w, "]");
