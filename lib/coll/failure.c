@@ -28,7 +28,7 @@ struct watch {
 	struct beat *beats;	/* by rank */
 	uint64_t count;		/* own beats */
 	uint64_t beat_ns;
-	bool suspecting;
+	bool suspecting, asking_self;
 	uint64_t ticks;		/* at the last look at the clock */
 	uint64_t silent_ns;	/* last look for the silent */
 	uint64_t quiet_ns;	/* nothing has moved since; 0: not known */
@@ -184,18 +184,30 @@ int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
 
 /* ---- the dead ---------------------------------------------------------- */
 
-/* If nobody can be reached, it is not the others who have gone. */
+/*
+ * If nobody can be reached, it is not the others who have gone: a WRITE to
+ * oneself fails then, too, before the port's state tells.
+ */
 static bool own_link_down(struct fabrex_comm *comm)
 {
-	struct fabrex_port_attr attr;
+	uint64_t deadline = fxi_deadline((int)comm->death_ms / 4);
+	int ret;
 
-	return !comm->coherent &&
-	       (fabrex_query(comm->port, &attr, sizeof(attr)) ||
-		!attr.link_up);
+	if (comm->coherent)
+		return false;
+	comm->watch->asking_self = true;
+	do {
+		ret = fxi_link_probe(comm, comm->rank);
+	} while (ret == -EINPROGRESS && fxi_remaining_ms(deadline));
+	comm->watch->asking_self = false;
+	return ret == -ECONNRESET;
 }
 
+/* What comes in meanwhile is found again. */
 static void is_dead(struct fabrex_comm *comm, uint32_t rank)
 {
+	if (comm->watch->asking_self)
+		return;
 	if (own_link_down(comm))
 		fxi_comm_blame(comm, comm->rank, WHY_PORT, -ECONNRESET);
 	else
