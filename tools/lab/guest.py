@@ -74,12 +74,16 @@ class Guest:
                 raise BootFailed(f"{self.name}: QEMU ended with status "
                                  f"{self.child.popen.returncode}:\n"
                                  + self.child.tail())
-            return os.path.exists(self.socket("qmp2"))
+            # The last of QEMU's sockets; it can be there and not listen yet.
+            try:
+                self.qmp = Qmp(self.socket("qmp2"))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return False
+            return True
 
         if not wait_until(connected, 30):
             raise BootFailed(f"{self.name}: QEMU made no QMP socket in 30 s")
         self.agent = Agent(self.socket("lab"))
-        self.qmp = Qmp(self.socket("qmp2"))
 
     def wait_boot(self, timeout=120):
         """Wait until the guest takes commands."""
