@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "path.h"
+
 static inline struct link *fxi_link(const struct fabrex_comm *comm,
 				    uint32_t rank, enum link_channel channel)
 {
@@ -109,6 +111,8 @@ fxi_link_peek(struct fabrex_comm *comm, uint32_t rank,
 	sequence = __atomic_load_n(&m->sequence, __ATOMIC_ACQUIRE);
 	if ((uint32_t)sequence != link->popped + 1)
 		return NULL;
+	/* What is received is mostly answered. */
+	fxi_path_fetch(&link->out[link->sent % LINK_SLOTS]);
 	if (unlikely(!link->plain || m->length > link->size))
 		return fxi_link_take(comm, rank, channel);
 	fxi_link_taken(link, (uint32_t)(sequence >> 32));
