@@ -18,6 +18,7 @@ struct rule {
 	uint32_t kind;		/* or ALL_KINDS */
 	char name[NAME];
 	uint64_t least, most;	/* bytes */
+	uint32_t ranks;		/* at most; 0: any number */
 };
 
 /* A schedule of the library's own, made when it was needed first. */
@@ -40,35 +41,38 @@ static const struct algorithm *const algorithms[] = {
 
 /* Measured on two processors of one machine. */
 static const struct rule near_rules[] = {
-	{ FABREX_ALL_REDUCE, "flat", 0, 8 << 10 },
-	{ FABREX_ALL_GATHER, "flat", 0, 16 << 10 },
-	{ FABREX_REDUCE_SCATTER, "flat", 0, 16 << 10 },
-	{ FABREX_BROADCAST, "flat", 0, 16 << 10 },
-	{ FABREX_REDUCE, "flat", 0, 16 << 10 },
-	{ FABREX_ALL_TO_ALL, "flat", 0, 16 << 10 },
-	{ ALL_KINDS, "direct", 0, UINT64_MAX },
-	{ ALL_KINDS, "flat", 0, UINT64_MAX },
-	{ ALL_KINDS, "tree", 0, 64 << 10 },
-	{ ALL_KINDS, "ring", 0, UINT64_MAX },
-	{ ALL_KINDS, "tree", 0, UINT64_MAX },
+	{ FABREX_ALL_REDUCE, "flat", 0, 512, 2 },
+	{ FABREX_REDUCE, "flat", 0, 1 << 10, 2 },
+	{ FABREX_BROADCAST, "flat", 0, 2 << 10, 2 },
+	{ ALL_KINDS, "flat", 0, 1 << 10, 2 },
+	{ ALL_KINDS, "direct", 0, UINT64_MAX, 2 },
+	{ FABREX_ALL_REDUCE, "flat", 0, 2 << 10, 0 },
+	{ FABREX_REDUCE, "flat", 0, 4 << 10, 0 },
+	{ FABREX_BROADCAST, "flat", 0, 8 << 10, 0 },
+	{ ALL_KINDS, "flat", 0, 8 << 10, 0 },
+	{ ALL_KINDS, "direct", 0, UINT64_MAX, 0 },
+	{ ALL_KINDS, "flat", 0, UINT64_MAX, 0 },
+	{ ALL_KINDS, "tree", 0, 64 << 10, 0 },
+	{ ALL_KINDS, "ring", 0, UINT64_MAX, 0 },
+	{ ALL_KINDS, "tree", 0, UINT64_MAX, 0 },
 };
 
 static const struct rule far_rules[] = {
-	{ FABREX_ALL_REDUCE, "flat", 0, 4 << 10 },
-	{ FABREX_ALL_REDUCE, "halving", 0, 512 << 10 },
-	{ FABREX_ALL_REDUCE, "ring*2", 0, UINT64_MAX },
-	{ FABREX_ALL_GATHER, "flat", 0, 32 << 10 },
-	{ FABREX_ALL_GATHER, "ring*2", 0, UINT64_MAX },
-	{ FABREX_REDUCE_SCATTER, "flat", 0, 32 << 10 },
-	{ FABREX_REDUCE_SCATTER, "ring*2", 0, UINT64_MAX },
-	{ FABREX_BROADCAST, "flat", 0, 8 << 10 },
-	{ FABREX_BROADCAST, "tree*2", 0, UINT64_MAX },
-	{ FABREX_REDUCE, "flat", 0, 8 << 10 },
-	{ FABREX_REDUCE, "tree*2", 0, UINT64_MAX },
-	{ ALL_KINDS, "flat", 0, UINT64_MAX },
-	{ ALL_KINDS, "tree", 0, 64 << 10 },
-	{ ALL_KINDS, "ring", 0, UINT64_MAX },
-	{ ALL_KINDS, "tree", 0, UINT64_MAX },
+	{ FABREX_ALL_REDUCE, "flat", 0, 4 << 10, 0 },
+	{ FABREX_ALL_REDUCE, "halving", 0, 512 << 10, 0 },
+	{ FABREX_ALL_REDUCE, "ring*2", 0, UINT64_MAX, 0 },
+	{ FABREX_ALL_GATHER, "flat", 0, 32 << 10, 0 },
+	{ FABREX_ALL_GATHER, "ring*2", 0, UINT64_MAX, 0 },
+	{ FABREX_REDUCE_SCATTER, "flat", 0, 32 << 10, 0 },
+	{ FABREX_REDUCE_SCATTER, "ring*2", 0, UINT64_MAX, 0 },
+	{ FABREX_BROADCAST, "flat", 0, 8 << 10, 0 },
+	{ FABREX_BROADCAST, "tree*2", 0, UINT64_MAX, 0 },
+	{ FABREX_REDUCE, "flat", 0, 8 << 10, 0 },
+	{ FABREX_REDUCE, "tree*2", 0, UINT64_MAX, 0 },
+	{ ALL_KINDS, "flat", 0, UINT64_MAX, 0 },
+	{ ALL_KINDS, "tree", 0, 64 << 10, 0 },
+	{ ALL_KINDS, "ring", 0, UINT64_MAX, 0 },
+	{ ALL_KINDS, "tree", 0, UINT64_MAX, 0 },
 };
 
 static const char *const kind_words[] = {
@@ -365,7 +369,8 @@ follow(struct fabrex_comm *comm, const struct rule *rules, uint32_t n,
 
 	for (rule = rules; rule < rules + n; rule++) {
 		if ((rule->kind != ALL_KINDS && rule->kind != what->kind) ||
-		    bytes < rule->least || bytes > rule->most)
+		    bytes < rule->least || bytes > rule->most ||
+		    (rule->ranks && comm->size > rule->ranks))
 			continue;
 		algorithm = named(rule->name);
 		*which = rule;
