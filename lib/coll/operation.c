@@ -278,11 +278,16 @@ bool fxi_comm_progress(struct fabrex_comm *comm)
 	return fxi_pairs_progress(comm) | (comm->moved != before);
 }
 
+static bool is_pair(const struct fabrex_coll *coll)
+{
+	return coll->what.kind == FABREX_SEND || coll->what.kind == FABREX_RECV;
+}
+
 static uint32_t waits_for(const struct fabrex_coll *coll)
 {
 	const struct fabrex_comm *comm = coll->comm;
 
-	if (coll->what.kind == FABREX_SEND || coll->what.kind == FABREX_RECV)
+	if (is_pair(coll))
 		return coll->what.root;
 	return comm->first ? comm->first->waiting : coll->waiting;
 }
@@ -323,7 +328,7 @@ void fxi_coll_begin(struct fabrex_coll *coll)
 	struct fabrex_comm *comm = coll->comm;
 
 	coll->result = GOING;
-	if (coll->what.kind == FABREX_SEND || coll->what.kind == FABREX_RECV)
+	if (is_pair(coll))
 		return fxi_pair_begin(coll);
 	if (comm->last)
 		comm->last->next = coll;
@@ -349,8 +354,11 @@ int fxi_coll_run(struct fabrex_comm *comm,
 		ret = fxi_comm_error(comm);
 	} else {
 		fxi_coll_begin(&coll);
+		if (is_pair(&coll))
+			fxi_pair_alone(&coll);
 		fxi_coll_wait(&coll, UINT64_MAX);
 		ret = fxi_coll_result(&coll);
+		free(coll.sentence);
 	}
 	fxi_comm_leave(comm);
 	return ret;

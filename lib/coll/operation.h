@@ -51,6 +51,8 @@ void fxi_group_free(struct fabrex_comm *comm);
 int fxi_pairs_make(struct fabrex_comm *comm);
 void fxi_pairs_free(struct fabrex_comm *comm);
 void fxi_pair_begin(struct fabrex_coll *coll);
+/* Somebody waits for it, who can do nothing else: not with oneself. */
+void fxi_pair_alone(struct fabrex_coll *coll);
 bool fxi_pairs_progress(struct fabrex_comm *comm);
 bool fxi_pairs_busy(const struct fabrex_comm *comm);
 /* All of them end with that. */

@@ -444,6 +444,34 @@ void fxi_pair_begin(struct fabrex_coll *coll)
 	progress_pair(comm, coll->what.root);
 }
 
+static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
+{
+	struct fabrex_coll **link = &fifo->first;
+
+	fifo->last = NULL;
+	while (*link) {
+		if (*link == coll) {
+			*link = coll->next;
+			continue;
+		}
+		fifo->last = *link;
+		link = &(*link)->next;
+	}
+}
+
+void fxi_pair_alone(struct fabrex_coll *coll)
+{
+	struct pair *pair = &coll->comm->pairs[coll->what.root];
+
+	if (coll->what.root != coll->comm->rank || coll->result != GOING)
+		return;
+	take_out(&pair->sends, coll);
+	take_out(&pair->recvs, coll);
+	ended(coll, fxi_error(EDEADLK, "%s: rank %u waits for itself; put both ends into a group, or start the other one first",
+			      fxi_kind_name(coll->what.kind),
+			      coll->what.root));
+}
+
 static void give_up(struct fifo *fifo, int error)
 {
 	while (fifo->first)

@@ -254,6 +254,12 @@ TEST(every_type_and_size)
 		world_run(n, small_work, NULL);
 }
 
+TEST(every_type_and_size_far)
+{
+	world_run_far(2, small_work, NULL);
+	world_run_far(5, small_work, NULL);
+}
+
 /* More than a slot holds; more than one round, or chunk. */
 static void large_sizes(struct run *r)
 {
@@ -290,6 +296,7 @@ TEST(more_than_slots_hold)
 
 	for (i = 0; i < 3; i++)
 		world_run(sizes[i], large_work, NULL);
+	world_run_far(3, large_work, NULL);
 }
 
 /* ---- the same everywhere, and again ------------------------------------ */

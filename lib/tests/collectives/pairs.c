@@ -78,6 +78,7 @@ static void lengths_work(struct world *w)
 TEST(all_lengths_arrive)
 {
 	world_run(2, lengths_work, NULL);
+	world_run_far(2, lengths_work, NULL);
 }
 
 /* Everybody to the next, and from the one before; also to itself. */
@@ -108,6 +109,7 @@ TEST(groups_shift_around)
 	world_run(1, shift_work, NULL);
 	world_run(2, shift_work, NULL);
 	world_run(5, shift_work, NULL);
+	world_run_far(3, shift_work, NULL);
 }
 
 /* A group may mix directions, peers, and collectives. */
@@ -188,6 +190,29 @@ TEST(large_ones_wait_for_their_receiver_only)
 	world_run(2, rendezvous_work, NULL);
 }
 
+static void self_work(struct world *w)
+{
+	const struct fabrex_collective recv = {
+		.kind = FABREX_RECV, .type = FABREX_INT32, .count = 1,
+		.recv = &(int32_t){ 0 }, .root = w->rank,
+	};
+	struct fabrex_coll *coll;
+	int32_t x = 7;
+
+	CHECK_EQ(fabrex_send(w->comm, &x, 1, FABREX_INT32, w->rank), -EDEADLK);
+	CHECK_SAYS("waits for itself");
+	CHECK_EQ(fabrex_recv(w->comm, &x, 1, FABREX_INT32, w->rank), -EDEADLK);
+	CHECK_EQ(fabrex_coll_start(w->comm, &recv, sizeof(recv), &coll), 0);
+	CHECK_EQ(fabrex_send(w->comm, &x, 1, FABREX_INT32, w->rank), 0);
+	CHECK_EQ(fabrex_coll_test(coll), 1);
+	CHECK_EQ(*(int32_t *)recv.recv, 7);
+}
+
+TEST(nobody_waits_for_itself)
+{
+	world_run(2, self_work, NULL);
+}
+
 static void length_work(struct world *w)
 {
 	static const uint64_t sent[] = { 8, 9, 1000, 200000, 5, MOST };
@@ -219,4 +244,5 @@ TEST(wrong_lengths_are_told)
 {
 	world_run(2, length_work, NULL);
 	world_run(2, length_work, "reached");
+	world_run_far(2, length_work, "reached");
 }

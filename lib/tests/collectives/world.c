@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "internal.h"
 #include "world.h"
 
 #define LIMIT_S	60
@@ -16,6 +17,7 @@
 
 static struct test *first, **last = &first;
 static char note[256];
+static bool far;
 
 void test_register(struct test *test)
 {
@@ -77,6 +79,16 @@ int world_call(struct fabrex_comm *comm, const struct fabrex_collective *c)
 	}
 }
 
+/* The same fabric, as one whose windows are not ordinary memory. */
+static void go_far(struct fabrex_port *port)
+{
+	static struct transport_ops ops;
+
+	ops = *port->ops;
+	ops.coherent = false;
+	port->ops = &ops;
+}
+
 static void rank_main(struct world *w, void (*work)(struct world *world))
 {
 	char name[64];
@@ -85,6 +97,8 @@ static void rank_main(struct world *w, void (*work)(struct world *world))
 	alarm(LIMIT_S);
 	snprintf(name, sizeof(name), "loopback:test-%d", (int)getppid());
 	CHECK_EQ(fabrex_open(name, &w->port), 0);
+	if (far)
+		go_far(w->port);
 	w->comm = world_comm(w, NULL);
 	work(w);
 	fabrex_comm_destroy(w->comm);
@@ -132,6 +146,14 @@ void world_run(uint32_t size, void (*work)(struct world *world),
 	}
 	if (bad)
 		_exit(1);
+}
+
+void world_run_far(uint32_t size, void (*work)(struct world *world),
+		   const void *arg)
+{
+	far = true;
+	world_run(size, work, arg);
+	far = false;
 }
 
 static bool run_one(const struct test *test)

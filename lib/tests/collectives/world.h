@@ -71,6 +71,9 @@ void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 void world_run(uint32_t size, void (*work)(struct world *world),
 	       const void *arg);
+/* Everything through queues, as with the kernel transport. */
+void world_run_far(uint32_t size, void (*work)(struct world *world),
+		   const void *arg);
 /* Another communicator of all, which performs by that table. */
 struct fabrex_comm *world_comm(struct world *world, const char *algorithms);
 
