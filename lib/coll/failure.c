@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coll/failure.h"
+#include "coll/operation.h"
 
 #define SPINS		4096u	/* before the processor is given away */
 #define SPINS_BUSY	128u	/* of them without a pause */
@@ -467,7 +468,9 @@ void fxi_farewell(struct fabrex_comm *comm)
 
 EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)
 {
+	fxi_comm_enter(comm);
 	fxi_comm_blame(comm, comm->rank, WHY_ABORTED, -ECONNRESET);
+	fxi_comm_leave(comm);
 	return 0;
 }
 
@@ -477,8 +480,10 @@ EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
 	uint32_t rank;
 	int count = 0;
 
+	fxi_comm_enter(comm);
 	notice(comm);
 	fxi_look_for_dead(comm, NOBODY);
+	fxi_comm_leave(comm);
 	for (rank = 0; rank < comm->size; rank++) {
 		if (!fxi_failed(comm, rank))
 			continue;
