@@ -17,7 +17,11 @@
 
 int coll_fail(const struct coll_rank *rank, const char *what)
 {
-	fprintf(stderr, "fabrex-perf: rank %u: %s: %s\n", rank->rank, what,
+	char who[24] = "";
+
+	if (rank->rank != FABREX_RANK_AUTO)
+		snprintf(who, sizeof(who), "rank %u: ", rank->rank);
+	fprintf(stderr, "fabrex-perf: %s%s: %s\n", who, what,
 		fabrex_strerror_last());
 	return EXIT_SETUP;
 }
@@ -52,7 +56,7 @@ static int meet(struct coll_rank *rank, const char *bootstrap)
 	if (fabrex_comm_create(rank->port, &attr, sizeof(attr), &rank->comm))
 		return coll_fail(rank, o->start || bootstrap ?
 				 "ranks cannot meet" :
-				 "ranks cannot meet (-n N starts local ones)");
+				 "ranks cannot meet; -n N starts local ones");
 	rank->rank = fabrex_comm_rank(rank->comm);
 	rank->ranks = fabrex_comm_size(rank->comm);
 	return 0;

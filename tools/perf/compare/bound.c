@@ -6,12 +6,15 @@
  * work: of an all-reduce it reads its 1/n of all n inputs and writes its 1/n
  * of all n outputs.
  */
-#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "compare.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #define MAX_ARRAYS	GROUP_MAX
 
@@ -32,6 +35,7 @@ struct work {
 
 #define BLOCK	64u		/* floats; what one turn of a loop does */
 
+#ifdef __x86_64__
 /* Sums the inputs and puts the sum into every output, block by block. */
 #define DEFINE_WORK(name, isa, vector, lanes, load, add, store)		\
 __attribute__((target(isa)))						\
@@ -78,6 +82,24 @@ static void do_work(const struct work *w, bool stream)
 	else
 		(stream ? stream_sse : work_sse)(w);
 }
+#else
+/* As the compiler sees fit; it has no streaming stores then. */
+static void do_work(const struct work *w, bool stream)
+{
+	uint64_t at;
+	uint32_t k;
+	float sum;
+
+	(void)stream;
+	for (at = 0; at < w->floats; at++) {
+		sum = w->in[0][at];
+		for (k = 1; k < w->ins; k++)
+			sum += w->in[k][at];
+		for (k = 0; k < w->outs; k++)
+			w->out[k][at] = sum;
+	}
+}
+#endif
 
 /* ---- memory ------------------------------------------------------------ */
 

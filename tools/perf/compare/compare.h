@@ -55,6 +55,8 @@ struct against {
 	double *seconds;	/* [repetitions], for each iteration */
 	uint32_t n;		/* of them */
 	char why[232];		/* if there are none */
+	uint32_t way;		/* prepare()'s, and what it is: */
+	char how[48];
 };
 
 enum unit { UNIT_TIME, UNIT_RATE, UNIT_COUNT };
@@ -92,6 +94,8 @@ struct contender {
 	const char *word;	/* for options and JSON: "openmpi" */
 	void *(*open)(const struct comparison *c, uint32_t ranks,
 		      char *version, char *why, size_t n);
+	/* May be NULL: chooses a way for this row. */
+	int (*prepare)(void *state, const struct row *row, struct against *who);
 	int (*measure)(void *state, const struct row *row, uint64_t warmup,
 		       uint64_t iterations, double *seconds, char *why,
 		       size_t n);

@@ -62,6 +62,8 @@ static void json_against(const struct row *row, const struct against *a,
 
 	fprintf(f, "    {");
 	json_pair(f, "name", cmp_word(a->id), false);
+	if (a->how[0])
+		json_pair(f, "how", a->how, false);
 	if (a->aim > 0)
 		fprintf(f, "\"aim\": %.3f, ", a->aim);
 	if (!a->n)

@@ -106,6 +106,14 @@ static int measure(struct state *s, struct row *row, uint32_t who,
 	return ret;
 }
 
+static int prepare(struct state *s, const struct row *row, struct against *a)
+{
+	const struct contender *k = cmp_contender(a->id);
+	void *state = state_of(s, k);
+
+	return state && k->prepare ? k->prepare(state, row, a) : 0;
+}
+
 /* Iterations of a sample; 0: it cannot take part. */
 static uint64_t calibrate(struct state *s, struct row *row, uint32_t who)
 {
@@ -113,6 +121,8 @@ static uint64_t calibrate(struct state *s, struct row *row, uint32_t who)
 	double seconds, wanted;
 	unsigned int i;
 
+	if (prepare(s, row, &row->who[who]))
+		return 0;
 	for (i = 0; i < MAX_TRIES; i++, n *= 4) {
 		if (interrupted || measure(s, row, who, n, &seconds))
 			return 0;

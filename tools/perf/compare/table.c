@@ -188,6 +188,29 @@ static void print_failures(const struct comparison *c, FILE *f,
 		}
 }
 
+/* Which way of the bound was the fastest, where. */
+static void print_ways(const struct comparison *c, FILE *f, const char *bullet)
+{
+	const char *comma = "";
+	char size[SIZE_STR];
+	uint32_t i, who;
+
+	for (i = 0; i < c->nrows; i++)
+		for (who = 0; who < c->rows[i].nwho; who++) {
+			const struct against *a = &c->rows[i].who[who];
+
+			if (!a->how[0] || !a->n)
+				continue;
+			fprintf(f, "%s%s %s, %u ranks: %s", *comma ? comma :
+				bullet, c->rows[i].what,
+				size_str(c->rows[i].bytes, size),
+				c->rows[i].ranks, a->how);
+			comma = "; ";
+		}
+	if (*comma)
+		fprintf(f, "\n");
+}
+
 static void print_notes(const struct comparison *c, FILE *f,
 			const char *bullet)
 {
@@ -212,6 +235,7 @@ void cmp_table(const struct comparison *c, FILE *f)
 	each(c, f, print_line);
 	print_versions(c, f, "  ");
 	print_failures(c, f, "  ");
+	print_ways(c, f, "  memory bound with: ");
 	print_notes(c, f, "  ");
 }
 
@@ -231,5 +255,6 @@ void cmp_markdown(const struct comparison *c, FILE *f)
 	fprintf(f, "\n");
 	print_versions(c, f, "* ");
 	print_failures(c, f, "* ");
+	print_ways(c, f, "* memory bound with: ");
 	print_notes(c, f, "* ");
 }

@@ -20,6 +20,8 @@ PERF, FAULTY, PAGE = (os.path.abspath(a) for a in sys.argv[1:4])
 KINDS = ("all_reduce all_gather reduce_scatter broadcast reduce all_to_all "
          "sendrecv").split()
 FAST = "--duration 0.0005 --warmup 1 --quiet".split()
+LAUNCHERS = ("FABREX_RANK FABREX_SIZE FABREX_BOOTSTRAP OMPI_COMM_WORLD_RANK "
+             "PMIX_RANK PMI_RANK SLURM_PROCID").split()
 FABRIC = f"perf-test-{os.getpid()}"
 state = {"n": 0, "failed": 0}
 
@@ -38,6 +40,8 @@ def perf(args, program=PERF, path=None, **env):
     if isinstance(args, str):
         args = shlex.split(args)
     every = dict(os.environ, FABREX_FABRIC=FABRIC, **env)
+    for name in LAUNCHERS:
+        every.pop(name, None)
     if path is not None:
         every["PATH"] = path
     return subprocess.run([program] + args, env=every, capture_output=True,
@@ -79,6 +83,7 @@ def bad_arguments():
             ("compare latency --plot x", ".svg or .png")):
         exits(1, args, says)
     exits(2, "all_reduce -n 2 --schedule /nonexistent", "--schedule")
+    exits(2, "all_reduce", "-n N starts local ones")
     exits(2, "all_reduce -n 2 --algorithms no=such", "")
 
 
