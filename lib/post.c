@@ -338,6 +338,12 @@ static int post_one(struct fabrex_queue *q, const struct fabrex_op *op)
 	return ret;
 }
 
+/* Entries have 16 bits for it. */
+static int no_peer(const struct fabrex_queue *q)
+{
+	return bad_op(q, "peer numbers end at 65535; use one that fabrex_peer_find() or fabrex_mr_remote() has given");
+}
+
 /*
  * Of these structures only what the opcode uses is filled in: most of the cost
  * of such a call would be the rest.
@@ -350,6 +356,8 @@ static inline int post_move(struct fabrex_queue *q, uint8_t opcode,
 {
 	struct fabrex_op op;
 
+	if (unlikely(remote->peer > UINT16_MAX))
+		return no_peer(q);
 	op.opcode = opcode;
 	op.flags = flags;
 	op.peer = (uint16_t)remote->peer;
@@ -397,6 +405,8 @@ EXPORT int fabrex_post_send(struct fabrex_queue *q, uint32_t peer,
 	    likely(direct_send(q, peer, dest_queue, dest_key, mr, offset,
 			       length, 0, imm, user_data)))
 		return 0;
+	if (unlikely(peer > UINT16_MAX))
+		return no_peer(q);
 	op.opcode = FABREX_OP_SEND;
 	op.flags = 0;
 	op.peer = (uint16_t)peer;

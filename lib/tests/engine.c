@@ -489,6 +489,38 @@ TEST(loop_statuses_queue)
 	fabrex_close(p.a);
 }
 
+/* Before and after anything is known of a peer, with and without words. */
+TEST(loop_peers_that_cannot_be)
+{
+	static const uint32_t bad[] = { UINT32_MAX, 0x10000, 0x10001 };
+	struct fabrex_remote r;
+	struct fabrex_wc wc;
+	struct pair p;
+	size_t i, round;
+
+	loop_open(&p, NULL);
+	r = p.rb;
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+			r.peer = bad[i];
+			CHECK_EQ(fabrex_post_write(p.qa, p.ma, 0, &r, 0, 8, 0,
+						   0), -EINVAL);
+			CHECK_EQ(fabrex_post_read(p.qa, p.ma, 0, &r, 0, 8, 0,
+						  0), -EINVAL);
+			CHECK_EQ(fabrex_post_send(p.qa, bad[i],
+						  fabrex_queue_number(p.qb),
+						  fabrex_queue_key(p.qb), p.ma,
+						  0, 8, 0, 0), -EINVAL);
+		}
+		CHECK_EQ(fabrex_post_write(p.qa, p.ma, 0, &p.rb, 0, 3 + round,
+					   0, 0), 0);
+		CHECK_EQ(fabrex_poll(p.qa, &wc, 1), 1);
+	}
+	CHECK_EQ(fabrex_poll(p.qa, &wc, 1), 0);
+	CHECK_EQ(fabrex_poll(p.qb, &wc, 1), 0);
+	loop_close(&p);
+}
+
 /* What post.c cannot make, but an entry can say. */
 TEST(loop_entries_that_cannot_be)
 {

@@ -72,7 +72,7 @@ struct loop_last_region {
 	uint64_t last_word;	/* offset of; there is one, and it may be
 				 * written to
 				 */
-	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
+	uint64_t number;	/* of the peer, + 1; 0: nothing is known */
 	const struct loop_peer *peer;
 	const struct segment *segment;
 	const uint64_t *entry;	/* where the key is */
@@ -91,14 +91,14 @@ struct loop_last_local {
 struct loop_last_ring {
 	uint64_t target;	/* number and key of the queue */
 	struct segment_cell *cell; /* that the next message would be in */
-	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
-	uint32_t sent;		/* messages since one was received */
+	uint64_t number;	/* of the peer, + 1; 0: nothing is known */
 	const struct loop_peer *peer;
 	const struct segment *segment;
 	struct segment_queue *queue;
 	struct segment_cell *cells;
 	char *payload;
 	uint32_t entries, cell_size;
+	uint32_t sent;		/* messages since one was received */
 };
 
 /*
@@ -204,7 +204,7 @@ void fxi_loop_peer_died(struct transport *transport, uint32_t number,
  * itself among cma, bounce, mapped file and device.
  */
 struct loop_move {
-	uint32_t number;	/* of the peer, + 1; 0: nothing is known */
+	uint32_t number;	/* of the peer */
 	const struct loop_peer *peer;
 	const struct segment_mr *mr; /* a copy, checked */
 	void *local;		/* in this process; NULL: memory of a device */

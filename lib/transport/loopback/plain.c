@@ -87,7 +87,8 @@ static void remember_region(struct loop_queue *q, const struct fabrex_op *op,
 {
 	struct loop_last_region *r = &q->region;
 
-	r->number = has_words(f->base, f->length) ? op->peer + 1u : 0;
+	r->number = has_words(f->base, f->length) ?
+		    loop_known_as(op->peer) : 0;
 	r->rkey = op->rkey;
 	r->base = f->base;
 	r->last_word = f->length - 8;

@@ -9,6 +9,12 @@
 
 #include "engine.h"
 
+/* What is remembered of a peer has its number + 1: no number is 0 then. */
+static inline uint64_t loop_known_as(uint32_t number)
+{
+	return (uint64_t)number + 1;
+}
+
 /* Nothing else of a peer is read before that. */
 static inline bool loop_up(const struct loop_peer *peer)
 {
@@ -64,7 +70,7 @@ loop_write_word(struct loop_queue *q, const struct fabrex_mr *mr,
 	const struct loop_last_region *r = &q->region;
 	const struct loop_last_local *l = &q->local;
 
-	if (unlikely(rkey != r->rkey || number + 1 != r->number))
+	if (unlikely(rkey != r->rkey || loop_known_as(number) != r->number))
 		return false;
 	fxi_path_fetch(r->base + roffset);
 	if (unlikely(mr != l->mr || offset > l->last_word ||
@@ -156,7 +162,7 @@ static inline void loop_ring_done(struct loop_queue *q,
 		ring_barrier();
 	__asm__ volatile("" ::: "memory");
 	if (unlikely(__atomic_load_n(&queue->armed, __ATOMIC_RELAXED)))
-		fxi_loop_ring_wake(q, q->ring.number - 1, queue);
+		fxi_loop_ring_wake(q, (uint32_t)(q->ring.number - 1), queue);
 }
 
 /* Under the lock. False: none is free. */
@@ -204,7 +210,7 @@ loop_send(struct loop_queue *q, const struct fabrex_mr *mr, uint64_t offset,
 
 	fxi_path_fetch(q->ring.cell);
 	loop_enter(q);
-	if (unlikely(number + 1 != q->ring.number ||
+	if (unlikely(loop_known_as(number) != q->ring.number ||
 		     !loop_reachable(q->ring.peer, q->ring.segment)))
 		goto no;
 	datagram.data = loop_local(q, mr, offset, length);

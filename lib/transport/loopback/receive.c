@@ -155,7 +155,7 @@ static bool find_queue(struct loop_queue *q, uint32_t peer, uint64_t target)
 	if (!loop_is_target(queue, target) || !describe(p, queue, r))
 		return false;
 	r->target = target;
-	r->number = peer + 1;
+	r->number = loop_known_as(peer);
 	r->peer = p;
 	r->segment = p->segment;
 	q->lock_word = own_word(q->transport);
