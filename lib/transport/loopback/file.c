@@ -177,7 +177,6 @@ bool fxi_loop_files_reap(struct transport *t)
 static struct loop_file *ask(struct transport *t, uint32_t number,
 			     uint64_t key)
 {
-	struct loop_message m = { .type = LOOP_FILE, .value = { key } };
 	struct loop_file *f = calloc(1, sizeof(*f));
 
 	if (!f)
@@ -186,11 +185,12 @@ static struct loop_file *ask(struct transport *t, uint32_t number,
 	f->key = key;
 	f->fd = -1;
 	f->asked = true;
-	if (!fxi_loop_window_mark(t, number, key) ||
-	    fxi_loop_send(t->peers[number].link, &m, -1)) {
+	if (t->state->slots[number].state != SLOT_KNOWN ||
+	    !fxi_loop_window_mark(t, number, key)) {
 		free(f);
 		return NULL;
 	}
+	fxi_loop_tell(t, number, LOOP_FILE, key);
 	f->next = t->state->files;
 	t->state->files = f;
 	return f;
@@ -261,24 +261,23 @@ void fxi_loop_file_answer(struct transport *t, uint32_t number,
 
 /* ---- ours -------------------------------------------------------------- */
 
-void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key)
+int fxi_loop_file_is(struct transport *t, uint32_t number, uint64_t key,
+		     struct loop_message *m)
 {
 	uint32_t index = key & (SEGMENT_MRS - 1);
 	const struct loop_region *r = &t->state->regions[index];
 	const struct segment_mr *mr = &t->segment->mrs[index];
-	struct loop_message m = {
-		.type = LOOP_FILE_IS, .value = { key, EACCES },
-	};
 	bool ok = key && mr->key == key && r->file &&
 		  mr->peers[number / 64] >> number % 64 & 1;
 
-	if (ok) {
-		m.value[1] = 0;
-		m.value[2] = r->file->offset;
-		m.value[3] = r->file->length;
-		m.value[4] = !!(mr->access & ~FABREX_MR_REMOTE_READ);
-	}
-	fxi_loop_send(t->peers[number].link, &m, ok ? r->file->fd : -1);
+	m->value[1] = EACCES;
+	if (!ok)
+		return -1;
+	m->value[1] = 0;
+	m->value[2] = r->file->offset;
+	m->value[3] = r->file->length;
+	m->value[4] = !!(mr->access & ~FABREX_MR_REMOTE_READ);
+	return r->file->fd;
 }
 
 static void free_list(struct loop_file *f, bool unmap)
@@ -298,6 +297,8 @@ void fxi_loop_files_free(struct transport *t, bool unmap)
 
 	free_list(t->state->files, unmap);
 	free_list(t->state->dropped, unmap);
+	for (i = 0; i < SEGMENT_PEERS; i++)
+		fxi_loop_outbox_clear(t, i);
 	for (i = 0; i < SEGMENT_MRS; i++)
 		if (t->state->regions[i].file)
 			fxi_loop_file_end(t->state->regions[i].file, unmap);

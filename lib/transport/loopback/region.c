@@ -380,7 +380,6 @@ static void unhook_inside(struct transport *t, const struct loop_region *all)
 static void call_back(struct transport *t, uint32_t index)
 {
 	struct loop_region *r = &t->state->regions[index];
-	struct loop_message m = { .type = LOOP_REVOKE, .value = { r->key } };
 	uint64_t *windows = t->segment->mrs[index].windows;
 	uint32_t i;
 
@@ -394,7 +393,7 @@ static void call_back(struct transport *t, uint32_t index)
 			continue;
 		}
 		r->revoking.bits[i / 64] |= 1ull << i % 64;
-		fxi_loop_send(t->peers[i].link, &m, -1);
+		fxi_loop_tell(t, i, LOOP_REVOKE, r->key);
 	}
 }
 
@@ -434,15 +433,13 @@ static uint32_t first_of(const struct loop_set *set)
 
 /* Lock held, and given up meanwhile. */
 static int wait_given(struct transport *t, const struct loop_region *r,
-		      uint32_t *who)
+		      const struct timespec *ts, uint32_t *who)
 {
-	struct timespec ts = deadline_in(t->state->settings.quiesce_ms);
 	int ret = 0, old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	while (!loop_set_empty(&r->revoking) && !ret)
-		ret = pthread_cond_timedwait(&t->state->changed, &t->lock,
-					     &ts);
+		ret = pthread_cond_timedwait(&t->state->changed, &t->lock, ts);
 	pthread_setcancelstate(old, NULL);
 	if (loop_set_empty(&r->revoking))
 		return 0;
@@ -454,6 +451,7 @@ static int wait_given(struct transport *t, const struct loop_region *r,
 static int revoke_windows(struct transport *t, struct loop_region *r,
 			  struct loop_set *left, uint32_t *who)
 {
+	struct timespec ts = deadline_in(t->state->settings.quiesce_ms);
 	struct loop_state *s = t->state;
 	uint32_t i;
 	int ret = 0;
@@ -467,7 +465,7 @@ static int revoke_windows(struct transport *t, struct loop_region *r,
 	for (i = 0; i < t->state->nmrs; i++)
 		if ((r == &s->regions[i] ||
 		     (r->allocated && inside(&s->regions[i], r))) &&
-		    wait_given(t, &s->regions[i], who)) {
+		    wait_given(t, &s->regions[i], &ts, who)) {
 			ret = -ETIMEDOUT;
 			*left = s->regions[i].revoking;
 		}

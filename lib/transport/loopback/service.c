@@ -27,11 +27,9 @@ struct watch_list {
 
 static void give_windows(struct transport *t, uint32_t number, uint64_t key)
 {
-	struct loop_message m = { .type = LOOP_REVOKED, .value = { key } };
-
 	fxi_loop_windows_revoke(t, number, key);
 	fxi_loop_files_drop(t, number, key);
-	fxi_loop_send(t->peers[number].link, &m, -1);
+	fxi_loop_tell(t, number, LOOP_REVOKED, key);
 }
 
 static bool handle(struct transport *t, uint32_t number,
@@ -53,7 +51,7 @@ static bool handle(struct transport *t, uint32_t number,
 	case LOOP_MOVE:
 		return fxi_loop_assist(t, number, m);
 	case LOOP_FILE:
-		fxi_loop_file_give(t, number, m->value[0]);
+		fxi_loop_tell(t, number, LOOP_FILE_IS, m->value[0]);
 		return true;
 	case LOOP_FILE_IS:
 		fxi_loop_file_answer(t, number, m, passed);
@@ -141,6 +139,12 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 			continue;
 		w->peers[w->npeers++] = i;
 		add(w, n, t->peers[i].link, true);
+		if (!s->outboxes[i].first)
+			continue;
+		if (s->outboxes[i].full)
+			w->fds[*n - 1].events |= POLLOUT;
+		else
+			w->timeout = FULL_MS;
 	}
 	for (i = 0; i < s->nhalves; i++) {
 		silent |= !s->halves[i].outgoing && !s->halves[i].mapped;
@@ -183,6 +187,20 @@ static void waiting_again(struct loop_state *s)
 		s->halves[i].waiting = false;
 }
 
+/* What found no room before. */
+static void send_kept(struct transport *t, const struct watch_list *w)
+{
+	const struct loop_outbox *box;
+	uint32_t i;
+
+	for (i = 0; i < w->npeers; i++) {
+		box = &t->state->outboxes[w->peers[i]];
+		if (box->first &&
+		    (!box->full || w->fds[2 + i].revents & POLLOUT))
+			fxi_loop_outbox_flush(t, w->peers[i]);
+	}
+}
+
 static void serve(struct transport *t, struct watch_list *w)
 {
 	struct loop_state *s = t->state;
@@ -199,6 +217,7 @@ static void serve(struct transport *t, struct watch_list *w)
 		    s->slots[w->peers[i]].state == SLOT_KNOWN &&
 		    t->peers[w->peers[i]].link == w->fds[2 + i].fd)
 			input(t, w->peers[i]);
+	send_kept(t, w);
 	halves_input(t, w);
 	expire(t);
 }

@@ -95,6 +95,25 @@ int fxi_loop_send(int link, const struct loop_message *message, int pass);
 int fxi_loop_receive(int link, struct loop_message *message, int *passed);
 pid_t fxi_loop_pid_of(int link);
 
+/* ---- outbox.c: messages that wait for room ------------------------------ */
+
+struct loop_outbox {
+	struct loop_letter *first, *last;
+	uint32_t count;
+	bool full;		/* poll for room; otherwise: try now and then */
+};
+
+/*
+ * Lock held: REVOKE, REVOKED, FILE or FILE_IS with that key, now or when the
+ * link has room; in order. Never waits.
+ */
+void fxi_loop_tell(struct transport *t, uint32_t number,
+		   enum loop_message_type type, uint64_t key);
+/* Lock held. By the service thread: there may be room. */
+void fxi_loop_outbox_flush(struct transport *t, uint32_t number);
+/* Lock held: the peer is gone. */
+void fxi_loop_outbox_clear(struct transport *t, uint32_t number);
+
 /* ---- heap.c: ranges of the own segment --------------------------------- */
 
 struct loop_extent {
@@ -174,7 +193,9 @@ struct loop_file *fxi_loop_file_find(struct transport *t, uint32_t number,
 				     uint64_t key);
 void fxi_loop_file_answer(struct transport *t, uint32_t number,
 			  const struct loop_message *m, int *passed);
-void fxi_loop_file_give(struct transport *t, uint32_t number, uint64_t key);
+/* What a peer that asks is told, and what is passed to it: or -1. */
+int fxi_loop_file_is(struct transport *t, uint32_t number, uint64_t key,
+		     struct loop_message *m);
 /* With key 0 all of the peer. They end when no thread of ours uses them. */
 void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key);
 /* True: there are some that could not end yet. */
@@ -413,6 +434,7 @@ struct loop_state {
 	struct loop_extent *free;
 	struct loop_events events;
 	struct loop_slot slots[SEGMENT_PEERS];
+	struct loop_outbox outboxes[SEGMENT_PEERS];
 	struct loop_half halves[LOOP_HALVES];
 	uint32_t nhalves;
 	int refused;		/* errno of a peer that would not have us */

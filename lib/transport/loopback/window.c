@@ -349,5 +349,6 @@ void fxi_loop_windows_orphan(struct transport *t, uint32_t number)
 	for (i = 0; i < LOOP_WINDOWS; i++, w++)
 		if (w->id && !w->revoked && w->number == number)
 			blank(t, w);
+	fxi_loop_outbox_clear(t, number);
 	fxi_loop_mr_given(t, number, 0);
 }

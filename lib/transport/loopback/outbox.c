@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Messages that must not be lost because a link is full at the moment: kept
+ * for each peer, in order, until the service thread has sent them. Called by
+ * region.c, file.c, window.c and service.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "state.h"
+
+/* More than all regions there are: it asks, and never reads the answers. */
+#define LIMIT	(4 * SEGMENT_MRS)
+
+struct loop_letter {
+	struct loop_letter *next;
+	enum loop_message_type type;
+	uint64_t key;
+};
+
+static int deliver(struct transport *t, uint32_t number,
+		   enum loop_message_type type, uint64_t key)
+{
+	struct loop_message m = { .type = type, .value = { key } };
+	int pass = -1;
+
+	if (type == LOOP_FILE_IS)
+		pass = fxi_loop_file_is(t, number, key, &m);
+	return fxi_loop_send(t->peers[number].link, &m, pass);
+}
+
+/* Errors that go away; with others the link's end is about to be read. */
+static bool try_later(int ret)
+{
+	return ret == -EAGAIN || ret == -ENOBUFS || ret == -ENOMEM ||
+	       ret == -ETOOMANYREFS;
+}
+
+/* Lost without memory for it, as if it had come too late. */
+static void keep(struct transport *t, uint32_t number,
+		 enum loop_message_type type, uint64_t key)
+{
+	struct loop_outbox *box = &t->state->outboxes[number];
+	struct loop_letter *l = malloc(sizeof(*l));
+
+	if (!l)
+		return;
+	*l = (struct loop_letter){ .type = type, .key = key };
+	if (box->first) {
+		box->last->next = l;
+	} else {
+		box->first = l;
+		fxi_loop_service_kick(t);
+	}
+	box->last = l;
+	if (++box->count > LIMIT)
+		shutdown(t->peers[number].link, SHUT_RDWR);
+}
+
+void fxi_loop_tell(struct transport *t, uint32_t number,
+		   enum loop_message_type type, uint64_t key)
+{
+	struct loop_outbox *box = &t->state->outboxes[number];
+	int ret = -EAGAIN;
+
+	if (t->state->slots[number].state != SLOT_KNOWN)
+		return;
+	if (!box->first) {
+		ret = deliver(t, number, type, key);
+		box->full = ret == -EAGAIN;
+	}
+	if (try_later(ret))
+		keep(t, number, type, key);
+}
+
+static void remove_first(struct loop_outbox *box)
+{
+	struct loop_letter *l = box->first;
+
+	box->first = l->next;
+	box->count--;
+	free(l);
+}
+
+void fxi_loop_outbox_flush(struct transport *t, uint32_t number)
+{
+	struct loop_outbox *box = &t->state->outboxes[number];
+	int ret;
+
+	while (box->first) {
+		ret = deliver(t, number, box->first->type, box->first->key);
+		box->full = ret == -EAGAIN;
+		if (try_later(ret))
+			return;
+		remove_first(box);
+	}
+}
+
+void fxi_loop_outbox_clear(struct transport *t, uint32_t number)
+{
+	struct loop_outbox *box = &t->state->outboxes[number];
+
+	while (box->first)
+		remove_first(box);
+}
