@@ -151,8 +151,8 @@ bool fxi_loop_assist(struct transport *t, uint32_t number,
 		return false;
 	j.piece = (struct segment_piece *)((char *)p->segment + place);
 	j.place = place + sizeof(struct segment_piece);
-	if (__atomic_load_n(&j.piece->serial, __ATOMIC_ACQUIRE) !=
-	    (uint32_t)m->value[REQUEST_SERIAL])
+	if (!segment_piece_take(j.piece, (uint32_t)m->value[REQUEST_SERIAL],
+				SEGMENT_PIECE_BUSY))
 		return true;
 	j.piece->status = perform(&j, m->value[REQUEST_KEY]);
 	__atomic_store_n(&j.piece->state, SEGMENT_PIECE_DONE,

@@ -20,9 +20,11 @@
 #define SPINS		200
 #define NAP_NS		10000000	/* then it is looked whether it lives */
 
-struct bounce {
+struct loop_bounce {
+	struct loop_bounce *next; /* spare */
 	uint64_t offset;	/* of the pieces in our segment */
 	uint32_t serial;
+	bool late;		/* requests for it may come to be read yet */
 };
 
 /* One that is under way. */
@@ -34,7 +36,7 @@ struct piece {
 struct passage {
 	struct loop_queue *q;
 	const struct loop_move *move;
-	struct bounce *bounce;
+	struct loop_bounce *bounce;
 	struct piece pieces[PIECES];
 	uint64_t chunk;
 	uint64_t asked, done;	/* bytes */
@@ -43,10 +45,24 @@ struct passage {
 
 /* ---- buffers ----------------------------------------------------------- */
 
-static struct bounce *bounce_of(struct loop_queue *q)
+static struct loop_bounce *take_spare(struct transport *t)
 {
-	struct bounce *b = q->bounce;
+	struct loop_bounce *b;
 
+	pthread_mutex_lock(&t->lock);
+	b = t->state->spare;
+	if (b)
+		t->state->spare = b->next;
+	pthread_mutex_unlock(&t->lock);
+	return b;
+}
+
+static struct loop_bounce *bounce_of(struct loop_queue *q)
+{
+	struct loop_bounce *b = q->bounce;
+
+	if (!b)
+		b = q->bounce = take_spare(q->transport);
 	if (b)
 		return b;
 	b = calloc(1, sizeof(*b));
@@ -60,20 +76,43 @@ static struct bounce *bounce_of(struct loop_queue *q)
 	return b;
 }
 
+/*
+ * Requests that were taken back are read by their target some day: until then
+ * their place must not become something that looks like them.
+ */
 void fxi_loop_bounce_free(struct loop_queue *q)
 {
-	struct bounce *b = q->bounce;
+	struct transport *t = q->transport;
+	struct loop_bounce *b = q->bounce;
 
 	if (!b)
 		return;
-	fxi_loop_heap_free(q->transport, b->offset, PIECES * STEP);
-	free(b);
 	q->bounce = NULL;
+	if (!b->late) {
+		fxi_loop_heap_free(t, b->offset, PIECES * STEP);
+		free(b);
+		return;
+	}
+	pthread_mutex_lock(&t->lock);
+	b->next = t->state->spare;
+	t->state->spare = b;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void fxi_loop_bounce_end(struct transport *t)
+{
+	struct loop_bounce *b;
+
+	while ((b = t->state->spare)) {
+		t->state->spare = b->next;
+		free(b);
+	}
 }
 
 /*
- * The owner did not answer and lives: it may yet. The pieces stay where they
- * are, and are nobody's, for as long as the port is open.
+ * The owner has begun with a piece, lives, and does not come to an end: it may
+ * yet. The pieces stay where they are, and are nobody's, for as long as the
+ * port is open.
  */
 static void abandon(struct loop_queue *q)
 {
@@ -92,8 +131,11 @@ static void sleep_on(struct segment_piece *p)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 
-	syscall(SYS_futex, &p->state, FUTEX_WAIT, SEGMENT_PIECE_ASKED, &nap,
-		NULL, 0);
+	uint32_t state = state_of(p);
+
+	if (state != SEGMENT_PIECE_DONE)
+		syscall(SYS_futex, &p->state, FUTEX_WAIT, state, &nap, NULL,
+			0);
 }
 
 /* Before somebody else gives up waiting for us to give up. */
@@ -205,19 +247,32 @@ static uint8_t take_oldest(struct passage *w)
 	return status;
 }
 
-/* Whatever is still under way after a failure has to be over. */
+/* False: the owner has begun with it. */
+static bool take_back(struct passage *w, struct piece *p)
+{
+	w->bounce->late = true;
+	return segment_piece_take(p->shared, p->shared->serial,
+				  SEGMENT_PIECE_IDLE) ||
+	       state_of(p->shared) != SEGMENT_PIECE_BUSY;
+}
+
+/*
+ * Whatever is still under way after a failure has to be over, or never to
+ * begin: what was reported to have failed is not done later.
+ */
 static void settle(struct passage *w)
 {
+	bool begun = false;
+
 	while (w->done < w->asked) {
 		struct piece *p = piece_at(w, w->done);
 
-		if (wait_for(w, p->shared)) {
-			if (!gone(w))
-				abandon(w->q);
-			return;
-		}
+		if (wait_for(w, p->shared))
+			begun |= !take_back(w, p);
 		w->done += p->length;
 	}
+	if (begun && !gone(w))
+		abandon(w->q);
 }
 
 static uint8_t run(struct passage *w)

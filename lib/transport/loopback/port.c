@@ -271,6 +271,7 @@ static void shut_down(struct transport *t, bool unmap)
 	close_links(t);
 	fxi_loop_files_free(t, unmap);
 	fxi_loop_quarantine_end(t);
+	fxi_loop_bounce_end(t);
 	fxi_loop_heap_destroy(t, unmap);
 	fxi_loop_events_destroy(t);
 	pthread_cond_destroy(&t->state->changed);
@@ -319,6 +320,7 @@ static void loop_release(struct transport *t)
 	for (i = 0; i < SEGMENT_QUEUES; i++)
 		free(t->state->queues[i]);
 	fxi_loop_quarantine_end(t);
+	fxi_loop_bounce_end(t);
 	fxi_loop_files_free(t, false);
 	fxi_loop_heap_destroy(t, false);
 	fxi_loop_events_destroy(t);

@@ -11,7 +11,7 @@
 #include <linux/fabrex_ring.h>
 
 #define SEGMENT_MAGIC	0x3142584646424152ull
-#define SEGMENT_VERSION	1u
+#define SEGMENT_VERSION	2u
 #define SEGMENT_PEERS	256u	/* ports of a fabric */
 #define SEGMENT_MRS	16384u
 #define SEGMENT_QUEUES	1024u
@@ -62,8 +62,10 @@ struct segment_cell {
 
 /*
  * One piece of memory that the owner of a region copies for a peer, in the
- * peer's heap: the bytes follow. The peer makes @serial and @state, the owner
- * looks at both, copies, and stores @state last.
+ * peer's heap: the bytes follow. The peer makes @serial and @state. The owner
+ * takes a piece by making it BUSY, if both are as the request says, copies, and
+ * stores @state last. The peer takes it back in the same way: one of them has
+ * it, so what was taken back is never done.
  */
 struct segment_piece {
 	uint32_t state;		/* SEGMENT_PIECE_*, a futex */
@@ -74,7 +76,27 @@ struct segment_piece {
 	uint64_t padding[5];
 };
 
-enum { SEGMENT_PIECE_ASKED = 1, SEGMENT_PIECE_DONE };
+enum {
+	SEGMENT_PIECE_IDLE,
+	SEGMENT_PIECE_ASKED,
+	SEGMENT_PIECE_BUSY,	/* the owner has begun */
+	SEGMENT_PIECE_DONE,
+};
+
+/* From asked to @to, which only one can do; false: it is not asked any more. */
+static inline int segment_piece_take(struct segment_piece *piece,
+				     uint32_t serial, uint32_t to)
+{
+	typedef uint64_t __attribute__((may_alias)) both;
+	const uint32_t from[2] = { SEGMENT_PIECE_ASKED, serial };
+	const uint32_t then[2] = { to, serial };
+	uint64_t old, new;
+
+	__builtin_memcpy(&old, from, sizeof(old));
+	__builtin_memcpy(&new, then, sizeof(new));
+	return __atomic_compare_exchange_n((both *)&piece->state, &old, new, 0,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
 
 /* One queue. Each group of fields has one writer and its own cache line. */
 struct segment_queue {

@@ -156,6 +156,8 @@ bool fxi_loop_grace_over(struct transport *t, struct loop_grace *grace);
 /* Asks the owner. FABREX_WC_*. */
 uint8_t fxi_loop_bounce(struct loop_queue *q, const struct loop_move *move);
 void fxi_loop_bounce_free(struct loop_queue *q);
+/* Nobody bounces any more: what queues have left. */
+void fxi_loop_bounce_end(struct transport *t);
 /* By the service thread: a peer asks us. Lock held. False: nonsense. */
 bool fxi_loop_assist(struct transport *t, uint32_t number,
 		     const struct loop_message *m);
@@ -449,6 +451,7 @@ struct loop_state {
 	struct fabrex_stats ended; /* of queues that are gone */
 	struct loop_window windows[LOOP_WINDOWS];
 	struct loop_quarantine *quarantine;
+	struct loop_bounce *spare; /* buffers of queues that have ended */
 	struct loop_file *files; /* of peers */
 	struct loop_file *dropped; /* that threads of ours may use */
 };

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Tests of the loopback transport's targets that do not answer, or are not what
+ * they were: what was reported of an operation is what becomes of it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "party.h"
+
+/* Memory that both see without the fabric. */
+static void *shared(size_t length)
+{
+	void *p = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+/* Who operates. */
+struct site {
+	struct fabrex_port *port;
+	struct fabrex_queue *queue;
+	struct fabrex_mr *mr;
+};
+
+static void site_open(struct site *s, const char *name)
+{
+	CHECK_EQ(fabrex_open(loop_name(name), &s->port), 0);
+	CHECK_EQ(fabrex_queue_create(s->port, NULL, 0, &s->queue), 0);
+	CHECK_EQ(fabrex_mr_alloc(s->port, 1u << 20, FABREX_MR_ALL, &s->mr), 0);
+}
+
+static void stop(const struct party *p)
+{
+	int status;
+
+	kill(p->pid, SIGSTOP);
+	CHECK_EQ(waitpid(p->pid, &status, WUNTRACED), p->pid);
+	CHECK(WIFSTOPPED(status));
+}
+
+/* ---- stopped ----------------------------------------------------------- */
+
+struct counter {
+	uint64_t word;
+	struct fabrex_remote remote;
+};
+
+static void count_for_others(int fd, void *arg)
+{
+	struct counter *c = arg;
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	char order;
+
+	CHECK_EQ(fabrex_open(loop_name("counter"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, &c->word, 8, FABREX_MR_ALL, &mr), 0);
+	fabrex_mr_remote(mr, &c->remote);
+	tell(fd, "", 1);
+	hear_maybe(fd, &order, 1);
+}
+
+/* What was reported to have failed does not happen when its target goes on. */
+TEST(loop_stopped_counter)
+{
+	struct counter *c = shared(sizeof(*c));
+	struct fabrex_op op = { .opcode = FABREX_OP_FETCH_ADD, .operand = 1 };
+	struct party p;
+	struct site s;
+	char ready;
+	int i;
+
+	loop_name_set();
+	setenv("FABREX_LOOPBACK_QUIESCE_MS", "100", 1);
+	setenv("FABREX_LOOPBACK_CMA", "0", 1);
+	party_start(&p, count_for_others, c);
+	hear(p.fd, &ready, 1);
+	site_open(&s, "asks");
+	op.peer = (uint16_t)c->remote.peer;
+	op.rkey = c->remote.rkey;
+	op.mr = s.mr;
+	CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
+	stop(&p);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(operate(s.queue, &op), FABREX_WC_RFAULT);
+	CHECK_EQ(c->word, 1);
+	kill(p.pid, SIGCONT);
+	CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
+	CHECK_EQ(c->word, 2);
+	CHECK_EQ(*(uint64_t *)fabrex_mr_addr(s.mr), 1);
+	party_kill(&p);
+	fabrex_close(s.port);
+}
