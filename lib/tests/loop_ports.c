@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -125,6 +126,55 @@ TEST(loop_fabrics_are_apart)
 	CHECK_EQ(fabrex_peer_next(a, 1, &peer), -ENOENT);
 	fabrex_close(a);
 	fabrex_close(b);
+}
+
+/* ---- threads that are cancelled ---------------------------------------- */
+
+static void *read_event(void *port)
+{
+	struct fabrex_port_event event;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	fabrex_event_read(port, &event, 0);
+	return NULL;
+}
+
+static void *open_another(void *port)
+{
+	struct fabrex_port *other;
+	struct fabrex_mr *mr;
+
+	(void)port;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	other = open_port(NULL);
+	CHECK_EQ(fabrex_mr_alloc(other, 1 << 20, FABREX_MR_ALL, &mr), 0);
+	fabrex_close(other);
+	return other;
+}
+
+/* What they were in the middle of goes on, or at least nothing is left. */
+TEST(loop_cancelled)
+{
+	struct fabrex_port *a = open_port("a");
+	int files = open_files();
+	struct fabrex_mr *mr;
+	pthread_t thread;
+	void *end;
+
+	fabrex_close(open_port("b"));	/* two events */
+	peer_await_down(a, 1);
+	CHECK(!pthread_create(&thread, NULL, open_another, a));
+	CHECK(!pthread_join(thread, &end));
+	CHECK(end != PTHREAD_CANCELED);
+	CHECK_EQ(open_files(), files);
+	CHECK(!pthread_create(&thread, NULL, read_event, a));
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(fabrex_mr_alloc(a, 4096, FABREX_MR_ALL, &mr), 0);
+	fabrex_close(a);
 }
 
 /* ---- coming and going -------------------------------------------------- */

@@ -250,11 +250,12 @@ static void wake_self(struct transport *t, uint32_t queue)
 void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 {
 	struct loop_message m = { .type = LOOP_WAKE, .value = { queue } };
-	int err = errno;
+	int err = errno, old = loop_shield();
 
 	if (peer == t->number)
 		wake_self(t, queue);
 	else
 		fxi_loop_send(t->peers[peer].link, &m, -1);
+	loop_unshield(old);
 	errno = err;
 }

@@ -279,7 +279,7 @@ static void shut_down(struct transport *t, bool unmap)
 	transport_free(t);
 }
 
-static int loop_open(const char *name, struct transport **out)
+static int open_shielded(const char *name, struct transport **out)
 {
 	struct transport *t = transport_alloc();
 	int ret;
@@ -304,9 +304,20 @@ static int loop_open(const char *name, struct transport **out)
 	return 0;
 }
 
+static int loop_open(const char *name, struct transport **out)
+{
+	int old = loop_shield(), ret = open_shielded(name, out);
+
+	loop_unshield(old);
+	return ret;
+}
+
 static void loop_close(struct transport *t)
 {
+	int old = loop_shield();
+
 	shut_down(t, true);
+	loop_unshield(old);
 }
 
 /*
@@ -410,7 +421,51 @@ static int loop_peer(struct transport *t, const char *name, uint32_t number,
 			 t->fabric, number);
 }
 
-static int loop_destroy(struct transport *t, uint32_t id)
+/* ---- objects ----------------------------------------------------------- */
+
+static int loop_mr_register(struct transport *t,
+			    const struct transport_mr *params, uint64_t *key,
+			    uint32_t *id)
+{
+	int old = loop_shield(), ret = fxi_loop_mr_register(t, params, key, id);
+
+	loop_unshield(old);
+	return ret;
+}
+
+static int loop_mr_alloc(struct transport *t, struct transport_mr *params,
+			 uint64_t *key, uint32_t *id)
+{
+	int old = loop_shield(), ret = fxi_loop_mr_alloc(t, params, key, id);
+
+	loop_unshield(old);
+	return ret;
+}
+
+static int loop_queue_create(struct transport *t,
+			     const struct fabrex_queue_attr *attr, int efd,
+			     struct transport_queue *queue)
+{
+	int old = loop_shield(), ret = fxi_loop_queue_create(t, attr, efd,
+							     queue);
+
+	loop_unshield(old);
+	return ret;
+}
+
+static int loop_window_create(struct transport *t,
+			      const struct fabrex_remote *remote,
+			      uint64_t offset, uint64_t length,
+			      uint32_t access, struct transport_window *window)
+{
+	int old = loop_shield(), ret = fxi_loop_window_create(
+			t, remote, offset, length, access, window);
+
+	loop_unshield(old);
+	return ret;
+}
+
+static int destroy_any(struct transport *t, uint32_t id)
 {
 	switch (loop_id_type(id)) {
 	case LOOP_MR:
@@ -424,6 +479,14 @@ static int loop_destroy(struct transport *t, uint32_t id)
 			 t->fabric, id);
 }
 
+static int loop_destroy(struct transport *t, uint32_t id)
+{
+	int old = loop_shield(), ret = destroy_any(t, id);
+
+	loop_unshield(old);
+	return ret;
+}
+
 const struct transport_ops fxi_transport_loopback = {
 	.name = "loopback",
 	.devices = true,
@@ -433,13 +496,13 @@ const struct transport_ops fxi_transport_loopback = {
 	.release = loop_release,
 	.query = loop_query,
 	.peer = loop_peer,
-	.mr_register = fxi_loop_mr_register,
+	.mr_register = loop_mr_register,
 	.watch = fxi_loop_watch,
-	.mr_alloc = fxi_loop_mr_alloc,
+	.mr_alloc = loop_mr_alloc,
 	.mr_find = fxi_loop_mr_find,
-	.queue_create = fxi_loop_queue_create,
+	.queue_create = loop_queue_create,
 	.queue_unmap = fxi_loop_queue_unmap,
-	.window_create = fxi_loop_window_create,
+	.window_create = loop_window_create,
 	.window_unmap = fxi_loop_window_unmap,
 	.destroy = loop_destroy,
 	.resolve = fxi_loop_resolve,

@@ -300,9 +300,14 @@ void fxi_loop_recv_done(struct loop_queue *q, unsigned int n)
 static void signal_queue(const struct loop_queue *q)
 {
 	uint64_t one = 1;
+	int old;
 
-	if (q && q->efd >= 0 && write(q->efd, &one, sizeof(one)) < 0)
-		return; /* it is readable already */
+	if (!q || q->efd < 0)
+		return;
+	old = loop_shield();
+	if (write(q->efd, &one, sizeof(one)) < 0)
+		q = NULL;	/* it is readable already */
+	loop_unshield(old);
 }
 
 void fxi_loop_arm(struct loop_queue *q)

@@ -32,6 +32,24 @@ static inline void loop_relax(void)
 #endif
 }
 
+/*
+ * System calls may end a thread that was cancelled, and would leave locked what
+ * it has locked and odd what it made odd. Inside these two they do not. Cheap,
+ * but not for what is executed most, which makes no system calls.
+ */
+static inline int loop_shield(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+static inline void loop_unshield(int old)
+{
+	pthread_setcancelstate(old, NULL);
+}
+
 /* ---- settings.c: environment, read once for each port ------------------ */
 
 struct loop_settings {
