@@ -95,27 +95,32 @@ static int say(struct loop_half *h, enum loop_message_type type, int err)
 	return fxi_loop_send(h->fd, &m, -1);
 }
 
+/* -ENOENT without a sentence: nobody is there. */
+static int join_one(struct transport *t, uint32_t number,
+		    const struct loop_message *m)
+{
+	int fd, ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = fxi_loop_connect(t, number, &fd);
+	if (!ret && fxi_loop_send(fd, m, t->fd))
+		close(fd);
+	else if (!ret)
+		fxi_loop_half_add(t, fd, true, number);
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
 int fxi_loop_join_start(struct transport *t)
 {
 	struct loop_message m;
 	uint32_t i;
-	int fd, ret;
+	int ret = 0;
 
 	hello(t, &m);
-	for (i = 0; i < SEGMENT_PEERS; i++) {
-		if (i == t->number)
-			continue;
-		ret = fxi_loop_connect(t, i, &fd);
-		if (ret == -ENOENT)
-			continue;
-		if (ret)
-			return ret;
-		if (fxi_loop_send(fd, &m, t->fd))
-			close(fd);
-		else
-			fxi_loop_half_add(t, fd, true, i);
-	}
-	return 0;
+	for (i = 0; i < SEGMENT_PEERS && (!ret || ret == -ENOENT); i++)
+		ret = i == t->number ? 0 : join_one(t, i, &m);
+	return ret == -ENOENT ? 0 : ret;
 }
 
 static int refused(struct transport *t)
@@ -460,22 +465,31 @@ bool fxi_loop_reap(struct transport *t)
 	return left;
 }
 
-/* All that is left when the port ends; no thread of ours looks any more. */
+/*
+ * All that is left when the port ends; no thread of ours looks any more. Lock
+ * held.
+ */
 void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 {
 	struct loop_state *s = t->state;
 	uint32_t i;
 
-	for (i = 0; i < s->nhalves; i++)
-		if (!s->halves[i].mapped)
-			close(s->halves[i].fd);
+	while (s->nhalves) {
+		s->nhalves--;
+		if (!s->halves[s->nhalves].mapped)
+			close(s->halves[s->nhalves].fd);
+	}
 	for (i = 0; i < SEGMENT_PEERS; i++) {
 		if (s->slots[i].state == SLOT_EMPTY || i == t->number)
 			continue;
 		if (unmap)
 			munmap(t->peers[i].segment, t->peers[i].size);
+		/* Also if some child has it, that was made without us. */
+		shutdown(t->peers[i].link, SHUT_RDWR);
 		close(t->peers[i].link);
 		close(t->peers[i].fd);
+		t->peers[i].link = t->peers[i].fd = -1;
 		free(s->slots[i].grace.actives);
+		s->slots[i].grace.actives = NULL;
 	}
 }

@@ -80,13 +80,22 @@ static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct transport *ports;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
+/* No link is on its way into a table, and no list in the middle of a change. */
 static void fork_prepare(void)
 {
+	struct transport *t;
+
 	pthread_mutex_lock(&ports_lock);
+	for (t = ports; t; t = t->state->next)
+		pthread_mutex_lock(&t->lock);
 }
 
 static void fork_parent(void)
 {
+	struct transport *t;
+
+	for (t = ports; t; t = t->state->next)
+		pthread_mutex_unlock(&t->lock);
 	pthread_mutex_unlock(&ports_lock);
 }
 
@@ -240,14 +249,25 @@ static void know_self(struct transport *t)
 	t->state->slots[t->number].seen = true;
 }
 
-static int start(struct transport *t)
+/* Not in the middle of a fork, whose child would keep them. */
+static int take_addresses(struct transport *t)
 {
-	int ret = take_number(t);
+	int ret;
 
+	pthread_mutex_lock(&t->lock);
+	ret = take_number(t);
 	if (!ret && t->state->named)
 		ret = fxi_loop_hold_name(t, &t->state->name_holder);
 	else
 		snprintf(t->name, sizeof(t->name), "%u", t->number);
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+static int start(struct transport *t)
+{
+	int ret = take_addresses(t);
+
 	if (!ret)
 		ret = fxi_loop_heap_create(t);
 	if (!ret)
@@ -266,9 +286,11 @@ static int start(struct transport *t)
 static void shut_down(struct transport *t, bool unmap)
 {
 	fxi_loop_service_stop(t);
-	list_remove(t);
+	pthread_mutex_lock(&t->lock);
 	fxi_loop_peers_unmap(t, unmap);
 	close_links(t);
+	pthread_mutex_unlock(&t->lock);
+	list_remove(t);
 	fxi_loop_files_free(t, unmap);
 	fxi_loop_quarantine_end(t);
 	fxi_loop_bounce_end(t);
