@@ -56,7 +56,7 @@ struct against {
 	uint32_t n;		/* of them */
 	char why[232];		/* if there are none */
 	uint32_t way;		/* prepare()'s, and what it is: */
-	char how[48];
+	char how[64];
 };
 
 enum unit { UNIT_TIME, UNIT_RATE, UNIT_COUNT };
@@ -210,6 +210,10 @@ void bound_close(struct bound *b);
  * False: there is no such collective.
  */
 bool bound_turn(struct bound *b, const char *what, uint64_t bytes,
-		bool stream, bool small_pages);
+		uint32_t how);
+#define BOUND_STREAM	1u	/* stores past the caches */
+#define BOUND_SMALL	2u	/* 4 KiB pages, not huge ones */
+#define BOUND_AHEAD	4u	/* inputs are fetched ahead */
+#define BOUND_WAYS	8u
 
 #endif

@@ -95,7 +95,7 @@ static void lines(struct state *s, uint64_t n)
 	}
 }
 
-/* "all_reduce/sh": streaming stores, huge pages. */
+/* "all_reduce/3": which of the BOUND_WAYS. */
 static bool bounds(struct state *s, const struct peer_request *q, uint64_t n)
 {
 	char what[sizeof(q->what)];
@@ -105,8 +105,8 @@ static bool bounds(struct state *s, const struct peer_request *q, uint64_t n)
 		return false;
 	snprintf(what, sizeof(what), "%.*s", (int)(slash - q->what), q->what);
 	while (n--)
-		if (!bound_turn(s->bound, what, q->bytes, slash[1] == 's',
-				slash[2] == 's'))
+		if (!bound_turn(s->bound, what, q->bytes,
+				(uint32_t)(slash[1] - '0')))
 			return false;
 	return true;
 }
@@ -167,20 +167,13 @@ static int measure_line(void *state, const struct row *row, uint64_t warmup,
 	return cmp_ask(state, "line", 0, warmup, iterations, seconds, why, n);
 }
 
-static const struct {
-	const char *code, *how;
-} ways[] = {
-	{ "ch", "huge pages" }, { "sh", "streaming stores, huge pages" },
-	{ "cs", "small pages" }, { "ss", "streaming stores, small pages" },
-};
-
 static int ask_way(void *state, const struct row *row, unsigned int way,
 		   uint64_t warmup, uint64_t iterations, double *seconds,
 		   char *why, size_t n)
 {
 	char what[24];
 
-	snprintf(what, sizeof(what), "%.20s/%s", row->what, ways[way].code);
+	snprintf(what, sizeof(what), "%.20s/%u", row->what, way % BOUND_WAYS);
 	return cmp_ask(state, what, row->bytes, warmup, iterations, seconds,
 		       why, n);
 }
@@ -203,7 +196,7 @@ static int try_way(void *state, const struct row *row, unsigned int way,
 	return ret;
 }
 
-/* The fastest of the four is what is measured from then on. */
+/* The fastest of them is what is measured from then on. */
 static int prepare_bound(void *state, const struct row *row,
 			 struct against *who)
 {
@@ -211,7 +204,7 @@ static int prepare_bound(void *state, const struct row *row,
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+	for (i = 0; i < BOUND_WAYS; i++) {
 		ret = try_way(state, row, i, &seconds, who->why,
 			      sizeof(who->why));
 		if (ret)
@@ -221,7 +214,10 @@ static int prepare_bound(void *state, const struct row *row,
 		best = seconds;
 		who->way = i;
 	}
-	snprintf(who->how, sizeof(who->how), "%s", ways[who->way].how);
+	snprintf(who->how, sizeof(who->how), "%s stores, %s pages%s",
+		 who->way & BOUND_STREAM ? "streaming" : "ordinary",
+		 who->way & BOUND_SMALL ? "small" : "huge",
+		 who->way & BOUND_AHEAD ? ", fetching ahead" : "");
 	return 0;
 }
 

@@ -213,15 +213,14 @@ static void test_ratio(void)
 	ok(!cmp_ratio(&row, &row.who[1], &s), "no ratio to who is missing");
 }
 
-/* Of the bound itself: it must add up what it says. */
 static void test_bound(void)
 {
 	struct bound *b = bound_open(1 << 16, 3);
 
-	ok(b && bound_turn(b, "all_reduce", 1 << 16, false, false) &&
-	   bound_turn(b, "all_reduce", 1000, true, true) &&
-	   bound_turn(b, "all_gather", 1 << 16, true, false) &&
-	   !bound_turn(b, "barrier", 8, false, false),
+	ok(b && bound_turn(b, "all_reduce", 1 << 16, 0) &&
+	   bound_turn(b, "all_reduce", 1000, BOUND_STREAM | BOUND_SMALL) &&
+	   bound_turn(b, "all_gather", 1 << 16, BOUND_AHEAD) &&
+	   !bound_turn(b, "barrier", 8, 0),
 	   "bounds of what moves memory, of nothing else");
 	bound_close(b);
 }
