@@ -70,3 +70,184 @@ TEST(loop_many_windows_end)
 	party_end(&p);
 	fabrex_close(port);
 }
+
+/* ---- a peer that does not move ------------------------------------------ */
+
+/* Two ports of this process; b has a queue that seems to execute something. */
+struct still {
+	struct fabrex_port *a, *b;
+	struct fabrex_queue *queue, *other;
+	uint32_t *active, *active_other; /* of b's queues */
+};
+
+static uint32_t *active_of(struct fabrex_port *port, struct fabrex_queue *q)
+{
+	struct transport *t = port->transport;
+
+	return &t->segment->queues[fabrex_queue_number(q) - 1].active;
+}
+
+static void still_open(struct still *s)
+{
+	setenv("FABREX_LOOPBACK_QUIESCE_MS", "300", 1);
+	CHECK_EQ(fabrex_open(loop_name("a"), &s->a), 0);
+	CHECK_EQ(fabrex_open(loop_name("b"), &s->b), 0);
+	CHECK_EQ(fabrex_queue_create(s->b, NULL, 0, &s->queue), 0);
+	CHECK_EQ(fabrex_queue_create(s->b, NULL, 0, &s->other), 0);
+	s->active = active_of(s->b, s->queue);
+	s->active_other = active_of(s->b, s->other);
+}
+
+static void still_close(struct still *s)
+{
+	fabrex_close(s->a);
+	fabrex_close(s->b);
+}
+
+static void step(uint32_t *active)
+{
+	__atomic_add_fetch(active, 1, __ATOMIC_SEQ_CST);
+}
+
+static void await_clean(struct fabrex_port *port)
+{
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		if (!__atomic_load_n(&port->transport->state->quarantine,
+				     __ATOMIC_RELAXED))
+			return;
+		nap_ms(1);
+	}
+	CHECK(!port->transport->state->quarantine);
+}
+
+static uint64_t spent_ms(uint64_t start)
+{
+	return (fxi_now_ns() - start) / 1000000;
+}
+
+/* Its number is not another queue's as long as a sender may be in it. */
+TEST(loop_queue_number_kept)
+{
+	const struct fabrex_queue_attr attr = {
+		.rq_entries = 64, .cell_size = 2048,
+	};
+	struct fabrex_queue *q;
+	uint32_t number;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_queue_create(s.a, &attr, sizeof(attr), &q), 0);
+	number = fabrex_queue_number(q);
+	step(s.active);
+	CHECK_EQ(fabrex_queue_destroy(q), 0);
+	CHECK_EQ(fabrex_queue_create(s.a, &attr, sizeof(attr), &q), 0);
+	CHECK(fabrex_queue_number(q) != number);
+	step(s.active);
+	await_clean(s.a);
+	CHECK_EQ(fabrex_queue_create(s.a, &attr, sizeof(attr), &q), 0);
+	CHECK_EQ(fabrex_queue_number(q), number);
+	still_close(&s);
+}
+
+/* Nor is the place of a region, also of one that is nobody else's. */
+TEST(loop_region_index_kept)
+{
+	static char memory[8192];
+	struct fabrex_remote r, again;
+	struct fabrex_mr *mr;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_LOCAL_WRITE,
+				    &mr), 0);
+	fabrex_mr_remote(mr, &r);
+	step(s.active);
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL, &mr), 0);
+	fabrex_mr_remote(mr, &again);
+	CHECK((again.rkey & 0xffff) != (r.rkey & 0xffff));
+	step(s.active);
+	await_clean(s.a);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL, &mr), 0);
+	fabrex_mr_remote(mr, &again);
+	CHECK_EQ(again.rkey & 0xffff, r.rkey & 0xffff);
+	still_close(&s);
+}
+
+/* The allocation that it is a part of is still the application's. */
+TEST(loop_part_is_busy)
+{
+	struct fabrex_mr *all, *part, *late;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_mr_alloc(s.a, 65536, FABREX_MR_ALL, &all), 0);
+	CHECK_EQ(fabrex_mr_register(s.a, fabrex_mr_addr(all), 4096,
+				    FABREX_MR_ALL, &part), 0);
+	CHECK_EQ(fabrex_mr_register(s.a, fabrex_mr_addr(all), 8192,
+				    FABREX_MR_ALL, &late), 0);
+	step(s.active);
+	CHECK_EQ(fabrex_mr_deregister(part), -ETIMEDOUT);
+	step(s.active);
+	CHECK_EQ(fabrex_mr_deregister(part), 0);
+	step(s.active);
+	CHECK_EQ(fabrex_mr_deregister(all), 0);
+	CHECK(s.a->transport->state->quarantine);
+	CHECK_EQ(fabrex_mr_deregister(late), 0);
+	step(s.active);
+	await_clean(s.a);
+	still_close(&s);
+}
+
+/* Only who may touch it is waited for, and once. */
+TEST(loop_stuck_once)
+{
+	static char memory[8 * 4096];
+	struct fabrex_mr *own, *first, *second, *late;
+	uint64_t start;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_LOCAL_WRITE,
+				    &own), 0);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL, &first),
+		 0);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL,
+				    &second), 0);
+	step(s.active);
+	start = fxi_now_ns();
+	CHECK_EQ(fabrex_mr_deregister(own), 0);
+	CHECK(spent_ms(start) < 200);
+	CHECK_EQ(fabrex_mr_deregister(first), -ETIMEDOUT);
+	CHECK_SAYS("300 ms");
+	start = fxi_now_ns();
+	CHECK_EQ(fabrex_mr_deregister(second), -ETIMEDOUT);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL, &late),
+		 0);
+	CHECK_EQ(fabrex_mr_deregister(late), 0);
+	CHECK(spent_ms(start) < 200);
+	step(s.active);
+	CHECK_EQ(fabrex_mr_deregister(first), 0);
+	CHECK_EQ(fabrex_mr_deregister(second), 0);
+	still_close(&s);
+}
+
+/* There never is a moment when both queues are even. */
+TEST(loop_quarantine_ends_busy)
+{
+	struct fabrex_mr *mr;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_mr_alloc(s.a, 65536, FABREX_MR_ALL, &mr), 0);
+	step(s.active);
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	CHECK(s.a->transport->state->quarantine);
+	step(s.active_other);
+	step(s.active);
+	await_clean(s.a);
+	step(s.active_other);
+	still_close(&s);
+}

@@ -68,7 +68,8 @@ static int find_slot(struct transport *t, const struct fabrex_queue_attr *attr,
 		return fxi_error(EADDRINUSE, "loopback:%s: queue: service %llu is taken by another queue of this port; use another number or end that one",
 				 t->fabric, (unsigned long long)attr->service);
 	for (*index = 0; *index < SEGMENT_QUEUES; ++*index)
-		if (!t->state->queues[*index])
+		if (!t->state->queues[*index] &&
+		    !t->state->queue_kept[*index])
 			return fxi_loop_heap_back(
 				t, &t->segment->queues[*index],
 				sizeof(struct segment_queue));
@@ -111,6 +112,7 @@ static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 		q->payload = (uint8_t *)t->segment + s->payload;
 	}
 	t->state->queues[index] = q;
+	t->state->queue_born[index] = ++t->state->born;
 	if (t->state->nqueues <= index) {
 		t->state->nqueues = index + 1;
 		__atomic_store_n(&t->segment->queues_used, index + 1,
@@ -215,27 +217,40 @@ static struct loop_queue *withdraw(struct transport *t, uint32_t id)
 }
 
 /* A sender that does not get on keeps the cells, and the number with them. */
+static void keep(struct transport *t, struct loop_queue *q,
+		 const struct loop_lookers *lookers, uint64_t offset,
+		 uint64_t length)
+{
+	const struct loop_quarantine all = {
+		.lookers = *lookers, .queue = q->number, .offset = offset,
+		.length = length,
+	};
+
+	t->state->queue_kept[q->number - 1] = true;
+	fxi_loop_quarantine(t, &all);
+}
+
 int fxi_loop_queue_destroy(struct transport *t, uint32_t id)
 {
 	struct loop_queue *q = withdraw(t, id);
-	const struct loop_set none = { { 0 } };
-	struct segment_queue *s;
+	struct loop_lookers lookers;
+	uint64_t cells, length;
 	uint32_t who;
-	int ret;
+	int busy;
 
 	if (!q)
 		return no_object(t, id);
-	s = q->shared;
-	ret = fxi_loop_quiesce(t, &who);
-	if (q->rq_entries && ret)
-		fxi_loop_quarantine(t, 0, false, &none, s->cells,
-				    ring_size(s->rq_entries, s->cell_size));
-	else if (q->rq_entries)
-		fxi_loop_heap_free(t, s->cells,
-				   ring_size(s->rq_entries, s->cell_size));
+	cells = (uint64_t)((char *)q->cells - (char *)t->segment);
+	length = q->rq_entries ? ring_size(q->rq_entries, q->cell_size) : 0;
+	busy = fxi_loop_quiesce(t, NULL, t->state->queue_born[q->number - 1],
+				&lookers, &who);
 	pthread_mutex_lock(&t->lock);
+	if (busy)
+		keep(t, q, &lookers, cells, length);
 	t->state->queues[q->number - 1] = NULL;
 	pthread_mutex_unlock(&t->lock);
+	if (!busy && length)
+		fxi_loop_heap_free(t, cells, length);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The end of accesses: when nobody looks any more at what was taken away, and
- * what becomes of memory that somebody may look at for ever. Called by
- * region.c, queue.c, join.c and service.c. Rules: docs/loopback.md.
+ * The end of accesses: when nobody looks any more at what was taken away.
+ * Called by region.c, queue.c, quarantine.c, file.c and join.c. Rules:
+ * docs/loopback.md.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -49,20 +49,165 @@ static uint32_t active_of(const struct segment_queue *q)
 	return __atomic_load_n(&q->active, __ATOMIC_ACQUIRE);
 }
 
-/* One queue of a peer that was odd. */
-struct looker {
-	uint32_t number, generation;
-	uint32_t queue, active;
-};
-
 /* Lock held. */
-static bool still_looks(struct transport *t, const struct looker *l)
+static bool still_looks(struct transport *t, const struct loop_looker *l)
 {
 	struct loop_peer *p = &t->peers[l->number];
 
 	return t->state->slots[l->number].state == SLOT_KNOWN &&
 	       p->generation == l->generation &&
 	       active_of(&p->segment->queues[l->queue]) == l->active;
+}
+
+bool fxi_loop_lookers_gone(struct transport *t, struct loop_lookers *all)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < all->n; i++)
+		if (still_looks(t, &all->list[i]))
+			all->list[n++] = all->list[i];
+	all->n = n;
+	if (!n) {
+		free(all->list);
+		all->list = NULL;
+	}
+	return !n && !all->unknown;
+}
+
+/* Without memory for the list it is never empty. */
+static void add_looker(struct loop_lookers *all, const struct loop_looker *l)
+{
+	struct loop_looker *list = all->list;
+
+	if (!(all->n & (all->n - 1)) || !list)
+		list = realloc(list, (all->n ? 2 * all->n : 1) * sizeof(*list));
+	if (!list) {
+		all->unknown = true;
+		return;
+	}
+	all->list = list;
+	list[all->n++] = *l;
+}
+
+/* ---- those that were waited for in vain --------------------------------- */
+
+/*
+ * As long as it is at the same operation it has not begun another, and what
+ * did not exist when it was waited for cannot be what it looks at.
+ */
+struct loop_stuck {
+	struct loop_stuck *next;
+	struct loop_looker looker;
+	uint64_t since;
+};
+
+static void forget_moved(struct transport *t)
+{
+	struct loop_stuck **link = &t->state->stuck, *s;
+
+	while ((s = *link)) {
+		if (still_looks(t, &s->looker)) {
+			link = &s->next;
+			continue;
+		}
+		*link = s->next;
+		free(s);
+	}
+}
+
+static const struct loop_stuck *find_stuck(const struct transport *t,
+					   const struct loop_looker *l)
+{
+	const struct loop_stuck *s = t->state->stuck;
+
+	while (s && (s->looker.number != l->number ||
+		     s->looker.queue != l->queue ||
+		     s->looker.active != l->active))
+		s = s->next;
+	return s;
+}
+
+static void remember_stuck(struct transport *t, const struct loop_lookers *all)
+{
+	struct loop_stuck *s;
+	uint32_t i;
+
+	for (i = 0; i < all->n; i++) {
+		if (!all->list[i].waited || find_stuck(t, &all->list[i]))
+			continue;
+		s = malloc(sizeof(*s));
+		if (!s)
+			return;
+		s->looker = all->list[i];
+		s->since = ++t->state->born;
+		s->next = t->state->stuck;
+		t->state->stuck = s;
+	}
+}
+
+void fxi_loop_stuck_end(struct transport *t)
+{
+	struct loop_stuck *s;
+
+	while ((s = t->state->stuck)) {
+		t->state->stuck = s->next;
+		free(s);
+	}
+}
+
+/* ---- who looks --------------------------------------------------------- */
+
+/* Lock held. False: nobody needs to wait, it is stuck. */
+static bool collect_peer(struct transport *t, uint32_t number, bool waited,
+			 uint64_t born, struct loop_lookers *all)
+{
+	struct loop_peer *p = &t->peers[number];
+	struct loop_looker l = {
+		.number = number, .generation = p->generation, .waited = waited,
+	};
+	uint32_t n = __atomic_load_n(&p->segment->queues_used,
+				     __ATOMIC_ACQUIRE);
+	const struct loop_stuck *s;
+	bool hope = true;
+
+	for (; l.queue < n && l.queue < SEGMENT_QUEUES; l.queue++) {
+		l.active = active_of(&p->segment->queues[l.queue]);
+		if (!(l.active & 1))
+			continue;
+		s = find_stuck(t, &l);
+		if (s && s->since < born)
+			continue;
+		hope &= !s || !waited;
+		add_looker(all, &l);
+	}
+	return hope;
+}
+
+/* Lock held. */
+static bool collect(struct transport *t, const struct loop_set *set,
+		    uint64_t born, struct loop_lookers *all)
+{
+	bool hope = true;
+	uint32_t i;
+
+	*all = (struct loop_lookers){ .n = 0 };
+	forget_moved(t);
+	for (i = 0; i < SEGMENT_PEERS; i++)
+		if (t->state->slots[i].state == SLOT_KNOWN)
+			hope &= collect_peer(t, i, i == t->number || !set ||
+					     loop_set_has(set, i), born, all);
+	return hope && !all->unknown;
+}
+
+/* Of those that are waited for. */
+static const struct loop_looker *first_waited(const struct loop_lookers *all)
+{
+	uint32_t i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->list[i].waited)
+			return &all->list[i];
+	return NULL;
 }
 
 /* Stopped by a signal or a debugger: it will not get on by itself. */
@@ -93,21 +238,32 @@ static void rest(uint32_t round)
 		nanosleep(&nap, NULL);
 }
 
+static bool any_stopped(struct transport *t, const struct loop_lookers *all)
+{
+	uint32_t i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->list[i].waited &&
+		    is_stopped(t->peers[all->list[i].number].pid))
+			return true;
+	return false;
+}
+
 /* Lock held, and given up meanwhile. */
-static bool wait_for(struct transport *t, const struct looker *l,
-		     uint64_t start)
+static bool wait_all(struct transport *t, struct loop_lookers *all)
 {
 	uint64_t limit = t->state->settings.quiesce_ms * 1000000ull, spent;
+	uint64_t start = fxi_now_ns();
 	bool looked = false;
 	uint32_t round = 0;
 
-	while (still_looks(t, l)) {
+	while (!fxi_loop_lookers_gone(t, all) && first_waited(all)) {
 		spent = fxi_now_ns() - start;
 		if (spent > limit)
 			return false;
 		if (!looked && spent > STOPPED_NS) {
 			looked = true;
-			if (is_stopped(t->peers[l->number].pid))
+			if (any_stopped(t, all))
 				return false;
 		}
 		pthread_mutex_unlock(&t->lock);
@@ -117,42 +273,20 @@ static bool wait_for(struct transport *t, const struct looker *l,
 	return true;
 }
 
-/* Lock held. A queue seen even, or changed, has been waited for. */
-static bool wait_for_peer(struct transport *t, uint32_t number, uint64_t start)
+int fxi_loop_quiesce(struct transport *t, const struct loop_set *set,
+		     uint64_t born, struct loop_lookers *left, uint32_t *who)
 {
-	struct loop_peer *p = &t->peers[number];
-	struct looker l = {
-		.number = number, .generation = p->generation,
-	};
-
-	for (l.queue = 0; l.queue < SEGMENT_QUEUES; l.queue++) {
-		if (t->state->slots[number].state != SLOT_KNOWN ||
-		    p->generation != l.generation ||
-		    l.queue >= __atomic_load_n(&p->segment->queues_used,
-					       __ATOMIC_ACQUIRE))
-			return true;
-		l.active = active_of(&p->segment->queues[l.queue]);
-		if (l.active & 1 && !wait_for(t, &l, start))
-			return false;
-	}
-	return true;
-}
-
-int fxi_loop_quiesce(struct transport *t, uint32_t *who)
-{
-	uint64_t start = fxi_now_ns();
+	const struct loop_looker *l;
 	int ret = 0, old;
-	uint32_t i;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	fxi_loop_membarrier(t);
 	pthread_mutex_lock(&t->lock);
-	for (i = 0; i < SEGMENT_PEERS && !ret; i++) {
-		if (t->state->slots[i].state != SLOT_KNOWN ||
-		    wait_for_peer(t, i, start))
-			continue;
-		*who = i;
+	if (!collect(t, set, born, left) || !wait_all(t, left)) {
 		ret = -ETIMEDOUT;
+		remember_stuck(t, left);
+		l = first_waited(left);
+		*who = l ? l->number : t->number;
 	}
 	pthread_mutex_unlock(&t->lock);
 	pthread_setcancelstate(old, NULL);
@@ -192,103 +326,4 @@ bool fxi_loop_grace_over(struct transport *t, struct loop_grace *g)
 	free(g->actives);
 	g->actives = NULL;
 	return true;
-}
-
-/* ---- quarantine -------------------------------------------------------- */
-
-/* Without memory for an entry the range is lost, and nothing else. */
-void fxi_loop_quarantine(struct transport *t, uint64_t key, bool quiet,
-			 const struct loop_set *windows, uint64_t offset,
-			 uint64_t length)
-{
-	struct loop_quarantine *q = malloc(sizeof(*q));
-
-	if (!q)
-		return;
-	*q = (struct loop_quarantine){
-		.quiet = quiet, .key = key, .windows = *windows,
-		.offset = offset, .length = length,
-	};
-	pthread_mutex_lock(&t->lock);
-	q->next = t->state->quarantine;
-	t->state->quarantine = q;
-	pthread_mutex_unlock(&t->lock);
-}
-
-void fxi_loop_quarantine_given(struct transport *t, uint32_t number,
-			       uint64_t key)
-{
-	struct loop_quarantine *q;
-
-	for (q = t->state->quarantine; q; q = q->next)
-		if (!key || q->key == key)
-			q->windows.bits[number / 64] &= ~(1ull << number % 64);
-}
-
-/* Lock held: a moment when nobody looks at anything. */
-static bool all_even(struct transport *t)
-{
-	const struct segment *s;
-	uint32_t i, k, n;
-
-	for (i = 0; i < SEGMENT_PEERS; i++) {
-		if (t->state->slots[i].state != SLOT_KNOWN)
-			continue;
-		s = t->peers[i].segment;
-		n = __atomic_load_n(&s->queues_used, __ATOMIC_ACQUIRE);
-		for (k = 0; k < n && k < SEGMENT_QUEUES; k++)
-			if (active_of(&s->queues[k]) & 1)
-				return false;
-	}
-	return true;
-}
-
-/* What was put there before this quiet moment. */
-static void all_quiet(struct loop_quarantine *q)
-{
-	for (; q; q = q->next)
-		q->quiet = true;
-}
-
-static struct loop_quarantine *take_clean(struct transport *t)
-{
-	struct loop_quarantine **link = &t->state->quarantine, *q;
-
-	for (; (q = *link); link = &q->next) {
-		if (!q->quiet || !loop_set_empty(&q->windows))
-			continue;
-		*link = q->next;
-		return q;
-	}
-	return NULL;
-}
-
-void fxi_loop_quarantine_sweep(struct transport *t)
-{
-	struct loop_quarantine *q;
-
-	for (;;) {
-		pthread_mutex_lock(&t->lock);
-		if (t->state->quarantine) {
-			fxi_loop_membarrier(t);
-			if (all_even(t))
-				all_quiet(t->state->quarantine);
-		}
-		q = take_clean(t);
-		pthread_mutex_unlock(&t->lock);
-		if (!q)
-			return;
-		fxi_loop_heap_free(t, q->offset, q->length);
-		free(q);
-	}
-}
-
-void fxi_loop_quarantine_end(struct transport *t)
-{
-	struct loop_quarantine *q;
-
-	while ((q = t->state->quarantine)) {
-		t->state->quarantine = q->next;
-		free(q);
-	}
 }

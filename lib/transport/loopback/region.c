@@ -15,6 +15,9 @@
 #include "memory/memory.h"
 #include "state.h"
 
+#define REMOTE	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE | \
+		 FABREX_MR_REMOTE_ATOMIC)
+
 /* ---- entries ----------------------------------------------------------- */
 
 static int random_key(struct transport *t, uint32_t index, uint64_t *key)
@@ -103,7 +106,10 @@ static void publish(struct transport *t, uint32_t index,
 		.watch = p->watch, .key = key, .kind = reach->kind,
 		.place = reach->place, .length = p->length,
 		.memory = reach->memory, .addr = p->addr, .file = reach->file,
+		.born = ++t->state->born,
 	};
+	if (p->access & REMOTE)
+		memcpy(&r->peers, mr->peers, sizeof(r->peers));
 	__atomic_store_n(&mr->key, key, __ATOMIC_RELEASE);
 }
 
@@ -368,7 +374,10 @@ static void unhook_inside(struct transport *t, const struct loop_region *all)
 	uint32_t i;
 
 	for (i = 0; i < t->state->nmrs; i++) {
-		if (!inside(&s->regions[i], all) || !t->segment->mrs[i].key)
+		if (!inside(&s->regions[i], all))
+			continue;
+		s->regions[i].orphan = true;
+		if (!t->segment->mrs[i].key)
 			continue;
 		unhook(t, i);
 		fxi_loop_event(t, FABREX_EV_MR_REVOKED, t->number,
@@ -407,6 +416,7 @@ void fxi_loop_mr_given(struct transport *t, uint32_t number, uint64_t key)
 		if (r->id && (!key || r->key == key))
 			r->revoking.bits[number / 64] &= ~(1ull << number % 64);
 	}
+	t->state->mute.bits[number / 64] &= ~(1ull << number % 64);
 	fxi_loop_quarantine_given(t, number, key);
 	pthread_cond_broadcast(&t->state->changed);
 }
@@ -431,46 +441,62 @@ static uint32_t first_of(const struct loop_set *set)
 	return i;
 }
 
+/* Who has not answered before is not waited for once more. */
+static bool worth_waiting(const struct transport *t,
+			  const struct loop_region *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < SEGMENT_PEERS / 64; i++)
+		if (r->revoking.bits[i] & ~t->state->mute.bits[i])
+			return true;
+	return false;
+}
+
 /* Lock held, and given up meanwhile. */
-static int wait_given(struct transport *t, const struct loop_region *r,
-		      const struct timespec *ts, uint32_t *who)
+static bool wait_given(struct transport *t, const struct loop_region *r,
+		       const struct timespec *ts, uint32_t *who)
 {
 	int ret = 0, old;
+	uint32_t i;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	while (!loop_set_empty(&r->revoking) && !ret)
+	while (worth_waiting(t, r) && !ret)
 		ret = pthread_cond_timedwait(&t->state->changed, &t->lock, ts);
 	pthread_setcancelstate(old, NULL);
 	if (loop_set_empty(&r->revoking))
-		return 0;
+		return true;
 	*who = first_of(&r->revoking);
-	return -ETIMEDOUT;
+	for (i = 0; i < SEGMENT_PEERS / 64; i++)
+		t->state->mute.bits[i] |= r->revoking.bits[i];
+	return false;
 }
 
-/* Windows on it and, if it is an allocation, on what is inside. */
-static int revoke_windows(struct transport *t, struct loop_region *r,
-			  struct loop_set *left, uint32_t *who)
+/* The region itself or, if it is an allocation, one that is inside. */
+static bool part_of(const struct loop_region *part,
+		    const struct loop_region *r)
+{
+	return part == r || (r->allocated && inside(part, r));
+}
+
+/* Windows on all of it. False: some are left. */
+static bool revoke_windows(struct transport *t, struct loop_region *r,
+			   uint32_t *who)
 {
 	struct timespec ts = deadline_in(t->state->settings.quiesce_ms);
-	struct loop_state *s = t->state;
+	struct loop_region *regions = t->state->regions;
+	bool done = true;
 	uint32_t i;
-	int ret = 0;
 
-	memset(left, 0, sizeof(*left));
 	pthread_mutex_lock(&t->lock);
 	for (i = 0; i < t->state->nmrs; i++)
-		if (r == &s->regions[i] ||
-		    (r->allocated && inside(&s->regions[i], r)))
+		if (part_of(&regions[i], r))
 			call_back(t, i);
 	for (i = 0; i < t->state->nmrs; i++)
-		if ((r == &s->regions[i] ||
-		     (r->allocated && inside(&s->regions[i], r))) &&
-		    wait_given(t, &s->regions[i], &ts, who)) {
-			ret = -ETIMEDOUT;
-			*left = s->regions[i].revoking;
-		}
+		if (part_of(&regions[i], r))
+			done &= wait_given(t, &regions[i], &ts, who);
 	pthread_mutex_unlock(&t->lock);
-	return ret;
+	return done;
 }
 
 static int not_quiet(struct transport *t, struct loop_region *r, uint32_t who)
@@ -484,9 +510,9 @@ static int not_quiet(struct transport *t, struct loop_region *r, uint32_t who)
 	pid = t->peers[who].pid;
 	memcpy(name, t->peers[who].name, sizeof(name));
 	pthread_mutex_unlock(&t->lock);
-	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: peer %u (\"%s\", process %d) is stopped in the middle of an access; continue or end it, then deregister again",
+	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: peer %u (\"%s\", process %d) has not ended its access in %u ms, or is stopped in it; continue or end it, then deregister again",
 			 t->fabric, (unsigned long long)length, who, name,
-			 pid);
+			 pid, t->state->settings.quiesce_ms);
 }
 
 /* Lock held. */
@@ -501,7 +527,21 @@ static struct loop_region *find(struct transport *t, uint32_t id)
 	return &t->state->regions[index];
 }
 
-static struct loop_region *withdraw(struct transport *t, uint32_t id)
+/* Lock held. Who may touch any of it. */
+static void add_peers(struct transport *t, const struct loop_region *r,
+		      struct loop_set *peers)
+{
+	const struct loop_region *part = t->state->regions;
+	uint32_t i, k;
+
+	*peers = r->peers;
+	for (i = 0; r->allocated && i < t->state->nmrs; i++, part++)
+		for (k = 0; part_of(part, r) && k < SEGMENT_PEERS / 64; k++)
+			peers->bits[k] |= part->peers.bits[k];
+}
+
+static struct loop_region *withdraw(struct transport *t, uint32_t id,
+				    struct loop_set *peers)
 {
 	struct loop_region *r;
 
@@ -510,6 +550,7 @@ static struct loop_region *withdraw(struct transport *t, uint32_t id)
 	if (r) {
 		r->ending = true;
 		unhook(t, loop_id_index(id));
+		add_peers(t, r, peers);
 		if (r->allocated)
 			unhook_inside(t, r);
 	}
@@ -517,44 +558,76 @@ static struct loop_region *withdraw(struct transport *t, uint32_t id)
 	return r;
 }
 
-static void release(struct transport *t, struct loop_region *r)
+void fxi_loop_mr_index_free(struct transport *t, uint32_t index)
 {
-	uint32_t index = (uint32_t)(r - t->state->regions);
-
-	pthread_mutex_lock(&t->lock);
 	t->locals[index] = NULL;
 	give_index(t->state, index);
+}
+
+/* Lock held: what of it may not be used again yet. */
+static void keep(struct transport *t, struct loop_region *r, bool busy,
+		 const struct loop_lookers *lookers)
+{
+	uint32_t i, index = (uint32_t)(r - t->state->regions);
+	struct loop_region *part = t->state->regions;
+	struct loop_quarantine q = {
+		.lookers = *lookers, .region = index + 1,
+	};
+
+	for (i = 0; r->allocated && i < t->state->nmrs; i++, part++)
+		if (part_of(part, r) && !loop_set_empty(&part->revoking))
+			fxi_loop_quarantine_owes(&q, part->key,
+						 &part->revoking);
+	if (r->allocated && busy) {
+		q.offset = r->place;
+		q.length = r->length;
+	}
+	memset(r, 0, sizeof(*r));
+	fxi_loop_quarantine(t, &q);
+}
+
+/* Its memory goes back to where it came from, at once or later. */
+static void release(struct transport *t, struct loop_region *r, bool busy,
+		    const struct loop_lookers *lookers)
+{
+	struct loop_region was = *r;
+
+	pthread_mutex_lock(&t->lock);
+	if (busy || lookers->n)
+		keep(t, r, busy, lookers);
+	else
+		fxi_loop_mr_index_free(t, (uint32_t)(r - t->state->regions));
 	pthread_mutex_unlock(&t->lock);
+	if (was.file)
+		fxi_loop_file_end(was.file, true);
+	if (!busy && was.allocated)
+		fxi_loop_heap_free(t, was.place, was.length);
 }
 
 /*
  * Memory of the heap that somebody may still look at stays out of use; memory
- * of the application is its own, so that it has to know.
+ * of the application is its own, so that it has to know. So it does while an
+ * allocation lasts that the region is a part of.
  */
 int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
 {
-	struct loop_region *r = withdraw(t, id), was;
-	struct loop_set left;
+	struct loop_set peers;
+	struct loop_region *r = withdraw(t, id, &peers);
+	struct loop_lookers lookers;
 	uint32_t who = 0;
-	int busy, windows;
+	bool busy;
 
 	if (!r)
 		return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
 				 t->fabric, id);
-	busy = fxi_loop_quiesce(t, &who);
-	windows = revoke_windows(t, r, &left, &who);
-	if ((busy || windows) && r->kind != SEGMENT_MR_HEAP)
+	busy = fxi_loop_quiesce(t, &peers, r->born, &lookers, &who);
+	if (!r->orphan && !revoke_windows(t, r, &who))
+		busy = true;
+	if (busy && !r->allocated && !r->orphan) {
+		free(lookers.list);
 		return not_quiet(t, r, who);
-	was = *r;
-	release(t, r);
-	if (was.file)
-		fxi_loop_file_end(was.file, true);
-	if (!was.allocated)
-		return 0;
-	if (busy || windows)
-		fxi_loop_quarantine(t, was.key, !busy, &left, was.place,
-				    was.length);
-	else
-		fxi_loop_heap_free(t, was.place, was.length);
+	}
+	release(t, r, busy, &lookers);
+	fxi_loop_quarantine_sweep(t);
 	return 0;
 }

@@ -341,6 +341,7 @@ struct loop_region {
 	bool allocated;		/* the heap's, to be freed */
 	bool ending;		/* a thread ends it now */
 	bool watched;
+	bool orphan;		/* inside an allocation that has ended */
 	uint32_t kind;		/* SEGMENT_MR_* */
 	uint32_t watch;
 	uint32_t next_free;
@@ -348,7 +349,9 @@ struct loop_region {
 	void *addr;		/* DEVICE */
 	struct loop_file *file;	/* FD: our own */
 	struct loop_set revoking; /* who has to give back windows */
+	struct loop_set peers;	/* who may touch it */
 	uint64_t key;		/* as long as the region lives */
+	uint64_t born;
 	uint64_t place, length;	/* of the heap, if allocated */
 };
 
@@ -401,39 +404,76 @@ int fxi_loop_counters(struct transport *t, uint32_t id,
 /* By the service thread: signal a queue, or all (number 0). */
 void fxi_loop_signal(struct transport *t, uint32_t number);
 
+/* A queue that was odd: of a peer, or of ours. */
+struct loop_looker {
+	uint32_t number, generation;
+	uint32_t queue, active;
+	bool waited;		/* it may look at what was taken away */
+};
+
+struct loop_lookers {
+	struct loop_looker *list;
+	uint32_t n;
+	bool unknown;		/* there was no memory for all of them */
+};
+
 /*
- * Every thread of every peer and of ours that may have seen what was true
- * before this call has stopped looking. *who is the first that did not within
- * the time set; -ETIMEDOUT, without a sentence. Takes the lock.
+ * Every thread of the peers of the set (NULL: of all) and of ours that may
+ * have seen what was true before this call has stopped looking. Otherwise
+ * -ETIMEDOUT without a sentence: *who is the first that did not within the time
+ * set, or did not move since it was waited for the last time. Who has not
+ * moved since before what was taken away was made (born) does not matter.
+ * *left, of both results: queues that may yet look into the tables, to be
+ * freed by the caller. Takes the lock.
  */
-int fxi_loop_quiesce(struct transport *t, uint32_t *who);
+int fxi_loop_quiesce(struct transport *t, const struct loop_set *set,
+		     uint64_t born, struct loop_lookers *left, uint32_t *who);
+/* Lock held: strikes off who is. */
+bool fxi_loop_lookers_gone(struct transport *t, struct loop_lookers *all);
+void fxi_loop_stuck_end(struct transport *t);
 /* True if all memory orders can be left to membarrier(). */
 bool fxi_loop_membarrier_register(void);
 void fxi_loop_membarrier(struct transport *t);
 
+/* ---- quarantine.c ------------------------------------------------------- */
+
+/* Who has windows that were called back. */
+struct loop_debt {
+	uint64_t key;
+	struct loop_set windows;
+};
+
 /*
- * A range of the heap that a peer may still write to: it did not stop looking
- * in time, or did not give back its windows.
+ * What a peer may still look at or write to: it did not stop looking in time,
+ * or did not give back its windows.
  */
 struct loop_quarantine {
 	struct loop_quarantine *next;
-	bool quiet;
-	uint64_t key;
-	struct loop_set windows;
-	uint64_t offset, length;
+	struct loop_lookers lookers;
+	struct loop_debt *debts;
+	uint32_t ndebts;
+	uint32_t region, queue;	/* index in the table, + 1; 0: none */
+	uint64_t offset, length; /* of the heap */
 };
-/* Takes the lock. */
-void fxi_loop_quarantine(struct transport *t, uint64_t key, bool quiet,
-			 const struct loop_set *windows, uint64_t offset,
-			 uint64_t length);
+/*
+ * Lock held. A copy is kept, and the lists with it; without memory for it all
+ * of it is lost, and nothing else.
+ */
+void fxi_loop_quarantine(struct transport *t,
+			 const struct loop_quarantine *quarantine);
+/* Before that: windows are out. False: no memory, it never ends. */
+bool fxi_loop_quarantine_owes(struct loop_quarantine *q, uint64_t key,
+			      const struct loop_set *windows);
 /* Lock held: a peer gave back its windows with that key; 0: is gone. */
 void fxi_loop_quarantine_given(struct transport *t, uint32_t number,
 			       uint64_t key);
-/* Give back to the heap what is free of suspicion. Takes the lock. */
+/* Give back what is free of suspicion. Takes the lock. */
 void fxi_loop_quarantine_sweep(struct transport *t);
 void fxi_loop_quarantine_end(struct transport *t);
 /* Lock held, region.c: the peer has given back windows of a region. */
 void fxi_loop_mr_given(struct transport *t, uint32_t number, uint64_t key);
+/* Lock held, region.c: the place in the table may be used again. */
+void fxi_loop_mr_index_free(struct transport *t, uint32_t index);
 
 /* ---- all of it --------------------------------------------------------- */
 
@@ -466,10 +506,15 @@ struct loop_state {
 	uint32_t nwatch;
 	struct loop_queue *queues[SEGMENT_QUEUES];
 	uint32_t queue_ids[SEGMENT_QUEUES];
+	uint64_t queue_born[SEGMENT_QUEUES];
+	bool queue_kept[SEGMENT_QUEUES]; /* in quarantine */
 	struct fabrex_stats ended; /* of queues that are gone */
 	struct loop_window windows[LOOP_WINDOWS];
 	struct loop_quarantine *quarantine;
 	struct loop_bounce *spare; /* buffers of queues that have ended */
+	struct loop_stuck *stuck; /* quiesce.c */
+	struct loop_set mute;	/* did not give back windows in time */
+	uint64_t born;		/* regions and queues, counted */
 	struct loop_file *files; /* of peers */
 	struct loop_file *dropped; /* that threads of ours may use */
 };
