@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -493,6 +494,19 @@ static void forks(int fd, void *arg)
 	tell(fd, &child, sizeof(child));
 	pause();
 	fabrex_close(port);
+}
+
+/* In a user namespace without a map everybody has the same id. */
+TEST(loop_users_without_an_id)
+{
+	struct fabrex_port *port;
+
+	if (unshare(CLONE_NEWUSER)) {
+		printf("# no user namespaces here\n");
+		return;
+	}
+	CHECK_EQ(fabrex_open(loop_name(NULL), &port), -EPERM);
+	CHECK_SAYS("user namespace");
 }
 
 /* A child of a fork does not keep its parent's port alive. */

@@ -108,6 +108,48 @@ static bool same_user(int fd)
 	       cred.uid == geteuid();
 }
 
+/* All ids there are: no other user can look like one of them. */
+static bool all_users_mapped(void)
+{
+	unsigned long inside, outside, count;
+	FILE *file = fopen("/proc/self/uid_map", "re");
+	bool all;
+
+	if (!file)
+		return false;
+	all = fscanf(file, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
+	      !inside && count == UINT32_MAX;
+	fclose(file);
+	return all;
+}
+
+static unsigned long overflow_uid(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
+	unsigned long uid;
+
+	if (!file)
+		return 65534;
+	if (fscanf(file, "%lu", &uid) != 1)
+		uid = 65534;
+	fclose(file);
+	return uid;
+}
+
+/*
+ * In a user namespace everybody who has no id there has this one, so that the
+ * kernel's word on the other side of a socket says nothing.
+ */
+int fxi_loop_check_user(const struct transport *t)
+{
+	uint32_t uid = t->state->uid;
+
+	if (uid != overflow_uid() || all_users_mapped())
+		return 0;
+	return fxi_error(EPERM, "loopback:%s: user %u is in this user namespace everybody who has no id in it, so others could not be told from you; run as a user with an id of its own (uid_map)",
+			 t->fabric, uid);
+}
+
 /* 0: not visible from here. */
 pid_t fxi_loop_pid_of(int link)
 {

@@ -311,6 +311,8 @@ static int open_shielded(const char *name, struct transport **out)
 	ret = fxi_loop_settings(&t->state->settings);
 	if (!ret)
 		ret = parse(t, name);
+	if (!ret)
+		ret = fxi_loop_check_user(t);
 	if (ret) {
 		transport_free(t);
 		return ret;

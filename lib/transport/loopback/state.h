@@ -99,6 +99,8 @@ enum loop_request {
 	REQUEST_COMPARE,
 };
 
+/* Can others be told from this user at all? */
+int fxi_loop_check_user(const struct transport *t);
 /* Descriptor of a listening socket at an address nobody else has. */
 int fxi_loop_listen(struct transport *t, uint32_t number, int *fd);
 /* One that holds a name; see loopback.md. */
