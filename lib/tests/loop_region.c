@@ -251,3 +251,25 @@ TEST(loop_quarantine_ends_busy)
 	step(s.active_other);
 	still_close(&s);
 }
+
+/* ---- what is registered -------------------------------------------------- */
+
+/* The application's place in its file stays where it is. */
+TEST(loop_file_position)
+{
+	struct fabrex_mr_attr attr = {
+		.kind = FABREX_MEMORY_DMABUF, .length = 8192,
+		.access = FABREX_MR_ALL,
+	};
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	attr.fd = memfd_create("position", MFD_CLOEXEC);
+	CHECK(!ftruncate(attr.fd, 8192));
+	CHECK_EQ(lseek(attr.fd, 5, SEEK_SET), 5);
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr), 0);
+	CHECK_EQ(lseek(attr.fd, 0, SEEK_CUR), 5);
+	fabrex_close(port);
+	close(attr.fd);
+}

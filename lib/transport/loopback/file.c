@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,10 +56,24 @@ static bool mappable(const struct loop_file *f)
 	return f->sync || (seals >= 0 && seals & F_SEAL_SHRINK);
 }
 
+/*
+ * The position in the file is shared with the application: it is moved only
+ * where a dma-buf of an old kernel does not say its size otherwise.
+ */
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -1;
+	return st.st_size || S_ISREG(st.st_mode) ? st.st_size :
+						   lseek(fd, 0, SEEK_END);
+}
+
 int fxi_loop_file_map(struct loop_file *f, bool writable)
 {
 	uint64_t skew = f->offset % LOOP_PAGE;
-	off_t size = lseek(f->fd, 0, SEEK_END);
+	off_t size = size_of(f->fd);
 	void *p;
 
 	if (size < 0 || f->offset > (uint64_t)size ||
