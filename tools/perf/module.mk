@@ -56,7 +56,7 @@ check-perf: perf $(PERF_O)/tests/run $(PERF_O)/tests/unit \
 		$(PERF_O)/tests/fabrex-perf $(RT_LIBS)
 	$(LIB_TEST_ENV) $(PERF_O)/tests/run
 	$(PERF_O)/tests/unit
-	python3 tools/perf/tests/commands.py $(BUILD)/bin/fabrex-perf \
+	$(LIB_TEST_ENV) python3 tools/perf/tests/commands.py $(BUILD)/bin/fabrex-perf \
 		$(PERF_O)/tests/fabrex-perf tools/perf/fabrex-perf.1
 	lib/tests/check-man --page tools/perf/fabrex-perf.1
 

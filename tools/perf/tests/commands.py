@@ -157,6 +157,23 @@ def table():
        res.stdout + res.stderr)
 
 
+def devices():
+    """The test run times, whose devices' memory no processor reaches."""
+    if "FABREX_TEST_RUNTIME" not in os.environ:
+        print("# no test run times: memory of devices is not tried")
+        return
+    for kind in ("hip", "cuda"):
+        res = perf(f"all_reduce -n 2 --memory {kind} --sizes 8:128K:128 "
+                   "--iterations 2 --warmup 1 --json", FABREX_TEST_GPUS="1")
+        try:
+            out = json.loads(res.stdout)
+            good = out["memory"] == kind and not out["wrong"] and \
+                len(out["rows"]) == 3 and not res.returncode
+        except (ValueError, KeyError):
+            good = False
+        ok(good, f"all_reduce of memory of {kind}", res.stdout + res.stderr)
+
+
 def faults():
     for kind in ("all_reduce", "all_gather"):
         args = [kind, "-n", "2", "--size", "4K", "--json"] + FAST
@@ -308,6 +325,7 @@ def main():
         collectives()
         types()
         table()
+        devices()
         faults()
         schedule(tmp)
         launched()
