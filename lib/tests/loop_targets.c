@@ -12,6 +12,7 @@
 
 #include "internal.h"
 #include "party.h"
+#include "transport/loopback/state.h"
 
 /* Memory that both see without the fabric. */
 static void *shared(size_t length)
@@ -95,6 +96,65 @@ TEST(loop_stopped_counter)
 	CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
 	CHECK_EQ(c->word, 2);
 	CHECK_EQ(*(uint64_t *)fabrex_mr_addr(s.mr), 1);
+	party_kill(&p);
+	fabrex_close(s.port);
+}
+
+/* ---- another program --------------------------------------------------- */
+
+static void become_another(int fd, void *arg)
+{
+	struct fabrex_remote *remote = arg;
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	char order;
+
+	CHECK_EQ(fabrex_open(loop_name("old"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, malloc(1 << 16), 1 << 16,
+				    FABREX_MR_ALL, &mr), 0);
+	fabrex_mr_remote(mr, remote);
+	tell(fd, "", 1);
+	hear(fd, &order, 1);
+	execlp("sleep", "sleep", "20", NULL);
+	_exit(1);
+}
+
+static bool link_ended(const struct loop_peer *peer)
+{
+	struct pollfd pfd = { .fd = peer->link, .events = POLLRDHUP };
+
+	return poll(&pfd, 1, 0) > 0;
+}
+
+/* Nothing is written to what the program has become, not even at first. */
+TEST(loop_exec)
+{
+	struct fabrex_remote *remote = shared(sizeof(*remote));
+	struct fabrex_op op = { .opcode = FABREX_OP_WRITE, .length = 4096 };
+	struct transport *t;
+	struct party p;
+	struct site s;
+	char ready;
+	int i;
+
+	loop_name_set();
+	party_start(&p, become_another, remote);
+	hear(p.fd, &ready, 1);
+	site_open(&s, "asks");
+	t = s.port->transport;
+	op.peer = (uint16_t)remote->peer;
+	op.rkey = remote->rkey;
+	op.mr = s.mr;
+	CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
+	/* The service thread does not get to read the link's end. */
+	pthread_mutex_lock(&t->lock);
+	tell(p.fd, "", 1);
+	for (i = 0; i < 5000 && !link_ended(&t->peers[op.peer]); i++)
+		nap_ms(1);
+	if (t->peers[op.peer].cma)
+		CHECK_EQ(operate(s.queue, &op), FABREX_WC_UNREACHABLE);
+	pthread_mutex_unlock(&t->lock);
+	peer_await_down(s.port, op.peer);
 	party_kill(&p);
 	fabrex_close(s.port);
 }

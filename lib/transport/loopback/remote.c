@@ -40,6 +40,20 @@ static uint8_t cma_status(const struct loop_move *m, uint64_t done, int err)
 	return FABREX_WC_RFAULT;
 }
 
+/*
+ * A number of a process is another one's after its end, and the same one's
+ * after exec(), when its memory is something else; either ends the link, which
+ * our service thread may not have read. What remains is the moment between
+ * this look and the system's at the process.
+ */
+static bool link_lives(const struct loop_peer *peer)
+{
+	struct pollfd pfd = { .fd = peer->link, .events = POLLRDHUP };
+
+	/* Ourselves: -1. */
+	return poll(&pfd, 1, 0) <= 0;
+}
+
 static ssize_t cma_step(const struct loop_move *m, uint64_t done)
 {
 	uint64_t rest = m->length - done;
@@ -62,6 +76,10 @@ static bool move_cma(const struct loop_move *m, uint8_t *status)
 
 	*status = FABREX_WC_OK;
 	while (done < m->length) {
+		if (!link_lives(m->peer)) {
+			*status = FABREX_WC_UNREACHABLE;
+			break;
+		}
 		n = cma_step(m, done);
 		if (n > 0) {
 			done += (uint64_t)n;
