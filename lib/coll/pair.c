@@ -11,7 +11,14 @@
 #include "coll/operation.h"
 #include "coll/place.h"
 
-#define LARGE	(32u << 10)	/* bytes from which the receiver reads */
+/*
+ * Bytes from which the receiver reads: with windows that are memory, where
+ * nobody has to be asked, and without. What cannot be mapped goes through the
+ * slots again when it is very long, as two copy it then. Measured.
+ */
+#define LARGE		(4u << 10)
+#define LARGE_FAR	(32u << 10)
+#define VERY_LARGE	(2u << 20)
 #define STEP	(1u << 20)	/* bytes copied between looks at the rest */
 
 enum {
@@ -94,7 +101,9 @@ static int announce(struct fabrex_coll *coll)
 	if (!fxi_link_room(comm, coll->what.root, LINK_PAIR))
 		return 0;
 	fxi_link_export(comm, coll->what.send, length_of(coll),
-			FABREX_MR_REMOTE_READ, &held, &buffer);
+			FABREX_MR_REMOTE_READ,
+			comm->coherent && length_of(coll) >= VERY_LARGE ?
+			NULL : &held, &buffer);
 	if (!buffer.rkey)
 		return -ENOTSUP;
 	coll->state = held;
@@ -136,7 +145,8 @@ static int issue(struct fabrex_coll *coll)
 	uint64_t length = length_of(coll);
 	int ret;
 
-	if (length >= LARGE && !coll->done) {
+	if (length >= (coll->comm->coherent ? LARGE : LARGE_FAR) &&
+	    !coll->done) {
 		ret = announce(coll);
 		if (ret != -ENOTSUP)
 			return ret > 0 ? 2 : ret;

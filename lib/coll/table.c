@@ -39,16 +39,14 @@ static const struct algorithm *const algorithms[] = {
 	&fxi_flat, &fxi_direct, &fxi_staged,
 };
 
-/* Measured on two processors of one machine. */
+/* Measured on two processors of one machine, with 2 and 4 ranks. */
 static const struct rule near_rules[] = {
 	{ FABREX_ALL_REDUCE, "flat", 0, 512, 2 },
-	{ FABREX_REDUCE, "flat", 0, 1 << 10, 2 },
-	{ FABREX_BROADCAST, "flat", 0, 2 << 10, 2 },
 	{ ALL_KINDS, "flat", 0, 1 << 10, 2 },
 	{ ALL_KINDS, "direct", 0, UINT64_MAX, 2 },
 	{ FABREX_ALL_REDUCE, "flat", 0, 2 << 10, 0 },
 	{ FABREX_REDUCE, "flat", 0, 4 << 10, 0 },
-	{ FABREX_BROADCAST, "flat", 0, 8 << 10, 0 },
+	{ FABREX_BROADCAST, "flat", 0, 16 << 10, 0 },
 	{ ALL_KINDS, "flat", 0, 8 << 10, 0 },
 	{ ALL_KINDS, "direct", 0, UINT64_MAX, 0 },
 	{ ALL_KINDS, "flat", 0, UINT64_MAX, 0 },
