@@ -9,7 +9,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stddef.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -494,6 +497,74 @@ static void forks(int fd, void *arg)
 	tell(fd, &child, sizeof(child));
 	pause();
 	fabrex_close(port);
+}
+
+/* Listens where a port of user 0 would be. */
+static int occupy(uint32_t number, int backlog)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), n;
+
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "fabrex/0/%s/%u",
+		     strchr(loop_name(NULL), ':') + 1, number);
+	CHECK(!bind(fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				(size_t)n)));
+	CHECK(!listen(fd, backlog));
+	return fd;
+}
+
+static void squat(int fd, void *arg)
+{
+	uint32_t i;
+	char order;
+
+	(void)arg;
+	CHECK(!setgid(1));
+	CHECK(!setuid(1234));
+	for (i = 0; i < 256; i++)
+		occupy(i, 5);
+	tell(fd, "", 1);
+	hear_maybe(fd, &order, 1);
+}
+
+/* Who has taken all numbers is named. */
+TEST(loop_squatter)
+{
+	struct fabrex_port *port;
+	struct party p;
+	char ready;
+
+	if (geteuid()) {
+		printf("# not root: one user only\n");
+		return;
+	}
+	loop_name_set();
+	party_start(&p, squat, NULL);
+	hear(p.fd, &ready, 1);
+	CHECK_EQ(fabrex_open(loop_name(NULL), &port), -EUSERS);
+	CHECK_SAYS("1234");
+	party_end(&p);
+	fabrex_close(open_port(NULL));
+}
+
+/* A port with which no link can be made is not taken for none. */
+TEST(loop_full_backlog)
+{
+	struct fabrex_port *port;
+	int fd;
+
+	if (geteuid()) {
+		printf("# not root: addresses are another user's\n");
+		return;
+	}
+	setenv("FABREX_LOOPBACK_JOIN_MS", "200", 1);
+	fd = occupy(0, 0);
+	/* This one gets to wait there, and takes all the room. */
+	fabrex_close(open_port(NULL));
+	CHECK_EQ(fabrex_open(loop_name(NULL), &port), -ETIMEDOUT);
+	CHECK_SAYS("port 0");
+	close(fd);
 }
 
 /* In a user namespace without a map everybody has the same id. */

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "state.h"
@@ -111,15 +112,33 @@ static int join_one(struct transport *t, uint32_t number,
 	return ret;
 }
 
+/* Those who wait there are let in, unless its process is stopped. */
+static int join_patiently(struct transport *t, uint32_t number,
+			  const struct loop_message *m, uint64_t end)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	int ret;
+
+	while ((ret = join_one(t, number, m)) == -EAGAIN &&
+	       fxi_now_ns() < end)
+		nanosleep(&nap, NULL);
+	if (ret != -EAGAIN)
+		return ret;
+	return fxi_error(ETIMEDOUT, "loopback:%s: port %u accepts no links, too many wait for it already: it is stopped, or flooded; continue or end its process, or use another fabric",
+			 t->fabric, number);
+}
+
 int fxi_loop_join_start(struct transport *t)
 {
+	uint64_t end = fxi_now_ns() +
+		       t->state->settings.join_ms * 1000000ull;
 	struct loop_message m;
 	uint32_t i;
 	int ret = 0;
 
 	hello(t, &m);
 	for (i = 0; i < SEGMENT_PEERS && (!ret || ret == -ENOENT); i++)
-		ret = i == t->number ? 0 : join_one(t, i, &m);
+		ret = i == t->number ? 0 : join_patiently(t, i, &m, end);
 	return ret == -ENOENT ? 0 : ret;
 }
 

@@ -161,6 +161,21 @@ pid_t fxi_loop_pid_of(int link)
 	return cred.pid;
 }
 
+/* What the system says of a connection: EPERM, EACCES: it keeps us apart. */
+static int connect_failed(struct transport *t, uint32_t number, int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+	case EPERM:
+	case EACCES:
+		return -ENOENT;
+	case EAGAIN:
+		return -EAGAIN;
+	}
+	return fxi_error(err, "loopback:%s: no link to port %u: %s; end its process, or use another fabric",
+			 t->fabric, number, fxi_errno_str(err));
+}
+
 int fxi_loop_connect(struct transport *t, uint32_t number, int *fd)
 {
 	struct sockaddr_un a;
@@ -169,12 +184,32 @@ int fxi_loop_connect(struct transport *t, uint32_t number, int *fd)
 
 	if (ret)
 		return ret;
-	if (!connect(*fd, (const struct sockaddr *)&a, length) &&
-	    same_user(*fd))
+	if (connect(*fd, (const struct sockaddr *)&a, length))
+		ret = connect_failed(t, number, errno);
+	else if (same_user(*fd))
 		return 0;
+	else
+		ret = -ENOENT;
 	close(*fd);
 	*fd = -1;
-	return -ENOENT;
+	return ret;
+}
+
+bool fxi_loop_is_foreign(struct transport *t, uint32_t number, uint32_t *uid)
+{
+	struct ucred cred = { .uid = t->state->uid };
+	socklen_t length = sizeof(cred);
+	struct sockaddr_un a;
+	int fd;
+
+	if (new_socket(t, &fd))
+		return false;
+	if (!connect(fd, (const struct sockaddr *)&a,
+		     address_of_number(t, &a, number)))
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
+	close(fd);
+	*uid = cred.uid;
+	return cred.uid != t->state->uid;
 }
 
 int fxi_loop_accept(int listener, int *fd)

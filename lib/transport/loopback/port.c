@@ -198,6 +198,24 @@ static void transport_free(struct transport *t)
 	free(t);
 }
 
+/* Another user can take addresses of ours, though not join. */
+static int all_taken(struct transport *t)
+{
+	uint32_t i, uid, other = 0, foreign = 0;
+
+	for (i = 0; i < SEGMENT_PEERS; i++)
+		if (fxi_loop_is_foreign(t, i, &uid)) {
+			foreign++;
+			other = uid;
+		}
+	if (!foreign)
+		return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are taken; close some, or use another fabric",
+				 t->fabric, SEGMENT_PEERS);
+	return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are taken, %u of them by another user, %u; use another fabric, or have that user end what listens at \"@fabrex/%u/%s/\"",
+			 t->fabric, SEGMENT_PEERS, foreign, other,
+			 t->state->uid, t->fabric);
+}
+
 /* The lowest number that nobody has. */
 static int take_number(struct transport *t)
 {
@@ -208,8 +226,7 @@ static int take_number(struct transport *t)
 		if (ret != -EADDRINUSE)
 			return ret;
 	}
-	return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are taken; close some, or use another fabric",
-			 t->fabric, SEGMENT_PEERS);
+	return all_taken(t);
 }
 
 /*

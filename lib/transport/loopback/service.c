@@ -84,11 +84,12 @@ static void input(struct transport *t, uint32_t number)
 
 /* ---- new links --------------------------------------------------------- */
 
-static void accept_all(struct transport *t, struct watch_list *w)
+/* Some of them: whoever floods us gets a share, the others the lock. */
+static void accept_some(struct transport *t, struct watch_list *w)
 {
-	int fd, ret;
+	int fd, ret, i;
 
-	for (;;) {
+	for (i = 0; i < BURST; i++) {
 		ret = fxi_loop_accept(t->state->listener, &fd);
 		if (!ret) {
 			fxi_loop_half_add(t, fd, false, 0);
@@ -211,7 +212,7 @@ static void serve(struct transport *t, struct watch_list *w)
 		return;		/* somebody else's signal */
 	waiting_again(s);
 	if (w->full || w->fds[1].revents)
-		accept_all(t, w);
+		accept_some(t, w);
 	for (i = 0; i < w->npeers; i++)
 		if (w->fds[2 + i].revents &&
 		    s->slots[w->peers[i]].state == SLOT_KNOWN &&

@@ -105,8 +105,13 @@ int fxi_loop_check_user(const struct transport *t);
 int fxi_loop_listen(struct transport *t, uint32_t number, int *fd);
 /* One that holds a name; see loopback.md. */
 int fxi_loop_hold_name(struct transport *t, int *fd);
-/* -ENOENT without a sentence: nobody of this user is there. */
+/*
+ * Without a sentence: -ENOENT, nobody of this user is there; -EAGAIN, too many
+ * wait there already.
+ */
 int fxi_loop_connect(struct transport *t, uint32_t number, int *fd);
+/* True: another user listens there. */
+bool fxi_loop_is_foreign(struct transport *t, uint32_t number, uint32_t *uid);
 /* -EAGAIN: nobody waits; others: errno without a sentence. */
 int fxi_loop_accept(int listener, int *fd);
 /* -errno without a sentence. pass: descriptor or -1. Never waits. */
