@@ -273,3 +273,60 @@ TEST(loop_file_position)
 	fabrex_close(port);
 	close(attr.fd);
 }
+
+/* ---- tables that peers have scribbled into ------------------------------- */
+
+TEST(loop_scribbled_region)
+{
+	static char memory[8192];
+	struct fabrex_queue *q;
+	struct fabrex_remote r;
+	struct segment_mr *mine;
+	struct fabrex_mr *mr;
+	struct fabrex_op op;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_queue_create(s.a, NULL, 0, &q), 0);
+	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096,
+				    FABREX_MR_REMOTE_WRITE |
+				    FABREX_MR_LOCAL_WRITE, &mr), 0);
+	fabrex_mr_remote(mr, &r);
+	mine = &s.b->transport->peers[r.peer].segment->mrs[r.rkey & 0xffff];
+	mine->length = 1ull << 40;
+	mine->access = FABREX_MR_ALL;
+	op = (struct fabrex_op){
+		.opcode = FABREX_OP_WRITE, .peer = (uint16_t)r.peer, .mr = mr,
+		.rkey = r.rkey, .offset = 1, .roffset = 4000, .length = 200,
+		.flags = FABREX_SQE_CHECK,
+	};
+	CHECK_EQ(operate(q, &op), FABREX_WC_RBOUNDS);
+	op.opcode = FABREX_OP_READ;
+	op.roffset = 0;
+	CHECK_EQ(operate(q, &op), FABREX_WC_RACCESS);
+	still_close(&s);
+}
+
+TEST(loop_scribbled_queue)
+{
+	const struct fabrex_queue_attr attr = {
+		.rq_entries = 64, .cell_size = 2048,
+	};
+	struct segment_queue *mine;
+	struct fabrex_queue *q;
+	struct fabrex_mr *mr;
+	struct still s;
+
+	still_open(&s);
+	CHECK_EQ(fabrex_queue_create(s.a, &attr, sizeof(attr), &q), 0);
+	mine = &s.b->transport->peers[s.a->attr.peer].segment->queues[
+		fabrex_queue_number(q) - 1];
+	mine->cells = 0;
+	mine->rq_entries = 1u << 31;
+	CHECK_EQ(fabrex_queue_destroy(q), 0);
+	CHECK_EQ(s.a->transport->segment->size, s.a->transport->size);
+	CHECK_EQ(fabrex_mr_alloc(s.a, 4096, FABREX_MR_ALL, &mr), 0);
+	CHECK((char *)fabrex_mr_addr(mr) >=
+	      (char *)s.a->transport->segment + sizeof(struct segment));
+	still_close(&s);
+}

@@ -41,18 +41,19 @@ static uint32_t right_needed(uint8_t opcode)
 
 static uint8_t check(const struct job *j, uint64_t key)
 {
-	const struct segment_mr *mr = &j->t->segment->mrs[j->index];
 	uint32_t right = right_needed(j->opcode);
+	struct segment_mr mr;
 
-	if (!key || mr->key != key)
+	if (j->t->segment->mrs[j->index].key != key ||
+	    !fxi_loop_own_entry(j->t, key, &mr))
 		return FABREX_WC_RKEY;
 	if (!right)
 		return FABREX_WC_BAD_OPCODE;
-	if (j->offset > mr->length || j->length > mr->length - j->offset)
+	if (j->offset > mr.length || j->length > mr.length - j->offset)
 		return FABREX_WC_RBOUNDS;
-	if (!(mr->access & right))
+	if (!(mr.access & right))
 		return FABREX_WC_RACCESS;
-	if (!(mr->peers[j->number / 64] >> j->number % 64 & 1))
+	if (!(mr.peers[j->number / 64] >> j->number % 64 & 1))
 		return FABREX_WC_RPEER;
 	return FABREX_WC_OK;
 }

@@ -89,15 +89,16 @@ static uint8_t check_local(struct access *a)
 {
 	const struct fabrex_sqe *sqe = a->sqe;
 	struct transport *t = a->q->transport;
-	const struct segment_mr *mr = loop_key(t->segment, sqe->lkey);
 	bool written = sqe->opcode == FABREX_OP_READ || is_atomic(sqe);
+	struct segment_mr mr;
 	char *base;
 
-	if (!mr)
+	if (!loop_key(t->segment, sqe->lkey) ||
+	    !fxi_loop_own_entry(t, sqe->lkey, &mr))
 		return FABREX_WC_LKEY;
-	if (!loop_inside(sqe->loffset, a->length, mr->length))
+	if (!loop_inside(sqe->loffset, a->length, mr.length))
 		return FABREX_WC_LBOUNDS;
-	if (written && !(mr->access & FABREX_MR_LOCAL_WRITE))
+	if (written && !(mr.access & FABREX_MR_LOCAL_WRITE))
 		return FABREX_WC_LACCESS;
 	base = t->locals[sqe->lkey & 0xffff];
 	a->local = base ? base + sqe->loffset : NULL;
@@ -162,6 +163,9 @@ static uint8_t check_remote(struct access *a)
 	if (!mr)
 		return FABREX_WC_RKEY;
 	a->mr = *(const volatile struct segment_mr *)mr;
+	if (a->number == self &&
+	    !fxi_loop_own_entry(a->q->transport, sqe->rkey, &a->mr))
+		return FABREX_WC_RKEY;
 	a->mr.key = sqe->rkey;
 	if (!loop_inside(sqe->roffset, a->length, a->mr.length))
 		return FABREX_WC_RBOUNDS;
@@ -236,8 +240,10 @@ static uint8_t transfer_local(struct access *a, void *buffer, uint64_t n,
 			      bool read)
 {
 	struct transport *t = a->q->transport;
-	struct segment_mr mr = t->segment->mrs[a->sqe->lkey & 0xffff];
+	struct segment_mr mr;
 
+	if (!fxi_loop_own_entry(t, a->sqe->lkey, &mr))
+		return FABREX_WC_LFAULT;
 	return transfer(a->q, t->number, &mr, a->sqe->loffset, buffer, n, read);
 }
 

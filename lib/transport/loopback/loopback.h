@@ -217,6 +217,12 @@ struct loop_move {
 	uint64_t operand, compare;
 };
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
+/*
+ * own.c: an own region as its owner knows it, whatever peers have written into
+ * the table. False: it has not that key.
+ */
+bool fxi_loop_own_entry(const struct transport *transport, uint64_t key,
+			struct segment_mr *mr);
 
 /*
  * link.c: have the service thread of a peer (or of this process) signal the

@@ -17,6 +17,23 @@ static uint8_t copy_device(const struct loop_region *r, uint64_t offset,
 			       length, read) ? FABREX_WC_OK : FABREX_WC_RFAULT;
 }
 
+bool fxi_loop_own_entry(const struct transport *t, uint64_t key,
+			struct segment_mr *mr)
+{
+	const struct loop_region *r = &t->state->regions[key &
+							 (SEGMENT_MRS - 1)];
+
+	if (!key || r->key != key)
+		return false;
+	mr->key = key;
+	mr->length = r->length;
+	mr->place = r->place;
+	mr->access = r->access;
+	mr->kind = r->kind;
+	memcpy(mr->peers, &r->peers, sizeof(mr->peers));
+	return true;
+}
+
 uint8_t fxi_loop_own_copy(struct transport *t, uint32_t index, uint64_t offset,
 			  void *buffer, uint64_t length, bool read)
 {

@@ -337,16 +337,13 @@ static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 {
 	struct segment_queue *queue = &t->segment->queues[index];
 	const struct loop_queue *q = t->state->queues[index];
-	struct segment_cell *cells;
 
 	if (loop_lock(queue, dead, own_word(t))) {
-		cells = (struct segment_cell *)((char *)t->segment +
-						queue->cells);
-		repair(queue, cells, queue->rq_entries - 1);
+		repair(queue, q->cells, q->rq_mask);
 		loop_unlock(queue);
 	}
 	/* It may have taken armed back, and not told us. */
-	if (q && __atomic_load_n(&q->armed, __ATOMIC_SEQ_CST)) {
+	if (__atomic_load_n(&q->armed, __ATOMIC_SEQ_CST)) {
 		__atomic_store_n(&queue->armed, 0, __ATOMIC_SEQ_CST);
 		signal_queue(q);
 	}
@@ -356,13 +353,13 @@ void fxi_loop_peer_died(struct transport *t, uint32_t number,
 			uint32_t generation)
 {
 	uint64_t dead = holder_word(number, generation);
-	const struct segment_queue *queue;
+	const struct loop_queue *q;
 	uint32_t i;
 
 	__atomic_store_n(&t->peers[number].died, generation, __ATOMIC_RELEASE);
-	for (i = 0; i < t->segment->queues_used && i < SEGMENT_QUEUES; i++) {
-		queue = &t->segment->queues[i];
-		if (queue->number == i + 1 && queue->rq_entries)
+	for (i = 0; i < t->state->nqueues; i++) {
+		q = t->state->queues[i];
+		if (q && q->rq_entries)
 			queue_recover(t, i, dead);
 	}
 }

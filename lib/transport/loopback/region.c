@@ -106,7 +106,7 @@ static void publish(struct transport *t, uint32_t index,
 		.watch = p->watch, .key = key, .kind = reach->kind,
 		.place = reach->place, .length = p->length,
 		.memory = reach->memory, .addr = p->addr, .file = reach->file,
-		.born = ++t->state->born,
+		.access = p->access, .born = ++t->state->born,
 	};
 	if (p->access & REMOTE)
 		memcpy(&r->peers, mr->peers, sizeof(r->peers));

@@ -357,6 +357,7 @@ struct loop_region {
 	struct loop_file *file;	/* FD: our own */
 	struct loop_set revoking; /* who has to give back windows */
 	struct loop_set peers;	/* who may touch it */
+	uint32_t access;
 	uint64_t key;		/* as long as the region lives */
 	uint64_t born;
 	uint64_t place, length;	/* of the heap, if allocated */
