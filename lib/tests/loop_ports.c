@@ -181,6 +181,61 @@ TEST(loop_cancelled)
 	fabrex_close(a);
 }
 
+/* ---- the service thread ------------------------------------------------ */
+
+static pid_t service_thread(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	char path[300], name[16] = "";
+	struct dirent *entry;
+	pid_t tid = 0;
+	FILE *file;
+
+	CHECK(dir);
+	while (!tid && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && !strcmp(name, "fabrex\n"))
+			tid = atoi(entry->d_name);
+		fclose(file);
+	}
+	closedir(dir);
+	return tid;
+}
+
+static void *open_in_the_background(void *arg)
+{
+	const struct sched_param param = { .sched_priority = 0 };
+	cpu_set_t one;
+
+	(void)arg;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one));
+	CHECK(!sched_setscheduler(0, SCHED_BATCH, &param));
+	return open_port(NULL);
+}
+
+/* It is not bound to what the thread that opens the port is bound to. */
+TEST(loop_service_scheduling)
+{
+	cpu_set_t whole, set;
+	pthread_t thread;
+	void *port;
+
+	CHECK(!sched_getaffinity(0, sizeof(whole), &whole));
+	CHECK(!pthread_create(&thread, NULL, open_in_the_background, NULL));
+	CHECK(!pthread_join(thread, &port));
+	CHECK(service_thread());
+	CHECK_EQ(sched_getscheduler(service_thread()), SCHED_OTHER);
+	CHECK(!sched_getaffinity(service_thread(), sizeof(set), &set));
+	CHECK(CPU_EQUAL(&whole, &set));
+	fabrex_close(port);
+}
+
 /* ---- coming and going -------------------------------------------------- */
 
 static void stay(int fd, void *arg)

@@ -4,6 +4,7 @@
  * peers need of this process. Started and stopped by port.c.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -252,6 +253,31 @@ void fxi_loop_service_kick(struct transport *t)
 		return;		/* it polls readable already */
 }
 
+/*
+ * Neither the priority nor the processor of the thread that opens the port,
+ * which may poll there for ever: peers wait for this one.
+ */
+static int thread_create(struct transport *t)
+{
+	pthread_t *thread = &t->state->thread;
+	const struct sched_param param = { .sched_priority = 0 };
+	pthread_attr_t attr;
+	cpu_set_t set;
+	int ret;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &param);
+	if (!sched_getaffinity(getpid(), sizeof(set), &set))
+		pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	ret = pthread_create(thread, &attr, service, t);
+	pthread_attr_destroy(&attr);
+	/* Where that is not allowed it is as its creator. */
+	return ret && ret != EAGAIN ? pthread_create(thread, NULL, service, t) :
+				      ret;
+}
+
 /* Signals are the application's. */
 int fxi_loop_service_start(struct transport *t)
 {
@@ -265,7 +291,7 @@ int fxi_loop_service_start(struct transport *t)
 				 t->fabric, fxi_errno_str(errno));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&s->thread, NULL, service, t);
+	ret = thread_create(t);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return fxi_error(ret, "loopback:%s: no service thread: %s; see ulimit -u",
