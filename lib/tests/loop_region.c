@@ -330,3 +330,41 @@ TEST(loop_scribbled_queue)
 	      (char *)s.a->transport->segment + sizeof(struct segment));
 	still_close(&s);
 }
+
+/* ---- rights that the process has not itself ------------------------------ */
+
+#define BIG	(80u << 20)
+
+static void check_protection(struct fabrex_port *port, size_t length)
+{
+	char *p = mmap(NULL, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS |
+		       MAP_NORESERVE, -1, 0);
+	struct fabrex_mr *mr;
+
+	CHECK(p != MAP_FAILED);
+	CHECK_EQ(fabrex_mr_register(port, p, length, FABREX_MR_LOCAL_WRITE,
+				    &mr), -EFAULT);
+	CHECK_SAYS("written");
+	CHECK_EQ(fabrex_mr_register(port, p, length, FABREX_MR_REMOTE_READ,
+				    &mr), 0);
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	CHECK(!mprotect(p, length - 4096, PROT_READ | PROT_WRITE));
+	CHECK_EQ(fabrex_mr_register(port, p, length, FABREX_MR_ALL, &mr),
+		 -EFAULT);
+	CHECK_EQ(fabrex_mr_register(port, p + 1, length - 4097, FABREX_MR_ALL,
+				    &mr), 0);
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	CHECK(!munmap(p + length / 2, 4096));
+	CHECK_EQ(fabrex_mr_register(port, p, length, 0, &mr), -EFAULT);
+	munmap(p, length);
+}
+
+TEST(loop_protected_memory)
+{
+	struct fabrex_port *port;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	check_protection(port, 16384);
+	check_protection(port, BIG);
+	fabrex_close(port);
+}

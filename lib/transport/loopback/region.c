@@ -15,6 +15,8 @@
 #include "memory/memory.h"
 #include "state.h"
 
+#define WRITTEN	(FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE | \
+		 FABREX_MR_REMOTE_ATOMIC)
 #define REMOTE	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE | \
 		 FABREX_MR_REMOTE_ATOMIC)
 
@@ -191,18 +193,9 @@ uint32_t fxi_loop_mr_find(struct transport *t, const void *addr,
 
 static int not_mapped(struct transport *t, const struct transport_mr *p)
 {
-	return fxi_error(EFAULT, "loopback:%s: region of %llu bytes at %p: not mapped, or freed already",
-			 t->fabric, (unsigned long long)p->length, p->addr);
-}
-
-/* Are there mappings all along? Rights show when it is used. */
-static bool is_mapped(const void *addr, uint64_t length)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)addr & ~(page - 1);
-
-	return !msync((void *)start, (uintptr_t)addr + length - start,
-		      MS_ASYNC);
+	return fxi_error(EFAULT, "loopback:%s: region of %llu bytes at %p: not mapped, freed already, or not to be %s; ask for the rights it has",
+			 t->fabric, (unsigned long long)p->length, p->addr,
+			 p->access & WRITTEN ? "written" : "read");
 }
 
 /* ---- files and devices ------------------------------------------------- */
@@ -294,7 +287,7 @@ static int register_process(struct transport *t, const struct transport_mr *p,
 		reach.place = place_of(t, p->addr);
 		if (!fxi_loop_mr_find(t, p->addr, p->length))
 			return not_mapped(t, p);
-	} else if (!is_mapped(p->addr, p->length)) {
+	} else if (!fxi_loop_mapped(p->addr, p->length, p->access & WRITTEN)) {
 		return not_mapped(t, p);
 	}
 	return enter(t, p, &reach, key, id);

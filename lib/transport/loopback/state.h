@@ -301,6 +301,11 @@ void fxi_loop_service_stop(struct transport *t);
 /* Have it look at its descriptors anew. */
 void fxi_loop_service_kick(struct transport *t);
 
+/* ---- mapped.c ---------------------------------------------------------- */
+
+/* All of it is there, and may be read or (write) written. */
+bool fxi_loop_mapped(const void *addr, uint64_t length, bool write);
+
 /* ---- region.c, window.c, queue.c, quiesce.c: operations ---------------- */
 
 /* Ids of objects: type, serial, index. */
