@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,5 +158,49 @@ TEST(loop_exec)
 	pthread_mutex_unlock(&t->lock);
 	peer_await_down(s.port, op.peer);
 	party_kill(&p);
+	fabrex_close(s.port);
+}
+
+/* ---- who says that it is another one ----------------------------------- */
+
+static int say_hello(uint32_t to, const struct loop_message *m)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), n;
+
+	CHECK(fd >= 0);
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "fabrex/%u/%s/%u",
+		     (unsigned int)geteuid(),
+		     strchr(loop_name(NULL), ':') + 1, to);
+	CHECK(!connect(fd, (struct sockaddr *)&a,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				   (size_t)n)));
+	CHECK_EQ(fxi_loop_send(fd, m, -1), 0);
+	return fd;
+}
+
+/* A living port is not thrown out by somebody who uses its number. */
+TEST(loop_impostor)
+{
+	struct loop_message m = {
+		.type = LOOP_HELLO, .number = 1, .generation = 1,
+		.version = SEGMENT_VERSION, .size = LOOP_HUGE * 16,
+	};
+	struct fabrex_port *other;
+	struct fabrex_peer peer;
+	struct site s;
+	int fd;
+
+	loop_name_set();
+	site_open(&s, "old");
+	CHECK_EQ(fabrex_open(loop_name("living"), &other), 0);
+	CHECK_EQ(other->attr.peer, 1);
+	fd = say_hello(0, &m);
+	nap_ms(100);
+	CHECK_EQ(fabrex_peer_find(s.port, "living", &peer), 0);
+	CHECK(peer.up);
+	close(fd);
+	fabrex_close(other);
+	peer_await_down(s.port, 1);
 	fabrex_close(s.port);
 }

@@ -363,17 +363,28 @@ bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type)
 	return true;
 }
 
+static bool link_ended(int link)
+{
+	struct pollfd pfd = { .fd = link, .events = POLLRDHUP };
+
+	return poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLRDHUP | POLLHUP);
+}
+
 /*
  * A number has a new owner: the old one is gone, and its end on the way. As
- * long as threads of ours look at what it had, the new one waits.
+ * long as threads of ours look at what it had, the new one waits. It waits too
+ * if the old one lives: whoever says so is not believed.
  */
 static bool old_one_stays(struct transport *t, const struct loop_message *m)
 {
 	struct loop_slot *slot = &t->state->slots[m->number];
+	const struct loop_peer *p = &t->peers[m->number];
 
-	if (slot->state == SLOT_KNOWN &&
-	    t->peers[m->number].generation != m->generation)
+	if (slot->state == SLOT_KNOWN && p->generation != m->generation) {
+		if (!link_ended(p->link))
+			return true;
 		fxi_loop_peer_down(t, m->number);
+	}
 	return slot->state == SLOT_RETIRING;
 }
 

@@ -12,7 +12,8 @@
 #include "state.h"
 
 #define BURST		64	/* messages of one link in a row */
-#define REAP_MS		1
+#define REAP_MS		1	/* at first */
+#define REAP_MAX_MS	64
 #define FULL_MS		100	/* until descriptors or ranges may be free */
 
 /* What is polled: the first two, then peers, then halves. */
@@ -22,6 +23,7 @@ struct watch_list {
 	uint32_t npeers, nhalves;
 	bool full;		/* no descriptor was left to accept with */
 	int timeout;
+	int reap_ms;		/* longer as long as nothing happens */
 };
 
 /* ---- messages of peers ------------------------------------------------- */
@@ -69,7 +71,8 @@ static void input(struct transport *t, uint32_t number)
 
 	for (i = 0; i < BURST; i++) {
 		ret = fxi_loop_receive(t->peers[number].link, &m, &passed);
-		if (ret == -EAGAIN)
+		/* Without memory nothing was read, and nothing has ended. */
+		if (ret == -EAGAIN || ret == -ENOMEM || ret == -ENOBUFS)
 			return;
 		if (ret == 1 && !handle(t, number, &m, &passed))
 			ret = -EPROTO;
@@ -161,7 +164,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 	if (s->quarantine)
 		w->timeout = FULL_MS;
 	if (fxi_loop_reap(t) | fxi_loop_files_reap(t) | waiting)
-		w->timeout = REAP_MS;
+		w->timeout = w->reap_ms;
 }
 
 static void halves_input(struct transport *t, const struct watch_list *w)
@@ -227,14 +230,16 @@ static void serve(struct transport *t, struct watch_list *w)
 static void *service(void *arg)
 {
 	struct transport *t = arg;
-	struct watch_list w = { .timeout = -1 };
+	struct watch_list w = { .timeout = -1, .reap_ms = REAP_MS };
 	uint32_t n;
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->state->stopping) {
 		prepare(t, &w, &n);
 		pthread_mutex_unlock(&t->lock);
-		poll(w.fds, n, w.timeout);
+		w.reap_ms = poll(w.fds, n, w.timeout) ? REAP_MS :
+			    w.reap_ms < REAP_MAX_MS ? 2 * w.reap_ms :
+						      REAP_MAX_MS;
 		pthread_mutex_lock(&t->lock);
 		serve(t, &w);
 		pthread_mutex_unlock(&t->lock);
