@@ -13,7 +13,10 @@
 /* Pieces: not smaller unless the part is, not more for each level. */
 #define PIECE_LEAST	(16u << 10)
 #define PIECES		8u
-/* What cuts at multiples of a line may add to a piece. */
+/*
+ * What cuts at multiples of a line may add to a piece, and what a chunk may
+ * have more than the one that is the largest with most counts.
+ */
 #define SLACK		128u
 #define CUT		64u
 
@@ -26,7 +29,7 @@
 static uint32_t count_rounds(const struct execution *e)
 {
 	const struct fabrex_schedule *s = e->schedule;
-	uint64_t start, end, bytes, piece, most;
+	uint64_t start, end, bytes, piece, most, rounds, least;
 
 	fxi_schedule_range(s, s->largest, e->coll->what.count, e->size, &start,
 			   &end);
@@ -38,7 +41,10 @@ static uint32_t count_rounds(const struct execution *e)
 		piece = PIECE_LEAST;
 	if (piece > most)
 		piece = most;
-	return bytes > piece ? (uint32_t)((bytes + piece - 1) / piece) : 1;
+	rounds = (bytes + piece - 1) / piece;
+	bytes += bytes >= SLACK ? SLACK : e->size;
+	least = (bytes + most - 1) / most;
+	return (uint32_t)(rounds > least ? rounds : least);
 }
 
 static uint64_t cut(const struct execution *e, uint64_t count, uint64_t round)
@@ -48,6 +54,25 @@ static uint64_t cut(const struct execution *e, uint64_t count, uint64_t round)
 	if (round == e->rounds || count / e->rounds * e->size < 64 * CUT)
 		return at;
 	return at - at % (CUT / e->size);
+}
+
+/* A piece that is larger than a slot would reach into the next one's. */
+static int check_pieces(const struct execution *e)
+{
+	uint64_t piece, most = fxi_link_size(e->comm);
+	uint32_t i;
+
+	for (i = 0; i < e->p->nparts; i++) {
+		piece = e->places[i].count / e->rounds * e->size;
+		piece += e->rounds == 1 ? 0 :
+			 piece < 64 * CUT ? e->size : CUT + e->size;
+		if (unlikely(piece > most))
+			return fxi_error(EOVERFLOW, "collective: \"%s\", part %u: a piece of %llu bytes, a slot has %llu; another count or algorithm may do, and please report it",
+					 e->schedule->name, i,
+					 (unsigned long long)piece,
+					 (unsigned long long)most);
+	}
+	return 0;
 }
 
 /* ---- lanes ------------------------------------------------------------- */
@@ -242,6 +267,9 @@ static int prepare(struct execution *e)
 	e->word = fxi_coll_word(e->coll);
 	for (i = 0; i < e->p->nparts; i++)
 		place_part(e, &e->p->parts[i], &e->places[i]);
+	ret = check_pieces(e);
+	if (ret)
+		return ret;
 	e->running = e->p->nlanes;
 	for (i = 0; i < e->p->nlanes; i++) {
 		e->cursors[i].turn = e->p->lanes[i].low;

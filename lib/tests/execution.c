@@ -613,6 +613,48 @@ TEST(execution_is_the_same_every_time)
 	}
 }
 
+/* A piece of any chunk has to fit into a slot, also where slots are small. */
+static void check_sizes(uint32_t ranks, uint32_t link, uint64_t count,
+			uint32_t type)
+{
+	struct fabrex_schedule *s;
+	struct execution *e;
+	struct rank rank = { .comm.size = ranks, .comm.coherent = true };
+	uint32_t i, round;
+
+	CHECK_EQ(fabrex_schedule_make(FABREX_ALL_REDUCE, "ring", ranks, 0, &s),
+		 0);
+	fake.size = link;
+	rank.coll.comm = &rank.comm;
+	rank.coll.schedule = s;
+	rank.coll.what.kind = FABREX_ALL_REDUCE;
+	rank.coll.what.type = type;
+	rank.coll.what.op = FABREX_SUM;
+	rank.coll.what.count = count;
+	rank.coll.what.send = rank.coll.what.recv = &rank;
+	CHECK_EQ(fxi_scheduled.start(&rank.coll), 0);
+	e = rank.coll.state;
+	for (i = 0; i < e->p->nparts; i++)
+		for (round = 0; round < e->rounds; round++)
+			CHECK((cut(e, e->places[i].count, round + 1) -
+			       cut(e, e->places[i].count, round)) * e->size <=
+			      link);
+	fxi_scheduled.end(&rank.coll);
+	free(rank.comm.traffic);
+	fabrex_schedule_free(s);
+}
+
+TEST(execution_of_many_ranks_fits_into_slots)
+{
+	uint64_t i;
+
+	check_sizes(200, 2048, 1221400, FABREX_UINT8);
+	check_sizes(200, 2048, 153100, FABREX_UINT64);
+	check_sizes(130, 2048, 398190, FABREX_UINT16);
+	for (i = 0; i < 40; i++)
+		check_sizes(24, 1024, 24 * 4096 + i * 997, FABREX_UINT8);
+}
+
 /* What is counted is what the chunks' weights say. */
 TEST(execution_counts_what_is_sent)
 {
