@@ -19,6 +19,7 @@
  */
 #define SLACK		128u
 #define CUT		64u
+#define NOBODY		UINT32_MAX
 
 /* ---- pieces ------------------------------------------------------------ */
 
@@ -359,18 +360,34 @@ static int go_on_all(struct execution *e)
 	return moved;
 }
 
-/* Whom to suspect if nothing moves: who has not sent, or has no room. */
+/* Does the lane wait for its peer, and not for another lane? */
+static bool waits_for_peer(struct execution *e, uint32_t lane)
+{
+	const struct lane *l = &e->p->lanes[lane];
+
+	if (!l->sends)
+		return !fxi_link_peek(e->comm, l->peer, LINK_COLL);
+	return fxi_execution_ready(e, &e->cursors[lane]) &&
+	       !fxi_link_room(e->comm, l->peer, LINK_COLL);
+}
+
+/*
+ * Whom to suspect if nothing moves: who has not sent, or else has no room. Not
+ * one whose message is here, as it may have left since.
+ */
 static void find_waiting(struct execution *e)
 {
 	uint32_t lane;
 
+	e->coll->waiting = NOBODY;
 	for (lane = 0; lane < e->p->nlanes; lane++) {
 		const struct lane *l = &e->p->lanes[lane];
 
-		if (e->cursors[lane].act == FINISHED)
+		if (e->cursors[lane].act == FINISHED ||
+		    !waits_for_peer(e, lane))
 			continue;
 		e->coll->waiting = l->peer;
-		if (!l->sends && !fxi_link_peek(e->comm, l->peer, LINK_COLL))
+		if (!l->sends)
 			return;
 	}
 }

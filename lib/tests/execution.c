@@ -426,7 +426,7 @@ static void check_sent(const struct run *r)
 		}
 }
 
-static void execute(struct run *r, uint32_t slots, uint32_t size)
+static void execute_begin(struct run *r, uint32_t slots, uint32_t size)
 {
 	uint32_t i;
 
@@ -437,6 +437,11 @@ static void execute(struct run *r, uint32_t slots, uint32_t size)
 	fake_ways_make(r->n, slots, size);
 	for (i = 0; i < r->n; i++)
 		start(r, i);
+}
+
+static void execute(struct run *r, uint32_t slots, uint32_t size)
+{
+	execute_begin(r, slots, size);
 	step_all(r);
 }
 
@@ -653,6 +658,51 @@ TEST(execution_of_many_ranks_fits_into_slots)
 	check_sizes(130, 2048, 398190, FABREX_UINT16);
 	for (i = 0; i < 40; i++)
 		check_sizes(24, 1024, 24 * 4096 + i * 997, FABREX_UINT8);
+}
+
+/*
+ * The first of a chain has done its part, and may leave; the second waits for
+ * the last, not for the first, whose messages are all here.
+ */
+static bool waits_for_last(const struct fabrex_schedule *s, uint64_t count)
+{
+	struct run r = { .s = s, .count = count, .type = FABREX_UINT32 };
+	uint32_t i, times;
+	bool stuck;
+
+	execute_begin(&r, 8, 4096);
+	for (times = 0; times < 4 * PATIENCE; times++)
+		for (i = 0; i < 3; i++)
+			if (!r.ranks[i].ended)
+				r.ranks[i].ended =
+					fxi_scheduled.step(&r.ranks[i].coll);
+	stuck = r.ranks[0].ended && !r.ranks[2].ended;
+	if (stuck)
+		CHECK_EQ(r.ranks[2].coll.waiting, 3);
+	for (times = 0; times < 40000; times++) {
+		i = times % 4;
+		if (!r.ranks[i].ended)
+			r.ranks[i].ended =
+				fxi_scheduled.step(&r.ranks[i].coll);
+	}
+	end(&r);
+	return stuck;
+}
+
+TEST(execution_waits_for_who_is_missing)
+{
+	static const char text[] =
+		"fabrex-schedule 1\ncollective reduce\nranks 4\nroot 3\n"
+		"reduce 0 0>2>3\nreduce 0 1>3\n";
+	struct fabrex_schedule *s;
+	uint32_t found = 0;
+	uint64_t count;
+
+	CHECK_EQ(fabrex_schedule_parse(text, strlen(text), "t", &s), 0);
+	for (count = 1000; count < 24000; count += 1000)
+		found += waits_for_last(s, count);
+	CHECK(found);
+	fabrex_schedule_free(s);
 }
 
 /* What is counted is what the chunks' weights say. */
