@@ -4,8 +4,13 @@
  * waited for, what is called back, and what is not used again.
  */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -366,5 +371,42 @@ TEST(loop_protected_memory)
 	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
 	check_protection(port, 16384);
 	check_protection(port, BIG);
+	fabrex_close(port);
+}
+
+/* ---- without membarrier() ------------------------------------------------ */
+
+static bool forbid_membarrier(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(*code), .filter = code,
+	};
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(loop_membarrier_forbidden)
+{
+	static char memory[4096];
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, memory, 4096, FABREX_MR_ALL, &mr),
+		 0);
+	if (!port->transport->state->barrier || !forbid_membarrier()) {
+		printf("# no membarrier(), or no filters here\n");
+	} else {
+		CHECK_EQ(fabrex_mr_deregister(mr), -ETIMEDOUT);
+		CHECK_SAYS("membarrier");
+	}
 	fabrex_close(port);
 }

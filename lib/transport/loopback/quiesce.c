@@ -16,6 +16,8 @@
 #include "state.h"
 
 #define SPINS		64
+#define TRIES		8	/* of membarrier() */
+#define UNORDERED_NS	1000000
 #define NAP_NS		50000
 #define STOPPED_NS	100000000u /* then it is looked whether it is stopped */
 
@@ -33,13 +35,22 @@ bool fxi_loop_membarrier_register(void)
 
 /*
  * All threads of processes that have registered have a full barrier now. Those
- * of processes that have not have one of their own in every operation.
+ * of processes that have not have one of their own in every operation. The
+ * system may lack memory for it, or forbid it after the port was opened.
  */
-void fxi_loop_membarrier(struct transport *t)
+bool fxi_loop_membarrier(struct transport *t)
 {
+	int i;
+
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (t->state->barrier)
-		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+	for (i = 0; t->state->barrier && i < TRIES; i++) {
+		if (!membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+			return true;
+		if (errno != ENOMEM)
+			return false;
+		sched_yield();
+	}
+	return !t->state->barrier;
 }
 
 /* ---- waiting ----------------------------------------------------------- */
@@ -278,11 +289,16 @@ int fxi_loop_quiesce(struct transport *t, const struct loop_set *set,
 {
 	const struct loop_looker *l;
 	int ret = 0, old;
+	bool ordered;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	fxi_loop_membarrier(t);
+	ordered = fxi_loop_membarrier(t);
 	pthread_mutex_lock(&t->lock);
-	if (!collect(t, set, born, left) || !wait_all(t, left)) {
+	if (!ordered) {
+		*left = (struct loop_lookers){ .unknown = true };
+		*who = SEGMENT_PEERS;
+		ret = -ETIMEDOUT;
+	} else if (!collect(t, set, born, left) || !wait_all(t, left)) {
 		ret = -ETIMEDOUT;
 		remember_stuck(t, left);
 		l = first_waited(left);
@@ -297,9 +313,12 @@ int fxi_loop_quiesce(struct transport *t, const struct loop_set *set,
 
 void fxi_loop_grace_begin(struct transport *t, struct loop_grace *g)
 {
+	const struct timespec nap = { .tv_nsec = UNORDERED_NS };
 	uint32_t i;
 
-	fxi_loop_membarrier(t);
+	/* What a thread has stored is seen by then without a barrier, too. */
+	if (!fxi_loop_membarrier(t))
+		nanosleep(&nap, NULL);
 	g->n = t->state->nqueues;
 	g->actives = malloc((g->n + 1) * sizeof(*g->actives));
 	for (i = 0; g->actives && i < g->n; i++)

@@ -315,7 +315,11 @@ void fxi_loop_arm(struct loop_queue *q)
 	__atomic_store_n(&q->armed, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->shared->armed, 1, __ATOMIC_RELAXED);
 	ring_barrier();
-	fxi_loop_membarrier(q->transport);
+	if (fxi_loop_membarrier(q->transport))
+		return;
+	/* A message may be overlooked: one sleeps for a moment only. */
+	sched_yield();
+	signal_queue(q);
 }
 
 /* Not for one's own sake: others may sleep on the descriptor. */

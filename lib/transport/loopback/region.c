@@ -492,6 +492,15 @@ static bool revoke_windows(struct transport *t, struct loop_region *r,
 	return done;
 }
 
+static int not_ordered(struct transport *t, struct loop_region *r)
+{
+	pthread_mutex_lock(&t->lock);
+	r->ending = false;
+	pthread_mutex_unlock(&t->lock);
+	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: the system refuses membarrier(2), without which nobody knows who uses it; let the process's filter of system calls pass that, then deregister again",
+			 t->fabric, (unsigned long long)r->length);
+}
+
 static int not_quiet(struct transport *t, struct loop_region *r, uint32_t who)
 {
 	char name[sizeof(t->peers[who].name)];
@@ -618,7 +627,8 @@ int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
 		busy = true;
 	if (busy && !r->allocated && !r->orphan) {
 		free(lookers.list);
-		return not_quiet(t, r, who);
+		return who < SEGMENT_PEERS ? not_quiet(t, r, who) :
+					     not_ordered(t, r);
 	}
 	release(t, r, busy, &lookers);
 	fxi_loop_quarantine_sweep(t);

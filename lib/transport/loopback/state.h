@@ -434,7 +434,8 @@ struct loop_lookers {
  * Every thread of the peers of the set (NULL: of all) and of ours that may
  * have seen what was true before this call has stopped looking. Otherwise
  * -ETIMEDOUT without a sentence: *who is the first that did not within the time
- * set, or did not move since it was waited for the last time. Who has not
+ * set, or did not move since it was waited for the last time; SEGMENT_PEERS:
+ * the system did not let us look. Who has not
  * moved since before what was taken away was made (born) does not matter.
  * *left, of both results: queues that may yet look into the tables, to be
  * freed by the caller. Takes the lock.
@@ -446,7 +447,8 @@ bool fxi_loop_lookers_gone(struct transport *t, struct loop_lookers *all);
 void fxi_loop_stuck_end(struct transport *t);
 /* True if all memory orders can be left to membarrier(). */
 bool fxi_loop_membarrier_register(void);
-void fxi_loop_membarrier(struct transport *t);
+/* False: the system would not. */
+bool fxi_loop_membarrier(struct transport *t);
 
 /* ---- quarantine.c ------------------------------------------------------- */
 
