@@ -292,7 +292,7 @@ int fabrex_resolve(struct fabrex_port *port, uint32_t peer, uint64_t service,
  * as the rings have room for are outstanding, poll first; -ENETDOWN: the queue
  * is dead or in error; -EINVAL: the entry makes no sense. What was refused is
  * not queued; what was accepted is reported by fabrex_poll() exactly once
- * (QUIET ones only if they fail). No system call is made.
+ * (QUIET ones only if they fail). No system call is made, but see fabrex_loopback(7).
  *
  * The structure does not grow: future opcodes and flags give meaning to
  * reserved, which is ignored until then.

@@ -54,7 +54,7 @@ struct transport {
 	 * device, which fxi_loop_move() reaches.
 	 */
 	void *locals[SEGMENT_MRS];
-	pthread_mutex_t lock;	/* tables, heap, links; never while posting */
+	pthread_mutex_t lock;	/* tables, heap, links; by posts on slow ways only */
 	struct loop_state *state; /* the rest: state.h */
 	char name[32], fabric[32];
 };

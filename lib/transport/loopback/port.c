@@ -240,7 +240,7 @@ static int segment_fill(struct transport *t)
 	do {
 		if (getrandom(&s->generation, sizeof(s->generation), 0) !=
 		    sizeof(s->generation))
-			return fxi_error(EIO, "loopback:%s: no random numbers from the kernel",
+			return fxi_error(EIO, "loopback:%s: no random numbers from the kernel; is getrandom() allowed here?",
 					 t->fabric);
 	} while (!s->generation);
 	t->state->barrier = fxi_loop_membarrier_register();
@@ -458,7 +458,7 @@ static int loop_peer(struct transport *t, const char *name, uint32_t number,
 	if (name)
 		return fxi_error(ENOENT, "loopback:%s: peer \"%s\": not known in this fabric; has it opened \"loopback:%s\" as the same user?",
 				 t->fabric, name, t->fabric);
-	return fxi_error(ENOENT, "loopback:%s: peer %u: not known in this fabric",
+	return fxi_error(ENOENT, "loopback:%s: peer %u: not known in this fabric; fabrex_peer_next() tells who is",
 			 t->fabric, number);
 }
 
@@ -516,7 +516,7 @@ static int destroy_any(struct transport *t, uint32_t id)
 	case LOOP_WINDOW:
 		return fxi_loop_window_destroy(t, id);
 	}
-	return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
+	return fxi_error(ENOENT, "loopback:%s: object %u: there is none; it has ended already",
 			 t->fabric, id);
 }
 
