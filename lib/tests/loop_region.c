@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -409,4 +410,47 @@ TEST(loop_membarrier_forbidden)
 		CHECK_SAYS("membarrier");
 	}
 	fabrex_close(port);
+}
+
+/* ---- the limit of a control group ---------------------------------------- */
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	file = fopen(path, "we");
+	CHECK(file && fputs(text, file) >= 0 && !fclose(file));
+}
+
+static void drop_dir(const char *dir)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	CHECK_EQ(system(command), 0);
+}
+
+TEST(loop_group_limit)
+{
+	char dir[] = "/tmp/fabrex-test-XXXXXX", inner[64];
+
+	CHECK(mkdtemp(dir));
+	snprintf(inner, sizeof(inner), "%s/a", dir);
+	CHECK(!mkdir(inner, 0700));
+	CHECK_EQ(fxi_loop_group_room(dir, "/a/none"), -1);
+	put(inner, "/memory.max", "max\n");
+	put(inner, "/memory.current", "5000\n");
+	CHECK_EQ(fxi_loop_group_room(dir, "/a"), -1);
+	put(dir, "/memory.max", "10000\n");
+	put(dir, "/memory.current", "7000\n");
+	CHECK_EQ(fxi_loop_group_room(dir, "/a"), 3000);
+	put(inner, "/memory.max", "6000\n");
+	CHECK_EQ(fxi_loop_group_room(dir, "/a"), 1000);
+	put(inner, "/memory.stat", "anon 9\ninactive_file 500\nactive_file 70\n");
+	CHECK_EQ(fxi_loop_group_room(dir, "/a"), 1570);
+	put(inner, "/memory.swap.max", "max\n");
+	CHECK(fxi_loop_group_room(dir, "/a") < fxi_loop_room() + 1570);
+	drop_dir(dir);
 }

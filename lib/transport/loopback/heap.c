@@ -160,26 +160,6 @@ int fxi_loop_heap_back(struct transport *t, const void *start, size_t length)
 }
 
 /*
- * What could be had without the system ending somebody: without this look, it
- * is asked to find more than there is.
- */
-static uint64_t available(void)
-{
-	unsigned long long kib, sum = 0;
-	FILE *file = fopen("/proc/meminfo", "re");
-	char line[128];
-
-	if (!file)
-		return UINT64_MAX;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "MemAvailable: %llu", &kib) == 1 ||
-		    sscanf(line, "SwapFree: %llu", &kib) == 1)
-			sum += kib;
-	fclose(file);
-	return sum ? sum << 10 : UINT64_MAX;
-}
-
-/*
  * Huge pages, where there are some: the system makes one of a block that has
  * any page at all, also if it does not by itself. Peers then map a block with
  * one fault. What this leaves to do is done with small ones.
@@ -202,7 +182,7 @@ static int fill(struct transport *t, uint64_t offset, uint64_t length)
 	char *start = (char *)t->segment + offset;
 	int ret;
 
-	if (length >= LARGE && length > available())
+	if (length >= LARGE && length > fxi_loop_room())
 		return -ENOMEM;
 	if (length >= LOOP_HUGE)
 		fill_huge(t, offset, length);

@@ -301,6 +301,13 @@ void fxi_loop_service_stop(struct transport *t);
 /* Have it look at its descriptors anew. */
 void fxi_loop_service_kick(struct transport *t);
 
+/* ---- room.c ------------------------------------------------------------ */
+
+/* Bytes that could be had of the machine, and of our control groups. */
+uint64_t fxi_loop_room(void);
+/* Of the group and those that it is in, below root. */
+uint64_t fxi_loop_group_room(const char *root, const char *group);
+
 /* ---- mapped.c ---------------------------------------------------------- */
 
 /* All of it is there, and may be read or (write) written. */
