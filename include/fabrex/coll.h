@@ -15,7 +15,11 @@
  * rank that lives but does not take part for silence_ms makes them end with
  * -ETIMEDOUT. The sentence names the rank, fabrex_comm_failed() lists it. The
  * communicator is then only good for fabrex_comm_shrink() and
- * fabrex_comm_destroy(); receive buffers hold anything.
+ * fabrex_comm_destroy(). The buffers of operations that failed, send and
+ * receive, belong to the communicator until either of these has returned, as
+ * ranks that have not noticed yet may still read and write them; receive
+ * buffers hold anything. An operation that ends with 0 has the right result,
+ * whoever has failed meanwhile.
  */
 #ifndef FABREX_COLL_H
 #define FABREX_COLL_H

@@ -166,6 +166,22 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
 int fxi_comm_suspect(struct fabrex_comm *comm);
 /* Sets the sentence of comm->error; returns it. */
 int fxi_comm_error(struct fabrex_comm *comm);
+/* The alarm is raised: what for? */
+int fxi_comm_notice(struct fabrex_comm *comm);
+
+/*
+ * To be asked by who has read a peer's memory, before it says that all went
+ * well. Ranks that take an error raise all alarms before they return it: if
+ * ours is not raised, no buffer had been given back when the reads were done.
+ * 0, or what the operation has to return.
+ */
+static inline int fxi_comm_alarmed(struct fabrex_comm *comm)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (likely(!__atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)))
+		return 0;
+	return fxi_comm_notice(comm);
+}
 
 /* ---- operation.c ------------------------------------------------------- */
 

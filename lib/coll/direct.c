@@ -469,13 +469,16 @@ static void work_on(struct fabrex_coll *coll, uint64_t bytes)
 		d->targets[i] = (char *)d->targets[i] + bytes;
 }
 
-/* A chunk. 1: that was the last. */
+/* A chunk. 1: that was the last; or a failure, which ends it halfway. */
 static int work(struct fabrex_coll *coll)
 {
 	struct direct *d = coll->comm->direct;
 	uint64_t rest = d->end - d->at;
 	uint64_t n = rest < CHUNK ? rest : CHUNK;
+	int ret = fxi_comm_alarmed(coll->comm);
 
+	if (ret)
+		return ret;
 	if (n)
 		work_on(coll, n);
 	d->at += n;
@@ -535,8 +538,10 @@ static int direct_step(struct fabrex_coll *coll)
 		ret = step_once(coll);
 		if (ret <= 0)
 			return ret;
-		if (d->phase == FINISH)
-			return 1;
+		if (d->phase == FINISH) {
+			ret = fxi_comm_alarmed(coll->comm);
+			return ret ? ret : 1;
+		}
 		if (d->phase == COLLECT)
 			ret = decide(coll);
 		else

@@ -88,6 +88,8 @@ void fxi_board_publish(struct fabrex_comm *comm)
 		fxi_link_post(comm, rank, 0, b, sizeof(*b));
 		fxi_link_raise(comm, rank);
 	}
+	/* Before whatever the caller stores once it knows of the error. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
@@ -151,7 +153,10 @@ bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
 	return news;
 }
 
-/* What the others have found out. */
+/*
+ * What the others have found out. All are told before anybody here learns of
+ * it, whoever else may have told them: see fxi_comm_alarmed().
+ */
 static int notice(struct fabrex_comm *comm)
 {
 	bool news = false;
@@ -163,9 +168,17 @@ static int notice(struct fabrex_comm *comm)
 	for (rank = 0; rank < comm->size; rank++)
 		if (rank != comm->rank && fxi_board_read(comm, rank, &b))
 			news |= fxi_board_merge(comm, rank, &b);
-	if (news)
+	if (news || comm->error)
 		fxi_board_publish(comm);
 	return comm->error;
+}
+
+/* A board that cannot be read is being written: a moment later it can. */
+int fxi_comm_notice(struct fabrex_comm *comm)
+{
+	if (notice(comm) || fxi_comm_suspect(comm))
+		return comm->error;
+	return fxi_comm_blame(comm, comm->rank, WHY_BROKEN, -ECONNRESET);
 }
 
 int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,

@@ -207,7 +207,10 @@ static void acknowledge(struct fabrex_comm *comm, uint32_t rank,
 		pair->posted = pair->taken;
 }
 
-/* Mapped memory of the sender: a part at a time. 1: that was all. */
+/*
+ * Mapped memory of the sender: a part at a time. 1: that was all. After a
+ * failure the sender may have gone on with its buffer.
+ */
 static int read_mapped(struct fabrex_coll *coll, struct pair *pair)
 {
 	uint64_t rest = length_of(coll) - coll->done;
@@ -218,6 +221,8 @@ static int read_mapped(struct fabrex_coll *coll, struct pair *pair)
 				pair->mapped + coll->done, n);
 	coll->done += n;
 	coll->comm->moved++;
+	if (!ret)
+		ret = fxi_comm_alarmed(coll->comm);
 	return ret ? ret : n == rest;
 }
 
@@ -247,13 +252,18 @@ static int read_far(struct fabrex_coll *coll, struct pair *pair)
 	if (ret || !pair->reading)
 		return ret;
 	ret = fxi_link_read_test(coll->comm);
+	if (ret > 0 && fxi_comm_alarmed(coll->comm))
+		return coll->comm->error;
 	if (ret > 0 && pair->bounce)
 		ret = fxi_coll_copy_out(coll, coll->what.recv, pair->bounce,
 					length_of(coll)) ? -EIO : 1;
 	return ret;
 }
 
-/* Go on with a large one. Its sender may go on, whatever came of it. */
+/*
+ * Go on with a large one. Its sender may go on, whatever came of it, unless
+ * that is the end of all: then a negative errno.
+ */
 static int progress_large(struct fabrex_coll *coll, struct pair *pair)
 {
 	int ret;
@@ -261,6 +271,8 @@ static int progress_large(struct fabrex_coll *coll, struct pair *pair)
 	ret = pair->mapped ? read_mapped(coll, pair) : read_far(coll, pair);
 	if (!ret)
 		return 0;
+	if (unlikely(coll->comm->error))
+		return coll->comm->error;
 	free(pair->bounce);
 	pair->bounce = NULL;
 	pair->mapped = NULL;
@@ -339,11 +351,13 @@ static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
 			  struct pair *pair)
 {
 	const struct link_message *message;
+	int ret;
 
 	while (pair->recvs.first) {
 		if (pair->buffer.rkey) {
-			if (!progress_large(pair->recvs.first, pair))
-				return 0;
+			ret = progress_large(pair->recvs.first, pair);
+			if (ret <= 0)
+				return ret;
 			continue;
 		}
 		message = fxi_link_peek(comm, rank, LINK_PAIR);
