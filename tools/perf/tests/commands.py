@@ -295,6 +295,9 @@ def examples():
              for l in block.splitlines() if l]
     server = None
     env = dict(os.environ, FABREX_FABRIC=FABRIC + "-e")
+    for name in ("OMPI", "PRTE"):
+        for word in ("ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM"):
+            env[f"{name}_{word}"] = "1"
     with tempfile.TemporaryDirectory() as tmp:
         for line in lines:
             words = shlex.split(line)
