@@ -103,6 +103,7 @@ struct fabrex_comm {
 	uint64_t looked_ns;		/* last look for the dead */
 	struct watch *watch;		/* the rest of what it remembers */
 	bool shrunk;			/* another has come of it */
+	uint64_t attempt;		/* at that */
 
 	/* operation.c */
 	struct fabrex_coll *first, *last;	/* first is under way */

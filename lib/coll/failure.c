@@ -97,9 +97,19 @@ void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
 {
 	struct board *b = &comm->watch->board;
 
+	if (!(b->state & BOARD_DECIDED))
+		memcpy(b->failed, failed, sizeof(b->failed));
 	b->state |= state;
-	memcpy(b->failed, failed, sizeof(b->failed));
 	fxi_board_publish(comm);
+}
+
+bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed)
+{
+	const struct board *b = &comm->watch->board;
+
+	if (b->state & BOARD_DECIDED)
+		memcpy(failed, b->failed, sizeof(b->failed));
+	return b->state & BOARD_DECIDED;
 }
 
 bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,

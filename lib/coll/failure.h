@@ -44,7 +44,7 @@ struct board {
 #define BOARD_CARD	192u
 
 _Static_assert(sizeof(struct board) <= BOARD_BEAT, "boards");
-_Static_assert(BOARD_CARD + 16 + sizeof(struct link_card) <= LINK_BOARD_PAIR,
+_Static_assert(BOARD_CARD + 24 + sizeof(struct link_card) <= LINK_BOARD_PAIR,
 	       "boards");
 
 static inline bool fxi_failed(const struct fabrex_comm *comm, uint32_t rank)
@@ -70,6 +70,8 @@ void fxi_board_publish(struct fabrex_comm *comm);
 /* BOARD_*; once decided, @failed is final. */
 void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
 		     const uint64_t *failed);
+/* Has this rank decided, and on whom? */
+bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed);
 /* A copy of what @rank has told us. False: nothing, or it is being written. */
 bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,
 		    struct board *board);

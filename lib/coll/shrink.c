@@ -10,6 +10,10 @@
  * F say does not count; so no two that live decide differently: each would
  * have had to write its F to the other before the other's. Deaths after the
  * decision are the new communicator's.
+ *
+ * Who has decided stays with it, also if it tries again after the meeting has
+ * failed. Attempts have numbers: every rank follows the highest that it sees,
+ * so that none meets the mailbox of an attempt that was given up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,13 +29,15 @@ struct shrink {
 	uint64_t deadline, begun_ns;
 	uint32_t waiting;		/* has not joined, or not agreed */
 	bool decided;
+	uint64_t later;			/* attempt that another is at */
 	uint64_t agreed[FAILED_WORDS];
 };
 
-/* A card on a board; counts if the check fits, for the communicator @id. */
+/* A card on a board; counts if the check fits, for what @id has agreed on. */
 struct board_card {
 	uint64_t check;
 	uint64_t id;
+	uint64_t attempt;
 	struct link_card card;
 };
 _Static_assert(BOARD_CARD + sizeof(struct board_card) <= LINK_BOARD_PAIR,
@@ -126,6 +132,8 @@ static int agree(struct shrink *s)
 	struct fabrex_comm *comm = s->comm;
 	uint32_t patience = 0;
 
+	if (fxi_board_decided(comm, s->agreed))
+		return 0;
 	fxi_board_state(comm, BOARD_SHRINK, comm->failed);
 	for (;;) {
 		if (fxi_failed(comm, comm->rank))
@@ -153,9 +161,16 @@ static uint64_t card_check(const struct board_card *card)
 			sizeof(*card) - sizeof(card->check), 2);
 }
 
-static void card_post(struct shrink *s, uint64_t id, const void *mine)
+static uint64_t agreed_id(const struct shrink *s)
 {
-	struct board_card card = { .id = id };
+	return fxi_hash(s->agreed, sizeof(s->agreed), s->comm->id);
+}
+
+static void card_post(struct shrink *s, const void *mine)
+{
+	struct board_card card = {
+		.id = agreed_id(s), .attempt = s->comm->attempt,
+	};
 	uint32_t rank;
 
 	memcpy(&card.card, mine, sizeof(card.card));
@@ -166,8 +181,8 @@ static void card_post(struct shrink *s, uint64_t id, const void *mine)
 				      sizeof(card));
 }
 
-static bool card_read(struct shrink *s, uint32_t rank, uint64_t id,
-		      struct link_card *out)
+/* True: it is there. A later one than this attempt's is remembered. */
+static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 {
 	const uint64_t *from = (const void *)((char *)fxi_link_board(s->comm,
 								     rank) +
@@ -179,15 +194,27 @@ static bool card_read(struct shrink *s, uint32_t rank, uint64_t id,
 	for (i = 0; i < sizeof(words) / 8; i++)
 		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	memcpy(&card, words, sizeof(card));
-	if (card.check != card_check(&card) || card.id != id)
+	if (card.check != card_check(&card) || card.id != agreed_id(s) ||
+	    card.attempt < s->comm->attempt)
 		return false;
+	if (card.attempt > s->comm->attempt)
+		s->later = card.attempt;
 	*out = card.card;
 	return true;
 }
 
+/* It has decided otherwise: this rank was taken for dead, and is not awaited. */
+static bool goes_without(struct shrink *s, uint32_t rank)
+{
+	struct board b;
+
+	return fxi_board_read(s->comm, rank, &b) &&
+	       b.state & BOARD_DECIDED &&
+	       memcmp(b.failed, s->agreed, sizeof(b.failed));
+}
+
 /* Its card, or zeroes: it has died since. */
-static int card_await(struct shrink *s, uint32_t rank, uint64_t id,
-		      struct link_card *out)
+static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 {
 	uint32_t patience = 0;
 	bool gone;
@@ -195,14 +222,21 @@ static int card_await(struct shrink *s, uint32_t rank, uint64_t id,
 	for (;;) {
 		gone = fxi_failed(s->comm, rank) ||
 		       fxi_has_left(s->comm, rank);
-		if (card_read(s, rank, id, out) || gone)
-			return 0;
+		if (card_read(s, rank, out) || gone)
+			break;
+		if (goes_without(s, rank)) {
+			fxi_comm_blame(s->comm, s->comm->rank, WHY_DEAD,
+				       -ECONNRESET);
+			return fxi_comm_error(s->comm);
+		}
 		if (patience % 16 == 15 && !fxi_remaining_ms(s->deadline)) {
 			s->waiting = rank;
 			return late(s, "has not come to the new one");
 		}
 		wait_a_little(s, patience++);
 	}
+	return s->later ? fxi_error(EAGAIN, "communicator of %u ranks: shrink: rank %u tries again",
+				    s->comm->size, rank) : 0;
 }
 
 static int board_exchange(struct meeting *meeting, const void *mine,
@@ -214,20 +248,20 @@ static int board_exchange(struct meeting *meeting, const void *mine,
 	int ret = 0;
 
 	memset(all, 0, meeting->size * bytes);
-	card_post(s, meeting->id, mine);
+	card_post(s, mine);
 	for (rank = 0; rank < s->comm->size && !ret; rank++) {
 		if (has(s->agreed, rank))
 			continue;
 		if (rank == s->comm->rank)
 			memcpy(&cards[at], mine, sizeof(*cards));
 		else
-			ret = card_await(s, rank, meeting->id, &cards[at]);
+			ret = card_await(s, rank, &cards[at]);
 		at++;
 	}
 	return ret;
 }
 
-static int meet(struct shrink *s, struct fabrex_comm **out)
+static int meet_once(struct shrink *s, struct fabrex_comm **out)
 {
 	struct fabrex_comm *comm = s->comm;
 	const struct fabrex_comm_attr attr = {
@@ -238,6 +272,7 @@ static int meet(struct shrink *s, struct fabrex_comm **out)
 		.exchange = board_exchange, .state = s,
 		.deadline = s->deadline,
 	};
+	const uint64_t words[2] = { agreed_id(s), comm->attempt };
 	uint32_t rank;
 
 	for (rank = 0; rank < comm->size; rank++) {
@@ -245,8 +280,23 @@ static int meet(struct shrink *s, struct fabrex_comm **out)
 			meeting.rank = meeting.size;
 		meeting.size += !has(s->agreed, rank);
 	}
-	meeting.id = fxi_hash(s->agreed, sizeof(s->agreed), comm->id) | 1;
+	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
 	return fxi_comm_make(comm->port, &meeting, &attr, out);
+}
+
+/* Again as long as somebody is ahead. */
+static int meet(struct shrink *s, struct fabrex_comm **out)
+{
+	int ret;
+
+	s->comm->attempt++;
+	do {
+		if (s->later)
+			s->comm->attempt = s->later;
+		s->later = 0;
+		ret = meet_once(s, out);
+	} while (ret && s->later);
+	return ret;
 }
 
 /* ---- public ------------------------------------------------------------ */

@@ -409,6 +409,75 @@ TEST(comm_shrink_of_the_healthy)
 	crowd_finish(&c, 0);
 }
 
+static const uint64_t nobody[FAILED_WORDS];
+
+/*
+ * A rank that has decided and met nobody in time stays with its decision,
+ * whatever it has learned since; what it left of that attempt is not met.
+ */
+static int again_work(struct member *m)
+{
+	struct fabrex_comm *comm = crowd_create(m), *rest;
+	uint64_t decided[FAILED_WORDS];
+	int i;
+
+	if (m->rank == 0) {
+		fxi_board_state(comm, BOARD_DECIDED, nobody);
+		for (i = 0; i < 2; i++) {
+			comm->failed[0] |= 1u << 2;
+			CHECK_EQ(fabrex_comm_shrink(comm, 20, &rest),
+				 -ETIMEDOUT);
+			CHECK(fxi_board_decided(comm, decided));
+			CHECK(!memcmp(decided, nobody, sizeof(decided)));
+			comm->failed[0] = 0;
+		}
+	} else {
+		pause_us(300000);
+	}
+	CHECK_EQ(fabrex_comm_shrink(comm, 10000, &rest), 0);
+	CHECK_EQ(fabrex_comm_size(rest), m->size);
+	CHECK_EQ(crowd_sum(rest), 0);
+	fabrex_comm_destroy(rest);
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(comm_shrink_again)
+{
+	struct crowd c;
+
+	alarm(60);
+	crowd_start(&c, 3, again_work, NULL);
+	crowd_finish(&c, 0);
+}
+
+/* Others have decided to go on without this rank, which learned it late. */
+static int voted_out_work(struct member *m)
+{
+	const uint64_t second[FAILED_WORDS] = { 1u << 1 };
+	struct fabrex_comm *comm = crowd_create(m), *rest;
+
+	if (m->rank == 0) {
+		fxi_board_state(comm, BOARD_DECIDED, second);
+		pause_us(500000);
+	} else {
+		fxi_board_state(comm, BOARD_DECIDED, nobody);
+		CHECK_EQ(fabrex_comm_shrink(comm, -1, &rest), -ECONNRESET);
+		CHECK_SAYS("this rank 1");
+	}
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(comm_shrink_voted_out)
+{
+	struct crowd c;
+
+	alarm(60);
+	crowd_start(&c, 2, voted_out_work, NULL);
+	crowd_finish(&c, 0);
+}
+
 /* A rank that computes is not silent as long as nobody waits too long. */
 static int busy_work(struct member *m)
 {
