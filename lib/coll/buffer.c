@@ -194,10 +194,9 @@ void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
 	if (!comm->coherent || !buffer->heap)
 		return NULL;
 	link = find_mapping(comm, rank, buffer->rkey);
+	/* A shorter one may be in use: it stays, and is found last. */
 	if (*link && (*link)->length >= buffer->length)
 		return (*link)->base + buffer->offset;
-	if (*link)
-		unmap(comm, link);
 	return map(comm, rank, buffer);
 }
 

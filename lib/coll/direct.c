@@ -22,15 +22,20 @@ enum { PUBLISH, COLLECT, MOVE, TELL, FINISH, INNER };
 /* Phases in tags. */
 enum { TAG_BUFFERS = 1, TAG_DONE };
 
-/* One line says where both buffers of a rank are; no key: out of reach. */
+#define PAGE	4096u
+
+/* Where a buffer is, and how long its region; no key: out of reach. */
+struct spot {
+	uint64_t key;
+	uint64_t offset : 52, tail : 12; /* tail: bytes in the last page */
+	uint32_t pages;
+} __attribute__((packed, aligned(4)));
+
+/* One line says where both buffers of a rank are. */
 struct publication {
-	uint64_t send_key, send_offset;
-	uint64_t recv_key, recv_offset;
-	uint32_t send_pages, recv_pages;	/* of their regions */
+	struct spot send, recv;
 };
 _Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
-
-#define PAGE	4096u
 
 struct direct {
 	uint32_t phase;
@@ -118,16 +123,16 @@ static bool shows_recv(const struct fabrex_coll *coll, uint32_t rank)
 }
 
 static void publish_one(struct fabrex_coll *coll, const void *addr,
-			uint64_t bytes, uint64_t *key, uint64_t *offset,
-			uint32_t *pages)
+			uint64_t bytes, struct spot *spot)
 {
 	struct link_buffer buffer;
 
 	fxi_link_export(coll->comm, addr, bytes, RIGHTS, NULL, &buffer);
-	*key = buffer.length / PAGE > UINT32_MAX ? 0 : buffer.rkey;
-	*offset = buffer.offset;
-	*pages = (uint32_t)(buffer.length / PAGE);
-	if (!*key)
+	spot->key = buffer.length / PAGE > UINT32_MAX ? 0 : buffer.rkey;
+	spot->offset = buffer.offset & ((1ull << 52) - 1);
+	spot->pages = (uint32_t)(buffer.length / PAGE);
+	spot->tail = buffer.length % PAGE;
+	if (!spot->key)
 		coll->comm->direct->missing = true;
 }
 
@@ -144,12 +149,10 @@ static int direct_start(struct fabrex_coll *coll)
 	memset(&d->mine, 0, sizeof(d->mine));
 	if (shows_send(coll, comm->rank))
 		publish_one(coll, what->send, fxi_send_bytes(comm, what),
-			    &d->mine.send_key, &d->mine.send_offset,
-			    &d->mine.send_pages);
+			    &d->mine.send);
 	if (shows_recv(coll, comm->rank))
 		publish_one(coll, what->recv, fxi_recv_bytes(comm, what),
-			    &d->mine.recv_key, &d->mine.recv_offset,
-			    &d->mine.recv_pages);
+			    &d->mine.recv);
 	return 0;
 }
 
@@ -190,24 +193,24 @@ static int tell_all(struct fabrex_coll *coll, uint32_t phase,
 }
 
 /* Where a buffer of @length bytes is; NULL, and it is missing. */
-static void *map_one(struct fabrex_coll *coll, uint32_t rank, uint64_t key,
-		     uint64_t offset, uint32_t pages, uint64_t length)
+static void *map_one(struct fabrex_coll *coll, uint32_t rank,
+		     const struct spot *spot, uint64_t length)
 {
 	const struct link_card *card = fxi_link_card(coll->comm, rank);
 	struct link_buffer buffer = {
-		.rkey = key, .offset = offset,
-		.length = (uint64_t)pages * PAGE,
+		.rkey = spot->key, .offset = spot->offset,
+		.length = (uint64_t)spot->pages * PAGE + spot->tail,
 		.peer = card->mailbox.peer,
 		.generation = card->mailbox.generation,
 		.access = RIGHTS, .heap = 1,
 	};
 
-	if (!key) {
+	if (!spot->key) {
 		coll->comm->direct->missing = true;
 		return NULL;
 	}
-	if (buffer.length < offset + length)
-		buffer.length = offset + length;
+	if (buffer.length < buffer.offset + length)
+		buffer.length = buffer.offset + length;
 	return fxi_link_map(coll->comm, rank, &buffer);
 }
 
@@ -221,19 +224,15 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 	bool send = shows_send(coll, rank), recv = shows_recv(coll, rank);
 
 	if (rank == coll->what.root)
-		d->skew = theirs->recv_offset % LINE;
+		d->skew = theirs->recv.offset % LINE;
 	if (coll->what.kind == FABREX_ALL_GATHER ||
 	    coll->what.kind == FABREX_REDUCE_SCATTER ||
 	    coll->what.kind == FABREX_ALL_TO_ALL)
 		bytes *= coll->comm->size;
 	if (recv)
-		d->recv[rank] = map_one(coll, rank, theirs->recv_key,
-					theirs->recv_offset,
-					theirs->recv_pages, bytes);
+		d->recv[rank] = map_one(coll, rank, &theirs->recv, bytes);
 	if (send)
-		d->send[rank] = map_one(coll, rank, theirs->send_key,
-					theirs->send_offset,
-					theirs->send_pages, bytes);
+		d->send[rank] = map_one(coll, rank, &theirs->send, bytes);
 	if (d->missing || ((!send || d->send[rank]) &&
 			   (!recv || d->recv[rank])))
 		return 0;
@@ -424,7 +423,7 @@ static void begin_work(struct fabrex_coll *coll)
 	d->send[comm->rank] = coll->what.send;
 	d->recv[comm->rank] = coll->what.recv;
 	if (comm->rank == coll->what.root)
-		d->skew = d->mine.recv_offset % LINE;
+		d->skew = d->mine.recv.offset % LINE;
 	d->stream = streams(coll);
 	d->job = 0;
 	d->jobs = coll->what.kind == FABREX_ALL_TO_ALL ? comm->size : 1;
