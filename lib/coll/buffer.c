@@ -168,12 +168,17 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 	};
 	struct mapping **link = slot_of(comm, rank, buffer->rkey);
 	struct mapping *m = calloc(1, sizeof(*m));
+	int ret;
 
-	if (!m)
+	if (!m) {
+		errno = -fxi_error(ENOMEM, "communicator: out of memory");
 		return NULL;
-	if (fabrex_window_map(comm->port, &remote, 0, buffer->length,
-			      buffer->access & RIGHTS, &m->window)) {
+	}
+	ret = fabrex_window_map(comm->port, &remote, 0, buffer->length,
+				buffer->access & RIGHTS, &m->window);
+	if (ret) {
 		free(m);
+		errno = -ret;
 		return NULL;
 	}
 	m->base = (char *)(uintptr_t)fabrex_window_addr(m->window);
@@ -191,6 +196,7 @@ void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
 {
 	struct mapping **link;
 
+	errno = EOPNOTSUPP;
 	if (!comm->coherent || !buffer->heap)
 		return NULL;
 	link = find_mapping(comm, rank, buffer->rkey);

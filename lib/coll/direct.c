@@ -214,6 +214,16 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 	return fxi_link_map(coll->comm, rank, &buffer);
 }
 
+/* Its owner has died, or else it is this rank that cannot. */
+static int cannot_map(struct fabrex_comm *comm, uint32_t rank)
+{
+	int error = errno;
+
+	if (fxi_link_probe(comm, rank) == -ECONNRESET)
+		return fxi_comm_fail(comm, rank, -ECONNRESET);
+	return -error;
+}
+
 /* Where the buffers of another rank are here. */
 static int locate(struct fabrex_coll *coll, uint32_t rank,
 		  const struct publication *theirs)
@@ -231,12 +241,13 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 		bytes *= coll->comm->size;
 	if (recv)
 		d->recv[rank] = map_one(coll, rank, &theirs->recv, bytes);
+	if (recv && !d->recv[rank] && !d->missing)
+		return cannot_map(coll->comm, rank);
 	if (send)
 		d->send[rank] = map_one(coll, rank, &theirs->send, bytes);
-	if (d->missing || ((!send || d->send[rank]) &&
-			   (!recv || d->recv[rank])))
-		return 0;
-	return fxi_comm_fail(coll->comm, rank, -ECONNRESET);
+	if (send && !d->send[rank] && !d->missing)
+		return cannot_map(coll->comm, rank);
+	return 0;
 }
 
 /* Next message of each. 1: all are here; 0: not yet; or a failure. */

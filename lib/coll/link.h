@@ -162,7 +162,7 @@ void fxi_link_export(struct fabrex_comm *comm, const void *addr,
 		     struct link_buffer *buffer);
 /*
  * Coherent transports: where a buffer of @rank is in this process; mapped once
- * and kept. NULL: not that way.
+ * and kept. NULL: not that way, errno and the sentence say why.
  */
 void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
 		   const struct link_buffer *buffer);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Regions whose memory other ranks map: odd lengths,
- * several buffers in one,
+ * Regions whose memory other ranks map: odd lengths, several buffers in one,
  * and who is to blame when they cannot be mapped.
  */
+#include <errno.h>
+#include <sys/resource.h>
+
 #include "world.h"
 
 #define LENGTH	((6u << 20) + 3072)	/* ends within a page */
@@ -47,4 +49,47 @@ static void odd_work(struct world *w)
 TEST(regions_end_anywhere)
 {
 	world_run(2, odd_work, NULL);
+}
+
+/* No room for any window. */
+static void use_up(void)
+{
+	struct rlimit limit;
+	unsigned long pages;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	CHECK(f);
+	CHECK_EQ(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) +
+			 (2u << 20);
+	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static void blame_work(struct world *w)
+{
+	struct fabrex_comm *comm = world_comm(w, "all_reduce:0-=direct");
+	float *x = (float *)(void *)region(w);
+	uint32_t failed = RANKS;
+	int ret;
+
+	fill(x, 1);
+	if (w->rank == 1)
+		use_up();
+	ret = fabrex_all_reduce(comm, x, x + COUNT, COUNT, FABREX_FLOAT32,
+				FABREX_SUM);
+	CHECK_EQ(ret, w->rank == 1 ? -ENOSPC : -ECONNRESET);
+	if (w->rank == 1)
+		CHECK_SAYS("no room for another mapping");
+	else
+		CHECK_SAYS("rank 1 (");
+	CHECK_EQ(fabrex_comm_failed(comm, &failed, 1), 1);
+	CHECK_EQ(failed, 1);
+	fabrex_comm_destroy(comm);
+}
+
+TEST(who_cannot_map_is_to_blame)
+{
+	world_run(2, blame_work, NULL);
 }
