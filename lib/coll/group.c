@@ -38,6 +38,9 @@ static void begin_all(struct fabrex_coll *first)
 			fxi_coll_ended(coll, coll->comm->error);
 		else
 			fxi_coll_begin(coll);
+	/* Nothing more comes that could be the other end. */
+	for (coll = first; coll; coll = coll->group_next)
+		fxi_pair_alone(coll);
 }
 
 /* Wait for @coll; the caller's handles stay until they are tested. */

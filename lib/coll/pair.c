@@ -486,8 +486,11 @@ static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
 void fxi_pair_alone(struct fabrex_coll *coll)
 {
 	struct pair *pair = &coll->comm->pairs[coll->what.root];
+	bool pairs = coll->what.kind == FABREX_SEND ||
+		     coll->what.kind == FABREX_RECV;
 
-	if (coll->what.root != coll->comm->rank || coll->result != GOING)
+	if (!pairs || coll->what.root != coll->comm->rank ||
+	    coll->result != GOING)
 		return;
 	take_out(&pair->sends, coll);
 	take_out(&pair->recvs, coll);

@@ -206,6 +206,12 @@ static void self_work(struct world *w)
 	CHECK_EQ(fabrex_send(w->comm, &x, 1, FABREX_INT32, w->rank), 0);
 	CHECK_EQ(fabrex_coll_test(coll), 1);
 	CHECK_EQ(*(int32_t *)recv.recv, 7);
+	CHECK_EQ(fabrex_group_begin(w->comm), 0);
+	CHECK_EQ(fabrex_barrier(w->comm), 0);
+	CHECK_EQ(fabrex_send(w->comm, &x, 1, FABREX_INT32, w->rank), 0);
+	CHECK_EQ(fabrex_group_end(w->comm), -EDEADLK);
+	CHECK_SAYS("waits for itself");
+	CHECK_EQ(fabrex_barrier(w->comm), 0);
 }
 
 TEST(nobody_waits_for_itself)
