@@ -30,7 +30,7 @@ FULL = """
     clang libclang-rt-dev llvm gcc-multilib valgrind man-db python3-yaml
     bc bison flex libelf-dev libssl-dev dwarves rsync xz-utils zstd kmod
     groff mandoc git gdb g++ python3-jsonschema shellcheck
-    libamdhip64-dev libhsa-runtime-dev
+    libamdhip64-dev libhsa-runtime-dev gnuplot-nox
 """.split()
 
 # What fabrex is measured against between guests: RDMA over Ethernet, TCP, MPI.
