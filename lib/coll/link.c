@@ -18,6 +18,7 @@
 #include "ring.h"
 
 #define COMPLETIONS	16
+#define FULL_TURNS	16u	/* of a full queue between looks */
 #define HEADER_BYTES	(offsetof(struct link_slot, check) + sizeof(uint64_t))
 
 /* ---- WRITEs ------------------------------------------------------------ */
@@ -26,6 +27,33 @@ static uint64_t token(enum mailbox_write what, uint32_t number,
 		      uint32_t detail)
 {
 	return (uint64_t)what << 56 | (uint64_t)detail << 32 | number;
+}
+
+/*
+ * The queue is full, and stays so if the link or a peer's flow control stands
+ * still: as in every wait, look who lives, and not longer than death_ms. 0: try
+ * again. News is still told after an error, for which there may be room.
+ */
+static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
+			 uint32_t turns)
+{
+	struct mailbox *box = comm->links->mailbox;
+	int ret = fxi_link_poll(comm);
+
+	if (ret || turns % FULL_TURNS)
+		return ret;
+	if (!box->full_ns)
+		box->full_ns = fxi_now_ns();
+	if (fxi_now_ns() - box->full_ns > (uint64_t)comm->death_ms * 1000000u)
+		return fxi_comm_blame(comm, comm->rank, WHY_PORT, -ECONNRESET);
+	if (box->looking || comm->error) {
+		fxi_relax(comm, turns);
+		return 0;
+	}
+	box->looking = true;
+	ret = fxi_comm_wait(comm, rank, turns);
+	box->looking = false;
+	return ret;
 }
 
 int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
@@ -38,6 +66,7 @@ int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 		.mr = job->mr, .offset = job->offset, .length = job->length,
 		.roffset = job->remote,
 	};
+	uint32_t turns = 0;
 	int ret;
 
 	remote = &box->cards[job->number / LINK_CHANNELS].mailbox;
@@ -48,12 +77,14 @@ int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 		if (ret > 0)
 			break;
 		if (ret == -EAGAIN)
-			ret = fxi_link_poll(comm);
+			ret = wait_for_room(comm, job->number / LINK_CHANNELS,
+					    ++turns);
 		else
 			ret = fxi_comm_fail(comm, comm->rank, -ECONNRESET);
 		if (ret)
 			return ret;
 	}
+	box->full_ns = 0;
 	comm->links->asked += !(job->flags & FABREX_SQE_QUIET);
 	return 0;
 }

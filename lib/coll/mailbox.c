@@ -420,10 +420,16 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
 		.mr = box->mr,
 	};
 
+	/* A queue that is full says nothing of the other. */
+	if (!peer->asking && !peer->lost && box->looking)
+		return -EINPROGRESS;
 	if (!peer->asking && !peer->lost) {
 		peer->asking = true;
-		if (fxi_mailbox_write(comm, &job))
-			return -ECONNRESET;
+		if (fxi_mailbox_write(comm, &job)) {
+			peer->asking = false;
+			return fxi_failed(comm, comm->rank) ? -EINPROGRESS :
+							      -ECONNRESET;
+		}
 	}
 	fxi_link_progress(comm);
 	if (peer->lost)

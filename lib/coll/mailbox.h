@@ -36,6 +36,8 @@ struct mailbox {
 	struct fabrex_mr *mr, *mirror_mr;
 	uint8_t *base, *mirror;
 	struct fabrex_queue *queue;
+	uint64_t full_ns;		/* since when it is full; 0: it is not */
+	bool looking;			/* at who lives, while it is full */
 	struct link_card *cards;
 	struct mailbox_peer *peers;
 };
