@@ -10,12 +10,16 @@
 
 EXPORT int fabrex_group_begin(struct fabrex_comm *comm)
 {
+	int ret = 0;
+
 	if (comm->grouping)
 		return fxi_error(EINVAL, "group: one has begun already; groups of a communicator do not nest");
+	fxi_comm_enter(comm);
 	if (comm->error)
-		return fxi_comm_error(comm);
-	comm->grouping = true;
-	return 0;
+		ret = fxi_comm_error(comm);
+	fxi_comm_leave(comm);
+	comm->grouping = !ret;
+	return ret;
 }
 
 void fxi_group_add(struct fabrex_coll *coll)

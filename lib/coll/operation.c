@@ -386,24 +386,28 @@ static int start(struct fabrex_comm *comm,
 		 struct fabrex_coll **out)
 {
 	struct fabrex_coll *coll = make(comm, what);
+	int ret = 0;
 
 	if (!coll)
 		return -ENOMEM;
 	coll->kept = out != NULL;
 	coll->result = GOING;
-	if (out)
-		*out = coll;
-	if (comm->grouping) {
-		fxi_group_add(coll);
-		return 0;
-	}
-	if (!comm->listed)
+	if (!comm->listed && !comm->grouping)
 		list(comm);
 	else
 		fxi_comm_enter(comm);
-	fxi_coll_begin(coll);
+	if (unlikely(comm->error))
+		ret = fxi_comm_error(comm);
+	else if (out)
+		*out = coll;
+	if (ret)
+		free(coll);
+	else if (comm->grouping)
+		fxi_group_add(coll);
+	else
+		fxi_coll_begin(coll);
 	fxi_comm_leave(comm);
-	return 0;
+	return ret;
 }
 
 EXPORT int fabrex_coll_start(struct fabrex_comm *comm,
@@ -419,8 +423,6 @@ EXPORT int fabrex_coll_start(struct fabrex_comm *comm,
 	if (!ret && !coll && !comm->grouping)
 		ret = fxi_error(EINVAL, "%s: no place for the handle; only calls in a group go without",
 				fxi_kind_name(w.kind));
-	if (!ret && comm->error)
-		ret = fxi_comm_error(comm);
 	return ret ? ret : start(comm, &w, coll);
 }
 
