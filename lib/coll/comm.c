@@ -15,6 +15,7 @@
 
 #define DEATH_MS	1000
 #define TIMEOUT_MS	30000
+#define CARD_GIVEN_UP	0x50554e4556494746ull	/* magic: no mailbox */
 
 /* FNV-1a, stirred at the end. */
 uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed)
@@ -77,6 +78,10 @@ static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
 			comm->failed[rank / 64] |= 1ull << rank % 64;
 			continue;
 		}
+		if (cards[rank].magic == CARD_GIVEN_UP)
+			return fxi_error(ECONNRESET, "port %s: communicator: rank %u (process %u) could not make its part of it and has given up; it says why",
+					 comm->port->attr.name, rank,
+					 cards[rank].pid);
 		if (!comm->id)
 			comm->id = cards[0].id;
 		if (rank && cards[rank].id && cards[rank].id != comm->id)
@@ -117,6 +122,25 @@ static void tell_failed(struct fabrex_comm *comm)
 	}
 }
 
+/*
+ * This rank cannot: the others must not wait for it, so it comes, says so, and
+ * returns its own error.
+ */
+static int meet_in_vain(struct fabrex_comm *comm, struct meeting *meeting,
+			struct link_card *all, int error)
+{
+	const struct link_card mine = {
+		.magic = CARD_GIVEN_UP, .id = comm->id, .ranks = comm->size,
+		.pid = (uint32_t)getpid(),
+	};
+	char *sentence = strdup(fabrex_strerror_last());
+
+	meeting->exchange(meeting, &mine, all, sizeof(mine));
+	fxi_error(-error, "%s", sentence ? sentence : "out of memory");
+	free(sentence);
+	return error;
+}
+
 static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
 {
 	struct link_card mine, *all;
@@ -127,7 +151,9 @@ static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
 		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
 				 comm->port->attr.name, comm->size);
 	ret = fxi_links_make(comm, &mine);
-	if (!ret)
+	if (ret)
+		ret = meet_in_vain(comm, meeting, all, ret);
+	else
 		ret = meeting->exchange(meeting, &mine, all, sizeof(mine));
 	if (!ret)
 		ret = check_cards(comm, all);

@@ -33,12 +33,17 @@ struct party {
 	struct fabrex_comm *parent;
 	uint32_t *ranks;		/* of the parent, in the new order */
 	uint64_t word;
+	bool met;			/* or at least tried to */
 };
 
-static int out_of_memory(const struct fabrex_comm *comm)
+/* The others would wait for this rank: they have to be told. */
+static int out_of_memory(struct fabrex_comm *comm)
 {
-	return fxi_error(ENOMEM, "port %s: communicator: split: out of memory",
-			 comm->port->attr.name);
+	int ret = fxi_error(ENOMEM, "port %s: communicator: split: out of memory",
+			    comm->port->attr.name);
+
+	fxi_comm_break(comm, ret);
+	return ret;
 }
 
 /* As many as there is room for; true if all have been sent. */
@@ -148,6 +153,7 @@ static int party_exchange(struct meeting *meeting, const void *mine,
 {
 	struct party *p = meeting->state;
 
+	p->met = true;
 	return gather(p->parent, p->ranks, meeting->size, meeting->rank,
 		      p->word, mine, all, bytes);
 }
@@ -190,10 +196,14 @@ static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
 	uint64_t words[2] = {
 		comm->splits, (uint32_t)wishes[comm->rank].color,
 	};
+	int ret;
 
 	choose(comm, wishes, &meeting, ranks);
 	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	return fxi_comm_make(comm->port, &meeting, &attr, out);
+	ret = fxi_comm_make(comm->port, &meeting, &attr, out);
+	if (ret && !party.met)
+		fxi_comm_break(comm, ret);
+	return ret;
 }
 
 /* Collectives under way come first, as everywhere. */

@@ -478,6 +478,47 @@ TEST(comm_shrink_voted_out)
 	crowd_finish(&c, 0);
 }
 
+#define QUEUES	65536
+
+/* One cannot make its part: the others are told, and the old one is as good. */
+static int poor_work(struct member *m)
+{
+	static struct fabrex_queue *queues[QUEUES];
+	struct fabrex_comm *comm = crowd_create(m), *part;
+	uint32_t n = 0;
+	int ret;
+
+	CHECK_EQ(crowd_sum(comm), 0);
+	while (m->rank == 1 && n < QUEUES &&
+	       !fabrex_queue_create(m->port, NULL, 0, &queues[n]))
+		n++;
+	CHECK(n < QUEUES);
+	ret = fabrex_comm_split(comm, 0, 0, &part);
+	while (n--)
+		fabrex_queue_destroy(queues[n]);
+	if (m->rank == 1) {
+		CHECK(ret < 0 && ret != -ECONNRESET);
+	} else {
+		CHECK_EQ(ret, -ECONNRESET);
+		CHECK_SAYS("rank 1 (");
+	}
+	CHECK_EQ(crowd_sum(comm), 0);
+	CHECK_EQ(fabrex_comm_split(comm, 0, 0, &part), 0);
+	CHECK_EQ(crowd_sum(part), 0);
+	fabrex_comm_destroy(part);
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(comm_split_of_the_poor)
+{
+	struct crowd c;
+
+	alarm(60);
+	crowd_start(&c, 3, poor_work, NULL);
+	crowd_finish(&c, 0);
+}
+
 /* A rank that computes is not silent as long as nobody waits too long. */
 static int busy_work(struct member *m)
 {
