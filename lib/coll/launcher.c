@@ -32,9 +32,9 @@ static const struct launcher launchers[] = {
 	  { "OMPI_COMM_WORLD_SIZE" }, "OMPI_COMM_WORLD_LOCAL_SIZE",
 	  { "PMIX_NAMESPACE", "OMPI_MCA_orte_precondition_transports",
 	    "OMPI_MCA_ess_base_jobid" } },
+	/* Slurm's job may run several of these at once: it names none. */
 	{ "mpiexec of MPICH or Intel MPI", "PMI_RANK", { "PMI_SIZE" },
-	  "MPI_LOCALNRANKS",
-	  { "PMI_JOBID", "PALS_APID", "SLURM_JOB_ID", "SLURM_STEP_ID" } },
+	  "MPI_LOCALNRANKS", { "PMI_JOBID", "PALS_APID" } },
 	{ "PMIx", "PMIX_RANK", { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS" },
 	  "SLURM_STEP_TASKS_PER_NODE",
 	  { "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID" } },

@@ -337,6 +337,10 @@ static const struct environment environments[] = {
 	{ { "PMI_RANK=0", "PMI_SIZE=2", "MPI_LOCALNRANKS=2" }, 0, 2, 'h' },
 	{ { "PMI_RANK=0", "PMI_SIZE=2", "MPI_LOCALNRANKS=1" }, 0, 0, 0 },
 	{ { "PMI_RANK=0", "PMI_SIZE=2", "PALS_APID=9" }, 0, 2, 'i' },
+	{ { "PMI_RANK=0", "PMI_SIZE=2", "SLURM_JOB_ID=5", "SLURM_STEP_ID=0",
+	    "MPI_LOCALNRANKS=2" }, 0, 2, 'h' },
+	{ { "PMI_RANK=0", "PMI_SIZE=2", "SLURM_JOB_ID=5", "SLURM_STEP_ID=0",
+	    "MPI_LOCALNRANKS=1" }, 0, 0, 0 },
 	{ { "PMI_RANK=0", "PMI_SIZE=1" }, 0, 1, 0 },
 	{ { NULL }, 0, 0, 0 },
 };
