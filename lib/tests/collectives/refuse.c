@@ -225,6 +225,7 @@ static void disagree_work(struct world *w)
 	if (ret == -EPROTO)
 		CHECK_SAYS("do not call the same");
 	CHECK_EQ(fabrex_barrier(w->comm), ret);
+	CHECK_EQ(fabrex_comm_failed(w->comm, NULL, 0), 0);
 }
 
 TEST(disagreement_is_noticed)

@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "world.h"
 
-#define LIMIT_S	60
+#define LIMIT_S	240
 #define SERVICE	"fabric:4242"
 
 static struct test *first, **last = &first;
