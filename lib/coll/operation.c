@@ -149,10 +149,16 @@ uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase)
 	       coll->what.kind << 4 | phase;
 }
 
+/* What of the root is not in the tag is between type and operation. */
 uint64_t fxi_coll_word(const struct fabrex_coll *coll)
 {
+	_Static_assert(FABREX_FLOAT64 < 16 && FABREX_AVG < 16 &&
+		       LINK_RANKS <= 1 << 16, "fits");
+
 	return (coll->what.count & 0xffffffffffffull) |
-	       (uint64_t)coll->what.type << 48 | (uint64_t)coll->what.op << 56;
+	       (uint64_t)coll->what.type << 48 |
+	       (uint64_t)(coll->what.root >> 8 & 0xff) << 52 |
+	       (uint64_t)coll->what.op << 60;
 }
 
 static int disagree(const struct fabrex_coll *coll, uint32_t rank,
@@ -164,12 +170,13 @@ static int disagree(const struct fabrex_coll *coll, uint32_t rank,
 			 coll->comm->rank, rank, coll->sequence & 0xffff,
 			 fxi_kind_name(what->kind),
 			 (unsigned long long)what->count, what->type, what->op,
-			 what->root & 0xff, message->tag >> 16,
+			 what->root, message->tag >> 16,
 			 fxi_kind_name(message->tag >> 4 & 0xf),
 			 (unsigned long long)message->word & 0xffffffffffffull,
-			 (uint32_t)(message->word >> 48) & 0xff,
-			 (uint32_t)(message->word >> 56),
-			 message->tag >> 8 & 0xff);
+			 (uint32_t)(message->word >> 48) & 0xf,
+			 (uint32_t)(message->word >> 60),
+			 (message->tag >> 8 & 0xff) |
+			 ((uint32_t)(message->word >> 52) & 0xff) << 8);
 }
 
 int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
