@@ -38,6 +38,7 @@ struct fabrex_coll {
 	struct fabrex_comm *comm;
 	struct fabrex_coll *next;	/* in the communicator's queue */
 	struct fabrex_coll *group_next;	/* in the group's list */
+	struct fabrex_coll **ended;	/* what points to it in comm->ended */
 	struct fabrex_collective what;
 	const struct algorithm *algorithm;
 	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
@@ -111,6 +112,7 @@ struct fabrex_comm {
 	uint32_t tests;			/* in vain, in a row */
 	bool grouping;
 	struct fabrex_coll *group, *group_last;
+	struct fabrex_coll *ended;	/* not tested yet, by next */
 	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
 	uint32_t npairs;		/* SENDs and RECVs under way */
 	struct flat *flat;		/* of the operation under way: flat.c, */

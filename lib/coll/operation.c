@@ -100,11 +100,34 @@ void fxi_comm_break(struct fabrex_comm *comm, int error)
 	fxi_comm_fail(comm, comm->rank, error);
 }
 
+/* Its caller has a handle, and may never ask. */
+static void keep(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+
+	coll->next = comm->ended;
+	coll->ended = &comm->ended;
+	if (coll->next)
+		coll->next->ended = &coll->next;
+	comm->ended = coll;
+}
+
+static void forget(struct fabrex_coll *coll)
+{
+	*coll->ended = coll->next;
+	if (coll->next)
+		coll->next->ended = coll->ended;
+	free(coll->sentence);
+	free(coll);
+}
+
 void fxi_coll_ended(struct fabrex_coll *coll, int result)
 {
 	if (result && !coll->comm->error)
 		coll->sentence = strdup(fabrex_strerror_last());
 	coll->result = result;
+	if (coll->kept)
+		keep(coll);
 }
 
 static void end_first(struct fabrex_comm *comm, int result)
@@ -437,8 +460,7 @@ static int finish(struct fabrex_coll *coll)
 {
 	int ret = fxi_coll_result(coll);
 
-	free(coll->sentence);
-	free(coll);
+	forget(coll);
 	return ret;
 }
 
@@ -512,6 +534,8 @@ static void free_kept(struct fabrex_comm *comm)
 		free(coll);
 	}
 	comm->first = comm->last = NULL;
+	while (comm->ended)
+		forget(comm->ended);
 }
 
 void fxi_operations_free(struct fabrex_comm *comm)
