@@ -11,7 +11,8 @@
  * process has loaded; those from fabrex_mr_alloc() are the fastest.
  *
  * A rank that dies, or cannot be reached any more, makes every operation of
- * the communicator at every other rank end with -ECONNRESET within death_ms; a
+ * the communicator at every other rank that waits end with -ECONNRESET within
+ * death_ms (half as much again if it has to be found out whose link is down); a
  * rank that lives but does not take part for silence_ms makes them end with
  * -ETIMEDOUT. The sentence names the rank, fabrex_comm_failed() lists it. The
  * communicator is then only good for fabrex_comm_shrink() and

@@ -137,7 +137,7 @@ static uint64_t valid_bits(const struct fabrex_comm *comm, uint32_t word)
 static void adopt(struct fabrex_comm *comm, uint32_t rank,
 		  const struct board *b)
 {
-	bool known = b->why >= WHY_DEAD && b->why <= WHY_SHRINKS;
+	bool known = b->why >= WHY_DEAD && b->why <= WHY_DISAGREES;
 
 	if (comm->error)
 		return;
@@ -328,7 +328,16 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 		comm->reason = NULL;
 		return comm->error;
 	}
-	return fxi_comm_blame(comm, rank, WHY_BROKEN, error);
+	if (error != -EPROTO)
+		return fxi_comm_blame(comm, rank, WHY_BROKEN, error);
+	/* Ranks do not call the same: nobody is lost, all can go on. */
+	if (!comm->error) {
+		comm->error = error;
+		comm->culprit = rank;
+		comm->why = WHY_DISAGREES;
+		fxi_board_publish(comm);
+	}
+	return comm->error;
 }
 
 /* ---- the silent -------------------------------------------------------- */
@@ -537,6 +546,8 @@ static const char *why_text(const struct fabrex_comm *comm)
 		return "has lost its port or its link to the fabric";
 	case WHY_SHRINKS:
 		return "shrinks the communicator; do the same";
+	case WHY_DISAGREES:
+		return "does not call the same as others, or others not the same as it";
 	case WHY_DEAD:
 		break;
 	}

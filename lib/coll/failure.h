@@ -19,6 +19,7 @@ enum failure_why {
 	WHY_BROKEN,		/* has an error of its own */
 	WHY_PORT,		/* its own port or link is gone */
 	WHY_SHRINKS,		/* has not failed, but called shrink */
+	WHY_DISAGREES,		/* nor this one: ranks do not call the same */
 };
 
 /*
