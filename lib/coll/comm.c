@@ -247,6 +247,8 @@ EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 	if (!comm)
 		return;
 	fxi_operations_free(comm);
+	if (comm->error && !comm->shrunk)
+		fxi_comm_settle(comm);
 	fxi_farewell(comm);
 	comm_free(comm);
 }

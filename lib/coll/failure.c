@@ -480,6 +480,35 @@ int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 
 /* ---- the end ----------------------------------------------------------- */
 
+/* Nothing of this communicator is touched by it any more. */
+static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct board b;
+
+	if (rank == comm->rank || fxi_failed(comm, rank) ||
+	    fxi_has_left(comm, rank))
+		return true;
+	return fxi_board_read(comm, rank, &b) && (b.error || b.state);
+}
+
+/*
+ * After a failure others may be in the middle of a piece of this rank's
+ * buffers. Who is outside of the library finds the alarm before it begins one,
+ * so that little is lost by not waiting for it longer.
+ */
+void fxi_comm_settle(struct fabrex_comm *comm)
+{
+	uint64_t deadline = fxi_deadline((int)comm->death_ms);
+	uint32_t rank, patience = 0;
+
+	for (rank = 0; rank < comm->size; rank++)
+		while (!has_noticed(comm, rank) && fxi_remaining_ms(deadline)) {
+			fxi_link_progress(comm);
+			fxi_look_for_dead(comm, NOBODY);
+			fxi_relax(comm, patience++);
+		}
+}
+
 void fxi_farewell(struct fabrex_comm *comm)
 {
 	uint64_t deadline = fxi_deadline((int)comm->death_ms);

@@ -86,6 +86,11 @@ bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
 void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting);
 /* Once more around, in a wait that took @patience rounds so far. */
 void fxi_relax(const struct fabrex_comm *comm, uint32_t patience);
+/*
+ * After an error: until all that live have noticed it too, for death_ms at
+ * most.
+ */
+void fxi_comm_settle(struct fabrex_comm *comm);
 /* Nothing more comes from this rank; returns when the others were told. */
 void fxi_farewell(struct fabrex_comm *comm);
 
