@@ -32,6 +32,12 @@ struct line {
 	char theirs[300], ratio[CELL], aim[CELL], met[CELL];
 };
 
+/* Counts have to be below their limit. */
+static bool met(const struct row *row, const struct against *a, double ratio)
+{
+	return row->unit == UNIT_COUNT ? ratio > a->aim : ratio >= a->aim;
+}
+
 static void fill_ratio(const struct row *row, const struct against *a,
 		       struct line *l)
 {
@@ -43,7 +49,8 @@ static void fill_ratio(const struct row *row, const struct against *a,
 		return;
 	snprintf(l->ratio, CELL, "%.2f (%.2f-%.2f)", s.median, s.q1, s.q3);
 	if (a->aim > 0)
-		snprintf(l->met, CELL, "%s", s.median >= a->aim ? "yes" : "NO");
+		snprintf(l->met, CELL, "%s", met(row, a, s.median) ? "yes" :
+								     "NO");
 }
 
 static void fill_theirs(const struct row *row, const struct against *a,

@@ -251,7 +251,7 @@ def compare(tmp):
     md, out = (os.path.join(tmp, "t." + e) for e in ("md", "json"))
     counts = os.path.join(tmp, "counts")
     with open(counts, "w", encoding="utf-8") as f:
-        f.write("post: 88.5 100\npoll, too many: 101 100\n")
+        f.write("post: 88.5 100\npoll, too many: 100 100\n")
     res = perf(f"compare all --ranks 2,3 -r 3 -t 0.001 --aims --quiet "
                f"--counts {counts} --output {md} --output {out}", path=tmp)
     with open(out, encoding="utf-8") as f:
