@@ -513,18 +513,26 @@ void fxi_farewell(struct fabrex_comm *comm)
 {
 	uint64_t deadline = fxi_deadline((int)comm->death_ms);
 	const uint64_t left = 1;
-	uint32_t rank;
+	uint32_t rank, repeated;
 
 	for (rank = 0; rank < comm->size; rank++)
-		if (rank != comm->rank && !fxi_failed(comm, rank))
+		if (rank != comm->rank && !fxi_failed(comm, rank) &&
+		    !fxi_has_left(comm, rank))
 			fxi_link_post(comm, rank, BOARD_LEFT, &left,
 				      sizeof(left));
 	if (!comm->links->far)
 		return;
-	/* Completions come in order: behind everything that was sent. */
-	while (fxi_link_probe(comm, comm->rank) == -EINPROGRESS &&
-	       fxi_remaining_ms(deadline))
-		sched_yield();
+	/*
+	 * Completions come in order: behind everything that was sent, unless
+	 * something had to be sent again.
+	 */
+	do {
+		repeated = comm->links->repeated;
+		while (fxi_link_probe(comm, comm->rank) == -EINPROGRESS &&
+		       fxi_remaining_ms(deadline))
+			sched_yield();
+	} while (comm->links->repeated != repeated &&
+		 fxi_remaining_ms(deadline));
 }
 
 EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)

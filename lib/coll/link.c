@@ -366,7 +366,8 @@ void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 
 	link->told = link->popped;
 	__atomic_store_n(link->out_credit, link->popped, __ATOMIC_RELEASE);
-	if (!link->plain && !fxi_failed(comm, rank))
+	if (!link->plain && !fxi_failed(comm, rank) &&
+	    !fxi_has_left(comm, rank))
 		fxi_mailbox_write(comm, &job);
 }
 
@@ -404,6 +405,7 @@ bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link)
 static int header_again(struct fabrex_comm *comm, uint32_t number,
 			uint32_t slot, enum mailbox_write what)
 {
+	comm->links->repeated++;
 	return write_header(comm, &comm->links->link[number], slot, what);
 }
 

@@ -73,6 +73,7 @@ struct links {
 	const uint64_t *alarm;		/* in our mailbox: not 0 when some
 					 * rank's board has news of a failure
 					 */
+	uint32_t repeated;		/* headers that were FENCED off */
 	uint32_t asked;			/* completions that are to come */
 	bool far;			/* some are reached only by WRITE */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
