@@ -286,24 +286,32 @@ def table_of_compare(tmp):
     ok(names == ["fabrex", "memcpy"], "--peers and --json", names)
 
 
-def examples():
-    """Every example of the man page that this machine can run."""
+def example_lines():
     with open(PAGE, encoding="utf-8") as f:
         page = f.read().split("\n.SH EXAMPLES\n")[1].split("\n.SH ")[0]
-    lines = [l.replace("\\-", "-") for block in
-             re.findall(r"^\.EX\n(.*?)^\.EE$", page, re.S | re.M)
-             for l in block.splitlines() if l]
-    server = None
+    return [l.replace("\\-", "-") for block in
+            re.findall(r"^\.EX\n(.*?)^\.EE$", page, re.S | re.M)
+            for l in block.splitlines() if l]
+
+
+def can_run(words):
+    """What this machine lacks is not run."""
+    return not (words[0] == "mpirun" and not shutil.which("mpirun") or
+                "hip" in words or
+                "--plot" in words and not shutil.which("gnuplot"))
+
+
+def examples(tmp):
+    """Every example of the man page that this machine can run."""
     env = dict(os.environ, FABREX_FABRIC=FABRIC + "-e")
     for name in ("OMPI", "PRTE"):
         for word in ("ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM"):
             env[f"{name}_{word}"] = "1"
-    with tempfile.TemporaryDirectory() as tmp:
-        for line in lines:
+    server = None
+    try:
+        for line in example_lines():
             words = shlex.split(line)
-            if words[0] == "mpirun" and not shutil.which("mpirun") or \
-                    "hip" in words or "--plot" in words and \
-                    not shutil.which("gnuplot"):
+            if not can_run(words):
                 print(f"# not run here: {line}")
                 continue
             words = [PERF if w == "fabrex-perf" else w for w in words]
@@ -317,9 +325,9 @@ def examples():
                                  capture_output=True, timeout=300, check=False)
             ok(not res.returncode, "example: " + line,
                res.stdout + res.stderr)
-    if server:
+    finally:
         server.terminate()
-        ok(server.wait(20) == 0, "the examples' server ends", "")
+    ok(server.wait(20) == 0, "the examples' server ends", "")
 
 
 def main():
@@ -336,7 +344,7 @@ def main():
         pictures(tmp)
         compare(tmp)
         table_of_compare(tmp)
-        examples()
+        examples(tmp)
     print(f"1..{state['n']}")
     return state["failed"] != 0
 
