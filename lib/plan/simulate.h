@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How long it takes: schedules played on a graph, message by message, and
+ * what that makes of training and inference. An alpha-beta model: a piece of a
+ * chunk takes alpha, for the ranks' part in it and each hop, and its bytes at
+ * the rate that it gets of the links that it shares, fairly (max-min).
+ */
+#ifndef LIB_PLAN_SIMULATE_H
+#define LIB_PLAN_SIMULATE_H
+
+#include "plan.h"
+
+/* The ranks' part; plan_timing_default() says where its figures are from. */
+struct plan_timing {
+	double start;		/* s, once for each collective: launch */
+	double piece;		/* s, for each piece at its sender */
+	double reduce;		/* B/s at which a GPU reduces; 0: no limit */
+	uint64_t piece_bytes;	/* largest piece of a chunk */
+	uint32_t window;	/* pieces of one chunk and hop on their way */
+};
+
+struct plan_timing plan_timing_default(void);
+
+/* One collective of one job. Jobs share the links. */
+struct plan_job {
+	const struct plan_schedule *schedule;
+	uint64_t bytes;		/* size, as for algbw */
+	double begin;		/* s */
+};
+
+struct plan_played {
+	double seconds;		/* from its begin */
+	double algbw, busbw;	/* GB/s */
+};
+
+/*
+ * Play @n jobs at once. @out has @n entries; @busy, if not NULL, g->nedges: the
+ * share of the time up to the last job's end that each edge was in use (bytes over
+ * capacity). Deterministic.
+ */
+int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
+		  uint32_t n, const struct plan_timing *timing,
+		  struct plan_played *out, double *busy,
+		  struct plan_error *e);
+
+/* ---- predict.c: whole steps ------------------------------------------- */
+
+struct plan_model {
+	double parameters;	/* of all layers */
+	uint32_t layers, hidden;
+	double bytes_per_value;	/* 2: fp16, bf16 */
+	double flops;		/* of one GPU, achieved, FLOP/s */
+	double memory;		/* of one GPU, achieved, B/s: decoding */
+};
+
+enum plan_parallel {
+	PLAN_DATA_PARALLEL = 1,	/* gradients all-reduced */
+	PLAN_ZERO_1,		/* reduce-scatter gradients, all-gather parameters */
+	PLAN_ZERO_3,		/* 2 all-gathers of parameters, reduce-scatter */
+	PLAN_TENSOR_PARALLEL,	/* inference: 2 all-reduces a layer and token */
+};
+
+struct plan_step {
+	double seconds;		/* of a step, or of a token */
+	double compute, communicate, exposed;	/* s: exposed is not hidden */
+	double samples_per_second;	/* or tokens */
+	uint64_t bytes;		/* that each collective has, added up */
+};
+
+struct plan_work {
+	enum plan_parallel parallel;
+	struct plan_model model;
+	uint32_t batch;		/* samples (tokens) of all GPUs in a step */
+	uint32_t sequence;	/* tokens of a sample */
+	double overlap;		/* 0 to 1: share of communication that can be
+				 * hidden behind computing
+				 */
+};
+
+/*
+ * @schedules: those for all_reduce, all_gather, reduce_scatter that @work
+ * needs, at [enum plan_collective]; others may be NULL.
+ */
+int plan_predict(const struct plan_graph *g, const struct plan_work *work,
+		 const struct plan_schedule *const *schedules,
+		 const struct plan_timing *timing, struct plan_step *out,
+		 struct plan_error *e);
+
+#endif

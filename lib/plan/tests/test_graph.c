@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Graphs, ratios and schedules as containers. */
+#include <errno.h>
+
+#include "plan.h"
+#include "tap.h"
+
+static void ratios(void)
+{
+	struct plan_ratio a = plan_ratio(6, 4), b;
+
+	ok(a.num == 3 && a.den == 2, "6/4 is 3/2");
+	ok(plan_ratio_compare(plan_ratio(~0ull, 3), plan_ratio(~0ull, 2)) < 0,
+	   "large ratios compare exactly");
+	ok(!plan_ratio_multiply(plan_ratio(~0ull, 2), plan_ratio(2, ~0ull), &b)
+	   && b.num == 1 && b.den == 1, "products cancel before they overflow");
+	ok(plan_ratio_multiply(plan_ratio(~0ull, 1), plan_ratio(2, 1), &b) ==
+	   -EOVERFLOW, "an overflow is told");
+	ok(plan_pcie_capacity(16, 16) == 27000, "Gen4 x16 carries 27 GB/s");
+	ok(!plan_pcie_capacity(17, 16), "there is no 17 GT/s");
+	ok(plan_pcie_speed_parse("16.0 GT/s PCIe") == 16, "kernel's string");
+}
+
+/* Two GPUs on a switch, a third GPU beside. */
+static struct plan_graph *star(void)
+{
+	struct plan_graph *g = plan_graph_new("star");
+	char name[16];
+	int i;
+
+	plan_graph_add_node(g, PLAN_PCI_SWITCH, "s", 0, NULL);
+	for (i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "g%d", i);
+		plan_graph_add_node(g, PLAN_GPU, name, 0, NULL);
+		plan_graph_add_link(g, 0, 1 + (uint32_t)i, 10, 1, PLAN_PCIE,
+				    NULL);
+	}
+	return g;
+}
+
+static void graphs(void)
+{
+	struct plan_graph *g = star(), *c;
+	struct plan_error e = { 0 };
+
+	ok(plan_graph_find(g, "g2") == 3 && plan_graph_find(g, "x") ==
+	   PLAN_NONE, "elements are found by name");
+	ok(plan_graph_add_node(g, PLAN_GPU, "g1", 0, &e) == -EEXIST,
+	   "a name is there once");
+	has(e.text, "two elements named g1");
+	ok(plan_graph_add_edge(g, 1, 1, 1, 1, PLAN_PCIE, &e) == -EINVAL,
+	   "no link to itself");
+	ok(plan_graph_add_edge(g, 1, 2, 0, 1, PLAN_PCIE, &e) == -EINVAL,
+	   "no capacity of 0");
+	ok(!plan_graph_check(g, &e), "a star can be planned on");
+	ok(!plan_node_set(g, 1, "pci.busid", "0000:01:00.0") &&
+	   !strcmp(plan_node_get(g, 1, "pci.busid"), "0000:01:00.0"),
+	   "attributes are kept");
+	c = plan_graph_copy(g);
+	ok(c && c->nedges == 6 && plan_node_get(c, 1, "pci.busid") &&
+	   c->edges[0].twin == 1, "a copy has everything");
+	plan_graph_free(c);
+	plan_graph_add_edge(g, 0, 1, 5, 1, PLAN_PCIE, NULL);
+	ok(plan_graph_check(g, &e) == -EINVAL, "a switch makes no copies");
+	has(e.text, "s receives 30 MB/s and sends 35");
+	plan_graph_add_node(g, PLAN_GPU, "lonely", 1, NULL);
+	ok(plan_graph_check(g, &e) == -EINVAL, "all have to be joined");
+	has(e.text, "lonely");
+	plan_graph_free(g);
+}
+
+static void schedules(void)
+{
+	struct plan_graph *g = star();
+	struct plan_schedule *s = plan_schedule_new(PLAN_ALL_GATHER, 3, 0);
+	struct plan_ratio rate;
+	uint32_t r, t;
+
+	for (r = 0; r < 3; r++) {
+		plan_schedule_chunk(s, r, 0, r + 1);
+		for (t = 0; t < 3; t++) {
+			uint32_t way[2] = { 2 * r + 1, 2 * t };
+
+			if (t != r)
+				plan_schedule_transfer(s, (uint32_t)
+					plan_schedule_route(s, g, way, 2),
+					false);
+		}
+	}
+	ok(!plan_schedule_finish(s) && s->shard_weight == 1,
+	   "shards weigh the same in the end");
+	ok(s->nroutes == 6, "routes are there once");
+	ok(!plan_schedule_rate(s, g, &rate, NULL) && rate.num == 15 &&
+	   rate.den == 1, "rate of the flows");
+	plan_schedule_free(s);
+	plan_graph_free(g);
+}
+
+int main(void)
+{
+	ratios();
+	graphs();
+	schedules();
+	return tap_done();
+}
