@@ -32,12 +32,21 @@ PLAN_TESTS := $(patsubst $(PLAN_T)/%.c,$(PLAN_O)/tests/%,$(PLAN_TEST_SRC))
 PLAN_LARGE := $(patsubst $(PLAN_T)/%.c,$(PLAN_O)/tests/%,$(PLAN_LARGE_SRC))
 PLAN_BENCH := $(patsubst $(PLAN_T)/%.c,$(PLAN_O)/tests/%,$(PLAN_BENCH_SRC))
 
-$(PLAN_TESTS): $(PLAN_O)/tests/%: $(PLAN_O)/san/$(PLAN_T)/%.o $(PLAN_SAN_OBJ)
+PLAN_SAN_A := $(PLAN_O)/san/libplan.a
+PLAN_FAST_A := $(PLAN_O)/fast/libshared.a
+
+$(PLAN_SAN_A): $(PLAN_SAN_OBJ)
+$(PLAN_FAST_A): $(PLAN_FAST_OBJ)
+$(PLAN_SAN_A) $(PLAN_FAST_A):
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(PLAN_TESTS): $(PLAN_O)/tests/%: $(PLAN_O)/san/$(PLAN_T)/%.o $(PLAN_SAN_A)
 	@mkdir -p $(@D)
 	$(CC) $(PLAN_SAN) $(LDFLAGS) -o $@ $^ $(PLAN_LIBS)
 
 $(PLAN_LARGE) $(PLAN_BENCH): $(PLAN_O)/tests/%: \
-		$(PLAN_O)/fast/$(PLAN_T)/%.o $(PLAN_FAST_OBJ) $(PLAN_A) \
+		$(PLAN_O)/fast/$(PLAN_T)/%.o $(PLAN_FAST_A) $(PLAN_A) \
 		$(BUILD)/lib/libtopology.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(PLAN_LIBS)
