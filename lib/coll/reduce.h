@@ -35,8 +35,6 @@ struct reduce {
 };
 
 void fxi_reduce(const struct reduce *r);
-/* Bytes of an element; 0: no such type. */
-size_t fxi_reduce_size(uint32_t type);
 /* dst = src for bytes, the same way; streaming if said so. */
 void fxi_copy(void *dst, const void *src, size_t bytes, bool stream);
 /* Of the instructions in use: "avx512", "avx2", "sse2", "generic". */

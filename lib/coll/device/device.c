@@ -228,7 +228,7 @@ int fxi_device_copy(struct device *d, void *dst, const void *src,
 static int check(const struct device *d, uintptr_t addresses, uint32_t type,
 		 uint32_t op)
 {
-	size_t size = fxi_reduce_size(type);
+	size_t size = fabrex_datatype_size(type);
 
 	if (!size || op < FABREX_SUM || op > FABREX_AVG)
 		return fxi_error(EINVAL, "%s device %d: type %u, operation %u: no such reduction",
@@ -250,7 +250,7 @@ static int launch(struct device *d, void *dst, const void *src0,
 		  const void *src1, uint64_t count, uint32_t type,
 		  uint32_t op, uint32_t divisor)
 {
-	unsigned int blocks = blocks_for(count, fxi_reduce_size(type));
+	unsigned int blocks = blocks_for(count, fabrex_datatype_size(type));
 	unsigned long long n = count;
 	unsigned int kernel_op = op == FABREX_AVG ? FABREX_SUM : op;
 	void *parameters[] = { &dst, &src0, &src1, &n, &kernel_op, &divisor };
@@ -273,7 +273,7 @@ int fxi_device_reduce(struct device *d, void *dst, const void *src0,
 		return ret;
 	if (!src1 && divisor <= 1)
 		return fxi_device_copy(d, dst, src0, count *
-				       fxi_reduce_size(type));
+				       fabrex_datatype_size(type));
 	ret = enter(d, &visit);
 	if (ret)
 		return ret;
