@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The best set of rings that is found: how many, at which rate, and whether
+ * more is possible. Called by programs; ringset.h has the search.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "optimum.h"
+#include "ringset.h"
+
+#define RINGS_MOST	16u	/* that are tried */
+#define RINGS_GIVEN	1024u	/* that are judged */
+#define WORK_OF_RANK	400000u	/* edges touched: 2 ms or so */
+
+static void free_cut(struct plan_cut *c)
+{
+	free(c->inside);
+	free(c->edges);
+	*c = (struct plan_cut){ 0 };
+}
+
+void plan_rings_free(struct plan_rings *r)
+{
+	free(r->order);
+	free_cut(&r->cut);
+	plan_schedule_free(r->schedule);
+	*r = (struct plan_rings){ 0 };
+}
+
+/* ---- the bound ---------------------------------------------------------- */
+
+/* Until solve.h's network is there: shortest augmenting paths. */
+struct net {
+	const struct plan_graph *g;
+	bool reversed;
+	int64_t *flow;		/* of each edge */
+	bool *source;
+	uint32_t *by;		/* edge by which a node was reached */
+	uint32_t *queue;
+};
+
+static bool passes(const struct plan_graph *g, uint32_t edge)
+{
+	const struct plan_node *a = &g->nodes[g->edges[edge].from];
+	const struct plan_node *b = &g->nodes[g->edges[edge].to];
+
+	return !(a->kind == PLAN_GPU && a->rank == PLAN_NONE) &&
+	       !(b->kind == PLAN_GPU && b->rank == PLAN_NONE);
+}
+
+/* One round of labels; true: @to was reached. */
+static bool label(struct net *n, const struct plan_ways *w, uint32_t to,
+		  bool *inside)
+{
+	const struct plan_graph *g = n->g;
+	uint32_t head = 0, tail = 0, i, k, x;
+
+	for (i = 0; i < g->nnodes; i++) {
+		inside[i] = n->source[i];
+		if (inside[i])
+			n->queue[tail++] = i;
+	}
+	while (head < tail) {
+		x = n->queue[head++];
+		for (k = 0; k < 2; k++) {
+			const uint32_t *first = k ? w->in_first : w->out_first;
+			const uint32_t *edges = k ? w->in_edges : w->out_edges;
+			bool back = k != (uint32_t)n->reversed;
+
+			for (i = first[x]; i < first[x + 1]; i++) {
+				const struct plan_edge *d = &g->edges[edges[i]];
+				uint32_t y = k ? d->from : d->to;
+
+				if (inside[y] || !passes(g, edges[i]) ||
+				    (back ? !n->flow[edges[i]] :
+				     n->flow[edges[i]] == (int64_t)d->capacity))
+					continue;
+				inside[y] = true;
+				n->by[y] = 2 * edges[i] + k;
+				n->queue[tail++] = y;
+			}
+		}
+		if (inside[to])
+			return true;
+	}
+	return false;
+}
+
+static uint64_t push(struct net *n, uint32_t to)
+{
+	uint64_t least = UINT64_MAX, room;
+	uint32_t x, e, k;
+	int pass;
+
+	for (pass = 0; pass < 2; pass++)
+		for (x = to; !n->source[x];
+		     x = k ? n->g->edges[e].to : n->g->edges[e].from) {
+			e = n->by[x] / 2;
+			k = n->by[x] % 2;
+			room = k != (uint32_t)n->reversed ?
+			       (uint64_t)n->flow[e] :
+			       n->g->edges[e].capacity - (uint64_t)n->flow[e];
+			if (pass)
+				n->flow[e] += k != (uint32_t)n->reversed ?
+					      -(int64_t)least : (int64_t)least;
+			else if (room < least)
+				least = room;
+		}
+	return least;
+}
+
+static int cut_one_way(const struct plan_graph *g, uint32_t from, bool reversed,
+		       uint64_t *least, bool *inside, struct plan_error *e)
+{
+	struct plan_ways w;
+	struct net n = { .g = g, .reversed = reversed };
+	bool *now = calloc(g->nnodes, sizeof(*now));
+	uint64_t value;
+	uint32_t v;
+
+	n.flow = calloc(g->nedges, sizeof(*n.flow));
+	n.source = calloc(g->nnodes, sizeof(*n.source));
+	n.by = calloc(g->nnodes, sizeof(*n.by));
+	n.queue = calloc(g->nnodes, sizeof(*n.queue));
+	if (plan_ways_init(&w, g))
+		return plan_fail(e, ENOMEM, "out of memory");
+	*least = UINT64_MAX;
+	n.source[g->gpus[from]] = true;
+	for (v = 0; v < g->nranks; v++) {
+		if (v == from)
+			continue;
+		memset(n.flow, 0, g->nedges * sizeof(*n.flow));
+		for (value = 0; value < *least && label(&n, &w, g->gpus[v], now);)
+			value += push(&n, g->gpus[v]);
+		if (value < *least) {
+			*least = value;
+			memcpy(inside, now, g->nnodes * sizeof(*now));
+		}
+		n.source[g->gpus[v]] = true;
+	}
+	plan_ways_free(&w);
+	free(now);
+	free(n.flow);
+	free(n.source);
+	free(n.by);
+	free(n.queue);
+	return 0;
+}
+
+/* What leaves @inside. GPUs that are no ranks count for nothing. */
+static int describe(const struct plan_graph *g, const bool *inside,
+		    struct plan_cut *cut)
+{
+	uint32_t i;
+
+	cut->inside = calloc(g->nnodes, sizeof(*cut->inside));
+	cut->edges = calloc((size_t)g->nedges + 1, sizeof(*cut->edges));
+	if (!cut->inside || !cut->edges) {
+		free_cut(cut);
+		return -ENOMEM;
+	}
+	memcpy(cut->inside, inside, g->nnodes * sizeof(*inside));
+	for (i = 0; i < g->nranks; i++)
+		cut->ninside += inside[g->gpus[i]];
+	for (i = 0; i < g->nedges; i++) {
+		const struct plan_node *a = &g->nodes[g->edges[i].from];
+		const struct plan_node *b = &g->nodes[g->edges[i].to];
+
+		if (!inside[g->edges[i].from] || inside[g->edges[i].to] ||
+		    (a->kind == PLAN_GPU && a->rank == PLAN_NONE) ||
+		    (b->kind == PLAN_GPU && b->rank == PLAN_NONE))
+			continue;
+		cut->edges[cut->nedges++] = i;
+		cut->capacity += g->edges[i].capacity;
+	}
+	return 0;
+}
+
+/*
+ * Chains from the root cross cuts that have it inside, chains to the root
+ * those that have it outside, rings all.
+ */
+static int bound_of(const struct plan_graph *g, enum plan_collective c,
+		    uint32_t root, struct plan_cut *cut, struct plan_error *e)
+{
+	bool *inside = calloc(2 * (size_t)g->nnodes, sizeof(*inside)), *least;
+	uint64_t out = UINT64_MAX, in = UINT64_MAX;
+	uint32_t from = c == PLAN_BROADCAST || c == PLAN_REDUCE ? root : 0, i;
+	int err = 0;
+
+	if (!inside)
+		return plan_fail(e, ENOMEM, "out of memory");
+	if (c != PLAN_REDUCE)
+		err = cut_one_way(g, from, false, &out, inside, e);
+	if (!err && c != PLAN_BROADCAST)
+		err = cut_one_way(g, from, true, &in, inside + g->nnodes, e);
+	least = inside;
+	if (in < out) {		/* reversed: what is not inside */
+		least = inside + g->nnodes;
+		for (i = 0; i < g->nnodes; i++)
+			least[i] = !least[i];
+	}
+	if (!err && describe(g, least, cut))
+		err = plan_fail(e, ENOMEM, "out of memory");
+	free(inside);
+	return err;
+}
+
+/*
+ * The greatest rate of @k equal rings that the cut lets through: of each link
+ * only whole rings count.
+ */
+static struct plan_ratio cut_rate(const struct plan_graph *g,
+				  const struct plan_cut *cut, uint32_t k)
+{
+	struct plan_ratio rate = plan_ratio(cut->capacity, k), next, r;
+	uint64_t rings, hops;
+	uint32_t i;
+
+	for (;; rate = next) {
+		next = plan_ratio(0, 1);
+		for (rings = 0, i = 0; i < cut->nedges; i++) {
+			uint64_t capacity = g->edges[cut->edges[i]].capacity;
+
+			hops = (uint64_t)((unsigned __int128)capacity *
+					  rate.den / rate.num);
+			rings += hops;
+			r = plan_ratio(capacity, hops + 1);
+			if (plan_ratio_compare(r, next) > 0)
+				next = r;
+		}
+		if (rings >= k)
+			return rate;
+	}
+}
+
+/* ---- the schedule ------------------------------------------------------- */
+
+/* Ring r, from rank 0; the schedule's route of the hop out of each place. */
+struct tour {
+	const uint32_t *order;
+	uint32_t *route;
+	uint32_t n;
+};
+
+/* @hops hops of the ring, the first from place @at. */
+static int add_hops(struct plan_schedule *s, const struct tour *t, uint32_t at,
+		    uint32_t hops, bool reduce)
+{
+	int err = 0;
+
+	for (; hops && !err; hops--, at = (at + 1) % t->n)
+		err = plan_schedule_transfer(s, t->route[at], reduce);
+	return err;
+}
+
+static int add_ring(struct plan_schedule *s, const struct tour *t, uint32_t r)
+{
+	enum plan_collective c = s->collective;
+	bool rooted = c == PLAN_BROADCAST || c == PLAN_REDUCE;
+	uint32_t i, hops = t->n - 1;
+	int err = 0;
+
+	for (i = 0; i < t->n && !err; i++) {
+		if (rooted && t->order[i] != s->root)
+			continue;
+		err = plan_schedule_chunk(s, s->nshards > 1 ? t->order[i] : 0,
+					  r, 1);
+		if (!err && c != PLAN_ALL_GATHER && c != PLAN_BROADCAST)
+			err = add_hops(s, t, (i + 1) % t->n, hops, true);
+		if (!err && c != PLAN_REDUCE_SCATTER && c != PLAN_REDUCE)
+			err = add_hops(s, t, i, hops, false);
+	}
+	return err;
+}
+
+static int route_ring(struct plan_schedule *s, struct plan_ringset *set,
+		      uint32_t r, struct tour *t)
+{
+	uint32_t i, from, to, way;
+	struct plan_way w;
+	int64_t route;
+
+	for (i = 0; i < t->n; i++) {
+		from = t->order[i];
+		to = t->order[(i + 1) % t->n];
+		t->route[i] = 0;
+		if (from == set->skip_from || to == set->skip_to)
+			continue;
+		w = plan_ways_of(set->ways, from, to);
+		way = set->way[(size_t)r * t->n + i];
+		route = w.count ? plan_schedule_route(s, set->ways->g, w.edges +
+						      way * w.length, w.length)
+				: -ENOMEM;
+		if (route < 0)
+			return (int)route;
+		t->route[i] = (uint32_t)route;
+	}
+	return 0;
+}
+
+static int schedule_of(struct plan_ringset *set, enum plan_collective c,
+		       uint32_t root, struct plan_schedule **out)
+{
+	struct plan_schedule *s = plan_schedule_new(c, set->n, root);
+	struct tour t = { .n = set->n };
+	uint32_t r;
+	int err = s ? 0 : -ENOMEM;
+
+	t.route = calloc(set->n, sizeof(*t.route));
+	if (!t.route)
+		err = -ENOMEM;
+	for (r = 0; r < set->nrings && !err; r++) {
+		t.order = set->order + (size_t)r * set->n;
+		err = route_ring(s, set, r, &t);
+		if (!err)
+			err = add_ring(s, &t, r);
+	}
+	if (!err)
+		err = plan_schedule_finish(s);
+	free(t.route);
+	if (err)
+		plan_schedule_free(s);
+	else
+		*out = s;
+	return err;
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+struct hunt {
+	const struct plan_graph *g;
+	enum plan_collective c;
+	uint32_t root;
+	struct plan_ways ways;
+	struct plan_crowds crowds;
+	struct plan_cut cut;
+	struct plan_ringset best;	/* nrings 0: none yet */
+	struct plan_ratio rate;		/* of best */
+	uint32_t most;			/* rings */
+	struct plan_ratio above[RINGS_MOST + 1];	/* not known whether
+						 * k rings reach it
+						 */
+	bool tried[RINGS_MOST + 1];
+	uint64_t seed, work, limit;
+	double deadline;		/* 0: none */
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool late(void *arg)
+{
+	struct hunt *h = arg;
+
+	return h->deadline > 0 && now() >= h->deadline;
+}
+
+static void keep(struct hunt *h, struct plan_ringset *s)
+{
+	uint32_t from, to;
+	struct plan_ratio rate = plan_ringset_rate(s);
+	int better = plan_ratio_compare(rate, h->rate);
+
+	if (!plan_ringset_missing(s, &from, &to) &&
+	    (better > 0 || !h->best.nrings ||
+	     (!better && s->nrings < h->best.nrings))) {
+		plan_ringset_free(&h->best);
+		h->best = *s;
+		h->rate = rate;
+		*s = (struct plan_ringset){ 0 };
+	}
+	plan_ringset_free(s);
+}
+
+/* Look for @k rings of @rate together. */
+static int attempt(struct hunt *h, uint32_t k, struct plan_ratio rate,
+		   uint64_t limit, bool *reached)
+{
+	struct plan_ratio each;
+	struct plan_ringset s;
+	int err = plan_ratio_multiply(rate, plan_ratio(1, k), &each);
+
+	if (!err)
+		err = plan_ringset_init(&s, &h->ways, k, h->c, h->root);
+	if (err)
+		return err;
+	s.random = (h->seed++ + 1) * 0x9e3779b97f4a7c15ull | 1;
+	plan_ringset_aim(&s, each);
+	err = plan_ringsearch(&s, &h->crowds, limit, late, h);
+	h->work += s.work;
+	*reached = !err && !s.excess;
+	if (err)
+		plan_ringset_free(&s);
+	else
+		keep(h, &s);
+	return err;
+}
+
+/* The number of rings of which most can be hoped for, the fewest of these. */
+static uint32_t choose(const struct hunt *h)
+{
+	uint32_t k, best = 0;
+
+	for (k = 1; k <= h->most; k++)
+		if (plan_ratio_compare(h->above[k], h->rate) > 0 &&
+		    (!best ||
+		     plan_ratio_compare(h->above[k], h->above[best]) > 0))
+			best = k;
+	return best;
+}
+
+/* What to try next: all that is possible at first, then half of the rest. */
+static struct plan_ratio aim(struct hunt *h, uint32_t k)
+{
+	double low = plan_ratio_value(h->rate);
+	double high = plan_ratio_value(h->above[k]);
+
+	if (!h->tried[k])
+		return h->above[k];
+	return plan_ratio((uint64_t)((low + high) / 2 * 1024) + 1, 1024);
+}
+
+static int look(struct hunt *h)
+{
+	struct plan_ratio rate, top;
+	bool reached;
+	uint32_t k;
+	int err = 0;
+
+	while (!err && (k = choose(h)) && h->work < h->limit && !late(h)) {
+		rate = aim(h, k);
+		if (plan_ratio_compare(rate, h->above[k]) > 0)
+			rate = h->above[k];
+		err = attempt(h, k, rate, h->limit / 16, &reached);
+		h->tried[k] = true;
+		if (!reached)
+			h->above[k] = rate;
+		/* a thousandth is not worth the time */
+		top = h->above[k];
+		if (!err && h->rate.num && plan_ratio_value(top) <
+		    plan_ratio_value(h->rate) * 1.001)
+			h->above[k] = h->rate;
+	}
+	return err;
+}
+
+/* Fewer rings for the same rate. */
+static int reduce(struct hunt *h)
+{
+	uint32_t k;
+	bool reached = false;
+	int err = 0;
+
+	for (k = 1; k < h->best.nrings && !err && !late(h); k++)
+		if (plan_ratio_compare(plan_ratio(h->cut.capacity, 1),
+				       h->rate) > 0)
+			err = attempt(h, k, h->rate, h->limit / 32, &reached);
+	return err;
+}
+
+static void turn(uint32_t *p, uint32_t n, uint32_t by, uint32_t *copy)
+{
+	memcpy(copy, p, n * sizeof(*p));
+	memcpy(p, copy + by, (n - by) * sizeof(*p));
+	memcpy(p + (n - by), copy, by * sizeof(*p));
+}
+
+/* Each ring from rank 0, and rings in order. */
+static int straighten(struct plan_ringset *s)
+{
+	uint32_t *copy = calloc(s->n, sizeof(*copy)), r, by;
+
+	if (!copy)
+		return -ENOMEM;
+	for (r = 0; r < s->nrings; r++) {
+		uint32_t *o = s->order + (size_t)r * s->n;
+
+		for (by = 0; o[by]; by++)
+			;
+		turn(o, s->n, by, copy);
+		turn(s->way + (size_t)r * s->n, s->n, by, copy);
+	}
+	free(copy);
+	return 0;
+}
+
+/* Fill in @r from the best rings. */
+static int report(struct hunt *h, struct plan_rings *r)
+{
+	struct plan_rings out = { .nrings = h->best.nrings };
+	struct plan_ratio algbw;
+	int err = straighten(&h->best);
+
+	if (!err)
+		err = schedule_of(&h->best, h->c, h->root, &out.schedule);
+	if (!err)
+		err = plan_schedule_rate(out.schedule, h->g, &algbw, NULL);
+	if (!err)
+		err = plan_ratio_multiply(algbw,
+					  plan_busbw_factor(h->c,
+							    h->g->nranks),
+					  &out.busbw);
+	if (err) {
+		plan_schedule_free(out.schedule);
+		return err;
+	}
+	out.order = h->best.order;
+	h->best.order = NULL;
+	out.cut = h->cut;
+	h->cut = (struct plan_cut){ 0 };
+	out.bound = plan_ratio(out.cut.capacity, 1);
+	out.proved = !plan_ratio_compare(out.bound, out.busbw);
+	*r = out;
+	return 0;
+}
+
+static int begin(struct hunt *h, const struct plan_graph *g,
+		 enum plan_collective c, uint32_t root, struct plan_error *e)
+{
+	uint32_t u, v;
+	int err;
+
+	*h = (struct hunt){ .g = g, .c = c, .root = root, .rate = { 0, 1 } };
+	if (c < PLAN_ALL_GATHER || c >= PLAN_COLLECTIVES)
+		return plan_fail(e, EINVAL, "%d is no collective", (int)c);
+	if ((c == PLAN_BROADCAST || c == PLAN_REDUCE) && root >= g->nranks)
+		return plan_fail(e, EINVAL, "there is no rank %u to be the root; ranks are 0 to %u",
+				 root, g->nranks - 1);
+	err = bound_of(g, c, root, &h->cut, e);
+	if (err)
+		return err;
+	if (plan_ways_init(&h->ways, g) || plan_crowds_init(&h->crowds, g))
+		return plan_fail(e, ENOMEM, "out of memory");
+	for (u = 0; u < g->nranks && g->nranks <= 256; u++)
+		for (v = 0; v < g->nranks; v++)
+			if (u != v)
+				plan_ways_of(&h->ways, u, v);
+	return 0;
+}
+
+static void end(struct hunt *h)
+{
+	plan_ways_free(&h->ways);
+	plan_crowds_free(&h->crowds);
+	free_cut(&h->cut);
+	plan_ringset_free(&h->best);
+}
+
+static int hunt(struct hunt *h, const struct plan_ring_options *o,
+		struct plan_error *e)
+{
+	uint32_t k;
+	int err;
+
+	h->most = o && o->rings && o->rings < RINGS_MOST ? o->rings :
+		  RINGS_MOST;
+	h->seed = o ? o->seed * 1000 : 0;
+	h->limit = (uint64_t)h->g->nranks * WORK_OF_RANK;
+	if (o && o->seconds > 0) {
+		h->deadline = now() + o->seconds;
+		h->limit = UINT64_MAX / 2;
+	}
+	for (k = 1; k <= h->most; k++)
+		if (plan_ratio_multiply(cut_rate(h->g, &h->cut, k),
+					plan_ratio(k, 1), &h->above[k]))
+			return plan_fail(e, EOVERFLOW, "capacities are too large");
+	err = look(h);
+	if (!err)
+		err = reduce(h);
+	if (err)
+		return plan_fail(e, -err, err == -ENOMEM ? "out of memory" :
+				 "numbers of the rings do not fit");
+	if (!h->best.nrings)
+		return plan_fail(e, EINVAL, "no ring through all GPUs of %s was found: hops pass through no other GPU; give every GPU links in and out to two others",
+				 h->g->name);
+	return 0;
+}
+
+static int finish(struct hunt *h, struct plan_rings *r, struct plan_error *e)
+{
+	int err = report(h, r);
+
+	return err ? plan_fail(e, -err, err == -ENOMEM ? "out of memory" :
+			       "numbers of the rings do not fit") : 0;
+}
+
+int plan_rings(const struct plan_graph *g, enum plan_collective c,
+	       uint32_t root, const struct plan_ring_options *options,
+	       struct plan_rings *r, struct plan_error *e)
+{
+	struct hunt h;
+	int err = begin(&h, g, c, root, e);
+
+	if (!err)
+		err = hunt(&h, options, e);
+	if (!err)
+		err = finish(&h, r, e);
+	end(&h);
+	return err;
+}
+
+/* ---- rings of somebody else --------------------------------------------- */
+
+static int check_ring(const struct plan_graph *g, const uint32_t *order,
+		      uint32_t ring, uint32_t *times, struct plan_error *e)
+{
+	uint32_t i;
+
+	memset(times, 0, g->nranks * sizeof(*times));
+	for (i = 0; i < g->nranks; i++) {
+		if (order[i] >= g->nranks)
+			return plan_fail(e, EINVAL, "ring %u: there is no rank %u; ranks are 0 to %u",
+					 ring, order[i], g->nranks - 1);
+		if (times[order[i]]++)
+			return plan_fail(e, EINVAL, "ring %u visits rank %u (%s) twice; each rank is there once",
+					 ring, order[i],
+					 g->nodes[g->gpus[order[i]]].name);
+	}
+	return 0;
+}
+
+static int check_given(struct hunt *h, const uint32_t *order, uint32_t nrings,
+		       struct plan_error *e)
+{
+	uint32_t *times = calloc(h->g->nranks, sizeof(*times)), r;
+	int err = 0;
+
+	if (!times)
+		return plan_fail(e, ENOMEM, "out of memory");
+	if (!nrings || nrings > RINGS_GIVEN)
+		err = plan_fail(e, EINVAL, "%u rings; 1 to %u can be judged",
+				nrings, RINGS_GIVEN);
+	for (r = 0; r < nrings && !err; r++)
+		err = check_ring(h->g, order + (size_t)r * h->g->nranks, r,
+				 times, e);
+	free(times);
+	return err;
+}
+
+/* Hops choose among parallel routes until no change helps. */
+static void settle(struct hunt *h, struct plan_ringset *s)
+{
+	uint32_t r, i;
+	bool better = true;
+
+	for (r = 0; r < s->nrings; r++)
+		plan_ringset_enter(s, r);
+	while (better && s->excess) {
+		better = false;
+		for (r = 0; r < s->nrings; r++)
+			for (i = 0; i < s->n; i++) {
+				struct plan_change c = {
+					.kind = PLAN_REROUTE, .a = i,
+				};
+
+				if (plan_ringset_try(s, r, c) >= 0)
+					continue;
+				plan_ringset_apply(s, r, c);
+				better = true;
+			}
+	}
+	h->rate = plan_ringset_rate(s);
+}
+
+static int judge(struct hunt *h, const uint32_t *order, uint32_t nrings,
+		 struct plan_error *e)
+{
+	struct plan_ringset *s = &h->best;
+	uint32_t from, to;
+
+	if (plan_ringset_init(s, &h->ways, nrings, h->c, h->root))
+		return plan_fail(e, ENOMEM, "out of memory");
+	memcpy(s->order, order, (size_t)nrings * s->n * sizeof(*order));
+	if (plan_ringset_missing(s, &from, &to))
+		return plan_fail(e, h->ways.failed ? ENOMEM : EINVAL, "no route from rank %u (%s) to rank %u (%s) but through another GPU; let a ring go where links are",
+				 from, h->g->nodes[h->g->gpus[from]].name, to,
+				 h->g->nodes[h->g->gpus[to]].name);
+	plan_ringset_aim(s, cut_rate(h->g, &h->cut, nrings));
+	settle(h, s);
+	return 0;
+}
+
+int plan_rings_given(const struct plan_graph *g, enum plan_collective c,
+		     uint32_t root, const uint32_t *order, uint32_t nrings,
+		     struct plan_rings *r, struct plan_error *e)
+{
+	struct hunt h;
+	int err = begin(&h, g, c, root, e);
+
+	if (!err)
+		err = check_given(&h, order, nrings, e);
+	if (!err)
+		err = judge(&h, order, nrings, e);
+	if (!err)
+		err = finish(&h, r, e);
+	end(&h);
+	return err;
+}

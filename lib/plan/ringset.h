@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Rings while they are being looked for: ways.c (routes of each hop), ringset.c
+ * (rings, what they ask of links, changes of them), ringsearch.c (looking).
+ * Only these and rings.c include it.
+ */
+#ifndef LIB_PLAN_RINGSET_H
+#define LIB_PLAN_RINGSET_H
+
+#include "plan.h"
+
+/* ---- ways.c ------------------------------------------------------------ */
+
+/* For each pair of ranks: the widest of the shortest routes between them. */
+struct plan_ways {
+	const struct plan_graph *g;
+	uint32_t *out_first, *out_edges;	/* of each node */
+	uint32_t *in_first, *in_edges;
+	uint32_t *index;	/* of each pair: 1 + place in pool; 0: unknown */
+	uint32_t *pool;		/* count, length, edges of each */
+	uint64_t npool, room;
+	uint32_t source;	/* rank whose distances these are */
+	uint32_t *dist, *queue;
+	uint64_t *width;
+	bool failed;		/* out of memory; what it said is not so */
+};
+
+#define PLAN_WAYS 8u		/* of one pair, at most */
+
+struct plan_way {
+	uint32_t count, length;	/* count 0: no route */
+	const uint32_t *edges;	/* count times length; until the next call */
+};
+
+int plan_ways_init(struct plan_ways *w, const struct plan_graph *g);
+void plan_ways_free(struct plan_ways *w);
+struct plan_way plan_ways_of(struct plan_ways *w, uint32_t u, uint32_t v);
+
+/* ---- ringset.c --------------------------------------------------------- */
+
+/*
+ * @n rings at equal rates. A link has slots: so many hops may cross it if the
+ * aim is to be met. Excess is how many hops are over, in all.
+ */
+struct plan_ringset {
+	struct plan_ways *ways;
+	uint32_t n, nrings;
+	uint32_t skip_from, skip_to;	/* hops out of, into: chains have none */
+	uint32_t *order;		/* nrings times n */
+	uint32_t *way;			/* of the hop that begins there */
+	uint32_t *load, *slot;		/* of each edge: hops */
+	uint64_t excess;
+	uint64_t work;			/* edges touched: the search's clock */
+	uint64_t random;
+	uint32_t *old;			/* of the change that is tried */
+	struct plan_hop *fresh;
+	uint32_t nold, nfresh;
+};
+
+/* A hop that is not there yet, and where in its ring. */
+struct plan_hop {
+	uint32_t from, to, at, way;
+};
+
+#define PLAN_MISSING 64u	/* excess of a hop that has no route */
+
+int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
+		      uint32_t nrings, enum plan_collective c, uint32_t root);
+void plan_ringset_free(struct plan_ringset *s);
+void plan_ringset_copy(struct plan_ringset *to,
+		       const struct plan_ringset *from);
+/* Slots for @rate MB/s of each ring; before any hop is there. */
+void plan_ringset_aim(struct plan_ringset *s, struct plan_ratio rate);
+uint32_t plan_ringset_random(struct plan_ringset *s, uint32_t below);
+/* Cost of a hop with the loads as they are; *way is the best for it. */
+uint64_t plan_ringset_cost(struct plan_ringset *s, uint32_t from, uint32_t to,
+			   uint32_t *way);
+/* All hops of ring @r, whose order is there: choose ways, add loads. */
+void plan_ringset_enter(struct plan_ringset *s, uint32_t r);
+/* One hop of a ring that is being made. */
+void plan_ringset_add(struct plan_ringset *s, uint32_t from, uint32_t to,
+		      uint32_t way);
+/* Is hop @at of ring @r over a link that has excess, or without a route? */
+bool plan_ringset_over(struct plan_ringset *s, uint32_t r, uint32_t at);
+
+enum plan_change_kind {
+	PLAN_REROUTE = 1,	/* hop a goes another way */
+	PLAN_SWAP,		/* ranks at a and b change places */
+	PLAN_EXCHANGE,		/* segments a+1..b and b+1..c change places */
+	PLAN_REVERSE,		/* segment a+1..b is walked backwards */
+};
+
+struct plan_change {
+	enum plan_change_kind kind;
+	uint32_t a, b, c;	/* a < b < c */
+};
+
+/* What it does to the excess. The rings stay as they are. */
+int64_t plan_ringset_try(struct plan_ringset *s, uint32_t r,
+			 struct plan_change change);
+void plan_ringset_apply(struct plan_ringset *s, uint32_t r,
+			struct plan_change change);
+/* MB/s of all rings together; 0: a hop has no route. Edges as loaded. */
+struct plan_ratio plan_ringset_rate(const struct plan_ringset *s);
+bool plan_ringset_missing(struct plan_ringset *s, uint32_t *from, uint32_t *to);
+
+/* ---- ringsearch.c ------------------------------------------------------ */
+
+/*
+ * Boxes in which ranks are next to one another; without a box each rank is
+ * alone.
+ */
+struct plan_crowds {
+	uint32_t n;
+	uint32_t *first;	/* n + 1 */
+	uint32_t *ranks;	/* box by box */
+	uint32_t *of;		/* of each rank: its box */
+};
+
+int plan_crowds_init(struct plan_crowds *c, const struct plan_graph *g);
+void plan_crowds_free(struct plan_crowds *c);
+/*
+ * Rings with no excess, if @limit of work finds them: @s is then it, or the
+ * least that was found. Returns -ENOMEM or 0.
+ */
+int plan_ringsearch(struct plan_ringset *s, const struct plan_crowds *c,
+		    uint64_t limit, bool (*enough)(void *), void *arg);
+
+#endif
