@@ -4,6 +4,7 @@
  * what that makes of training and inference. An alpha-beta model: a piece of a
  * chunk takes alpha, for the ranks' part in it and each hop, and its bytes at
  * the rate that it gets of the links that it shares, fairly (max-min).
+ * docs/prediction.md has the formulas, the figures' sources, and the limits.
  */
 #ifndef LIB_PLAN_SIMULATE_H
 #define LIB_PLAN_SIMULATE_H
@@ -13,13 +14,20 @@
 /* The ranks' part; plan_timing_default() says where its figures are from. */
 struct plan_timing {
 	double start;		/* s, once for each collective: launch */
-	double piece;		/* s, for each piece at its sender */
+	double piece;		/* s, for each piece at its sender, which does
+				 * nothing else on that channel meanwhile
+				 */
+	double notice;		/* s, until the receiver of a piece goes on
+				 * with it; the next one is sent meanwhile
+				 */
 	double reduce;		/* B/s at which a GPU reduces; 0: no limit */
 	uint64_t piece_bytes;	/* largest piece of a chunk */
-	uint32_t window;	/* pieces of one chunk and hop on their way */
+	uint32_t window;	/* pieces of one channel on their way */
 };
 
 struct plan_timing plan_timing_default(void);
+/* Size at which figures are compared that do not say at which they are. */
+#define PLAN_SIZE_DEFAULT	(1ull << 30)
 
 /* One collective of one job. Jobs share the links. */
 struct plan_job {
@@ -31,12 +39,21 @@ struct plan_job {
 struct plan_played {
 	double seconds;		/* from its begin */
 	double algbw, busbw;	/* GB/s */
+	uint64_t piece_bytes;	/* largest piece; more than was asked for where
+				 * there would have been too many
+				 */
 };
 
 /*
- * Play @n jobs at once. @out has @n entries; @busy, if not NULL, g->nedges: the
- * share of the time up to the last job's end that each edge was in use (bytes over
- * capacity). Deterministic.
+ * Play @n jobs at once. @out has @n entries; @busy, if not NULL, g->nedges:
+ * the share of the time up to the last job's end that each edge was in use
+ * (bytes over capacity). Deterministic.
+ *
+ * Routes are edges of @g: schedules for subsets of its GPUs, planned on copies
+ * of it (plan_graph_copy(), plan_graph_ranks()), can be played together.
+ *
+ * -EINVAL: a timing, schedule or route that makes no sense; -E2BIG: more than
+ * can be played in reasonable time; -ENOMEM.
  */
 int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,

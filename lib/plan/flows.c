@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Flows that share links, max-min fairly. See flows.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flows.h"
+
+#define NOWHERE (~0u)
+
+struct flow {
+	double end;		/* in bytes that its class has served each */
+	uint64_t order;		/* of starting: among equal ends */
+	uint32_t id;
+};
+
+struct class {
+	uint32_t first, nlinks;	/* in ways */
+	uint32_t nflows, room;
+	struct flow *flows;	/* a heap, first to end on top */
+	double rate;		/* of each flow */
+	double served;		/* bytes of each flow, as of @since */
+	double since;
+	double next;		/* when its first flow ends */
+	uint32_t place;		/* in the heap of classes */
+	uint32_t round;		/* of sharing out that has seen it */
+	bool dirty, fixed;
+};
+
+struct link {
+	double capacity, left;
+	uint64_t nflows;	/* not yet fixed, while sharing out */
+	uint32_t first, nactive; /* in users: classes that have flows */
+	uint32_t round;
+};
+
+struct start {
+	double bytes;
+	uint32_t class, id;
+};
+
+struct flows {
+	uint32_t nlinks, nclasses, class_room;
+	struct link *links;
+	struct class *classes;
+	uint64_t nways, way_room;
+	uint32_t *ways;		/* links of classes */
+	uint32_t *at;		/* and where in users each stands there */
+	uint64_t *users;	/* way of an active class, by link */
+	uint32_t nslots;
+	uint32_t *slots;	/* class + 1, by its links */
+	uint32_t nheap;
+	uint32_t *heap;		/* active classes by next */
+	uint32_t ndirty, nstarts, start_room, round;
+	uint32_t *dirty, *reach, *narrow;
+	uint32_t *owner;	/* class of a way */
+	struct start *starts;
+	uint64_t order, work;
+};
+
+struct flows *flows_new(const double *rate, uint32_t nlinks)
+{
+	struct flows *f = calloc(1, sizeof(*f));
+	uint32_t i;
+
+	if (!f)
+		return NULL;
+	f->links = calloc(nlinks + 1, sizeof(*f->links));
+	f->nslots = 64;
+	f->slots = calloc(f->nslots, sizeof(*f->slots));
+	if (!f->links || !f->slots) {
+		flows_free(f);
+		return NULL;
+	}
+	f->nlinks = nlinks;
+	for (i = 0; i < nlinks; i++)
+		f->links[i].capacity = rate[i];
+	return f;
+}
+
+void flows_free(struct flows *f)
+{
+	uint32_t i;
+
+	if (!f)
+		return;
+	for (i = 0; i < f->nclasses; i++)
+		free(f->classes[i].flows);
+	free(f->links);
+	free(f->classes);
+	free(f->ways);
+	free(f->at);
+	free(f->users);
+	free(f->slots);
+	free(f->heap);
+	free(f->dirty);
+	free(f->reach);
+	free(f->narrow);
+	free(f->owner);
+	free(f->starts);
+	free(f);
+}
+
+/* ---- classes ----------------------------------------------------------- */
+
+static uint32_t *slot_of(const struct flows *f, const uint32_t *links,
+			 uint32_t n)
+{
+	uint32_t h = 2166136261u, mask = f->nslots - 1, i;
+
+	for (i = 0; i < n; i++)
+		h = (h ^ links[i]) * 16777619u;
+	for (h ^= h >> 15; f->slots[h & mask]; h++) {
+		const struct class *c = &f->classes[f->slots[h & mask] - 1];
+
+		if (c->nlinks == n && !memcmp(f->ways + c->first, links,
+					      n * sizeof(*links)))
+			break;
+	}
+	return &f->slots[h & mask];
+}
+
+static int rehash(struct flows *f)
+{
+	uint32_t *old = f->slots, i;
+
+	f->slots = calloc(2 * f->nslots, sizeof(*f->slots));
+	if (!f->slots) {
+		f->slots = old;
+		return -ENOMEM;
+	}
+	f->nslots *= 2;
+	free(old);
+	for (i = 0; i < f->nclasses; i++)
+		*slot_of(f, f->ways + f->classes[i].first,
+			 f->classes[i].nlinks) = i + 1;
+	return 0;
+}
+
+static int make_room(struct flows *f, uint32_t nlinks)
+{
+	uint64_t room = f->way_room ? f->way_room : 64;
+	void *p;
+
+	if (2 * (f->nclasses + 1) > f->nslots && rehash(f))
+		return -ENOMEM;
+	if (f->nclasses == f->class_room) {
+		uint32_t n = f->class_room ? 2 * f->class_room : 64;
+
+		p = realloc(f->classes, n * sizeof(*f->classes));
+		if (!p)
+			return -ENOMEM;
+		f->classes = p;
+		f->class_room = n;
+	}
+	while (room < f->nways + nlinks)
+		room *= 2;
+	if (room > UINT32_MAX)
+		return -ENOMEM;
+	p = room == f->way_room ? f->ways :
+	    realloc(f->ways, room * sizeof(*f->ways));
+	if (!p)
+		return -ENOMEM;
+	f->ways = p;
+	f->way_room = room;
+	return 0;
+}
+
+int64_t flows_class(struct flows *f, const uint32_t *links, uint32_t n)
+{
+	uint32_t *slot;
+
+	if (make_room(f, n))
+		return -ENOMEM;
+	slot = slot_of(f, links, n);
+	if (*slot)
+		return *slot - 1;
+	f->classes[f->nclasses] = (struct class){
+		.first = (uint32_t)f->nways, .nlinks = n, .place = NOWHERE,
+		.next = INFINITY,
+	};
+	memcpy(f->ways + f->nways, links, n * sizeof(*links));
+	f->nways += n;
+	*slot = ++f->nclasses;
+	return f->nclasses - 1;
+}
+
+int flows_ready(struct flows *f)
+{
+	uint32_t i, k, sum = 0;
+
+	f->at = calloc(f->nways + 1, sizeof(*f->at));
+	f->owner = calloc(f->nways + 1, sizeof(*f->owner));
+	f->users = calloc(f->nways + 1, sizeof(*f->users));
+	f->heap = calloc(f->nclasses + 1, sizeof(*f->heap));
+	f->dirty = calloc(f->nclasses + 1, sizeof(*f->dirty));
+	f->reach = calloc(f->nclasses + 1, sizeof(*f->reach));
+	f->narrow = calloc(f->nlinks + 1, sizeof(*f->narrow));
+	if (!f->at || !f->owner || !f->users || !f->heap || !f->dirty ||
+	    !f->reach || !f->narrow)
+		return -ENOMEM;
+	for (i = 0; i < f->nclasses; i++)
+		for (k = 0; k < f->classes[i].nlinks; k++) {
+			f->owner[f->classes[i].first + k] = i;
+			f->links[f->ways[f->classes[i].first + k]].nactive++;
+		}
+	for (i = 0; i < f->nlinks; i++) {
+		f->links[i].first = sum;
+		sum += f->links[i].nactive;
+		f->links[i].nactive = 0;
+	}
+	return 0;
+}
+
+/* Its links know it only as long as it has flows. */
+static void activate(struct flows *f, struct class *c)
+{
+	uint32_t w;
+
+	for (w = c->first; w < c->first + c->nlinks; w++) {
+		struct link *l = &f->links[f->ways[w]];
+
+		f->at[w] = l->nactive;
+		f->users[l->first + l->nactive++] = w;
+	}
+	c->served = 0;
+	c->rate = 0;
+}
+
+static void deactivate(struct flows *f, struct class *c)
+{
+	uint32_t w;
+
+	for (w = c->first; w < c->first + c->nlinks; w++) {
+		struct link *l = &f->links[f->ways[w]];
+		uint64_t last = f->users[l->first + --l->nactive];
+
+		f->users[l->first + f->at[w]] = last;
+		f->at[last] = f->at[w];
+	}
+}
+
+/* ---- the heap of classes ----------------------------------------------- */
+
+static bool sooner(const struct flows *f, uint32_t a, uint32_t b)
+{
+	double x = f->classes[a].next, y = f->classes[b].next;
+
+	return x < y || (x == y && a < b);
+}
+
+static void put(struct flows *f, uint32_t place, uint32_t class)
+{
+	f->heap[place] = class;
+	f->classes[class].place = place;
+}
+
+static void sift_up(struct flows *f, uint32_t place, uint32_t class)
+{
+	uint32_t up;
+
+	for (; place; place = up) {
+		up = (place - 1) / 2;
+		if (!sooner(f, class, f->heap[up]))
+			break;
+		put(f, place, f->heap[up]);
+	}
+	put(f, place, class);
+}
+
+static void sift_down(struct flows *f, uint32_t place, uint32_t class)
+{
+	uint32_t down;
+
+	for (; (down = 2 * place + 1) < f->nheap; place = down) {
+		if (down + 1 < f->nheap &&
+		    sooner(f, f->heap[down + 1], f->heap[down]))
+			down++;
+		if (!sooner(f, f->heap[down], class))
+			break;
+		put(f, place, f->heap[down]);
+	}
+	put(f, place, class);
+}
+
+/* Its next end has changed. */
+static void reorder(struct flows *f, uint32_t class)
+{
+	struct class *c = &f->classes[class];
+
+	c->next = !c->nflows ? INFINITY : !c->rate ? INFINITY : c->since +
+		  fmax(0, c->flows[0].end - c->served) / c->rate;
+	if (c->nflows && c->place == NOWHERE) {
+		sift_up(f, f->nheap++, class);
+	} else if (!c->nflows && c->place != NOWHERE) {
+		uint32_t place = c->place, last = f->heap[--f->nheap];
+
+		c->place = NOWHERE;
+		if (last != class) {
+			sift_up(f, place, last);
+			sift_down(f, f->classes[last].place, last);
+		}
+	} else if (c->nflows) {
+		sift_up(f, c->place, class);
+		sift_down(f, c->place, class);
+	}
+}
+
+/* ---- flows ------------------------------------------------------------- */
+
+static void mark(struct flows *f, uint32_t class)
+{
+	if (!f->classes[class].dirty)
+		f->dirty[f->ndirty++] = class;
+	f->classes[class].dirty = true;
+}
+
+int flows_start(struct flows *f, uint32_t class, double bytes, uint32_t id)
+{
+	if (f->nstarts == f->start_room) {
+		uint32_t n = f->start_room ? 2 * f->start_room : 256;
+		void *p = realloc(f->starts, n * sizeof(*f->starts));
+
+		if (!p)
+			return -ENOMEM;
+		f->starts = p;
+		f->start_room = n;
+	}
+	f->starts[f->nstarts++] = (struct start){ bytes, class, id };
+	return 0;
+}
+
+static bool ends_before(const struct flow *a, const struct flow *b)
+{
+	return a->end < b->end || (a->end == b->end && a->order < b->order);
+}
+
+static int push(struct flows *f, struct class *c, const struct start *s)
+{
+	struct flow new = { c->served + s->bytes, f->order++, s->id };
+	uint32_t i, up;
+
+	if (c->nflows == c->room) {
+		uint32_t n = c->room ? 2 * c->room : 4;
+		void *p = realloc(c->flows, n * sizeof(*c->flows));
+
+		if (!p)
+			return -ENOMEM;
+		c->flows = p;
+		c->room = n;
+	}
+	for (i = c->nflows++; i; i = up) {
+		up = (i - 1) / 2;
+		if (!ends_before(&new, &c->flows[up]))
+			break;
+		c->flows[i] = c->flows[up];
+	}
+	c->flows[i] = new;
+	return 0;
+}
+
+uint32_t flows_pop(struct flows *f)
+{
+	struct class *c = &f->classes[f->heap[0]];
+	uint32_t class = f->heap[0], id = c->flows[0].id, i = 0, down;
+	struct flow last = c->flows[--c->nflows];
+
+	for (; (down = 2 * i + 1) < c->nflows; i = down) {
+		if (down + 1 < c->nflows &&
+		    ends_before(&c->flows[down + 1], &c->flows[down]))
+			down++;
+		if (!ends_before(&c->flows[down], &last))
+			break;
+		c->flows[i] = c->flows[down];
+	}
+	c->flows[i] = last;
+	mark(f, class);
+	reorder(f, class);
+	return id;
+}
+
+double flows_next(const struct flows *f)
+{
+	return f->nheap ? f->classes[f->heap[0]].next : INFINITY;
+}
+
+uint64_t flows_work(const struct flows *f)
+{
+	return f->work;
+}
+
+/* ---- sharing out ------------------------------------------------------- */
+
+static void serve(struct class *c, double now)
+{
+	c->served += c->rate * (now - c->since);
+	c->since = now;
+}
+
+static int admit(struct flows *f, double now)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->nstarts; i++) {
+		const struct start *s = &f->starts[i];
+		struct class *c = &f->classes[s->class];
+
+		if (!c->nflows && !c->dirty)
+			activate(f, c);
+		serve(c, now);
+		mark(f, s->class);
+		if (push(f, c, s))
+			return -ENOMEM;
+	}
+	f->nstarts = 0;
+	return 0;
+}
+
+/* A class not seen in this round is one more to be shared out. */
+static void see(struct flows *f, uint32_t class, uint32_t *n)
+{
+	struct class *c = &f->classes[class];
+
+	if (c->round == f->round || !c->nflows)
+		return;
+	c->round = f->round;
+	c->fixed = false;
+	f->reach[(*n)++] = class;
+}
+
+static void see_link(struct flows *f, uint32_t link, uint32_t *n,
+		     uint32_t *nnarrow)
+{
+	struct link *l = &f->links[link];
+	uint32_t i;
+
+	if (l->round == f->round)
+		return;
+	l->round = f->round;
+	l->left = l->capacity;
+	l->nflows = 0;
+	for (i = 0; i < l->nactive; i++) {
+		uint32_t class = f->owner[f->users[l->first + i]];
+
+		l->nflows += f->classes[class].nflows;
+		see(f, class, n);
+	}
+	f->work += l->nactive + 1;
+	if (l->nflows)
+		f->narrow[(*nnarrow)++] = link;
+}
+
+/* All classes that share links with the dirty ones, and those with them. */
+static uint32_t reach(struct flows *f, uint32_t *nnarrow)
+{
+	uint32_t i, k, n = 0;
+
+	f->round++;
+	*nnarrow = 0;
+	for (i = 0; i < f->ndirty; i++) {
+		const struct class *c = &f->classes[f->dirty[i]];
+
+		for (k = 0; k < c->nlinks; k++)
+			see_link(f, f->ways[c->first + k], &n, nnarrow);
+	}
+	for (i = 0; i < n; i++) {
+		const struct class *c = &f->classes[f->reach[i]];
+
+		for (k = 0; k < c->nlinks; k++)
+			see_link(f, f->ways[c->first + k], &n, nnarrow);
+	}
+	return n;
+}
+
+static void fix(struct flows *f, uint32_t class, double rate, double now)
+{
+	struct class *c = &f->classes[class];
+	uint32_t k;
+
+	c->fixed = true;
+	for (k = 0; k < c->nlinks; k++) {
+		struct link *l = &f->links[f->ways[c->first + k]];
+
+		l->nflows -= c->nflows;
+		l->left = fmax(0, l->left - rate * c->nflows);
+	}
+	f->work += c->nlinks;
+	if (c->rate == rate && !c->dirty)
+		return;
+	serve(c, now);
+	c->rate = rate;
+	reorder(f, class);
+}
+
+/* All that cross @link get what is the least there is anywhere. */
+static void fix_link(struct flows *f, uint32_t link, double rate, double now)
+{
+	const struct link *l = &f->links[link];
+	uint32_t i;
+
+	for (i = 0; i < l->nactive; i++) {
+		uint32_t class = f->owner[f->users[l->first + i]];
+
+		if (!f->classes[class].fixed)
+			fix(f, class, rate, now);
+	}
+	f->work += l->nactive;
+}
+
+/*
+ * Progressive filling: the link that has least for each flow fixes those that
+ * cross it; on with what is left. Equal links go together, so that symmetric
+ * fabrics take few rounds.
+ */
+static void fill(struct flows *f, uint32_t n, double now)
+{
+	double least, share;
+	uint32_t i, k;
+
+	while (n) {
+		least = INFINITY;
+		for (i = k = 0; i < n; i++) {
+			const struct link *l = &f->links[f->narrow[i]];
+
+			if (!l->nflows)
+				continue;
+			f->narrow[k++] = f->narrow[i];
+			share = l->left / (double)l->nflows;
+			least = share < least ? share : least;
+		}
+		f->work += n;
+		n = k;
+		for (i = 0; i < n; i++) {
+			const struct link *l = &f->links[f->narrow[i]];
+
+			if (l->nflows && l->left / (double)l->nflows <=
+					 least * (1 + 1e-12))
+				fix_link(f, f->narrow[i], least, now);
+		}
+	}
+}
+
+int flows_share(struct flows *f, double now)
+{
+	uint32_t nnarrow, i;
+
+	if (admit(f, now))
+		return -ENOMEM;
+	if (!f->ndirty)
+		return 0;
+	reach(f, &nnarrow);
+	fill(f, nnarrow, now);
+	for (i = 0; i < f->ndirty; i++) {
+		struct class *c = &f->classes[f->dirty[i]];
+
+		c->dirty = false;
+		if (!c->nflows)
+			deactivate(f, c);
+	}
+	f->ndirty = 0;
+	return 0;
+}

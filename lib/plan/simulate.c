@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Schedules played on a graph: pieces wait for what they are made of and for
+ * their channel, then for their sender, then cross the links at the rate that
+ * flows.c gives them, and arrive. See simulate.h and docs/prediction.md.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline.h"
+
+/*
+ * What happens within that time happens at once, as far as the sharing of
+ * links goes: nobody gets more than there is, some wait by so much longer. A
+ * thousandth of what a piece costs its sender.
+ */
+#define TOGETHER	1e-9
+/* Steps after which it is given up: about a minute. */
+#define WORK_MAX	(1ull << 34)
+
+enum event_kind {
+	BEGIN,			/* of a job: which */
+	SENT,			/* the sender's part: of which channel */
+	ARRIVED,		/* a piece: of which transfer */
+};
+
+struct event {
+	double time;
+	uint64_t order;		/* among equal times */
+	uint32_t kind, which, piece;
+};
+
+struct play {
+	const struct plan_job *jobs;
+	const struct plan_timing *timing;
+	struct pipeline line;
+	struct flows *flows;
+	uint64_t nevents, event_room, order;
+	struct event *events;	/* a heap */
+	uint32_t nqueued, queued_room, free_queued;
+	struct queued *queued;
+	double now;
+	double *ends;		/* of jobs */
+	int err;		/* -ENOMEM, once */
+};
+
+/* ---- events -------------------------------------------------------------- */
+
+static bool before(const struct event *a, const struct event *b)
+{
+	return a->time < b->time ||
+	       (a->time == b->time && a->order < b->order);
+}
+
+/* Room for one more; @array keeps its address on failure. */
+static int room_for(void *array, uint64_t n, uint64_t *room, size_t size)
+{
+	uint64_t more = *room ? 2 * *room : 1024;
+	void **at = array, *p;
+
+	if (n < *room)
+		return 0;
+	p = realloc(*at, more * size);
+	if (!p)
+		return -ENOMEM;
+	*at = p;
+	*room = more;
+	return 0;
+}
+
+static void at(struct play *p, double time, enum event_kind kind,
+	       uint32_t which, uint32_t piece)
+{
+	struct event new = { time, p->order++, kind, which, piece };
+	uint64_t i, up;
+
+	if (room_for(&p->events, p->nevents, &p->event_room,
+		     sizeof(*p->events))) {
+		p->err = -ENOMEM;
+		return;
+	}
+	for (i = p->nevents++; i; i = up) {
+		up = (i - 1) / 2;
+		if (!before(&new, &p->events[up]))
+			break;
+		p->events[i] = p->events[up];
+	}
+	p->events[i] = new;
+}
+
+static struct event next_event(struct play *p)
+{
+	struct event first = p->events[0], last = p->events[--p->nevents];
+	uint64_t i = 0, down;
+
+	for (; (down = 2 * i + 1) < p->nevents; i = down) {
+		if (down + 1 < p->nevents &&
+		    before(&p->events[down + 1], &p->events[down]))
+			down++;
+		if (!before(&p->events[down], &last))
+			break;
+		p->events[i] = p->events[down];
+	}
+	p->events[i] = last;
+	return first;
+}
+
+/* ---- channels ------------------------------------------------------------ */
+
+static uint32_t new_queued(struct play *p)
+{
+	uint32_t q = p->free_queued;
+	uint64_t room = p->queued_room;
+
+	if (q != PIPELINE_NONE) {
+		p->free_queued = p->queued[q].next;
+		return q;
+	}
+	if (room_for(&p->queued, p->nqueued, &room, sizeof(*p->queued))) {
+		p->err = -ENOMEM;
+		return PIPELINE_NONE;
+	}
+	p->queued_room = (uint32_t)room;
+	return p->nqueued++;
+}
+
+/* Its next piece, if it is free and not too many are on their way. */
+static void go_on(struct play *p, uint32_t channel)
+{
+	struct channel *c = &p->line.channels[channel];
+	uint32_t q = c->head;
+
+	if (c->busy || q == PIPELINE_NONE || c->flying >= p->timing->window)
+		return;
+	c->head = p->queued[q].next;
+	if (c->head == PIPELINE_NONE)
+		c->tail = PIPELINE_NONE;
+	c->hop = p->queued[q].hop;
+	c->piece = p->queued[q].piece;
+	p->queued[q].next = p->free_queued;
+	p->free_queued = q;
+	c->busy = true;
+	c->flying++;
+	at(p, p->now + p->timing->piece, SENT, channel, c->piece);
+}
+
+static void enqueue(struct play *p, uint32_t hop, uint32_t piece)
+{
+	uint32_t channel = p->line.hops[hop].channel, q = new_queued(p);
+	struct channel *c = &p->line.channels[channel];
+
+	if (q == PIPELINE_NONE)
+		return;
+	p->queued[q] = (struct queued){ hop, piece, PIPELINE_NONE };
+	if (c->tail == PIPELINE_NONE)
+		c->head = q;
+	else
+		p->queued[c->tail].next = q;
+	c->tail = q;
+	go_on(p, channel);
+}
+
+/* A piece of a value is whole: it is sent, and counts for the next value. */
+static void whole(struct play *p, uint32_t value, uint32_t piece)
+{
+	const struct pipeline *l = &p->line;
+	uint32_t h, v;
+
+	for (v = value; v != PIPELINE_NONE; v = l->values[v].after) {
+		for (h = l->values[v].first_send; h != PIPELINE_NONE;
+		     h = l->hops[h].next_send)
+			enqueue(p, h, piece);
+		if (l->values[v].after == PIPELINE_NONE ||
+		    --l->lacks[l->values[l->values[v].after].lacks + piece])
+			break;
+	}
+}
+
+/* The last byte has left: the channel is free, the piece on its way. */
+static void left(struct play *p, uint32_t channel)
+{
+	struct channel *c = &p->line.channels[channel];
+
+	at(p, p->now + c->latency + p->timing->notice, ARRIVED, c->hop,
+	   c->piece);
+	c->busy = false;
+	go_on(p, channel);
+}
+
+/* ---- what happens -------------------------------------------------------- */
+
+static void begin(struct play *p, uint32_t job)
+{
+	const struct pipeline *l = &p->line;
+	uint32_t v, piece;
+
+	p->ends[job] = p->now;
+	for (v = l->begin[job]; v < l->begin[job + 1]; v++)
+		for (piece = 0; !l->values[v].waits &&
+		     piece < l->parts[l->values[v].chunk].pieces; piece++)
+			whole(p, v, piece);
+}
+
+static void sent(struct play *p, uint32_t channel)
+{
+	const struct channel *c = &p->line.channels[channel];
+	const struct hop *h = &p->line.hops[c->hop];
+	double bytes = p->line.parts[p->line.values[h->makes].chunk].bytes;
+
+	if (bytes <= 0)
+		left(p, channel);
+	else if (flows_start(p->flows, c->classes[h->reduce], bytes, channel))
+		p->err = -ENOMEM;
+}
+
+static void arrived(struct play *p, uint32_t hop, uint32_t piece)
+{
+	const struct pipeline *l = &p->line;
+	const struct hop *h = &l->hops[hop];
+	const struct value *v = &l->values[h->makes];
+
+	p->ends[l->parts[v->chunk].job] = p->now;
+	l->channels[h->channel].flying--;
+	if (!--l->lacks[v->lacks + piece])
+		whole(p, h->makes, piece);
+	go_on(p, h->channel);
+}
+
+/* One thing that happens up to @until. Return: was there one */
+static bool step(struct play *p, double until)
+{
+	double flow = flows_next(p->flows);
+	double event = p->nevents ? p->events[0].time : INFINITY;
+	struct event e;
+
+	if (fmin(flow, event) > until)
+		return false;
+	p->now = fmax(p->now, fmin(flow, event));
+	if (flow <= event) {
+		left(p, flows_pop(p->flows));
+		return true;
+	}
+	e = next_event(p);
+	if (e.kind == BEGIN)
+		begin(p, e.which);
+	else if (e.kind == SENT)
+		sent(p, e.which);
+	else
+		arrived(p, e.which, e.piece);
+	return true;
+}
+
+static int run(struct play *p, struct plan_error *e)
+{
+	double next;
+
+	while (!p->err) {
+		next = fmin(flows_next(p->flows),
+			    p->nevents ? p->events[0].time : INFINITY);
+		if (next == INFINITY)
+			return 0;
+		while (!p->err && step(p, next + TOGETHER))
+			;
+		if (!p->err)
+			p->err = flows_share(p->flows, p->now);
+		if (flows_work(p->flows) > WORK_MAX)
+			return plan_fail(e, E2BIG, "%llu pieces over routes that share links take too long to play; play larger pieces, or plan with fewer trees or rings",
+					 (unsigned long long)p->line.npieces);
+	}
+	return plan_fail(e, ENOMEM, "no memory to play %llu pieces; play larger ones",
+			 (unsigned long long)p->line.npieces);
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+static int check_timing(const struct plan_timing *t, struct plan_error *e)
+{
+	const double s[] = { t->start, t->piece, t->notice, t->reduce };
+	static const char *const what[] = { "start", "piece", "notice",
+					    "reduce" };
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		if (!(s[i] >= 0 && isfinite(s[i])))
+			return plan_fail(e, EINVAL, "timing: %s is %g; give 0 or more",
+					 what[i], s[i]);
+	if (!t->piece_bytes || !t->window)
+		return plan_fail(e, EINVAL, "timing: %s is 0; give 1 or more",
+				 t->window ? "piece_bytes" : "window");
+	return 0;
+}
+
+/* Links, and behind them nodes that reduce. */
+static struct flows *links_of(const struct plan_graph *g, double reduce)
+{
+	uint32_t n = g->nedges + (reduce > 0 ? g->nnodes : 0), i;
+	double *rates = calloc(n + 1, sizeof(*rates));
+	struct flows *f;
+
+	if (!rates)
+		return NULL;
+	for (i = 0; i < n; i++)
+		rates[i] = i < g->nedges ? 1e6 * (double)g->edges[i].capacity :
+					   reduce;
+	f = flows_new(rates, n);
+	free(rates);
+	return f;
+}
+
+static void add_busy(const struct plan_job *job, const struct plan_graph *g,
+		     double end, double *busy)
+{
+	const struct plan_schedule *s = job->schedule;
+	uint64_t i, k, r;
+	double bytes;
+
+	for (i = 0; i < s->nchunks; i++) {
+		bytes = (double)job->bytes * (double)s->chunks[i].weight /
+			(double)s->shard_weight / s->nshards;
+		for (k = 0; k < s->chunks[i].ntransfers; k++) {
+			const struct plan_route *way = &s->routes[
+				s->transfers[s->chunks[i].first + k].route];
+
+			for (r = 0; r < way->nedges; r++) {
+				uint32_t d = s->route_edges[way->first + r];
+
+				busy[d] += bytes / end /
+					   (1e6 * (double)g->edges[d].capacity);
+			}
+		}
+	}
+}
+
+static void report(const struct play *p, const struct plan_graph *g,
+		   uint32_t n, struct plan_played *out, double *busy)
+{
+	double last = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct plan_job *job = &p->jobs[i];
+		const struct plan_schedule *s = job->schedule;
+
+		out[i].seconds = p->ends[i] - job->begin;
+		out[i].algbw = out[i].seconds > 0 ? (double)job->bytes /
+			       out[i].seconds / 1e9 : 0;
+		out[i].busbw = out[i].algbw * plan_ratio_value(
+			plan_busbw_factor(s->collective, s->nranks));
+		out[i].piece_bytes = p->line.piece_bytes;
+		last = fmax(last, p->ends[i]);
+	}
+	if (!busy)
+		return;
+	memset(busy, 0, g->nedges * sizeof(*busy));
+	for (i = 0; i < n && last > 0; i++)
+		add_busy(&p->jobs[i], g, last, busy);
+}
+
+static int play(struct play *p, const struct plan_graph *g, uint32_t n,
+		struct plan_error *e)
+{
+	uint32_t i;
+	int err;
+
+	p->flows = links_of(g, p->timing->reduce);
+	p->ends = calloc(n, sizeof(*p->ends));
+	if (!p->flows || !p->ends)
+		return plan_fail(e, ENOMEM, "no memory to play schedules");
+	err = pipeline_make(&p->line, p->flows, g, p->jobs, n, p->timing, e);
+	if (err)
+		return err;
+	if (flows_ready(p->flows))
+		return plan_fail(e, ENOMEM, "no memory to play schedules");
+	for (i = 0; i < n; i++)
+		at(p, p->jobs[i].begin + p->timing->start, BEGIN, i, 0);
+	return run(p, e);
+}
+
+int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
+		  uint32_t n, const struct plan_timing *timing,
+		  struct plan_played *out, double *busy,
+		  struct plan_error *e)
+{
+	struct play p = { .jobs = jobs, .timing = timing,
+			  .free_queued = PIPELINE_NONE };
+	int err;
+
+	if (!n)
+		return plan_fail(e, EINVAL, "there are no jobs to play; give one or more");
+	err = check_timing(timing, e);
+	if (!err)
+		err = play(&p, g, n, e);
+	if (!err)
+		report(&p, g, n, out, busy);
+	pipeline_free(&p.line);
+	flows_free(p.flows);
+	free(p.events);
+	free(p.queued);
+	free(p.ends);
+	return err;
+}
+
+/*
+ * One set for all fabrics and collectives, from NCCL's tables of a ring's
+ * latency with protocol Simple (src/graph/tuning.cc): 8.4 us to begin, 3.4 us
+ * for each step over NVLink. Protocol LL, which neither fences nor flags, takes
+ * 0.6 us. So Simple's synchronization is 2.8 us (2.8 us in RCCL's table for
+ * XGMI, too: 3.6 and 0.8), half of it, 1.4 us, at the sender; what else there
+ * is of the 3.4 us is 0.3 us for the link, and 1.7 us until the receiver goes
+ * on. Pieces are Simple's slots: a buffer of 4 MiB in 8 steps.
+ *
+ * No limit to reductions: an MI300X's 5.3 TB/s of memory reduce, two reads and a
+ * write, at 1.8 TB/s, several times what all of its links bring in.
+ */
+struct plan_timing plan_timing_default(void)
+{
+	return (struct plan_timing){
+		.start = 8.4e-6,
+		.piece = 1.4e-6,
+		.notice = 1.7e-6,
+		.reduce = 0,
+		.piece_bytes = 512 << 10,
+		.window = 8,
+	};
+}
