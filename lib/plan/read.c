@@ -192,6 +192,21 @@ static struct plan_graph *read_topology(const char *text, const char *name,
 	return g;
 }
 
+/* Those that know nothing of selecting. */
+static struct plan_graph *selected(struct plan_graph *g, const char *name,
+				   const struct plan_select *select,
+				   struct plan_error *e)
+{
+	struct plan_error own = { 0 };
+
+	if (g && plan_graph_select(g, select, &own)) {
+		plan_fail(e, own.code, "%.100s: %.400s", name, own.text);
+		plan_graph_free(g);
+		return NULL;
+	}
+	return g;
+}
+
 /* @text ends with a NUL. */
 static struct plan_graph *read_config(const char *text, size_t length,
 				      const char *name,
@@ -204,6 +219,9 @@ static struct plan_graph *read_config(const char *text, size_t length,
 		return NULL;
 	if (scan.fabric)
 		return read_topology(text, name, select, e);
+	if (scan.graph)
+		return selected(plan_graphfile_parse(text, name, e), name,
+				select, e);
 	plan_fail(e, EINVAL, "%.100s: neither \"fabric\" nor \"graph\" is set in it, and it is no XML; give a topology file, a graph file, or an NCCL topology",
 		  name);
 	return NULL;

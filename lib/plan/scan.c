@@ -25,8 +25,8 @@ static int refuse(const struct look *l, const char *why)
 	return plan_fail(l->e, EINVAL, "%.200s:%u: %s", l->name, l->line, why);
 }
 
-/* Skip up to behind the next @stop; lines are counted. */
-static void skip(struct look *l, const char *stop, bool escapes)
+/* Skip up to behind the next @stop; lines are counted. False: there is none. */
+static bool skip(struct look *l, const char *stop, bool escapes)
 {
 	size_t n = strlen(stop);
 
@@ -37,10 +37,12 @@ static void skip(struct look *l, const char *stop, bool escapes)
 		} else if ((size_t)(l->end - l->p) >= n &&
 			   !memcmp(l->p, stop, n)) {
 			l->p += n;
-			return;
+			l->line += *stop == '\n';
+			return true;
 		}
 		l->line += *l->p == '\n';
 	}
+	return false;
 }
 
 static bool in_word(char c)
@@ -75,25 +77,36 @@ static int open_bracket(struct look *l)
 	return 0;
 }
 
+/* Skip a comment that begins here. */
 static bool comment(struct look *l)
 {
 	const char *next = l->p + 1 < l->end ? l->p + 1 : "";
 
 	if (*l->p == '#' || (*l->p == '/' && *next == '/'))
-		skip(l, "\n", false);
-	else if (*l->p == '/' && *next == '*')
-		skip(l, "*/", false);
-	else
-		return false;
-	return true;
+		return skip(l, "\n", false) || true;
+	if (*l->p == '/' && *next == '*') {
+		l->p += 2;
+		return skip(l, "*/", false) || true;
+	}
+	return false;
+}
+
+/* libconfig would tell the last line of the file. */
+static int string(struct look *l)
+{
+	unsigned int line = l->line;
+
+	if (skip(l, "\"", true))
+		return 0;
+	l->line = line;
+	return refuse(l, "a string that begins here has no end; put a quotation mark there");
 }
 
 static int mark(struct look *l)
 {
 	switch (*l->p++) {
 	case '"':
-		skip(l, "\"", true);
-		return 0;
+		return string(l);
 	case '\n':
 		l->line++;
 		return 0;
