@@ -11,7 +11,9 @@
 #include "optimum.h"
 #include "ringset.h"
 
-#define RINGS_MOST	16u	/* that are tried */
+#define RINGS_MOST	32u	/* that are tried; */
+#define RINGS_LARGE	16u	/* with more ranks than */
+#define LARGE		64u	/* this */
 #define RINGS_GIVEN	1024u	/* that are judged */
 #define WORK_OF_RANK	400000u	/* edges touched: 2 ms or so */
 
@@ -341,6 +343,8 @@ struct hunt {
 	struct plan_ringset best;	/* nrings 0: none yet */
 	struct plan_ratio rate;		/* of best */
 	uint32_t most;			/* rings */
+	bool *home;			/* of each box: ranks are in it */
+	uint32_t uplinks;		/* of the box that has fewest */
 	struct plan_ratio above[RINGS_MOST + 1];	/* not known whether
 						 * k rings reach it
 						 */
@@ -364,7 +368,8 @@ static bool late(void *arg)
 	return h->deadline > 0 && now() >= h->deadline;
 }
 
-static void keep(struct hunt *h, struct plan_ringset *s)
+/* @wide: at the same rate, more rings are better. */
+static void keep(struct hunt *h, struct plan_ringset *s, bool wide)
 {
 	uint32_t from, to;
 	struct plan_ratio rate = plan_ringset_rate(s);
@@ -372,7 +377,7 @@ static void keep(struct hunt *h, struct plan_ringset *s)
 
 	if (!plan_ringset_missing(s, &from, &to) &&
 	    (better > 0 || !h->best.nrings ||
-	     (!better && s->nrings < h->best.nrings))) {
+	     (!better && (s->nrings < h->best.nrings) != wide))) {
 		plan_ringset_free(&h->best);
 		h->best = *s;
 		h->rate = rate;
@@ -381,28 +386,53 @@ static void keep(struct hunt *h, struct plan_ringset *s)
 	plan_ringset_free(s);
 }
 
-/* Look for @k rings of @rate together. */
-static int attempt(struct hunt *h, uint32_t k, struct plan_ratio rate,
-		   uint64_t limit, bool *reached)
+/* Look for @k rings of @rate together; @mirrored: and their reverses. */
+static int attempt_as(struct hunt *h, uint32_t k, struct plan_ratio rate,
+		      uint64_t limit, bool mirrored, bool *reached)
 {
 	struct plan_ratio each;
 	struct plan_ringset s;
 	int err = plan_ratio_multiply(rate, plan_ratio(1, k), &each);
 
 	if (!err)
-		err = plan_ringset_init(&s, &h->ways, k, h->c, h->root);
+		err = plan_ringset_init(&s, &h->ways, mirrored ? k / 2 : k,
+					h->c, h->root);
 	if (err)
 		return err;
 	s.random = (h->seed++ + 1) * 0x9e3779b97f4a7c15ull | 1;
+	if (mirrored)
+		plan_ringset_mirror(&s);
 	plan_ringset_aim(&s, each);
 	err = plan_ringsearch(&s, &h->crowds, limit, late, h);
 	h->work += s.work;
 	*reached = !err && !s.excess;
+	if (!err && mirrored)
+		err = plan_ringset_unfold(&s, h->c, h->root);
 	if (err)
 		plan_ringset_free(&s);
 	else
-		keep(h, &s);
+		keep(h, &s, false);
 	return err;
+}
+
+/*
+ * Rings with their reverses are found sooner, but there may be others only. A
+ * chain has no reverse: it would lead to the root.
+ */
+static int attempt(struct hunt *h, uint32_t k, struct plan_ratio rate,
+		   uint64_t limit, bool *reached)
+{
+	bool rooted = h->c == PLAN_BROADCAST || h->c == PLAN_REDUCE;
+	int err;
+
+	*reached = false;
+	if (h->ways.symmetric && !rooted && k % 2 == 0 && h->g->nranks > 2) {
+		err = attempt_as(h, k, rate, limit / 2, true, reached);
+		if (err || *reached)
+			return err;
+		limit /= 2;
+	}
+	return attempt_as(h, k, rate, limit, false, reached);
 }
 
 /* The number of rings of which most can be hoped for, the fewest of these. */
@@ -432,15 +462,16 @@ static struct plan_ratio aim(struct hunt *h, uint32_t k)
 static int look(struct hunt *h)
 {
 	struct plan_ratio rate, top;
+	uint32_t k, tries = 0;
 	bool reached;
-	uint32_t k;
 	int err = 0;
 
 	while (!err && (k = choose(h)) && h->work < h->limit && !late(h)) {
 		rate = aim(h, k);
 		if (plan_ratio_compare(rate, h->above[k]) > 0)
 			rate = h->above[k];
-		err = attempt(h, k, rate, h->limit / 16, &reached);
+		err = attempt(h, k, rate, h->limit / (8 + 4 * tries++),
+			      &reached);
 		h->tried[k] = true;
 		if (!reached)
 			h->above[k] = rate;
@@ -464,6 +495,79 @@ static int reduce(struct hunt *h)
 		if (plan_ratio_compare(plan_ratio(h->cut.capacity, 1),
 				       h->rate) > 0)
 			err = attempt(h, k, h->rate, h->limit / 32, &reached);
+	return err;
+}
+
+/* Does the edge join a box of ranks to what is outside? */
+static bool is_uplink(const struct hunt *h, uint32_t edge)
+{
+	const struct plan_edge *d = &h->g->edges[edge];
+	uint32_t a = h->g->nodes[d->from].box, b = h->g->nodes[d->to].box;
+
+	return a != b && ((a != PLAN_NONE && h->home[a]) ||
+			  (b != PLAN_NONE && h->home[b]));
+}
+
+/* Links out of the box that has fewest; 0: all ranks are in one box. */
+static int count_uplinks(struct hunt *h)
+{
+	const struct plan_graph *g = h->g;
+	uint32_t *out = calloc((size_t)g->nboxes + 1, sizeof(*out)), i, box;
+
+	h->home = calloc((size_t)g->nboxes + 1, sizeof(*h->home));
+	if (!out || !h->home) {
+		free(out);
+		return -ENOMEM;
+	}
+	for (i = 0; i < g->nranks; i++)
+		if (g->nodes[g->gpus[i]].box != PLAN_NONE)
+			h->home[g->nodes[g->gpus[i]].box] = true;
+	for (i = 0; i < g->nedges; i++) {
+		box = g->nodes[g->edges[i].from].box;
+		if (box != PLAN_NONE && is_uplink(h, i))
+			out[box]++;
+	}
+	h->uplinks = h->crowds.n > 1 ? UINT32_MAX : 0;
+	for (i = 0; i < g->nranks; i++) {
+		box = g->nodes[g->gpus[i]].box;
+		if (box == PLAN_NONE)
+			h->uplinks = 0;
+		else if (out[box] < h->uplinks)
+			h->uplinks = out[box];
+	}
+	free(out);
+	return 0;
+}
+
+/*
+ * Where all rings share a narrow link behind the uplinks, one ring would do.
+ * Then as many as there are uplinks, each over its own: what one ring leaves of
+ * the narrow link while it waits for itself, others use.
+ */
+static int widen(struct hunt *h)
+{
+	const struct plan_graph *g = h->g;
+	struct plan_ratio each;
+	struct plan_ringset s;
+	uint32_t k = h->uplinks, i;
+	int err;
+
+	if (k <= h->best.nrings || k > h->most)
+		return 0;
+	err = plan_ratio_multiply(h->rate, plan_ratio(1, k), &each);
+	if (!err)
+		err = plan_ringset_init(&s, &h->ways, k, h->c, h->root);
+	if (err)
+		return err;
+	plan_ringset_aim(&s, each);
+	for (i = 0; i < g->nedges; i++)
+		if (is_uplink(h, i) && s.slot[i] > 1)
+			s.slot[i] = 1;
+	err = plan_ringsearch(&s, &h->crowds, h->limit / 16, late, h);
+	if (err)
+		plan_ringset_free(&s);
+	else
+		keep(h, &s, true);
 	return err;
 }
 
@@ -540,6 +644,8 @@ static int begin(struct hunt *h, const struct plan_graph *g,
 		return err;
 	if (plan_ways_init(&h->ways, g) || plan_crowds_init(&h->crowds, g))
 		return plan_fail(e, ENOMEM, "out of memory");
+	if (plan_ways_peers(&h->ways))
+		return plan_fail(e, ENOMEM, "out of memory");
 	for (u = 0; u < g->nranks && g->nranks <= 256; u++)
 		for (v = 0; v < g->nranks; v++)
 			if (u != v)
@@ -553,6 +659,7 @@ static void end(struct hunt *h)
 	plan_crowds_free(&h->crowds);
 	free_cut(&h->cut);
 	plan_ringset_free(&h->best);
+	free(h->home);
 }
 
 static int hunt(struct hunt *h, const struct plan_ring_options *o,
@@ -561,8 +668,9 @@ static int hunt(struct hunt *h, const struct plan_ring_options *o,
 	uint32_t k;
 	int err;
 
-	h->most = o && o->rings && o->rings < RINGS_MOST ? o->rings :
-		  RINGS_MOST;
+	h->most = h->g->nranks > LARGE ? RINGS_LARGE : RINGS_MOST;
+	if (o && o->rings && o->rings < h->most)
+		h->most = o->rings;
 	h->seed = o ? o->seed * 1000 : 0;
 	h->limit = (uint64_t)h->g->nranks * WORK_OF_RANK;
 	if (o && o->seconds > 0) {
@@ -573,9 +681,13 @@ static int hunt(struct hunt *h, const struct plan_ring_options *o,
 		if (plan_ratio_multiply(cut_rate(h->g, &h->cut, k),
 					plan_ratio(k, 1), &h->above[k]))
 			return plan_fail(e, EOVERFLOW, "capacities are too large");
-	err = look(h);
+	err = count_uplinks(h);
+	if (!err)
+		err = look(h);
 	if (!err)
 		err = reduce(h);
+	if (!err && h->best.nrings)
+		err = widen(h);
 	if (err)
 		return plan_fail(e, -err, err == -ENOMEM ? "out of memory" :
 				 "numbers of the rings do not fit");

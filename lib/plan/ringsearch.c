@@ -204,6 +204,24 @@ static void make_ring(struct maker *m, uint32_t r)
 	plan_ringset_add(m->s, m->order[m->norder - 1], begin, way);
 }
 
+/*
+ * Where each rank reaches each other alike: the zigzag 0, 1, -1, 2, -2 ... of
+ * all ranks but one, that one last, turned by 1 for each ring. Walecki's
+ * decomposition of a complete graph (Lucas, "Recreations mathematiques", 1883),
+ * for an even number of ranks of the doubled one.
+ */
+static void make_zigzag(struct plan_ringset *s, uint32_t r)
+{
+	uint32_t n = s->n - 1, turn = s->mirrored ? r : r / 2, i, at;
+	uint32_t *o = s->order + (size_t)r * s->n;
+
+	for (i = 0; i < n; i++) {
+		at = (turn + (i & 1 ? (i + 1) / 2 : n - i / 2)) % n;
+		o[!s->mirrored && (r & 1) ? n - 1 - i : i] = at;
+	}
+	o[n] = n;
+}
+
 static void clear(struct plan_ringset *s)
 {
 	memset(s->load, 0, s->ways->g->nedges * sizeof(*s->load));
@@ -211,7 +229,8 @@ static void clear(struct plan_ringset *s)
 }
 
 /* Ways are chosen once more when all of the ring is known. */
-static int make_all(struct plan_ringset *s, const struct plan_crowds *c)
+static int make_all(struct plan_ringset *s, const struct plan_crowds *c,
+		    bool again)
 {
 	struct maker m = { .s = s, .c = c };
 	uint32_t r;
@@ -225,7 +244,10 @@ static int make_all(struct plan_ringset *s, const struct plan_crowds *c)
 	}
 	clear(s);
 	for (r = 0; r < s->nrings; r++)
-		make_ring(&m, r);
+		if (c->n == 1 && !s->ways->sparse && !again)
+			make_zigzag(s, r);
+		else
+			make_ring(&m, r);
 	free(m.used);
 	free(m.seen);
 	clear(s);
@@ -257,11 +279,24 @@ static void consider(struct plan_ringset *s, uint32_t r, struct choice *best,
 	}
 }
 
-/* Some other position: any, in long rings mostly a near one. */
-static uint32_t other(struct plan_ringset *s, uint32_t at)
+/*
+ * Some other position: any, in long rings mostly a near one. Where few pairs
+ * have routes: of one that has a route from here.
+ */
+static uint32_t other(struct plan_ringset *s, uint32_t r, uint32_t at)
 {
-	uint32_t step;
+	const struct plan_ways *w = s->ways;
+	uint32_t step, rank, peer;
 
+	if (w->sparse && plan_ringset_random(s, 8)) {
+		step = plan_ringset_random(s, 2);
+		rank = s->order[(size_t)r * s->n + (at + step) % s->n];
+		peer = w->peers[w->peer_first[rank] +
+				plan_ringset_random(s, w->peer_first[rank + 1] -
+						    w->peer_first[rank])];
+		return (s->place[(size_t)r * s->n + peer] + s->n - step) %
+		       s->n;
+	}
 	if (s->n > 2 * NEAR && plan_ringset_random(s, 8)) {
 		step = 1 + plan_ringset_random(s, 2 * NEAR);
 		return (at + s->n - NEAR + step - (step <= NEAR)) % s->n;
@@ -306,16 +341,16 @@ static struct choice choose(struct plan_ringset *s, uint32_t r, uint32_t at)
 	if (s->n < 3)
 		return best;
 	for (i = 0; i < TRIES && best.gain > -1; i++) {
-		b = other(s, at);
-		c = other(s, i & 1 ? b : at);
+		b = other(s, r, at);
+		c = other(s, r, i & 1 ? b : at);
 		if (b != at && c != at && b != c)
 			consider(s, r, &best, three(at, b, c));
-		b = other(s, i & 1 ? next : at);
+		b = other(s, r, i & 1 ? next : at);
 		if (b != (i & 1 ? next : at))
 			consider(s, r, &best,
 				 two(PLAN_SWAP, i & 1 ? next : at, b));
-		b = other(s, at);
-		if (b != at && (i & 3) == 0)
+		b = other(s, r, at);
+		if (b != at && ((i & 3) == 0 || s->mirrored))
 			consider(s, r, &best, two(PLAN_REVERSE, at, b));
 	}
 	return best;
@@ -366,12 +401,13 @@ int plan_ringsearch(struct plan_ringset *s, const struct plan_crowds *c,
 	int err = plan_ringset_init(&best, s->ways, s->nrings, 0, 0);
 
 	if (!err)
-		err = hops ? make_all(s, c) : -ENOMEM;
+		err = hops ? make_all(s, c, false) : -ENOMEM;
+	best.mirrored = s->mirrored;
 	if (!err)
 		plan_ringset_copy(&best, s);
 	while (!err && best.excess && s->work < until && !enough(arg)) {
 		if (++since > 64) {
-			err = make_all(s, c);
+			err = make_all(s, c, true);
 			since = 0;
 		}
 		sweep(s, hops, until);

@@ -12,7 +12,7 @@
 int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
 		      uint32_t nrings, enum plan_collective c, uint32_t root)
 {
-	uint32_t n = ways->g->nranks, edges = ways->g->nedges;
+	uint32_t n = ways->g->nranks, edges = ways->g->nedges, i;
 
 	*s = (struct plan_ringset){
 		.ways = ways, .n = n, .nrings = nrings, .random = 1,
@@ -21,20 +21,28 @@ int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
 	};
 	s->order = calloc((size_t)nrings * n, sizeof(*s->order));
 	s->way = calloc((size_t)nrings * n, sizeof(*s->way));
+	s->place = calloc((size_t)nrings * n, sizeof(*s->place));
+	s->link = calloc(edges, sizeof(*s->link));
 	s->load = calloc(edges, sizeof(*s->load));
 	s->slot = calloc(edges, sizeof(*s->slot));
 	s->old = calloc(n + 4, sizeof(*s->old));
 	s->fresh = calloc(n + 4, sizeof(*s->fresh));
-	if (s->order && s->way && s->load && s->slot && s->old && s->fresh)
-		return 0;
-	plan_ringset_free(s);
-	return -ENOMEM;
+	if (!s->order || !s->way || !s->place || !s->link || !s->load ||
+	    !s->slot || !s->old || !s->fresh) {
+		plan_ringset_free(s);
+		return -ENOMEM;
+	}
+	for (i = 0; i < edges; i++)
+		s->link[i] = i;
+	return 0;
 }
 
 void plan_ringset_free(struct plan_ringset *s)
 {
 	free(s->order);
 	free(s->way);
+	free(s->place);
+	free(s->link);
 	free(s->load);
 	free(s->slot);
 	free(s->old);
@@ -49,6 +57,7 @@ void plan_ringset_copy(struct plan_ringset *to, const struct plan_ringset *from)
 
 	memcpy(to->order, from->order, hops * sizeof(*to->order));
 	memcpy(to->way, from->way, hops * sizeof(*to->way));
+	memcpy(to->place, from->place, hops * sizeof(*to->place));
 	memcpy(to->load, from->load, edges * sizeof(*to->load));
 	memcpy(to->slot, from->slot, edges * sizeof(*to->slot));
 	to->excess = from->excess;
@@ -100,7 +109,7 @@ uint64_t plan_ringset_cost(struct plan_ringset *s, uint32_t from, uint32_t to,
 		return (uint64_t)PLAN_MISSING << 32;
 	for (i = 0; i < w.count; i++) {
 		for (cost = 0, k = 0; k < w.length; k++) {
-			e = w.edges[i * w.length + k];
+			e = s->link[w.edges[i * w.length + k]];
 			if (s->load[e] >= s->slot[e])
 				cost += 1ull << 32;
 			cost += 1024ull * s->load[e] / ((uint64_t)s->slot[e] + 1)
@@ -127,7 +136,7 @@ void plan_ringset_add(struct plan_ringset *s, uint32_t from, uint32_t to,
 		s->excess += PLAN_MISSING;
 	else
 		for (k = 0; k < w.length; k++) {
-			e = w.edges[way * w.length + k];
+			e = s->link[w.edges[way * w.length + k]];
 			if (s->load[e]++ >= s->slot[e])
 				s->excess++;
 		}
@@ -147,7 +156,7 @@ static void take(struct plan_ringset *s, uint32_t from, uint32_t to,
 		s->excess -= PLAN_MISSING;
 	else
 		for (k = 0; k < w.length; k++) {
-			e = w.edges[way * w.length + k];
+			e = s->link[w.edges[way * w.length + k]];
 			if (s->load[e]-- > s->slot[e])
 				s->excess--;
 		}
@@ -169,6 +178,7 @@ void plan_ringset_enter(struct plan_ringset *s, uint32_t r)
 	uint32_t *o = ring_of(s, r), *way = s->way + (size_t)r * s->n, i;
 
 	for (i = 0; i < s->n; i++) {
+		s->place[(size_t)r * s->n + o[i]] = i;
 		plan_ringset_cost(s, o[i], o[next(s, i)], &way[i]);
 		plan_ringset_add(s, o[i], o[next(s, i)], way[i]);
 	}
@@ -184,7 +194,7 @@ bool plan_ringset_over(struct plan_ringset *s, uint32_t r, uint32_t at)
 	w = plan_ways_of(s->ways, o[at], o[next(s, at)]);
 	s->work += w.length + 1;
 	for (k = 0; k < w.length && w.count; k++) {
-		e = w.edges[way * w.length + k];
+		e = s->link[w.edges[way * w.length + k]];
 		if (s->load[e] > s->slot[e])
 			return true;
 	}
@@ -233,10 +243,12 @@ static void list_reverse(struct plan_ringset *s, const uint32_t *o, uint32_t a,
 {
 	uint32_t i;
 
-	for (i = a; i <= b; i++)
+	drop(s, a);
+	for (i = a + 1; i < b && !s->mirrored; i++)
 		drop(s, i);
+	drop(s, b);
 	put(s, o[a], o[b], a);
-	for (i = a + 1; i < b; i++)
+	for (i = a + 1; i < b && !s->mirrored; i++)
 		put(s, o[b + a + 1 - i], o[b + a - i], i);
 	put(s, o[a + 1], o[next(s, b)], b);
 }
@@ -303,44 +315,92 @@ int64_t plan_ringset_try(struct plan_ringset *s, uint32_t r,
 	return after - before;
 }
 
+static void reverse(uint32_t *p, uint32_t first, uint32_t last)
+{
+	uint32_t x;
+
+	for (; first < last; first++, last--) {
+		x = p[first];
+		p[first] = p[last];
+		p[last] = x;
+	}
+}
+
 /* a+1..b and b+1..c change places: reverse both, then all. */
 static void rotate(uint32_t *p, struct plan_change c)
 {
-	uint32_t ends[3][2] = {
-		{ c.a + 1, c.b }, { c.b + 1, c.c }, { c.a + 1, c.c },
-	}, i, x, y, swap;
-
-	for (i = 0; i < 3; i++)
-		for (x = ends[i][0], y = ends[i][1]; x < y; x++, y--) {
-			swap = p[x];
-			p[x] = p[y];
-			p[y] = swap;
-		}
+	reverse(p, c.a + 1, c.b);
+	reverse(p, c.b + 1, c.c);
+	reverse(p, c.a + 1, c.c);
 }
 
 void plan_ringset_apply(struct plan_ringset *s, uint32_t r,
-			struct plan_change change)
+			struct plan_change c)
 {
 	uint32_t *o = ring_of(s, r), *way = s->way + (size_t)r * s->n, i, x;
+	uint32_t first = c.a, last = c.a;
 
-	list(s, r, change);
+	list(s, r, c);
 	renew(s, r);
-	if (change.kind == PLAN_EXCHANGE) {
-		rotate(o, change);
-		rotate(way, change);
-	} else if (change.kind == PLAN_SWAP) {
-		x = o[change.a];
-		o[change.a] = o[change.b];
-		o[change.b] = x;
-	} else if (change.kind == PLAN_REVERSE) {
-		for (i = 1; change.a + i < change.b + 1 - i; i++) {
-			x = o[change.a + i];
-			o[change.a + i] = o[change.b + 1 - i];
-			o[change.b + 1 - i] = x;
-		}
+	if (c.kind == PLAN_EXCHANGE) {
+		rotate(o, c);
+		rotate(way, c);
+		last = c.c;
+	} else if (c.kind == PLAN_SWAP) {
+		x = o[c.a];
+		o[c.a] = o[c.b];
+		o[c.b] = x;
+		s->place[(size_t)r * s->n + o[c.b]] = c.b;
+	} else if (c.kind == PLAN_REVERSE) {
+		reverse(o, c.a + 1, c.b);
+		reverse(way, c.a + 1, c.b - 1);
+		last = c.b;
 	}
+	for (i = first; i <= last; i++)
+		s->place[(size_t)r * s->n + o[i]] = i;
 	for (i = 0; i < s->nfresh; i++)
 		way[s->fresh[i].at] = s->fresh[i].way;
+}
+
+void plan_ringset_mirror(struct plan_ringset *s)
+{
+	const struct plan_graph *g = s->ways->g;
+	uint32_t i;
+
+	s->mirrored = true;
+	for (i = 0; i < g->nedges; i++)
+		if (g->edges[i].twin < i)
+			s->link[i] = g->edges[i].twin;
+}
+
+int plan_ringset_unfold(struct plan_ringset *s, enum plan_collective c,
+			uint32_t root)
+{
+	struct plan_ringset t;
+	uint32_t r, i, n = s->n;
+
+	if (plan_ringset_init(&t, s->ways, 2 * s->nrings, c, root))
+		return -ENOMEM;
+	memcpy(t.slot, s->slot, s->ways->g->nedges * sizeof(*t.slot));
+	for (r = 0; r < t.nrings; r++) {
+		uint32_t *o = ring_of(&t, r), *way = t.way + (size_t)r * n;
+
+		memcpy(o, ring_of(s, r / 2), n * sizeof(*o));
+		memcpy(way, s->way + (size_t)(r / 2) * n, n * sizeof(*way));
+		if (r & 1) {
+			reverse(o, 0, n - 1);
+			reverse(way, 0, n - 2);
+		}
+		for (i = 0; i < n; i++) {
+			t.place[(size_t)r * n + o[i]] = i;
+			plan_ringset_add(&t, o[i], o[next(&t, i)], way[i]);
+		}
+	}
+	t.work = s->work;
+	t.random = s->random;
+	plan_ringset_free(s);
+	*s = t;
+	return 0;
 }
 
 struct plan_ratio plan_ringset_rate(const struct plan_ringset *s)

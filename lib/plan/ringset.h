@@ -22,11 +22,16 @@ struct plan_ways {
 	uint32_t source;	/* rank whose distances these are */
 	uint32_t *dist, *queue;
 	uint64_t *width;
+	bool symmetric;		/* each edge has a twin as wide */
 	bool failed;		/* out of memory; what it said is not so */
+	/* Ranks that have a route from it, if not all have: see sparse. */
+	bool sparse;
+	uint32_t *peer_first, *peers;
 };
 
 #define PLAN_WAYS 8u		/* of one pair, at most */
 
+/* With a symmetric graph, way i of (v, u) is way i of (u, v) walked back. */
 struct plan_way {
 	uint32_t count, length;	/* count 0: no route */
 	const uint32_t *edges;	/* count times length; until the next call */
@@ -35,12 +40,18 @@ struct plan_way {
 int plan_ways_init(struct plan_ways *w, const struct plan_graph *g);
 void plan_ways_free(struct plan_ways *w);
 struct plan_way plan_ways_of(struct plan_ways *w, uint32_t u, uint32_t v);
+/* Fill in sparse, peer_first and peers. */
+int plan_ways_peers(struct plan_ways *w);
 
 /* ---- ringset.c --------------------------------------------------------- */
 
 /*
- * @n rings at equal rates. A link has slots: so many hops may cross it if the
- * aim is to be met. Excess is how many hops are over, in all.
+ * @nrings rings at equal rates. A link has slots: so many hops may cross it if
+ * the aim is to be met. Excess is how many hops are over, in all.
+ *
+ * Mirrored: each ring stands for itself and its reverse, on a symmetric graph.
+ * Both directions of a link are one then, and changes cost the same whichever
+ * way they turn a segment.
  */
 struct plan_ringset {
 	struct plan_ways *ways;
@@ -48,7 +59,10 @@ struct plan_ringset {
 	uint32_t skip_from, skip_to;	/* hops out of, into: chains have none */
 	uint32_t *order;		/* nrings times n */
 	uint32_t *way;			/* of the hop that begins there */
-	uint32_t *load, *slot;		/* of each edge: hops */
+	uint32_t *place;		/* of each ring and rank, in order */
+	bool mirrored;
+	uint32_t *link;			/* of each edge: that which is counted */
+	uint32_t *load, *slot;		/* of each of these: hops */
 	uint64_t excess;
 	uint64_t work;			/* edges touched: the search's clock */
 	uint64_t random;
@@ -67,6 +81,11 @@ struct plan_hop {
 int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
 		      uint32_t nrings, enum plan_collective c, uint32_t root);
 void plan_ringset_free(struct plan_ringset *s);
+/* Count both directions as one. Before any hop is there. */
+void plan_ringset_mirror(struct plan_ringset *s);
+/* The rings of a mirrored @s, and their reverses. */
+int plan_ringset_unfold(struct plan_ringset *s, enum plan_collective c,
+			uint32_t root);
 void plan_ringset_copy(struct plan_ringset *to,
 		       const struct plan_ringset *from);
 /* Slots for @rate MB/s of each ring; before any hop is there. */

@@ -30,9 +30,23 @@ static int sort_edges(const struct plan_graph *g, bool in, uint32_t **first,
 	return 0;
 }
 
+static bool symmetric(const struct plan_graph *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nedges; i++)
+		if (g->edges[i].twin == PLAN_NONE ||
+		    g->edges[g->edges[i].twin].capacity !=
+		    g->edges[i].capacity)
+			return false;
+	return true;
+}
+
 int plan_ways_init(struct plan_ways *w, const struct plan_graph *g)
 {
-	*w = (struct plan_ways){ .g = g, .source = PLAN_NONE };
+	*w = (struct plan_ways){
+		.g = g, .source = PLAN_NONE, .symmetric = symmetric(g),
+	};
 	w->index = calloc((size_t)g->nranks * g->nranks, sizeof(*w->index));
 	w->dist = calloc(g->nnodes, sizeof(*w->dist));
 	w->queue = calloc(g->nnodes, sizeof(*w->queue));
@@ -53,6 +67,8 @@ void plan_ways_free(struct plan_ways *w)
 	free(w->in_first);
 	free(w->in_edges);
 	free(w->index);
+	free(w->peer_first);
+	free(w->peers);
 	free(w->pool);
 	free(w->dist);
 	free(w->queue);
@@ -163,14 +179,71 @@ static void find(struct plan_ways *w, uint32_t u, uint32_t v)
 	w->npool += 2 + (uint64_t)record[0] * length;
 }
 
+/* The ways of (@v, @u), each back over the other directions. */
+static void find_back(struct plan_ways *w, uint32_t u, uint32_t v)
+{
+	struct plan_way way = plan_ways_of(w, v, u);
+	uint32_t *record = NULL, i, k;
+	uint64_t size = 2 + (uint64_t)way.count * way.length;
+
+	if (!w->failed)
+		record = room_for(w, size);
+	if (!record)
+		return;
+	way = plan_ways_of(w, v, u);	/* it may have moved */
+	record[0] = way.count;
+	record[1] = way.length;
+	for (i = 0; i < way.count; i++)
+		for (k = 0; k < way.length; k++)
+			record[2 + (i + 1) * way.length - 1 - k] =
+				w->g->edges[way.edges[i * way.length + k]].twin;
+	w->index[(size_t)u * w->g->nranks + v] = (uint32_t)w->npool + 1;
+	w->npool += size;
+}
+
 struct plan_way plan_ways_of(struct plan_ways *w, uint32_t u, uint32_t v)
 {
 	uint32_t *at = &w->index[(size_t)u * w->g->nranks + v], *record;
 
-	if (!*at)
+	if (!*at && u > v && w->symmetric)
+		find_back(w, u, v);
+	else if (!*at)
 		find(w, u, v);
 	if (!*at)
 		return (struct plan_way){ 0 };
 	record = w->pool + (*at - 1);
 	return (struct plan_way){ record[0], record[1], record + 2 };
+}
+
+/*
+ * Only if the first rank lacks some: where all pairs have routes, there is
+ * nothing to be guided by.
+ */
+int plan_ways_peers(struct plan_ways *w)
+{
+	const struct plan_graph *g = w->g;
+	uint32_t u, v, *more;
+	size_t n = 0, room = 0;
+
+	w->peer_first = calloc((size_t)g->nranks + 1, sizeof(*w->peer_first));
+	if (!w->peer_first)
+		return -ENOMEM;
+	for (u = 0; u < g->nranks; u++) {
+		measure(w, u);
+		if (n + g->nranks > room) {
+			room = 2 * room + g->nranks;
+			more = realloc(w->peers, room * sizeof(*more));
+			if (!more)
+				return -ENOMEM;
+			w->peers = more;
+		}
+		for (v = 0; v < g->nranks; v++)
+			if (v != u && w->dist[g->gpus[v]] != PLAN_NONE)
+				w->peers[n++] = v;
+		w->peer_first[u + 1] = (uint32_t)n;
+		if (!u && n == g->nranks - 1)
+			return 0;
+	}
+	w->sparse = true;
+	return 0;
 }
