@@ -19,14 +19,20 @@ static const char *const limits_known[] = {
 	"queues", "mrs", "window_slots", "window_slot_size", NULL
 };
 
-static void defaults(struct topology *t)
+struct topology *topology_new(const char *name)
 {
+	struct topology *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	snprintf(t->name, sizeof(t->name), "%s", name);
 	t->link_gbps = 27.0;
 	t->root_complex_gbps = 27.0;
 	t->limits.queues = 1024;
 	t->limits.mrs = 16384;
 	t->limits.window_slots = 64;
 	t->limits.window_slot_size = 1u << 20;
+	return t;
 }
 
 static int read_limits(struct topo_parse *p, const struct topo_at *root)
@@ -105,14 +111,13 @@ static struct topology *finish(struct topo_parse *p, config_t *cfg, int ok)
 {
 	int ret;
 
-	p->t = calloc(1, sizeof(*p->t));
+	p->t = topology_new("");
 	p->names = topo_names_new();
 	if (!p->t || !p->names) {
 		snprintf(p->err, p->err_len, "%s: out of memory; free some",
 			 p->file);
 		ret = -1;
 	} else {
-		defaults(p->t);
 		ret = ok ? read_all(p, cfg) : syntax_error(p, cfg);
 	}
 	topo_names_free(p->names);

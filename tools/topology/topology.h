@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define TOPO_NAME_LEN		32	/* with the NUL */
 #define TOPO_MAX_SWITCHES	256
@@ -45,6 +46,12 @@ struct topo_port {
 	enum topo_port_kind kind;
 	unsigned int owner;	/* index of the host, appliance or ISL */
 	unsigned int index;	/* host: its nth port; uplink: nth; ISL: 0 or 1 */
+	/*
+	 * Of a fabric that runs: the link as it has been trained. 0: as the
+	 * switch's; files say nothing else.
+	 */
+	unsigned int speed;	/* MT/s */
+	unsigned int width;
 };
 
 /* An end of something: "switch:port", port counted from 1. */
@@ -140,7 +147,28 @@ struct topology *topology_load(const char *path, char *err, size_t err_len);
 /* As topology_load(), from a string that messages call @name. */
 struct topology *topology_parse(const char *text, const char *name, char *err,
 				size_t err_len);
+/**
+ * topology_new() - one without any element, to be filled in
+ * @name: of the fabric
+ *
+ * Return: with the defaults of docs/topology.md, NULL without memory. Arrays
+ * are to come from malloc() and the like: topology_free() frees them.
+ */
+struct topology *topology_new(const char *name);
 void topology_free(struct topology *t);
+
+/**
+ * topology_write() - the file that reads back as @t
+ * @t:   what is to be written
+ * @f:   where
+ * @err: receives one line "element: cause; remedy"
+ *
+ * Return: 0, or a negative errno with @err filled in: -ENOTSUP for what the
+ * format cannot say (another number of uplinks than the kind has, endpoints
+ * that are shared out over uplinks in another way, other names), -EIO.
+ */
+int topology_write(const struct topology *t, FILE *f, char *err,
+		   size_t err_len);
 
 /* Index of the element called @name, or TOPO_NONE. */
 unsigned int topology_find_endpoint(const struct topology *t, const char *name);

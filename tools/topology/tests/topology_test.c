@@ -208,6 +208,119 @@ static void try_uplinks(void)
 	topology_free(t);
 }
 
+/* Written, read, written: the same text both times. */
+static void try_write(const struct topology *t, const char *name)
+{
+	char *first = NULL, *second = NULL, err[512] = "", what[256];
+	size_t len;
+	FILE *f = open_memstream(&first, &len);
+	int ok = f && !topology_write(t, f, err, sizeof(err));
+	struct topology *back;
+
+	if (f)
+		fclose(f);
+	back = ok ? topology_parse(first, "t", err, sizeof(err)) : NULL;
+	f = open_memstream(&second, &len);
+	ok = back && f && !topology_write(back, f, err, sizeof(err)) &&
+	     back->nendpoints == t->nendpoints &&
+	     back->nbindings == t->nbindings && back->nisls == t->nisls &&
+	     back->link_gbps == t->link_gbps &&
+	     (!t->nendpoints ||
+	      !memcmp(back->endpoints, t->endpoints,
+		      t->nendpoints * sizeof(*t->endpoints))) &&
+	     (!t->nbindings ||
+	      !memcmp(back->bindings, t->bindings,
+		      t->nbindings * sizeof(*t->bindings)));
+	if (f)
+		fclose(f);
+	snprintf(what, sizeof(what), "%s: reads back as it was", name);
+	result(ok && !strcmp(first, second), what, *err ? err : first);
+	topology_free(back);
+	free(first);
+	free(second);
+}
+
+static void try_odd_values(void)
+{
+	static const char text[] =
+		"fabric = \"a \\\"b\\\\ \\x01c\"; link_gbps = 13.123456789;\n"
+		"limits = { queues = 7; window_slot_size = \"1G\"; window_slots = 2; };\n"
+		"switches = ( { name = \"s\"; ports = 9; speed = 32; width = 8; }, { name = \"t\"; } );\n"
+		"isls = ( { a = \"s:9\"; b = \"t:6\"; } );\n"
+		"hosts = ( { name = \"h\"; manager = false; p2p_root = false; slots = 3; ports = ( \"s:1\", \"t:1\" ); } );\n"
+		"appliances = ( { name = \"c\"; kind = \"flat\"; uplinks = ( \"s:3\", \"t:2\", \"s:2\", \"t:3\" );\n"
+		"  mesh = { kind = \"nvlink\"; gbps = 1.5; };\n"
+		"  endpoints = ( { class = \"gpu\"; count = 3; vram = \"4K\"; }, { class = \"nvme\"; },\n"
+		"    { class = \"gpu\"; vram = \"64G\"; } ); } );\n"
+		"bindings = ( { endpoint = \"c.gpu3\"; port = \"h.1\"; } );\n";
+	char err[512] = "";
+	struct topology *t = topology_parse(text, "t", err, sizeof(err));
+
+	result(t != NULL, "odd values", err);
+	if (t)
+		try_write(t, "odd values");
+	topology_free(t);
+}
+
+struct change {
+	void (*change)(struct topology *t);
+	const char *message;
+};
+
+static void no_uplink(struct topology *t)
+{
+	t->appliances[0].nuplinks = 1;
+}
+
+static void other_uplink(struct topology *t)
+{
+	t->endpoints[0].uplink = 1;
+}
+
+static void other_name(struct topology *t)
+{
+	t->endpoints[0].name[0] = 'x';
+}
+
+static void other_size(struct topology *t)
+{
+	t->endpoints[0].size = 5000;
+}
+
+static void gen1(struct topology *t)
+{
+	t->switches[0].speed = 2;
+}
+
+/* What the format cannot say is refused, with nothing written. */
+static void try_unsayable(void)
+{
+	static const struct change changes[] = {
+		{ no_uplink, "appliance \"c\": 1 of its 2 uplinks are there; connect the others, a topology file lists all" },
+		{ other_uplink, "endpoint \"c.gpu0\": it sits behind uplink 1; topology files share a class out evenly, which puts it behind 0" },
+		{ other_name, "endpoint \"x.gpu0\": a topology file would call it \"c.gpu0\"; rename it there" },
+		{ other_size, "endpoint \"c.gpu0\": a BAR of 5000 bytes; topology files know powers of two from 4K to 64G" },
+		{ gen1, "switch \"s\": a speed of 2 GT/s; topology files know 5, 8, 16, 32 and 64" },
+	};
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		char err[512] = "", *text = NULL;
+		struct topology *t = topology_parse(F SW HOST BOX, "t", err,
+						    sizeof(err));
+		size_t len = 0;
+		FILE *f = open_memstream(&text, &len);
+		int r;
+
+		changes[i].change(t);
+		r = topology_write(t, f, err, sizeof(err));
+		fclose(f);
+		result(r < 0 && !len && !strcmp(err, changes[i].message),
+		       changes[i].message, err);
+		topology_free(t);
+		free(text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	printf("TAP version 13\n");
@@ -216,12 +329,16 @@ int main(int argc, char **argv)
 		struct topology *t = topology_load(argv[i], err, sizeof(err));
 
 		result(t != NULL, argv[i], err);
+		if (t)
+			try_write(t, argv[i]);
 		topology_free(t);
 	}
 	try_mistakes();
 	try_missing_file();
 	try_defaults();
 	try_uplinks();
+	try_odd_values();
+	try_unsayable();
 	printf("1..%u\n", count);
 	return bad ? 1 : 0;
 }
