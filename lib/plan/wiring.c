@@ -57,7 +57,7 @@ static uint64_t mbps(double gbps)
 }
 
 /* A link of this speed and width, when Gen4 x16 is worth link_gbps. */
-static uint64_t scaled(const struct wiring *w, unsigned int gt,
+static uint64_t scaled(const struct wiring *w, double gt,
 		       unsigned int width)
 {
 	uint64_t full = plan_pcie_capacity(GEN4, LANES);
@@ -78,6 +78,30 @@ static uint64_t switch_capacity(const struct wiring *w, unsigned int sw)
 	return scaled(w, s->speed, s->width);
 }
 
+/* Of the link at a port: as it runs, if that is known. GT/s. */
+static double port_speed(const struct wiring *w, const struct topo_end *end)
+{
+	const struct topo_switch *s = &w->t->switches[end->sw];
+	unsigned int speed = s->ports[end->port - 1].speed;
+
+	return speed ? speed / 1000.0 : s->speed;
+}
+
+static unsigned int port_width(const struct wiring *w,
+			       const struct topo_end *end)
+{
+	const struct topo_switch *s = &w->t->switches[end->sw];
+	unsigned int width = s->ports[end->port - 1].width;
+
+	return width ? width : s->width;
+}
+
+static uint64_t port_capacity(const struct wiring *w,
+			      const struct topo_end *end)
+{
+	return scaled(w, port_speed(w, end), port_width(w, end));
+}
+
 static uint64_t *trunk(const struct wiring *w, unsigned int a, unsigned int b)
 {
 	return &w->trunks[a * w->nsw + b];
@@ -94,8 +118,10 @@ static void add_trunks(struct wiring *w)
 	unsigned int i;
 
 	for (i = 0; i < w->t->nisls; i++) {
-		unsigned int a = w->t->isls[i].a.sw, b = w->t->isls[i].b.sw;
-		uint64_t x = switch_capacity(w, a), y = switch_capacity(w, b);
+		const struct topo_isl *isl = &w->t->isls[i];
+		unsigned int a = isl->a.sw, b = isl->b.sw;
+		uint64_t x = port_capacity(w, &isl->a);
+		uint64_t y = port_capacity(w, &isl->b);
 
 		*trunk(w, a, b) += x < y ? x : y;
 		*trunk(w, b, a) = *trunk(w, a, b);
@@ -145,7 +171,7 @@ static void set(struct wiring *w, uint32_t node, const char *key,
 }
 
 /* Speed and width of its link upwards, as sysfs would have them. */
-static void set_speed(struct wiring *w, uint32_t node, unsigned int gt,
+static void set_speed(struct wiring *w, uint32_t node, double gt,
 		      unsigned int width)
 {
 	char text[16];
@@ -340,7 +366,10 @@ static void add_partition_node(struct wiring *w, unsigned int p,
 	*partition(w, p, sw) = node;
 	set(w, node, "host", h->name);
 	set(w, node, "draco", s->name);
-	set_speed(w, node, s->speed, s->width);
+	if (sw == end->sw)
+		set_speed(w, node, port_speed(w, end), port_width(w, end));
+	else
+		set_speed(w, node, s->speed, s->width);
 }
 
 static void add_host(struct wiring *w, unsigned int host)
@@ -366,7 +395,8 @@ static void add_host(struct wiring *w, unsigned int host)
 				 mbps(w->t->root_complex_gbps), PLAN_ROOT);
 		add_partition_node(w, p, w->ports[p].sw);
 		add_up(w, *partition(w, p, w->ports[p].sw), port,
-		       switch_capacity(w, w->ports[p].sw), PLAN_CABLE);
+		       port_capacity(w, &h->ports[w->ports[p].nth]),
+		       PLAN_CABLE);
 	}
 }
 
@@ -448,7 +478,6 @@ static void add_piece(struct wiring *w, const struct behind *b, unsigned int p)
 {
 	const struct topo_end *end =
 		&w->t->appliances[b->appliance].uplinks[b->uplink];
-	const struct topo_switch *s = &w->t->switches[end->sw];
 	unsigned int mine[2] = { 0, 0 }, k, all = b->bound[0] + b->bound[1];
 	uint32_t sw[2] = { PLAN_NONE, PLAN_NONE }, gpu;
 	bool split;
@@ -457,9 +486,9 @@ static void add_piece(struct wiring *w, const struct behind *b, unsigned int p)
 		mine[on_second(w, b, k)] += w->bound[b->endpoints[k]] == p;
 	split = mine[0] + mine[1] < all;
 	sw[0] = add_box_switch(w, b, p, false, split);
-	set_speed(w, sw[0], s->speed, s->width);
+	set_speed(w, sw[0], port_speed(w, end), port_width(w, end));
 	add_up(w, sw[0], reach_partition(w, p, end->sw),
-	       switch_capacity(w, end->sw) * (mine[0] + mine[1]) / all,
+	       port_capacity(w, end) * (mine[0] + mine[1]) / all,
 	       PLAN_CABLE);
 	if (mine[1]) {
 		sw[1] = add_box_switch(w, b, p, true, split);
