@@ -74,13 +74,14 @@ int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
 int plan_net_cut(const struct plan_net *net, struct plan_ratio *x,
 		 bool *inside, struct plan_error *e);
 /*
- * Of all sets with capacity(S) = x * weight(S), x from plan_net_cut(), with
- * terminal @out outside: the least (or greatest) one by inclusion. Return: 1
- * and @inside filled in; 0: there is none; negative errno.
+ * For each terminal, in order, that such a set leaves outside: call @take with
+ * the terminal and the greatest of those sets by inclusion, so that its
+ * complement is the least bottleneck around that terminal. @x is that of
+ * plan_net_cut(); -EINVAL if it is greater.
  */
 int plan_net_tight(const struct plan_net *net, struct plan_ratio x,
-		   uint32_t out, bool greatest, bool *inside,
-		   struct plan_error *e);
+		   void (*take)(void *arg, uint32_t out, const bool *inside),
+		   void *arg, struct plan_error *e);
 
 /*
  * Multiply capacities by the least U that makes them and k = x U integers: k

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The all-reduce's own bound, for bound.c only. */
+#ifndef LIB_PLAN_PARTITION_H
+#define LIB_PLAN_PARTITION_H
+
+#include "optimum.h"
+
+/* partition.c: the best partition (optimum.h): all but busbw of @b. */
+int plan_partition(const struct plan_graph *g, struct plan_bound *b,
+		   struct plan_error *e);
+/*
+ * bound.c: the cut around a set of nodes; capacity and edges out of it, or
+ * (@in) into it.
+ */
+int plan_cut_make(const struct plan_graph *g, const bool *inside, bool in,
+		  struct plan_cut *out);
+
+#endif
