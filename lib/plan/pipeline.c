@@ -9,7 +9,7 @@
 
 /* Transfers that are played at all, and pieces that they are cut into. */
 #define HOPS_MAX	(1ull << 24)
-#define PIECES_WANTED	(1ull << 21)
+#define PIECES_WANTED	(1ull << 19)
 #define ROUTE_MAX	256u	/* edges */
 
 struct maker {
@@ -27,6 +27,7 @@ struct maker {
 	bool *sent;		/* has it been sent, or is it its own */
 	uint32_t links[ROUTE_MAX + 1];	/* of a class, while it is made */
 	bool reducing;		/* there is a limit to reductions */
+	double piece, piece_bytes;	/* as they were asked for */
 };
 
 void pipeline_free(struct pipeline *p)
@@ -126,8 +127,9 @@ static uint64_t count_pieces(const struct plan_job *jobs, uint32_t n,
 }
 
 /*
- * Larger pieces where there would be too many of them. All chunks get larger
- * ones alike, so that none is preferred.
+ * Larger pieces where there would be too many of them, each of which stands for
+ * several and costs its sender as much (struct part): rates stay as they are,
+ * only long ways fill more slowly. All chunks get larger ones alike.
  */
 static int choose_pieces(struct pipeline *p, const struct plan_job *jobs,
 			 uint32_t n, uint64_t largest, struct plan_error *e)
@@ -306,6 +308,7 @@ static int add_chunk(struct maker *m, uint64_t number)
 	part->job = m->number;
 	part->pieces = (uint32_t)pieces_of(m->job, number, m->p->piece_bytes);
 	part->bytes = chunk_bytes(m->job, number) / part->pieces;
+	part->cost = m->piece * fmax(1, ceil(part->bytes / m->piece_bytes));
 	for (i = 0; !err && i < c->ntransfers; i++)
 		err = add_hop(m, c, &s->transfers[c->first + i]);
 	return err;
@@ -384,7 +387,9 @@ int pipeline_make(struct pipeline *p, struct flows *f,
 		  struct plan_error *e)
 {
 	struct maker m = { .p = p, .flows = f, .graph = g,
-			   .reducing = timing->reduce > 0 };
+			   .reducing = timing->reduce > 0,
+			   .piece = timing->piece,
+			   .piece_bytes = (double)timing->piece_bytes };
 	int err = 0;
 
 	memset(p, 0, sizeof(*p));

@@ -36,6 +36,7 @@ struct part {			/* a chunk */
 	uint32_t job;
 	uint32_t pieces;
 	double bytes;		/* of one piece */
+	double cost;		/* s, of its sender */
 };
 
 /* Pieces that wait at a channel, first come first served. */

@@ -109,6 +109,13 @@ static struct event next_event(struct play *p)
 
 /* ---- channels ------------------------------------------------------------ */
 
+static const struct part *part_of(const struct play *p, uint32_t hop)
+{
+	const struct pipeline *l = &p->line;
+
+	return &l->parts[l->values[l->hops[hop].makes].chunk];
+}
+
 static uint32_t new_queued(struct play *p)
 {
 	uint32_t q = p->free_queued;
@@ -143,7 +150,7 @@ static void go_on(struct play *p, uint32_t channel)
 	p->free_queued = q;
 	c->busy = true;
 	c->flying++;
-	at(p, p->now + p->timing->piece, SENT, channel, c->piece);
+	at(p, p->now + part_of(p, c->hop)->cost, SENT, channel, c->piece);
 }
 
 static void enqueue(struct play *p, uint32_t hop, uint32_t piece)
@@ -207,7 +214,7 @@ static void sent(struct play *p, uint32_t channel)
 {
 	const struct channel *c = &p->line.channels[channel];
 	const struct hop *h = &p->line.hops[c->hop];
-	double bytes = p->line.parts[p->line.values[h->makes].chunk].bytes;
+	double bytes = part_of(p, c->hop)->bytes;
 
 	if (bytes <= 0)
 		left(p, channel);
@@ -221,7 +228,7 @@ static void arrived(struct play *p, uint32_t hop, uint32_t piece)
 	const struct hop *h = &l->hops[hop];
 	const struct value *v = &l->values[h->makes];
 
-	p->ends[l->parts[v->chunk].job] = p->now;
+	p->ends[part_of(p, hop)->job] = p->now;
 	l->channels[h->channel].flying--;
 	if (!--l->lacks[v->lacks + piece])
 		whole(p, h->makes, piece);

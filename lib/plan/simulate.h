@@ -39,8 +39,9 @@ struct plan_job {
 struct plan_played {
 	double seconds;		/* from its begin */
 	double algbw, busbw;	/* GB/s */
-	uint64_t piece_bytes;	/* largest piece; more than was asked for where
-				 * there would have been too many
+	uint64_t piece_bytes;	/* limit to pieces; more than was asked for where
+				 * there would have been too many: each then
+				 * stands for several, and costs as much
 				 */
 };
 
@@ -62,45 +63,73 @@ int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 
 /* ---- predict.c: whole steps ------------------------------------------- */
 
+/* A transformer. What counts is what is achieved, not what data sheets say. */
 struct plan_model {
 	double parameters;	/* of all layers */
 	uint32_t layers, hidden;
+	uint32_t kv_hidden;	/* width of keys, and of values: less than hidden
+				 * with grouped queries; 0: the same
+				 */
 	double bytes_per_value;	/* 2: fp16, bf16 */
 	double flops;		/* of one GPU, achieved, FLOP/s */
 	double memory;		/* of one GPU, achieved, B/s: decoding */
+	bool recompute;		/* activations are computed twice: training */
 };
 
 enum plan_parallel {
 	PLAN_DATA_PARALLEL = 1,	/* gradients all-reduced */
 	PLAN_ZERO_1,		/* reduce-scatter gradients, all-gather parameters */
 	PLAN_ZERO_3,		/* 2 all-gathers of parameters, reduce-scatter */
-	PLAN_TENSOR_PARALLEL,	/* inference: 2 all-reduces a layer and token */
+	PLAN_TENSOR_PARALLEL,	/* decoding: 2 all-reduces a layer and token */
+	PLAN_TENSOR_PREFILL,	/* reading prompts: the same of all their tokens */
+	PLAN_PARALLELS
 };
 
+/* "data-parallel", "zero-1", ...; parse takes "_" for "-", too. 0: unknown. */
+const char *plan_parallel_name(enum plan_parallel p);
+enum plan_parallel plan_parallel_parse(const char *word);
+
 struct plan_step {
-	double seconds;		/* of a step, or of a token */
+	double seconds;		/* of a step: training; one token of each
+				 * sequence; all prompts (time to first token)
+				 */
 	double compute, communicate, exposed;	/* s: exposed is not hidden */
-	double samples_per_second;	/* or tokens */
+	double samples_per_second;	/* samples, tokens, prompts */
+	double flops;		/* of one GPU, over the whole step: FLOP/s */
 	uint64_t bytes;		/* that each collective has, added up */
+	uint32_t collectives;	/* how many */
 };
 
 struct plan_work {
 	enum plan_parallel parallel;
 	struct plan_model model;
-	uint32_t batch;		/* samples (tokens) of all GPUs in a step */
-	uint32_t sequence;	/* tokens of a sample */
+	uint32_t batch;		/* samples, sequences, prompts of all GPUs */
+	uint32_t sequence;	/* tokens of a sample; so far; of a prompt */
 	double overlap;		/* 0 to 1: share of communication that can be
 				 * hidden behind computing
 				 */
 };
 
 /*
- * @schedules: those for all_reduce, all_gather, reduce_scatter that @work
- * needs, at [enum plan_collective]; others may be NULL.
+ * @schedules: those that @work needs, at [enum plan_collective]; others may be
+ * NULL. Data-parallel and tensor-parallel: all-reduce; ZeRO: reduce-scatter and
+ * all-gather. As many GPUs work as they have ranks.
+ *
+ * @others, @nothers of them: collectives of other jobs that are on the way
+ * each time that one of this work is; a long one makes a lasting load.
+ *
+ * -EINVAL: a figure that makes no sense, or a schedule that is missing; else as
+ * plan_simulate().
  */
 int plan_predict(const struct plan_graph *g, const struct plan_work *work,
 		 const struct plan_schedule *const *schedules,
 		 const struct plan_timing *timing, struct plan_step *out,
 		 struct plan_error *e);
+int plan_predict_beside(const struct plan_graph *g,
+			const struct plan_work *work,
+			const struct plan_schedule *const *schedules,
+			const struct plan_job *others, uint32_t nothers,
+			const struct plan_timing *timing,
+			struct plan_step *out, struct plan_error *e);
 
 #endif
