@@ -51,6 +51,11 @@ $(PLAN_LARGE) $(PLAN_BENCH): $(PLAN_O)/tests/%: \
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(PLAN_LIBS)
 
+# Plans executed by libfabrex.
+$(PLAN_O)/fast/$(PLAN_T)/large_execute.o: \
+	PLAN_TEST_CPPFLAGS += -Iinclude -Iinclude/uapi
+$(PLAN_O)/tests/large_execute: $(BUILD)/lib/libfabrex.a
+
 check-plan: $(PLAN_TESTS) $(PLAN_LARGE)
 	@status=0; for t in $^; do \
 		echo "# $${t##*/}"; $$t || status=1; \
