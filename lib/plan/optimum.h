@@ -17,9 +17,9 @@
 struct plan_cut {
 	bool *inside;		/* of each node */
 	uint32_t ninside;	/* ranks inside */
-	uint64_t capacity;	/* MB/s, out of it */
+	uint64_t capacity;	/* MB/s, out of it or, if said, into it */
 	uint32_t nedges;
-	uint32_t *edges;	/* from inside to outside */
+	uint32_t *edges;	/* that lead out, or in; ascending */
 };
 
 void plan_cut_free(struct plan_cut *c);
@@ -33,8 +33,10 @@ enum plan_bound_kind {
  * Nothing is faster than algbw. Certificate, to be checked by hand:
  *
  * CUT: all-gather: the shards of the k ranks inside, k/N of the size, leave
- * over capacity C, so algbw <= C N/k; reduce-scatter: the same on the reversed
- * graph; broadcast, reduce: algbw <= C; all-reduce: algbw <= C.
+ * over capacity C, so algbw <= C N/k; reduce-scatter: the sums for the k ranks
+ * inside come in over capacity C, the same; broadcast: all leaves a set with
+ * the root inside; reduce: all comes into one; all-reduce: all leaves any set:
+ * algbw <= C. Edges of GPUs that are no ranks do not count.
  * PARTITION: r disjoint parts that hold all ranks. An all-reduce of m bytes
  * brings at least 2(r-1)m bytes into them (Patarasuk, Yuan, "Bandwidth optimal
  * all-reduce algorithms for clusters of workstations", 2009, for contracted

@@ -247,6 +247,13 @@ bool check_schedule(const struct plan_graph *g, const struct plan_schedule *s,
 
 /* ---- bounds ------------------------------------------------------------- */
 
+/* No rank: it passes nothing on, so its edges help nobody. */
+static bool idle(const struct plan_graph *g, uint32_t node)
+{
+	return g->nodes[node].kind == PLAN_GPU &&
+	       g->nodes[node].rank == PLAN_NONE;
+}
+
 /* Sum and number of the edges out of, or into, a cut; are they listed? */
 static bool check_cut(const struct plan_graph *g, const struct plan_cut *c,
 		      bool into, char *why)
@@ -258,7 +265,8 @@ static bool check_cut(const struct plan_graph *g, const struct plan_cut *c,
 		const struct plan_edge *d = &g->edges[i];
 
 		if (c->inside[into ? d->to : d->from] &&
-		    !c->inside[into ? d->from : d->to]) {
+		    !c->inside[into ? d->from : d->to] &&
+		    !idle(g, d->from) && !idle(g, d->to)) {
 			capacity += d->capacity;
 			n++;
 		}
@@ -288,11 +296,8 @@ static struct plan_ratio through(const struct plan_graph *g,
 				 enum plan_collective c,
 				 const struct plan_cut *cut)
 {
-	if (c == PLAN_ALL_GATHER)
+	if (c == PLAN_ALL_GATHER || c == PLAN_REDUCE_SCATTER)
 		return plan_ratio(cut->capacity * g->nranks, cut->ninside);
-	if (c == PLAN_REDUCE_SCATTER)
-		return plan_ratio(cut->capacity * g->nranks,
-				  g->nranks - cut->ninside);
 	return plan_ratio(cut->capacity, 1);
 }
 
@@ -327,8 +332,8 @@ static bool check_parts(const struct plan_graph *g, const struct plan_bound *b,
 bool check_bound(const struct plan_graph *g, enum plan_collective c,
 		 uint32_t root, const struct plan_bound *b, char *why)
 {
+	bool into = c == PLAN_REDUCE_SCATTER || c == PLAN_REDUCE;
 	struct plan_ratio r, busbw;
-	bool inside;
 
 	if (b->kind == PLAN_BOUND_PARTITION) {
 		if (c != PLAN_ALL_REDUCE)
@@ -336,14 +341,13 @@ bool check_bound(const struct plan_graph *g, enum plan_collective c,
 		if (!check_parts(g, b, &r, why))
 			return false;
 	} else {
-		if (!check_cut(g, &b->cut, false, why))
+		if (!check_cut(g, &b->cut, into, why))
 			return false;
 		if (b->cut.ninside == g->nranks)
 			return NO("all ranks are inside");
-		inside = b->cut.inside[g->gpus[root]];
-		if ((c == PLAN_BROADCAST && !inside) ||
-		    (c == PLAN_REDUCE && inside))
-			return NO("the root is on the wrong side");
+		if ((c == PLAN_BROADCAST || c == PLAN_REDUCE) &&
+		    !b->cut.inside[g->gpus[root]])
+			return NO("the root is outside");
 		r = through(g, c, &b->cut);
 	}
 	if (plan_ratio_compare(r, b->algbw))
