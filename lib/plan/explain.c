@@ -10,6 +10,7 @@
 #include "draw.h"
 
 #define COLUMNS		76
+#define FULL_PARTS	4
 
 /* Several words on lines of their own width. */
 struct words {
@@ -140,7 +141,7 @@ static int put_set(const struct plan_graph *g, const struct plan_cut *c,
 
 /* ---- edges --------------------------------------------------------------- */
 
-/* "4 x 27 = 108": capacities that are the same are taken together. */
+/* "4 x 27 = 108 GB/s": capacities that are the same are taken together. */
 static void put_sum(const struct plan_graph *g, const struct plan_cut *c,
 		    FILE *f)
 {
@@ -158,12 +159,11 @@ static void put_sum(const struct plan_graph *g, const struct plan_cut *c,
 			continue;
 		for (n = 0; k < c->nedges; k++)
 			n += g->edges[c->edges[k]].capacity == capacity;
-		fprintf(f, "%s%u x %.10g", first ? "  together " : " + ", n,
+		fprintf(f, "%s%u x %.10g", first ? "" : " + ", n,
 			(double)capacity / 1000);
 		first = false;
 	}
-	if (!first)
-		fprintf(f, " = %.10g GB/s\n", (double)sum / 1000);
+	fprintf(f, "%s%.10g GB/s\n", first ? "" : " = ", (double)sum / 1000);
 }
 
 static void put_edges(const struct plan_graph *g, const struct plan_cut *c,
@@ -179,6 +179,7 @@ static void put_edges(const struct plan_graph *g, const struct plan_cut *c,
 			(double)x->capacity / 1000,
 			plan_link_kind_name(x->kind));
 	}
+	fprintf(f, "  together ");
 	put_sum(g, c, f);
 }
 
@@ -195,12 +196,14 @@ static void put_busbw(const struct plan_graph *g, enum plan_collective c,
 {
 	struct plan_ratio factor = plan_busbw_factor(c, g->nranks);
 
-	if (factor.num == factor.den)
+	if (factor.den == 1)
 		fprintf(f, "; busbw is the same.\n");
-	else
-		fprintf(f, ", busbw <= %.6g x %llu/%llu = %.6g GB/s.\n",
-			gbps(b->algbw), (unsigned long long)factor.num,
-			(unsigned long long)factor.den, gbps(b->busbw));
+	else	/* of all ranks, as nccl-tests has it: 30/16, not 15/8 */
+		fprintf(f, ", busbw <= %.6g x %llu/%u = %.6g GB/s.\n",
+			gbps(b->algbw),
+			(unsigned long long)(factor.num *
+					     (g->nranks / factor.den)),
+			g->nranks, gbps(b->busbw));
 }
 
 static void put_cut(const struct plan_graph *g, enum plan_collective c,
@@ -223,7 +226,7 @@ static void put_cut(const struct plan_graph *g, enum plan_collective c,
 			sum, gbps(b->algbw));
 		break;
 	default:
-		fprintf(f, "All bytes cross %.10g GB/s: algbw <= %.6g GB/s",
+		fprintf(f, "The root is inside, others are not; all bytes cross %.10g GB/s: algbw <= %.6g GB/s",
 			sum, gbps(b->algbw));
 	}
 	put_busbw(g, c, b, f);
@@ -245,6 +248,24 @@ static int explain_cut(const struct plan_graph *g, enum plan_collective c,
 	return 0;
 }
 
+/* The first ones edge by edge, those after FULL_PARTS by their sums. */
+static int put_part(const struct plan_graph *g, const struct plan_bound *b,
+		    uint32_t i, FILE *f)
+{
+	int err;
+
+	fprintf(f, "Part %u", i + 1);
+	err = put_set(g, &b->parts[i], f);
+	if (i && b->nparts > FULL_PARTS) {
+		fprintf(f, "  together into it ");
+		put_sum(g, &b->parts[i], f);
+	} else {
+		fprintf(f, "What leads into it:\n");
+		put_edges(g, &b->parts[i], f);
+	}
+	return err;
+}
+
 static int explain_partition(const struct plan_graph *g, enum plan_collective c,
 			     const struct plan_bound *b, FILE *f)
 {
@@ -254,10 +275,7 @@ static int explain_partition(const struct plan_graph *g, enum plan_collective c,
 
 	fprintf(f, "All GPUs are in %u parts that have nothing in common.\n", r);
 	for (i = 0; !err && i < r; i++) {
-		fprintf(f, "Part %u", i + 1);
-		err = put_set(g, &b->parts[i], f);
-		fprintf(f, "What leads into it:\n");
-		put_edges(g, &b->parts[i], f);
+		err = put_part(g, b, i, f);
 		sum += b->parts[i].capacity;
 	}
 	if (err)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "nccl.h"
 #include "read.h"
 #include "scan.h"
 #include "topology.h"
@@ -236,6 +237,10 @@ struct plan_graph *plan_graph_parse(const char *text, size_t length,
 	size_t i = 0;
 	char *copy;
 
+	if (length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) {
+		text += 3;	/* byte order mark */
+		length -= 3;
+	}
 	if (length > FILE_LIMIT) {
 		plan_fail(e, E2BIG, "%.100s: more than %u MiB; no fabric takes so much",
 			  name, FILE_LIMIT >> 20);
@@ -248,6 +253,9 @@ struct plan_graph *plan_graph_parse(const char *text, size_t length,
 			  name);
 		return NULL;
 	}
+	if (text[i] == '<')
+		return selected(plan_nccl_parse(text, length, name, e), name,
+				select, e);
 	copy = malloc(length + 1);	/* libconfig wants an end */
 	if (!copy) {
 		plan_fail(e, ENOMEM, "%.100s: out of memory", name);

@@ -303,6 +303,30 @@ static const struct {
 	{ G "warnings = ( 5 );", "a warning is no string" },
 };
 
+static void formats(void)
+{
+	static const char xml[] = "\xef\xbb\xbf \n<system version=\"1\">\n"
+		"<cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" "
+		"class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" "
+		"link_width=\"16\"><gpu dev=\"0\" sm=\"90\" rank=\"0\" "
+		"gdr=\"1\"/></pci><pci busid=\"0000:02:00.0\" "
+		"class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" "
+		"link_width=\"16\"><gpu dev=\"1\" sm=\"90\" rank=\"1\" "
+		"gdr=\"1\"/></pci></cpu></system>\n";
+	struct plan_select select = { NULL, "1" };
+	struct plan_error e = { 0 };
+	struct plan_graph *g = plan_graph_parse(xml, sizeof(xml) - 1, "t",
+						&select, &e);
+
+	ok(g && g->nranks == 1, "XML is told by its first character%s%s",
+	   g ? "" : ": ", e.text);
+	ok(g && comes_back(g), "and comes back from a graph file");
+	plan_graph_free(g);
+	g = parse("\xef\xbb\xbf" G, &e);
+	ok(g && g->nranks == 2, "a byte order mark is nothing");
+	plan_graph_free(g);
+}
+
 static void all_mistakes(void)
 {
 	uint32_t i;
@@ -396,6 +420,7 @@ int main(void)
 {
 	files();
 	random_graphs();
+	formats();
 	all_mistakes();
 	meanings();
 	too_many();

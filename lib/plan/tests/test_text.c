@@ -226,7 +226,7 @@ static void cuts(void)
 	free(text);
 	b.algbw = b.busbw = plan_ratio(108000, 1);
 	text = explained(g, PLAN_BROADCAST, &b);
-	says(text, "All bytes cross 108 GB/s: algbw <= 108 GB/s; busbw is the same.\n");
+	says(text, "all bytes cross 108 GB/s: algbw <= 108 GB/s; busbw is the same.\n");
 	free(text);
 	free(b.cut.inside);
 	free(b.cut.edges);
