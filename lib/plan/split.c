@@ -45,6 +45,7 @@ struct split {
 	uint32_t *ways;
 	uint32_t *mark;		/* of nodes, for cutting loops off */
 	bool *done;		/* switches that are gone */
+	bool *detour;		/* switches that no shortest way passes */
 };
 
 static void split_clear(struct split *s)
@@ -59,6 +60,7 @@ static void split_clear(struct split *s)
 	free(s->ways);
 	free(s->mark);
 	free(s->done);
+	free(s->detour);
 }
 
 /* ---- pieces -------------------------------------------------------------- */
@@ -370,6 +372,7 @@ static int split_pair(struct split *s, uint32_t in, uint32_t out, int64_t most,
 }
 
 enum pass {
+	DETOUR,		/* USELESS, of switches that are out of the way */
 	SHARES,		/* everybody's part of everybody's: short trees */
 	REST,
 	USELESS,	/* back to where it comes from */
@@ -391,6 +394,7 @@ static int64_t most(const struct split *s, const struct around *w,
 
 static int split_pass(struct split *s, struct around *w, enum pass pass)
 {
+	bool back = pass == USELESS || pass == DETOUR;
 	uint32_t i, k;
 	int err = 0;
 
@@ -399,7 +403,7 @@ static int split_pass(struct split *s, struct around *w, enum pass pass)
 			uint32_t in = w->out[k] ^ 1, out = w->out[i];
 			bool *tried = &w->tried[(size_t)i * w->n + k];
 
-			if (*tried || (pass == USELESS) != (i == k))
+			if (*tried || back != (i == k))
 				continue;
 			err = split_pair(s, in, out,
 					 most(s, w, pass, w->out[k], out),
@@ -429,7 +433,8 @@ static int split_switch(struct split *s, uint32_t w)
 		a.sum += s->capacity[h];
 	}
 	err = 0;
-	for (pass = SHARES; !err && pass < PASSES; pass++)
+	pass = s->detour[w] ? DETOUR : SHARES;
+	for (; !err && pass < PASSES; pass++)
 		err = split_pass(s, &a, pass);
 	for (i = 0; !err && i < a.n; i++)
 		if (s->capacity[a.out[i]] || s->capacity[a.out[i] ^ 1])
@@ -441,7 +446,10 @@ out:
 	return err;
 }
 
-/* The switch that has fewest pairs of arcs, or PLAN_NONE. */
+/*
+ * The switch that has fewest pairs of arcs, or PLAN_NONE. Those that are out of
+ * the way come first, so that they are not used where they need not be.
+ */
 static uint32_t next_switch(const struct split *s)
 {
 	uint64_t best = UINT64_MAX, in, out;
@@ -456,12 +464,87 @@ static uint32_t next_switch(const struct split *s)
 			out += s->capacity[near->halves[i]] > 0;
 			in += s->capacity[near->halves[i] ^ 1] > 0;
 		}
-		if (in * out >= best)
+		out *= in;
+		if (!s->detour[w])
+			out += UINT64_MAX / 2;
+		if (out >= best)
 			continue;
-		best = in * out;
+		best = out;
 		at = w;
 	}
 	return at;
+}
+
+/* ---- detours --------------------------------------------------------------- */
+
+/* Steps from a terminal (@back: to it), none through another terminal. */
+static void steps(struct split *s, uint32_t from, bool back, uint32_t *far)
+{
+	struct flow *f = &s->flow;
+	uint32_t first = 0, last = 0, i;
+
+	memset(far, 0xff, f->nnodes * sizeof(*far));
+	far[from] = 0;
+	f->queue[last++] = from;
+	while (first < last) {
+		uint32_t x = f->queue[first++];
+
+		if (x != from && s->net->terminal[x])
+			continue;
+		for (i = 0; i < f->near[x].n; i++) {
+			uint32_t h = f->near[x].halves[i], y = f->head[h];
+
+			if (far[y] != PLAN_NONE ||
+			    !s->capacity[back ? h ^ 1 : h])
+				continue;
+			far[y] = far[x] + 1;
+			f->queue[last++] = y;
+		}
+	}
+}
+
+/* Switches on shortest ways from one terminal are no detours. */
+static void on_the_way(struct split *s, uint32_t a, const uint32_t *terminals,
+		       uint32_t n, const uint32_t *to, uint32_t *far)
+{
+	uint32_t nnodes = s->flow.nnodes, b, w;
+
+	steps(s, a, false, far);
+	for (w = 0; w < s->net->nnodes; w++)
+		for (b = 0; b < n && s->detour[w]; b++) {
+			const uint32_t *back = to + (size_t)b * nnodes;
+
+			if (terminals[b] != a && far[w] != PLAN_NONE &&
+			    back[w] != PLAN_NONE && far[w] + back[w] ==
+			    far[terminals[b]])
+				s->detour[w] = false;
+		}
+}
+
+static int find_detours(struct split *s)
+{
+	const struct plan_net *net = s->net;
+	uint32_t nnodes = s->flow.nnodes, n = 0, i;
+	uint32_t *list = calloc(nnodes, sizeof(*list));
+	uint32_t *far = calloc(nnodes, sizeof(*far)), *to = NULL;
+
+	for (i = 0; list && i < net->nnodes; i++) {
+		s->detour[i] = !net->terminal[i];
+		if (net->terminal[i])
+			list[n++] = i;
+	}
+	to = calloc((size_t)n * nnodes + 1, sizeof(*to));
+	if (list && far && to) {
+		for (i = 0; i < n; i++)
+			steps(s, list[i], true, to + (size_t)i * nnodes);
+		for (i = 0; i < n; i++)
+			on_the_way(s, list[i], list, n, to, far);
+	}
+	i = !list || !far || !to;
+	free(list);
+	free(far);
+	free(to);
+	return i ? -ENOMEM : 0;
 }
 
 /* ---- the beginning and the end ------------------------------------------- */
@@ -530,9 +613,10 @@ static int split_init(struct split *s, const struct plan_net *net)
 	s->row_of = calloc(net->nnodes + 1, sizeof(*s->row_of));
 	s->mark = calloc(net->nnodes + 1, sizeof(*s->mark));
 	s->done = calloc(net->nnodes + 1, sizeof(*s->done));
-	if (!s->sinks || !s->row_of || !s->mark || !s->done ||
+	s->detour = calloc(net->nnodes + 1, sizeof(*s->detour));
+	if (!s->sinks || !s->row_of || !s->mark || !s->done || !s->detour ||
 	    flow_init(&s->flow, net->nnodes + 1) || widen(s, 64) ||
-	    first_pieces(s))
+	    first_pieces(s) || find_detours(s))
 		return -ENOMEM;
 	for (i = 0; i < net->nnodes; i++)
 		if (net->weight[i] && half(s, s->source, i) < 0)
