@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "draw.h"
+#include "optimum.h"
 #include "read.h"
 #include "tap.h"
 
@@ -233,6 +234,28 @@ static void cuts(void)
 	plan_graph_free(g);
 }
 
+/* What plan_bound() finds is told whole. */
+static void bounds(void)
+{
+	struct plan_error e = { 0 };
+	struct plan_graph *g = plan_graph_read(
+		"topologies/2s-2rp-split-flat.topo", NULL, &e);
+	struct plan_bound b = { 0 };
+	enum plan_collective c;
+	char *text;
+
+	for (c = PLAN_ALL_GATHER; c < PLAN_COLLECTIVES; c++) {
+		ok(!plan_bound(g, c, 3, &b, &e), "bound%s", e.text);
+		text = explained(g, c, &b);
+		says(text, "  together 4 x 27 = 108 GB/s\n");
+		says(text, c == PLAN_ALL_REDUCE ? "Part 2, 8 of 16 GPUs:" :
+		     "Inside, 8 of 16 GPUs:");
+		free(text);
+		plan_bound_free(&b);
+	}
+	plan_graph_free(g);
+}
+
 static void partition(void)
 {
 	struct plan_graph *g = mesh(3);
@@ -271,6 +294,7 @@ int main(void)
 	shards();
 	root();
 	cuts();
+	bounds();
 	partition();
 	return tap_done();
 }
