@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Graph files: libconfig text with nodes and links, for fabrics that no other
- * format describes (docs/planner.md, "Graph files"). Whatever a graph has comes
+ * format describes (docs/graph-files.md). Whatever a graph has comes
  * back from its file, numbers of nodes and edges included. Called by read.c and
  * by programs that write graphs.
  */
@@ -569,7 +569,7 @@ static int parse(struct reader *r, const char *text)
 
 	config_init(&config);
 	if (!config_read_string(&config, text)) {
-		err = plan_fail(r->e, EINVAL, "%.200s:%d: %s; see docs/planner.md for what graph files look like",
+		err = plan_fail(r->e, EINVAL, "%.200s:%d: %s; see docs/graph-files.md for what they look like",
 				r->name, config_error_line(&config),
 				config_error_text(&config));
 	} else {
@@ -714,7 +714,7 @@ int plan_graphfile_write(const struct plan_graph *g, FILE *f,
 	uint32_t i;
 	bool both;
 
-	fprintf(f, "# a graph for the planner, see docs/planner.md\ngraph = ");
+	fprintf(f, "# a graph for the planner, see docs/graph-files.md\ngraph = ");
 	put_string(f, g->name);
 	fprintf(f, ";\nnodes = (");
 	for (i = 0; i < g->nnodes; i++)

@@ -23,7 +23,7 @@ struct plan_select {
 
 /*
  * Topology file (docs/topology.md), NCCL topology XML, or graph file
- * (docs/planner.md), told apart by their content. plan_graph_parse() calls
+ * (docs/graph-files.md), told apart by their content. plan_graph_parse() calls
  * the text @name in messages.
  */
 struct plan_graph *plan_graph_read(const char *path,

@@ -6,7 +6,7 @@
  * The graph is what a host sees, not what is screwed together: each host port
  * has its partition, and whatever several partitions share (an uplink, a link
  * between switches) is shared out among them, since bytes of one partition do not
- * turn into another's on the way. docs/planner.md, "Wiring", has the rules.
+ * turn into another's on the way. docs/graph-files.md has the rules.
  */
 #include <errno.h>
 #include <math.h>

@@ -233,7 +233,7 @@ static void random_graphs(void)
 static const struct {
 	const char *text, *says;
 } mistakes[] = {
-	{ "graph = ;", "t:1: syntax error; see docs/planner.md" },
+	{ "graph = ;", "t:1: syntax error; see docs/graph-files.md" },
 	{ "graph = \"g\";\nnodes = \"a\n\n", "t:2: a string that begins here has no end" },
 	{ "graph = 5;", "t:1: graph: \"graph\" is no string" },
 	{ "graph = \"\";", "t:1: graph: its name has 0 characters; use 1 to 63" },
@@ -302,6 +302,29 @@ static const struct {
 	{ G "ranks = ( 5 );", "ranks: element 1 is no string" },
 	{ G "warnings = ( 5 );", "a warning is no string" },
 };
+
+/* The example of the documentation is one. */
+static void documented(void)
+{
+	struct plan_error e = { 0 };
+	struct plan_graph *g = NULL;
+	char text[32768], *from, *end;
+	FILE *f = fopen("docs/graph-files.md", "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	text[n] = 0;
+	if (f)
+		fclose(f);
+	from = strstr(text, "graph = \"pair\"");
+	end = from ? strstr(from, "```") : NULL;
+	if (end)
+		g = plan_graph_parse(from, (size_t)(end - from), "doc", NULL,
+				     &e);
+	ok(g && !plan_graph_check(g, &e), "docs/graph-files.md: %s",
+	   g ? g->name : e.text);
+	ok(g && g->nedges == 5 && g->nodes[0].rank == 1, "its links and ranks");
+	plan_graph_free(g);
+}
 
 static void formats(void)
 {
@@ -420,6 +443,7 @@ int main(void)
 {
 	files();
 	random_graphs();
+	documented();
 	formats();
 	all_mistakes();
 	meanings();
