@@ -123,8 +123,6 @@ static void consider(void *arg, uint32_t out, const bool *inside)
 		return;
 	for (i = 0; i < g->nranks; i++)
 		ninside += inside[g->gpus[i]];
-	if (!ninside)	/* what is offered where a GPU is no bottleneck */
-		return;
 	split = split_boxes(c, inside);
 	if (c->any && edges == c->edges &&
 	    (split > c->split || (split == c->split && ninside >= c->ninside)))

@@ -274,15 +274,20 @@ int plan_net_cut(const struct plan_net *net, struct plan_ratio *x,
 	return err;
 }
 
-/* The greatest tight set that leaves s->at outside: in @seen. */
+/*
+ * The greatest tight set that leaves s->at outside: in @seen. Without a root
+ * inside it is none.
+ */
 static bool tight_set(struct search *s)
 {
-	uint32_t i;
+	uint32_t i, roots = 0;
 
 	flow_reach(&s->flow, s->left, s->at, true, s->seen);
-	for (i = 0; i < s->flow.nnodes; i++)
+	for (i = 0; i < s->net->nnodes; i++) {
 		s->seen[i] = !s->seen[i];
-	return s->seen[s->source];
+		roots += s->seen[i] && s->net->weight[i];
+	}
+	return roots > 0;
 }
 
 int plan_net_tight(const struct plan_net *net, struct plan_ratio x,
