@@ -11,6 +11,7 @@
 #define HOPS_MAX	(1ull << 24)
 #define PIECES_WANTED	(1ull << 19)
 #define ROUTE_MAX	256u	/* edges */
+#define BEGIN_MAX	1e5	/* s: clocks stay exact to 0.1 ns */
 
 struct maker {
 	struct pipeline *p;
@@ -77,9 +78,9 @@ static int check_job(const struct plan_graph *g, const struct plan_job *job,
 	if (!s || !s->nchunks || !s->shard_weight || s->nranks > PLAN_GPUS)
 		return plan_fail(e, EINVAL, "job %u: there is no schedule, or it is not finished; give one that has been through plan_schedule_finish()",
 				 number);
-	if (!(job->begin >= 0 && isfinite(job->begin)))
-		return plan_fail(e, EINVAL, "job %u: begins at %g s; give a time from 0 on",
-				 number, job->begin);
+	if (!(job->begin >= 0 && job->begin <= BEGIN_MAX))
+		return plan_fail(e, EINVAL, "job %u: begins at %g s; give 0 to %g",
+				 number, job->begin, BEGIN_MAX);
 	for (i = 0; i < s->nroutes; i++) {
 		err = check_route(g, s, i, number, e);
 		if (err)

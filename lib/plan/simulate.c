@@ -287,12 +287,16 @@ static int check_timing(const struct plan_timing *t, struct plan_error *e)
 	const double s[] = { t->start, t->piece, t->notice, t->reduce };
 	static const char *const what[] = { "start", "piece", "notice",
 					    "reduce" };
+	static const double most[] = { 1e3, 1e3, 1e3, 1e18 };
 	uint32_t i;
 
 	for (i = 0; i < 4; i++)
-		if (!(s[i] >= 0 && isfinite(s[i])))
-			return plan_fail(e, EINVAL, "timing: %s is %g; give 0 or more",
-					 what[i], s[i]);
+		if (!(s[i] >= 0 && s[i] <= most[i]))
+			return plan_fail(e, EINVAL, "timing: %s is %g; give 0 to %g",
+					 what[i], s[i], most[i]);
+	if (t->reduce > 0 && t->reduce < 1)
+		return plan_fail(e, EINVAL, "timing: reduce is %g; give 0, or 1 and more",
+				 t->reduce);
 	if (!t->piece_bytes || !t->window)
 		return plan_fail(e, EINVAL, "timing: %s is 0; give 1 or more",
 				 t->window ? "piece_bytes" : "window");

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "flows.h"
 #include "simulate.h"
 #include "tap.h"
 
@@ -351,77 +350,54 @@ static void subsets(void)
 }
 
 /*
- * Max-min fairness by its definition, on random links and flows: each flow has
- * a link that is full and on which nobody has more than it.
+ * Too many pieces: fewer that stand for several, at nearly the same rate. A
+ * ring's hop has a link for itself, so that each piece's gap counts.
  */
-static bool is_fair(const double *capacity, uint32_t nlinks,
-		    uint32_t (*ways)[3], const double *rate, uint32_t n)
+static void larger_pieces(void)
 {
-	uint32_t i, k, j, m;
+	struct plan_graph *g = circle(16);
+	struct plan_schedule *s = ring(g, PLAN_ALL_REDUCE);
+	struct plan_timing t = { .piece = 1e-7, .piece_bytes = 4096,
+				 .window = 8 };
+	struct plan_job job = { s, 64 * MIB, 0 };
+	struct plan_played few, many;
+	struct plan_error e = { 0 };
 
-	for (i = 0; i < n; i++) {
-		bool good = false;
-
-		for (k = 0; k < 3 && !good; k++) {
-			double sum = 0, most = 0;
-
-			for (j = 0; j < n; j++)
-				for (m = 0; m < 3; m++)
-					if (ways[j][m] == ways[i][k]) {
-						sum += rate[j];
-						most = fmax(most, rate[j]);
-					}
-			if (sum > capacity[ways[i][k]] * (1 + 1e-9))
-				return false;
-			good = sum > capacity[ways[i][k]] * (1 - 1e-9) &&
-			       rate[i] >= most * (1 - 1e-9);
-		}
-		if (!good)
-			return false;
-	}
-	return nlinks > 0;
+	/* 480 transfers: 1,024 pieces of each are played as they are, .. */
+	ok(!plan_simulate(g, &job, 1, &t, &few, NULL, &e) &&
+	   few.piece_bytes == 4096, "as many pieces as were asked for");
+	/* .. sixteen times as many are not. */
+	job.bytes *= 16;
+	ok(!plan_simulate(g, &job, 1, &t, &many, NULL, &e) &&
+	   many.piece_bytes >= 16 * 4096, "larger ones where they are too many");
+	ok(near(many.busbw, few.busbw, 0.01) && few.busbw < 8.1,
+	   "at the same rate: %.3f and %.3f GB/s", few.busbw, many.busbw);
+	plan_schedule_free(s);
+	plan_graph_free(g);
 }
 
-#define FLOWS	40
-#define LINKS	12
-
-/* Rates are told by when flows end that all have begun at once. */
-static bool try_fairness(unsigned int *seed)
+static void too_much(void)
 {
-	double capacity[LINKS], rate[FLOWS];
-	uint32_t ways[FLOWS][3], i, k, n = 1 + (uint32_t)rand_r(seed) % FLOWS;
+	struct plan_graph *g = circle(2);
+	struct plan_schedule *s = plan_schedule_new(PLAN_BROADCAST, 2, 0);
+	struct plan_timing t = plan_timing_default();
+	struct plan_job job = { s, MIB, 0 };
+	struct plan_played out;
+	struct plan_error e = { 0 };
+	uint32_t i, route;
 
-	for (i = 0; i < LINKS; i++)
-		capacity[i] = 1 + rand_r(seed) % 9;
-	for (i = 0; i < n; i++)
-		for (k = 0; k < 3; k++)
-			ways[i][k] = 4 * k + (uint32_t)rand_r(seed) % 4;
-	for (i = 0; i < n; i++) {
-		struct flows *f = flows_new(capacity, LINKS);
-
-		/* Flow i is short, so that it ends first at its first rate. */
-		for (k = 0; k < n; k++)
-			flows_class(f, ways[k], 3);
-		flows_ready(f);
-		for (k = 0; k < n; k++)
-			flows_start(f, (uint32_t)flows_class(f, ways[k], 3),
-				    k == i ? 1e-6 : 1, k);
-		flows_share(f, 0);
-		rate[i] = 1e-6 / flows_next(f);
-		if (flows_pop(f) != i)
-			rate[i] = 0;
-		flows_free(f);
+	route = (uint32_t)plan_schedule_route(s, g, (uint32_t[]){ 0 }, 1);
+	for (i = 0; i <= 1u << 24; i++) {
+		if (!(i & 1023))
+			plan_schedule_chunk(s, 0, 0, 1);
+		plan_schedule_transfer(s, route, false);
 	}
-	return is_fair(capacity, LINKS, ways, rate, n);
-}
-
-static void fairness(void)
-{
-	unsigned int seed = 5, i, good = 0;
-
-	for (i = 0; i < 200; i++)
-		good += try_fairness(&seed);
-	ok(good == 200, "rates are max-min fair: %u of 200 random cases", good);
+	plan_schedule_finish(s);
+	ok(plan_simulate(g, &job, 1, &t, &out, NULL, &e) == -E2BIG,
+	   "too many transfers");
+	has(e.text, "16777217 transfers");
+	plan_schedule_free(s);
+	plan_graph_free(g);
 }
 
 static void refusals(void)
@@ -474,7 +450,8 @@ int main(void)
 	gaps();
 	several_jobs();
 	subsets();
-	fairness();
+	larger_pieces();
+	too_much();
 	refusals();
 	return tap_done();
 }
