@@ -293,6 +293,195 @@ static void hostile(void)
 		"t: fabric \"f\": no GPU is bound");
 }
 
+/* ---- any fabric at all ---------------------------------------------------- */
+
+static uint64_t seed = 17;
+
+static uint32_t below(uint32_t n)	/* xorshift64* */
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return (uint32_t)((seed * 2685821657736338717ull >> 33) % n);
+}
+
+struct maker {
+	FILE *f;
+	uint32_t nsw, nisls, nhosts, nboxes;
+	uint32_t used[4];	/* ports of each switch */
+	uint32_t ports[3];	/* of each host */
+	uint32_t gpus[3];	/* of each box */
+};
+
+static void put_port(struct maker *m, const char *sep)
+{
+	uint32_t s = below(m->nsw);
+
+	fprintf(m->f, "%s\"s%u:%u\"", sep, s, ++m->used[s]);
+}
+
+static void put_switches(struct maker *m)
+{
+	uint32_t i, a, b;
+
+	m->nsw = 1 + below(4);
+	fprintf(m->f, "fabric = \"f\"; switches = (");
+	for (i = 0; i < m->nsw; i++)
+		fprintf(m->f, "%s{ name = \"s%u\"; ports = 64; }",
+			i ? "," : "", i);
+	fprintf(m->f, ");\nisls = (");
+	m->nisls = m->nsw > 1 ? below(6) : 0;
+	for (i = 0; i < m->nisls; i++) {
+		a = below(m->nsw);
+		b = (a + 1 + below(m->nsw - 1)) % m->nsw;
+		fprintf(m->f, "%s{ a = \"s%u:%u\"; b = \"s%u:%u\"; }",
+			i ? "," : "", a, m->used[a] + 1, b, m->used[b] + 1);
+		m->used[a]++;
+		m->used[b]++;
+	}
+	fprintf(m->f, ");\n");
+}
+
+static void put_hosts(struct maker *m)
+{
+	uint32_t i, k;
+
+	m->nhosts = 1 + below(3);
+	fprintf(m->f, "hosts = (");
+	for (i = 0; i < m->nhosts; i++) {
+		m->ports[i] = 1 + below(3);
+		fprintf(m->f, "%s{ name = \"h%u\"; p2p_root = %s; ports = (",
+			i ? "," : "", i, below(5) ? "true" : "false");
+		for (k = 0; k < m->ports[i]; k++)
+			put_port(m, k ? "," : "");
+		fprintf(m->f, "); }");
+	}
+	fprintf(m->f, ");\n");
+}
+
+static void put_boxes(struct maker *m)
+{
+	uint32_t i, k, flat;
+
+	m->nboxes = 1 + below(3);
+	fprintf(m->f, "appliances = (");
+	for (i = 0; i < m->nboxes; i++) {
+		flat = below(2);
+		m->gpus[i] = 1 + below(9);
+		fprintf(m->f, "%s{ name = \"c%u\"; kind = \"%s\"; uplinks = (",
+			i ? "," : "", i, flat ? "flat" : "cascade");
+		for (k = 0; k < (flat ? 4u : 2u); k++)
+			put_port(m, k ? "," : "");
+		fprintf(m->f, "); endpoints = ( { class = \"gpu\"; count = %u; },"
+			"{ class = \"nvme\"; } ); %s }", m->gpus[i], below(3) ?
+			"mesh = { kind = \"xgmi\"; gbps = 48; };" : "");
+	}
+	fprintf(m->f, ");\nbindings = (");
+}
+
+static char *random_topology(struct maker *m)
+{
+	char *text = NULL;
+	uint32_t i, k, h, any = 0;
+	size_t size;
+
+	memset(m, 0, sizeof(*m));
+	m->f = open_memstream(&text, &size);
+	put_switches(m);
+	put_hosts(m);
+	put_boxes(m);
+	for (i = 0; i < m->nboxes; i++)
+		for (k = 0; k < m->gpus[i]; k++) {
+			h = below(m->nhosts);
+			if (below(8))
+				fprintf(m->f, "%s{ endpoint = \"c%u.gpu%u\"; "
+					"port = \"h%u.%u\"; }\n",
+					any++ ? "," : "", i, k, h,
+					below(m->ports[h]));
+		}
+	fprintf(m->f, ");\n");
+	fclose(m->f);
+	return text;
+}
+
+/* Each GPU's way up is there, and ends at a root complex. */
+static bool trees_are_whole(const struct plan_graph *g)
+{
+	uint32_t i, at, up, steps;
+
+	for (i = 0; i < g->nranks; i++) {
+		for (at = g->gpus[i], steps = 0; steps < 20; steps++, at = up) {
+			up = g->nodes[at].up;
+			if (up == PLAN_NONE)
+				break;
+			if (g->nodes[at].kind != PLAN_ROOT_PORT &&
+			    !capacity(g, g->nodes[at].name, g->nodes[up].name))
+				return false;
+		}
+		if (g->nodes[at].kind != PLAN_ROOT_COMPLEX)
+			return false;
+	}
+	return true;
+}
+
+/* No uplink and no link between switches is given away more than once. */
+static bool shares_are_shares(const struct plan_graph *g,
+			      const struct maker *m)
+{
+	uint64_t isls = 0, uplinks[3][4] = { { 0 } };
+	uint32_t i, box, up;
+
+	for (i = 0; i < g->nedges; i++) {
+		const struct plan_edge *x = &g->edges[i];
+		const char *from = g->nodes[x->from].name;
+
+		if (g->edges[x->twin].capacity != x->capacity)
+			return false;
+		isls += x->kind == PLAN_ISL ? x->capacity : 0;
+		if (x->kind == PLAN_CABLE &&
+		    sscanf(from, "c%u:up%u", &box, &up) == 2)
+			uplinks[box][up] += x->capacity;
+	}
+	for (box = 0; box < 3; box++)
+		for (up = 0; up < 4; up++)
+			if (uplinks[box][up] > 27000)
+				return false;
+	return isls <= 2ull * 27000 * m->nisls;
+}
+
+static void random_topologies(void)
+{
+	uint32_t i, read = 0, good = 0, planned = 0;
+	struct plan_error e;
+	struct plan_graph *g;
+	struct maker m;
+
+	for (i = 0; i < 1000; i++) {
+		char *text = random_topology(&m);
+
+		e = (struct plan_error){ 0 };
+		g = graph(text, below(4) ? NULL : "h0", NULL, &e);
+		if (g) {
+			read++;
+			good += trees_are_whole(g) && shares_are_shares(g, &m);
+			e = (struct plan_error){ 0 };
+			planned += !plan_graph_check(g, &e);
+			if (e.code && !strstr(e.text, "no way leads") &&
+			    !strstr(e.text, "to plan for"))
+				printf("# %s\n", e.text), good--;
+		} else if (!strstr(e.text, "no path") &&
+			   !strstr(e.text, "slots") &&
+			   !strstr(e.text, "no GPU is bound")) {
+			printf("# %s\n%s\n", e.text, text);
+			good--;
+		}
+		plan_graph_free(g);
+		free(text);
+	}
+	ok(read > 500 && planned > 400 && good == read, "%u random fabrics, of which %u can be planned on; %u are right",
+	   read, planned, good);
+}
+
 int main(void)
 {
 	all_shipped();
@@ -303,5 +492,6 @@ int main(void)
 	speeds();
 	selections();
 	hostile();
+	random_topologies();
 	return tap_done();
 }
