@@ -15,7 +15,7 @@
 
 struct maker {
 	struct pipeline *p;
-	struct flows *flows;
+	struct sharing *flows;
 	const struct plan_graph *graph;
 	const struct plan_job *job;
 	uint32_t number;	/* of the job */
@@ -184,7 +184,7 @@ static int64_t class_of(struct maker *m, const struct plan_route *r,
 	if (reduce)
 		m->links[n++] = g->nedges +
 				g->edges[edges[r->nedges - 1]].to;
-	return flows_class(m->flows, m->links, n);
+	return sharing_class(m->flows, m->links, n);
 }
 
 static int64_t add_channel(struct maker *m, uint32_t route)
@@ -382,7 +382,7 @@ static int allocate(struct pipeline *p, const struct plan_job *jobs,
 	       p->begin ? 0 : -ENOMEM;
 }
 
-int pipeline_make(struct pipeline *p, struct flows *f,
+int pipeline_make(struct pipeline *p, struct sharing *f,
 		  const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
 		  struct plan_error *e)

@@ -11,7 +11,7 @@
 #ifndef LIB_PLAN_PIPELINE_H
 #define LIB_PLAN_PIPELINE_H
 
-#include "flows.h"
+#include "sharing.h"
 #include "simulate.h"
 
 #define PIPELINE_NONE	(~0u)
@@ -69,7 +69,7 @@ struct pipeline {
  * Classes are made in @f, for links g->edges and behind them one for each node
  * that reduces. 0 or a negative errno, with a reason.
  */
-int pipeline_make(struct pipeline *p, struct flows *f,
+int pipeline_make(struct pipeline *p, struct sharing *f,
 		  const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
 		  struct plan_error *e);

@@ -14,7 +14,7 @@
 #define PHASES		2u	/* kinds of collectives in one step */
 #define OTHERS_MAX	1024u
 #define LAYERS_MAX	65536u
-#define MODEL_MAX	1e16	/* parameters, FLOP/s: far above what there is */
+#define MODEL_MAX	1e16	/* parameters, FLOP/s: far above any */
 
 static const char *const names[PLAN_PARALLELS] = {
 	[PLAN_DATA_PARALLEL] = "data-parallel",
@@ -100,9 +100,10 @@ static int check_work(const struct plan_work *w, struct plan_error *e)
 
 /*
  * FLOP of one token. Forward: 2 for each parameter, a multiplication and an
- * addition, and 4 hidden for each token that it attends to and each layer. Backward
- * twice as much (Kaplan et al. 2020, 2.1; Chowdhery et al. 2022, appendix B:
- * 6 N + 12 L H Q T), and once more forward where activations were not kept.
+ * addition, and 4 hidden for each token that it attends to and each layer.
+ * Backward twice as much (Kaplan et al. 2020, 2.1; Chowdhery et al. 2022,
+ * appendix B: 6 N + 12 L H Q T), and once more forward where activations were
+ * not kept.
  */
 static double token_flop(const struct plan_work *w)
 {

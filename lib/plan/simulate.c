@@ -2,7 +2,7 @@
 /*
  * Schedules played on a graph: pieces wait for what they are made of and for
  * their channel, then for their sender, then cross the links at the rate that
- * flows.c gives them, and arrive. See simulate.h and docs/prediction.md.
+ * sharing.c gives them, and arrive. See simulate.h and docs/prediction.md.
  */
 #include <errno.h>
 #include <math.h>
@@ -36,7 +36,7 @@ struct play {
 	const struct plan_job *jobs;
 	const struct plan_timing *timing;
 	struct pipeline line;
-	struct flows *flows;
+	struct sharing *flows;
 	uint64_t nevents, event_room, order;
 	struct event *events;	/* a heap */
 	uint32_t nqueued, queued_room, free_queued;
@@ -218,7 +218,7 @@ static void sent(struct play *p, uint32_t channel)
 
 	if (bytes <= 0)
 		left(p, channel);
-	else if (flows_start(p->flows, c->classes[h->reduce], bytes, channel))
+	else if (sharing_start(p->flows, c->classes[h->reduce], bytes, channel))
 		p->err = -ENOMEM;
 }
 
@@ -238,7 +238,7 @@ static void arrived(struct play *p, uint32_t hop, uint32_t piece)
 /* One thing that happens up to @until. Return: was there one */
 static bool step(struct play *p, double until)
 {
-	double flow = flows_next(p->flows);
+	double flow = sharing_next(p->flows);
 	double event = p->nevents ? p->events[0].time : INFINITY;
 	struct event e;
 
@@ -246,7 +246,7 @@ static bool step(struct play *p, double until)
 		return false;
 	p->now = fmax(p->now, fmin(flow, event));
 	if (flow <= event) {
-		left(p, flows_pop(p->flows));
+		left(p, sharing_pop(p->flows));
 		return true;
 	}
 	e = next_event(p);
@@ -264,15 +264,15 @@ static int run(struct play *p, struct plan_error *e)
 	double next;
 
 	while (!p->err) {
-		next = fmin(flows_next(p->flows),
+		next = fmin(sharing_next(p->flows),
 			    p->nevents ? p->events[0].time : INFINITY);
 		if (next == INFINITY)
 			return 0;
 		while (!p->err && step(p, next + TOGETHER))
 			;
 		if (!p->err)
-			p->err = flows_share(p->flows, p->now);
-		if (flows_work(p->flows) > WORK_MAX)
+			p->err = sharing_update(p->flows, p->now);
+		if (sharing_work(p->flows) > WORK_MAX)
 			return plan_fail(e, E2BIG, "%llu pieces over routes that share links take too long to play; play larger pieces, or plan with fewer trees or rings",
 					 (unsigned long long)p->line.npieces);
 	}
@@ -304,18 +304,18 @@ static int check_timing(const struct plan_timing *t, struct plan_error *e)
 }
 
 /* Links, and behind them nodes that reduce. */
-static struct flows *links_of(const struct plan_graph *g, double reduce)
+static struct sharing *links_of(const struct plan_graph *g, double reduce)
 {
 	uint32_t n = g->nedges + (reduce > 0 ? g->nnodes : 0), i;
 	double *rates = calloc(n + 1, sizeof(*rates));
-	struct flows *f;
+	struct sharing *f;
 
 	if (!rates)
 		return NULL;
 	for (i = 0; i < n; i++)
 		rates[i] = i < g->nedges ? 1e6 * (double)g->edges[i].capacity :
 					   reduce;
-	f = flows_new(rates, n);
+	f = sharing_new(rates, n);
 	free(rates);
 	return f;
 }
@@ -382,7 +382,7 @@ static int play(struct play *p, const struct plan_graph *g, uint32_t n,
 	err = pipeline_make(&p->line, p->flows, g, p->jobs, n, p->timing, e);
 	if (err)
 		return err;
-	if (flows_ready(p->flows))
+	if (sharing_ready(p->flows))
 		return plan_fail(e, ENOMEM, "no memory to play schedules");
 	for (i = 0; i < n; i++)
 		at(p, p->jobs[i].begin + p->timing->start, BEGIN, i, 0);
@@ -406,7 +406,7 @@ int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 	if (!err)
 		report(&p, g, n, out, busy);
 	pipeline_free(&p.line);
-	flows_free(p.flows);
+	sharing_free(p.flows);
 	free(p.events);
 	free(p.queued);
 	free(p.ends);
@@ -422,8 +422,8 @@ int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
  * is of the 3.4 us is 0.3 us for the link, and 1.7 us until the receiver goes
  * on. Pieces are Simple's slots: a buffer of 4 MiB in 8 steps.
  *
- * No limit to reductions: an MI300X's 5.3 TB/s of memory reduce, two reads and a
- * write, at 1.8 TB/s, several times what all of its links bring in.
+ * No limit to reductions: an MI300X's 5.3 TB/s of memory reduce, two reads and
+ * a write, at 1.8 TB/s, several times what all of its links bring in.
  */
 struct plan_timing plan_timing_default(void)
 {

@@ -108,9 +108,9 @@ static void training(void)
 
 /*
  * Claimed: 5.44 samples/s and ~40 TFLOPS a GPU; 3.94 and ~29 with RoCE. With a
- * sequence of 2,048 and recomputation, which is how GPT-NeoX counts, our FLOP of
- * a sample gives the same TFLOPS. The rate at which these GPUs compute is not
- * given; a step of 2.9 s is mostly neither computing at the usual rate nor
+ * sequence of 2,048 and recomputation, which is how GPT-NeoX counts, our FLOP
+ * of a sample gives the same TFLOPS. The rate at which these GPUs compute is
+ * not given; a step of 2.9 s is mostly neither computing at the usual rate nor
  * communicating, so that our prediction is above it.
  */
 static void claims(void)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "flows.h"
+#include "sharing.h"
 #include "tap.h"
 
 #define FLOWS	40
@@ -56,20 +56,21 @@ static bool try_fairness(unsigned int *seed)
 		for (k = 0; k < 3; k++)
 			ways[i][k] = 4 * k + (uint32_t)rand_r(seed) % 4;
 	for (i = 0; i < n; i++) {
-		struct flows *f = flows_new(capacity, LINKS);
+		struct sharing *f = sharing_new(capacity, LINKS);
 
 		/* Flow i is short, so that it ends first at its first rate. */
 		for (k = 0; k < n; k++)
-			flows_class(f, ways[k], 3);
-		flows_ready(f);
+			sharing_class(f, ways[k], 3);
+		sharing_ready(f);
 		for (k = 0; k < n; k++)
-			flows_start(f, (uint32_t)flows_class(f, ways[k], 3),
-				    k == i ? 1e-6 : 1, k);
-		flows_share(f, 0);
-		rate[i] = 1e-6 / flows_next(f);
-		if (flows_pop(f) != i)
+			sharing_start(f, (uint32_t)
+				      sharing_class(f, ways[k], 3),
+				      k == i ? 1e-6 : 1, k);
+		sharing_update(f, 0);
+		rate[i] = 1e-6 / sharing_next(f);
+		if (sharing_pop(f) != i)
 			rate[i] = 0;
-		flows_free(f);
+		sharing_free(f);
 	}
 	return is_fair(capacity, LINKS, ways, rate, n);
 }
@@ -178,36 +179,36 @@ static void run_plainly(struct history *h)
 
 static bool run_flows(const struct history *h, uint64_t *work)
 {
-	struct flows *f = flows_new(h->capacity, LINKS);
+	struct sharing *f = sharing_new(h->capacity, LINKS);
 	double now = 0, next, end[FLOWS];
 	bool begun[FLOWS] = { false }, good = true;
 	int64_t class[CLASSES];
 	uint32_t i, ended = 0;
 
 	for (i = 0; i < CLASSES; i++)
-		class[i] = flows_class(f, h->ways[i], 3);
-	flows_ready(f);
+		class[i] = sharing_class(f, h->ways[i], 3);
+	sharing_ready(f);
 	while (ended < FLOWS) {
 		for (i = 0; i < FLOWS; i++)
 			if (!begun[i] && h->begin[i] <= now) {
 				begun[i] = true;
-				flows_start(f, (uint32_t)class[h->class[i]],
-					    h->bytes[i], i);
+				sharing_start(f, (uint32_t)class[h->class[i]],
+					      h->bytes[i], i);
 			}
-		flows_share(f, now);
+		sharing_update(f, now);
 		for (next = INFINITY, i = 0; i < FLOWS; i++)
 			if (!begun[i])
 				next = fmin(next, h->begin[i]);
-		if (flows_next(f) <= next) {
-			now = flows_next(f);
-			end[flows_pop(f)] = now;
+		if (sharing_next(f) <= next) {
+			now = sharing_next(f);
+			end[sharing_pop(f)] = now;
 			ended++;
 		} else {
 			now = next;
 		}
 	}
-	*work += flows_work(f);
-	flows_free(f);
+	*work += sharing_work(f);
+	sharing_free(f);
 	for (i = 0; i < FLOWS; i++)
 		good &= fabs(end[i] - h->end[i]) <= 1e-6;
 	return good;
@@ -233,25 +234,25 @@ static void histories(void)
 static void classes(void)
 {
 	static const double rate[3] = { 1, 2, 3 };
-	struct flows *f = flows_new(rate, 3);
+	struct sharing *f = sharing_new(rate, 3);
 	uint32_t a[2] = { 0, 1 }, b[2] = { 1, 0 }, c[1] = { 0 };
 
-	ok(flows_class(f, a, 2) == 0 && flows_class(f, b, 2) == 1 &&
-	   flows_class(f, c, 1) == 2 && flows_class(f, a, 2) == 0,
+	ok(sharing_class(f, a, 2) == 0 && sharing_class(f, b, 2) == 1 &&
+	   sharing_class(f, c, 1) == 2 && sharing_class(f, a, 2) == 0,
 	   "classes are known by their links");
-	flows_ready(f);
-	ok(flows_next(f) == INFINITY, "no flow, no end");
-	flows_start(f, 0, 6, 42);
-	flows_start(f, 0, 2, 43);
-	flows_share(f, 5);
-	ok(flows_next(f) == 9 && flows_pop(f) == 43,
+	sharing_ready(f);
+	ok(sharing_next(f) == INFINITY, "no flow, no end");
+	sharing_start(f, 0, 6, 42);
+	sharing_start(f, 0, 2, 43);
+	sharing_update(f, 5);
+	ok(sharing_next(f) == 9 && sharing_pop(f) == 43,
 	   "two on a link of 1: 2 bytes take 4 s");
-	flows_share(f, 9);
-	ok(flows_next(f) == 13 && flows_pop(f) == 42,
+	sharing_update(f, 9);
+	ok(sharing_next(f) == 13 && sharing_pop(f) == 42,
 	   "the other one then has it all");
-	flows_share(f, 13);
-	ok(flows_next(f) == INFINITY, "and that was it");
-	flows_free(f);
+	sharing_update(f, 13);
+	ok(sharing_next(f) == INFINITY, "and that was it");
+	sharing_free(f);
 }
 
 int main(void)

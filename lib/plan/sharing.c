@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Flows that share links, max-min fairly. See flows.h. */
+/* Flows that share links, max-min fairly. See sharing.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "flows.h"
+#include "sharing.h"
 
 #define NOWHERE (~0u)
 
@@ -41,7 +41,7 @@ struct start {
 	uint32_t class, id;
 };
 
-struct flows {
+struct sharing {
 	uint32_t nlinks, nclasses, class_room;
 	struct link *links;
 	struct class *classes;
@@ -60,9 +60,9 @@ struct flows {
 	uint64_t order, work;
 };
 
-struct flows *flows_new(const double *rate, uint32_t nlinks)
+struct sharing *sharing_new(const double *rate, uint32_t nlinks)
 {
-	struct flows *f = calloc(1, sizeof(*f));
+	struct sharing *f = calloc(1, sizeof(*f));
 	uint32_t i;
 
 	if (!f)
@@ -71,7 +71,7 @@ struct flows *flows_new(const double *rate, uint32_t nlinks)
 	f->nslots = 64;
 	f->slots = calloc(f->nslots, sizeof(*f->slots));
 	if (!f->links || !f->slots) {
-		flows_free(f);
+		sharing_free(f);
 		return NULL;
 	}
 	f->nlinks = nlinks;
@@ -80,7 +80,7 @@ struct flows *flows_new(const double *rate, uint32_t nlinks)
 	return f;
 }
 
-void flows_free(struct flows *f)
+void sharing_free(struct sharing *f)
 {
 	uint32_t i;
 
@@ -105,7 +105,7 @@ void flows_free(struct flows *f)
 
 /* ---- classes ----------------------------------------------------------- */
 
-static uint32_t *slot_of(const struct flows *f, const uint32_t *links,
+static uint32_t *slot_of(const struct sharing *f, const uint32_t *links,
 			 uint32_t n)
 {
 	uint32_t h = 2166136261u, mask = f->nslots - 1, i;
@@ -122,7 +122,7 @@ static uint32_t *slot_of(const struct flows *f, const uint32_t *links,
 	return &f->slots[h & mask];
 }
 
-static int rehash(struct flows *f)
+static int rehash(struct sharing *f)
 {
 	uint32_t *old = f->slots, i;
 
@@ -139,7 +139,7 @@ static int rehash(struct flows *f)
 	return 0;
 }
 
-static int make_room(struct flows *f, uint32_t nlinks)
+static int make_room(struct sharing *f, uint32_t nlinks)
 {
 	uint64_t room = f->way_room ? f->way_room : 64;
 	void *p;
@@ -168,7 +168,7 @@ static int make_room(struct flows *f, uint32_t nlinks)
 	return 0;
 }
 
-int64_t flows_class(struct flows *f, const uint32_t *links, uint32_t n)
+int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n)
 {
 	uint32_t *slot;
 
@@ -187,7 +187,7 @@ int64_t flows_class(struct flows *f, const uint32_t *links, uint32_t n)
 	return f->nclasses - 1;
 }
 
-int flows_ready(struct flows *f)
+int sharing_ready(struct sharing *f)
 {
 	uint32_t i, k, sum = 0;
 
@@ -215,7 +215,7 @@ int flows_ready(struct flows *f)
 }
 
 /* Its links know it only as long as it has flows. */
-static void activate(struct flows *f, struct class *c)
+static void activate(struct sharing *f, struct class *c)
 {
 	uint32_t w;
 
@@ -229,7 +229,7 @@ static void activate(struct flows *f, struct class *c)
 	c->rate = 0;
 }
 
-static void deactivate(struct flows *f, struct class *c)
+static void deactivate(struct sharing *f, struct class *c)
 {
 	uint32_t w;
 
@@ -244,20 +244,20 @@ static void deactivate(struct flows *f, struct class *c)
 
 /* ---- the heap of classes ----------------------------------------------- */
 
-static bool sooner(const struct flows *f, uint32_t a, uint32_t b)
+static bool sooner(const struct sharing *f, uint32_t a, uint32_t b)
 {
 	double x = f->classes[a].next, y = f->classes[b].next;
 
 	return x < y || (x == y && a < b);
 }
 
-static void put(struct flows *f, uint32_t place, uint32_t class)
+static void put(struct sharing *f, uint32_t place, uint32_t class)
 {
 	f->heap[place] = class;
 	f->classes[class].place = place;
 }
 
-static void sift_up(struct flows *f, uint32_t place, uint32_t class)
+static void sift_up(struct sharing *f, uint32_t place, uint32_t class)
 {
 	uint32_t up;
 
@@ -270,7 +270,7 @@ static void sift_up(struct flows *f, uint32_t place, uint32_t class)
 	put(f, place, class);
 }
 
-static void sift_down(struct flows *f, uint32_t place, uint32_t class)
+static void sift_down(struct sharing *f, uint32_t place, uint32_t class)
 {
 	uint32_t down;
 
@@ -286,7 +286,7 @@ static void sift_down(struct flows *f, uint32_t place, uint32_t class)
 }
 
 /* Its next end has changed. */
-static void reorder(struct flows *f, uint32_t class)
+static void reorder(struct sharing *f, uint32_t class)
 {
 	struct class *c = &f->classes[class];
 
@@ -310,14 +310,14 @@ static void reorder(struct flows *f, uint32_t class)
 
 /* ---- flows ------------------------------------------------------------- */
 
-static void mark(struct flows *f, uint32_t class)
+static void mark(struct sharing *f, uint32_t class)
 {
 	if (!f->classes[class].dirty)
 		f->dirty[f->ndirty++] = class;
 	f->classes[class].dirty = true;
 }
 
-int flows_start(struct flows *f, uint32_t class, double bytes, uint32_t id)
+int sharing_start(struct sharing *f, uint32_t class, double bytes, uint32_t id)
 {
 	if (f->nstarts == f->start_room) {
 		uint32_t n = f->start_room ? 2 * f->start_room : 256;
@@ -337,7 +337,7 @@ static bool ends_before(const struct flow *a, const struct flow *b)
 	return a->end < b->end || (a->end == b->end && a->order < b->order);
 }
 
-static int push(struct flows *f, struct class *c, const struct start *s)
+static int push(struct sharing *f, struct class *c, const struct start *s)
 {
 	struct flow new = { c->served + s->bytes, f->order++, s->id };
 	uint32_t i, up;
@@ -361,7 +361,7 @@ static int push(struct flows *f, struct class *c, const struct start *s)
 	return 0;
 }
 
-uint32_t flows_pop(struct flows *f)
+uint32_t sharing_pop(struct sharing *f)
 {
 	struct class *c = &f->classes[f->heap[0]];
 	uint32_t class = f->heap[0], id = c->flows[0].id, i = 0, down;
@@ -381,12 +381,12 @@ uint32_t flows_pop(struct flows *f)
 	return id;
 }
 
-double flows_next(const struct flows *f)
+double sharing_next(const struct sharing *f)
 {
 	return f->nheap ? f->classes[f->heap[0]].next : INFINITY;
 }
 
-uint64_t flows_work(const struct flows *f)
+uint64_t sharing_work(const struct sharing *f)
 {
 	return f->work;
 }
@@ -399,7 +399,7 @@ static void serve(struct class *c, double now)
 	c->since = now;
 }
 
-static int admit(struct flows *f, double now)
+static int admit(struct sharing *f, double now)
 {
 	uint32_t i;
 
@@ -419,7 +419,7 @@ static int admit(struct flows *f, double now)
 }
 
 /* A class not seen in this round is one more to be shared out. */
-static void see(struct flows *f, uint32_t class, uint32_t *n)
+static void see(struct sharing *f, uint32_t class, uint32_t *n)
 {
 	struct class *c = &f->classes[class];
 
@@ -430,7 +430,7 @@ static void see(struct flows *f, uint32_t class, uint32_t *n)
 	f->reach[(*n)++] = class;
 }
 
-static void see_link(struct flows *f, uint32_t link, uint32_t *n,
+static void see_link(struct sharing *f, uint32_t link, uint32_t *n,
 		     uint32_t *nnarrow)
 {
 	struct link *l = &f->links[link];
@@ -453,7 +453,7 @@ static void see_link(struct flows *f, uint32_t link, uint32_t *n,
 }
 
 /* All classes that share links with the dirty ones, and those with them. */
-static uint32_t reach(struct flows *f, uint32_t *nnarrow)
+static uint32_t reach(struct sharing *f, uint32_t *nnarrow)
 {
 	uint32_t i, k, n = 0;
 
@@ -474,7 +474,7 @@ static uint32_t reach(struct flows *f, uint32_t *nnarrow)
 	return n;
 }
 
-static void fix(struct flows *f, uint32_t class, double rate, double now)
+static void fix(struct sharing *f, uint32_t class, double rate, double now)
 {
 	struct class *c = &f->classes[class];
 	uint32_t k;
@@ -495,7 +495,7 @@ static void fix(struct flows *f, uint32_t class, double rate, double now)
 }
 
 /* All that cross @link get what is the least there is anywhere. */
-static void fix_link(struct flows *f, uint32_t link, double rate, double now)
+static void fix_link(struct sharing *f, uint32_t link, double rate, double now)
 {
 	const struct link *l = &f->links[link];
 	uint32_t i;
@@ -514,7 +514,7 @@ static void fix_link(struct flows *f, uint32_t link, double rate, double now)
  * cross it; on with what is left. Equal links go together, so that symmetric
  * fabrics take few rounds.
  */
-static void fill(struct flows *f, uint32_t n, double now)
+static void fill(struct sharing *f, uint32_t n, double now)
 {
 	double least, share;
 	uint32_t i, k;
@@ -542,7 +542,7 @@ static void fill(struct flows *f, uint32_t n, double now)
 	}
 }
 
-int flows_share(struct flows *f, double now)
+int sharing_update(struct sharing *f, double now)
 {
 	uint32_t nnarrow, i;
 

@@ -10,31 +10,31 @@
  * change makes only those classes be shared out anew that it can reach over
  * common links.
  */
-#ifndef LIB_PLAN_FLOWS_H
-#define LIB_PLAN_FLOWS_H
+#ifndef LIB_PLAN_SHARING_H
+#define LIB_PLAN_SHARING_H
 
 #include <stdint.h>
 
-struct flows;
+struct sharing;
 
 /* @rate: bytes a second of each of @nlinks. NULL: out of memory. */
-struct flows *flows_new(const double *rate, uint32_t nlinks);
-void flows_free(struct flows *f);
+struct sharing *sharing_new(const double *rate, uint32_t nlinks);
+void sharing_free(struct sharing *f);
 /*
  * The class of what goes over these @n > 0 links, each named once. All classes
- * first, then flows_ready(), then all else. The index or -ENOMEM.
+ * first, then sharing_ready(), then all else. The index or -ENOMEM.
  */
-int64_t flows_class(struct flows *f, const uint32_t *links, uint32_t n);
-int flows_ready(struct flows *f);
-/* A flow of @bytes > 0; it moves from the next flows_share() on. */
-int flows_start(struct flows *f, uint32_t class, double bytes, uint32_t id);
+int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n);
+int sharing_ready(struct sharing *f);
+/* A flow of @bytes > 0; it moves from the next sharing_update() on. */
+int sharing_start(struct sharing *f, uint32_t class, double bytes, uint32_t id);
 /* Share out anew what was started and popped, as of @now. */
-int flows_share(struct flows *f, double now);
+int sharing_update(struct sharing *f, double now);
 /* When the first flow ends as things are; INFINITY: there is none. */
-double flows_next(const struct flows *f);
+double sharing_next(const struct sharing *f);
 /* Take that flow away. Return: its id */
-uint32_t flows_pop(struct flows *f);
+uint32_t sharing_pop(struct sharing *f);
 /* Steps done so far: what the time that this takes is in proportion to. */
-uint64_t flows_work(const struct flows *f);
+uint64_t sharing_work(const struct sharing *f);
 
 #endif
