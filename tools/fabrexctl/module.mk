@@ -18,14 +18,17 @@ CTL_O := $(BUILD)/fabrexctl
 CTL_BIN := $(BUILD)/bin/fabrexctl
 CTL_PKGS := libnl-3.0 libnl-genl-3.0 libudev json-c libconfig
 CTL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I$(CTL_D) \
-	-Iinclude -Iinclude/uapi -Ilib $(shell pkg-config --cflags $(CTL_PKGS))
+	-Iinclude -Iinclude/uapi -Ilib -Itools/topology \
+	$(shell pkg-config --cflags $(CTL_PKGS))
 CTL_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
 	-Wno-format-truncation $(CFLAGS) -pthread
-CTL_LIBS = $(shell pkg-config --libs $(CTL_PKGS)) -lm
+CTL_LIBS = $(shell pkg-config --libs $(CTL_PKGS)) $(PLAN_LIBS) -lm
 
 # The peer-to-peer engine; static, so that the tool needs no library installed.
 CTL_LIB := $(BUILD)/lib/libfabrex.a
+# The planner, and what reads topology files for it.
+CTL_LIB += $(BUILD)/lib/libplan.a $(BUILD)/lib/libtopology.a
 
 CTL_SRC := $(filter-out $(CTL_D)/main.c,$(wildcard $(CTL_D)/*.c))
 CTL_OBJ := $(CTL_SRC:$(CTL_D)/%.c=$(CTL_O)/%.o)

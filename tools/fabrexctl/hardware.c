@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * GPUs of this host as sysfs and KFD show them. Where a device is, libudev
+ * says; the rest are small files below that. FABREX_ROOT replaces / for tests.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "device.h"
+#include "hardware.h"
+#include "p2p/sysfs.h"
+#include "util.h"
+
+#define DEPTH		40	/* more bridges in a row than that are garbage */
+#define KFD_NODES	4096u
+#define KFD		"/sys/class/kfd/kfd/topology/nodes"
+#define KFD_XGMI	11	/* io_links: type */
+
+static const char *root(void)
+{
+	const char *r = secure_getenv("FABREX_ROOT");
+
+	return r ? r : "";
+}
+
+/* ---- where devices are --------------------------------------------------- */
+
+/* A device's directory of sysfs/devices, and the addresses on the way. */
+struct place {
+	char path[SYSFS_PATH];
+	unsigned int n;
+	struct {
+		char name[16];
+		size_t end;	/* of its directory in path */
+	} at[DEPTH];
+};
+
+struct address {
+	unsigned int domain, bus, device, function;
+};
+
+static bool parse_address(const char *s, struct address *a)
+{
+	int n = 0;
+
+	return sscanf(s, "%8x:%2x:%2x.%1x%n", &a->domain, &a->bus, &a->device,
+		      &a->function, &n) == 4 && !s[n] && strlen(s) < 16;
+}
+
+static bool find_path(const char *pci, char path[SYSFS_PATH])
+{
+	char link[SYSFS_PATH], below[SYSFS_PATH];
+	struct device_text d = { "", "", "" };
+	struct address a;
+
+	if (!parse_address(pci, &a))
+		return false;
+	if (!*root())
+		device_describe(pci, &d);
+	/* Cut off, it would be another device's. */
+	if (*d.sysfs && strlen(d.sysfs) < sizeof(d.sysfs) - 1) {
+		snprintf(path, SYSFS_PATH, "%s", d.sysfs);
+		return true;
+	}
+	return !fxi_sysfs_path(link, root(), "/sys/bus/pci/devices/%s", pci) &&
+	       !fxi_sysfs_path(below, root(), "/sys/devices") &&
+	       fxi_sysfs_resolve(link, below, path);
+}
+
+bool hardware_exists(const char *pci)
+{
+	char path[SYSFS_PATH];
+
+	return find_path(pci, path);
+}
+
+/* Bridges from the root port down to the device itself. */
+static bool find_place(const char *pci, struct place *p)
+{
+	char *copy, *word, *save;
+	struct address a;
+
+	p->n = 0;
+	if (!find_path(pci, p->path))
+		return false;
+	copy = xstrdup(p->path);
+	for (word = strtok_r(copy, "/", &save); word;
+	     word = strtok_r(NULL, "/", &save)) {
+		if (!parse_address(word, &a))
+			continue;
+		if (p->n == DEPTH)
+			break;
+		snprintf(p->at[p->n].name, sizeof(p->at[0].name), "%s", word);
+		p->at[p->n++].end = (size_t)(word - copy) + strlen(word);
+	}
+	free(copy);
+	return p->n && !word;
+}
+
+/* First line of a file of the @i-th device on the way. */
+static bool read_at(const struct place *p, unsigned int i, const char *file,
+		    char *buf, size_t size)
+{
+	char path[SYSFS_PATH];
+	int n = snprintf(path, sizeof(path), "%.*s/%s", (int)p->at[i].end,
+			 p->path, file);
+
+	return n > 0 && n < (int)sizeof(path) &&
+	       fxi_sysfs_line(path, buf, size) && *buf;
+}
+
+/* ---- links --------------------------------------------------------------- */
+
+struct link {
+	double speed;		/* GT/s; 0: unknown */
+	unsigned int width;
+};
+
+static void read_link(const struct place *p, unsigned int i, struct link *l)
+{
+	char text[64];
+	uint64_t width;
+
+	*l = (struct link){ 0, 0 };
+	if (read_at(p, i, "max_link_speed", text, sizeof(text)))
+		l->speed = plan_pcie_speed_parse(text);
+	/* A link that there is not has 255 lanes. */
+	if (read_at(p, i, "max_link_width", text, sizeof(text)) &&
+	    parse_u64(text, 1, 32, &width))
+		l->width = (unsigned int)width;
+}
+
+static void set_link(struct plan_graph *g, uint32_t node, const struct link *l)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", l->width);
+	if (l->speed)
+		plan_node_set(g, node, "pci.link_speed",
+			      plan_pcie_speed_name(l->speed));
+	if (l->width)
+		plan_node_set(g, node, "pci.link_width", text);
+}
+
+static struct link lesser(struct link a, struct link b)
+{
+	if (!a.speed || (b.speed && b.speed < a.speed))
+		a.speed = b.speed;
+	if (!a.width || (b.width && b.width < a.width))
+		a.width = b.width;
+	return a;
+}
+
+/* The port's word is not taken where the fabric knows better. */
+static void gpu_link(struct plan_graph *g, uint32_t node,
+		     const struct place *p, const struct gpu *gpu)
+{
+	struct link device, port = { 0, 0 }, said, known;
+	const struct link fabric = { gpu->speed, gpu->width };
+
+	read_link(p, p->n - 1, &device);
+	if (p->n > 1)
+		read_link(p, p->n - 2, &port);
+	said = lesser(device, port);
+	if (port.speed < fabric.speed)
+		port.speed = fabric.speed;
+	if (port.width < fabric.width)
+		port.width = fabric.width;
+	known = lesser(device, port);
+	set_link(g, node, &known);
+	if (known.speed != said.speed || known.width != said.width)
+		plan_graph_warn(g, "%s (%s): its slot reports a link of %s x%u, the fabric runs it at %s x%u; that is taken",
+				gpu->name, gpu->pci, said.speed ?
+				plan_pcie_speed_name(said.speed) : "no speed",
+				said.width, known.speed ?
+				plan_pcie_speed_name(known.speed) : "no speed",
+				known.width);
+}
+
+/* ---- devices and the switches above -------------------------------------- */
+
+static void set_file(struct plan_graph *g, uint32_t node,
+		     const struct place *p, unsigned int i, const char *file,
+		     const char *key)
+{
+	char text[128];
+
+	if (read_at(p, i, file, text, sizeof(text)))
+		plan_node_set(g, node, key, text);
+}
+
+static void set_identity(struct plan_graph *g, uint32_t node,
+			 const struct place *p, unsigned int i)
+{
+	static const char *const files[][2] = {
+		{ "class", "pci.class" }, { "vendor", "pci.vendor" },
+		{ "device", "pci.device" },
+		{ "subsystem_vendor", "pci.subsystem_vendor" },
+		{ "subsystem_device", "pci.subsystem_device" },
+		{ "current_link_speed", "sysfs.current_link_speed" },
+		{ "max_link_speed", "sysfs.max_link_speed" },
+		{ "current_link_width", "sysfs.current_link_width" },
+		{ "max_link_width", "sysfs.max_link_width" },
+	};
+	size_t k;
+
+	plan_node_set(g, node, "pci.busid", p->at[i].name);
+	for (k = 0; k < ARRAY_SIZE(files); k++)
+		set_file(g, node, p, i, files[k][0], files[k][1]);
+}
+
+/* Nodes above a GPU, highest first, without root port and root complex. */
+static unsigned int switches_above(const struct plan_graph *g, uint32_t node,
+				   uint32_t above[DEPTH])
+{
+	unsigned int n = 0, i;
+	uint32_t up, t;
+
+	for (up = g->nodes[node].up; up != PLAN_NONE && n < DEPTH;
+	     up = g->nodes[up].up)
+		if (g->nodes[up].kind == PLAN_PCI_SWITCH ||
+		    g->nodes[up].kind == PLAN_PARTITION)
+			above[n++] = up;
+	for (i = 0; i < n / 2; i++) {
+		t = above[i];
+		above[i] = above[n - 1 - i];
+		above[n - 1 - i] = t;
+	}
+	return n;
+}
+
+/*
+ * A switch shows its upstream port, and a port for each device below: behind
+ * the root port, every second device on the way is a switch's upstream port.
+ * The kernel may see fewer switches than there are (or are modelled): the ones
+ * at the top are the ones that it sees.
+ */
+static void add_switches(struct plan_graph *g, uint32_t node,
+			 const struct place *p)
+{
+	uint32_t above[DEPTH];
+	unsigned int n = switches_above(g, node, above), i;
+	const char *known;
+	struct link link;
+
+	for (i = 0; i < n && 2 * i + 3 < p->n; i++) {
+		const unsigned int up = 2 * i + 1;
+
+		known = plan_node_get(g, above[i], "pci.busid");
+		if (known && strcmp(known, p->at[up].name))
+			plan_graph_warn(g, "%s: %s and %s are both on the way to it; the first one is taken",
+					g->nodes[above[i]].name, known,
+					p->at[up].name);
+		if (known)
+			continue;
+		set_identity(g, above[i], p, up);
+		read_link(p, up, &link);
+		set_link(g, above[i], &link);
+	}
+}
+
+/* ---- the CPU ------------------------------------------------------------- */
+
+static bool cpu_line(const char *line, const char *key, char *value,
+		     size_t size)
+{
+	size_t n = strlen(key);
+	const char *colon = strchr(line, ':');
+
+	if (strncmp(line, key, n) || !colon ||
+	    strspn(line + n, " \t") != (size_t)(colon - line) - n)
+		return false;
+	snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+	value[strcspn(value, "\n")] = '\0';
+	return true;
+}
+
+/* Of the first processor: they are all alike. */
+static void set_processor(struct plan_graph *g, uint32_t node)
+{
+	static const char *const keys[][2] = {
+		{ "vendor_id", "cpu.vendor" }, { "cpu family", "cpu.familyid" },
+		{ "model", "cpu.modelid" },
+	};
+	char path[SYSFS_PATH], text[256], value[128];
+	struct utsname name;
+	size_t k;
+	FILE *f;
+
+	if (!uname(&name))
+		plan_node_set(g, node, "cpu.arch", name.machine);
+	if (fxi_sysfs_path(path, root(), "/proc/cpuinfo"))
+		return;
+	f = fopen(path, "re");
+	while (f && fgets(text, sizeof(text), f) && *text != '\n')
+		for (k = 0; k < ARRAY_SIZE(keys); k++)
+			if (cpu_line(text, keys[k][0], value, sizeof(value)))
+				plan_node_set(g, node, keys[k][1], value);
+	if (f)
+		fclose(f);
+}
+
+/* Firmware without NUMA says -1: there is one node, and it is node 0. */
+static void set_cpu(struct plan_graph *g, uint32_t gpu, const struct place *p,
+		    const char *name)
+{
+	char path[SYSFS_PATH], numa[32] = "0", text[2048];
+	const char *known;
+	uint32_t node = gpu;
+
+	while (node != PLAN_NONE && g->nodes[node].kind != PLAN_ROOT_COMPLEX)
+		node = g->nodes[node].up;
+	if (node == PLAN_NONE)
+		return;
+	if (!read_at(p, p->n - 1, "numa_node", numa, sizeof(numa)) ||
+	    *numa == '-')
+		snprintf(numa, sizeof(numa), "0");
+	known = plan_node_get(g, node, "cpu.numaid");
+	if (known && strcmp(known, numa))
+		plan_graph_warn(g, "%s is near NUMA node %s, others of %s are near %s; all are planned as if near %s",
+				name, numa, g->nodes[node].name, known, known);
+	if (known)
+		return;
+	plan_node_set(g, node, "cpu.numaid", numa);
+	if ((!fxi_sysfs_path(path, root(), "/sys/devices/system/node/node%s/cpumap",
+			     numa) &&
+	     fxi_sysfs_line(path, text, sizeof(text))) ||
+	    read_at(p, p->n - 1, "local_cpus", text, sizeof(text)))
+		plan_node_set(g, node, "cpu.affinity", text);
+	set_processor(g, node);
+}
+
+/* ---- KFD ----------------------------------------------------------------- */
+
+/* "key value" lines, decimal. */
+static bool kfd_number(const char *text, const char *key, uint64_t *out)
+{
+	size_t n = strlen(key);
+	const char *line;
+	char *end;
+
+	for (line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, n) || line[n] != ' ')
+			continue;
+		*out = strtoull(line + n + 1, &end, 10);
+		return end != line + n + 1 && (*end == '\n' || !*end);
+	}
+	return false;
+}
+
+static bool kfd_file(char text[8192], const char *fmt, unsigned int node,
+		     const char *link)
+{
+	char path[SYSFS_PATH], rest[128];
+
+	snprintf(rest, sizeof(rest), fmt, node, link);
+	return !fxi_sysfs_path(path, root(), KFD "/%s", rest) &&
+	       fxi_sysfs_read(path, text, 8192) > 0;
+}
+
+struct kfd {
+	struct plan_graph *g;
+	uint32_t of[KFD_NODES];	/* graph's node of each of KFD's */
+	unsigned int unknown;	/* links without a bandwidth */
+};
+
+/* "gfx942": 90402 is major 9, minor 4, stepping 2, the last two as digits. */
+static void set_gcn(struct plan_graph *g, uint32_t node, uint64_t version)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "gfx%u%x%x",
+		 (unsigned int)(version / 10000),
+		 (unsigned int)(version / 100 % 100),
+		 (unsigned int)(version % 100));
+	if (version)
+		plan_node_set(g, node, "gpu.gcn", text);
+}
+
+/* Which of our GPUs a node of KFD's is. */
+static void kfd_node(struct kfd *k, unsigned int node, const struct gpu *gpus,
+		     size_t n)
+{
+	uint64_t location = 0, domain = 0, version = 0;
+	struct address a;
+	char text[8192];
+	size_t i;
+
+	if (!kfd_file(text, "%u/properties%s", node, "") ||
+	    !kfd_number(text, "location_id", &location))
+		return;
+	kfd_number(text, "domain", &domain);
+	kfd_number(text, "gfx_target_version", &version);
+	for (i = 0; i < n; i++) {
+		if (!parse_address(gpus[i].pci, &a) || a.domain != domain ||
+		    (a.bus << 8 | a.device << 3 | a.function) != location)
+			continue;
+		k->of[node] = plan_graph_find(k->g, gpus[i].name);
+		if (k->of[node] != PLAN_NONE)
+			set_gcn(k->g, k->of[node], version);
+	}
+}
+
+static bool is_joined(const struct plan_graph *g, uint32_t a, uint32_t b)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nedges; i++)
+		if (g->edges[i].from == a && g->edges[i].to == b &&
+		    (g->edges[i].kind == PLAN_XGMI ||
+		     g->edges[i].kind == PLAN_NVLINK))
+			return true;
+	return false;
+}
+
+/*
+ * Collectives see three quarters of what KFD says a link has: 48 GB/s of 64
+ * on MI300X.
+ */
+static void kfd_link(struct kfd *k, unsigned int node, const char *link)
+{
+	uint64_t type = 0, from = 0, to = 0, mbps = 0;
+	uint32_t a, b;
+	char text[8192];
+
+	if (!kfd_file(text, "%u/io_links/%.40s/properties", node, link) ||
+	    !kfd_number(text, "type", &type) || type != KFD_XGMI ||
+	    !kfd_number(text, "node_from", &from) || from != node ||
+	    !kfd_number(text, "node_to", &to) || to >= KFD_NODES)
+		return;
+	a = k->of[node];
+	b = k->of[to];
+	if (a == PLAN_NONE || b == PLAN_NONE || a == b ||
+	    is_joined(k->g, a, b))
+		return;
+	if (!kfd_number(text, "max_bandwidth", &mbps) ||
+	    mbps * 3 / 4 == 0 || mbps > PLAN_CAPACITY) {
+		k->unknown++;
+		return;
+	}
+	plan_graph_add_link(k->g, a, b, mbps * 3 / 4,
+			    plan_link_latency(PLAN_XGMI), PLAN_XGMI, NULL);
+}
+
+static int by_number(const struct dirent **a, const struct dirent **b)
+{
+	return atoi((*a)->d_name) - atoi((*b)->d_name);
+}
+
+static int is_number(const struct dirent *d)
+{
+	uint64_t n;
+
+	return parse_u64(d->d_name, 0, KFD_NODES - 1, &n);
+}
+
+/* Numbered entries of a directory below KFD's, in order. */
+static int kfd_list(struct dirent ***names, const char *below)
+{
+	char path[SYSFS_PATH];
+	int n = fxi_sysfs_path(path, root(), KFD "%s", below) ? -1 :
+		scandir(path, names, is_number, by_number);
+
+	return n < 0 ? 0 : n;
+}
+
+static void kfd_links(struct kfd *k, unsigned int node)
+{
+	struct dirent **names = NULL;
+	char below[64];
+	int i, n;
+
+	snprintf(below, sizeof(below), "/%u/io_links", node);
+	n = kfd_list(&names, below);
+	for (i = 0; i < n; i++) {
+		kfd_link(k, node, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+}
+
+static void add_kfd(struct plan_graph *g, const struct gpu *gpus, size_t n)
+{
+	struct kfd *k = xcalloc(1, sizeof(*k));
+	struct dirent **names = NULL;
+	int i, nodes = kfd_list(&names, "");
+
+	k->g = g;
+	memset(k->of, 0xff, sizeof(k->of));
+	for (i = 0; i < nodes; i++)
+		kfd_node(k, (unsigned int)atoi(names[i]->d_name), gpus, n);
+	for (i = 0; i < nodes; i++) {
+		if (k->of[atoi(names[i]->d_name)] != PLAN_NONE)
+			kfd_links(k, (unsigned int)atoi(names[i]->d_name));
+		free(names[i]);
+	}
+	if (k->unknown)
+		plan_graph_warn(g, "the driver publishes %u XGMI links without a bandwidth; left out, --topology FILE can say it",
+				k->unknown);
+	free(names);
+	free(k);
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+struct ranked {
+	struct address at;
+	uint32_t node;
+};
+
+static int by_address(const void *x, const void *y)
+{
+	const struct address *a = &((const struct ranked *)x)->at;
+	const struct address *b = &((const struct ranked *)y)->at;
+
+	if (a->domain != b->domain)
+		return a->domain < b->domain ? -1 : 1;
+	if (a->bus != b->bus)
+		return a->bus < b->bus ? -1 : 1;
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	return (a->function > b->function) - (a->function < b->function);
+}
+
+/* Among themselves; GPUs of other hosts keep their ranks. */
+static void order_ranks(struct plan_graph *g, const struct gpu *gpus, size_t n)
+{
+	struct ranked *v = xcalloc(n + 1, sizeof(*v));
+	uint32_t *nodes = xcalloc(g->nranks + 1, sizeof(*nodes)), i, m = 0, k;
+	size_t at;
+
+	for (at = 0; at < n; at++) {
+		v[m].node = plan_graph_find(g, gpus[at].name);
+		if (v[m].node != PLAN_NONE &&
+		    parse_address(gpus[at].pci, &v[m].at))
+			m++;
+	}
+	qsort(v, m, sizeof(*v), by_address);
+	for (i = k = 0; i < g->nranks; i++) {
+		nodes[i] = g->gpus[i];
+		if (k < m && plan_node_get(g, g->gpus[i], "pci.busid"))
+			nodes[i] = v[k++].node;
+	}
+	plan_graph_ranks(g, nodes, g->nranks, NULL);
+	free(nodes);
+	free(v);
+}
+
+void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n)
+{
+	struct place p;
+	uint32_t node;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		node = plan_graph_find(g, gpus[i].name);
+		if (node == PLAN_NONE || !find_place(gpus[i].pci, &p))
+			continue;
+		set_identity(g, node, &p, p.n - 1);
+		gpu_link(g, node, &p, &gpus[i]);
+		add_switches(g, node, &p);
+		set_cpu(g, node, &p, gpus[i].name);
+	}
+	add_kfd(g, gpus, n);
+	order_ranks(g, gpus, n);
+}
