@@ -924,6 +924,13 @@ static void legend_kinds(const struct picture *p, double x, double y)
 	}
 }
 
+/* Reductions are bounded by what comes in. */
+static bool leads_in(const struct picture *p)
+{
+	return p->cut->nedges &&
+	       p->cut->inside[p->g->edges[p->cut->edges[0]].to];
+}
+
 static void draw_legend(const struct picture *p, double y)
 {
 	char a[24];
@@ -938,10 +945,11 @@ static void draw_legend(const struct picture *p, double y)
 	if (p->cut) {
 		fprintf(p->f, "<rect class=\"inside\" x=\"%.1f\" y=\"%.1f\" width=\"22\" height=\"11\"/>\n",
 			MARGIN, y - 9);
-		text(p, MARGIN + 28, y, "s n", "cut: %u of %u GPUs inside; %u edge%s (dashed) lead%s out, %s GB/s together",
+		text(p, MARGIN + 28, y, "s n", "cut: %u of %u GPUs inside; %u edge%s (dashed) lead%s %s, %s GB/s together",
 		     p->cut->ninside, p->g->nranks, p->cut->nedges,
 		     p->cut->nedges == 1 ? "" : "s",
-		     p->cut->nedges == 1 ? "s" : "", gbps(p->cut->capacity, a));
+		     p->cut->nedges == 1 ? "s" : "", leads_in(p) ? "in" : "out",
+		     gbps(p->cut->capacity, a));
 	}
 	fputs("</g>\n", p->f);
 }
