@@ -161,3 +161,24 @@ void plan_solution_clear(struct plan_solution *s)
 	plan_forest_free(s->forest);
 	*s = (struct plan_solution){ 0 };
 }
+
+int plan_net_forest(struct plan_net *net, struct plan_solution *s,
+		    struct plan_error *e)
+{
+	struct plan_solution found = { 0 };
+	int err;
+
+	err = plan_net_cut(net, &found.x, NULL, e);
+	if (!err)
+		err = plan_net_scale(net, found.x, &found.k, e);
+	if (!err)
+		err = plan_net_split(net, found.k, &found.links, e);
+	if (!err)
+		err = plan_net_pack(net, found.links, found.k, &found.forest,
+				    e);
+	if (err)
+		plan_solution_clear(&found);
+	else
+		*s = found;
+	return err;
+}
