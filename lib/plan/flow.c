@@ -87,15 +87,18 @@ int64_t flow_pair(struct flow *f, uint32_t a, uint32_t b)
 	return h;
 }
 
-/* Distances from @from, as far as @to. Return: is it reached? */
+/*
+ * Distances to @to, 1 there, as far as @from: whoever has one leads there, so
+ * the search from @from has few dead ends. Return: is there a way?
+ */
 static bool levels(struct flow *f, const int64_t *left, uint32_t from,
 		   uint32_t to)
 {
 	uint32_t first = 0, last = 0, i;
 
 	memset(f->level, 0, f->nnodes * sizeof(*f->level));
-	f->level[from] = 1;
-	f->queue[last++] = from;
+	f->level[to] = 1;
+	f->queue[last++] = to;
 	while (first < last) {
 		uint32_t x = f->queue[first++];
 		const struct flow_near *near = &f->near[x];
@@ -103,10 +106,10 @@ static bool levels(struct flow *f, const int64_t *left, uint32_t from,
 		for (i = 0; i < near->n; i++) {
 			uint32_t h = near->halves[i], y = f->head[h];
 
-			if (left[h] <= 0 || f->level[y])
+			if (f->level[y] || left[h ^ 1] <= 0)
 				continue;
 			f->level[y] = f->level[x] + 1;
-			if (y == to)
+			if (y == from)
 				return true;
 			f->queue[last++] = y;
 		}
@@ -114,18 +117,15 @@ static bool levels(struct flow *f, const int64_t *left, uint32_t from,
 	return false;
 }
 
-/* One step on from @x towards @to on a shortest way, or PLAN_NONE. */
-static uint32_t step(struct flow *f, const int64_t *left, uint32_t x,
-		     uint32_t to)
+/* One step on from @x on a shortest way, or PLAN_NONE. */
+static uint32_t step(struct flow *f, const int64_t *left, uint32_t x)
 {
 	const struct flow_near *near = &f->near[x];
-	uint32_t next = f->level[x] + 1, h, y;
+	uint32_t next = f->level[x] - 1, h;
 
 	for (; f->cursor[x] < near->n; f->cursor[x]++) {
 		h = near->halves[f->cursor[x]];
-		y = f->head[h];
-		if (left[h] > 0 && f->level[y] == next &&
-		    (y == to || next < f->level[to]))
+		if (f->level[f->head[h]] == next && left[h] > 0)
 			return h;
 	}
 	return PLAN_NONE;
@@ -156,7 +156,7 @@ static int64_t blocking(struct flow *f, int64_t *left, uint32_t from,
 
 	memset(f->cursor, 0, f->nnodes * sizeof(*f->cursor));
 	while (sum < limit) {
-		h = x == to ? PLAN_NONE : step(f, left, x, to);
+		h = x == to ? PLAN_NONE : step(f, left, x);
 		if (h != PLAN_NONE) {
 			f->path[n++] = h;
 			x = f->head[h];
