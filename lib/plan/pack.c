@@ -44,7 +44,7 @@ struct pack {
 	uint64_t weight;
 	uint32_t *nodes, *by;
 	bool *has;		/* of each node */
-	bool *dead;		/* of each link: it will not take any more */
+	uint64_t *most;		/* of each link: it will not take more trees */
 	struct class *wait;	/* by size */
 	uint64_t *path_left;	/* of each path */
 	uint32_t *path_at;	/* of each link: the first path with some left */
@@ -64,7 +64,7 @@ static void pack_clear(struct pack *p)
 	free(p->nodes);
 	free(p->by);
 	free(p->has);
-	free(p->dead);
+	free(p->most);
 	free(p->wait);
 	free(p->path_left);
 	free(p->path_at);
@@ -87,13 +87,13 @@ static int pack_alloc(struct pack *p)
 	p->nodes = calloc(nodes + 1, sizeof(*p->nodes));
 	p->by = calloc(nodes + 1, sizeof(*p->by));
 	p->has = calloc(nodes + 1, sizeof(*p->has));
-	p->dead = calloc(links + 1, sizeof(*p->dead));
+	p->most = calloc(links + 1, sizeof(*p->most));
 	p->wait = calloc(nodes + 2, sizeof(*p->wait));
 	p->path_left = calloc(p->l->npaths + 1, sizeof(*p->path_left));
 	p->path_at = calloc(links + 1, sizeof(*p->path_at));
 	p->f = calloc(1, sizeof(*p->f));
 	return p->half && p->half_root && p->begin && p->nodes && p->by &&
-	       p->has && p->dead && p->wait && p->path_left && p->path_at &&
+	       p->has && p->most && p->wait && p->path_left && p->path_at &&
 	       p->f ? 0 : -ENOMEM;
 }
 
@@ -261,7 +261,7 @@ static int resume(struct pack *p, bool *some)
 	for (i = size; i < p->size; i++)
 		p->has[p->nodes[i]] = false;
 	p->size = size;
-	memset(p->dead, 0, p->l->nlinks * sizeof(*p->dead));
+	memset(p->most, 0xff, p->l->nlinks * sizeof(*p->most));
 	return 0;
 }
 
@@ -287,39 +287,66 @@ static int room_for(struct pack *p, uint32_t i, uint64_t want, uint64_t *out)
 	return 0;
 }
 
+/* No more than this, whatever the flow says. */
+static uint64_t at_most(const struct pack *p, uint32_t i)
+{
+	uint64_t want = (uint64_t)p->base[p->half[i]];
+
+	if (p->has[p->l->links[i].to])
+		return 0;
+	if (want > p->weight)
+		want = p->weight;
+	return want < p->most[i] ? want : p->most[i];
+}
+
 /*
- * The link that the class grows by: the first that takes all, from the nodes
- * that it reached first; otherwise the one that takes most.
+ * Look at the links that may take more than *@best_weight and @least or more,
+ * from the nodes that the class reached first, until one takes all.
  */
-static int choose(struct pack *p, uint32_t *best, uint64_t *most)
+static int look(struct pack *p, uint64_t least, uint32_t *best,
+		uint64_t *best_weight)
 {
 	uint32_t i, k, end;
-	uint64_t want, got;
+	uint64_t want;
 	int err;
 
-	*most = 0;
 	for (k = 0; k < p->size; k++) {
 		end = p->begin[p->nodes[k] + 1];
 		for (i = p->begin[p->nodes[k]]; i < end; i++) {
-			want = (uint64_t)p->base[p->half[i]];
-			if (want > p->weight)
-				want = p->weight;
-			if (p->has[p->l->links[i].to] || p->dead[i] ||
-			    want <= *most)
+			want = at_most(p, i);
+			if (want <= *best_weight || want < least)
 				continue;
-			err = room_for(p, i, want, &got);
+			err = room_for(p, i, want, &p->most[i]);
 			if (err)
 				return err;
-			p->dead[i] = !got;
-			if (got > *most) {
-				*most = got;
-				*best = i;
-			}
-			if (got == p->weight)
+			if (p->most[i] <= *best_weight)
+				continue;
+			*best_weight = p->most[i];
+			*best = i;
+			if (p->most[i] == p->weight)
 				return 0;
 		}
 	}
-	return *most ? 0 : -EINVAL;
+	return 0;
+}
+
+/*
+ * The link that the class grows by: the first that takes all; otherwise the
+ * one that takes most. What a link could take becomes less only while a class
+ * grows (no slack of a cut ever grows, and cuts join those that matter), so
+ * what a flow said once is a bound from then on.
+ */
+static int choose(struct pack *p, uint32_t *best, uint64_t *weight)
+{
+	int err;
+
+	*weight = 0;
+	err = look(p, p->weight, best, weight);
+	if (!err && *weight < p->weight)
+		err = look(p, 1, best, weight);
+	if (err)
+		return err;
+	return *weight ? 0 : -EINVAL;
 }
 
 static int grow_class(struct pack *p)
@@ -417,7 +444,7 @@ static int pack_root(struct pack *p, uint32_t root)
 		p->base[p->half_root[root]] = 0;
 		p->roots -= p->weight;
 		memset(p->has, 0, p->net->nnodes * sizeof(*p->has));
-		memset(p->dead, 0, p->l->nlinks * sizeof(*p->dead));
+		memset(p->most, 0xff, p->l->nlinks * sizeof(*p->most));
 		p->nodes[0] = root;
 		p->has[root] = true;
 		p->size = 1;
