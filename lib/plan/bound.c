@@ -178,11 +178,11 @@ static int least_cut(const struct plan_graph *g, uint32_t root, bool in,
 /* ---- collectives -------------------------------------------------------- */
 
 /*
- * No all-reduce is faster than what leaves any set that has some ranks, but
- * not all: that has rank 0 inside, or outside.
+ * A set that has some ranks, but not all, has rank 0 inside, or outside. No
+ * all-reduce is faster than what leaves it, and no rings.
  */
-static int all_reduce_cut(const struct plan_graph *g, struct plan_bound *b,
-			  struct plan_error *e)
+int plan_least_cut(const struct plan_graph *g, struct plan_bound *b,
+		   struct plan_error *e)
 {
 	struct plan_ratio x, y;
 	struct plan_cut cut;
@@ -212,7 +212,7 @@ static int all_reduce(const struct plan_graph *g, struct plan_bound *b,
 		      struct plan_error *e)
 {
 	struct plan_bound parts = { 0 };
-	int err = all_reduce_cut(g, b, e);
+	int err = plan_least_cut(g, b, e);
 
 	if (!err)
 		err = plan_partition(g, &parts, e);

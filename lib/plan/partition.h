@@ -14,5 +14,8 @@ int plan_partition(const struct plan_graph *g, struct plan_bound *b,
  */
 int plan_cut_make(const struct plan_graph *g, const bool *inside, bool in,
 		  struct plan_cut *out);
+/* bound.c: the least cut between any two ranks, all but busbw of @b. */
+int plan_least_cut(const struct plan_graph *g, struct plan_bound *b,
+		   struct plan_error *e);
 
 #endif

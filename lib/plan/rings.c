@@ -9,177 +9,26 @@
 #include <time.h>
 
 #include "optimum.h"
+#include "partition.h"
 #include "ringset.h"
 
 #define RINGS_MOST	32u	/* that are tried; */
 #define RINGS_LARGE	16u	/* with more ranks than */
 #define LARGE		64u	/* this */
 #define RINGS_GIVEN	1024u	/* that are judged */
-#define WORK_OF_RANK	400000u	/* edges touched: 2 ms or so */
-
-static void free_cut(struct plan_cut *c)
-{
-	free(c->inside);
-	free(c->edges);
-	*c = (struct plan_cut){ 0 };
-}
+#define WORK_OF_RANK	300000u	/* edges touched: 2 to 8 ms; */
+#define WORK_LEAST	6000000u	/* in all, at least */
+#define WORK_MOST	100000000u	/* and at most */
 
 void plan_rings_free(struct plan_rings *r)
 {
 	free(r->order);
-	free_cut(&r->cut);
+	plan_cut_free(&r->cut);
 	plan_schedule_free(r->schedule);
 	*r = (struct plan_rings){ 0 };
 }
 
 /* ---- the bound ---------------------------------------------------------- */
-
-/* Until solve.h's network is there: shortest augmenting paths. */
-struct net {
-	const struct plan_graph *g;
-	bool reversed;
-	int64_t *flow;		/* of each edge */
-	bool *source;
-	uint32_t *by;		/* edge by which a node was reached */
-	uint32_t *queue;
-};
-
-static bool passes(const struct plan_graph *g, uint32_t edge)
-{
-	const struct plan_node *a = &g->nodes[g->edges[edge].from];
-	const struct plan_node *b = &g->nodes[g->edges[edge].to];
-
-	return !(a->kind == PLAN_GPU && a->rank == PLAN_NONE) &&
-	       !(b->kind == PLAN_GPU && b->rank == PLAN_NONE);
-}
-
-/* One round of labels; true: @to was reached. */
-static bool label(struct net *n, const struct plan_ways *w, uint32_t to,
-		  bool *inside)
-{
-	const struct plan_graph *g = n->g;
-	uint32_t head = 0, tail = 0, i, k, x;
-
-	for (i = 0; i < g->nnodes; i++) {
-		inside[i] = n->source[i];
-		if (inside[i])
-			n->queue[tail++] = i;
-	}
-	while (head < tail) {
-		x = n->queue[head++];
-		for (k = 0; k < 2; k++) {
-			const uint32_t *first = k ? w->in_first : w->out_first;
-			const uint32_t *edges = k ? w->in_edges : w->out_edges;
-			bool back = k != (uint32_t)n->reversed;
-
-			for (i = first[x]; i < first[x + 1]; i++) {
-				const struct plan_edge *d = &g->edges[edges[i]];
-				uint32_t y = k ? d->from : d->to;
-
-				if (inside[y] || !passes(g, edges[i]) ||
-				    (back ? !n->flow[edges[i]] :
-				     n->flow[edges[i]] == (int64_t)d->capacity))
-					continue;
-				inside[y] = true;
-				n->by[y] = 2 * edges[i] + k;
-				n->queue[tail++] = y;
-			}
-		}
-		if (inside[to])
-			return true;
-	}
-	return false;
-}
-
-static uint64_t push(struct net *n, uint32_t to)
-{
-	uint64_t least = UINT64_MAX, room;
-	uint32_t x, e, k;
-	int pass;
-
-	for (pass = 0; pass < 2; pass++)
-		for (x = to; !n->source[x];
-		     x = k ? n->g->edges[e].to : n->g->edges[e].from) {
-			e = n->by[x] / 2;
-			k = n->by[x] % 2;
-			room = k != (uint32_t)n->reversed ?
-			       (uint64_t)n->flow[e] :
-			       n->g->edges[e].capacity - (uint64_t)n->flow[e];
-			if (pass)
-				n->flow[e] += k != (uint32_t)n->reversed ?
-					      -(int64_t)least : (int64_t)least;
-			else if (room < least)
-				least = room;
-		}
-	return least;
-}
-
-static int cut_one_way(const struct plan_graph *g, uint32_t from, bool reversed,
-		       uint64_t *least, bool *inside, struct plan_error *e)
-{
-	struct plan_ways w;
-	struct net n = { .g = g, .reversed = reversed };
-	bool *now = calloc(g->nnodes, sizeof(*now));
-	uint64_t value;
-	uint32_t v;
-
-	n.flow = calloc(g->nedges, sizeof(*n.flow));
-	n.source = calloc(g->nnodes, sizeof(*n.source));
-	n.by = calloc(g->nnodes, sizeof(*n.by));
-	n.queue = calloc(g->nnodes, sizeof(*n.queue));
-	if (plan_ways_init(&w, g))
-		return plan_fail(e, ENOMEM, "out of memory");
-	*least = UINT64_MAX;
-	n.source[g->gpus[from]] = true;
-	for (v = 0; v < g->nranks; v++) {
-		if (v == from)
-			continue;
-		memset(n.flow, 0, g->nedges * sizeof(*n.flow));
-		for (value = 0; value < *least && label(&n, &w, g->gpus[v], now);)
-			value += push(&n, g->gpus[v]);
-		if (value < *least) {
-			*least = value;
-			memcpy(inside, now, g->nnodes * sizeof(*now));
-		}
-		n.source[g->gpus[v]] = true;
-	}
-	plan_ways_free(&w);
-	free(now);
-	free(n.flow);
-	free(n.source);
-	free(n.by);
-	free(n.queue);
-	return 0;
-}
-
-/* What leaves @inside. GPUs that are no ranks count for nothing. */
-static int describe(const struct plan_graph *g, const bool *inside,
-		    struct plan_cut *cut)
-{
-	uint32_t i;
-
-	cut->inside = calloc(g->nnodes, sizeof(*cut->inside));
-	cut->edges = calloc((size_t)g->nedges + 1, sizeof(*cut->edges));
-	if (!cut->inside || !cut->edges) {
-		free_cut(cut);
-		return -ENOMEM;
-	}
-	memcpy(cut->inside, inside, g->nnodes * sizeof(*inside));
-	for (i = 0; i < g->nranks; i++)
-		cut->ninside += inside[g->gpus[i]];
-	for (i = 0; i < g->nedges; i++) {
-		const struct plan_node *a = &g->nodes[g->edges[i].from];
-		const struct plan_node *b = &g->nodes[g->edges[i].to];
-
-		if (!inside[g->edges[i].from] || inside[g->edges[i].to] ||
-		    (a->kind == PLAN_GPU && a->rank == PLAN_NONE) ||
-		    (b->kind == PLAN_GPU && b->rank == PLAN_NONE))
-			continue;
-		cut->edges[cut->nedges++] = i;
-		cut->capacity += g->edges[i].capacity;
-	}
-	return 0;
-}
 
 /*
  * Chains from the root cross cuts that have it inside, chains to the root
@@ -188,27 +37,23 @@ static int describe(const struct plan_graph *g, const bool *inside,
 static int bound_of(const struct plan_graph *g, enum plan_collective c,
 		    uint32_t root, struct plan_cut *cut, struct plan_error *e)
 {
-	bool *inside = calloc(2 * (size_t)g->nnodes, sizeof(*inside)), *least;
-	uint64_t out = UINT64_MAX, in = UINT64_MAX;
-	uint32_t from = c == PLAN_BROADCAST || c == PLAN_REDUCE ? root : 0, i;
-	int err = 0;
+	bool rooted = c == PLAN_BROADCAST || c == PLAN_REDUCE;
+	struct plan_bound b = { 0 };
+	uint32_t i;
+	int err = rooted ? plan_bound(g, c, root, &b, e) :
+			   plan_least_cut(g, &b, e);
 
-	if (!inside)
-		return plan_fail(e, ENOMEM, "out of memory");
-	if (c != PLAN_REDUCE)
-		err = cut_one_way(g, from, false, &out, inside, e);
-	if (!err && c != PLAN_BROADCAST)
-		err = cut_one_way(g, from, true, &in, inside + g->nnodes, e);
-	least = inside;
-	if (in < out) {		/* reversed: what is not inside */
-		least = inside + g->nnodes;
+	if (err)
+		return err;
+	*cut = b.cut;
+	b.cut = (struct plan_cut){ 0 };
+	plan_bound_free(&b);
+	if (c == PLAN_REDUCE) {	/* that of the reversed graph: into it */
 		for (i = 0; i < g->nnodes; i++)
-			least[i] = !least[i];
+			cut->inside[i] = !cut->inside[i];
+		cut->ninside = g->nranks - cut->ninside;
 	}
-	if (!err && describe(g, least, cut))
-		err = plan_fail(e, ENOMEM, "out of memory");
-	free(inside);
-	return err;
+	return 0;
 }
 
 /*
@@ -222,7 +67,7 @@ static struct plan_ratio cut_rate(const struct plan_graph *g,
 	uint64_t rings, hops;
 	uint32_t i;
 
-	for (;; rate = next) {
+	for (; rate.num; rate = next) {
 		next = plan_ratio(0, 1);
 		for (rings = 0, i = 0; i < cut->nedges; i++) {
 			uint64_t capacity = g->edges[cut->edges[i]].capacity;
@@ -235,8 +80,9 @@ static struct plan_ratio cut_rate(const struct plan_graph *g,
 				next = r;
 		}
 		if (rings >= k)
-			return rate;
+			break;
 	}
+	return rate;
 }
 
 /* ---- the schedule ------------------------------------------------------- */
@@ -396,7 +242,8 @@ static int attempt_as(struct hunt *h, uint32_t k, struct plan_ratio rate,
 
 	if (!err)
 		err = plan_ringset_init(&s, &h->ways, mirrored ? k / 2 : k,
-					h->c, h->root);
+					mirrored ? PLAN_ALL_GATHER : h->c,
+					h->root);
 	if (err)
 		return err;
 	s.random = (h->seed++ + 1) * 0x9e3779b97f4a7c15ull | 1;
@@ -416,17 +263,16 @@ static int attempt_as(struct hunt *h, uint32_t k, struct plan_ratio rate,
 }
 
 /*
- * Rings with their reverses are found sooner, but there may be others only. A
- * chain has no reverse: it would lead to the root.
+ * Rings with their reverses are found sooner, but there may be others only, or
+ * chains where there are no rings.
  */
 static int attempt(struct hunt *h, uint32_t k, struct plan_ratio rate,
 		   uint64_t limit, bool *reached)
 {
-	bool rooted = h->c == PLAN_BROADCAST || h->c == PLAN_REDUCE;
 	int err;
 
 	*reached = false;
-	if (h->ways.symmetric && !rooted && k % 2 == 0 && h->g->nranks > 2) {
+	if (h->ways.symmetric && k % 2 == 0 && h->g->nranks > 2) {
 		err = attempt_as(h, k, rate, limit / 2, true, reached);
 		if (err || *reached)
 			return err;
@@ -657,9 +503,46 @@ static void end(struct hunt *h)
 {
 	plan_ways_free(&h->ways);
 	plan_crowds_free(&h->crowds);
-	free_cut(&h->cut);
+	plan_cut_free(&h->cut);
 	plan_ringset_free(&h->best);
 	free(h->home);
+}
+
+/* What keeps rings from being there, said of a GPU if one is to blame. */
+static int no_ring(struct hunt *h, bool proved, struct plan_error *e)
+{
+	const struct plan_ways *w = &h->ways;
+	const struct plan_graph *g = h->g;
+	uint32_t u;
+
+	for (u = 0; w->sparse && w->symmetric && u < g->nranks; u++)
+		if (w->peer_first[u + 1] - w->peer_first[u] == 1)
+			return plan_fail(e, EINVAL, "no ring leads through %s: it has routes to %s alone, as routes pass through no other GPU; give it a link to a second one",
+					 g->nodes[g->gpus[u]].name,
+					 g->nodes[g->gpus[w->peers[
+					 w->peer_first[u]]]].name);
+	return plan_fail(e, EINVAL, proved ? "there is no ring through all %u GPUs of %s: routes pass through no other GPU; add links, or use trees" :
+			 "no ring through all %u GPUs of %s was found: routes pass through no other GPU; look longer, add links, or use trees",
+			 g->nranks, g->name);
+}
+
+/* One ring by all means, when the search has found none. */
+static int insist(struct hunt *h, struct plan_error *e)
+{
+	struct plan_ringset s;
+	int err = plan_ringset_init(&s, &h->ways, 1, h->c, h->root);
+
+	if (!err)
+		err = plan_hamilton(&s, s.order);
+	if (!err) {
+		plan_ringset_aim(&s, plan_ratio(h->cut.capacity, 1));
+		plan_ringset_enter(&s, 0);
+		keep(h, &s, false);
+		return 0;
+	}
+	plan_ringset_free(&s);
+	return err == -ENOMEM ? plan_fail(e, ENOMEM, "out of memory") :
+				no_ring(h, err == -ENOENT, e);
 }
 
 static int hunt(struct hunt *h, const struct plan_ring_options *o,
@@ -673,6 +556,10 @@ static int hunt(struct hunt *h, const struct plan_ring_options *o,
 		h->most = o->rings;
 	h->seed = o ? o->seed * 1000 : 0;
 	h->limit = (uint64_t)h->g->nranks * WORK_OF_RANK;
+	if (h->limit < WORK_LEAST)
+		h->limit = WORK_LEAST;
+	if (h->limit > WORK_MOST)
+		h->limit = WORK_MOST;
 	if (o && o->seconds > 0) {
 		h->deadline = now() + o->seconds;
 		h->limit = UINT64_MAX / 2;
@@ -684,17 +571,14 @@ static int hunt(struct hunt *h, const struct plan_ring_options *o,
 	err = count_uplinks(h);
 	if (!err)
 		err = look(h);
+	if (!err && !h->best.nrings)
+		return insist(h, e);
 	if (!err)
 		err = reduce(h);
-	if (!err && h->best.nrings)
+	if (!err)
 		err = widen(h);
-	if (err)
-		return plan_fail(e, -err, err == -ENOMEM ? "out of memory" :
-				 "numbers of the rings do not fit");
-	if (!h->best.nrings)
-		return plan_fail(e, EINVAL, "no ring through all GPUs of %s was found: hops pass through no other GPU; give every GPU links in and out to two others",
-				 h->g->name);
-	return 0;
+	return err ? plan_fail(e, -err, err == -ENOMEM ? "out of memory" :
+			       "numbers of the rings do not fit") : 0;
 }
 
 static int finish(struct hunt *h, struct plan_rings *r, struct plan_error *e)

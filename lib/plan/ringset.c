@@ -419,6 +419,11 @@ struct plan_ratio plan_ringset_rate(const struct plan_ringset *s)
 	return best;
 }
 
+bool plan_ringset_hop(struct plan_ringset *s, uint32_t from, uint32_t to)
+{
+	return skipped(s, from, to) || plan_ways_of(s->ways, from, to).count;
+}
+
 bool plan_ringset_missing(struct plan_ringset *s, uint32_t *from, uint32_t *to)
 {
 	uint32_t r, i, *o;
@@ -427,8 +432,7 @@ bool plan_ringset_missing(struct plan_ringset *s, uint32_t *from, uint32_t *to)
 		for (o = ring_of(s, r), i = 0; i < s->n; i++) {
 			*from = o[i];
 			*to = o[next(s, i)];
-			if (!skipped(s, *from, *to) &&
-			    !plan_ways_of(s->ways, *from, *to).count)
+			if (!plan_ringset_hop(s, *from, *to))
 				return true;
 		}
 	return false;

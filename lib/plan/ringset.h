@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Rings while they are being looked for: ways.c (routes of each hop), ringset.c
- * (rings, what they ask of links, changes of them), ringsearch.c (looking).
- * Only these and rings.c include it.
+ * (rings, what they ask of links, changes of them), hamilton.c (is there one),
+ * ringsearch.c (looking). Only these and rings.c include it.
  */
 #ifndef LIB_PLAN_RINGSET_H
 #define LIB_PLAN_RINGSET_H
@@ -121,7 +121,20 @@ void plan_ringset_apply(struct plan_ringset *s, uint32_t r,
 			struct plan_change change);
 /* MB/s of all rings together; 0: a hop has no route. Edges as loaded. */
 struct plan_ratio plan_ringset_rate(const struct plan_ringset *s);
+/* Is there a route, or is none needed? */
+bool plan_ringset_hop(struct plan_ringset *s, uint32_t from, uint32_t to);
+/* A hop of the rings that there is no route for. */
 bool plan_ringset_missing(struct plan_ringset *s, uint32_t *from, uint32_t *to);
+
+/* ---- hamilton.c -------------------------------------------------------- */
+
+#define PLAN_HAMILTON 20u	/* ranks, at most */
+
+/*
+ * Any ring, on hops that @s has routes for. -ENOENT: there is none, which
+ * is proved; -E2BIG: too many ranks for that.
+ */
+int plan_hamilton(struct plan_ringset *s, uint32_t *order);
 
 /* ---- ringsearch.c ------------------------------------------------------ */
 
