@@ -32,48 +32,58 @@ struct writer {
 	uint32_t cpu;		/* numbers CPUs */
 };
 
-/* An attribute that is written if the node has none, or whatever it has. */
+/* What is written of a graph that is not as it was read. */
 struct field {
 	const char *name;
-	const char *value;	/* NULL: not written */
-	bool always;
-	bool done;
+	const char *value;	/* if the node has none; NULL: not written */
+	bool always;		/* whatever the node has */
 };
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static void put_field(const struct writer *w, struct field *fields, uint32_t n,
-		      const char *name, const char *value)
+static bool is_field(const struct field *fields, uint32_t n, const char *name)
 {
 	uint32_t i;
 
-	for (i = 0; i < n; i++) {
-		if (strcmp(fields[i].name, name))
-			continue;
-		fields[i].done = true;
-		if (fields[i].always)
-			value = fields[i].value;
-	}
-	if (value && xml_plain_name(name))
-		xml_put(w->f, name, value);
+	for (i = 0; i < n; i++)
+		if (!strcmp(fields[i].name, name))
+			return true;
+	return false;
 }
 
-/* What the node has under @prefix, then what of @fields is missing. */
+static const char *stored(const struct writer *w, uint32_t node,
+			  const char *prefix, const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s%s", prefix, name);
+	return plan_node_get(w->g, node, key);
+}
+
+/* In the usual order, @fields first; a file as it was, in its own order. */
 static void put_attributes(const struct writer *w, uint32_t node,
 			   const char *prefix, struct field *fields, uint32_t n)
 {
 	const struct plan_node *p = &w->g->nodes[node];
 	size_t length = strlen(prefix);
+	const char *value;
 	uint32_t i;
 
-	for (i = 0; i < p->nattributes; i++)
-		if (!strncmp(p->attributes[i].key, prefix, length))
-			put_field(w, fields, n, p->attributes[i].key + length,
-				  p->attributes[i].value);
-	for (i = 0; i < n; i++)
-		if (!fields[i].done && fields[i].value &&
-		    (fields[i].always || !w->t.as_read))
-			xml_put(w->f, fields[i].name, fields[i].value);
+	for (i = 0; !w->t.as_read && i < n; i++) {
+		value = stored(w, node, prefix, fields[i].name);
+		if (!value || fields[i].always)
+			value = fields[i].value;
+		if (value)
+			xml_put(w->f, fields[i].name, value);
+	}
+	for (i = 0; i < p->nattributes; i++) {
+		const char *key = p->attributes[i].key;
+
+		if (!strncmp(key, prefix, length) &&
+		    xml_plain_name(key + length) &&
+		    (w->t.as_read || !is_field(fields, n, key + length)))
+			xml_put(w->f, key + length, p->attributes[i].value);
+	}
 }
 
 static void indent(const struct writer *w, uint32_t depth)
@@ -193,20 +203,11 @@ static uint32_t gpu_at(const struct writer *w, const char *target)
 	return p ? p->node : PLAN_NONE;
 }
 
-static const char *link_attribute(const struct writer *w, uint32_t node,
-				  const char *prefix, const char *name)
-{
-	char key[64];
-
-	snprintf(key, sizeof(key), "%s%s", prefix, name);
-	return plan_node_get(w->g, node, key);
-}
-
 /* Does the file still have what a kept link leads to? */
 static bool leads_on(const struct writer *w, uint32_t node, const char *prefix)
 {
-	const char *target = link_attribute(w, node, prefix, "target");
-	const char *class = link_attribute(w, node, prefix, "tclass");
+	const char *target = stored(w, node, prefix, "target");
+	const char *class = stored(w, node, prefix, "tclass");
 	uint32_t to;
 
 	if (w->t.as_read)
@@ -319,21 +320,33 @@ static void put_all_links(struct writer *w, uint32_t node, uint32_t depth)
 
 /* ---- elements ------------------------------------------------------------ */
 
+static bool has_any(const struct writer *w, uint32_t node, const char *prefix)
+{
+	const struct plan_node *n = &w->g->nodes[node];
+	uint32_t i;
+
+	for (i = 0; i < n->nattributes; i++)
+		if (!strncmp(n->attributes[i].key, prefix, strlen(prefix)))
+			return true;
+	return false;
+}
+
 static void put_gpu(struct writer *w, uint32_t node, uint32_t depth)
 {
 	bool rccl = w->t.dialect == PLAN_RCCL, other = foreign(w, node);
 	const char *gcn = other ? "gfx942" : gcn_of(w, node);
-	bool always = !w->t.as_read;
 	char dev[16];
 	struct field fields[] = {
-		{ "dev", dev, always, false },
-		{ "sm", rccl ? units_of(gcn) : sm_of(w, node), other, false },
-		{ "gcn", rccl ? gcn : NULL, other, false },
-		{ "arch", rccl ? "38911" : NULL, other, false },
-		{ "rank", dev, always, false },
-		{ "gdr", "1", false, false },
+		{ "dev", dev, true },
+		{ "sm", rccl ? units_of(gcn) : sm_of(w, node), other },
+		{ "gcn", rccl ? gcn : NULL, other },
+		{ "arch", rccl ? "38911" : NULL, other },
+		{ "rank", dev, true },
+		{ "gdr", "1", false },
 	};
 
+	if (w->t.as_read && !has_any(w, node, "gpu."))
+		return;		/* the file left it to the library */
 	snprintf(dev, sizeof(dev), "%u", w->t.devs[node]);
 	indent(w, depth);
 	fputs("<gpu", w->f);
@@ -346,7 +359,12 @@ static void put_gpu(struct writer *w, uint32_t node, uint32_t depth)
 
 static void put_nic(const struct writer *w, uint32_t node, uint32_t depth)
 {
+	const char *class = plan_node_get(w->g, node, "pci.class");
 	uint32_t i;
+
+	if (w->t.first[node] == PLAN_NONE && !has_any(w, node, "nic.") &&
+	    class && nccl_class(PLAN_RCCL, class) == NCCL_CLASS_NIC)
+		return;		/* as with GPUs */
 
 	indent(w, depth);
 	fputs("<nic", w->f);
@@ -368,17 +386,21 @@ static void put_pci_attributes(const struct writer *w, uint32_t node)
 	struct rate rate = nearest(w->t.capacity[node]);
 	char busid[32], width[8];
 	struct field fields[] = {
-		{ "busid", busid, !w->t.as_read, false },
+		{ "busid", busid, true },
 		{ "class", kind == PLAN_GPU ? gpu_class(w, node) :
 		  kind == PLAN_NIC ? "0x020000" : "0x060400",
-		  kind == PLAN_GPU && !w->t.as_read, false },
-		{ "link_speed", plan_pcie_speed_name(rate.gt), false, false },
-		{ "link_width", width, false, false },
+		  kind == PLAN_GPU },
+		{ "vendor", NULL, false },
+		{ "device", NULL, false },
+		{ "subsystem_vendor", NULL, false },
+		{ "subsystem_device", NULL, false },
+		{ "link_speed", plan_pcie_speed_name(rate.gt), false },
+		{ "link_width", width, false },
 	};
 
 	nccl_busid_print(w->t.busids[node], busid, sizeof(busid));
 	snprintf(width, sizeof(width), "%u", rate.width);
-	put_attributes(w, node, "pci.", fields, 4);
+	put_attributes(w, node, "pci.", fields, 8);
 }
 
 /* Nested at most XML_DEPTH deep. */
@@ -411,23 +433,24 @@ static void put_cpu(struct writer *w, uint32_t node)
 {
 	char numa[16];
 	struct field fields[] = {
-		{ "numaid", numa, false, false },
-		{ "arch", "x86_64", false, false },
-		{ "vendor", "AuthenticAMD", false, false },
-		{ "familyid", "175", false, false },
-		{ "modelid", "1", false, false },
+		{ "numaid", numa, false },
+		{ "affinity", NULL, false },
+		{ "arch", "x86_64", false },
+		{ "vendor", "AuthenticAMD", false },
+		{ "familyid", "175", false },
+		{ "modelid", "1", false },
 	};
 	uint32_t i;
 
 	/* An arch that is not x86 has no vendor. */
 	const char *arch = plan_node_get(w->g, node, "cpu.arch");
 
-	for (i = 2; arch && strcmp(arch, "x86_64") && i < 5; i++)
+	for (i = 3; arch && strcmp(arch, "x86_64") && i < 6; i++)
 		fields[i].value = NULL;
 	snprintf(numa, sizeof(numa), "%u", w->cpu++);
 	indent(w, 1);
 	fputs("<cpu", w->f);
-	put_attributes(w, node, "cpu.", fields, 5);
+	put_attributes(w, node, "cpu.", fields, 6);
 	fputs(">\n", w->f);
 	for (i = w->t.first[node]; i != PLAN_NONE; i = w->t.next[i])
 		put_pci(w, i, 2);
@@ -439,7 +462,7 @@ static void put_system(struct writer *w)
 {
 	char version[8];
 	struct field fields[] = {
-		{ "version", version, !w->t.as_read, false },
+		{ "version", version, true },
 	};
 	uint32_t i, first = 0;
 

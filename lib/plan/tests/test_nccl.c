@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Topologies of NCCL and RCCL: read, written, read again. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "nccl.h"
+#include "read.h"
 #include "same.h"
 #include "tap.h"
 
@@ -25,6 +27,14 @@ static char *slurp(const char *file, size_t *length)
 	return text;
 }
 
+static void valid(const char *text, size_t length, const char *name)
+{
+	struct plan_error e = { 0 };
+
+	ok(!plan_nccl_validate(text, length, name, &e), "%s is valid %s", name,
+	   e.text);
+}
+
 static struct plan_graph *load(const char *file)
 {
 	struct plan_error e = { 0 };
@@ -34,6 +44,7 @@ static struct plan_graph *load(const char *file)
 
 	g = plan_nccl_parse(text, length, file, &e);
 	ok(g && !g->nwarnings, "%s is read%s%s", file, g ? "" : ": ", e.text);
+	valid(text, length, file);
 	free(text);
 	return g;
 }
@@ -60,8 +71,10 @@ static struct plan_graph *again(const struct plan_graph *g, enum plan_dialect d)
 	size_t length;
 	char *text = export(g, d, &length, &e);
 
-	if (text)
+	if (text) {
+		valid(text, length, "what was written");
 		h = plan_nccl_parse(text, length, "again", &e);
+	}
 	ok(h != NULL, "%s is written for version %d and read again %s",
 	   g->name, (int)d, e.text);
 	free(text);
@@ -240,6 +253,248 @@ static void odd_speed(void)
 	plan_graph_free(g);
 }
 
+/* Through a graph file and back, and then as before. */
+static void through_graph_file(const char *file, enum plan_dialect d)
+{
+	struct plan_error e = { 0 };
+	struct plan_graph *g = load(file), *h = NULL, *i;
+	const char *differs;
+	char *text = NULL;
+	size_t length;
+	FILE *f = open_memstream(&text, &length);
+
+	ok(!plan_graphfile_write(g, f, &e), "%s as a graph file %s", file,
+	   e.text);
+	fclose(f);
+	h = plan_graphfile_parse(text, "graph", &e);
+	differs = h ? same_graph(g, h) : e.text;
+	ok(!differs, "is the same %s", differs ? differs : "");
+	i = h ? again(h, d) : NULL;
+	differs = i ? same_graph(g, i) : "nothing was read";
+	ok(!differs, "and as a topology again %s", differs ? differs : "");
+	free(text);
+	plan_graph_free(g);
+	plan_graph_free(h);
+	plan_graph_free(i);
+}
+
+/* "<!-- expect: LINE: MESSAGE -->" is in each of them. */
+static void broken_file(const char *file)
+{
+	struct plan_error e = { 0 };
+	char path[128], expect[256] = "";
+	size_t length;
+	char *text, *p;
+	int err;
+
+	snprintf(path, sizeof(path), "broken/%s", file);
+	text = slurp(path, &length);
+	p = strstr(text, "expect: ");
+	snprintf(expect, sizeof(expect), "x:%.*s",
+		 p ? (int)(strstr(p, " -->") - p - 8) : 0, p ? p + 8 : "");
+	if (strncmp(file, "graph-", 6))
+		err = plan_nccl_validate(text, length, "x", &e);
+	else
+		err = plan_nccl_graph_validate(text, length, "x", &e);
+	ok(err == -EINVAL, "%s is not valid", file);
+	has(e.text, expect);
+	free(text);
+}
+
+static void broken_files(void)
+{
+	struct dirent **files;
+	int n = scandir(DATA "broken", &files, NULL, alphasort), i, count = 0;
+
+	for (i = 0; i < n; i++) {
+		if (strstr(files[i]->d_name, ".xml")) {
+			broken_file(files[i]->d_name);
+			count++;
+		}
+		free(files[i]);
+	}
+	if (n > 0)
+		free(files);
+	ok(count > 60, "%d broken files", count);
+}
+
+/* ---- composed hosts ------------------------------------------------------ */
+
+static struct plan_graph *wired(const char *file, const char *devices)
+{
+	struct plan_select select = { .devices = devices };
+	struct plan_error e = { 0 };
+	struct plan_graph *g = plan_graph_read(file, &select, &e);
+
+	ok(g != NULL, "%s is read %s", file, e.text);
+	return g;
+}
+
+static void composed(const char *file, uint32_t boxes)
+{
+	struct plan_graph *g = wired(file, NULL), *h = again(g, PLAN_RCCL);
+	uint32_t i, alike = 0;
+
+	ok(h->nranks == 16 && h->nboxes == boxes, "16 GPUs in %u boxes",
+	   h->nboxes);
+	for (i = 0; i < 16; i++)
+		alike += h->nodes[h->gpus[i]].rank == i &&
+			 capacity(h, h->nodes[h->gpus[i]].name,
+				  h->nodes[h->nodes[h->gpus[i]].up].name) ==
+			 27000 && is(h, h->nodes[h->gpus[i]].name,
+				     "pci.link_speed", "16.0 GT/s PCIe");
+	ok(alike == 16, "each on Gen4 x16");
+	plan_graph_free(h);
+	plan_graph_free(again(g, PLAN_NCCL));
+	plan_graph_free(g);
+}
+
+static void composed_subset(void)
+{
+	struct plan_graph *g = wired("topologies/2s-2rp-split-flat.topo",
+				     "9,1,4"), *h;
+
+	h = again(g, PLAN_RCCL);
+	ok(h->nranks == 3 && h->gpus[0] == plan_graph_find(h, "gpu0"),
+	   "three GPUs, in the order of visible devices");
+	ok(capacity(h, "gpu1", "gpu2") == 48000 && !capacity(h, "gpu0", "gpu1"),
+	   "gpu1 and gpu2 are of one box");
+	plan_graph_free(g);
+	plan_graph_free(h);
+}
+
+static void two_hosts(void)
+{
+	struct plan_graph *g = plan_graph_new("two");
+	struct plan_error e = { 0 };
+	FILE *f = fopen("/dev/null", "w");
+
+	plan_graph_add_node(g, PLAN_ROOT_COMPLEX, "a", PLAN_NONE, NULL);
+	plan_graph_add_node(g, PLAN_ROOT_COMPLEX, "b", PLAN_NONE, NULL);
+	plan_graph_add_node(g, PLAN_GPU, "a.gpu", PLAN_NONE, NULL);
+	plan_graph_add_node(g, PLAN_GPU, "b.gpu", PLAN_NONE, NULL);
+	ok(plan_nccl_write(g, PLAN_NCCL, f, &e) == -EINVAL, "no tree");
+	has(e.text, "a.gpu: no PCI tree leads to it");
+	g->nodes[2].up = 0;
+	g->nodes[3].up = 1;
+	ok(plan_nccl_write(g, PLAN_NCCL, f, &e) == -EINVAL, "two hosts");
+	has(e.text, "a.gpu and b.gpu are on two hosts");
+	plan_graph_add_link(g, 0, 1, 1, 1, PLAN_SMP, NULL);
+	ok(!plan_nccl_write(g, PLAN_NCCL, f, &e), "two CPUs of one");
+	g->nodes[2].up = 3;
+	g->nodes[3].up = 2;
+	ok(plan_nccl_write(g, PLAN_NCCL, f, &e) == -EINVAL,
+	   "nodes that are above one another");
+	fclose(f);
+	plan_graph_free(g);
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
+static char *ring_text(const struct plan_graph *g, const struct plan_rings *r,
+		       enum plan_dialect d, size_t *length)
+{
+	struct plan_error e = { 0 };
+	char *text = NULL;
+	FILE *f = open_memstream(&text, length);
+	int err = plan_nccl_graph_write(g, r, d, f, &e);
+
+	fclose(f);
+	ok(!err && !plan_nccl_graph_validate(text, *length, "rings", &e),
+	   "rings are written, and valid %s", e.text);
+	return text;
+}
+
+static void ring_graph(struct plan_graph *g, const char *type,
+		       const char *first)
+{
+	uint32_t order[32], *back = NULL, n = g->nranks, nrings = 0, i;
+	struct plan_rings r = { .nrings = 2, .order = order,
+				.busbw = plan_ratio(54000, 1) };
+	struct plan_error e = { 0 };
+	size_t length;
+	char *text;
+
+	for (i = 0; i < n; i++) {
+		order[i] = i;
+		order[n + i] = (n - i) % n;
+	}
+	text = ring_text(g, &r, PLAN_RCCL, &length);
+	has(text, type);
+	has(text, first);
+	has(text, "pattern=\"4\" crossnic=\"0\" nchannels=\"2\" speedintra=\"27\" speedinter=\"27\"");
+	ok(!plan_nccl_graph_read(g, text, length, "rings", &back, &nrings, &e)
+	   && nrings == 2 && !memcmp(back, order, 2 * n * sizeof(*order)),
+	   "and read again %s", e.text);
+	free(text);
+	free(back);
+	plan_graph_free(g);
+}
+
+static void ring_types(void)
+{
+	const char *std = "topologies/1s-2rp-std-cascade.topo";
+	const char *one = "topologies/1s-1rp-std-cascade.topo";
+
+	ring_graph(wired(std, "0,1,2"), "typeintra=\"NVL\"", "<gpu dev=\"0x0\"/>");
+	ring_graph(wired(std, NULL), "typeintra=\"PHB\"", "<gpu dev=\"0xf\"/>");
+	ring_graph(wired(one, "0,9"), "typeintra=\"PXB\"", "<gpu dev=\"0x1\"/>");
+	ring_graph(load("mi300x.xml"), "typeintra=\"NVL\"", "0x7");
+	ring_graph(load("dgx-a100.xml"), "typeintra=\"NVL\"", "0x7");
+}
+
+static void given_rings(void)
+{
+	struct plan_graph *g = load("two-gpus.xml");
+	struct plan_error e = { 0 };
+	uint32_t *order = NULL, nrings;
+	size_t length;
+	char *text = slurp("two-rings.graph.xml", &length);
+
+	ok(!plan_nccl_graph_validate(text, length, "g.xml", &e),
+	   "rings of three are valid %s", e.text);
+	ok(plan_nccl_graph_read(g, text, length, "g.xml", &order, &nrings, &e)
+	   == -EINVAL && !order, "but not of two GPUs");
+	has(e.text, "g.xml:7: <gpu>: dev \"0xa\"; no GPU that is planned for has it");
+	free(text);
+	plan_graph_free(g);
+}
+
+static void bad_rings(const char *text, const char *says)
+{
+	struct plan_error e = { 0 };
+	uint32_t *order = NULL, nrings;
+
+	ok(plan_nccl_rings_parse(text, 4, &order, &nrings, &e) && !order,
+	   "\"%s\" is refused", text);
+	has(e.text, says);
+}
+
+static void ring_strings(void)
+{
+	struct plan_error e = { 0 };
+	struct plan_rings r = { .nrings = 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *f = open_memstream(&text, &length);
+
+	ok(!plan_nccl_rings_parse("N0 0 1 2 3 N1| 2 1 0 3", 4, &r.order,
+				  &r.nrings, &e) && r.nrings == 2,
+	   "NCCL_RINGS is read %s", e.text);
+	plan_nccl_rings_write(&r, 4, f);
+	fclose(f);
+	ok(!strcmp(text, "0 1 2 3|0 3 2 1"), "each begins with 0: %s", text);
+	free(text);
+	free(r.order);
+	bad_rings("", "ring 0: 0 GPUs of 4");
+	bad_rings("0 1 2 3|", "ring 1: 0 GPUs of 4");
+	bad_rings("0 1 2 4", "ring 0: GPU 4; there are 0 to 3");
+	bad_rings("0 1 2 99999999999999999999", "there are 0 to 3");
+	bad_rings("0 1 2 2", "GPU 2 is in it twice");
+	bad_rings("0,1,2,3", "\",1,2,3\"; write numbers with blanks");
+	bad_rings("0 1 2", "ring 0: 3 GPUs of 4");
+}
+
 int main(void)
 {
 	mi300x();
@@ -253,5 +508,16 @@ int main(void)
 	other_dialect();
 	refusals();
 	odd_speed();
+	through_graph_file("mi300x.xml", PLAN_RCCL);
+	through_graph_file("dgx-a100.xml", PLAN_NCCL);
+	through_graph_file("two-switch.xml", PLAN_RCCL);
+	broken_files();
+	composed("topologies/1s-1rp-std-cascade.topo", 2);
+	composed("topologies/2s-2rp-split-flat.topo", 2);
+	composed_subset();
+	two_hosts();
+	ring_types();
+	given_rings();
+	ring_strings();
 	return tap_done();
 }
