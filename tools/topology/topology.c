@@ -93,52 +93,44 @@ static int read_all(struct topo_parse *p, config_t *cfg)
 
 static int syntax_error(struct topo_parse *p, config_t *cfg)
 {
-	const char *file = config_error_file(cfg);
-
-	if (config_error_type(cfg) == CONFIG_ERR_FILE_IO)
-		snprintf(p->err, p->err_len,
-			 "%s: cannot be read: %s; check the path and its permissions",
-			 p->file, strerror(errno));
-	else
-		snprintf(p->err, p->err_len,
-			 "%s:%d: %s; see fabrex-topology(5) for the syntax",
-			 file ? file : p->file, config_error_line(cfg),
-			 config_error_text(cfg));
+	snprintf(p->err, p->err_len,
+		 "%s:%d: %s; see fabrex-topology(5) for the syntax", p->file,
+		 config_error_line(cfg), config_error_text(cfg));
 	return -1;
 }
 
-static struct topology *finish(struct topo_parse *p, config_t *cfg, int ok)
+/*
+ * libconfig's @include would have whoever reads a fabric from somebody else read
+ * any file. Line of the first one; 0: there is none.
+ */
+static unsigned int include_line(const char *text)
 {
-	int ret;
+	unsigned int line = 1;
 
-	p->t = topology_new("");
-	p->names = topo_names_new();
-	if (!p->t || !p->names) {
-		snprintf(p->err, p->err_len, "%s: out of memory; free some",
-			 p->file);
-		ret = -1;
-	} else {
-		ret = ok ? read_all(p, cfg) : syntax_error(p, cfg);
+	while (text) {
+		text += strspn(text, " \t\r\f\v");
+		if (!strncmp(text, "@include", strlen("@include")))
+			return line;
+		text = strchr(text, '\n');
+		text += text != NULL;
+		line++;
 	}
-	topo_names_free(p->names);
-	config_destroy(cfg);
-	if (ret) {
-		topology_free(p->t);
-		return NULL;
-	}
-	return p->t;
+	return 0;
 }
 
-struct topology *topology_load(const char *path, char *err, size_t err_len)
+static int parse_text(struct topo_parse *p, config_t *cfg, const char *text)
 {
-	struct topo_parse p = { .file = path, .err = err, .err_len = err_len };
-	config_t cfg;
-	int ok;
+	unsigned int line = include_line(text);
 
-	config_init(&cfg);
-	errno = 0;
-	ok = config_read_file(&cfg, path);
-	return finish(&p, &cfg, ok);
+	if (line) {
+		snprintf(p->err, p->err_len,
+			 "%s:%u: @include reads other files, which is not done here; put everything into one file",
+			 p->file, line);
+		return -1;
+	}
+	if (!config_read_string(cfg, text))
+		return syntax_error(p, cfg);
+	return read_all(p, cfg);
 }
 
 struct topology *topology_parse(const char *text, const char *name, char *err,
@@ -146,11 +138,65 @@ struct topology *topology_parse(const char *text, const char *name, char *err,
 {
 	struct topo_parse p = { .file = name, .err = err, .err_len = err_len };
 	config_t cfg;
-	int ok;
+	int ret = -1;
 
 	config_init(&cfg);
-	ok = config_read_string(&cfg, text);
-	return finish(&p, &cfg, ok);
+	p.t = topology_new("");
+	p.names = topo_names_new();
+	if (!p.t || !p.names)
+		snprintf(err, err_len, "%s: out of memory; free some", name);
+	else
+		ret = parse_text(&p, &cfg, text);
+	topo_names_free(p.names);
+	config_destroy(&cfg);
+	if (!ret)
+		return p.t;
+	topology_free(p.t);
+	return NULL;
+}
+
+/* The file's text up to its end, or to a NUL that is counted in *@n. */
+static char *read_text(const char *path, ssize_t *n)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+	int err;
+
+	if (!f)
+		return NULL;
+	errno = 0;
+	*n = getdelim(&text, &size, 0, f);
+	if (*n < 0 && feof(f) && text) {
+		*n = 0;
+		*text = 0;
+	} else if (*n < 0) {
+		free(text);
+		text = NULL;
+	}
+	err = errno;
+	fclose(f);
+	errno = err;
+	return text;
+}
+
+struct topology *topology_load(const char *path, char *err, size_t err_len)
+{
+	struct topology *t = NULL;
+	ssize_t n = 0;
+	char *text = read_text(path, &n);
+
+	if (!text)
+		snprintf(err, err_len,
+			 "%s: cannot be read: %s; check the path and its permissions",
+			 path, strerror(errno));
+	else if ((size_t)n > strlen(text))
+		snprintf(err, err_len,
+			 "%s: a NUL byte is in it; give a file of text", path);
+	else
+		t = topology_parse(text, path, err, err_len);
+	free(text);
+	return t;
 }
 
 void topology_free(struct topology *t)

@@ -32,6 +32,8 @@ struct mistake {
 
 static const struct mistake mistakes[] = {
 	{ "fabric = ;", "t:1: syntax error; see fabrex-topology(5) for the syntax" },
+	{ F "  @include \"/etc/hostname\"\n",
+	  "t:2: @include reads other files, which is not done here; put everything into one file" },
 	{ "", "t: \"fabric\" is missing; add fabric = \"...\";" },
 	{ "fabric = 5;",
 	  "t:1: \"fabric\" is not a string; write fabric = \"...\";" },
@@ -159,15 +161,22 @@ static void try_mistakes(void)
 	}
 }
 
-static void try_missing_file(void)
+static void try_file(const char *path, const char *message)
 {
 	char err[512] = "";
-	struct topology *t = topology_load("/nonexistent.topo", err,
-					   sizeof(err));
+	struct topology *t = topology_load(path, err, sizeof(err));
 
-	result(!t && !strcmp(err, "/nonexistent.topo: cannot be read: No such file or directory; check the path and its permissions"),
-	       "a missing file", err);
+	result(!t && !strcmp(err, message), message, err);
 	topology_free(t);
+}
+
+static void try_files(void)
+{
+	try_file("/nonexistent.topo",
+		 "/nonexistent.topo: cannot be read: No such file or directory; check the path and its permissions");
+	try_file("/dev", "/dev: cannot be read: Is a directory; check the path and its permissions");
+	try_file("/dev/null", "/dev/null: \"fabric\" is missing; add fabric = \"...\";");
+	try_file("/dev/zero", "/dev/zero: a NUL byte is in it; give a file of text");
 }
 
 static void try_defaults(void)
@@ -334,7 +343,7 @@ int main(int argc, char **argv)
 		topology_free(t);
 	}
 	try_mistakes();
-	try_missing_file();
+	try_files();
 	try_defaults();
 	try_uplinks();
 	try_odd_values();
