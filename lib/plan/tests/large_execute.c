@@ -384,17 +384,55 @@ static void rings(const struct plan_graph *g, enum plan_collective c)
 	plan_rings_free(&r);
 }
 
-int main(void)
+/* The best there is, and it is proved. */
+static void best(const struct plan_graph *g, enum plan_collective c,
+		 uint32_t root, double gbps)
+{
+	struct plan_optimum o = { 0 };
+	struct plan_error e = { 0 };
+
+	if (plan_optimum(g, c, root, &o, &e)) {
+		ok(0, "%s", e.text);
+		return;
+	}
+	ok(o.proved && plan_ratio_value(o.algbw) / 1000 == gbps,
+	   "%s: %.6g GB/s algbw, %.6g GB/s busbw, the bound itself",
+	   plan_collective_name(c), plan_ratio_value(o.algbw) / 1000,
+	   plan_ratio_value(o.busbw) / 1000);
+	execute(g, o.schedule);
+	plan_optimum_free(&o);
+}
+
+static struct plan_graph *read_graph(const char *path)
 {
 	struct plan_error e = { 0 };
-	struct plan_graph *g = plan_graph_read(
-		"topologies/2s-2rp-split-flat.topo", NULL, &e);
+	struct plan_graph *g = plan_graph_read(path, NULL, &e);
 
-	ok(g, "2s-2rp-split-flat%s", e.text);
-	if (!g)
-		return tap_done();
-	rings(g, PLAN_ALL_GATHER);
-	rings(g, PLAN_ALL_REDUCE);
+	ok(g, "%s%s", path, e.text);
+	return g;
+}
+
+int main(void)
+{
+	struct plan_graph *g = read_graph("topologies/2s-2rp-split-flat.topo");
+
+	if (g) {
+		best(g, PLAN_ALL_GATHER, 0, 216);
+		best(g, PLAN_REDUCE_SCATTER, 0, 216);
+		best(g, PLAN_ALL_REDUCE, 0, 108);
+		best(g, PLAN_BROADCAST, 5, 108);
+		best(g, PLAN_REDUCE, 12, 108);
+		rings(g, PLAN_ALL_GATHER);
+		rings(g, PLAN_ALL_REDUCE);
+	}
+	plan_graph_free(g);
+	g = read_graph("topologies/1s-2rp-std-cascade.topo");
+	if (g)	/* over the root complex */
+		best(g, PLAN_ALL_REDUCE, 0, 27);
+	plan_graph_free(g);
+	g = read_graph("topologies/graphs/hypercube-8.graph");
+	if (g)
+		best(g, PLAN_ALL_GATHER, 0, 30 * 8 / 7.0);
 	plan_graph_free(g);
 	return tap_done();
 }
