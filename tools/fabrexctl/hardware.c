@@ -144,6 +144,11 @@ static void set_link(struct plan_graph *g, uint32_t node, const struct link *l)
 		plan_node_set(g, node, "pci.link_width", text);
 }
 
+static const char *speed_word(const struct link *l)
+{
+	return l->speed ? plan_pcie_speed_name(l->speed) : "no speed";
+}
+
 static struct link lesser(struct link a, struct link b)
 {
 	if (!a.speed || (b.speed && b.speed < a.speed))
@@ -172,11 +177,8 @@ static void gpu_link(struct plan_graph *g, uint32_t node,
 	set_link(g, node, &known);
 	if (known.speed != said.speed || known.width != said.width)
 		plan_graph_warn(g, "%s (%s): its slot reports a link of %s x%u, the fabric runs it at %s x%u; that is taken",
-				gpu->name, gpu->pci, said.speed ?
-				plan_pcie_speed_name(said.speed) : "no speed",
-				said.width, known.speed ?
-				plan_pcie_speed_name(known.speed) : "no speed",
-				known.width);
+				gpu->name, gpu->pci, speed_word(&said),
+				said.width, speed_word(&known), known.width);
 }
 
 /* ---- devices and the switches above -------------------------------------- */
@@ -231,6 +233,26 @@ static unsigned int switches_above(const struct plan_graph *g, uint32_t node,
 	return n;
 }
 
+/* The graph has the fabric's own word on a switch's link; that stays. */
+static void check_link(struct plan_graph *g, uint32_t node,
+		       const struct place *p, unsigned int i)
+{
+	const char *speed = plan_node_get(g, node, "pci.link_speed");
+	const char *width = plan_node_get(g, node, "pci.link_width");
+	uint64_t lanes = 0;
+	struct link said;
+
+	read_link(p, i, &said);
+	if (!speed || !width || !parse_u64(width, 1, 32, &lanes)) {
+		set_link(g, node, &said);
+		return;
+	}
+	if (said.speed < plan_pcie_speed_parse(speed) || said.width < lanes)
+		plan_graph_warn(g, "%s (%s): its port reports a link of %s x%u, the fabric runs it at %s x%s; that is taken",
+				g->nodes[node].name, p->at[i].name,
+				speed_word(&said), said.width, speed, width);
+}
+
 /*
  * A switch shows its upstream port, and a port for each device below: behind
  * the root port, every second device on the way is a switch's upstream port.
@@ -243,7 +265,6 @@ static void add_switches(struct plan_graph *g, uint32_t node,
 	uint32_t above[DEPTH];
 	unsigned int n = switches_above(g, node, above), i;
 	const char *known;
-	struct link link;
 
 	for (i = 0; i < n && 2 * i + 3 < p->n; i++) {
 		const unsigned int up = 2 * i + 1;
@@ -256,8 +277,7 @@ static void add_switches(struct plan_graph *g, uint32_t node,
 		if (known)
 			continue;
 		set_identity(g, above[i], p, up);
-		read_link(p, up, &link);
-		set_link(g, above[i], &link);
+		check_link(g, above[i], p, up);
 	}
 }
 

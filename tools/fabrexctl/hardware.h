@@ -29,7 +29,7 @@ bool hardware_exists(const char *pci);
  * pci.subsystem_vendor, pci.subsystem_device, pci.link_speed, pci.link_width,
  * gpu.gcn; sysfs.max_link_speed and the like, as the files have them.
  * Of the switches above it: the same of their upstream ports, from the root port
- * on down, as many as the kernel sees. Of the root complex: cpu.numaid,
+ * on down, as many as the kernel sees; their links stay what the graph has. Of the root complex: cpu.numaid,
  * cpu.affinity, cpu.arch, cpu.vendor, cpu.familyid, cpu.modelid.
  *
  * link_speed is what the library itself would take: the lesser one of the

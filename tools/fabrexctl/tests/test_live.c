@@ -212,6 +212,15 @@ static void slots_that_lie(void)
 	   "so it does where the kernel knows nothing");
 	ok(warns(r.g, "reports a link of no speed x0"), "which is told");
 	end(&r);
+	device("0000:01:00.0", "2.5 GT/s PCIe\n", "1\n");
+	r = run(f, "a", NULL, NULL);
+	ok(is(r.g, "draco1:1", "pci.link_speed", "16.0 GT/s PCIe") &&
+	   is(r.g, "draco1:1", "pci.link_width", "16") &&
+	   is(r.g, "draco1:1", "sysfs.max_link_speed", "2.5 GT/s PCIe"),
+	   "a switch's port lies as well");
+	ok(warns(r.g, "draco1:1 (0000:01:00.0): its port reports a link of 2.5 GT/s PCIe x1, the fabric runs it at 16.0 GT/s PCIe x16"),
+	   "it is told, too");
+	end(&r);
 	finish(f);
 }
 
