@@ -25,15 +25,24 @@ struct class {
 	double since;
 	double next;		/* when its first flow ends */
 	uint32_t place;		/* in the heap of classes */
-	uint32_t round;		/* of sharing out that has seen it */
+	double charge;		/* bytes a second, of all its flows together */
+	uint32_t neck;		/* link that limits it */
+	uint32_t neck_before, neck_after; /* others that it limits */
+	uint32_t next_neck;
+	double next_rate;
+	uint64_t round;		/* of sharing out for which it was inside */
 	bool dirty, fixed;
 };
 
 struct link {
-	double capacity, left;
-	uint64_t nflows;	/* not yet fixed, while sharing out */
+	double capacity;
+	double used;		/* sum of charges */
+	double left, share;	/* while sharing out */
+	uint64_t nflows;	/* not yet fixed */
+	uint64_t look;		/* when these were set */
 	uint32_t first, nactive; /* in users: classes that have flows */
-	uint32_t round;
+	uint32_t first_necked;	/* class that it limits */
+	bool fixes;		/* it limits somebody */
 };
 
 struct start {
@@ -53,8 +62,9 @@ struct sharing {
 	uint32_t *slots;	/* class + 1, by its links */
 	uint32_t nheap;
 	uint32_t *heap;		/* active classes by next */
-	uint32_t ndirty, nstarts, start_room, round;
-	uint32_t *dirty, *reach, *narrow;
+	uint32_t ndirty, ninside, nstarts, start_room;
+	uint32_t *dirty, *inside, *narrow;
+	uint64_t round, look;
 	uint32_t *owner;	/* class of a way */
 	struct start *starts;
 	uint64_t order, work;
@@ -75,8 +85,10 @@ struct sharing *sharing_new(const double *rate, uint32_t nlinks)
 		return NULL;
 	}
 	f->nlinks = nlinks;
-	for (i = 0; i < nlinks; i++)
+	for (i = 0; i < nlinks; i++) {
 		f->links[i].capacity = rate[i];
+		f->links[i].first_necked = NOWHERE;
+	}
 	return f;
 }
 
@@ -96,7 +108,7 @@ void sharing_free(struct sharing *f)
 	free(f->slots);
 	free(f->heap);
 	free(f->dirty);
-	free(f->reach);
+	free(f->inside);
 	free(f->narrow);
 	free(f->owner);
 	free(f->starts);
@@ -179,7 +191,7 @@ int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n)
 		return *slot - 1;
 	f->classes[f->nclasses] = (struct class){
 		.first = (uint32_t)f->nways, .nlinks = n, .place = NOWHERE,
-		.next = INFINITY,
+		.next = INFINITY, .neck = NOWHERE,
 	};
 	memcpy(f->ways + f->nways, links, n * sizeof(*links));
 	f->nways += n;
@@ -196,10 +208,10 @@ int sharing_ready(struct sharing *f)
 	f->users = calloc(f->nways + 1, sizeof(*f->users));
 	f->heap = calloc(f->nclasses + 1, sizeof(*f->heap));
 	f->dirty = calloc(f->nclasses + 1, sizeof(*f->dirty));
-	f->reach = calloc(f->nclasses + 1, sizeof(*f->reach));
+	f->inside = calloc(f->nclasses + 1, sizeof(*f->inside));
 	f->narrow = calloc(f->nlinks + 1, sizeof(*f->narrow));
 	if (!f->at || !f->owner || !f->users || !f->heap || !f->dirty ||
-	    !f->reach || !f->narrow)
+	    !f->inside || !f->narrow)
 		return -ENOMEM;
 	for (i = 0; i < f->nclasses; i++)
 		for (k = 0; k < f->classes[i].nlinks; k++) {
@@ -239,6 +251,8 @@ static void deactivate(struct sharing *f, struct class *c)
 
 		f->users[l->first + f->at[w]] = last;
 		f->at[last] = f->at[w];
+		if (!l->nactive)
+			l->used = 0;	/* and no errors add up */
 	}
 }
 
@@ -393,6 +407,15 @@ uint64_t sharing_work(const struct sharing *f)
 
 /* ---- sharing out ------------------------------------------------------- */
 
+/*
+ * Each flow has a neck: a full link on which nobody has more than it; that is
+ * what makes rates max-min fair. When flows come and go on a link, those change
+ * whose neck it is, and with them those whose necks they cross, and so on: the
+ * inside. All others keep their rates and their necks, which nobody inside
+ * crosses. The inside shares what they leave. If that makes a neck on which
+ * somebody outside has more, he comes inside, and it is done once more.
+ */
+
 static void serve(struct class *c, double now)
 {
 	c->served += c->rate * (now - c->since);
@@ -418,68 +441,103 @@ static int admit(struct sharing *f, double now)
 	return 0;
 }
 
-/* A class not seen in this round is one more to be shared out. */
-static void see(struct sharing *f, uint32_t class, uint32_t *n)
+static void unlink_neck(struct sharing *f, struct class *c)
+{
+	if (c->neck == NOWHERE)
+		return;
+	if (c->neck_before != NOWHERE)
+		f->classes[c->neck_before].neck_after = c->neck_after;
+	else
+		f->links[c->neck].first_necked = c->neck_after;
+	if (c->neck_after != NOWHERE)
+		f->classes[c->neck_after].neck_before = c->neck_before;
+	c->neck = NOWHERE;
+}
+
+static void link_neck(struct sharing *f, uint32_t class, uint32_t link)
 {
 	struct class *c = &f->classes[class];
+	uint32_t first = f->links[link].first_necked;
 
-	if (c->round == f->round || !c->nflows)
+	c->neck = link;
+	c->neck_before = NOWHERE;
+	c->neck_after = first;
+	if (first != NOWHERE)
+		f->classes[first].neck_before = class;
+	f->links[link].first_necked = class;
+}
+
+/* What it had is there for the inside. */
+static void come_inside(struct sharing *f, uint32_t class)
+{
+	struct class *c = &f->classes[class];
+	uint32_t k;
+
+	if (c->round == f->round)
 		return;
 	c->round = f->round;
-	c->fixed = false;
-	f->reach[(*n)++] = class;
+	unlink_neck(f, c);
+	for (k = 0; k < c->nlinks; k++)
+		f->links[f->ways[c->first + k]].used -= c->charge;
+	c->charge = 0;
+	f->inside[f->ninside++] = class;
+	f->work += c->nlinks;
 }
 
-static void see_link(struct sharing *f, uint32_t link, uint32_t *n,
-		     uint32_t *nnarrow)
+/* And with them all whose necks they cross, from the @from'th on. */
+static void close_inside(struct sharing *f, uint32_t from)
 {
-	struct link *l = &f->links[link];
-	uint32_t i;
+	uint32_t i, k;
 
-	if (l->round == f->round)
-		return;
-	l->round = f->round;
-	l->left = l->capacity;
-	l->nflows = 0;
-	for (i = 0; i < l->nactive; i++) {
-		uint32_t class = f->owner[f->users[l->first + i]];
+	for (i = from; i < f->ninside; i++) {
+		const struct class *c = &f->classes[f->inside[i]];
 
-		l->nflows += f->classes[class].nflows;
-		see(f, class, n);
+		for (k = 0; k < c->nlinks; k++) {
+			const struct link *l = &f->links[f->ways[c->first + k]];
+
+			while (l->first_necked != NOWHERE)
+				come_inside(f, l->first_necked);
+		}
+		f->work += c->nlinks;
 	}
-	f->work += l->nactive + 1;
-	if (l->nflows)
-		f->narrow[(*nnarrow)++] = link;
 }
 
-/* All classes that share links with the dirty ones, and those with them. */
-static uint32_t reach(struct sharing *f, uint32_t *nnarrow)
+/* The links of the inside, and what they have for it. */
+static uint32_t gather(struct sharing *f)
 {
 	uint32_t i, k, n = 0;
 
-	f->round++;
-	*nnarrow = 0;
-	for (i = 0; i < f->ndirty; i++) {
-		const struct class *c = &f->classes[f->dirty[i]];
+	f->look++;
+	for (i = 0; i < f->ninside; i++) {
+		struct class *c = &f->classes[f->inside[i]];
 
-		for (k = 0; k < c->nlinks; k++)
-			see_link(f, f->ways[c->first + k], &n, nnarrow);
-	}
-	for (i = 0; i < n; i++) {
-		const struct class *c = &f->classes[f->reach[i]];
+		c->fixed = !c->nflows;
+		for (k = 0; k < c->nlinks; k++) {
+			uint32_t link = f->ways[c->first + k];
+			struct link *l = &f->links[link];
 
-		for (k = 0; k < c->nlinks; k++)
-			see_link(f, f->ways[c->first + k], &n, nnarrow);
+			if (l->look != f->look) {
+				l->look = f->look;
+				l->left = fmax(0, l->capacity - l->used);
+				l->nflows = 0;
+				l->fixes = false;
+				f->narrow[n++] = link;
+			}
+			l->nflows += c->nflows;
+		}
+		f->work += c->nlinks;
 	}
 	return n;
 }
 
-static void fix(struct sharing *f, uint32_t class, double rate, double now)
+static void fix(struct sharing *f, uint32_t class, uint32_t link, double rate)
 {
 	struct class *c = &f->classes[class];
 	uint32_t k;
 
 	c->fixed = true;
+	c->next_rate = rate;
+	c->next_neck = link;
 	for (k = 0; k < c->nlinks; k++) {
 		struct link *l = &f->links[f->ways[c->first + k]];
 
@@ -487,24 +545,22 @@ static void fix(struct sharing *f, uint32_t class, double rate, double now)
 		l->left = fmax(0, l->left - rate * c->nflows);
 	}
 	f->work += c->nlinks;
-	if (c->rate == rate && !c->dirty)
-		return;
-	serve(c, now);
-	c->rate = rate;
-	reorder(f, class);
 }
 
 /* All that cross @link get what is the least there is anywhere. */
-static void fix_link(struct sharing *f, uint32_t link, double rate, double now)
+static void fix_link(struct sharing *f, uint32_t link, double rate)
 {
-	const struct link *l = &f->links[link];
+	struct link *l = &f->links[link];
 	uint32_t i;
 
+	l->fixes = true;
+	l->share = rate;
 	for (i = 0; i < l->nactive; i++) {
 		uint32_t class = f->owner[f->users[l->first + i]];
 
-		if (!f->classes[class].fixed)
-			fix(f, class, rate, now);
+		if (f->classes[class].round == f->round &&
+		    !f->classes[class].fixed)
+			fix(f, class, link, rate);
 	}
 	f->work += l->nactive;
 }
@@ -512,46 +568,95 @@ static void fix_link(struct sharing *f, uint32_t link, double rate, double now)
 /*
  * Progressive filling: the link that has least for each flow fixes those that
  * cross it; on with what is left. Equal links go together, so that symmetric
- * fabrics take few rounds.
+ * fabrics take few rounds. Links that are done go to the end of the array.
  */
-static void fill(struct sharing *f, uint32_t n, double now)
+static void fill(struct sharing *f, uint32_t n)
 {
 	double least, share;
-	uint32_t i, k;
+	uint32_t i;
 
 	while (n) {
 		least = INFINITY;
-		for (i = k = 0; i < n; i++) {
+		f->work += n;
+		for (i = 0; i < n;) {
 			const struct link *l = &f->links[f->narrow[i]];
+			uint32_t link = f->narrow[i];
 
-			if (!l->nflows)
+			if (!l->nflows) {
+				f->narrow[i] = f->narrow[--n];
+				f->narrow[n] = link;
 				continue;
-			f->narrow[k++] = f->narrow[i];
+			}
 			share = l->left / (double)l->nflows;
 			least = share < least ? share : least;
+			i++;
 		}
-		f->work += n;
-		n = k;
 		for (i = 0; i < n; i++) {
 			const struct link *l = &f->links[f->narrow[i]];
 
 			if (l->nflows && l->left / (double)l->nflows <=
 					 least * (1 + 1e-12))
-				fix_link(f, f->narrow[i], least, now);
+				fix_link(f, f->narrow[i], least);
 		}
 	}
 }
 
+/* Who is outside and has more on a link that is now full comes inside. */
+static bool invite(struct sharing *f, uint32_t n)
+{
+	uint32_t before = f->ninside, i, k;
+
+	for (i = 0; i < n; i++) {
+		const struct link *l = &f->links[f->narrow[i]];
+
+		for (k = 0; l->fixes && k < l->nactive; k++) {
+			uint32_t class = f->owner[f->users[l->first + k]];
+
+			if (f->classes[class].rate > l->share * (1 + 1e-9))
+				come_inside(f, class);
+		}
+		f->work += l->fixes ? l->nactive : 1;
+	}
+	close_inside(f, before);
+	return f->ninside > before;
+}
+
+static void settle(struct sharing *f, uint32_t class, double now)
+{
+	struct class *c = &f->classes[class];
+	uint32_t k;
+
+	if (!c->nflows)
+		return;
+	link_neck(f, class, c->next_neck);
+	c->charge = c->next_rate * c->nflows;
+	for (k = 0; k < c->nlinks; k++)
+		f->links[f->ways[c->first + k]].used += c->charge;
+	f->work += c->nlinks;
+	if (c->rate == c->next_rate && !c->dirty)
+		return;
+	serve(c, now);
+	c->rate = c->next_rate;
+	reorder(f, class);
+}
+
 int sharing_update(struct sharing *f, double now)
 {
-	uint32_t nnarrow, i;
+	uint32_t i, n;
 
 	if (admit(f, now))
 		return -ENOMEM;
-	if (!f->ndirty)
-		return 0;
-	reach(f, &nnarrow);
-	fill(f, nnarrow, now);
+	f->round++;
+	f->ninside = 0;
+	for (i = 0; i < f->ndirty; i++)
+		come_inside(f, f->dirty[i]);
+	close_inside(f, 0);
+	do {
+		n = gather(f);
+		fill(f, n);
+	} while (invite(f, n));
+	for (i = 0; i < f->ninside; i++)
+		settle(f, f->inside[i], now);
 	for (i = 0; i < f->ndirty; i++) {
 		struct class *c = &f->classes[f->dirty[i]];
 

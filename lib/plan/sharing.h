@@ -7,8 +7,7 @@
  *
  * Flows over the same links have the same rate and are one class, so the work
  * grows with the number of different ways in use, not with that of flows. A
- * change makes only those classes be shared out anew that it can reach over
- * common links.
+ * change makes only those classes be shared out anew whose rates it can change.
  */
 #ifndef LIB_PLAN_SHARING_H
 #define LIB_PLAN_SHARING_H
