@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "optimum.h"
 #include "read.h"
 #include "tap.h"
 
@@ -326,6 +327,37 @@ static void documented(void)
 	plan_graph_free(g);
 }
 
+/* What the files say of themselves. */
+static void known(void)
+{
+	static const struct {
+		const char *file;
+		uint64_t busbw;		/* of an all-gather, MB/s */
+	} files_known[] = {
+		{ "hypercube-8", 30000 }, { "ring-8", 50000 },
+		{ "dgx-a100", 300000 }, { "two-dgx", 325000 },
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(files_known) / sizeof(*files_known); i++) {
+		struct plan_optimum o = { 0 };
+		struct plan_error e = { 0 };
+		struct plan_graph *g;
+		char path[80];
+
+		snprintf(path, sizeof(path), "topologies/graphs/%s.graph",
+			 files_known[i].file);
+		g = plan_graph_read(path, NULL, &e);
+		ok(g && !plan_optimum(g, PLAN_ALL_GATHER, 0, &o, &e) &&
+		   o.proved && !plan_ratio_compare(o.busbw, plan_ratio(
+			files_known[i].busbw, 1)), "%s: the best all-gather has %llu MB/s busbw%s",
+		   files_known[i].file,
+		   (unsigned long long)files_known[i].busbw, e.text);
+		plan_optimum_free(&o);
+		plan_graph_free(g);
+	}
+}
+
 static void formats(void)
 {
 	static const char xml[] = "\xef\xbb\xbf \n<system version=\"1\">\n"
@@ -444,6 +476,7 @@ int main(void)
 	files();
 	random_graphs();
 	documented();
+	known();
 	formats();
 	all_mistakes();
 	meanings();
