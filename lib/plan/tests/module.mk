@@ -64,4 +64,5 @@ check-plan: $(PLAN_TESTS) $(PLAN_LARGE)
 bench-plan: $(PLAN_BENCH)
 	@for t in $^; do $$t || exit 1; done
 
--include $(PLAN_SAN_OBJ:.o=.d) $(PLAN_FAST_OBJ:.o=.d)
+-include $(wildcard $(PLAN_O)/san/*/*/*.d $(PLAN_O)/san/*/*/*/*.d \
+	$(PLAN_O)/fast/*/*/*/*.d)
