@@ -9,6 +9,7 @@
 
 #include "ctl.h"
 #include "names.h"
+#include "plan/plan.h"
 
 struct completion {
 	struct ctl *c;
@@ -16,6 +17,9 @@ struct completion {
 	int n;			/* finished words */
 	const char *cur;
 	const char *before;	/* what the answer repeats: "--to=" */
+	const struct command *cmd, *verb;	/* NULL: not named yet */
+	int args;		/* words behind them */
+	uint64_t mask;		/* options that may come */
 };
 
 static const char script[] =
@@ -114,13 +118,19 @@ static void offer_fports(struct completion *k)
 		offer(k, k->c->model->fports[i].name);
 }
 
-static void offer_commands(struct completion *k)
+static void offer_commands(struct completion *k, const struct command *cmd)
 {
-	const struct command *cmd;
-
-	for (cmd = command_table(); cmd->name; cmd++)
+	for (; cmd->name; cmd++)
 		if (cmd->summary)
 			offer(k, cmd->name);
+}
+
+static void offer_collectives(struct completion *k)
+{
+	unsigned int i;
+
+	for (i = PLAN_ALL_GATHER; i < PLAN_COLLECTIVES; i++)
+		offer(k, plan_collective_name(i));
 }
 
 /* States and kinds depend on what is listed. */
@@ -142,6 +152,11 @@ static void offer_words(struct completion *k, enum words what)
 					     "fports", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
 	static const char *const shells[] = { "bash", NULL };
+	static const char *const formats[] = { "rccl", "nccl", "graph", "topo",
+					       NULL };
+	static const char *const loads[] = { "rings", "optimal", "none", NULL };
+	static const char *const parallels[] = { "data", "zero1", "zero3",
+						 "tensor", "prefill", NULL };
 
 	switch (what) {
 	case WORDS_NONE:
@@ -199,7 +214,7 @@ static void offer_words(struct completion *k, enum words what)
 		offer_list(k, colors);
 		break;
 	case WORDS_COMMAND:
-		offer_commands(k);
+		offer_commands(k, command_table());
 		break;
 	case WORDS_SHELL:
 		offer_list(k, shells);
@@ -207,30 +222,55 @@ static void offer_words(struct completion *k, enum words what)
 	case WORDS_FPORT:
 		offer_fports(k);
 		break;
+	case WORDS_VERB:
+		offer_commands(k, k->cmd->verbs);
+		break;
+	case WORDS_GRAPH:
+		offer(k, "live");
+		fputs(":file\n", k->c->out);
+		break;
+	case WORDS_FORMAT:
+		offer_list(k, formats);
+		break;
+	case WORDS_COLLECTIVE:
+		offer_collectives(k);
+		break;
+	case WORDS_LOADS:
+		offer_list(k, loads);
+		break;
+	case WORDS_PARALLEL:
+		offer_list(k, parallels);
+		break;
 	}
 }
 
-static const struct option_info *find_option(const char *word)
+static bool is_option(const struct option_info *i, const char *word)
 {
 	size_t len = strcspn(word, "=");
-	int o;
 
-	for (o = 0; o < OPT_MAX; o++) {
-		const struct option_info *i = &option_info[o];
-
-		if (!strncmp(word, "--", 2) && strlen(i->name) == len - 2 &&
-		    !strncmp(word + 2, i->name, len - 2))
-			return i;
-		if (word[0] == '-' && word[1] && word[1] == i->letter &&
-		    !word[2])
-			return i;
-	}
-	return NULL;
+	if (!strncmp(word, "--", 2) && strlen(i->name) == len - 2 &&
+	    !strncmp(word + 2, i->name, len - 2))
+		return true;
+	return word[0] == '-' && word[1] && word[1] == i->letter && !word[2];
 }
 
-static bool takes_next_word(const char *word)
+/* Of those with one name, the command's. */
+static const struct option_info *find_option(const struct completion *k,
+					     const char *word)
 {
-	const struct option_info *i = find_option(word);
+	const struct option_info *found = NULL;
+	int o;
+
+	for (o = 0; o < OPT_MAX; o++)
+		if (is_option(&option_info[o], word) &&
+		    (!found || k->mask & 1ull << o))
+			found = &option_info[o];
+	return found;
+}
+
+static bool takes_next_word(const struct completion *k, const char *word)
+{
+	const struct option_info *i = find_option(k, word);
 
 	return i && i->value && !strchr(word, '=');
 }
@@ -258,7 +298,7 @@ static bool offer_value(struct completion *k)
 
 	if (strncmp(k->cur, "--", 2) || !eq)
 		return false;
-	i = find_option(k->cur);
+	i = find_option(k, k->cur);
 	if (!i)
 		return true;
 	before = xasprintf("%.*s", (int)(eq + 1 - k->cur), k->cur);
@@ -270,36 +310,52 @@ static bool offer_value(struct completion *k)
 	return true;
 }
 
-static void complete(struct completion *k)
+/* Command, verb and what their options are. */
+static void look_back(struct completion *k)
 {
-	const struct command *cmd = NULL;
-	uint64_t mask = GLOBAL_OPTS | OPT(VERSION);
-	int i, args = 0;
+	int i;
 
+	k->mask = GLOBAL_OPTS | OPT(VERSION);
 	for (i = 0; i < k->n; i++) {
 		if (k->words[i][0] == '-') {
-			i += takes_next_word(k->words[i]);
+			i += takes_next_word(k, k->words[i]);
 			continue;
 		}
-		if (cmd)
-			args++;
-		else
-			cmd = command_find(k->words[i]);
+		if (!k->cmd) {
+			k->cmd = command_find(k->words[i]);
+			if (k->cmd)
+				k->mask = GLOBAL_OPTS | command_options(k->cmd);
+		} else if (k->cmd->verbs && !k->verb && !k->args) {
+			k->verb = command_verb(k->cmd, k->words[i]);
+			if (k->verb)
+				k->mask = GLOBAL_OPTS | k->verb->options;
+			else
+				k->args++;
+		} else {
+			k->args++;
+		}
 	}
-	if (cmd)
-		mask = GLOBAL_OPTS | cmd->options;
-	if (k->n && takes_next_word(k->words[k->n - 1]))
-		offer_words(k, find_option(k->words[k->n - 1])->words);
+}
+
+static void complete(struct completion *k)
+{
+	const char *last = k->n ? k->words[k->n - 1] : "";
+
+	look_back(k);
+	if (takes_next_word(k, last))
+		offer_words(k, find_option(k, last)->words);
 	else if (offer_value(k))
 		;
 	else if (k->cur[0] == '-')
-		offer_options(k, mask);
-	else if (!cmd)
-		offer_commands(k);
-	else if (cmd->words == WORDS_PORT && args)
-		offer_words(k, args == 1 ? WORDS_PORT_ACTION : WORDS_NONE);
-	else
-		offer_words(k, cmd->words);
+		offer_options(k, k->mask);
+	else if (!k->cmd)
+		offer_commands(k, command_table());
+	else if (k->verb)
+		offer_words(k, k->verb->words);
+	else if (k->cmd->words == WORDS_PORT && k->args)
+		offer_words(k, k->args == 1 ? WORDS_PORT_ACTION : WORDS_NONE);
+	else if (k->cmd->words != WORDS_VERB || !k->args)
+		offer_words(k, k->cmd->words);
 }
 
 int cmd_complete(struct ctl *c, int argc, char **argv)

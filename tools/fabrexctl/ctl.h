@@ -21,8 +21,16 @@ enum opt {
 	OPT_SWITCH, OPT_FREE, OPT_BOUND, OPT_STATE, OPT_KIND, OPT_WIDE,
 	OPT_PRUNE, OPT_DETAILED, OPT_TYPE, OPT_READY, OPT_INTERVAL, OPT_COUNT,
 	OPT_NO_WAIT, OPT_ONCE, OPT_NO_PREFLIGHT, OPT_REQUIRE_P2P,
+	OPT_OUTPUT, OPT_LIVE, OPT_TOPOLOGY, OPT_DEVICES, OPT_FORMAT,
+	OPT_COLLECTIVE, OPT_ROOT, OPT_SIZE, OPT_LOADS, OPT_SCHEDULE,
+	OPT_RING_SCHEDULE, OPT_RINGS, OPT_RINGS_FILE, OPT_JOBS, OPT_MODEL,
+	OPT_LAYERS, OPT_HIDDEN, OPT_BATCH, OPT_SEQUENCE, OPT_PARALLEL,
+	OPT_TFLOPS, OPT_MEMORY, OPT_VALUE_BYTES, OPT_OVERLAP, OPT_RECOMPUTE,
+	OPT_KV_HIDDEN,
 	OPT_MAX
 };
+
+_Static_assert(OPT_MAX <= 64, "a mask of options has 64 bits");
 
 #define OPT(o) (1ull << OPT_##o)
 #define GLOBAL_OPTS (OPT(JSON) | OPT(FPORT) | OPT(COLOR) | OPT(NO_PAGER) | \
@@ -33,7 +41,9 @@ enum words {
 	WORDS_NONE, WORDS_FILE, WORDS_NOUN, WORDS_ENDPOINT, WORDS_FREE,
 	WORDS_BOUND, WORDS_HOST, WORDS_TARGET, WORDS_APPLIANCE, WORDS_SWITCH,
 	WORDS_PORT, WORDS_PORT_ACTION, WORDS_COUNTED, WORDS_STATE, WORDS_KIND,
-	WORDS_P2P, WORDS_EVENT, WORDS_COLOR, WORDS_COMMAND, WORDS_SHELL, WORDS_FPORT
+	WORDS_P2P, WORDS_EVENT, WORDS_COLOR, WORDS_COMMAND, WORDS_SHELL,
+	WORDS_FPORT, WORDS_VERB, WORDS_GRAPH, WORDS_FORMAT, WORDS_COLLECTIVE,
+	WORDS_LOADS, WORDS_PARALLEL
 };
 
 struct ctl;
@@ -45,12 +55,15 @@ struct command {
 	uint64_t options;	/* besides the global ones */
 	enum words words;
 	int (*run)(struct ctl *c, int argc, char **argv);
+	/* The first word is one of these; ends with a NULL name. */
+	const struct command *verbs;
 };
 
 struct ctl {
 	struct backend *be;
 	bool opened;
 	const struct command *command;
+	const struct command *verb;	/* of a command that has verbs */
 	const char *arg[OPT_MAX];	/* NULL: not given; "" without value */
 	struct err err;
 	struct model *model;
@@ -96,7 +109,13 @@ int ctl_number(struct ctl *c, enum opt o, uint64_t otherwise, uint64_t *out);
 /* command.c */
 const struct command *command_find(const char *name);
 const struct command *command_table(void);	/* ends with a NULL name */
-void command_usage(FILE *f, const struct command *cmd);
+const struct command *command_verb(const struct command *cmd,
+				   const char *name);
+/* All options that a command takes besides the global ones, or its verbs. */
+uint64_t command_options(const struct command *cmd);
+/* @verb: of @cmd, or NULL */
+void command_usage(FILE *f, const struct command *cmd,
+		   const struct command *verb);
 void command_overview(FILE *f);
 
 /* options.c */
@@ -131,6 +150,8 @@ int cmd_stats(struct ctl *c, int argc, char **argv);
 int cmd_agent(struct ctl *c, int argc, char **argv);
 int cmd_p2p(struct ctl *c, int argc, char **argv);
 int cmd_holders(struct ctl *c, int argc, char **argv);
+int cmd_plan_collective(struct ctl *c, int argc, char **argv);
+extern const struct command topology_verbs[];
 int cmd_completion(struct ctl *c, int argc, char **argv);
 int cmd_complete(struct ctl *c, int argc, char **argv);
 int cmd_help(struct ctl *c, int argc, char **argv);

@@ -33,12 +33,11 @@ static bool show_man(const char *page)
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-static void commands_json(struct ctl *c)
+static json_object *commands_json(const struct command *cmd)
 {
 	json_object *list = json_object_new_array();
-	const struct command *cmd;
 
-	for (cmd = command_table(); cmd->name; cmd++) {
+	for (; cmd->name; cmd++) {
 		json_object *o;
 
 		if (!cmd->summary)
@@ -47,10 +46,11 @@ static void commands_json(struct ctl *c)
 		rec_str(o, "name", cmd->name);
 		rec_str(o, "arguments", cmd->args);
 		rec_str(o, "summary", cmd->summary);
+		rec_put(o, "verbs", cmd->verbs ? commands_json(cmd->verbs) :
+			NULL);
 		json_object_array_add(list, o);
 	}
-	c->doc = json_object_new_object();
-	rec_put(c->doc, "commands", list);
+	return list;
 }
 
 int cmd_help(struct ctl *c, int argc, char **argv)
@@ -70,13 +70,14 @@ int cmd_help(struct ctl *c, int argc, char **argv)
 		snprintf(page, sizeof(page), "fabrexctl-%s", cmd->name);
 	}
 	if (c->json) {
-		commands_json(c);
+		c->doc = json_object_new_object();
+		rec_put(c->doc, "commands", commands_json(command_table()));
 		return 0;
 	}
 	if (c->real_out == stdout && show_man(page))
 		return 0;
 	if (cmd)
-		command_usage(c->out, cmd);
+		command_usage(c->out, cmd, NULL);
 	else
 		command_overview(c->out);
 	return 0;

@@ -218,6 +218,53 @@ static int choose_color(struct ctl *c)
 	return 0;
 }
 
+/* The verb that the first word is. */
+static int find_verb(struct ctl *c, const char *word)
+{
+	const char *names[32], *near, *cmd = c->command->name;
+	const struct command *verb;
+	size_t n = 0;
+
+	if (!word)
+		return err_usage(&c->err, cmd, "%s: name a verb; see "
+				 "\"fabrexctl %s --help\"", cmd, cmd);
+	c->verb = command_verb(c->command, word);
+	if (c->verb)
+		return 0;
+	for (verb = c->command->verbs; verb->name; verb++)
+		names[n++] = verb->name;
+	names[n] = NULL;
+	near = nearest_word(names, word);
+	if (near)
+		return err_usage(&c->err, word, "%s: no verb \"%s\"; did you "
+				 "mean \"%s\"?", cmd, word, near);
+	return err_usage(&c->err, word, "%s: no verb \"%s\"; see \"fabrexctl "
+			 "%s --help\"", cmd, word, cmd);
+}
+
+/* Options of one verb mean nothing to another. */
+static int check_verb_options(struct ctl *c)
+{
+	int o;
+
+	for (o = 0; o < OPT_MAX; o++)
+		if (c->arg[o] && !((c->verb->options | GLOBAL_OPTS) & 1ull << o))
+			return err_usage(&c->err, option_info[o].name, "--%s "
+					 "does not apply to \"%s %s\"",
+					 option_info[o].name, c->command->name,
+					 c->verb->name);
+	return 0;
+}
+
+static int run_verb(struct ctl *c, int argc, char **argv)
+{
+	int r = find_verb(c, argc ? argv[0] : NULL);
+
+	if (!r)
+		r = check_verb_options(c);
+	return r ? r : c->verb->run(c, argc - 1, argv + 1);
+}
+
 static int run_command(struct ctl *c, int argc, char **argv)
 {
 	const struct command *cmd = c->command;
@@ -225,17 +272,22 @@ static int run_command(struct ctl *c, int argc, char **argv)
 
 	if (!strcmp(cmd->name, "__complete"))
 		return cmd->run(c, argc, argv);
-	first = options_parse(c, argc, argv, cmd->options | GLOBAL_OPTS, false);
+	first = options_parse(c, argc, argv,
+			      command_options(cmd) | GLOBAL_OPTS, false);
 	c->json = IS_SET(c, JSON);
 	if (first < 0)
 		return first;
 	if (IS_SET(c, HELP)) {
-		command_usage(c->out, cmd);
+		command_usage(c->out, cmd, first < argc ?
+			      command_verb(cmd, argv[first]) : NULL);
 		c->json = false;
 		return 0;
 	}
 	r = choose_color(c);
-	return r ? r : cmd->run(c, argc - first, argv + first);
+	if (r)
+		return r;
+	return cmd->verbs ? run_verb(c, argc - first, argv + first)
+			  : cmd->run(c, argc - first, argv + first);
 }
 
 static int find_command(struct ctl *c, const char *word)

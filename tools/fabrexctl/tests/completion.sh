@@ -48,10 +48,22 @@ point "names with a colon" "4 5 6" "$(offers 'fabrexctl port draco1:')"
 point "ends of a pair" "a.0" "$(offers 'fabrexctl p2p a')"
 point "port actions" "enable" "$(offers 'fabrexctl port a.0 e')"
 point "options" "--to" "$(offers 'fabrexctl compose --to')"
+point "verbs" "compare" "$(offers 'fabrexctl topology comp')"
+point "live or a file" "live" "$(offers 'fabrexctl topology show liv')"
+point "options of the verb" "--collective" \
+	"$(offers 'fabrexctl topology compare --coll')"
+point "and not of others" "" "$(offers 'fabrexctl topology show --coll')"
+point "collectives" "all-gather all-reduce" \
+	"$(offers 'fabrexctl plan-collective x --collective all')"
+point "words of the verb's own option" "rings" \
+	"$(offers 'fabrexctl topology draw x --schedule r')"
+point "formats" "rccl" "$(offers 'fabrexctl topology export --format=r')"
 point "nothing where nothing can be" "" "$(offers 'fabrexctl version x')"
 cd "$dir/bin" || exit 1
 : > wish.conf
 point "files" "wish.conf" "$(offers 'fabrexctl apply wi')"
+point "files for the same option elsewhere" "wish.conf" \
+	"$(offers 'fabrexctl plan-collective x --schedule wi')"
 rm -f wish.conf
 echo "1..$n"
 exit $failed

@@ -15,4 +15,6 @@ for test in "$dir"/test_*; do
 done
 echo "# completion.sh"
 bash "$here/completion.sh" "$dir" || status=1
+echo "# examples.sh"
+bash "$here/examples.sh" "$dir" || status=1
 exit $status

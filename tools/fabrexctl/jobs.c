@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contention: the schedule of each job is the best for its ranks alone, as
+ * jobs know nothing of one another; played together they share the links.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "certificate.h"
+#include "jobs.h"
+#include "json.h"
+#include "source.h"
+#include "table.h"
+
+struct job {
+	struct plan_graph *graph;	/* its GPUs are the only ranks */
+	struct planned planned;
+	struct plan_played alone;
+};
+
+struct jobs {
+	struct job *v;
+	uint32_t n;
+	bool *taken;		/* ranks that a job has */
+};
+
+static int take(struct ctl *c, const struct plan_graph *g, struct jobs *jobs,
+		uint64_t first, uint64_t last, struct ids *nodes)
+{
+	for (; first <= last; first++) {
+		if (jobs->taken[first])
+			return err_usage(&c->err, NULL, "--jobs: rank %u is "
+					 "named twice; a GPU has one job",
+					 (unsigned int)first);
+		jobs->taken[first] = true;
+		ids_add(nodes, g->gpus[first]);
+	}
+	return 0;
+}
+
+/* "0-3" or "5" */
+static int parse_range(struct ctl *c, const struct plan_graph *g,
+		       struct jobs *jobs, char *word, struct ids *nodes)
+{
+	char *dash = strchr(word, '-');
+	uint64_t first, last;
+
+	if (dash)
+		*dash = '\0';
+	if (!parse_u64(word, 0, g->nranks - 1, &first) ||
+	    !parse_u64(dash ? dash + 1 : word, first, g->nranks - 1, &last))
+		return err_usage(&c->err, word, "--jobs: \"%s%s%s\" are no "
+				 "ranks; ranks are 0 to %u", word,
+				 dash ? "-" : "", dash ? dash + 1 : "",
+				 g->nranks - 1);
+	return take(c, g, jobs, first, last, nodes);
+}
+
+static int add_job(struct ctl *c, const char *name, const struct plan_graph *g,
+		   const struct ids *nodes, struct jobs *jobs)
+{
+	struct plan_error e = { 0 };
+	struct job *j;
+
+	jobs->v = xrealloc(jobs->v, (jobs->n + 1) * sizeof(*jobs->v));
+	j = &jobs->v[jobs->n++];
+	memset(j, 0, sizeof(*j));
+	j->graph = plan_graph_copy(g);
+	if (!j->graph)
+		return err_set(&c->err, ENOMEM, NULL, "out of memory");
+	if (plan_graph_ranks(j->graph, nodes->v, (uint32_t)nodes->n, &e) ||
+	    plan_graph_check(j->graph, &e)) {
+		source_error(c, name, &e);
+		err_prefix(&c->err, "job %u: ", jobs->n);
+		return -c->err.code;
+	}
+	return 0;
+}
+
+static int parse_job(struct ctl *c, const char *name,
+		     const struct plan_graph *g, char *words,
+		     struct jobs *jobs)
+{
+	struct ids nodes = { 0 };
+	char *save, *word;
+	int r = 0;
+
+	for (word = strtok_r(words, ",", &save); word && !r;
+	     word = strtok_r(NULL, ",", &save))
+		r = parse_range(c, g, jobs, word, &nodes);
+	if (!r)
+		r = add_job(c, name, g, &nodes, jobs);
+	ids_free(&nodes);
+	return r;
+}
+
+static int parse_jobs(struct ctl *c, const char *name,
+		      const struct plan_graph *g, const char *words,
+		      struct jobs *jobs)
+{
+	char *copy = xstrdup(words), *save, *word;
+	int r = 0;
+
+	for (word = strtok_r(copy, ";", &save); word && !r;
+	     word = strtok_r(NULL, ";", &save))
+		r = parse_job(c, name, g, word, jobs);
+	free(copy);
+	if (!r && !jobs->n)
+		r = err_usage(&c->err, words, "--jobs: name ranks of each job, "
+			      "as in \"0-7;8-15\"");
+	return r;
+}
+
+static json_object *record(const struct job *j, const struct plan_played *p)
+{
+	json_object *o = json_object_new_object();
+
+	rec_put(o, "gpus", json_ranks(j->graph));
+	rec_int(o, "ranks", j->graph->nranks);
+	rec_double(o, "alone_busbw_gbps", j->alone.busbw, 3);
+	rec_double(o, "alone_seconds", j->alone.seconds, 9);
+	rec_double(o, "busbw_gbps", p->busbw, 3);
+	rec_double(o, "seconds", p->seconds, 9);
+	rec_double(o, "slowdown", p->seconds / j->alone.seconds, 3);
+	return o;
+}
+
+static int play(struct ctl *c, const char *name, const struct plan_graph *g,
+		struct jobs *jobs, uint64_t size, json_object *out)
+{
+	const struct plan_timing timing = plan_timing_default();
+	struct plan_job *play = xcalloc(jobs->n, sizeof(*play));
+	struct plan_played *played = xcalloc(jobs->n, sizeof(*played));
+	struct plan_error e = { 0 };
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < jobs->n && !r; i++) {
+		play[i].schedule = jobs->v[i].planned.optimum.schedule;
+		play[i].bytes = size;
+		r = plan_simulate(jobs->v[i].graph, &play[i], 1, &timing,
+				  &jobs->v[i].alone, NULL, &e);
+	}
+	if (!r)
+		r = plan_simulate(g, play, jobs->n, &timing, played, NULL, &e);
+	for (i = 0; i < jobs->n && !r; i++)
+		json_object_array_add(out, record(&jobs->v[i], &played[i]));
+	free(play);
+	free(played);
+	return r ? source_error(c, name, &e) : 0;
+}
+
+int jobs_predict(struct ctl *c, const char *name, const struct plan_graph *g,
+		 enum plan_collective collective, uint64_t size,
+		 const char *words, json_object **out)
+{
+	struct jobs jobs = { .taken = xcalloc(g->nranks, sizeof(bool)) };
+	uint32_t i;
+	int r;
+
+	*out = json_object_new_array();
+	r = parse_jobs(c, name, g, words, &jobs);
+	for (i = 0; i < jobs.n && !r; i++)
+		r = planned_make(c, name, jobs.v[i].graph, collective, 0,
+				 &jobs.v[i].planned);
+	if (!r)
+		r = play(c, name, g, &jobs, size, *out);
+	for (i = 0; i < jobs.n; i++) {
+		planned_free(&jobs.v[i].planned);
+		plan_graph_free(jobs.v[i].graph);
+	}
+	free(jobs.v);
+	free(jobs.taken);
+	return r;
+}
+
+void jobs_print(FILE *f, json_object *jobs, bool color)
+{
+	static const struct column columns[] = {
+		{ "GPUS", "ranks", F_NUMBER, false },
+		{ "ALONE", "alone_busbw_gbps", F_NUMBER, false },
+		{ "TOGETHER", "busbw_gbps", F_NUMBER, false },
+		{ "SLOWDOWN", "slowdown", F_NUMBER, false },
+		{ NULL, NULL, F_TEXT, false }
+	};
+
+	fputs("jobs at once, busbw in GB/s:\n", f);
+	table_print(f, jobs, columns, true, color);
+}
+

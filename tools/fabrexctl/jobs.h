@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Several jobs on one fabric: each with ranks of its own, all at once.
+ * Called by collective.c.
+ */
+#ifndef CTL_JOBS_H
+#define CTL_JOBS_H
+
+#include <json-c/json.h>
+
+#include "planned.h"
+
+/**
+ * jobs_predict() - plan for each job by itself, play all of them at once
+ * @words: ranks of each, as in "0-7;8-15"
+ * @out:   an array of records, to be put
+ */
+int jobs_predict(struct ctl *c, const char *name, const struct plan_graph *g,
+		 enum plan_collective collective, uint64_t size,
+		 const char *words, json_object **out);
+void jobs_print(FILE *f, json_object *jobs, bool color);
+
+#endif

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * "topology predict": how long a step of training takes on a fabric, or a token
+ * of inference, with the optimal schedules and with rings.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "planned.h"
+#include "predict.h"
+#include "source.h"
+#include "table.h"
+
+/* Schedules of one kind, at [enum plan_collective], and what they came to. */
+struct kind {
+	const char *name;
+	const struct plan_schedule *schedules[PLAN_COLLECTIVES];
+	bool complete;
+	struct plan_step step;
+};
+
+struct prediction {
+	const char *name;
+	const struct plan_graph *graph;
+	struct plan_work work;
+	struct planned planned[PLAN_COLLECTIVES];
+	struct kind optimal, rings;
+	char no_rings[512];
+};
+
+static const struct {
+	const char *word;
+	enum plan_parallel parallel;
+	enum plan_collective needs[2];	/* ends with 0 */
+} parallels[] = {
+	{ "data", PLAN_DATA_PARALLEL, { PLAN_ALL_REDUCE } },
+	{ "zero1", PLAN_ZERO_1, { PLAN_REDUCE_SCATTER, PLAN_ALL_GATHER } },
+	{ "zero3", PLAN_ZERO_3, { PLAN_REDUCE_SCATTER, PLAN_ALL_GATHER } },
+	{ "tensor", PLAN_TENSOR_PARALLEL, { PLAN_ALL_REDUCE } },
+	{ "prefill", PLAN_TENSOR_PREFILL, { PLAN_ALL_REDUCE } },
+};
+
+/* What a step is called, and what comes of it. */
+struct unit {
+	const char *step, *each, *many;
+	uint32_t alone;		/* batch if none is given; 0: has to be */
+};
+
+static const struct unit *unit_of(enum plan_parallel p)
+{
+	static const struct unit training = { "STEP", "SAMPLES/S", "samples",
+					      0 };
+	static const struct unit decoding = { "TOKEN", "TOKENS/S", "tokens",
+					      1 };
+	static const struct unit reading = { "PROMPTS", "PROMPTS/S", "prompts",
+					     1 };
+
+	return p == PLAN_TENSOR_PARALLEL ? &decoding :
+	       p == PLAN_TENSOR_PREFILL ? &reading : &training;
+}
+
+/* ---- the work ------------------------------------------------------------ */
+
+static int parse_parallel(struct ctl *c, enum plan_parallel *out)
+{
+	const char *word = c->arg[OPT_PARALLEL];
+	size_t i;
+
+	*out = word ? plan_parallel_parse(word) : PLAN_DATA_PARALLEL;
+	if (*out)
+		return 0;
+	for (i = 0; i < ARRAY_SIZE(parallels); i++)
+		if (!strcmp(word, parallels[i].word)) {
+			*out = parallels[i].parallel;
+			return 0;
+		}
+	return err_usage(&c->err, word, "--parallel: \"%s\" is none of data, "
+			 "zero1, zero3, tensor, prefill", word);
+}
+
+/* "6.7B", "350M", "1.8T" */
+static int parse_parameters(struct ctl *c, double *out)
+{
+	static const struct {
+		char letter;
+		double times;
+	} units[] = { { 'K', 1e3 }, { 'M', 1e6 }, { 'B', 1e9 },
+		      { 'T', 1e12 } };
+	const char *word = c->arg[OPT_MODEL];
+	double times = 1;
+	char *end;
+	size_t i;
+
+	if (!word)
+		return err_usage(&c->err, "model", "topology predict: --model "
+				 "is missing; its number of parameters, as in "
+				 "6.7B");
+	*out = *word >= '0' && *word <= '9' ? strtod(word, &end) : NAN;
+	for (i = 0; !isnan(*out) && i < ARRAY_SIZE(units); i++)
+		if (*end == units[i].letter) {
+			times = units[i].times;
+			end++;
+			break;
+		}
+	*out *= times;
+	if (*out >= 1 && *out <= 1e15 && !*end)
+		return 0;
+	return err_usage(&c->err, word, "--model: \"%s\" is no number of "
+			 "parameters, as in 350M or 6.7B", word);
+}
+
+static int whole(struct ctl *c, enum opt o, uint32_t otherwise, uint32_t max,
+		 uint32_t *out)
+{
+	const char *word = c->arg[o];
+	uint64_t v = otherwise;
+
+	if (!word && !otherwise)
+		return err_usage(&c->err, option_info[o].name, "topology "
+				 "predict: --%s is missing",
+				 option_info[o].name);
+	if (word && !parse_u64(word, 1, max, &v))
+		return err_usage(&c->err, word, "--%s: \"%s\" is no number "
+				 "from 1 to %u", option_info[o].name, word,
+				 max);
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int parse_work(struct ctl *c, struct plan_work *w)
+{
+	bool decoding;
+	int r;
+
+	r = parse_parallel(c, &w->parallel);
+	decoding = w->parallel == PLAN_TENSOR_PARALLEL;
+	w->model.recompute = IS_SET(c, RECOMPUTE);
+	if (!r)
+		r = parse_parameters(c, &w->model.parameters);
+	if (!r)
+		r = whole(c, OPT_LAYERS, 0, 100000, &w->model.layers);
+	if (!r)
+		r = whole(c, OPT_HIDDEN, 0, 1u << 24, &w->model.hidden);
+	if (!r)
+		r = whole(c, OPT_KV_HIDDEN, w->model.hidden, w->model.hidden,
+			  &w->model.kv_hidden);
+	if (!r)
+		r = whole(c, OPT_BATCH, unit_of(w->parallel)->alone, 1u << 24,
+			  &w->batch);
+	if (!r)
+		r = whole(c, OPT_SEQUENCE, 2048, 1u << 24, &w->sequence);
+	if (!r)
+		r = source_real(c, OPT_VALUE_BYTES, 2, 0.125, 8,
+				&w->model.bytes_per_value);
+	if (!r)
+		r = source_real(c, OPT_OVERLAP, 0, 0, 1, &w->overlap);
+	if (!r)
+		r = source_real(c, OPT_TFLOPS, 0, 1e-6, 1e9, &w->model.flops);
+	if (!r)
+		r = source_real(c, OPT_MEMORY, 0, 1e-3, 1e9, &w->model.memory);
+	w->model.flops *= 1e12;
+	w->model.memory *= 1e9;
+	if (!r && !w->model.flops)
+		r = err_usage(&c->err, "tflops", "topology predict: --tflops "
+			      "is missing; what a GPU achieves");
+	if (!r && decoding && !w->model.memory)
+		r = err_usage(&c->err, "memory", "topology predict: --memory "
+			      "is missing; GB/s that a GPU reads while it "
+			      "decodes");
+	return r;
+}
+
+/* ---- schedules ----------------------------------------------------------- */
+
+static int add_plan(struct ctl *c, struct prediction *p,
+		    enum plan_collective collective)
+{
+	struct planned *one = &p->planned[collective];
+	int r = planned_make(c, p->name, p->graph, collective, 0, one);
+
+	if (r)
+		return r;
+	p->optimal.schedules[collective] = one->optimum.schedule;
+	p->rings.schedules[collective] = one->has_rings ? one->rings.schedule
+							: NULL;
+	if (!one->has_rings) {
+		p->rings.complete = false;
+		memcpy(p->no_rings, one->no_rings, sizeof(p->no_rings));
+	}
+	return 0;
+}
+
+static int predict(struct ctl *c, struct prediction *p, struct kind *kind)
+{
+	const struct plan_timing timing = plan_timing_default();
+	struct plan_error e = { 0 };
+
+	if (!kind->complete ||
+	    !plan_predict(p->graph, &p->work, kind->schedules, &timing,
+			  &kind->step, &e))
+		return 0;
+	return source_error(c, p->name, &e);
+}
+
+static int make(struct ctl *c, struct prediction *p)
+{
+	size_t i, k;
+	int r = 0;
+
+	p->optimal = (struct kind){ .name = "optimal", .complete = true };
+	p->rings = (struct kind){ .name = "rings", .complete = true };
+	for (i = 0; i < ARRAY_SIZE(parallels); i++)
+		if (parallels[i].parallel == p->work.parallel)
+			break;
+	for (k = 0; k < ARRAY_SIZE(parallels[i].needs) && !r; k++)
+		if (parallels[i].needs[k])
+			r = add_plan(c, p, parallels[i].needs[k]);
+	if (!r)
+		r = predict(c, p, &p->optimal);
+	return r ? r : predict(c, p, &p->rings);
+}
+
+/* ---- the result ---------------------------------------------------------- */
+
+static json_object *record(const struct prediction *p, const struct kind *kind)
+{
+	json_object *o = json_object_new_object();
+
+	rec_str(o, "schedule", kind->name);
+	rec_double(o, "seconds", kind->step.seconds, 6);
+	rec_double(o, "compute_seconds", kind->step.compute, 6);
+	rec_double(o, "communicate_seconds", kind->step.communicate, 6);
+	rec_double(o, "exposed_seconds", kind->step.exposed, 6);
+	rec_double(o, "per_second", kind->step.samples_per_second, 3);
+	rec_str(o, "unit", unit_of(p->work.parallel)->many);
+	rec_double(o, "tflops", kind->step.flops / 1e12, 3);
+	rec_int(o, "bytes", (int64_t)kind->step.bytes);
+	rec_int(o, "collectives", kind->step.collectives);
+	return o;
+}
+
+static void print(struct ctl *c, const struct prediction *p, json_object *rows)
+{
+	const struct unit *unit = unit_of(p->work.parallel);
+	const struct column columns[] = {
+		{ unit->step, "schedule", F_TEXT, false },
+		{ "SECONDS", "seconds", F_NUMBER, false },
+		{ "COMPUTE", "compute_seconds", F_NUMBER, false },
+		{ "COMMUNICATE", "communicate_seconds", F_NUMBER, false },
+		{ "EXPOSED", "exposed_seconds", F_NUMBER, false },
+		{ unit->each, "per_second", F_NUMBER, false },
+		{ "TFLOPS", "tflops", F_NUMBER, false },
+		{ "BYTES", "bytes", F_SIZE, false },
+		{ NULL, NULL, F_TEXT, false }
+	};
+
+	fprintf(c->out, "%s of %s parameters on %u GPUs, %s\n\n",
+		plan_parallel_name(p->work.parallel), c->arg[OPT_MODEL],
+		p->graph->nranks, p->graph->name);
+	table_print(c->out, rows, columns, true, c->color);
+	if (!p->rings.complete)
+		fprintf(c->out, "! no rings: %s\n", p->no_rings);
+}
+
+static void report(struct ctl *c, const struct prediction *p)
+{
+	json_object *rows = json_object_new_array();
+
+	json_object_array_add(rows, record(p, &p->optimal));
+	if (p->rings.complete)
+		json_object_array_add(rows, record(p, &p->rings));
+	c->doc = json_object_new_object();
+	rec_str(c->doc, "source", p->name);
+	rec_str(c->doc, "fabric", p->graph->name);
+	rec_int(c->doc, "gpus", p->graph->nranks);
+	rec_str(c->doc, "parallel", plan_parallel_name(p->work.parallel));
+	rec_put(c->doc, "steps", rows);
+	rec_str(c->doc, "no_rings", p->no_rings);
+	print(c, p, rows);
+}
+
+int topology_predict(struct ctl *c, int argc, char **argv)
+{
+	struct prediction *p = xcalloc(1, sizeof(*p));
+	struct plan_graph *g = NULL;
+	int i, r = source_name(c, argc, argv, &p->name);
+
+	if (!r)
+		r = parse_work(c, &p->work);
+	if (!r)
+		r = source_plannable(c, p->name, &g);
+	p->graph = g;
+	if (!r)
+		r = make(c, p);
+	if (!r)
+		report(c, p);
+	for (i = 0; i < PLAN_COLLECTIVES; i++)
+		planned_free(&p->planned[i]);
+	plan_graph_free(g);
+	free(p);
+	return r;
+}

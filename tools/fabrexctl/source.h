@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fabric that a command line names, as the planner's graph: a file of any
+ * of its formats, or "live". Also the words of the options that plans have in
+ * common. Called by topology.c, collective.c, compare.c, predict.c.
+ */
+#ifndef CTL_SOURCE_H
+#define CTL_SOURCE_H
+
+#include "ctl.h"
+#include "plan/plan.h"
+
+/* What the library says went wrong, about @object. Return: -e->code */
+int source_error(struct ctl *c, const char *object, const struct plan_error *e);
+/*
+ * The one name among the arguments, or "live" for --live. Error if there is
+ * none, or more.
+ */
+int source_name(struct ctl *c, int argc, char **argv, const char **name);
+/* Read it; --host and --devices choose. *g is to be freed. */
+int source_graph(struct ctl *c, const char *name, struct plan_graph **g);
+/* source_graph(), and refuse what cannot be planned for. */
+int source_plannable(struct ctl *c, const char *name, struct plan_graph **g);
+/* The bytes of a file, with a NUL behind them; @text is to be freed. */
+int source_text(struct ctl *c, const char *path, char **text, size_t *len);
+
+/* --collective, default all-reduce. */
+int source_collective(struct ctl *c, enum plan_collective *out);
+/* --root: a rank, or the name of a GPU. Refused where there is no root. */
+int source_root(struct ctl *c, const struct plan_graph *g,
+		enum plan_collective collective, uint32_t *out);
+/* --size: bytes, with K, M, G or T behind them. */
+int source_size(struct ctl *c, uint64_t *out);
+/* A number of at least @min and at most @max with an option. */
+int source_real(struct ctl *c, enum opt o, double otherwise, double min,
+		double max, double *out);
+
+#endif
