@@ -25,6 +25,27 @@ struct build {
 
 /* ---- trees -------------------------------------------------------------- */
 
+/* Fewer are planned for in milliseconds without a look at their boxes. */
+#define MANY_RANKS	24
+
+static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
+		       struct plan_solution *s, struct plan_error *e)
+{
+	uint32_t *box, i;
+	int err;
+
+	if (g->nranks < MANY_RANKS)
+		return -EAGAIN;
+	box = malloc((g->nnodes + 1) * sizeof(*box));
+	if (!box)
+		return plan_fail(e, ENOMEM, "out of memory");
+	for (i = 0; i < g->nnodes; i++)
+		box[i] = g->nodes[i].box;
+	err = plan_boxes(net, box, s, e);
+	free(box);
+	return err;
+}
+
 static int solve(const struct plan_graph *g, uint32_t root, bool reversed,
 		 struct plan_solution *s, struct plan_error *e)
 {
@@ -33,7 +54,9 @@ static int solve(const struct plan_graph *g, uint32_t root, bool reversed,
 
 	if (err)
 		return err;
-	err = plan_net_forest(net, s, e);
+	err = solve_boxes(g, net, s, e);
+	if (err == -EAGAIN)
+		err = plan_net_forest(net, s, e);
 	plan_net_free(net);
 	return err;
 }
