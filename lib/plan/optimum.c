@@ -235,6 +235,31 @@ static int two_ways(struct build *b, uint64_t *k)
 	return err;
 }
 
+/* Each tree up and down again, where links are divided among directions. */
+static int there_and_back(struct build *b, uint64_t *k)
+{
+	struct plan_solution s = { 0 };
+	struct half up = { 0 }, down = { 0 };
+	struct plan_net *net = NULL;
+	int err = plan_net_orient(b->g, &net, b->e);
+
+	if (!err)
+		err = plan_net_forest(net, &s, b->e);
+	if (!err)
+		err = half_init(&down, &s, false, false);
+	if (!err)
+		err = half_init(&up, &s, true, true);
+	if (!err) {
+		*k = s.k;
+		err = add_both(b, &up, &down);
+	}
+	free(up.routes);
+	free(down.routes);
+	plan_solution_clear(&s);
+	plan_net_free(net);
+	return err;
+}
+
 static int build(struct build *b, uint32_t root, uint64_t *k)
 {
 	switch (b->schedule->collective) {
@@ -265,6 +290,34 @@ static int judge(const struct plan_graph *g, struct plan_optimum *o)
 	return err;
 }
 
+/*
+ * An all-reduce that is slower than its bound as a reduce-scatter and an
+ * all-gather may do better as trees from one root. If that fails, or is not
+ * faster, @o is as it was.
+ */
+static int improve(const struct plan_graph *g, struct plan_optimum *o)
+{
+	struct plan_error why = { 0 };
+	struct plan_optimum other = { .bound = o->bound };
+	struct build b = { .g = g, .e = &why };
+	int err;
+
+	b.schedule = other.schedule =
+		plan_schedule_new(PLAN_ALL_REDUCE, g->nranks, 0);
+	if (!b.schedule)
+		return -ENOMEM;
+	err = there_and_back(&b, &other.k);
+	if (!err)
+		err = judge(g, &other);
+	if (err || plan_ratio_compare(other.algbw, o->algbw) <= 0) {
+		plan_schedule_free(other.schedule);
+		return err == -ENOMEM ? err : 0;
+	}
+	plan_schedule_free(o->schedule);
+	*o = other;
+	return 0;
+}
+
 void plan_optimum_free(struct plan_optimum *o)
 {
 	plan_bound_free(&o->bound);
@@ -286,6 +339,8 @@ int plan_optimum(const struct plan_graph *g, enum plan_collective c,
 	err = b.schedule ? build(&b, root, &found.k) : -ENOMEM;
 	if (!err)
 		err = judge(g, &found);
+	if (!err && c == PLAN_ALL_REDUCE && !found.proved)
+		err = improve(g, &found);
 	if (err) {
 		plan_optimum_free(&found);
 		if (why.code)

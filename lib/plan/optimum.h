@@ -67,8 +67,9 @@ struct plan_optimum {
 	struct plan_ratio algbw, busbw;	/* of the schedule, from its flows */
 	/*
 	 * all-gather, reduce-scatter: trees of unit rate for each root; the
-	 * unit is algbw / (N k). all-reduce: of each of its two halves.
-	 * Broadcast, reduce: trees of the root.
+	 * unit is algbw / (N k). all-reduce: of each of its two halves, or if
+	 * all trees have one root, its trees. Broadcast, reduce: trees of the
+	 * root.
 	 */
 	uint64_t k;
 	bool proved;		/* algbw is bound.algbw */

@@ -241,7 +241,9 @@ static int improve(struct parts *p)
 	uint32_t j;
 	int err = 0;
 
-	while (!err && improved && fits(p)) {
+	while (!err && improved) {
+		if (!fits(p))
+			return -EOVERFLOW;
 		for (j = 0; j < p->g->nranks; j++)
 			greedy_step(p, j);
 		err = keep(p, &improved);
@@ -269,18 +271,40 @@ static int tell(struct parts *p, struct plan_bound *out)
 	return err;
 }
 
+/* The best partition; -EOVERFLOW: of those that are natural. */
+static int search(struct parts *p, const struct plan_graph *g)
+{
+	int err = parts_init(p, g);
+
+	if (!err)
+		err = natural(p);
+	return err ? err : improve(p);
+}
+
 int plan_partition(const struct plan_graph *g, struct plan_bound *b,
 		   struct plan_error *e)
 {
 	struct parts p;
-	int err = parts_init(&p, g);
+	int err = search(&p, g);
 
-	if (!err)
-		err = natural(&p);
-	if (!err)
-		err = improve(&p);
-	if (!err)
+	if (!err || err == -EOVERFLOW)
 		err = tell(&p, b);
 	parts_clear(&p);
 	return err ? plan_fail(e, -err, "out of memory") : 0;
+}
+
+int plan_partition_needs(const struct plan_graph *g, int64_t *needs,
+			 uint32_t *factor, struct plan_error *e)
+{
+	struct parts p;
+	uint32_t i;
+	int err = search(&p, g);
+
+	for (i = 0; !err && i < g->nranks; i++)
+		needs[i] = -p.gain[i];
+	*factor = p.nbest - 1;
+	parts_clear(&p);
+	return err ? plan_fail(e, -err, err == -EOVERFLOW ?
+			       "capacities are too large for 64 bits; round them" :
+			       "out of memory") : 0;
 }

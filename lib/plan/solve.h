@@ -156,6 +156,18 @@ void plan_solution_clear(struct plan_solution *s);
 int plan_net_forest(struct plan_net *net, struct plan_solution *s,
 		    struct plan_error *e);
 
+/* ---- orient.c ---------------------------------------------------------- */
+
+/*
+ * A network for an all-reduce on a graph whose links are alike both ways: nodes
+ * and arcs as plan_net_from_graph(), one root, and of each link's capacity a
+ * part for either direction. Its trees, up over the twins of their edges and
+ * down again, are together an all-reduce as fast as the best partition allows.
+ * -EAGAIN: a link has no twin, or not the same capacity.
+ */
+int plan_net_orient(const struct plan_graph *g, struct plan_net **out,
+		    struct plan_error *e);
+
 /* ---- boxes.c ----------------------------------------------------------- */
 
 /*

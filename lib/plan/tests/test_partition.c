@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "brute.h"
+#include "check.h"
 #include "optimum.h"
 #include "random.h"
 #include "tap.h"
@@ -117,9 +118,43 @@ static bool agrees(uint64_t seed, uint32_t *parts)
 	return good;
 }
 
+static bool alike(const struct plan_graph *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nedges; i++)
+		if (g->edges[i].twin == PLAN_NONE ||
+		    g->edges[g->edges[i].twin].capacity != g->edges[i].capacity)
+			return false;
+	return true;
+}
+
+/* Where links are alike both ways, the bound is always reached. */
+static bool reached(uint64_t seed, uint32_t *graphs)
+{
+	struct plan_graph *g = random_graph(seed, 2 * MOST_GPUS, 6);
+	struct plan_error e = { .text = "" };
+	struct plan_optimum o = { .proved = true };
+	char why[CHECK_WHY] = "";
+	bool good = true;
+
+	if (alike(g)) {
+		++*graphs;
+		good = !plan_optimum(g, PLAN_ALL_REDUCE, 0, &o, &e) &&
+			check_optimum(g, PLAN_ALL_REDUCE, 0, &o, why) &&
+			o.proved;
+		if (!good)
+			printf("# seed %llu: %s %s\n",
+			       (unsigned long long)seed, e.text, why);
+		plan_optimum_free(&o);
+	}
+	plan_graph_free(g);
+	return good;
+}
+
 int main(void)
 {
-	uint32_t i, good = 0, parts = 0;
+	uint32_t i, good = 0, parts = 0, graphs = 0;
 
 	for (i = 0; i < GRAPHS; i++)
 		good += agrees(1000 + i, &parts);
@@ -127,5 +162,10 @@ int main(void)
 	   good, GRAPHS);
 	ok(parts > GRAPHS / 10 && parts < GRAPHS, "%u of them are partitions",
 	   parts);
+	for (good = 0, i = 0; i < 3 * GRAPHS; i++)
+		good += reached(5000 + i, &graphs);
+	ok(good == 3 * GRAPHS && graphs > GRAPHS / 2,
+	   "all-reduces of %u graphs that are alike both ways reach it",
+	   graphs);
 	return tap_done();
 }
