@@ -121,7 +121,8 @@ def host(check):
 def fuzz(seconds, quiet=True):
     """Each fuzz target for some seconds; CompletedProcess."""
     return make("fuzz-draco-emu", quiet=quiet,
-                settings=["fuzz-lib", f"FUZZ_SECONDS={seconds}"])
+                settings=["fuzz-lib", "fuzz-plan",
+                          f"FUZZ_SECONDS={seconds}"])
 
 
 def fuzz_briefly(check):

@@ -105,17 +105,17 @@ static int syntax_error(struct topo_parse *p, config_t *cfg)
  */
 static unsigned int include_line(const char *text)
 {
-	unsigned int line = 1;
+	unsigned int line;
 
-	while (text) {
+	for (line = 1; ; line++) {
 		text += strspn(text, " \t\r\f\v");
 		if (!strncmp(text, "@include", strlen("@include")))
 			return line;
 		text = strchr(text, '\n');
-		text += text != NULL;
-		line++;
+		if (!text)
+			return 0;
+		text++;
 	}
-	return 0;
 }
 
 static int parse_text(struct topo_parse *p, config_t *cfg, const char *text)

@@ -66,3 +66,4 @@ bench-plan: $(PLAN_BENCH)
 
 -include $(wildcard $(PLAN_O)/san/*/*/*.d $(PLAN_O)/san/*/*/*/*.d \
 	$(PLAN_O)/fast/*/*/*/*.d)
+include $(PLAN_T)/fuzz/build.mk
