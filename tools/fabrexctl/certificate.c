@@ -227,6 +227,15 @@ json_object *json_bound(const struct planned *p)
 	return o;
 }
 
+static void rec_played(json_object *o, const char *key, bool there, double v,
+		       int digits)
+{
+	if (there)
+		rec_double(o, key, v, digits);
+	else
+		rec_put(o, key, NULL);
+}
+
 json_object *json_optimal(const struct planned *p)
 {
 	const struct plan_optimum *opt = &p->optimum;
@@ -240,6 +249,10 @@ json_object *json_optimal(const struct planned *p)
 	rec_bool(o, "proved", opt->proved);
 	rec_int(o, "chunks", (int64_t)opt->schedule->nchunks);
 	rec_int(o, "transfers", (int64_t)opt->schedule->ntransfers);
+	rec_played(o, "predicted_busbw_gbps", p->played,
+		   p->optimal_played.busbw, 3);
+	rec_played(o, "predicted_seconds", p->played,
+		   p->optimal_played.seconds, 9);
 	return o;
 }
 
@@ -263,15 +276,6 @@ static void rec_nothing(json_object *o, const char *const *keys)
 {
 	for (; *keys; keys++)
 		rec_put(o, *keys, NULL);
-}
-
-static void rec_played(json_object *o, const char *key, bool there, double v,
-		       int digits)
-{
-	if (there)
-		rec_double(o, key, v, digits);
-	else
-		rec_put(o, key, NULL);
 }
 
 json_object *json_ring(const struct planned *p)
@@ -308,12 +312,14 @@ json_object *json_ring(const struct planned *p)
 
 json_object *json_predicted(const struct planned *p)
 {
+	bool there = p->played && p->has_rings;
 	json_object *o = json_object_new_object();
 
 	rec_int(o, "size", (int64_t)p->size);
-	rec_played(o, "busbw_gbps", p->played, p->optimal_played.busbw, 3);
-	rec_played(o, "algbw_gbps", p->played, p->optimal_played.algbw, 3);
-	rec_played(o, "seconds", p->played, p->optimal_played.seconds, 9);
-	rec_str(o, "why_none", p->not_played);
+	rec_str(o, "schedule", "rings");
+	rec_played(o, "busbw_gbps", there, p->ring_played.busbw, 3);
+	rec_played(o, "algbw_gbps", there, p->ring_played.algbw, 3);
+	rec_played(o, "seconds", there, p->ring_played.seconds, 9);
+	rec_str(o, "why_none", p->has_rings ? p->not_played : p->no_rings);
 	return o;
 }

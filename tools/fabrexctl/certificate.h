@@ -17,7 +17,10 @@ json_object *json_bound(const struct planned *p);
 json_object *json_optimal(const struct planned *p);
 /* Numbers are null where there are no rings. */
 json_object *json_ring(const struct planned *p);
-/* Of the optimal schedule; numbers are null if nothing was predicted. */
+/*
+ * What would be measured: RCCL and NCCL run rings. Numbers are null if nothing
+ * was predicted, or there are no rings.
+ */
 json_object *json_predicted(const struct planned *p);
 json_object *json_ranks(const struct plan_graph *g);
 json_object *json_warnings(const struct plan_graph *g);

@@ -46,7 +46,6 @@ static void make_document(struct ctl *c, const char *name,
 /* ---- text ---------------------------------------------------------------- */
 
 static void add_row(json_object *rows, const char *what, json_object *from,
-		    json_object *played, const char *played_key,
 		    const char *note)
 {
 	json_object *row = json_object_new_object(), *v = NULL;
@@ -57,8 +56,7 @@ static void add_row(json_object *rows, const char *what, json_object *from,
 	json_object_object_get_ex(from, "algbw_gbps", &v);
 	rec_put(row, "algbw", json_object_get(v));
 	v = NULL;
-	if (played)
-		json_object_object_get_ex(played, played_key, &v);
+	json_object_object_get_ex(from, "predicted_busbw_gbps", &v);
 	rec_put(row, "predicted", json_object_get(v));
 	rec_str(row, "note", note);
 	json_object_array_add(rows, row);
@@ -97,22 +95,21 @@ static void print_table(struct ctl *c, const struct planned *p)
 		{ NULL, NULL, F_TEXT, false }
 	};
 	json_object *rows = json_object_new_array();
-	json_object *bound, *optimal, *ring, *predicted;
+	json_object *bound, *optimal, *ring;
 	char *note;
 
 	json_object_object_get_ex(c->doc, "bound", &bound);
 	json_object_object_get_ex(c->doc, "optimal", &optimal);
 	json_object_object_get_ex(c->doc, "ring", &ring);
-	json_object_object_get_ex(c->doc, "predicted", &predicted);
-	add_row(rows, "bound", bound, NULL, NULL, "nothing is faster");
+	add_row(rows, "bound", bound, "nothing is faster");
 	note = optimal_note(p);
-	add_row(rows, "optimal", optimal, predicted, "busbw_gbps", note);
+	add_row(rows, "optimal", optimal, note);
 	free(note);
 	note = ring_note(p);
-	add_row(rows, "rings", ring, ring, "predicted_busbw_gbps", note);
+	add_row(rows, "rings", ring, note);
 	free(note);
 	format_size(size, sizeof(size), (double)p->size);
-	snprintf(title, sizeof(title), "BUSBW AT %s", size);
+	snprintf(title, sizeof(title), "PREDICTED AT %s", size);
 	table_print(c->out, rows, columns, true, c->color);
 	json_object_put(rows);
 }
@@ -192,7 +189,7 @@ static void print_text(struct ctl *c, const struct planned *p)
 	print_ranks(c->out, p->graph);
 	for (i = 0; i < p->graph->nwarnings; i++)
 		fprintf(c->out, "! %s\n", p->graph->warnings[i]);
-	if (!p->played)
+	if (!p->played && !IS_SET(c, NO_PREDICTION))
 		fprintf(c->out, "! no prediction: %s\n", p->not_played);
 }
 
@@ -302,6 +299,16 @@ static int report(struct ctl *c, const char *name, const struct planned *p)
 	return 0;
 }
 
+static int predict(struct ctl *c, const char *name, uint64_t size,
+		   struct planned *p)
+{
+	if (!IS_SET(c, NO_PREDICTION))
+		return planned_predict(c, name, size, p);
+	p->size = size;
+	snprintf(p->not_played, sizeof(p->not_played), "it was not asked for");
+	return 0;
+}
+
 static int plan_graph_of(struct ctl *c, const char *name,
 			 const struct plan_graph *g,
 			 enum plan_collective collective, uint64_t size,
@@ -314,7 +321,7 @@ static int plan_graph_of(struct ctl *c, const char *name,
 	if (!r)
 		r = planned_make(c, name, g, collective, root, &p);
 	if (!r)
-		r = planned_predict(c, name, size, &p);
+		r = predict(c, name, size, &p);
 	if (!r)
 		r = report(c, name, &p);
 	if (!r)

@@ -44,17 +44,17 @@ static json_object *record(const char *name, const struct planned *p)
 	rec_put(o, "ring_busbw_gbps", NULL);
 	rec_bool(o, "ring_proved", p->has_rings && p->rings.proved);
 	rec_put(o, "predicted_busbw_gbps", NULL);
-	rec_put(o, "predicted_ring_busbw_gbps", NULL);
+	rec_put(o, "predicted_optimal_busbw_gbps", NULL);
 	rec_str(o, "limit", words);
 	rec_put(o, "warnings", json_warnings(p->graph));
 	free(words);
 	if (p->has_rings)
 		set_double(o, "ring_busbw_gbps", planned_gbps(p->rings.busbw));
 	if (p->played)
-		set_double(o, "predicted_busbw_gbps", p->optimal_played.busbw);
+		set_double(o, "predicted_optimal_busbw_gbps",
+			   p->optimal_played.busbw);
 	if (p->played && p->has_rings)
-		set_double(o, "predicted_ring_busbw_gbps",
-			   p->ring_played.busbw);
+		set_double(o, "predicted_busbw_gbps", p->ring_played.busbw);
 	return o;
 }
 
@@ -78,7 +78,7 @@ static int judge(struct ctl *c, const char *name,
 			.name = name, .optimal = p.optimum.busbw,
 			.ring = p.has_rings ? p.rings.busbw
 					    : plan_ratio(0, 1),
-			.predicted = p.optimal_played.busbw,
+			.predicted = p.ring_played.busbw,
 			.record = record(name, &p),
 		};
 	planned_free(&p);
@@ -108,15 +108,16 @@ static void print(struct ctl *c, json_object *rows,
 		{ "BOUND", "bound_busbw_gbps", F_NUMBER, false },
 		{ "OPTIMAL", "optimal_busbw_gbps", F_NUMBER, false },
 		{ "RINGS", "ring_busbw_gbps", F_NUMBER, false },
-		{ "PREDICTED", "predicted_busbw_gbps", F_NUMBER, false },
-		{ "BY RINGS", "predicted_ring_busbw_gbps", F_NUMBER, false },
+		{ "PREDICTED: OPTIMAL", "predicted_optimal_busbw_gbps",
+		  F_NUMBER, false },
+		{ "RINGS", "predicted_busbw_gbps", F_NUMBER, false },
 		{ NULL, NULL, F_TEXT, false }
 	};
 	size_t i, n = json_object_array_length(rows);
 	char text[32];
 
 	format_size(text, sizeof(text), (double)size);
-	fprintf(c->out, "%s, busbw in GB/s, predicted for %s\n\n",
+	fprintf(c->out, "%s, busbw in GB/s, predictions for %s\n\n",
 		plan_collective_name(collective), text);
 	table_print(c->out, rows, columns, true, c->color);
 	fputc('\n', c->out);

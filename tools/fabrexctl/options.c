@@ -97,6 +97,8 @@ const struct option_info option_info[OPT_MAX] = {
 	[OPT_RINGS_FILE] = { "rings-file", 0, "FILE",
 			     "write the rings as NCCL_GRAPH_FILE",
 			     WORDS_FILE },
+	[OPT_NO_PREDICTION] = { "no-prediction", 0, NULL,
+				"do not play the schedules", WORDS_NONE },
 	[OPT_JOBS] = { "jobs", 0, "RANKS;RANKS",
 		       "predict several at once, as in \"0-7;8-15\"",
 		       WORDS_NONE },

@@ -39,6 +39,23 @@ static const struct {
 	{ "topologies/graphs/dgx-a100.graph", "all_gather", 300, NAN },
 };
 
+/* Near what the links allow, and that of the rings is what is measured. */
+static void predictions(json_object *doc, double optimum)
+{
+	double best = look_number(doc, "optimal.predicted_busbw_gbps");
+	double rings = look_number(doc, "ring.predicted_busbw_gbps");
+
+	ok(best < optimum * 1.0001 && best > optimum * 0.7,
+	   "the optimum predicted: %g", best);
+	ok(rings < look_number(doc, "ring.busbw_gbps") * 1.0001 &&
+	   rings > look_number(doc, "ring.busbw_gbps") * 0.7,
+	   "rings predicted: %g", rings);
+	look_is(doc, "predicted.busbw_gbps", rings);
+	look_is(doc, "predicted.size", 1 << 30);
+	ok(!strcmp(look_text(doc, "predicted.schedule"), "rings"),
+	   "as they are run today");
+}
+
 static void values(void)
 {
 	json_object *doc;
@@ -60,11 +77,7 @@ static void values(void)
 			ok(!strcmp(look_text(doc, "ring.proved"), "true"),
 			   "no rings are faster");
 		}
-		ok(look_number(doc, "predicted.busbw_gbps") <
-		   known[i].optimum * 1.0001 &&
-		   look_number(doc, "predicted.busbw_gbps") >
-		   known[i].optimum * 0.7, "predicted: %g",
-		   look_number(doc, "predicted.busbw_gbps"));
+		predictions(doc, known[i].optimum);
 		json_object_put(doc);
 	}
 }
@@ -89,7 +102,8 @@ static void all_keys(void)
 		"optimal.busbw_gbps", "optimal.algbw_gbps",
 		"optimal.busbw_exact", "optimal.algbw_exact", "optimal.k",
 		"optimal.proved", "optimal.chunks", "optimal.transfers",
-		"predicted.size", "predicted.busbw_gbps",
+		"optimal.predicted_busbw_gbps", "optimal.predicted_seconds",
+		"predicted.size", "predicted.schedule", "predicted.busbw_gbps",
 		"predicted.algbw_gbps", "predicted.seconds", "warnings",
 		"planning_ms", "rings_ms", "predicting_ms", NULL
 	};
@@ -201,10 +215,14 @@ static void text(void)
 	has(r.out, "bound    202.500  216.000");
 	has(r.out, "optimal  202.500  216.000");
 	has(r.out, "rings    108.000  115.200");
-	has(r.out, "BUSBW AT 64M");
+	has(r.out, "PREDICTED AT 64M");
 	has(r.out, "columba");
 	has(r.out, "NCCL_RINGS=\"0 ");
 	has(r.out, "  0-7       columba1.gpu0 to columba1.gpu7\n");
+	run_free(&r);
+	r = run_line(&f->b, "plan-collective " FLAT " --no-prediction");
+	ok(!r.code, "without a prediction: %s", r.err);
+	hasnt(r.out, "!");
 	run_free(&r);
 	r = run_line(&f->b, "plan-collective " FLAT " --rings");
 	rings = r.out;

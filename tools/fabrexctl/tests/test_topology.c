@@ -273,6 +273,39 @@ static void as_json(void)
 	json_object_put(doc);
 }
 
+/* The fabric as it is composed: live.c has tests of its own. */
+static void live(void)
+{
+	struct fake *small = fabric_small();
+	json_object *doc;
+	struct run r;
+
+	look_refused(&small->b, "topology show live", EXIT_NO_DEVICE,
+		     "no GPU is composed");
+	look_refused(&small->b, "plan-collective live", EXIT_NO_DEVICE,
+		     "no GPU is composed");
+	fake_bind(small, "columba1.gpu1", "b.0");
+	fake_bind(small, "columba1.gpu3", "b.0");
+	fake_bind(small, "columba2.gpu0", "c.0");
+	doc = look_json(&small->b, "topology show live --host b");
+	ok(look_length(doc, "ranks") == 2 &&
+	   !strcmp(look_text(doc, "ranks.1"), "columba1.gpu3"),
+	   "GPUs of one host: %ld", look_length(doc, "ranks"));
+	json_object_put(doc);
+	look_refused(&small->b, "topology export --live", EXIT_NO_DEVICE,
+		     "composed to host a");
+	r = run_line(&small->b, "topology export --live --host b");
+	ok(!r.code, "an XML of another host than this: %s", r.err);
+	has(r.out, "<gpu dev=\"1\"");
+	hasnt(r.out, "<gpu dev=\"2\"");
+	run_free(&r);
+	r = run_line(&small->b, "plan-collective --live --host b");
+	ok(!r.code, "and a plan: %s", r.err);
+	has(r.out, "all-reduce of 2 GPUs");
+	run_free(&r);
+	fake_free(small);
+}
+
 /* ---- files --------------------------------------------------------------- */
 
 static void written_whole(void)
@@ -439,6 +472,7 @@ int main(void)
 	bad_lines();
 	converted();
 	as_json();
+	live();
 	written_whole();
 	drawn();
 	compared();
