@@ -46,8 +46,8 @@ static int check_limits(const struct plan_schedule *s, struct plan_error *e)
 /* ---- order ----------------------------------------------------------------
  *
  * Transfers of a chunk form trees: what is copied spreads from a rank, what is
- * reduced gathers at one. Along a tree, branch by branch, they are one long path
- * after the other; in the order of their making they are single arrows.
+ * reduced gathers at one. Along a tree, branch by branch, they are one long
+ * path after the other; in the order of their making they are single arrows.
  */
 
 #define NONE	(~0u)

@@ -5,49 +5,18 @@
  *
  * The graph is what a host sees, not what is screwed together: each host port
  * has its partition, and whatever several partitions share (an uplink, a link
- * between switches) is shared out among them, since bytes of one partition do not
- * turn into another's on the way. docs/graph-files.md has the rules.
+ * between switches) is shared out among them, since bytes of one partition do
+ * not turn into another's on the way. docs/graph-files.md has the rules.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "read.h"
-#include "topology.h"
+#include "wiring.h"
 
 #define GEN4		16	/* GT/s; appliances are Gen4 x16 inside */
 #define LANES		16
-
-/* One of a host's ports: the partition behind it. */
-struct port {
-	unsigned int host, nth;
-	unsigned int sw;
-	unsigned int gpus;	/* bound to it */
-	uint32_t root_port;	/* node */
-};
-
-struct wiring {
-	const struct topology *t;
-	struct plan_graph *g;
-	struct plan_error *e;
-	const char *only;	/* host, or NULL */
-	unsigned int nsw;
-	unsigned int nports;
-	struct port *ports;
-	unsigned int *bound;	/* port of each endpoint; TOPO_NONE */
-	uint32_t *gpus;		/* node of each endpoint; PLAN_NONE */
-	bool *hosts;		/* is the host planned for */
-	uint32_t *root_complexes;	/* node of each host */
-	/* Tables of ports x switches: the way from a switch to the port. */
-	unsigned int *next;	/* switch after this one; itself at the end */
-	unsigned int *hops;	/* TOPO_NONE: there is no way */
-	uint32_t *partitions;	/* node of the port's partition there */
-	/* Tables of switches x switches: links between them, taken together. */
-	uint64_t *trunks;	/* MB/s */
-	unsigned int *users;	/* partitions, and the NTBs, that share it */
-	uint32_t *ntbs;		/* node of each switch */
-};
 
 /* ---- what links carry ---------------------------------------------------- */
 
@@ -100,11 +69,6 @@ static uint64_t port_capacity(const struct wiring *w,
 			      const struct topo_end *end)
 {
 	return scaled(w, port_speed(w, end), port_width(w, end));
-}
-
-static uint64_t *trunk(const struct wiring *w, unsigned int a, unsigned int b)
-{
-	return &w->trunks[a * w->nsw + b];
 }
 
 static unsigned int *users(const struct wiring *w, unsigned int a,
@@ -190,137 +154,6 @@ static uint32_t server_box(const struct wiring *w, unsigned int host)
 	return n;
 }
 
-/* ---- who belongs to whom ------------------------------------------------- */
-
-static bool is_gpu(const struct wiring *w, unsigned int endpoint)
-{
-	return w->t->endpoints[endpoint].class == TOPO_GPU;
-}
-
-static unsigned int uplink_switch(const struct wiring *w, unsigned int endpoint)
-{
-	const struct topo_endpoint *ep = &w->t->endpoints[endpoint];
-
-	return w->t->appliances[ep->appliance].uplinks[ep->uplink].sw;
-}
-
-static bool wanted(const struct wiring *w, unsigned int host)
-{
-	return !w->only || !strcmp(w->t->hosts[host].name, w->only);
-}
-
-/* Ways from all switches to each port: the shortest, lowest switches first. */
-static void find_ways(struct wiring *w, unsigned int p)
-{
-	unsigned int queue[TOPO_MAX_SWITCHES], n = 0, i, s;
-	unsigned int *next = w->next + p * w->nsw;
-	unsigned int *hops = w->hops + p * w->nsw;
-
-	for (s = 0; s < w->nsw; s++)
-		hops[s] = TOPO_NONE;
-	queue[n++] = w->ports[p].sw;
-	next[w->ports[p].sw] = w->ports[p].sw;
-	hops[w->ports[p].sw] = 0;
-	for (i = 0; i < n; i++)
-		for (s = 0; s < w->nsw; s++)
-			if (hops[s] == TOPO_NONE && *trunk(w, queue[i], s)) {
-				hops[s] = hops[queue[i]] + 1;
-				next[s] = queue[i];
-				queue[n++] = s;
-			}
-}
-
-static unsigned int nearest_port(const struct wiring *w, unsigned int sw)
-{
-	unsigned int p, best = TOPO_NONE, least = TOPO_NONE;
-
-	for (p = 0; p < w->nports; p++)
-		if (wanted(w, w->ports[p].host) &&
-		    w->hops[p * w->nsw + sw] < least) {
-			best = p;
-			least = w->hops[p * w->nsw + sw];
-		}
-	return best;
-}
-
-static void bind_nearest(struct wiring *w)
-{
-	unsigned int i;
-
-	for (i = 0; i < w->t->nendpoints; i++)
-		if (is_gpu(w, i))
-			w->bound[i] = nearest_port(w, uplink_switch(w, i));
-	plan_graph_warn(w->g, "%s has no bindings; it is planned as if each GPU were bound to the host port that is nearest to it, the first one of several",
-			w->t->name);
-}
-
-static void bind_as_told(struct wiring *w)
-{
-	unsigned int i, p;
-
-	for (i = 0; i < w->t->nbindings; i++) {
-		const struct topo_binding *b = &w->t->bindings[i];
-
-		for (p = 0; w->ports[p].host != b->host; p++)
-			;
-		if (is_gpu(w, b->endpoint))
-			w->bound[b->endpoint] = p + b->port;
-	}
-}
-
-static bool has_gpu_binding(const struct wiring *w)
-{
-	unsigned int i;
-
-	for (i = 0; i < w->t->nbindings; i++)
-		if (is_gpu(w, w->t->bindings[i].endpoint))
-			return true;
-	return false;
-}
-
-static int bind(struct wiring *w)
-{
-	unsigned int i, n = 0, left = 0;
-
-	if (has_gpu_binding(w))
-		bind_as_told(w);
-	else
-		bind_nearest(w);
-	for (i = 0; i < w->t->nendpoints; i++) {
-		if (w->bound[i] != TOPO_NONE) {
-			struct port *p = &w->ports[w->bound[i]];
-
-			p->gpus++;
-			n += wanted(w, p->host);
-			w->hosts[p->host] = wanted(w, p->host);
-		} else if (is_gpu(w, i)) {
-			left++;
-		}
-	}
-	if (!n)
-		return plan_fail(w->e, EINVAL, "%s \"%s\": no GPU is bound to it; bind some, or plan for another host",
-				 w->only ? "host" : "fabric",
-				 w->only ? w->only : w->t->name);
-	if (left)
-		plan_graph_warn(w->g, "%u of the fabric's GPUs %s bound to no host port; left out",
-				left, left == 1 ? "is" : "are");
-	return 0;
-}
-
-static int check_host(const struct wiring *w)
-{
-	char known[300] = "";
-	size_t n = 0;
-	unsigned int h;
-
-	if (!w->only || topology_find_host(w->t, w->only) != TOPO_NONE)
-		return 0;
-	for (h = 0; h < w->t->nhosts && n < sizeof(known); h++)
-		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s",
-				      h ? ", " : "", w->t->hosts[h].name);
-	return plan_fail(w->e, EINVAL, "there is no host \"%.40s\" in %s; choose from %s",
-			 w->only, w->t->name, known);
-}
 
 /* ---- hosts and partitions ------------------------------------------------ */
 
@@ -445,8 +278,8 @@ struct behind {
 };
 
 /*
- * A cascade has one switch at the uplink, another one behind it, and half of the
- * GPUs on each; flat has the first only.
+ * A cascade has one switch at the uplink, another one behind it, and half of
+ * the GPUs on each; flat has the first only.
  */
 static bool on_second(const struct wiring *w, const struct behind *b,
 		      unsigned int k)
@@ -627,15 +460,17 @@ static unsigned int hosts_at(const struct wiring *w, unsigned int sw)
 /* Switches where an NTB joins something: what has only one way out does not. */
 static void choose_ntbs(const struct wiring *w, bool *use)
 {
-	unsigned int s, r, ways;
+	unsigned int s, r, ways, hosts[TOPO_MAX_SWITCHES];
 	bool more = true;
 
-	for (s = 0; s < w->nsw; s++)
+	for (s = 0; s < w->nsw; s++) {
 		use[s] = true;
+		hosts[s] = hosts_at(w, s);
+	}
 	while (more) {
 		more = false;
 		for (s = 0; s < w->nsw; s++) {
-			ways = hosts_at(w, s);
+			ways = hosts[s];
 			for (r = 0; r < w->nsw; r++)
 				ways += use[r] && *trunk(w, s, r);
 			if (use[s] && ways < 2) {
@@ -804,19 +639,13 @@ static void free_tables(struct wiring *w)
 
 static int wire(struct wiring *w)
 {
-	unsigned int p;
-	int err = check_host(w);
+	int err;
 
-	if (!err && (!mbps(w->t->link_gbps) ||
-		     !mbps(w->t->root_complex_gbps)))
-		err = plan_fail(w->e, EINVAL, "%s: link_gbps or root_complex_gbps is less than 1 MB/s; give it in GB/s",
-				w->t->name);
-	if (err)
-		return err;
+	if (!mbps(w->t->link_gbps) || !mbps(w->t->root_complex_gbps))
+		return plan_fail(w->e, EINVAL, "%s: link_gbps or root_complex_gbps is less than 1 MB/s; give it in GB/s",
+				 w->t->name);
 	add_trunks(w);
-	for (p = 0; p < w->nports; p++)
-		find_ways(w, p);
-	err = bind(w);
+	err = wiring_bind(w);
 	return err ? err : build(w);
 }
 

@@ -100,8 +100,8 @@ static int syntax_error(struct topo_parse *p, config_t *cfg)
 }
 
 /*
- * libconfig's @include would have whoever reads a fabric from somebody else read
- * any file. Line of the first one; 0: there is none.
+ * libconfig's @include would have whoever reads a fabric from somebody else
+ * read any file. Line of the first one; 0: there is none.
  */
 static unsigned int include_line(const char *text)
 {

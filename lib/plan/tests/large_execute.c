@@ -51,7 +51,7 @@ static uint32_t kind_of(enum plan_collective c)
 	}
 }
 
-/* ---- one rank -------------------------------------------------------------- */
+/* ---- one rank ----------------------------------------------------------- */
 
 /* Element @i of what @rank puts in. */
 static uint32_t value(uint32_t rank, uint64_t i)
@@ -185,7 +185,7 @@ static bool run_ranks(const struct run *r)
 	return good == r->n;
 }
 
-/* ---- the plan and what was counted ------------------------------------------ */
+/* ---- the plan and what was counted -------------------------------------- */
 
 /* Weight that the plan sends over each route. */
 static uint64_t *route_weights(const struct plan_schedule *s)
@@ -309,7 +309,7 @@ static void compare(const struct run *r, const struct plan_graph *g,
 	free(counted);
 }
 
-/* ---- plans ------------------------------------------------------------------ */
+/* ---- plans -------------------------------------------------------------- */
 
 static struct fabrex_schedule *parse(const struct plan_graph *g,
 				     const struct plan_schedule *s)

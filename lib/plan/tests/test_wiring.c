@@ -293,7 +293,7 @@ static void hostile(void)
 		"t: fabric \"f\": no GPU is bound");
 }
 
-/* ---- any fabric at all ---------------------------------------------------- */
+/* ---- any fabric at all -------------------------------------------------- */
 
 static uint64_t seed = 17;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Fuzzer: files of graphs, of all formats. What is refused has a sentence that
- * begins with the file's name; what is accepted comes back the same from a graph
- * file, whatever it was read from.
+ * begins with the file's name; what is accepted comes back the same from a
+ * graph file, whatever it was read from.
  */
 #include <stdlib.h>
 #include <string.h>
