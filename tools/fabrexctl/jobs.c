@@ -12,18 +12,6 @@
 #include "source.h"
 #include "table.h"
 
-struct job {
-	struct plan_graph *graph;	/* its GPUs are the only ranks */
-	struct planned planned;
-	struct plan_played alone;
-};
-
-struct jobs {
-	struct job *v;
-	uint32_t n;
-	bool *taken;		/* ranks that a job has */
-};
-
 static int take(struct ctl *c, const struct plan_graph *g, struct jobs *jobs,
 		uint64_t first, uint64_t last, struct ids *nodes)
 {
@@ -94,13 +82,13 @@ static int parse_job(struct ctl *c, const char *name,
 	return r;
 }
 
-static int parse_jobs(struct ctl *c, const char *name,
-		      const struct plan_graph *g, const char *words,
-		      struct jobs *jobs)
+int jobs_parse(struct ctl *c, const char *name, const struct plan_graph *g,
+	       const char *words, struct jobs *jobs)
 {
 	char *copy = xstrdup(words), *save, *word;
 	int r = 0;
 
+	*jobs = (struct jobs){ .taken = xcalloc(g->nranks, sizeof(bool)) };
 	for (word = strtok_r(copy, ";", &save); word && !r;
 	     word = strtok_r(NULL, ";", &save))
 		r = parse_job(c, name, g, word, jobs);
@@ -109,6 +97,19 @@ static int parse_jobs(struct ctl *c, const char *name,
 		r = err_usage(&c->err, words, "--jobs: name ranks of each job, "
 			      "as in \"0-7;8-15\"");
 	return r;
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	uint32_t i;
+
+	for (i = 0; i < jobs->n; i++) {
+		planned_free(&jobs->v[i].planned);
+		plan_graph_free(jobs->v[i].graph);
+	}
+	free(jobs->v);
+	free(jobs->taken);
+	memset(jobs, 0, sizeof(*jobs));
 }
 
 static json_object *record(const struct job *j, const struct plan_played *p)
@@ -154,23 +155,18 @@ int jobs_predict(struct ctl *c, const char *name, const struct plan_graph *g,
 		 enum plan_collective collective, uint64_t size,
 		 const char *words, json_object **out)
 {
-	struct jobs jobs = { .taken = xcalloc(g->nranks, sizeof(bool)) };
+	struct jobs jobs;
 	uint32_t i;
 	int r;
 
 	*out = json_object_new_array();
-	r = parse_jobs(c, name, g, words, &jobs);
+	r = jobs_parse(c, name, g, words, &jobs);
 	for (i = 0; i < jobs.n && !r; i++)
 		r = planned_make(c, name, jobs.v[i].graph, collective, 0,
 				 &jobs.v[i].planned);
 	if (!r)
 		r = play(c, name, g, &jobs, size, *out);
-	for (i = 0; i < jobs.n; i++) {
-		planned_free(&jobs.v[i].planned);
-		plan_graph_free(jobs.v[i].graph);
-	}
-	free(jobs.v);
-	free(jobs.taken);
+	jobs_free(&jobs);
 	return r;
 }
 
@@ -187,4 +183,3 @@ void jobs_print(FILE *f, json_object *jobs, bool color)
 	fputs("jobs at once, busbw in GB/s:\n", f);
 	table_print(f, jobs, columns, true, color);
 }
-

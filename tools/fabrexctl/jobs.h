@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Several jobs on one fabric: each with ranks of its own, all at once.
- * Called by collective.c.
+ * Called by collective.c and predict.c.
  */
 #ifndef CTL_JOBS_H
 #define CTL_JOBS_H
@@ -9,6 +9,23 @@
 #include <json-c/json.h>
 
 #include "planned.h"
+
+struct job {
+	struct plan_graph *graph;	/* its GPUs are the only ranks */
+	struct planned planned;
+	struct plan_played alone;
+};
+
+struct jobs {
+	struct job *v;
+	uint32_t n;
+	bool *taken;		/* ranks that a job has */
+};
+
+/* Ranks of each, as in "0-7;8-15". To be freed in any case. */
+int jobs_parse(struct ctl *c, const char *name, const struct plan_graph *g,
+	       const char *words, struct jobs *jobs);
+void jobs_free(struct jobs *jobs);
 
 /**
  * jobs_predict() - plan for each job by itself, play all of them at once

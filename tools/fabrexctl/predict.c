@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobs.h"
 #include "json.h"
 #include "planned.h"
 #include "predict.h"
@@ -19,12 +20,13 @@ struct kind {
 	const struct plan_schedule *schedules[PLAN_COLLECTIVES];
 	bool complete;
 	struct plan_step step;
+	struct plan_step beside;	/* with the others, if there are any */
 };
 
 struct prediction {
 	const char *name;
 	const struct plan_graph *graph;
-	struct plan_work work;
+	const struct plan_work *work;
 	struct planned planned[PLAN_COLLECTIVES];
 	struct kind optimal, rings;
 	char no_rings[512];
@@ -198,28 +200,141 @@ static int predict(struct ctl *c, struct prediction *p, struct kind *kind)
 	struct plan_error e = { 0 };
 
 	if (!kind->complete ||
-	    !plan_predict(p->graph, &p->work, kind->schedules, &timing,
+	    !plan_predict(p->graph, p->work, kind->schedules, &timing,
 			  &kind->step, &e))
 		return 0;
 	return source_error(c, p->name, &e);
 }
 
+static const enum plan_collective *needs_of(enum plan_parallel parallel)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < ARRAY_SIZE(parallels); i++)
+		if (parallels[i].parallel == parallel)
+			break;
+	return parallels[i].needs;
+}
+
 static int make(struct ctl *c, struct prediction *p)
 {
-	size_t i, k;
-	int r = 0;
+	const enum plan_collective *needs = needs_of(p->work->parallel);
+	int k, r = 0;
 
 	p->optimal = (struct kind){ .name = "optimal", .complete = true };
 	p->rings = (struct kind){ .name = "rings", .complete = true };
-	for (i = 0; i < ARRAY_SIZE(parallels); i++)
-		if (parallels[i].parallel == p->work.parallel)
-			break;
-	for (k = 0; k < ARRAY_SIZE(parallels[i].needs) && !r; k++)
-		if (parallels[i].needs[k])
-			r = add_plan(c, p, parallels[i].needs[k]);
+	for (k = 0; k < 2 && needs[k] && !r; k++)
+		r = add_plan(c, p, needs[k]);
 	if (!r)
 		r = predict(c, p, &p->optimal);
 	return r ? r : predict(c, p, &p->rings);
+}
+
+static void free_plans(struct prediction *p)
+{
+	int i;
+
+	for (i = 0; i < PLAN_COLLECTIVES; i++)
+		planned_free(&p->planned[i]);
+}
+
+/* ---- several jobs -------------------------------------------------------- */
+
+static struct kind *kind_of(struct prediction *p, bool rings)
+{
+	return rings ? &p->rings : &p->optimal;
+}
+
+/*
+ * One job's step while the others communicate all the time: as links are shared
+ * fairly, collectives of twice the size are there until its own have ended.
+ */
+static int predict_beside(struct ctl *c, const struct plan_graph *g,
+			  struct prediction *jobs, uint32_t n, uint32_t which,
+			  bool rings)
+{
+	const struct plan_timing timing = plan_timing_default();
+	struct plan_job *others = xcalloc(n, sizeof(*others));
+	const struct plan_work *w = jobs[which].work;
+	enum plan_collective busy = needs_of(w->parallel)[0];
+	struct kind *kind = kind_of(&jobs[which], rings);
+	struct plan_error e = { 0 };
+	uint32_t i, k = 0;
+	int r;
+
+	for (i = 0; i < n; i++)
+		if (i != which)
+			others[k++] = (struct plan_job){
+				.schedule = kind_of(&jobs[i], rings)->
+					schedules[busy],
+				.bytes = kind->step.bytes /
+					 kind->step.collectives * 2 + 1,
+			};
+	r = plan_predict_beside(g, w, kind->schedules, others, k, &timing,
+				&kind->beside, &e);
+	free(others);
+	return r ? source_error(c, jobs[which].name, &e) : 0;
+}
+
+static int contend(struct ctl *c, const struct plan_graph *g,
+		   struct prediction *jobs, uint32_t n, bool rings)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < n; i++)
+		if (!kind_of(&jobs[i], rings)->complete)
+			return 0;
+	for (i = 0; i < n && !r; i++)
+		r = predict_beside(c, g, jobs, n, i, rings);
+	return r;
+}
+
+static json_object *job_record(struct prediction *p, bool rings, uint32_t job)
+{
+	const struct kind *kind = kind_of(p, rings);
+	json_object *o = json_object_new_object();
+
+	rec_int(o, "job", job);
+	rec_int(o, "gpus", p->graph->nranks);
+	rec_str(o, "schedule", kind->name);
+	rec_double(o, "alone_seconds", kind->step.seconds, 6);
+	rec_double(o, "seconds", kind->beside.seconds, 6);
+	rec_double(o, "slowdown", kind->beside.seconds / kind->step.seconds,
+		   3);
+	rec_double(o, "per_second", kind->beside.samples_per_second, 3);
+	return o;
+}
+
+/* Records of all jobs, with optimal schedules and with rings. */
+static int predict_jobs(struct ctl *c, const char *name,
+			const struct plan_graph *g,
+			const struct plan_work *work, json_object *rows)
+{
+	struct prediction *p = NULL;
+	struct jobs jobs;
+	uint32_t i;
+	int rings, r = jobs_parse(c, name, g, c->arg[OPT_JOBS], &jobs);
+
+	p = xcalloc(jobs.n, sizeof(*p));
+	for (i = 0; i < jobs.n && !r; i++) {
+		p[i].name = name;
+		p[i].graph = jobs.v[i].graph;
+		p[i].work = work;
+		r = make(c, &p[i]);
+	}
+	for (rings = 0; rings < 2 && !r; rings++) {
+		r = contend(c, g, p, jobs.n, rings);
+		for (i = 0; i < jobs.n && !r; i++)
+			if (kind_of(&p[i], rings)->beside.seconds > 0)
+				json_object_array_add(rows, job_record(&p[i],
+						      rings, i));
+	}
+	for (i = 0; i < jobs.n; i++)
+		free_plans(&p[i]);
+	free(p);
+	jobs_free(&jobs);
+	return r;
 }
 
 /* ---- the result ---------------------------------------------------------- */
@@ -234,7 +349,7 @@ static json_object *record(const struct prediction *p, const struct kind *kind)
 	rec_double(o, "communicate_seconds", kind->step.communicate, 6);
 	rec_double(o, "exposed_seconds", kind->step.exposed, 6);
 	rec_double(o, "per_second", kind->step.samples_per_second, 3);
-	rec_str(o, "unit", unit_of(p->work.parallel)->many);
+	rec_str(o, "unit", unit_of(p->work->parallel)->many);
 	rec_double(o, "tflops", kind->step.flops / 1e12, 3);
 	rec_int(o, "bytes", (int64_t)kind->step.bytes);
 	rec_int(o, "collectives", kind->step.collectives);
@@ -243,7 +358,7 @@ static json_object *record(const struct prediction *p, const struct kind *kind)
 
 static void print(struct ctl *c, const struct prediction *p, json_object *rows)
 {
-	const struct unit *unit = unit_of(p->work.parallel);
+	const struct unit *unit = unit_of(p->work->parallel);
 	const struct column columns[] = {
 		{ unit->step, "schedule", F_TEXT, false },
 		{ "SECONDS", "seconds", F_NUMBER, false },
@@ -257,11 +372,30 @@ static void print(struct ctl *c, const struct prediction *p, json_object *rows)
 	};
 
 	fprintf(c->out, "%s of %s parameters on %u GPUs, %s\n\n",
-		plan_parallel_name(p->work.parallel), c->arg[OPT_MODEL],
+		plan_parallel_name(p->work->parallel), c->arg[OPT_MODEL],
 		p->graph->nranks, p->graph->name);
 	table_print(c->out, rows, columns, true, c->color);
 	if (!p->rings.complete)
 		fprintf(c->out, "! no rings: %s\n", p->no_rings);
+}
+
+static void print_jobs(struct ctl *c, const struct plan_work *work,
+		       json_object *rows)
+{
+	const struct column columns[] = {
+		{ "JOB", "job", F_NUMBER, false },
+		{ "GPUS", "gpus", F_NUMBER, false },
+		{ "", "schedule", F_TEXT, false },
+		{ "ALONE", "alone_seconds", F_NUMBER, false },
+		{ "TOGETHER", "seconds", F_NUMBER, false },
+		{ "SLOWDOWN", "slowdown", F_NUMBER, false },
+		{ unit_of(work->parallel)->each, "per_second", F_NUMBER,
+		  false },
+		{ NULL, NULL, F_TEXT, false }
+	};
+
+	fputs("\njobs at once, seconds:\n", c->out);
+	table_print(c->out, rows, columns, true, c->color);
 }
 
 static void report(struct ctl *c, const struct prediction *p)
@@ -275,20 +409,34 @@ static void report(struct ctl *c, const struct prediction *p)
 	rec_str(c->doc, "source", p->name);
 	rec_str(c->doc, "fabric", p->graph->name);
 	rec_int(c->doc, "gpus", p->graph->nranks);
-	rec_str(c->doc, "parallel", plan_parallel_name(p->work.parallel));
+	rec_str(c->doc, "parallel", plan_parallel_name(p->work->parallel));
 	rec_put(c->doc, "steps", rows);
 	rec_str(c->doc, "no_rings", p->no_rings);
+	rec_put(c->doc, "jobs", NULL);
 	print(c, p, rows);
+}
+
+static int report_jobs(struct ctl *c, const struct prediction *p)
+{
+	json_object *rows = json_object_new_array();
+	int r = predict_jobs(c, p->name, p->graph, p->work, rows);
+
+	json_object_object_add(c->doc, "jobs", rows);
+	if (!r)
+		print_jobs(c, p->work, rows);
+	return r;
 }
 
 int topology_predict(struct ctl *c, int argc, char **argv)
 {
 	struct prediction *p = xcalloc(1, sizeof(*p));
 	struct plan_graph *g = NULL;
-	int i, r = source_name(c, argc, argv, &p->name);
+	struct plan_work work = { 0 };
+	int r = source_name(c, argc, argv, &p->name);
 
+	p->work = &work;
 	if (!r)
-		r = parse_work(c, &p->work);
+		r = parse_work(c, &work);
 	if (!r)
 		r = source_plannable(c, p->name, &g);
 	p->graph = g;
@@ -296,8 +444,9 @@ int topology_predict(struct ctl *c, int argc, char **argv)
 		r = make(c, p);
 	if (!r)
 		report(c, p);
-	for (i = 0; i < PLAN_COLLECTIVES; i++)
-		planned_free(&p->planned[i]);
+	if (!r && IS_SET(c, JOBS))
+		r = report_jobs(c, p);
+	free_plans(p);
 	plan_graph_free(g);
 	free(p);
 	return r;

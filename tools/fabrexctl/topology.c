@@ -395,7 +395,7 @@ const struct command topology_verbs[] = {
 	{ "predict", "FILE|live", "how long steps of a model take",
 	  CHOOSE | OPT(MODEL) | OPT(LAYERS) | OPT(HIDDEN) | OPT(BATCH) |
 	  OPT(SEQUENCE) | OPT(PARALLEL) | OPT(TFLOPS) | OPT(MEMORY) |
-	  OPT(VALUE_BYTES) | OPT(OVERLAP) | OPT(RECOMPUTE) | OPT(KV_HIDDEN),
-	  WORDS_GRAPH, topology_predict, NULL },
+	  OPT(VALUE_BYTES) | OPT(OVERLAP) | OPT(RECOMPUTE) | OPT(KV_HIDDEN) |
+	  OPT(JOBS), WORDS_GRAPH, topology_predict, NULL },
 	{ NULL, NULL, NULL, 0, WORDS_NONE, NULL, NULL }
 };
