@@ -28,6 +28,15 @@ struct class {
 	uint32_t first;		/* nodes from here on are its hub's own */
 };
 
+/*
+ * A flow from the source to one node that has all of R and of what waits. It
+ * is kept from one question to the next, as little changes between them.
+ */
+struct kept {
+	uint32_t n;		/* halves */
+	int64_t *flow;		/* of each half, of its twin the negative */
+};
+
 struct pack {
 	const struct plan_net *net;
 	const struct plan_links *l;
@@ -37,6 +46,7 @@ struct pack {
 	uint32_t *half;		/* of each link */
 	uint32_t *half_root;	/* of each node: from the source */
 	uint32_t *begin;	/* of each node: its first link; one more */
+	struct kept *kept;	/* of each node: the flow to it */
 	uint64_t roots;		/* sum of R */
 	uint64_t waiting;	/* sum of m of those that wait */
 	/* The class that grows: nodes in their order, the link to each. */
@@ -55,6 +65,11 @@ struct pack {
 
 static void pack_clear(struct pack *p)
 {
+	uint32_t i;
+
+	for (i = 0; p->kept && i < p->net->nnodes; i++)
+		free(p->kept[i].flow);
+	free(p->kept);
 	flow_clear(&p->flow);
 	free(p->base);
 	free(p->left);
@@ -91,8 +106,9 @@ static int pack_alloc(struct pack *p)
 	p->wait = calloc(nodes + 2, sizeof(*p->wait));
 	p->path_left = calloc(p->l->npaths + 1, sizeof(*p->path_left));
 	p->path_at = calloc(links + 1, sizeof(*p->path_at));
+	p->kept = calloc(nodes + 1, sizeof(*p->kept));
 	p->f = calloc(1, sizeof(*p->f));
-	return p->half && p->half_root && p->begin && p->nodes && p->by &&
+	return p->kept && p->half && p->half_root && p->begin && p->nodes && p->by &&
 	       p->has && p->most && p->wait && p->path_left && p->path_at &&
 	       p->f ? 0 : -ENOMEM;
 }
@@ -267,6 +283,97 @@ static int resume(struct pack *p, bool *some)
 
 /* ---- growing ------------------------------------------------------------ */
 
+/* What the flow that is kept leaves of capacities as they are now. */
+static void load(struct pack *p, uint32_t to)
+{
+	const struct kept *k = &p->kept[to];
+	uint32_t h;
+
+	for (h = 0; h < k->n; h++)
+		p->left[h] = p->base[h] - k->flow[h];
+	for (; h < p->flow.nhalves; h++)
+		p->left[h] = p->base[h];
+}
+
+static int save(struct pack *p, uint32_t to)
+{
+	struct kept *k = &p->kept[to];
+	uint32_t h, n = p->flow.nhalves;
+	int64_t *flow;
+
+	if (n > k->n) {
+		flow = realloc(k->flow, n * sizeof(*flow));
+		if (!flow)
+			return -ENOMEM;
+		k->flow = flow;
+		k->n = n;
+	}
+	for (h = 0; h < n; h++)
+		k->flow[h] = p->base[h] - p->left[h];
+	return 0;
+}
+
+/*
+ * Where capacity has gone that the flow to @to used: around it if possible,
+ * otherwise there is less of a flow. Return: did anything change? *lost: the
+ * rest of the flow makes no sense.
+ */
+static bool mend(struct pack *p, uint32_t to, bool *lost)
+{
+	bool changed = false;
+	uint32_t h, from, head;
+	int64_t over;
+
+	for (h = 0; h < p->flow.nhalves; h++) {
+		over = -p->left[h];
+		if (over <= 0)
+			continue;
+		changed = true;
+		from = p->flow.head[h ^ 1];
+		head = p->flow.head[h];
+		p->left[h] = 0;
+		p->left[h ^ 1] -= over;
+		over -= flow_push(&p->flow, p->left, from, head, over);
+		if (over && from != p->source &&
+		    flow_push(&p->flow, p->left, from, p->source, over) != over)
+			*lost = true;
+		if (over && head != to &&
+		    flow_push(&p->flow, p->left, to, head, over) != over)
+			*lost = true;
+	}
+	return changed;
+}
+
+/* What the source does not send yet in the flow that is loaded. */
+static int64_t unsent(const struct pack *p)
+{
+	const struct flow_near *near = &p->flow.near[p->source];
+	int64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < near->n; i++)
+		sum += p->left[near->halves[i]];
+	return sum;
+}
+
+/* All of R and of what waits to @to: in p->left. */
+static int bring(struct pack *p, uint32_t to)
+{
+	bool changed, lost = false;
+	int64_t more;
+
+	load(p, to);
+	changed = mend(p, to, &lost);
+	if (lost) {
+		p->kept[to].n = 0;
+		load(p, to);
+	}
+	more = unsent(p);
+	if (more && flow_push(&p->flow, p->left, p->source, to, more) != more)
+		return -EINVAL;
+	return more || changed ? save(p, to) : 0;
+}
+
 /*
  * How many of the class's trees link @i can take, @want at most. -EINVAL: not
  * even those that are begun can be completed.
@@ -274,17 +381,12 @@ static int resume(struct pack *p, bool *some)
 static int room_for(struct pack *p, uint32_t i, uint64_t want, uint64_t *out)
 {
 	const struct plan_link *link = &p->l->links[i];
-	uint64_t others = p->roots + p->waiting;
-	int64_t got;
+	int err = bring(p, link->to);
 
-	memcpy(p->left, p->base, p->flow.nhalves * sizeof(*p->left));
-	p->left[p->half_root[link->from]] = FLOW_MOST;
-	got = flow_push(&p->flow, p->left, p->source, link->to,
-			(int64_t)(others + want));
-	if (got < (int64_t)others)
-		return -EINVAL;
-	*out = (uint64_t)got - others;
-	return 0;
+	if (!err)
+		*out = (uint64_t)flow_push(&p->flow, p->left, link->from,
+					   link->to, (int64_t)want);
+	return err;
 }
 
 /* No more than this, whatever the flow says. */

@@ -75,7 +75,7 @@ int main(void)
 	for (p = 0; p < FABRIC_PATTERNS; p++)
 		all(columbas(8, 16, 8, p), 2);
 	all(fabric_dgx(16, 4, 300000, 25000), 2);
-	g = columbas(64, 16, 32, FABRIC_FAT_TREE);
+	g = columbas(64, 16, 32, FABRIC_STRIPED);
 	optimum(g, PLAN_ALL_GATHER, 60);
 	ok(memory() < 2048, "in %.0f MiB of 2048", memory());
 	plan_graph_free(g);
