@@ -263,6 +263,7 @@ int plan_schedule_finish(struct plan_schedule *s);
 /*
  * Of each edge: bytes that cross it, in parts of shard_weight * nshards, for
  * each byte of the collective's size. @loads has g->nedges entries.
+ * -EOVERFLOW: weights are too large.
  */
 int plan_schedule_loads(const struct plan_schedule *s,
 			const struct plan_graph *g, uint64_t *loads);

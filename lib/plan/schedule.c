@@ -278,20 +278,29 @@ int plan_schedule_loads(const struct plan_schedule *s,
 			const struct plan_graph *g, uint64_t *loads)
 {
 	uint64_t *weights = calloc(s->nroutes + 1, sizeof(*weights)), i, k;
+	uint32_t at;
+	int err = 0;
 
 	if (!weights)
 		return -ENOMEM;
 	for (i = 0; i < s->nchunks; i++)
-		for (k = 0; k < s->chunks[i].ntransfers; k++)
-			weights[s->transfers[s->chunks[i].first + k].route] +=
-				s->chunks[i].weight;
+		for (k = 0; k < s->chunks[i].ntransfers; k++) {
+			at = s->transfers[s->chunks[i].first + k].route;
+			if (__builtin_add_overflow(weights[at],
+						   s->chunks[i].weight,
+						   &weights[at]))
+				err = -EOVERFLOW;
+		}
 	memset(loads, 0, g->nedges * sizeof(*loads));
 	for (i = 0; i < s->nroutes; i++)
-		for (k = 0; k < s->routes[i].nedges; k++)
-			loads[s->route_edges[s->routes[i].first + k]] +=
-				weights[i];
+		for (k = 0; k < s->routes[i].nedges; k++) {
+			at = s->route_edges[s->routes[i].first + k];
+			if (__builtin_add_overflow(loads[at], weights[i],
+						   &loads[at]))
+				err = -EOVERFLOW;
+		}
 	free(weights);
-	return 0;
+	return err;
 }
 
 int plan_schedule_rate(const struct plan_schedule *s,
@@ -301,6 +310,7 @@ int plan_schedule_rate(const struct plan_schedule *s,
 	uint64_t *loads = calloc(g->nedges + 1, sizeof(*loads));
 	struct plan_ratio best = { 0, 1 }, r;
 	uint32_t i, at = PLAN_NONE;
+	uint64_t all;
 	int err;
 
 	if (!loads)
@@ -318,10 +328,10 @@ int plan_schedule_rate(const struct plan_schedule *s,
 	free(loads);
 	if (!err && at == PLAN_NONE)
 		err = -EINVAL;
+	if (!err && __builtin_mul_overflow(s->shard_weight, s->nshards, &all))
+		err = -EOVERFLOW;
 	if (!err)
-		err = plan_ratio_multiply(best, plan_ratio(s->shard_weight *
-							   s->nshards, 1),
-					  algbw);
+		err = plan_ratio_multiply(best, plan_ratio(all, 1), algbw);
 	if (!err && edge)
 		*edge = at;
 	return err;

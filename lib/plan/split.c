@@ -20,6 +20,10 @@
 #include "solve.h"
 
 #define NO_PIECE	UINT32_MAX
+/* Bytes of all flows; beyond that a fabric has to be solved box by box. */
+#define MOST_BYTES	(1ull << 31)
+/* Steps that looking for detours may take. */
+#define MOST_STEPS	100000000ull
 
 /* Part of an arc's capacity, and the way that it takes. */
 struct piece {
@@ -175,6 +179,8 @@ static int widen(struct split *s, uint32_t room)
 	uint32_t *p;
 	int64_t *c;
 
+	if ((uint64_t)s->nsinks * room * sizeof(*c) > MOST_BYTES)
+		return -E2BIG;
 	c = realloc(s->capacity, room * sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -205,11 +211,11 @@ static int widen(struct split *s, uint32_t room)
 static int64_t half(struct split *s, uint32_t a, uint32_t b)
 {
 	int64_t h = flow_pair(&s->flow, a, b);
+	int err = 0;
 
-	if (h >= 0 && s->flow.nhalves > s->room &&
-	    widen(s, 2 * s->flow.nhalves))
-		return -ENOMEM;
-	return h;
+	if (h >= 0 && s->flow.nhalves > s->room)
+		err = widen(s, 2 * s->flow.nhalves);
+	return err ? err : h;
 }
 
 /* Up to three nodes that get more than they give, or (< 0) less. */
@@ -357,7 +363,7 @@ static int split_pair(struct split *s, uint32_t in, uint32_t out, int64_t most,
 	if (p.u != p.t) {
 		c = half(s, p.u, p.t);
 		if (c < 0)
-			return -ENOMEM;
+			return (int)c;
 		p.c = (uint32_t)c;
 	}
 	got = give_up(s, &p, d);
@@ -528,11 +534,13 @@ static int find_detours(struct split *s)
 	uint32_t *list = calloc(nnodes, sizeof(*list));
 	uint32_t *far = calloc(nnodes, sizeof(*far)), *to = NULL;
 
-	for (i = 0; list && i < net->nnodes; i++) {
-		s->detour[i] = !net->terminal[i];
+	for (i = 0; list && i < net->nnodes; i++)
 		if (net->terminal[i])
 			list[n++] = i;
-	}
+	if ((uint64_t)n * n * nnodes > MOST_STEPS)
+		n = 0;
+	for (i = 0; i < net->nnodes; i++)
+		s->detour[i] = n && !net->terminal[i];
 	to = calloc((size_t)n * nnodes + 1, sizeof(*to));
 	if (list && far && to) {
 		for (i = 0; i < n; i++)
@@ -625,19 +633,21 @@ static int split_init(struct split *s, const struct plan_net *net)
 }
 
 /* A flow to each terminal, each made from the one before. */
-static int first_flows(struct split *s, uint64_t k, struct plan_error *e)
+static int first_flows(struct split *s, uint64_t k)
 {
 	const struct plan_net *net = s->net;
 	uint32_t i, from = s->source, n = 0;
 	int64_t *row;
+	int err;
 
 	for (i = 0; i < net->nnodes; i++)
 		if (net->terminal[i] &&
 		    net->weight[i] * k < (uint64_t)s->demand)
 			s->sinks[n++] = i;
 	s->nsinks = n;
-	if (widen(s, s->room))
-		return plan_fail(e, ENOMEM, "out of memory");
+	err = widen(s, s->room);
+	if (err)
+		return err;
 	for (i = 0; i < n; i++) {
 		row = s->left + (size_t)i * s->room;
 		s->row_of[i] = i;
@@ -647,7 +657,7 @@ static int first_flows(struct split *s, uint64_t k, struct plan_error *e)
 			memcpy(row, s->capacity, s->room * sizeof(*row));
 		if (flow_push(&s->flow, row, from, s->sinks[i], s->demand) !=
 		    s->demand)
-			return plan_fail(e, EINVAL, "more is asked of a network than it can do");
+			return -EINVAL;
 		from = s->sinks[i];
 	}
 	return 0;
@@ -731,26 +741,33 @@ static int collect(const struct split *s, struct plan_links **out)
 	return 0;
 }
 
-static int split_run(struct split *s, uint64_t k, struct plan_links **out,
-		     struct plan_error *e)
+static int split_run(struct split *s, uint64_t k, struct plan_links **out)
 {
 	uint32_t w, i;
-	int err = 0;
+	int err;
 
 	for (i = 0; i < s->net->nnodes; i++)
 		if (s->net->weight[i])
 			s->capacity[flow_find(&s->flow, s->source, i)] =
 				(int64_t)(s->net->weight[i] * k);
-	err = first_flows(s, k, e);
-	if (err)
-		return err;
+	err = first_flows(s, k);
 	while (!err && (w = next_switch(s)) != PLAN_NONE)
 		err = split_switch(s, w);
-	if (!err)
-		err = collect(s, out);
-	if (err == -EIO)
+	return err ? err : collect(s, out);
+}
+
+static int split_fail(int err, struct plan_error *e)
+{
+	switch (err) {
+	case -EINVAL:
+		return plan_fail(e, EINVAL, "more is asked of a network than it can do");
+	case -E2BIG:
+		return plan_fail(e, E2BIG, "a network too large to be planned as a whole; tell which GPUs are in one box");
+	case -EIO:
 		return plan_fail(e, EIO, "a switch keeps arcs that cannot be split off; this is a mistake of the planner");
-	return err ? plan_fail(e, -err, "out of memory") : 0;
+	default:
+		return plan_fail(e, ENOMEM, "out of memory");
+	}
 }
 
 int plan_net_split(const struct plan_net *net, uint64_t k,
@@ -763,10 +780,9 @@ int plan_net_split(const struct plan_net *net, uint64_t k,
 	if (err)
 		return err;
 	s.demand = demand;
-	if (split_init(&s, net))
-		err = plan_fail(e, ENOMEM, "out of memory");
-	else
-		err = split_run(&s, k, out, e);
+	err = split_init(&s, net);
+	if (!err)
+		err = split_run(&s, k, out);
 	split_clear(&s);
-	return err;
+	return err ? split_fail(err, e) : 0;
 }

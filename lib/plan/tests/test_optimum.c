@@ -2,6 +2,7 @@
 /* Bounds and optima of graphs whose values are known. */
 #include <errno.h>
 
+#include "check.h"
 #include "optimum.h"
 #include "tap.h"
 
@@ -97,25 +98,45 @@ static struct plan_graph *split_flat(void)
 	return g;
 }
 
-/* All of it; algbw is to be num/den MB/s. */
+/* The certificate of a cut, by hand: algbw is this many times capacity. */
+static struct plan_ratio by_hand(const struct plan_graph *g,
+				 enum plan_collective c,
+				 const struct plan_cut *cut)
+{
+	bool shards = c == PLAN_ALL_GATHER || c == PLAN_REDUCE_SCATTER;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < cut->nedges; i++)
+		sum += g->edges[cut->edges[i]].capacity;
+	return plan_ratio(sum * (shards ? g->nranks : 1),
+			  shards ? cut->ninside : 1);
+}
+
+/*
+ * The bound, with its certificate, and a schedule that reaches it: algbw is to
+ * be num/den MB/s.
+ */
 static void expect(struct plan_graph *g, const char *what,
 		   enum plan_collective c, uint64_t num, uint64_t den)
 {
 	struct plan_ratio want = plan_ratio(num, den);
-	struct plan_error e = { 0 };
-	struct plan_bound b;
-	int err = plan_bound(g, c, 0, &b, &e);
+	struct plan_error e = { .text = "" };
+	struct plan_optimum o = { .k = 0 };
+	char why[CHECK_WHY] = "";
+	int err = plan_optimum(g, c, 0, &o, &e);
 
-	ok(!err, "%s, %s: has a bound %s", what, plan_collective_name(c),
-	   e.text);
+	ok(!err && !plan_ratio_compare(o.bound.algbw, want) &&
+	   (o.bound.kind == PLAN_BOUND_PARTITION ||
+	    !plan_ratio_compare(by_hand(g, c, &o.bound.cut), want)),
+	   "%s, %s: the bound is %llu/%llu %s", what, plan_collective_name(c),
+	   (unsigned long long)num, (unsigned long long)den, e.text);
 	if (err)
 		return;
-	ok(!plan_ratio_compare(b.algbw, want),
-	   "%s, %s: it is %llu/%llu (%llu/%llu)", what,
-	   plan_collective_name(c), (unsigned long long)num,
-	   (unsigned long long)den, (unsigned long long)b.algbw.num,
-	   (unsigned long long)b.algbw.den);
-	plan_bound_free(&b);
+	ok(o.proved && check_optimum(g, c, 0, &o, why),
+	   "%s, %s: a schedule reaches it, k = %llu %s", what,
+	   plan_collective_name(c), (unsigned long long)o.k, why);
+	plan_optimum_free(&o);
 }
 
 static void rings(void)
@@ -183,6 +204,95 @@ static void directed(void)
 	plan_graph_free(g);
 }
 
+/* GPUs that are no ranks pass nothing on; leaves do no harm. */
+static void idle(void)
+{
+	struct plan_graph *g = ring(6, 1000);
+	uint32_t ranks[] = { 0, 1, 2, 4 }, nic;
+	struct plan_error e = { .text = "" };
+	struct plan_bound b;
+
+	nic = node(g, PLAN_NIC, "nic", 0, 0);
+	link(g, 0, nic, 500);
+	plan_graph_ranks(g, ranks, 3, NULL);
+	expect(g, "three in a row", PLAN_ALL_GATHER, 1000 * 3, 2);
+	expect(g, "three in a row", PLAN_BROADCAST, 1000, 1);
+	expect(g, "three in a row", PLAN_ALL_REDUCE, 1000, 1);
+	plan_graph_ranks(g, ranks, 4, NULL);
+	ok(plan_bound(g, PLAN_ALL_GATHER, 0, &b, &e) == -EINVAL,
+	   "a rank behind GPUs that pass nothing on is refused");
+	has(e.text, "g4");
+	plan_graph_free(g);
+}
+
+/* A chain is as fast as its links: up to the middle and down again. */
+static void chains(void)
+{
+	struct plan_graph *g = plan_graph_new("chain");
+	uint32_t i;
+
+	for (i = 0; i < 5; i++)
+		node(g, PLAN_GPU, "g", i, 0);
+	for (i = 0; i < 4; i++)
+		link(g, i, i + 1, 1000);
+	expect(g, "chain", PLAN_ALL_REDUCE, 1000, 1);
+	expect(g, "chain", PLAN_ALL_GATHER, 1000 * 5, 4);
+	expect(g, "chain", PLAN_REDUCE, 1000, 1);
+	plan_graph_free(g);
+}
+
+/* Numbers that do not fit are told, never wrapped. */
+static void overflows(void)
+{
+	static const uint64_t odd[] = { 4294967291, 4294967279, 4294967231,
+		4294967197, 4294967189, 4294967161, 4294967143, 4294967111 };
+	struct plan_graph *g = plan_graph_new("odd");
+	struct plan_error e = { .text = "" };
+	enum plan_collective c;
+	struct plan_optimum o;
+	char why[CHECK_WHY];
+	uint32_t i, good = 0;
+	int err;
+
+	for (i = 0; i < 8; i++)
+		node(g, PLAN_GPU, "g", i, 0);
+	for (i = 0; i < 8; i++) {
+		arc(g, i, (i + 1) % 8, odd[i]);
+		arc(g, i, (i + 3) % 8, odd[7 - i] / 3);
+		arc(g, (i + 1) % 8, i, odd[i] / 7);
+	}
+	for (c = PLAN_ALL_GATHER; c < PLAN_COLLECTIVES; c++) {
+		err = plan_optimum(g, c, 0, &o, &e);
+		if (err) {
+			good += err == -EOVERFLOW && strstr(e.text, "round");
+			continue;
+		}
+		good += check_optimum(g, c, 0, &o, why);
+		plan_optimum_free(&o);
+	}
+	ok(good == PLAN_COLLECTIVES - 1, "%u of %u right, or refused with a way out: %s",
+	   good, PLAN_COLLECTIVES - 1, e.text);
+	plan_graph_free(g);
+}
+
+static void refusals(void)
+{
+	struct plan_graph *g = ring(4, 1000);
+	struct plan_error e = { .text = "" };
+	struct plan_optimum o;
+
+	ok(plan_optimum(g, PLAN_BROADCAST, 4, &o, &e) == -EINVAL,
+	   "there is no rank 4");
+	has(e.text, "root 4: ring has ranks 0 to 3");
+	ok(plan_optimum(g, PLAN_COLLECTIVES, 0, &o, &e) == -EINVAL,
+	   "there is no such collective");
+	plan_graph_free(g);
+	g = ring(1, 1000);
+	ok(plan_optimum(g, PLAN_ALL_GATHER, 0, &o, &e) == -EINVAL,
+	   "one GPU has nobody to talk to");
+	plan_graph_free(g);
+}
+
 int main(void)
 {
 	rings();
@@ -190,5 +300,9 @@ int main(void)
 	stars();
 	boxes();
 	directed();
+	idle();
+	chains();
+	overflows();
+	refusals();
 	return tap_done();
 }
