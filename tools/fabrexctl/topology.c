@@ -55,6 +55,16 @@ static int deliver(struct ctl *c, const char *name, const char *format,
 	return r;
 }
 
+/* What had to be supposed; beside the result, which programs read. */
+static void warn(struct ctl *c, const struct plan_graph *g)
+{
+	uint32_t i;
+
+	rec_put(c->doc, "warnings", json_warnings(g));
+	for (i = 0; !c->json && i < g->nwarnings; i++)
+		fprintf(c->real_err, "fabrexctl: note: %s\n", g->warnings[i]);
+}
+
 static int deliver_graph(struct ctl *c, const char *name, const char *format,
 			 const struct plan_graph *g, writer write)
 {
@@ -66,10 +76,14 @@ static int deliver_graph(struct ctl *c, const char *name, const char *format,
 
 	if (fclose(f) && !r)
 		r = plan_fail(&e, ENOMEM, "out of memory");
+	if (r) {
+		free(text);
+		return source_error(c, name, &e);
+	}
+	r = deliver(c, name, format, "text", text, len);
 	if (!r)
-		return deliver(c, name, format, "text", text, len);
-	free(text);
-	return source_error(c, name, &e);
+		warn(c, g);
+	return r;
 }
 
 /* ---- show, check --------------------------------------------------------- */
