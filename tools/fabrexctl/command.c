@@ -31,7 +31,7 @@ static const struct command commands[] = {
 	{ "apply", "FILE", "make the bindings what a file says",
 	  STEPS | OPT(PRUNE) | OPT(FORCE), WORDS_FILE, cmd_apply, NULL },
 	{ "topology", "VERB [ARGUMENTS]",
-	  "show, check, convert, draw and compare wirings", 0,
+	  "show, check, convert, draw, compare and design wirings", 0,
 	  WORDS_VERB, NULL, topology_verbs },
 	{ "plan-collective", "FILE|live",
 	  "the best schedule of a collective, with its proof",

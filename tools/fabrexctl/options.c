@@ -127,6 +127,22 @@ const struct option_info option_info[OPT_MAX] = {
 	[OPT_KV_HIDDEN] = { "kv-hidden", 0, "N",
 			    "width of keys and values, if less than hidden",
 			    WORDS_NONE },
+	[OPT_SWITCHES] = { "switches", 0, "N", "how many there are",
+			   WORDS_NONE },
+	[OPT_SWITCH_PORTS] = { "switch-ports", 0, "N",
+			       "of each switch; default is 6", WORDS_NONE },
+	[OPT_BOXES] = { "boxes", 0, "N", "appliances", WORDS_NONE },
+	[OPT_UPLINKS] = { "uplinks", 0, "N", "of each appliance, 2 or 4",
+			  WORDS_NONE },
+	[OPT_GPUS] = { "gpus", 0, "N", "of each appliance; default is 8",
+		       WORDS_NONE },
+	[OPT_HOST_PORTS] = { "host-ports", 0, "N", "of the server",
+			     WORDS_NONE },
+	[OPT_ISLS] = { "isls", 0, "N",
+		       "cables between switches at most; default is 0",
+		       WORDS_NONE },
+	[OPT_LIMIT] = { "limit", 0, "N", "so many of the best; default is 3",
+			WORDS_NONE },
 };
 
 struct getopt_tables {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Files that a command writes: all of them whole, or none is touched.
- * Called by topology.c and collective.c.
+ * Called by topology.c, collective.c and design.c.
  */
 #ifndef CTL_OUTPUT_H
 #define CTL_OUTPUT_H

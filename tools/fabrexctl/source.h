@@ -2,7 +2,7 @@
 /*
  * The fabric that a command line names, as the planner's graph: a file of any
  * of its formats, or "live". Also the words of the options that plans have in
- * common. Called by topology.c, collective.c, compare.c, predict.c.
+ * common. Called by topology.c, collective.c, compare.c, predict.c, design.c.
  */
 #ifndef CTL_SOURCE_H
 #define CTL_SOURCE_H

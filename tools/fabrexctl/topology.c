@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * "topology": fabrics shown, checked, converted and drawn. Its other verbs are
- * in compare.c and predict.c. Called by run.c.
+ * in compare.c, design.c and predict.c. Called by run.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 
 #include "certificate.h"
 #include "compare.h"
+#include "design.h"
 #include "graphview.h"
 #include "json.h"
 #include "live.h"
@@ -406,6 +407,10 @@ const struct command topology_verbs[] = {
 	{ "compare", "FILE...", "rank wirings by what they can do",
 	  CHOOSE | OPT(COLLECTIVE) | OPT(ROOT) | OPT(SIZE), WORDS_GRAPH,
 	  topology_compare, NULL },
+	{ "design", "--switches N ...", "find the best wiring of given parts",
+	  OPT(SWITCHES) | OPT(SWITCH_PORTS) | OPT(BOXES) | OPT(UPLINKS) |
+	  OPT(GPUS) | OPT(HOST_PORTS) | OPT(ISLS) | OPT(COLLECTIVE) |
+	  OPT(LIMIT) | OPT(OUTPUT), WORDS_NONE, topology_design, NULL },
 	{ "predict", "FILE|live", "how long steps of a model take",
 	  CHOOSE | OPT(MODEL) | OPT(LAYERS) | OPT(HIDDEN) | OPT(BATCH) |
 	  OPT(SEQUENCE) | OPT(PARALLEL) | OPT(TFLOPS) | OPT(MEMORY) |

@@ -50,9 +50,9 @@ point "port actions" "enable" "$(offers 'fabrexctl port a.0 e')"
 point "options" "--to" "$(offers 'fabrexctl compose --to')"
 point "verbs" "compare" "$(offers 'fabrexctl topology comp')"
 point "live or a file" "live" "$(offers 'fabrexctl topology show liv')"
-point "options of the verb" "--collective" \
-	"$(offers 'fabrexctl topology compare --coll')"
-point "and not of others" "" "$(offers 'fabrexctl topology show --coll')"
+point "options of the verb" "--switches --switch-ports" \
+	"$(offers 'fabrexctl topology design --switch')"
+point "and not of others" "" "$(offers 'fabrexctl topology show --switch')"
 point "collectives" "all-gather all-reduce" \
 	"$(offers 'fabrexctl plan-collective x --collective all')"
 point "words of the verb's own option" "rings" \

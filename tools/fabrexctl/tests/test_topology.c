@@ -144,8 +144,8 @@ static void bad_lines(void)
 		{ "topology show a b", EXIT_USAGE, "\"b\" is too much" },
 		{ "topology show --live x", EXIT_USAGE, "either --live" },
 		{ "topology show --topology x " FLAT, EXIT_USAGE, "is a file" },
-		{ "topology show --size 3 " FLAT, EXIT_USAGE,
-		  "--size does not apply to \"topology show\"" },
+		{ "topology show --limit 3 " FLAT, EXIT_USAGE,
+		  "--limit does not apply to \"topology show\"" },
 		{ "topology show --devices 16 " FLAT, EXIT_FAILED, "16" },
 		{ "topology show --devices 1,1 " FLAT, EXIT_FAILED, "twice" },
 		{ "topology show --devices draco1 " FLAT, EXIT_FAILED,
@@ -164,6 +164,9 @@ static void bad_lines(void)
 		  "/nonexistent" },
 		{ "topology compare --size 5T " FLAT, EXIT_USAGE,
 		  "is no size" },
+		{ "topology design", EXIT_USAGE, "--switches is missing" },
+		{ "topology design x", EXIT_USAGE, "is too much" },
+		{ "topology design --switches 0", EXIT_USAGE, "no number" },
 		{ "topology predict " FLAT, EXIT_USAGE, "--model is missing" },
 		{ "topology predict --model 6.7X " FLAT, EXIT_USAGE,
 		  "no number of parameters" },
@@ -379,7 +382,7 @@ static void drawn(void)
 	unlink(p);
 }
 
-/* ---- comparing, predicting ----------- ------------------------------------ */
+/* ---- comparing, designing, predicting ------------------------------------ */
 
 static void compared(void)
 {
@@ -425,6 +428,27 @@ static void compared(void)
 	has(r.out, "27 GB/s");
 	run_free(&r);
 	free(line);
+}
+
+static void designed(void)
+{
+	const char *p = look_path("best.topo");
+	json_object *doc;
+	struct run r;
+
+	r = run_line(&f->b, look_line("topology design --switches 2 --boxes 2 "
+				    "--uplinks 4 --host-ports 2 --collective "
+				    "all-gather -o %s", p));
+	ok(!r.code, "design: %s", r.err);
+	has(r.out, "202.500");
+	run_free(&r);
+	doc = look_json(&f->b, look_line("plan-collective %s --collective "
+				       "all-gather", p));
+	look_is(doc, "optimal.busbw_gbps", 202.5);
+	json_object_put(doc);
+	unlink(p);
+	refused("topology design --switches 1 --boxes 2 --uplinks 4 "
+		"--host-ports 2", EXIT_FAILED, "port");
 }
 
 static void predicted(void)
@@ -490,6 +514,7 @@ int main(void)
 	written_whole();
 	drawn();
 	compared();
+	designed();
 	predicted();
 	fake_free(f);
 	look_clean();
