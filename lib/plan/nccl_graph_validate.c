@@ -229,11 +229,13 @@ int plan_nccl_graph_validate(const char *text, size_t length, const char *name,
 		.c = { .name = name, .e = e, .dialect = PLAN_NCCL },
 		.root = root,
 	};
+	uint32_t n;
 
 	if (!root)
 		return -EINVAL;
-	v.devs = calloc(XML_ELEMENTS, sizeof(*v.devs));
-	v.first = calloc(XML_ELEMENTS, sizeof(*v.first));
+	n = xml_count(root);
+	v.devs = calloc(n, sizeof(*v.devs));
+	v.first = calloc(n, sizeof(*v.first));
 	v.c.memory = !v.devs || !v.first;
 	if (!v.c.memory) {
 		nccl_check_bytes(&v.c, text, length);

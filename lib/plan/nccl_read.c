@@ -476,18 +476,9 @@ static int join_cpus(struct nccl_import *m)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static uint32_t count_elements(const struct xml_element *x)
-{
-	uint32_t n = 1;
-
-	for (x = x->first; x; x = x->next)
-		n += count_elements(x);
-	return n;
-}
-
 static bool reserve(struct nccl_import *m)
 {
-	m->room = count_elements(m->root);
+	m->room = xml_count(m->root);
 	m->hosts = calloc(m->room, sizeof(*m->hosts));
 	m->places = calloc(m->room, sizeof(*m->places));
 	m->ways = calloc(m->room, sizeof(*m->ways));

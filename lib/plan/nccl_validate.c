@@ -427,20 +427,11 @@ static void check_whole(struct validator *v)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static uint32_t count_elements(const struct xml_element *x)
-{
-	uint32_t n = 1;
-
-	for (x = x->first; x; x = x->next)
-		n += count_elements(x);
-	return n;
-}
-
 static void validate(struct validator *v)
 {
 	struct keys *const all[] = { &v->busids, &v->devs, &v->ranks,
 				     &v->numas, &v->net_devs };
-	uint32_t n = count_elements(v->root), i;
+	uint32_t n = xml_count(v->root), i;
 
 	for (i = 0; i < 5; i++) {
 		all[i]->list = calloc(n, sizeof(struct key));

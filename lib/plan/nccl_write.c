@@ -260,6 +260,8 @@ static void put_link(const struct writer *w, uint32_t to, uint64_t count,
 	char busid[32], number[24];
 
 	nccl_busid_print(w->t.busids[to], busid, sizeof(busid));
+	if (count > NCCL_LINK_COUNT)
+		count = NCCL_LINK_COUNT;
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)count);
 	indent(w, depth);
 	fprintf(w->f, "<%s", nccl_limits(w->t.dialect)->link);

@@ -17,14 +17,22 @@ struct reader {
 	int err;
 };
 
+static uint32_t line_of(XML_Parser expat)
+{
+#ifdef XML_ATTR_DEPRECATED	/* as new as the function's new name */
+	return (uint32_t)XML_GetCurrentLineNumber64(expat);
+#else
+	return (uint32_t)XML_GetCurrentLineNumber(expat);
+#endif
+}
+
 static void stop(struct reader *r, int code, const char *what,
 		 const char *remedy)
 {
 	if (r->err)
 		return;
-	r->err = plan_fail(r->e, code, "%.100s:%lu: %s; %s", r->name,
-			   (unsigned long)XML_GetCurrentLineNumber(r->expat),
-			   what, remedy);
+	r->err = plan_fail(r->e, code, "%.100s:%u: %s; %s", r->name,
+			   line_of(r->expat), what, remedy);
 	XML_StopParser(r->expat, XML_FALSE);
 }
 
@@ -130,7 +138,7 @@ static void XMLCALL start_element(void *user, const XML_Char *name,
 	if (r->at)
 		r->at->last = x;
 	r->at = x;
-	x->line = (uint32_t)XML_GetCurrentLineNumber(r->expat);
+	x->line = line_of(r->expat);
 	x->name = strdup(name);
 	if (!x->name || !set_attributes(x, attributes))
 		stop(r, ENOMEM, "out of memory", "give a smaller file");
@@ -196,9 +204,8 @@ struct xml_element *xml_parse(const char *text, size_t length,
 	}
 	prepare(&r);
 	if (XML_Parse(r.expat, text, (int)length, 1) != XML_STATUS_OK && !r.err)
-		r.err = plan_fail(e, EINVAL, "%.100s:%lu: this is no XML: %s; see what wrote it",
-				  name, (unsigned long)
-				  XML_GetCurrentLineNumber(r.expat),
+		r.err = plan_fail(e, EINVAL, "%.100s:%u: this is no XML: %s; see what wrote it",
+				  name, line_of(r.expat),
 				  XML_ErrorString(XML_GetErrorCode(r.expat)));
 	XML_ParserFree(r.expat);
 	if (r.err) {
@@ -206,6 +213,16 @@ struct xml_element *xml_parse(const char *text, size_t length,
 		return NULL;
 	}
 	return r.root;
+}
+
+/* Nested at most XML_DEPTH deep. */
+uint32_t xml_count(const struct xml_element *x)
+{
+	uint32_t n = 1;
+
+	for (x = x->first; x; x = x->next)
+		n += xml_count(x);
+	return n;
 }
 
 const char *xml_get(const struct xml_element *x, const char *name)

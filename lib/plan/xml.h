@@ -32,6 +32,8 @@ struct xml_element {
 struct xml_element *xml_parse(const char *text, size_t length,
 			      const char *name, struct plan_error *e);
 void xml_free(struct xml_element *root);
+/* Elements, @x and all that is in it. */
+uint32_t xml_count(const struct xml_element *x);
 /* NULL: it has no such attribute. */
 const char *xml_get(const struct xml_element *x, const char *name);
 /* First child of that name, next sibling of that name; NULL: none. */

@@ -25,7 +25,8 @@ fuzz-plan: $(PLAN_FUZZ:%=$(PLAN_FUZZ_O)/%)
 		c=$(BUILD)/fuzz/corpus/plan_$${f##*/}; mkdir -p $$c; \
 		echo "# $$f, $(FUZZ_SECONDS) s"; \
 		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-			-max_len=8192 -artifact_prefix=$$c/../ $$c \
+			-max_len=8192 -artifact_prefix=$$c/../ \
+			-dict=$(PLAN_T)/fuzz/$${f##*/}.dict $$c \
 			topologies topologies/graphs $(PLAN_T)/data \
 			2>$$c.log || { tail -50 $$c.log; exit 1; }; \
 		grep -E 'executed_units|new_units' $$c.log; \

@@ -2,11 +2,12 @@
 /*
  * Fuzzer: files of graphs, of all formats. What is refused has a sentence that
  * begins with the file's name; what is accepted comes back the same from a
- * graph file, whatever it was read from.
+ * graph file, whatever it was read from, and is XML when written for NCCL.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "nccl.h"
 #include "read.h"
 #include "same.h"
 
@@ -35,6 +36,30 @@ static void again(const struct plan_graph *g)
 	free(text);
 }
 
+/* Attributes and names may be anything; but it is XML, or refused. */
+static void topology(const struct plan_graph *g, enum plan_dialect d)
+{
+	struct plan_error e = { 0 };
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int err;
+
+	if (!f)
+		abort();
+	err = plan_nccl_write(g, d, f, &e);
+	fclose(f);
+	if (err && !*e.text)
+		abort();
+	if (!err)
+		plan_graph_free(plan_nccl_parse(text, size, "again", &e));
+	if (strstr(e.text, "this is no XML")) {
+		fprintf(stderr, "%s\n%s", e.text, text);
+		abort();
+	}
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,6 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	again(g);
 	plan_graph_check(g, &e);
+	topology(g, PLAN_NCCL);
+	topology(g, PLAN_RCCL);
 	plan_graph_free(g);
 	return 0;
 }
