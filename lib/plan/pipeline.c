@@ -133,7 +133,8 @@ static uint64_t count_pieces(const struct plan_job *jobs, uint32_t n,
  * only long ways fill more slowly. All chunks get larger ones alike.
  */
 static int choose_pieces(struct pipeline *p, const struct plan_job *jobs,
-			 uint32_t n, uint64_t largest, struct plan_error *e)
+			 uint32_t n, uint64_t asked, uint64_t largest,
+			 struct plan_error *e)
 {
 	uint64_t hops = 0, parts = 0;
 	uint32_t j;
@@ -151,6 +152,7 @@ static int choose_pieces(struct pipeline *p, const struct plan_job *jobs,
 		largest *= 2;
 	p->piece_bytes = largest;
 	p->npieces = count_pieces(jobs, n, largest);
+	p->asked = count_pieces(jobs, n, asked);
 	return 0;
 }
 
@@ -385,7 +387,7 @@ static int allocate(struct pipeline *p, const struct plan_job *jobs,
 int pipeline_make(struct pipeline *p, struct sharing *f,
 		  const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
-		  struct plan_error *e)
+		  uint64_t largest, struct plan_error *e)
 {
 	struct maker m = { .p = p, .flows = f, .graph = g,
 			   .reducing = timing->reduce > 0,
@@ -397,7 +399,8 @@ int pipeline_make(struct pipeline *p, struct sharing *f,
 	for (m.number = 0; !err && m.number < n; m.number++)
 		err = check_job(g, &jobs[m.number], m.number, e);
 	if (!err)
-		err = choose_pieces(p, jobs, n, timing->piece_bytes, e);
+		err = choose_pieces(p, jobs, n, timing->piece_bytes, largest,
+				    e);
 	if (err)
 		return err;
 	err = allocate(p, jobs, n);

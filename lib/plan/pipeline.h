@@ -62,17 +62,20 @@ struct pipeline {
 	uint32_t *lacks;	/* of each value and piece: what has not come */
 	uint32_t *begin;	/* of each job, and one more: first part's value */
 	uint64_t npieces;	/* transfers times pieces */
+	uint64_t asked;		/* the same with pieces as asked for */
 	uint64_t piece_bytes;	/* largest, as it had to be */
 };
 
 /*
- * Classes are made in @f, for links g->edges and behind them one for each node
+ * Pieces of up to @largest bytes, timing->piece_bytes or more; larger ones if
+ * there are too many, each of which costs as much as those that were asked for
+ * and that it stands for. Classes are made in @f, for links g->edges and behind them one for each node
  * that reduces. 0 or a negative errno, with a reason.
  */
 int pipeline_make(struct pipeline *p, struct sharing *f,
 		  const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
-		  struct plan_error *e);
+		  uint64_t largest, struct plan_error *e);
 void pipeline_free(struct pipeline *p);
 
 #endif

@@ -344,42 +344,23 @@ static void add_busy(const struct plan_job *job, const struct plan_graph *g,
 	}
 }
 
-static void report(const struct play *p, const struct plan_graph *g,
-		   uint32_t n, struct plan_played *out, double *busy)
-{
-	double last = 0;
-	uint32_t i;
+/* What all of them did, with pieces of one size. */
+struct outcome {
+	double *ends;
+	uint64_t npieces, asked, piece_bytes;
+};
 
-	for (i = 0; i < n; i++) {
-		const struct plan_job *job = &p->jobs[i];
-		const struct plan_schedule *s = job->schedule;
-
-		out[i].seconds = p->ends[i] - job->begin;
-		out[i].algbw = out[i].seconds > 0 ? (double)job->bytes /
-			       out[i].seconds / 1e9 : 0;
-		out[i].busbw = out[i].algbw * plan_ratio_value(
-			plan_busbw_factor(s->collective, s->nranks));
-		out[i].piece_bytes = p->line.piece_bytes;
-		last = fmax(last, p->ends[i]);
-	}
-	if (!busy)
-		return;
-	memset(busy, 0, g->nedges * sizeof(*busy));
-	for (i = 0; i < n && last > 0; i++)
-		add_busy(&p->jobs[i], g, last, busy);
-}
-
-static int play(struct play *p, const struct plan_graph *g, uint32_t n,
-		struct plan_error *e)
+static int play_all(struct play *p, const struct plan_graph *g, uint32_t n,
+		    uint64_t largest, struct plan_error *e)
 {
 	uint32_t i;
 	int err;
 
 	p->flows = links_of(g, p->timing->reduce);
-	p->ends = calloc(n, sizeof(*p->ends));
-	if (!p->flows || !p->ends)
+	if (!p->flows)
 		return plan_fail(e, ENOMEM, "no memory to play schedules");
-	err = pipeline_make(&p->line, p->flows, g, p->jobs, n, p->timing, e);
+	err = pipeline_make(&p->line, p->flows, g, p->jobs, n, p->timing,
+			    largest, e);
 	if (err)
 		return err;
 	if (sharing_ready(p->flows))
@@ -389,27 +370,117 @@ static int play(struct play *p, const struct plan_graph *g, uint32_t n,
 	return run(p, e);
 }
 
+static int play(const struct plan_graph *g, const struct plan_job *jobs,
+		uint32_t n, const struct plan_timing *timing, uint64_t largest,
+		struct outcome *o, struct plan_error *e)
+{
+	struct play p = { .jobs = jobs, .timing = timing, .ends = o->ends,
+			  .free_queued = PIPELINE_NONE };
+	int err = play_all(&p, g, n, largest, e);
+
+	o->npieces = p.line.npieces;
+	o->asked = p.line.asked;
+	o->piece_bytes = p.line.piece_bytes;
+	pipeline_free(&p.line);
+	sharing_free(p.flows);
+	free(p.events);
+	free(p.queued);
+	return err;
+}
+
+/* What the links allow, whatever else there is. */
+static int soonest(const struct plan_graph *g, const struct plan_job *job,
+		   const struct plan_timing *timing, double *end)
+{
+	struct plan_ratio rate;
+	int err = plan_schedule_rate(job->schedule, g, &rate, NULL);
+
+	*end = job->begin + timing->start;
+	if (!err)
+		*end += (double)job->bytes / (1e6 * plan_ratio_value(rate));
+	/* Nothing is sent, or figures are too large to be exact: no bound. */
+	return err == -ENOMEM ? err : 0;
+}
+
+/*
+ * Pieces had to be larger than asked for. The time to fill long ways is that of
+ * one piece a hop, so it is linear in their size, and nothing else depends on
+ * it: played once more, with pieces twice as large, it can be taken back.
+ */
+static int refine(const struct plan_graph *g, const struct plan_job *jobs,
+		  uint32_t n, const struct plan_timing *timing,
+		  struct outcome *o, struct plan_error *e)
+{
+	struct outcome coarse = { .ends = calloc(n, sizeof(double)) };
+	double back, least;
+	uint32_t i;
+	int err;
+
+	if (!coarse.ends)
+		return plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
+	err = play(g, jobs, n, timing, 2 * o->piece_bytes, &coarse, e);
+	for (i = 0; !err && i < n && coarse.npieces < o->npieces; i++) {
+		back = (1.0 / (double)o->npieces - 1.0 / (double)o->asked) /
+		       (1.0 / (double)coarse.npieces -
+			1.0 / (double)o->npieces);
+		if (soonest(g, &jobs[i], timing, &least))
+			err = plan_fail(e, ENOMEM, "no memory for loads");
+		least = fmin(least, o->ends[i]);
+		o->ends[i] -= back * fmax(0, coarse.ends[i] - o->ends[i]);
+		o->ends[i] = fmax(o->ends[i], least);
+	}
+	free(coarse.ends);
+	return err;
+}
+
+static void report(const struct plan_graph *g, const struct plan_job *jobs,
+		   uint32_t n, const struct outcome *o,
+		   struct plan_played *out, double *busy)
+{
+	double last = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct plan_job *job = &jobs[i];
+		const struct plan_schedule *s = job->schedule;
+
+		out[i].seconds = o->ends[i] - job->begin;
+		out[i].algbw = out[i].seconds > 0 ? (double)job->bytes /
+			       out[i].seconds / 1e9 : 0;
+		out[i].busbw = out[i].algbw * plan_ratio_value(
+			plan_busbw_factor(s->collective, s->nranks));
+		out[i].piece_bytes = o->piece_bytes;
+		last = fmax(last, o->ends[i]);
+	}
+	if (!busy)
+		return;
+	memset(busy, 0, g->nedges * sizeof(*busy));
+	for (i = 0; i < n && last > 0; i++)
+		add_busy(&jobs[i], g, last, busy);
+}
+
 int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
 		  struct plan_played *out, double *busy,
 		  struct plan_error *e)
 {
-	struct play p = { .jobs = jobs, .timing = timing,
-			  .free_queued = PIPELINE_NONE };
+	struct outcome o = { 0 };
 	int err;
 
 	if (!n)
 		return plan_fail(e, EINVAL, "there are no jobs to play; give one or more");
 	err = check_timing(timing, e);
+	if (err)
+		return err;
+	o.ends = calloc(n, sizeof(*o.ends));
+	if (!o.ends)
+		return plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
+	err = play(g, jobs, n, timing, timing->piece_bytes, &o, e);
+	if (!err && o.npieces < o.asked)
+		err = refine(g, jobs, n, timing, &o, e);
 	if (!err)
-		err = play(&p, g, n, e);
-	if (!err)
-		report(&p, g, n, out, busy);
-	pipeline_free(&p.line);
-	sharing_free(p.flows);
-	free(p.events);
-	free(p.queued);
-	free(p.ends);
+		report(g, jobs, n, &o, out, busy);
+	free(o.ends);
 	return err;
 }
 

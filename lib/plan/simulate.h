@@ -40,8 +40,8 @@ struct plan_played {
 	double seconds;		/* from its begin */
 	double algbw, busbw;	/* GB/s */
 	uint64_t piece_bytes;	/* limit to pieces; more than was asked for where
-				 * there would have been too many: each then
-				 * stands for several, and costs as much
+				 * there would have been too many: what that
+				 * does has been taken back, but not exactly
 				 */
 };
 
