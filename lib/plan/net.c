@@ -83,31 +83,66 @@ static bool idle(const struct plan_node *n)
 	return n->kind == PLAN_GPU && n->rank == PLAN_NONE;
 }
 
-int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
-			bool reversed, struct plan_net **out,
-			struct plan_error *e)
+static int add_edges(struct plan_net *net, const struct plan_graph *g,
+		     bool reversed)
 {
-	struct plan_net *net = plan_net_new(g->nnodes);
 	uint32_t i;
 
-	if (!net)
-		return plan_fail(e, ENOMEM, "out of memory");
-	for (i = 0; i < g->nranks; i++)
-		plan_net_terminal(net, g->gpus[i],
-				  root == PLAN_NONE || root == i);
 	for (i = 0; i < g->nedges; i++) {
 		const struct plan_edge *d = &g->edges[i];
 		bool none = idle(&g->nodes[d->from]) || idle(&g->nodes[d->to]);
 
 		if (plan_net_arc(net, reversed ? d->to : d->from,
 				 reversed ? d->from : d->to,
-				 none ? 0 : d->capacity) < 0) {
-			plan_net_free(net);
-			return plan_fail(e, ENOMEM, "out of memory");
-		}
+				 none ? 0 : d->capacity) < 0)
+			return -ENOMEM;
 	}
-	*out = net;
 	return 0;
+}
+
+/* Switches were balanced with the links of GPUs that are no ranks. */
+static int check_balance(const struct plan_net *net,
+			 const struct plan_graph *g, struct plan_error *e)
+{
+	int64_t *more = calloc(net->nnodes + 1, sizeof(*more));
+	uint32_t i;
+	int err = 0;
+
+	if (!more)
+		return plan_fail(e, ENOMEM, "out of memory");
+	for (i = 0; i < net->narcs; i++) {
+		more[net->arcs[i].to] += (int64_t)net->arcs[i].capacity;
+		more[net->arcs[i].from] -= (int64_t)net->arcs[i].capacity;
+	}
+	for (i = 0; !err && i < net->nnodes; i++)
+		if (more[i] && g->nodes[i].kind != PLAN_GPU)
+			err = plan_fail(e, EINVAL, "%s does not receive as many MB/s as it sends without the GPUs that are no ranks; give both directions of their links the same capacity",
+					g->nodes[i].name);
+	free(more);
+	return err;
+}
+
+int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
+			bool reversed, struct plan_net **out,
+			struct plan_error *e)
+{
+	struct plan_net *net = plan_net_new(g->nnodes);
+	uint32_t i;
+	int err;
+
+	if (!net)
+		return plan_fail(e, ENOMEM, "out of memory");
+	for (i = 0; i < g->nranks; i++)
+		plan_net_terminal(net, g->gpus[i],
+				  root == PLAN_NONE || root == i);
+	err = add_edges(net, g, reversed);
+	err = err ? plan_fail(e, ENOMEM, "out of memory") :
+		check_balance(net, g, e);
+	if (err)
+		plan_net_free(net);
+	else
+		*out = net;
+	return err;
 }
 
 /*

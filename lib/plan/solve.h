@@ -56,7 +56,8 @@ void plan_net_terminal(struct plan_net *net, uint32_t node, uint64_t weight);
 /*
  * Nodes and edges of @g, with the same indices; @root PLAN_NONE: all ranks
  * have weight 1, otherwise that rank alone. @reversed: every arc the other way
- * round. Edges of GPUs that are no ranks get capacity 0.
+ * round. Edges of GPUs that are no ranks get capacity 0;
+ * -EINVAL if a switch is not balanced without them.
  */
 int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
 			bool reversed, struct plan_net **out,
@@ -117,6 +118,9 @@ void plan_links_free(struct plan_links *l);
  */
 int plan_net_split(const struct plan_net *net, uint64_t k,
 		   struct plan_links **out, struct plan_error *e);
+
+/* detour.c: of each node, is it a switch that no shortest way passes? */
+int plan_net_detours(const struct plan_net *net, bool *detour);
 
 /*
  * A tree that spans all terminals: nhops = terminals - 1 hops, parents before

@@ -22,8 +22,6 @@
 #define NO_PIECE	UINT32_MAX
 /* Bytes of all flows; beyond that a fabric has to be solved box by box. */
 #define MOST_BYTES	(1ull << 31)
-/* Steps that looking for detours may take. */
-#define MOST_STEPS	100000000ull
 
 /* Part of an arc's capacity, and the way that it takes. */
 struct piece {
@@ -481,80 +479,6 @@ static uint32_t next_switch(const struct split *s)
 	return at;
 }
 
-/* ---- detours --------------------------------------------------------------- */
-
-/* Steps from a terminal (@back: to it), none through another terminal. */
-static void steps(struct split *s, uint32_t from, bool back, uint32_t *far)
-{
-	struct flow *f = &s->flow;
-	uint32_t first = 0, last = 0, i;
-
-	memset(far, 0xff, f->nnodes * sizeof(*far));
-	far[from] = 0;
-	f->queue[last++] = from;
-	while (first < last) {
-		uint32_t x = f->queue[first++];
-
-		if (x != from && s->net->terminal[x])
-			continue;
-		for (i = 0; i < f->near[x].n; i++) {
-			uint32_t h = f->near[x].halves[i], y = f->head[h];
-
-			if (far[y] != PLAN_NONE ||
-			    !s->capacity[back ? h ^ 1 : h])
-				continue;
-			far[y] = far[x] + 1;
-			f->queue[last++] = y;
-		}
-	}
-}
-
-/* Switches on shortest ways from one terminal are no detours. */
-static void on_the_way(struct split *s, uint32_t a, const uint32_t *terminals,
-		       uint32_t n, const uint32_t *to, uint32_t *far)
-{
-	uint32_t nnodes = s->flow.nnodes, b, w;
-
-	steps(s, a, false, far);
-	for (w = 0; w < s->net->nnodes; w++)
-		for (b = 0; b < n && s->detour[w]; b++) {
-			const uint32_t *back = to + (size_t)b * nnodes;
-
-			if (terminals[b] != a && far[w] != PLAN_NONE &&
-			    back[w] != PLAN_NONE && far[w] + back[w] ==
-			    far[terminals[b]])
-				s->detour[w] = false;
-		}
-}
-
-static int find_detours(struct split *s)
-{
-	const struct plan_net *net = s->net;
-	uint32_t nnodes = s->flow.nnodes, n = 0, i;
-	uint32_t *list = calloc(nnodes, sizeof(*list));
-	uint32_t *far = calloc(nnodes, sizeof(*far)), *to = NULL;
-
-	for (i = 0; list && i < net->nnodes; i++)
-		if (net->terminal[i])
-			list[n++] = i;
-	if ((uint64_t)n * n * nnodes > MOST_STEPS)
-		n = 0;
-	for (i = 0; i < net->nnodes; i++)
-		s->detour[i] = n && !net->terminal[i];
-	to = calloc((size_t)n * nnodes + 1, sizeof(*to));
-	if (list && far && to) {
-		for (i = 0; i < n; i++)
-			steps(s, list[i], true, to + (size_t)i * nnodes);
-		for (i = 0; i < n; i++)
-			on_the_way(s, list[i], list, n, to, far);
-	}
-	i = !list || !far || !to;
-	free(list);
-	free(far);
-	free(to);
-	return i ? -ENOMEM : 0;
-}
-
 /* ---- the beginning and the end ------------------------------------------- */
 
 static int check(const struct plan_net *net, uint64_t k, int64_t *demand,
@@ -624,7 +548,7 @@ static int split_init(struct split *s, const struct plan_net *net)
 	s->detour = calloc(net->nnodes + 1, sizeof(*s->detour));
 	if (!s->sinks || !s->row_of || !s->mark || !s->done || !s->detour ||
 	    flow_init(&s->flow, net->nnodes + 1) || widen(s, 64) ||
-	    first_pieces(s) || find_detours(s))
+	    first_pieces(s) || plan_net_detours(net, s->detour))
 		return -ENOMEM;
 	for (i = 0; i < net->nnodes; i++)
 		if (net->weight[i] && half(s, s->source, i) < 0)

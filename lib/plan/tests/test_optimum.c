@@ -223,6 +223,15 @@ static void idle(void)
 	   "a rank behind GPUs that pass nothing on is refused");
 	has(e.text, "g4");
 	plan_graph_free(g);
+	g = star(3, 1000);
+	nic = node(g, PLAN_GPU, "idle", 0, 0);
+	arc(g, 0, nic, 500);
+	arc(g, 1, 0, 500);
+	plan_graph_ranks(g, ranks + 1, 2, NULL);
+	ok(plan_bound(g, PLAN_ALL_GATHER, 0, &b, &e) == -EINVAL,
+	   "a switch that is balanced only with a GPU that is no rank, too");
+	has(e.text, "s0 does not receive as many MB/s as it sends");
+	plan_graph_free(g);
 }
 
 /* A chain is as fast as its links: up to the middle and down again. */
