@@ -75,7 +75,7 @@ static const char *gbps(double mbps, char buf[24])
 	double v = mbps / 1000;
 	char *end;
 
-	snprintf(buf, 24, v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ?
+	snprintf(buf, 24, v >= 10 ? "%.1f" : v >= 1 ?
 		 "%.2f" : "%.3f", v);
 	if (strchr(buf, '.')) {
 		end = buf + strlen(buf);
