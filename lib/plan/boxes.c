@@ -499,9 +499,91 @@ static int solve(struct plan_boxed *b, struct plan_error *e)
 	       err;
 }
 
-static int solve_scaled(const struct plan_net *net, const uint32_t *box,
-			uint64_t k, struct plan_solution *s,
-			struct plan_error *e)
+/* ---- what no tree needs ------------------------------------------------- */
+
+/* Of box @x: the arc to the world that is the other way of arc @i from there. */
+static uint32_t other_way(const struct plan_boxed *b, const struct plan_box *x,
+			  uint32_t i)
+{
+	const struct plan_arc *a = &b->net->arcs[x->arcs[i]], *o;
+	uint32_t k;
+
+	if (b->box_of[a->from] != PLAN_NONE)
+		return PLAN_NONE;	/* it is another box's, too */
+	for (k = 0; k < x->net->narcs; k++) {
+		o = &b->net->arcs[x->arcs[k]];
+		if (o->from == a->to && o->to == a->from)
+			return k;
+	}
+	return PLAN_NONE;
+}
+
+/* Less on all cables of a box, until only so much enters it as has to. */
+static void trim_box(const struct plan_boxed *b, const struct plan_box *x,
+		     struct plan_net *net)
+{
+	const struct plan_net *part = x->net;
+	uint64_t in = 0, out = 0, own = 0, need, slack, left, cut;
+	uint64_t *a, *o;
+	uint32_t i, k;
+
+	for (i = 0; i < x->nnodes; i++)
+		own += b->k * part->weight[i];
+	for (i = 0; i < part->narcs; i++) {
+		in += part->arcs[i].from == x->world ? part->arcs[i].capacity :
+						       0;
+		out += part->arcs[i].to == x->world ? part->arcs[i].capacity :
+						      0;
+	}
+	need = b->k * part->weight[x->world];
+	slack = in > need ? in - need : 0;
+	if (out < own + slack)
+		slack = out > own ? out - own : 0;
+	for (left = slack, i = 0; left && i < part->narcs; i++) {
+		k = part->arcs[i].from == x->world ? other_way(b, x, i) :
+						     PLAN_NONE;
+		if (k == PLAN_NONE)
+			continue;
+		a = &net->arcs[x->arcs[i]].capacity;
+		o = &net->arcs[x->arcs[k]].capacity;
+		cut = (uint64_t)(((unsigned __int128)slack * *a + in - 1) / in);
+		cut = cut < left ? cut : left;
+		cut = cut < *a ? cut : *a;
+		cut = cut < *o ? cut : *o;
+		*a -= cut;
+		*o -= cut;
+		left -= cut;
+	}
+}
+
+/*
+ * The network without what is too much on the cables of boxes, both ways
+ * alike. If cuts are still large enough, all that a box gets is used, and the
+ * trees inside are sure to fit.
+ */
+static int trim(const struct plan_net *net, const uint32_t *box, uint64_t k,
+		struct plan_net **out)
+{
+	struct plan_net *less = plan_net_copy(net);
+	struct plan_boxed b = { 0 };
+	int err = less ? boxed_make(&b, net, box) : -ENOMEM;
+	uint32_t i;
+
+	b.k = k;
+	for (i = 0; !err && i < b.nboxes; i++)
+		trim_box(&b, &b.boxes[i], less);
+	boxed_clear(&b);
+	if (err)
+		plan_net_free(less);
+	else
+		*out = less;
+	return err;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static int solve_at(const struct plan_net *net, const uint32_t *box,
+		    uint64_t k, struct plan_solution *s, struct plan_error *e)
 {
 	struct plan_boxed b;
 	int err = boxed_make(&b, net, box);
@@ -520,6 +602,20 @@ static int solve_scaled(const struct plan_net *net, const uint32_t *box,
 	}
 	boxed_clear(&b);
 	return err;
+}
+
+static int solve_scaled(const struct plan_net *net, const uint32_t *box,
+			uint64_t k, struct plan_solution *s,
+			struct plan_error *e)
+{
+	struct plan_net *less;
+	int err = trim(net, box, k, &less);
+
+	if (err)
+		return plan_fail(e, -err, "out of memory");
+	err = solve_at(less, box, k, s, e);
+	plan_net_free(less);
+	return err == -EAGAIN ? solve_at(net, box, k, s, e) : err;
 }
 
 int plan_boxes(struct plan_net *net, const uint32_t *box,

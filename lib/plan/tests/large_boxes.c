@@ -66,6 +66,19 @@ static struct plan_graph *columbas(uint32_t boxes, uint32_t gpus,
 	return fabric_columbas(&s);
 }
 
+/* 128 GPUs with less inside boxes than between them. */
+static struct plan_graph *meshed(uint64_t mesh)
+{
+	struct fabric_shape s = fabric_shape(8, 16, 8, FABRIC_STRIPED);
+	struct plan_graph *g;
+
+	s.mesh = mesh;
+	g = fabric_columbas(&s);
+	snprintf(g->name, sizeof(g->name), "striped with a mesh of %u MB/s",
+		 (unsigned int)mesh);
+	return g;
+}
+
 int main(void)
 {
 	struct plan_graph *g;
@@ -75,6 +88,8 @@ int main(void)
 	for (p = 0; p < FABRIC_PATTERNS; p++)
 		all(columbas(8, 16, 8, p), 2);
 	all(fabric_dgx(16, 4, 300000, 25000), 2);
+	all(meshed(0), 2);
+	all(meshed(1000), 2);
 	g = columbas(64, 16, 32, FABRIC_STRIPED);
 	optimum(g, PLAN_ALL_GATHER, 60);
 	ok(memory() < 2048, "in %.0f MiB of 2048", memory());
