@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What NCCL and RCCL read and write: topology XML, graph XML, ring strings.
- * Formats are described from what the libraries accept, see docs/planner.md.
+ * Formats are described from what the libraries accept, see docs/nccl.md.
  */
 #ifndef LIB_PLAN_NCCL_H
 #define LIB_PLAN_NCCL_H

@@ -140,10 +140,10 @@ static void value(struct scan *s)
 
 static void tag(struct scan *s)
 {
-	uint32_t attributes = 0, length = 0;
+	uint32_t attributes = 0;
 
-	for (step(s); s->p < s->end && !strchr(" \t\r\n/>", at(s)); step(s))
-		length++;
+	while (s->p < s->end && !strchr(" \t\r\n/>", at(s)))
+		step(s);
 	while (s->p < s->end && at(s) != '>') {
 		if (strchr("\t\r\n", at(s)))
 			odd(s, "a tab or a line break in a tag; write it on one line");
@@ -151,9 +151,8 @@ static void tag(struct scan *s)
 			step(s);
 			continue;
 		}
-		for (length = 0; s->p < s->end &&
-		     !strchr(" \t\r\n=", at(s)); step(s))
-			length++;
+		while (s->p < s->end && !strchr(" \t\r\n=", at(s)))
+			step(s);
 		if (at(s) != '=')
 			odd(s, "a blank before \"=\"; take it out");
 		while (s->p < s->end && at(s) != '=')
@@ -165,7 +164,6 @@ static void tag(struct scan *s)
 	step(s);
 	if (attributes > ATTRIBUTE_LIMIT)
 		odd(s, "more than 16 attributes; the library passes over the others, leave some out");
-	(void)length;
 }
 
 static void end_tag(struct scan *s)

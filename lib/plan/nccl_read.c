@@ -62,8 +62,8 @@ int nccl_suppose(struct nccl_import *m, const struct xml_element *x,
 }
 
 /* All attributes of @x, as "prefix.name", of @node. */
-static int keep(struct nccl_import *m, uint32_t node, const struct xml_element *x,
-		const char *prefix)
+static int keep(struct nccl_import *m, uint32_t node,
+		const struct xml_element *x, const char *prefix)
 {
 	char key[XML_VALUE + 64];
 	uint32_t i;
