@@ -23,6 +23,7 @@ struct maker {
 	uint32_t *slots;	/* channel + 1, by tree and route */
 	uint64_t *keys;		/* of channels: tree and route of this job */
 	uint32_t first_channel;
+	uint64_t heaviest;	/* weight of a chunk of the job */
 	uint32_t *now;		/* value that each rank has of the chunk */
 	uint32_t *seen;		/* part + 1 for which now[] says so */
 	bool *sent;		/* has it been sent, or is it its own */
@@ -171,7 +172,7 @@ static uint32_t *channel_slot(const struct maker *m, uint64_t key)
 
 /* The links of a flow; a limit to reductions is one more, of the receiver. */
 static int64_t class_of(struct maker *m, const struct plan_route *r,
-			bool reduce)
+			bool reduce, double weight)
 {
 	const struct plan_graph *g = m->graph;
 	const uint32_t *edges = m->job->schedule->route_edges + r->first;
@@ -186,14 +187,24 @@ static int64_t class_of(struct maker *m, const struct plan_route *r,
 	if (reduce)
 		m->links[n++] = g->nedges +
 				g->edges[edges[r->nedges - 1]].to;
-	return sharing_class(m->flows, m->links, n);
+	return sharing_class(m->flows, m->links, n, weight);
 }
 
-static int64_t add_channel(struct maker *m, uint32_t route)
+/*
+ * Chunks of one schedule share a link in proportion to their weights, as
+ * docs/schedule.md has it ("Channels"), the heaviest ones like a flow of any
+ * other job.
+ */
+static double share_of(const struct maker *m, uint64_t weight)
+{
+	return fmax(SHARING_WEIGHT_MIN, (double)weight / (double)m->heaviest);
+}
+
+static int64_t add_channel(struct maker *m, uint32_t route, double weight)
 {
 	const struct plan_route *r = &m->job->schedule->routes[route];
 	struct channel *c = &m->p->channels[m->p->nchannels];
-	int64_t class = class_of(m, r, false);
+	int64_t class = class_of(m, r, false, weight);
 	uint32_t i;
 
 	if (class < 0)
@@ -201,7 +212,7 @@ static int64_t add_channel(struct maker *m, uint32_t route)
 	*c = (struct channel){ .head = PIPELINE_NONE, .tail = PIPELINE_NONE };
 	c->classes[0] = c->classes[1] = (uint32_t)class;
 	if (m->reducing) {
-		class = class_of(m, r, true);
+		class = class_of(m, r, true, weight);
 		if (class < 0)
 			return class;
 		c->classes[1] = (uint32_t)class;
@@ -212,15 +223,16 @@ static int64_t add_channel(struct maker *m, uint32_t route)
 	return m->p->nchannels++;
 }
 
-static int64_t channel_of(struct maker *m, uint32_t tree, uint32_t route)
+static int64_t channel_of(struct maker *m, const struct plan_chunk *chunk,
+			  uint32_t route)
 {
-	uint64_t key = (uint64_t)tree << 32 | route;
+	uint64_t key = (uint64_t)chunk->tree << 32 | route;
 	uint32_t *slot = channel_slot(m, key);
 	int64_t channel;
 
 	if (*slot)
 		return m->first_channel + *slot - 1;
-	channel = add_channel(m, route);
+	channel = add_channel(m, route, share_of(m, chunk->weight));
 	if (channel < 0)
 		return channel;
 	m->keys[channel - m->first_channel] = key;
@@ -278,7 +290,7 @@ static int add_hop(struct maker *m, const struct plan_chunk *chunk,
 		   const struct plan_transfer *t)
 {
 	const struct plan_route *r = &m->job->schedule->routes[t->route];
-	int64_t channel = channel_of(m, chunk->tree, t->route);
+	int64_t channel = channel_of(m, chunk, t->route);
 	struct pipeline *p = m->p;
 	struct hop *h = &p->hops[p->nhops];
 	uint32_t from;
@@ -346,6 +358,9 @@ static int add_job(struct maker *m)
 	m->sent = calloc(s->nranks + 1, sizeof(*m->sent));
 	if (!m->slots || !m->keys || !m->now || !m->seen || !m->sent)
 		err = -ENOMEM;
+	for (m->heaviest = 1, i = 0; i < s->nchunks; i++)
+		if (s->chunks[i].weight > m->heaviest)
+			m->heaviest = s->chunks[i].weight;
 	for (i = 0; !err && i < s->nchunks; i++)
 		err = add_chunk(m, i);
 	free(m->slots);

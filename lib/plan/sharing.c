@@ -19,6 +19,7 @@ struct flow {
 struct class {
 	uint32_t first, nlinks;	/* in ways */
 	uint32_t nflows, room;
+	double weight;		/* of each flow: its rate to that of weight 1 */
 	struct flow *flows;	/* a heap, first to end on top */
 	double rate;		/* of each flow */
 	double served;		/* bytes of each flow, as of @since */
@@ -37,8 +38,9 @@ struct class {
 struct link {
 	double capacity;
 	double used;		/* sum of charges */
-	double left, share;	/* while sharing out */
+	double left, share;	/* while sharing out; of a weight of 1 */
 	uint64_t nflows;	/* not yet fixed */
+	double weight;		/* of these */
 	uint64_t look;		/* when these were set */
 	uint32_t first, nactive; /* in users: classes that have flows */
 	uint32_t first_necked;	/* class that it limits */
@@ -118,7 +120,7 @@ void sharing_free(struct sharing *f)
 /* ---- classes ----------------------------------------------------------- */
 
 static uint32_t *slot_of(const struct sharing *f, const uint32_t *links,
-			 uint32_t n)
+			 uint32_t n, double weight)
 {
 	uint32_t h = 2166136261u, mask = f->nslots - 1, i;
 
@@ -127,8 +129,8 @@ static uint32_t *slot_of(const struct sharing *f, const uint32_t *links,
 	for (h ^= h >> 15; f->slots[h & mask]; h++) {
 		const struct class *c = &f->classes[f->slots[h & mask] - 1];
 
-		if (c->nlinks == n && !memcmp(f->ways + c->first, links,
-					      n * sizeof(*links)))
+		if (c->nlinks == n && c->weight == weight && !memcmp(
+				f->ways + c->first, links, n * sizeof(*links)))
 			break;
 	}
 	return &f->slots[h & mask];
@@ -147,7 +149,7 @@ static int rehash(struct sharing *f)
 	free(old);
 	for (i = 0; i < f->nclasses; i++)
 		*slot_of(f, f->ways + f->classes[i].first,
-			 f->classes[i].nlinks) = i + 1;
+			 f->classes[i].nlinks, f->classes[i].weight) = i + 1;
 	return 0;
 }
 
@@ -180,18 +182,19 @@ static int make_room(struct sharing *f, uint32_t nlinks)
 	return 0;
 }
 
-int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n)
+int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n,
+		      double weight)
 {
 	uint32_t *slot;
 
 	if (make_room(f, n))
 		return -ENOMEM;
-	slot = slot_of(f, links, n);
+	slot = slot_of(f, links, n, weight);
 	if (*slot)
 		return *slot - 1;
 	f->classes[f->nclasses] = (struct class){
 		.first = (uint32_t)f->nways, .nlinks = n, .place = NOWHERE,
-		.next = INFINITY, .neck = NOWHERE,
+		.next = INFINITY, .neck = NOWHERE, .weight = weight,
 	};
 	memcpy(f->ways + f->nways, links, n * sizeof(*links));
 	f->nways += n;
@@ -520,47 +523,59 @@ static uint32_t gather(struct sharing *f)
 				l->look = f->look;
 				l->left = fmax(0, l->capacity - l->used);
 				l->nflows = 0;
+				l->weight = 0;
 				l->fixes = false;
 				f->narrow[n++] = link;
 			}
 			l->nflows += c->nflows;
+			l->weight += c->weight * c->nflows;
 		}
 		f->work += c->nlinks;
 	}
 	return n;
 }
 
-static void fix(struct sharing *f, uint32_t class, uint32_t link, double rate)
+static void fix(struct sharing *f, uint32_t class, uint32_t link, double share)
 {
 	struct class *c = &f->classes[class];
 	uint32_t k;
 
 	c->fixed = true;
-	c->next_rate = rate;
+	c->next_rate = share * c->weight;
 	c->next_neck = link;
 	for (k = 0; k < c->nlinks; k++) {
 		struct link *l = &f->links[f->ways[c->first + k]];
 
 		l->nflows -= c->nflows;
-		l->left = fmax(0, l->left - rate * c->nflows);
+		l->weight -= c->weight * c->nflows;
+		l->left = fmax(0, l->left - c->next_rate * c->nflows);
 	}
 	f->work += c->nlinks;
 }
 
+/*
+ * What is left of it for a weight of 1. Weights that were taken away leave
+ * errors of rounding; what is not fixed yet weighs more than these.
+ */
+static double share_of(const struct link *l)
+{
+	return l->left / l->weight;
+}
+
 /* All that cross @link get what is the least there is anywhere. */
-static void fix_link(struct sharing *f, uint32_t link, double rate)
+static void fix_link(struct sharing *f, uint32_t link, double share)
 {
 	struct link *l = &f->links[link];
 	uint32_t i;
 
 	l->fixes = true;
-	l->share = rate;
+	l->share = share;
 	for (i = 0; i < l->nactive; i++) {
 		uint32_t class = f->owner[f->users[l->first + i]];
 
 		if (f->classes[class].round == f->round &&
 		    !f->classes[class].fixed)
-			fix(f, class, link, rate);
+			fix(f, class, link, share);
 	}
 	f->work += l->nactive;
 }
@@ -587,15 +602,14 @@ static void fill(struct sharing *f, uint32_t n)
 				f->narrow[n] = link;
 				continue;
 			}
-			share = l->left / (double)l->nflows;
+			share = share_of(l);
 			least = share < least ? share : least;
 			i++;
 		}
 		for (i = 0; i < n; i++) {
 			const struct link *l = &f->links[f->narrow[i]];
 
-			if (l->nflows && l->left / (double)l->nflows <=
-					 least * (1 + 1e-12))
+			if (l->nflows && share_of(l) <= least * (1 + 1e-12))
 				fix_link(f, f->narrow[i], least);
 		}
 	}
@@ -612,7 +626,8 @@ static bool invite(struct sharing *f, uint32_t n)
 		for (k = 0; l->fixes && k < l->nactive; k++) {
 			uint32_t class = f->owner[f->users[l->first + k]];
 
-			if (f->classes[class].rate > l->share * (1 + 1e-9))
+			if (f->classes[class].rate > l->share * (1 + 1e-9) *
+						     f->classes[class].weight)
 				come_inside(f, class);
 		}
 		f->work += l->fixes ? l->nactive : 1;

@@ -2,10 +2,11 @@
 /*
  * Flows that share links: who gets how much, and who is done next. The rates
  * are max-min fair: no flow can get more without taking from one that has no
- * more than it (Bertsekas, Gallager, "Data Networks", 1992, 6.5.2). For
+ * more than it for its weight (Bertsekas, Gallager, "Data Networks", 1992, 6.5.2). For
  * simulate.c alone; times in s, amounts in bytes.
  *
- * Flows over the same links have the same rate and are one class, so the work
+ * Flows over the same links, of the same weight, have the same rate and are one
+ * class, so the work
  * grows with the number of different ways in use, not with that of flows. A
  * change makes only those classes be shared out anew whose rates it can change.
  */
@@ -14,16 +15,21 @@
 
 #include <stdint.h>
 
+#define SHARING_WEIGHT_MIN	1e-4
+
 struct sharing;
 
 /* @rate: bytes a second of each of @nlinks. NULL: out of memory. */
 struct sharing *sharing_new(const double *rate, uint32_t nlinks);
 void sharing_free(struct sharing *f);
 /*
- * The class of what goes over these @n > 0 links, each named once. All classes
- * first, then sharing_ready(), then all else. The index or -ENOMEM.
+ * The class of what goes over these @n > 0 links, each named once, where it
+ * gets @weight times as much as what has a weight of 1; SHARING_WEIGHT_MIN to
+ * 1. All classes first, then sharing_ready(), then all else. The index or
+ * -ENOMEM.
  */
-int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n);
+int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n,
+		      double weight);
 int sharing_ready(struct sharing *f);
 /* A flow of @bytes > 0; it moves from the next sharing_update() on. */
 int sharing_start(struct sharing *f, uint32_t class, double bytes, uint32_t id);

@@ -60,11 +60,11 @@ static bool try_fairness(unsigned int *seed)
 
 		/* Flow i is short, so that it ends first at its first rate. */
 		for (k = 0; k < n; k++)
-			sharing_class(f, ways[k], 3);
+			sharing_class(f, ways[k], 3, 1);
 		sharing_ready(f);
 		for (k = 0; k < n; k++)
 			sharing_start(f, (uint32_t)
-				      sharing_class(f, ways[k], 3),
+				      sharing_class(f, ways[k], 3, 1),
 				      k == i ? 1e-6 : 1, k);
 		sharing_update(f, 0);
 		rate[i] = 1e-6 / sharing_next(f);
@@ -91,6 +91,7 @@ static void fairness(void)
 struct history {
 	double capacity[LINKS];
 	uint32_t ways[CLASSES][3];
+	double weight[CLASSES];
 	uint32_t class[FLOWS];
 	double begin[FLOWS], bytes[FLOWS], end[FLOWS];
 	double left[FLOWS], rate[FLOWS];
@@ -102,9 +103,11 @@ static void invent(struct history *h, unsigned int *seed)
 
 	for (i = 0; i < LINKS; i++)
 		h->capacity[i] = 1 + rand_r(seed) % 9;
-	for (i = 0; i < CLASSES; i++)
+	for (i = 0; i < CLASSES; i++) {
+		h->weight[i] = 1.0 / (1 + rand_r(seed) % 3);
 		for (k = 0; k < 3; k++)
 			h->ways[i][k] = 4 * k + (uint32_t)rand_r(seed) % 4;
+	}
 	for (i = 0; i < FLOWS; i++) {
 		h->class[i] = (uint32_t)rand_r(seed) % CLASSES;
 		h->begin[i] = rand_r(seed) % 100 / 10.0;
@@ -117,8 +120,8 @@ static void invent(struct history *h, unsigned int *seed)
 /* All that have begun, the slow way: link by link, the narrowest first. */
 static void share_plainly(struct history *h, double now)
 {
-	double left[LINKS], least;
-	uint32_t n[LINKS], i, k, at;
+	double left[LINKS], n[LINKS], least;
+	uint32_t i, k, at;
 
 	memcpy(left, h->capacity, sizeof(left));
 	for (i = 0; i < FLOWS; i++)
@@ -127,9 +130,10 @@ static void share_plainly(struct history *h, double now)
 		memset(n, 0, sizeof(n));
 		for (i = 0; i < FLOWS; i++)
 			for (k = 0; k < 3; k++)
-				n[h->ways[h->class[i]][k]] += h->rate[i] < 0;
+				n[h->ways[h->class[i]][k]] += h->rate[i] < 0 ?
+					h->weight[h->class[i]] : 0;
 		for (at = LINKS, least = INFINITY, i = 0; i < LINKS; i++)
-			if (n[i] && left[i] / n[i] < least) {
+			if (n[i] > 0 && left[i] / n[i] < least) {
 				least = left[i] / n[i];
 				at = i;
 			}
@@ -141,9 +145,9 @@ static void share_plainly(struct history *h, double now)
 			if (h->rate[i] >= 0 ||
 			    (w[0] != at && w[1] != at && w[2] != at))
 				continue;
-			h->rate[i] = least;
+			h->rate[i] = least * h->weight[h->class[i]];
 			for (k = 0; k < 3; k++)
-				left[w[k]] -= least;
+				left[w[k]] -= h->rate[i];
 		}
 	}
 }
@@ -186,7 +190,7 @@ static bool run_flows(const struct history *h, uint64_t *work)
 	uint32_t i, ended = 0;
 
 	for (i = 0; i < CLASSES; i++)
-		class[i] = sharing_class(f, h->ways[i], 3);
+		class[i] = sharing_class(f, h->ways[i], 3, h->weight[i]);
 	sharing_ready(f);
 	while (ended < FLOWS) {
 		for (i = 0; i < FLOWS; i++)
@@ -237,9 +241,10 @@ static void classes(void)
 	struct sharing *f = sharing_new(rate, 3);
 	uint32_t a[2] = { 0, 1 }, b[2] = { 1, 0 }, c[1] = { 0 };
 
-	ok(sharing_class(f, a, 2) == 0 && sharing_class(f, b, 2) == 1 &&
-	   sharing_class(f, c, 1) == 2 && sharing_class(f, a, 2) == 0,
-	   "classes are known by their links");
+	ok(sharing_class(f, a, 2, 1) == 0 && sharing_class(f, b, 2, 1) == 1 &&
+	   sharing_class(f, c, 1, 1) == 2 && sharing_class(f, c, 1, 0.25) == 3 &&
+	   sharing_class(f, a, 2, 1) == 0,
+	   "classes are known by their links and weights");
 	sharing_ready(f);
 	ok(sharing_next(f) == INFINITY, "no flow, no end");
 	sharing_start(f, 0, 6, 42);
@@ -252,6 +257,14 @@ static void classes(void)
 	   "the other one then has it all");
 	sharing_update(f, 13);
 	ok(sharing_next(f) == INFINITY, "and that was it");
+	sharing_start(f, 3, 2, 44);
+	sharing_start(f, 2, 2, 45);
+	sharing_update(f, 20);
+	ok(sharing_next(f) == 22.5 && sharing_pop(f) == 45,
+	   "a weight of 1 beside one of 1/4: 4/5 of the link");
+	sharing_update(f, 22.5);
+	ok(fabs(sharing_next(f) - 24) < 1e-9 && sharing_pop(f) == 44,
+	   "and the other one 1/5 until then");
 	sharing_free(f);
 }
 
