@@ -84,7 +84,13 @@ int plan_optimum(const struct plan_graph *g, enum plan_collective c,
 /*
  * Rings through all ranks, each with the same share of the bytes, as many
  * of them as is best. A ring crosses every cut, so all of them together
- * are no faster than the least cut between any two ranks (bound).
+ * are no faster than the least cut between any two ranks (bound); broadcast
+ * and reduce use them as chains, which cross those cuts only that have the root
+ * on one side. Hops take the widest of the shortest routes.
+ *
+ * As few rings as reach the best rate that was found; but where they all share
+ * a link behind the uplinks of boxes, as many as the box with fewest uplinks
+ * has, each over its own. Chunks of ring i have i as their tree.
  */
 struct plan_rings {
 	uint32_t nrings;
@@ -98,12 +104,19 @@ struct plan_rings {
 
 struct plan_ring_options {
 	uint32_t rings;		/* at most so many; 0: as many as help */
-	double seconds;		/* stop looking after; 0: as long as default */
+	/*
+	 * Look for so long, at most. 0: for an amount of work that depends on
+	 * the graph alone, so that results are the same on any machine.
+	 */
+	double seconds;
 	uint64_t seed;
 };
 
 void plan_rings_free(struct plan_rings *r);
-/* @options may be NULL. -EINVAL: no ring exists (a rank with one way only). */
+/*
+ * @options may be NULL. -EINVAL: no ring exists (a rank with one way only), or
+ * with more than 20 ranks: none was found.
+ */
 int plan_rings(const struct plan_graph *g, enum plan_collective c,
 	       uint32_t root, const struct plan_ring_options *options,
 	       struct plan_rings *r, struct plan_error *e);

@@ -4,6 +4,7 @@
  * more is possible. Called by programs; ringset.h has the search.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +17,11 @@
 #define RINGS_LARGE	16u	/* with more ranks than */
 #define LARGE		64u	/* this */
 #define RINGS_GIVEN	1024u	/* that are judged */
+#define FEW		4u	/* numbers of rings that are tried first */
 #define WORK_OF_RANK	300000u	/* edges touched: 2 to 8 ms; */
-#define WORK_LEAST	6000000u	/* in all, at least */
+#define WORK_OF_SECOND	3e7	/* so that a time given is well used */
+#define DAY		86400.0
+#define WORK_LEAST	2500000u	/* in all, at least */
 #define WORK_MOST	100000000u	/* and at most */
 
 void plan_rings_free(struct plan_rings *r)
@@ -305,12 +309,35 @@ static struct plan_ratio aim(struct hunt *h, uint32_t k)
 	return plan_ratio((uint64_t)((low + high) / 2 * 1024) + 1, 1024);
 }
 
+/*
+ * All that is possible, with the few least numbers of rings for which it is:
+ * a little work for each, then more, as one of them may be hopeless.
+ */
+static int look_for_all(struct hunt *h)
+{
+	uint32_t k, top = choose(h), share, tries;
+	struct plan_ratio all = h->above[top];
+	bool reached = false;
+	int err = 0;
+
+	for (share = 128; share >= 8 && !reached && !err; share /= 4)
+		for (tries = 0, k = top; k <= h->most && tries < FEW &&
+		     !reached && !err && (!h->work || !late(h)); k++) {
+			if (plan_ratio_compare(h->above[k], all))
+				continue;
+			err = attempt(h, k, all, h->limit / share, &reached);
+			h->tried[k] = true;
+			tries++;
+		}
+	return err;
+}
+
 static int look(struct hunt *h)
 {
 	struct plan_ratio rate, top;
 	uint32_t k, tries = 0;
 	bool reached;
-	int err = 0;
+	int err = look_for_all(h);
 
 	while (!err && (k = choose(h)) && h->work < h->limit && !late(h)) {
 		rate = aim(h, k);
@@ -562,7 +589,7 @@ static int hunt(struct hunt *h, const struct plan_ring_options *o,
 		h->limit = WORK_MOST;
 	if (o && o->seconds > 0) {
 		h->deadline = now() + o->seconds;
-		h->limit = UINT64_MAX / 2;
+		h->limit = (uint64_t)(fmin(o->seconds, DAY) * WORK_OF_SECOND);
 	}
 	for (k = 1; k <= h->most; k++)
 		if (plan_ratio_multiply(cut_rate(h->g, &h->cut, k),

@@ -9,8 +9,9 @@
 
 #include "ringset.h"
 
-#define TRIES	48u	/* changes of each kind for one hop */
+#define TRIES	24u	/* changes of each kind for one hop */
 #define NEAR	24u	/* in long rings mostly with positions so near */
+#define RESTART	100u	/* sweeps without gain, then from the start */
 
 int plan_crowds_init(struct plan_crowds *c, const struct plan_graph *g)
 {
@@ -225,7 +226,7 @@ static void make_zigzag(struct plan_ringset *s, uint32_t r)
 static void clear(struct plan_ringset *s)
 {
 	memset(s->load, 0, s->ways->g->nedges * sizeof(*s->load));
-	s->excess = 0;
+	s->excess = s->missing = 0;
 }
 
 /* Ways are chosen once more when all of the ring is known. */
@@ -392,6 +393,14 @@ static void sweep(struct plan_ringset *s, uint32_t *hops, uint64_t until)
 	}
 }
 
+/* Rings that can be, before such as have little excess. */
+static bool is_better(const struct plan_ringset *s,
+		      const struct plan_ringset *than)
+{
+	return s->missing != than->missing ? s->missing < than->missing :
+					     s->excess < than->excess;
+}
+
 int plan_ringsearch(struct plan_ringset *s, const struct plan_crowds *c,
 		    uint64_t limit, bool (*enough)(void *), void *arg)
 {
@@ -406,12 +415,12 @@ int plan_ringsearch(struct plan_ringset *s, const struct plan_crowds *c,
 	if (!err)
 		plan_ringset_copy(&best, s);
 	while (!err && best.excess && s->work < until && !enough(arg)) {
-		if (++since > 64) {
+		if (++since > RESTART) {
 			err = make_all(s, c, true);
 			since = 0;
 		}
 		sweep(s, hops, until);
-		if (s->excess < best.excess) {
+		if (is_better(s, &best)) {
 			plan_ringset_copy(&best, s);
 			since = 0;
 		}

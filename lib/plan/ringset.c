@@ -61,6 +61,7 @@ void plan_ringset_copy(struct plan_ringset *to, const struct plan_ringset *from)
 	memcpy(to->load, from->load, edges * sizeof(*to->load));
 	memcpy(to->slot, from->slot, edges * sizeof(*to->slot));
 	to->excess = from->excess;
+	to->missing = from->missing;
 }
 
 void plan_ringset_aim(struct plan_ringset *s, struct plan_ratio rate)
@@ -75,7 +76,7 @@ void plan_ringset_aim(struct plan_ringset *s, struct plan_ratio rate)
 		s->slot[i] = slots > UINT32_MAX ? UINT32_MAX : (uint32_t)slots;
 		s->load[i] = 0;
 	}
-	s->excess = 0;
+	s->excess = s->missing = 0;
 }
 
 /* xorshift64* (Vigna 2016) */
@@ -132,14 +133,16 @@ void plan_ringset_add(struct plan_ringset *s, uint32_t from, uint32_t to,
 	if (skipped(s, from, to))
 		return;
 	w = plan_ways_of(s->ways, from, to);
-	if (!w.count)
+	if (!w.count) {
 		s->excess += PLAN_MISSING;
-	else
+		s->missing++;
+	} else {
 		for (k = 0; k < w.length; k++) {
 			e = s->link[w.edges[way * w.length + k]];
 			if (s->load[e]++ >= s->slot[e])
 				s->excess++;
 		}
+	}
 	s->work += w.length + 1;
 }
 
@@ -152,14 +155,16 @@ static void take(struct plan_ringset *s, uint32_t from, uint32_t to,
 	if (skipped(s, from, to))
 		return;
 	w = plan_ways_of(s->ways, from, to);
-	if (!w.count)
+	if (!w.count) {
 		s->excess -= PLAN_MISSING;
-	else
+		s->missing--;
+	} else {
 		for (k = 0; k < w.length; k++) {
 			e = s->link[w.edges[way * w.length + k]];
 			if (s->load[e]-- > s->slot[e])
 				s->excess--;
 		}
+	}
 	s->work += w.length + 1;
 }
 

@@ -64,6 +64,7 @@ struct plan_ringset {
 	uint32_t *link;			/* of each edge: that which is counted */
 	uint32_t *load, *slot;		/* of each of these: hops */
 	uint64_t excess;
+	uint64_t missing;		/* hops without a route */
 	uint64_t work;			/* edges touched: the search's clock */
 	uint64_t random;
 	uint32_t *old;			/* of the change that is tried */
@@ -76,7 +77,11 @@ struct plan_hop {
 	uint32_t from, to, at, way;
 };
 
-#define PLAN_MISSING 64u	/* excess of a hop that has no route */
+/*
+ * Excess of a hop that has no route: not much more than that of one over a full
+ * link, as the way from one set of rings to a better one leads over such.
+ */
+#define PLAN_MISSING 2u
 
 int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
 		      uint32_t nrings, enum plan_collective c, uint32_t root);
