@@ -46,6 +46,8 @@ struct split {
 	uint32_t nways, way_room;
 	uint32_t *ways;
 	uint32_t *mark;		/* of nodes, for cutting loops off */
+	uint32_t hub;		/* the switch that goes */
+	uint32_t *spoke;	/* of each node: half from the hub, PLAN_NONE */
 	bool *done;		/* switches that are gone */
 	bool *detour;		/* switches that no shortest way passes */
 };
@@ -61,6 +63,7 @@ static void split_clear(struct split *s)
 	free(s->pieces);
 	free(s->ways);
 	free(s->mark);
+	free(s->spoke);
 	free(s->done);
 	free(s->detour);
 }
@@ -241,6 +244,48 @@ static void take_back(struct split *s, int64_t *left, uint32_t h,
 }
 
 /*
+ * Ways of two steps to or from the switch that goes, which is where most of
+ * what is taken back finds room. Return: how much.
+ */
+static int64_t two_steps(const struct split *s, int64_t *left, uint32_t from,
+			 uint32_t to, int64_t limit)
+{
+	bool out = from == s->hub;
+	const struct flow_near *near = &s->flow.near[out ? to : from];
+	int64_t sum = 0, amount;
+	uint32_t i, a, b;
+
+	if (!out && to != s->hub)
+		return 0;
+	for (i = 0; i < near->n && sum < limit; i++) {
+		b = s->spoke[s->flow.head[near->halves[i]]];
+		if (b == PLAN_NONE)
+			continue;
+		a = near->halves[i] ^ out;
+		b ^= !out;
+		amount = left[a] < left[b] ? left[a] : left[b];
+		if (amount > limit - sum)
+			amount = limit - sum;
+		if (amount <= 0)
+			continue;
+		left[a] -= amount;
+		left[a ^ 1] += amount;
+		left[b] -= amount;
+		left[b ^ 1] += amount;
+		sum += amount;
+	}
+	return sum;
+}
+
+static int64_t reroute(struct split *s, int64_t *left, uint32_t from,
+		       uint32_t to, int64_t limit)
+{
+	int64_t sum = two_steps(s, left, from, to, limit);
+
+	return sum + flow_push(&s->flow, left, from, to, limit - sum);
+}
+
+/*
  * Make a flow that one again after the capacities of halves changed; what is too
  * much on them finds other ways. Return: what does not.
  */
@@ -256,9 +301,9 @@ static int64_t mend(struct split *s, int64_t *left, const uint32_t *halves,
 		for (k = 0; k < 3 && u->over[i] > 0; k++) {
 			if (u->over[k] >= 0)
 				continue;
-			sent = flow_push(&s->flow, left, u->node[i],
-					 u->node[k], u->over[i] < -u->over[k] ?
-					 u->over[i] : -u->over[k]);
+			sent = reroute(s, left, u->node[i], u->node[k],
+				       u->over[i] < -u->over[k] ?
+				       u->over[i] : -u->over[k]);
 			u->over[i] -= sent;
 			u->over[k] += sent;
 		}
@@ -435,14 +480,18 @@ static int split_switch(struct split *s, uint32_t w)
 			continue;
 		a.out[a.n++] = h;
 		a.sum += s->capacity[h];
+		s->spoke[s->flow.head[h]] = h;
 	}
+	s->hub = w;
 	err = 0;
 	pass = s->detour[w] ? DETOUR : SHARES;
 	for (; !err && pass < PASSES; pass++)
 		err = split_pass(s, &a, pass);
-	for (i = 0; !err && i < a.n; i++)
+	for (i = 0; i < a.n; i++) {
 		if (s->capacity[a.out[i]] || s->capacity[a.out[i] ^ 1])
-			err = -EIO;
+			err = err ? err : -EIO;
+		s->spoke[s->flow.head[a.out[i]]] = PLAN_NONE;
+	}
 	s->done[w] = true;
 out:
 	free(a.out);
@@ -544,10 +593,14 @@ static int split_init(struct split *s, const struct plan_net *net)
 	s->sinks = calloc(net->nnodes + 1, sizeof(*s->sinks));
 	s->row_of = calloc(net->nnodes + 1, sizeof(*s->row_of));
 	s->mark = calloc(net->nnodes + 1, sizeof(*s->mark));
+	s->spoke = malloc((net->nnodes + 1) * sizeof(*s->spoke));
 	s->done = calloc(net->nnodes + 1, sizeof(*s->done));
 	s->detour = calloc(net->nnodes + 1, sizeof(*s->detour));
-	if (!s->sinks || !s->row_of || !s->mark || !s->done || !s->detour ||
-	    flow_init(&s->flow, net->nnodes + 1) || widen(s, 64) ||
+	if (s->spoke)
+		memset(s->spoke, 0xff,
+		       (net->nnodes + 1) * sizeof(*s->spoke));
+	if (!s->sinks || !s->row_of || !s->mark || !s->spoke || !s->done ||
+	    !s->detour || flow_init(&s->flow, net->nnodes + 1) || widen(s, 64) ||
 	    first_pieces(s) || plan_net_detours(net, s->detour))
 		return -ENOMEM;
 	for (i = 0; i < net->nnodes; i++)
