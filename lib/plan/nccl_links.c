@@ -290,6 +290,18 @@ static int join_switches(struct nccl_import *m)
 				 m->name, e.text) : 0;
 }
 
+/* What the nodes came from; anything else was left out, with all in it. */
+static bool in_place(const struct xml_element *x)
+{
+	const char *in = x->parent->name;
+
+	if (!strcmp(x->name, "pci"))
+		return !strcmp(in, "pci") || !strcmp(in, "cpu");
+	return (!strcmp(x->name, "gpu") && !strcmp(in, "pci")) ||
+	       (!strcmp(x->name, "cpu") && !strcmp(in, "system") &&
+		!x->parent->parent);
+}
+
 /* Links of one kind, in the whole file. */
 static int add_links(struct nccl_import *m, const struct xml_element *x,
 		     uint32_t above,
@@ -308,7 +320,7 @@ static int add_links(struct nccl_import *m, const struct xml_element *x,
 	for (c = x->first; !err && c; c = c->next) {
 		if (above != PLAN_NONE && is(c))
 			err = add(m, c, above);
-		else if (!nccl_is_link(c))
+		else if (in_place(c))
 			err = add_links(m, c, above, is, add);
 	}
 	return err;

@@ -495,8 +495,23 @@ static void ring_strings(void)
 	bad_rings("0 1 2", "ring 0: 3 GPUs of 4");
 }
 
+/* What is in an element that is left out is left out as well, links too. */
+static void left_out(void)
+{
+	static const char text[] = "<system version=\"1\">" CPU GPU("01", "0")
+		"<system>" CPU "<pci busid=\"0000:01:00.0\"><gpu dev=\"0\">"
+		"<nvlink target=\"0000:02:00.0\" count=\"1\"/></gpu></pci>"
+		"</cpu></system>" GPU("02", "1") "</cpu></system>";
+	struct plan_graph *g = plan_nccl_parse(text, strlen(text), "t", NULL);
+
+	ok(g && g->nranks == 2 && g->nedges == 4 && g->nwarnings == 1,
+	   "misplaced elements add nothing");
+	plan_graph_free(g);
+}
+
 int main(void)
 {
+	left_out();
 	mi300x();
 	dgx();
 	others();
