@@ -21,7 +21,7 @@
 #define WORK_OF_RANK	300000u	/* edges touched: 2 to 8 ms; */
 #define WORK_OF_SECOND	3e7	/* so that a time given is well used */
 #define DAY		86400.0
-#define WORK_LEAST	2500000u	/* in all, at least */
+#define WORK_LEAST	1000000u	/* in all, at least */
 #define WORK_MOST	100000000u	/* and at most */
 
 void plan_rings_free(struct plan_rings *r)
