@@ -238,9 +238,11 @@ static int keep_links(struct nccl_import *m, const struct xml_element *in,
 	const struct xml_element *x;
 	char prefix[24];
 	uint32_t i, n = 0;
+	bool bridge = !strcmp(in->name, "pci");
 	int err = 0;
 
-	for (i = 0; i < 4; i++) {
+	/* The last kind is of bridges, the others are of GPUs. */
+	for (i = bridge ? 3 : 0; i < (bridge ? 4 : 3); i++) {
 		for (n = 0, x = xml_child(in, kinds[i]); !err && x;
 		     x = xml_sibling(x, kinds[i])) {
 			if (n == LINKS_OF_ONE)
