@@ -618,23 +618,19 @@ static int solve_scaled(const struct plan_net *net, const uint32_t *box,
 	return err == -EAGAIN ? solve_at(net, box, k, s, e) : err;
 }
 
-int plan_boxes(struct plan_net *net, const uint32_t *box,
-	       struct plan_solution *s, struct plan_error *e)
+/* Trees of rate @x; @net is scaled then. */
+static int boxes_at(struct plan_net *net, const uint32_t *box,
+		    struct plan_ratio x, struct plan_solution *s,
+		    struct plan_error *e)
 {
-	struct plan_solution found = { 0 };
-	struct plan_net *scaled;
+	struct plan_solution found = { .x = x };
+	struct plan_net *scaled = plan_net_copy(net);
 	uint32_t i;
 	int err;
 
-	err = plan_net_cut(net, &found.x, NULL, e);
-	if (!err && !found.x.num)
-		err = plan_fail(e, EINVAL, "a GPU is not reached");
-	if (err)
-		return err;
-	scaled = plan_net_copy(net);
 	if (!scaled)
 		return plan_fail(e, ENOMEM, "out of memory");
-	err = plan_net_scale(scaled, found.x, &found.k, e);
+	err = plan_net_scale(scaled, x, &found.k, e);
 	if (!err)
 		err = solve_scaled(scaled, box, found.k, &found, e);
 	for (i = 0; !err && i < net->narcs; i++)
@@ -642,5 +638,46 @@ int plan_boxes(struct plan_net *net, const uint32_t *box,
 	if (!err)
 		*s = found;
 	plan_net_free(scaled);
+	return err;
+}
+
+static int greatest_rate(const struct plan_net *net, struct plan_ratio *x,
+			 struct plan_error *e)
+{
+	int err = plan_net_cut(net, x, NULL, e);
+
+	if (!err && !x->num)
+		return plan_fail(e, EINVAL, "a GPU is not reached");
+	return err;
+}
+
+int plan_boxes(struct plan_net *net, const uint32_t *box,
+	       struct plan_solution *s, struct plan_error *e)
+{
+	struct plan_ratio x;
+	int err = greatest_rate(net, &x, e);
+
+	return err ? err : boxes_at(net, box, x, s, e);
+}
+
+/* In sixteenths, then halves: finer steps gain little and take as long each. */
+int plan_boxes_near(struct plan_net *net, const uint32_t *box,
+		    struct plan_solution *s, struct plan_error *e)
+{
+	struct plan_ratio x, less;
+	uint32_t part = 15, of = 16;
+	int err = greatest_rate(net, &x, e);
+
+	if (err)
+		return err;
+	do {
+		if (plan_ratio_multiply(x, plan_ratio(part, of), &less))
+			return plan_fail(e, EOVERFLOW, "capacities are too unlike each other for 64 bits; round them");
+		err = boxes_at(net, box, less, s, e);
+		if (part > 1)
+			part--;
+		else
+			of *= 2;
+	} while (err == -EAGAIN && of <= 1024);
 	return err;
 }

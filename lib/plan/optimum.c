@@ -27,6 +27,8 @@ struct build {
 
 /* Fewer are planned for in milliseconds without a look at their boxes. */
 #define MANY_RANKS	24
+/* More take the general way minutes: rather a schedule that is not proved. */
+#define MOST_RANKS	128
 
 static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
 		       struct plan_solution *s, struct plan_error *e)
@@ -42,6 +44,8 @@ static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
 	for (i = 0; i < g->nnodes; i++)
 		box[i] = g->nodes[i].box;
 	err = plan_boxes(net, box, s, e);
+	if (err == -EAGAIN && g->nranks > MOST_RANKS)
+		err = plan_boxes_near(net, box, s, e);
 	free(box);
 	return err;
 }

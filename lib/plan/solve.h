@@ -182,5 +182,8 @@ int plan_net_orient(const struct plan_graph *g, struct plan_net **out,
  */
 int plan_boxes(struct plan_net *net, const uint32_t *box,
 	       struct plan_solution *s, struct plan_error *e);
+/* After -EAGAIN: the best rate below the optimum at which boxes do help. */
+int plan_boxes_near(struct plan_net *net, const uint32_t *box,
+		    struct plan_solution *s, struct plan_error *e);
 
 #endif

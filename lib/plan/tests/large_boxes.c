@@ -79,6 +79,31 @@ static struct plan_graph *meshed(uint64_t mesh)
 	return g;
 }
 
+/*
+ * Each GPU has an uplink and hardly any other link: trees of the optimum come
+ * back to a box often. What is not met is not said to be proved.
+ */
+static void unmet(void)
+{
+	struct fabric_shape s = fabric_shape(36, 4, 8, FABRIC_STRIPED);
+	struct plan_optimum o = { 0 };
+	struct plan_error e = { 0 };
+	char why[CHECK_WHY] = "";
+	struct plan_graph *g;
+
+	s.mesh = 1000;
+	g = fabric_columbas(&s);
+	ok(!plan_optimum(g, PLAN_ALL_GATHER, 0, &o, &e) &&
+	   check_optimum(g, PLAN_ALL_GATHER, 0, &o, why) && !o.proved,
+	   "144 GPUs behind uplinks of their own: not proved");
+	if (*why || e.code)
+		printf("# %s%s\n", why, e.text);
+	printf("# %.1f of %.1f GB/s\n", plan_ratio_value(o.algbw) / 1000,
+	       plan_ratio_value(o.bound.algbw) / 1000);
+	plan_optimum_free(&o);
+	plan_graph_free(g);
+}
+
 int main(void)
 {
 	struct plan_graph *g;
@@ -90,6 +115,7 @@ int main(void)
 	all(fabric_dgx(16, 4, 300000, 25000), 2);
 	all(meshed(0), 2);
 	all(meshed(1000), 2);
+	unmet();
 	g = columbas(64, 16, 32, FABRIC_STRIPED);
 	optimum(g, PLAN_ALL_GATHER, 60);
 	ok(memory() < 2048, "in %.0f MiB of 2048", memory());
