@@ -365,7 +365,8 @@ static void put_nic(const struct writer *w, uint32_t node, uint32_t depth)
 	uint32_t i;
 
 	if (w->t.first[node] == PLAN_NONE && !has_any(w, node, "nic.") &&
-	    class && nccl_class(PLAN_RCCL, class) == NCCL_CLASS_NIC)
+	    (class ? nccl_class(PLAN_RCCL, class) == NCCL_CLASS_NIC :
+		     !w->t.as_read))
 		return;		/* as with GPUs */
 
 	indent(w, depth);
