@@ -29,6 +29,8 @@ struct build {
 #define MANY_RANKS	24
 /* More take the general way minutes: rather a schedule that is not proved. */
 #define MOST_RANKS	128
+/* And where there is a schedule already, more are not worth seconds. */
+#define MOST_IMPROVED	48
 
 static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
 		       struct plan_solution *s, struct plan_error *e)
@@ -50,6 +52,19 @@ static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
 	return err;
 }
 
+/* Box by box, or as a whole if there are no more than @most ranks. */
+static int solve_net(const struct plan_graph *g, struct plan_net *net,
+		     uint32_t most, struct plan_solution *s,
+		     struct plan_error *e)
+{
+	int err = solve_boxes(g, net, s, e);
+
+	if (err != -EAGAIN || g->nranks > most)
+		return err;
+	*e = (struct plan_error){ 0 };
+	return plan_net_forest(net, s, e);
+}
+
 static int solve(const struct plan_graph *g, uint32_t root, bool reversed,
 		 struct plan_solution *s, struct plan_error *e)
 {
@@ -58,9 +73,7 @@ static int solve(const struct plan_graph *g, uint32_t root, bool reversed,
 
 	if (err)
 		return err;
-	err = solve_boxes(g, net, s, e);
-	if (err == -EAGAIN)
-		err = plan_net_forest(net, s, e);
+	err = solve_net(g, net, PLAN_GPUS, s, e);
 	plan_net_free(net);
 	return err;
 }
@@ -248,7 +261,7 @@ static int there_and_back(struct build *b, uint64_t *k)
 	int err = plan_net_orient(b->g, &net, b->e);
 
 	if (!err)
-		err = plan_net_forest(net, &s, b->e);
+		err = solve_net(b->g, net, MOST_IMPROVED, &s, b->e);
 	if (!err)
 		err = half_init(&down, &s, false, false);
 	if (!err)
@@ -347,7 +360,7 @@ int plan_optimum(const struct plan_graph *g, enum plan_collective c,
 		err = improve(g, &found);
 	if (err) {
 		plan_optimum_free(&found);
-		if (why.code)
+		if (why.code == -err)
 			return plan_fail(e, why.code, "%s", why.text);
 		return plan_fail(e, -err, "%s: %s", g->name, err == -EOVERFLOW ?
 				 "capacities are too unlike each other for 64 bits; round them" :
