@@ -467,49 +467,84 @@ int plan_graph_ranks(struct plan_graph *g, const uint32_t *nodes, uint32_t n,
 
 /* ---- can anything be planned on it -------------------------------------- */
 
-/* What is reached from @from by edges, or against them. Returns how many. */
-static uint32_t reach(const struct plan_graph *g, uint32_t from, bool against,
-		      bool *seen)
+int plan_graph_sort_edges(const struct plan_graph *g, bool in,
+			  uint32_t **first, uint32_t **edges)
 {
-	uint32_t i, count = 1;
-	bool more = true;
+	uint32_t *f = calloc((size_t)g->nnodes + 2, sizeof(*f)), i, n;
 
-	memset(seen, 0, g->nnodes * sizeof(*seen));
-	seen[from] = true;
-	while (more) {
-		more = false;
-		for (i = 0; i < g->nedges; i++) {
-			uint32_t a = g->edges[i].from, b = g->edges[i].to;
-			uint32_t x = against ? b : a, y = against ? a : b;
-			const struct plan_node *n = &g->nodes[x];
+	*first = f;
+	*edges = calloc((size_t)g->nedges + 1, sizeof(**edges));
+	if (!f || !*edges)
+		return -ENOMEM;
+	for (i = 0; i < g->nedges; i++)
+		f[(in ? g->edges[i].to : g->edges[i].from) + 2]++;
+	for (i = 2; i < g->nnodes + 2; i++)
+		f[i] += f[i - 1];
+	for (i = 0; i < g->nedges; i++) {
+		n = in ? g->edges[i].to : g->edges[i].from;
+		(*edges)[f[n + 1]++] = i;
+	}
+	return 0;
+}
 
-			if (!seen[x] || seen[y] ||
-			    (n->kind == PLAN_GPU && n->rank == PLAN_NONE))
-				continue;
+/* GPUs that are no ranks pass nothing on. */
+static bool is_idle(const struct plan_node *n)
+{
+	return n->kind == PLAN_GPU && n->rank == PLAN_NONE;
+}
+
+/*
+ * What is reached from @from by edges, or against them: each node and each edge
+ * is looked at once. @seen is all false at first. Returns how many ranks, or
+ * -ENOMEM.
+ */
+static int64_t reach(const struct plan_graph *g, uint32_t from, bool against,
+		     bool *seen)
+{
+	uint32_t *queue = calloc(g->nnodes, sizeof(*queue)), *first, *edges;
+	uint32_t head = 0, tail = 0, i, x, y;
+	int64_t count = plan_graph_sort_edges(g, against, &first, &edges);
+
+	if (!queue)
+		count = -ENOMEM;
+	if (!count) {
+		seen[from] = true;
+		queue[tail++] = from;
+	}
+	while (head < tail) {
+		x = queue[head++];
+		count += g->nodes[x].rank != PLAN_NONE;
+		for (i = first[x]; !is_idle(&g->nodes[x]) && i < first[x + 1];
+		     i++) {
+			y = against ? g->edges[edges[i]].from :
+				      g->edges[edges[i]].to;
+			if (!seen[y])
+				queue[tail++] = y;
 			seen[y] = true;
-			more = true;
-			count += g->nodes[y].rank != PLAN_NONE;
 		}
 	}
+	free(queue);
+	free(first);
+	free(edges);
 	return count;
 }
 
-static int check_reach(const struct plan_graph *g, struct plan_error *e)
+static int check_reach(const struct plan_graph *g, bool against,
+		       struct plan_error *e)
 {
 	bool *seen = calloc(g->nnodes, sizeof(*seen));
-	uint32_t i, way;
+	int64_t count = seen ? reach(g, g->gpus[0], against, seen) : -ENOMEM;
+	uint32_t i;
 	int err = 0;
 
-	if (!seen)
-		return plan_fail(e, ENOMEM, "out of memory");
-	for (way = 0; !err && way < 2; way++) {
-		if (reach(g, g->gpus[0], way, seen) == g->nranks)
-			continue;
+	if (count < 0) {
+		err = plan_fail(e, ENOMEM, "out of memory");
+	} else if (count < g->nranks) {
 		for (i = 0; seen[g->gpus[i]]; i++)
 			;
 		err = plan_fail(e, EINVAL, "no way leads from %s to %s; join them with a link, or plan for the GPUs of one part",
-				g->nodes[g->gpus[way ? i : 0]].name,
-				g->nodes[g->gpus[way ? 0 : i]].name);
+				g->nodes[g->gpus[against ? i : 0]].name,
+				g->nodes[g->gpus[against ? 0 : i]].name);
 	}
 	free(seen);
 	return err;
@@ -549,6 +584,8 @@ int plan_graph_check(const struct plan_graph *g, struct plan_error *e)
 	if (g->nranks < 2)
 		return plan_fail(e, EINVAL, "%s has %u GPU%s to plan for; a collective takes 2 or more",
 				 g->name, g->nranks, g->nranks == 1 ? "" : "s");
-	err = check_reach(g, e);
+	err = check_reach(g, false, e);
+	if (!err)
+		err = check_reach(g, true, e);
 	return err ? err : check_balance(g, e);
 }

@@ -143,6 +143,13 @@ int64_t plan_graph_add_link(struct plan_graph *g, uint32_t a, uint32_t b,
 int plan_graph_warn(struct plan_graph *g, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 uint32_t plan_graph_find(const struct plan_graph *g, const char *name);
+/*
+ * Edges by the node they lead out of, or @in: into. Those of node n are
+ * (*edges)[(*first)[n]] to before (*edges)[(*first)[n + 1]]. Both are to be
+ * freed, also on -ENOMEM.
+ */
+int plan_graph_sort_edges(const struct plan_graph *g, bool in,
+			  uint32_t **first, uint32_t **edges);
 /* NULL if the node has no such attribute; set with NULL takes it away. */
 const char *plan_node_get(const struct plan_graph *g, uint32_t node,
 			  const char *key);

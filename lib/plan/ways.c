@@ -9,27 +9,6 @@
 
 #include "ringset.h"
 
-/* Edges sorted by one of their ends. */
-static int sort_edges(const struct plan_graph *g, bool in, uint32_t **first,
-		      uint32_t **edges)
-{
-	uint32_t *f = calloc(g->nnodes + 2, sizeof(*f)), i, n;
-
-	*first = f;
-	*edges = calloc(g->nedges + 1, sizeof(**edges));
-	if (!f || !*edges)
-		return -ENOMEM;
-	for (i = 0; i < g->nedges; i++)
-		f[(in ? g->edges[i].to : g->edges[i].from) + 2]++;
-	for (i = 2; i < g->nnodes + 2; i++)
-		f[i] += f[i - 1];
-	for (i = 0; i < g->nedges; i++) {
-		n = in ? g->edges[i].to : g->edges[i].from;
-		(*edges)[f[n + 1]++] = i;
-	}
-	return 0;
-}
-
 static bool symmetric(const struct plan_graph *g)
 {
 	uint32_t i;
@@ -52,8 +31,8 @@ int plan_ways_init(struct plan_ways *w, const struct plan_graph *g)
 	w->queue = calloc(g->nnodes, sizeof(*w->queue));
 	w->width = calloc(g->nnodes, sizeof(*w->width));
 	if (!w->index || !w->dist || !w->queue || !w->width ||
-	    sort_edges(g, false, &w->out_first, &w->out_edges) ||
-	    sort_edges(g, true, &w->in_first, &w->in_edges)) {
+	    plan_graph_sort_edges(g, false, &w->out_first, &w->out_edges) ||
+	    plan_graph_sort_edges(g, true, &w->in_first, &w->in_edges)) {
 		plan_ways_free(w);
 		return -ENOMEM;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Graphs, ratios and schedules as containers. */
 #include <errno.h>
+#include <time.h>
 
 #include "plan.h"
 #include "tap.h"
@@ -69,6 +70,40 @@ static void graphs(void)
 	plan_graph_free(g);
 }
 
+/*
+ * As many nodes as there may be, in a chain whose links are listed from its end,
+ * so that a sweep over all links would pass one of them only.
+ */
+static void chains(void)
+{
+	struct plan_graph *g = plan_graph_new("chain");
+	struct plan_error e = { 0 };
+	clock_t begin;
+	char name[16];
+	uint32_t i;
+
+	for (i = 0; i < PLAN_NODES; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		plan_graph_add_node(g, !i || i == PLAN_NODES - 1 ? PLAN_GPU :
+				    PLAN_PCI_SWITCH, name, PLAN_NONE, NULL);
+	}
+	for (i = 0; i < 50000; i++)
+		plan_graph_add_link(g, 1, 2, 1, 1, PLAN_OTHER, NULL);
+	for (i = PLAN_NODES - 1; i > 1; i--)
+		plan_graph_add_link(g, i, i - 1, 10, 1, PLAN_OTHER, NULL);
+	begin = clock();
+	ok(plan_graph_check(g, &e) == -EINVAL, "a chain that lacks a link");
+	has(e.text, "no way leads from n0 to n16383");
+	plan_graph_add_edge(g, 0, 1, 10, 1, PLAN_OTHER, NULL);
+	ok(plan_graph_check(g, &e) == -EINVAL, "one way is not enough");
+	has(e.text, "no way leads from n16383 to n0");
+	plan_graph_add_edge(g, 1, 0, 10, 1, PLAN_OTHER, NULL);
+	ok(!plan_graph_check(g, &e), "a long chain can be planned on");
+	ok(clock() - begin < 2 * CLOCKS_PER_SEC, "soon, in %.1f s",
+	   (double)(clock() - begin) / CLOCKS_PER_SEC);
+	plan_graph_free(g);
+}
+
 static void schedules(void)
 {
 	struct plan_graph *g = star();
@@ -100,6 +135,7 @@ int main(void)
 {
 	ratios();
 	graphs();
+	chains();
 	schedules();
 	return tap_done();
 }
