@@ -493,6 +493,16 @@ static bool is_idle(const struct plan_node *n)
 	return n->kind == PLAN_GPU && n->rank == PLAN_NONE;
 }
 
+static bool has_idle(const struct plan_graph *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nnodes; i++)
+		if (is_idle(&g->nodes[i]))
+			return true;
+	return false;
+}
+
 /*
  * What is reached from @from by edges, or against them: each node and each edge
  * is looked at once. @seen is all false at first. Returns how many ranks, or
@@ -550,6 +560,7 @@ static int check_reach(const struct plan_graph *g, bool against,
 	return err;
 }
 
+/* Links of idle GPUs carry nothing, so they do not count. */
 static int check_balance(const struct plan_graph *g, struct plan_error *e)
 {
 	uint64_t *in = calloc(g->nnodes, sizeof(*in));
@@ -562,15 +573,20 @@ static int check_balance(const struct plan_graph *g, struct plan_error *e)
 		goto out;
 	}
 	for (i = 0; i < g->nedges; i++) {
-		out[g->edges[i].from] += g->edges[i].capacity;
-		in[g->edges[i].to] += g->edges[i].capacity;
+		const struct plan_edge *d = &g->edges[i];
+
+		if (is_idle(&g->nodes[d->from]) || is_idle(&g->nodes[d->to]))
+			continue;
+		out[d->from] += d->capacity;
+		in[d->to] += d->capacity;
 	}
 	for (i = 0; !err && i < g->nnodes; i++)
 		if (g->nodes[i].kind != PLAN_GPU && in[i] != out[i])
-			err = plan_fail(e, EINVAL, "%s receives %llu MB/s and sends %llu; a switch makes no copies, give both directions of its links the same sum",
+			err = plan_fail(e, EINVAL, "%s receives %llu MB/s and sends %llu%s; a switch makes no copies, give both directions of its links the same sum",
 					g->nodes[i].name,
 					(unsigned long long)in[i],
-					(unsigned long long)out[i]);
+					(unsigned long long)out[i],
+					has_idle(g) ? " without the GPUs that are no ranks" : "");
 out:
 	free(in);
 	free(out);

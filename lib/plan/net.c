@@ -100,28 +100,6 @@ static int add_edges(struct plan_net *net, const struct plan_graph *g,
 	return 0;
 }
 
-/* Switches were balanced with the links of GPUs that are no ranks. */
-static int check_balance(const struct plan_net *net,
-			 const struct plan_graph *g, struct plan_error *e)
-{
-	int64_t *more = calloc(net->nnodes + 1, sizeof(*more));
-	uint32_t i;
-	int err = 0;
-
-	if (!more)
-		return plan_fail(e, ENOMEM, "out of memory");
-	for (i = 0; i < net->narcs; i++) {
-		more[net->arcs[i].to] += (int64_t)net->arcs[i].capacity;
-		more[net->arcs[i].from] -= (int64_t)net->arcs[i].capacity;
-	}
-	for (i = 0; !err && i < net->nnodes; i++)
-		if (more[i] && g->nodes[i].kind != PLAN_GPU)
-			err = plan_fail(e, EINVAL, "%s does not receive as many MB/s as it sends without the GPUs that are no ranks; give both directions of their links the same capacity",
-					g->nodes[i].name);
-	free(more);
-	return err;
-}
-
 int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
 			bool reversed, struct plan_net **out,
 			struct plan_error *e)
@@ -136,13 +114,12 @@ int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
 		plan_net_terminal(net, g->gpus[i],
 				  root == PLAN_NONE || root == i);
 	err = add_edges(net, g, reversed);
-	err = err ? plan_fail(e, ENOMEM, "out of memory") :
-		check_balance(net, g, e);
-	if (err)
+	if (err) {
 		plan_net_free(net);
-	else
-		*out = net;
-	return err;
+		return plan_fail(e, ENOMEM, "out of memory");
+	}
+	*out = net;
+	return 0;
 }
 
 /*

@@ -164,8 +164,8 @@ int plan_graph_ranks(struct plan_graph *g, const uint32_t *nodes, uint32_t n,
 /*
  * Can anything be planned on it: at least two ranks, each reaches each other
  * without passing through a GPU that is no rank, every node that only passes
- * on gets as many MB/s as it gives (no copies are made there). -EINVAL and
- * the element otherwise.
+ * on gets as many MB/s as it gives (no copies are made there), not counting
+ * links of GPUs that are no ranks. -EINVAL and the element otherwise.
  */
 int plan_graph_check(const struct plan_graph *g, struct plan_error *e);
 

@@ -54,10 +54,10 @@ int64_t plan_net_arc(struct plan_net *net, uint32_t from, uint32_t to,
 		     uint64_t capacity);
 void plan_net_terminal(struct plan_net *net, uint32_t node, uint64_t weight);
 /*
- * Nodes and edges of @g, with the same indices; @root PLAN_NONE: all ranks
+ * Nodes and edges of @g, which is checked, with the same indices; @root PLAN_NONE: all ranks
  * have weight 1, otherwise that rank alone. @reversed: every arc the other way
- * round. Edges of GPUs that are no ranks get capacity 0;
- * -EINVAL if a switch is not balanced without them.
+ * round. Edges of GPUs that are no ranks get capacity 0. -ENOMEM is all that
+ * can fail.
  */
 int plan_net_from_graph(const struct plan_graph *g, uint32_t root,
 			bool reversed, struct plan_net **out,

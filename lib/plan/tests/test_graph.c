@@ -70,6 +70,25 @@ static void graphs(void)
 	plan_graph_free(g);
 }
 
+/* Two GPUs of three are ranks: what the third has does not count. */
+static void idle(void)
+{
+	struct plan_graph *g = star();
+	const uint32_t two[] = { 1, 2 }, three[] = { 1, 2, 3 };
+	struct plan_error e = { 0 };
+
+	ok(!plan_graph_ranks(g, two, 2, &e) && !plan_graph_check(g, &e),
+	   "some GPUs of a fabric can be planned for");
+	plan_graph_add_edge(g, 0, 3, 5, 1, PLAN_PCIE, NULL);
+	ok(!plan_graph_check(g, &e), "whatever the links of the others");
+	plan_graph_add_edge(g, 1, 0, 5, 1, PLAN_PCIE, NULL);
+	ok(plan_graph_check(g, &e) == -EINVAL, "balanced with them alone");
+	has(e.text, "s receives 25 MB/s and sends 20 without the GPUs that are no ranks;");
+	ok(!plan_graph_ranks(g, three, 3, &e) && !plan_graph_check(g, &e),
+	   "all of them can be planned for");
+	plan_graph_free(g);
+}
+
 /*
  * As many nodes as there may be, in a chain whose links are listed from its end,
  * so that a sweep over all links would pass one of them only.
@@ -135,6 +154,7 @@ int main(void)
 {
 	ratios();
 	graphs();
+	idle();
 	chains();
 	schedules();
 	return tap_done();
