@@ -520,7 +520,7 @@ static int begin(struct hunt *h, const struct plan_graph *g,
 	if (plan_ways_peers(&h->ways))
 		return plan_fail(e, ENOMEM, "out of memory");
 	for (u = 0; u < g->nranks && g->nranks <= 256; u++)
-		for (v = 0; v < g->nranks; v++)
+		for (v = 0; v < g->nranks && !h->ways.turnovers; v++)
 			if (u != v)
 				plan_ways_of(&h->ways, u, v);
 	return 0;

@@ -18,7 +18,8 @@ struct plan_ways {
 	uint32_t *in_first, *in_edges;
 	uint32_t *index;	/* of each pair: 1 + place in pool; 0: unknown */
 	uint32_t *pool;		/* count, length, edges of each */
-	uint64_t npool, room;
+	uint64_t npool, room, most;	/* most: see PLAN_WAYS_POOL */
+	uint32_t turnovers;	/* times that the pool was begun anew */
 	uint32_t source;	/* rank whose distances these are */
 	uint32_t *dist, *queue;
 	uint64_t *width;
@@ -30,6 +31,11 @@ struct plan_ways {
 };
 
 #define PLAN_WAYS 8u		/* of one pair, at most */
+/*
+ * Numbers in the pool at most, 256 MiB. When it is full, all is forgotten and
+ * found again when it is asked for; the ways of a pair are always the same.
+ */
+#define PLAN_WAYS_POOL (64ull << 20)
 
 /* With a symmetric graph, way i of (v, u) is way i of (u, v) walked back. */
 struct plan_way {

@@ -25,6 +25,7 @@ int plan_ways_init(struct plan_ways *w, const struct plan_graph *g)
 {
 	*w = (struct plan_ways){
 		.g = g, .source = PLAN_NONE, .symmetric = symmetric(g),
+		.most = PLAN_WAYS_POOL,
 	};
 	w->index = calloc((size_t)g->nranks * g->nranks, sizeof(*w->index));
 	w->dist = calloc(g->nnodes, sizeof(*w->dist));
@@ -88,22 +89,40 @@ static void measure(struct plan_ways *w, uint32_t u)
 	}
 }
 
-static uint32_t *room_for(struct plan_ways *w, uint64_t more)
+static int grow(struct plan_ways *w, uint64_t want)
 {
-	uint64_t want = w->room ? w->room : 4096;
+	uint64_t room = w->room ? w->room : 4096;
 	uint32_t *p;
 
-	while (want < w->npool + more)
-		want *= 2;
-	if (want != w->room) {
-		p = want > UINT32_MAX ? NULL :
-		    realloc(w->pool, want * sizeof(*p));
-		if (!p) {
-			w->failed = true;
-			return NULL;
-		}
-		w->pool = p;
-		w->room = want;
+	while (room < want)
+		room *= 2;
+	if (room > w->most)
+		room = w->most;
+	p = realloc(w->pool, room * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	w->pool = p;
+	w->room = room;
+	return 0;
+}
+
+static void forget(struct plan_ways *w)
+{
+	size_t pairs = (size_t)w->g->nranks * w->g->nranks;
+
+	memset(w->index, 0, pairs * sizeof(*w->index));
+	w->npool = 0;
+	w->turnovers++;
+}
+
+/* Ways of one pair are far less than the pool: 9 routes over all nodes. */
+static uint32_t *room_for(struct plan_ways *w, uint64_t more)
+{
+	if (w->npool + more > w->most)
+		forget(w);
+	if (w->npool + more > w->room && grow(w, w->npool + more)) {
+		w->failed = true;
+		return NULL;
 	}
 	return w->pool + w->npool;
 }
@@ -161,12 +180,16 @@ static void find(struct plan_ways *w, uint32_t u, uint32_t v)
 /* The ways of (@v, @u), each back over the other directions. */
 static void find_back(struct plan_ways *w, uint32_t u, uint32_t v)
 {
-	struct plan_way way = plan_ways_of(w, v, u);
-	uint32_t *record = NULL, i, k;
-	uint64_t size = 2 + (uint64_t)way.count * way.length;
+	uint32_t *record, i, k, turnovers;
+	struct plan_way way;
+	uint64_t size;
 
-	if (!w->failed)
-		record = room_for(w, size);
+	do {	/* until there is room behind what is walked back */
+		turnovers = w->turnovers;
+		way = plan_ways_of(w, v, u);
+		size = 2 + (uint64_t)way.count * way.length;
+		record = w->failed ? NULL : room_for(w, size);
+	} while (record && w->turnovers != turnovers);
 	if (!record)
 		return;
 	way = plan_ways_of(w, v, u);	/* it may have moved */

@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fabrics.h"
 #include "optimum.h"
 #include "read.h"
+#include "ringset.h"
 #include "tap.h"
 
 /* ---- graphs ------------------------------------------------------------- */
@@ -534,6 +536,39 @@ static void at_random(void)
 	   n, proved, none_there);
 }
 
+/* A pool that holds few ways gives the same as one that holds all. */
+static void forgotten(void)
+{
+	struct plan_graph *g = plan_graph_read("topologies/2s-2rp-split-flat"
+					       ".topo", NULL, NULL);
+	struct plan_ways all, few;
+	struct plan_way x, y;
+	uint32_t u, v, same = 0, round;
+
+	ok(!plan_ways_init(&all, g) && !plan_ways_init(&few, g) &&
+	   few.most == PLAN_WAYS_POOL, "256 MiB of ways at most");
+	few.most = 300;
+	for (round = 0; round < 2; round++)
+		for (u = 0; u < g->nranks; u++)
+			for (v = 0; v < g->nranks; v++) {
+				if (u == v)
+					continue;
+				x = plan_ways_of(&all, u, v);
+				y = plan_ways_of(&few, u, v);
+				same += x.count && x.count == y.count &&
+					x.length == y.length &&
+					!memcmp(x.edges, y.edges, x.count *
+						x.length * sizeof(*x.edges));
+			}
+	ok(same == 2 * g->nranks * (g->nranks - 1), "%u ways are the same",
+	   same);
+	ok(few.turnovers > 10 && few.room == 300 && few.npool <= 300 &&
+	   !all.turnovers, "%u times forgotten", few.turnovers);
+	plan_ways_free(&all);
+	plan_ways_free(&few);
+	plan_graph_free(g);
+}
+
 static void deterministic(void)
 {
 	struct plan_graph *g = cube(3);
@@ -558,6 +593,7 @@ int main(void)
 	none();
 	given();
 	at_random();
+	forgotten();
 	deterministic();
 	return tap_done();
 }
