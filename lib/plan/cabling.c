@@ -171,7 +171,34 @@ static void rename_all(const struct lister *l, const struct symmetry *s,
 	qsort(out->uplinks, l->p->boxes, sizeof(out->uplinks[0]), by_uplinks);
 }
 
-/* Of all that are alike, the least one is taken. */
+/* Of @gpus in a box, the first that belongs to uplink @n or one after it. */
+static uint32_t first_gpu(const struct plan_parts *p, uint32_t gpus, uint32_t n)
+{
+	return (n * gpus + p->uplinks - 1) / p->uplinks;
+}
+
+/* Slots: each GPU is bound to the host port of its uplink. */
+static bool slots_suffice(const struct plan_parts *p, const struct cabling *c)
+{
+	uint32_t slots[CABLING_PORTS] = { 0 }, b, i, n;
+
+	for (b = 0; b < p->boxes; b++)
+		for (n = 0, i = 0; i < CABLING_PLACES; i++) {
+			slots[i % CABLING_PORTS] -= first_gpu(p, p->gpus, n);
+			n += c->uplinks[b][i];
+			slots[i % CABLING_PORTS] += first_gpu(p, p->gpus, n);
+		}
+	for (i = 0; i < CABLING_PORTS; i++)
+		if (slots[i] > 30)
+			return false;
+	return true;
+}
+
+/*
+ * Of all that are alike, the least one is taken. Uplinks are in order of places,
+ * so one that is alike may have other GPUs at its host ports: only those that
+ * have slots for them count.
+ */
 static bool is_least(const struct lister *l)
 {
 	struct cabling sorted = l->now, other;
@@ -181,7 +208,8 @@ static bool is_least(const struct lister *l)
 	      by_uplinks);
 	for (i = 0; i < l->nsymmetries; i++) {
 		rename_all(l, &l->symmetries[i], &other);
-		if (memcmp(&other, &sorted, sizeof(other)) < 0)
+		if (memcmp(&other, &sorted, sizeof(other)) < 0 &&
+		    slots_suffice(l->p, &other))
 			return false;
 	}
 	return true;
@@ -205,21 +233,6 @@ static bool all_ports_used(const struct lister *l)
 			if (l->now.uplinks[b][l->places[i]])
 				used |= 1u << l->places[i] % CABLING_PORTS;
 	return used == (1u << l->now.nports) - 1;
-}
-
-/* Slots: GPUs of one box at a host port are its share by uplinks. */
-static bool slots_suffice(const struct lister *l)
-{
-	uint32_t port, b, sw, n;
-
-	for (port = 0; port < l->now.nports; port++) {
-		for (n = 0, b = 0; b < l->p->boxes; b++)
-			for (sw = 0; sw < l->p->switches; sw++)
-				n += l->now.uplinks[b][cabling_place(sw, port)];
-		if (n * ((l->p->gpus + l->p->uplinks - 1) / l->p->uplinks) > 30)
-			return false;
-	}
-	return true;
 }
 
 /* As many at all places that the box is at, or one more. */
@@ -254,7 +267,7 @@ static int take(struct lister *l)
 
 	if (++l->visited > 50ull * CABLING_MOST)
 		return too_many(l);
-	if (!all_ports_used(l) || !slots_suffice(l) || !is_least(l))
+	if (!all_ports_used(l) || !slots_suffice(l->p, &l->now) || !is_least(l))
 		return 0;
 	if (l->nfound == CABLING_MOST)
 		return too_many(l);
@@ -572,15 +585,17 @@ static void write_boxes(struct writer *w, uint32_t gpus, double mesh_gbps)
 
 static void write_bindings(struct writer *w, uint32_t gpus)
 {
-	uint32_t b, i, place;
+	uint32_t b, i, n, place;
 
 	fprintf(w->f, "\nbindings = (");
 	for (b = 0; b < w->p->boxes; b++)
-		for (i = 0; i < gpus; i++) {
-			place = uplink_place(w, b, i * w->p->uplinks / gpus);
-			fprintf(w->f, "%s\n  { endpoint = \"columba%u.gpu%u\"; port = \"server.%u\"; }",
-				b || i ? "," : "", b + 1, i,
-				place % CABLING_PORTS);
+		for (n = 0; n < w->p->uplinks; n++) {
+			place = uplink_place(w, b, n);
+			for (i = first_gpu(w->p, gpus, n);
+			     i < first_gpu(w->p, gpus, n + 1); i++)
+				fprintf(w->f, "%s\n  { endpoint = \"columba%u.gpu%u\"; port = \"server.%u\"; }",
+					b || i ? "," : "", b + 1, i,
+					place % CABLING_PORTS);
 		}
 	fprintf(w->f, "\n);\n");
 }

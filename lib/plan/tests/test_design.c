@@ -143,6 +143,30 @@ static void counted(void)
 	   n > 0, "of too many, those that are regular");
 	free(c);
 }
+/* Six GPUs at four uplinks: 2, 1, 2, 1. */
+static void slots(void)
+{
+	struct plan_parts p = parts(1, 5, 4, 1);
+	struct plan_error e = { 0 };
+	enum cabling_level level;
+	struct plan_wiring *w;
+	struct cabling *c = NULL;
+	uint32_t n = 0;
+
+	p.switch_ports = 64;
+	p.gpus = 6;
+	ok(!plan_design(&p, PLAN_ALL_GATHER, 1, &w, &n, NULL, &e) && n == 1 &&
+	   text_good(&w[0], PLAN_ALL_GATHER), "30 GPUs take 30 slots %s",
+	   e.text);
+	if (n)
+		plan_wirings_free(w, n);
+	p.boxes = 10;
+	p.host_ports = 2;
+	/* 60 GPUs: 3 or 6 or none of each box at a port, as many 6 as none */
+	ok(!cabling_list(&p, &c, &n, &level, &e) && n > 0,
+	   "60 GPUs take 60 slots: %u wirings %s", n, e.text);
+	free(c);
+}
 
 static void refused(struct plan_parts p, const char *what)
 {
@@ -181,6 +205,7 @@ int main(void)
 	cascade();
 	isls();
 	counted();
+	slots();
 	refusals();
 	return tap_done();
 }
