@@ -16,8 +16,11 @@ struct plan_graph *plan_nccl_parse(const char *text, size_t length,
 /*
  * NCCL_TOPO_FILE of one host: the PCI tree below its CPUs with the GPUs that
  * are ranks. Bus ids, classes and link speeds that no node attribute gives
- * are made up in a way that is the same each time. -EINVAL: GPUs are on several
- * hosts, or no PCI tree leads to one.
+ * are made up in a way that is the same each time. "dev"
+ * is "gpu.dev" if all ranks have one, each its own; else the rank. Where a GPU
+ * has a bus id, switches without one are left out, as an id made up could be
+ * that of another device of the machine. -EINVAL: GPUs are on several hosts,
+ * or no PCI tree leads to one, or only some of them have a bus id.
  */
 int plan_nccl_write(const struct plan_graph *g, enum plan_dialect d, FILE *f,
 		    struct plan_error *e);
@@ -30,7 +33,11 @@ int plan_nccl_write(const struct plan_graph *g, enum plan_dialect d, FILE *f,
 int plan_nccl_validate(const char *text, size_t length, const char *name,
 		       struct plan_error *e);
 
-/* NCCL_GRAPH_FILE: rings as <graphs version="1"> with pattern 4. */
+/*
+ * NCCL_GRAPH_FILE: rings as <graphs version="1"> with pattern 4. "dev" is that of
+ * the topology that @g was read from, or that plan_nccl_write() writes for it:
+ * it is for use beside that NCCL_TOPO_FILE.
+ */
 int plan_nccl_graph_write(const struct plan_graph *g,
 			  const struct plan_rings *r, enum plan_dialect d,
 			  FILE *f, struct plan_error *e);
@@ -43,9 +50,21 @@ int plan_nccl_graph_validate(const char *text, size_t length, const char *name,
 int plan_nccl_graph_read(const struct plan_graph *g, const char *text,
 			 size_t length, const char *name, uint32_t **order,
 			 uint32_t *nrings, struct plan_error *e);
-/* NCCL_RINGS "0 1 2 3|3 2 1 0": ranks are visible devices in their order. */
-int plan_nccl_rings_write(const struct plan_rings *r, uint32_t nranks,
-			  FILE *f);
+/*
+ * NCCL_RINGS "0 1 2 3|3 2 1 0". Of n GPUs, RCCL takes numbers 0 to n-1 only, and
+ * looks each up as "dev" of the topology that it uses. So that is what is
+ * written: "gpu.dev" of a graph that has it, else the rank, which is the dev that
+ * plan_nccl_write() writes then. For a part of the devices, or in an order of
+ * one's own, the string is right only beside that NCCL_TOPO_FILE: without one,
+ * RCCL's dev is the number among all GPUs of the machine, by bus id.
+ *
+ * *by_dev false (it may be NULL): devs are not 0 to n-1, as in a part of a
+ * topology XML. RCCL takes no string there, and NCCL_GRAPH_FILE is the way. What
+ * is written are ranks, right on a host that has no other GPUs. -ENOMEM, -EIO
+ */
+int plan_nccl_rings_write(const struct plan_graph *g,
+			  const struct plan_rings *r, FILE *f, bool *by_dev);
+/* Numbers as they are: dev, and rank as well where devs are ranks. */
 int plan_nccl_rings_parse(const char *text, uint32_t nranks, uint32_t **order,
 			  uint32_t *nrings, struct plan_error *e);
 

@@ -2,10 +2,11 @@
 /*
  * Rings as the libraries take them: graph XML, NCCL_RINGS. Called by fabrexctl.
  *
- * Both name GPUs by their "dev" in the topology that plan_nccl_write() writes
- * for the same graph: numbers of visible devices, unless the graph was read
- * from a topology that has its own. RCCL wants 0 to n-1 in NCCL_RINGS, and
- * passes over a ring with any other number.
+ * Both name GPUs by their "dev" in the topology that the library uses, which is
+ * to be the one that the graph was read from, or that plan_nccl_write() writes
+ * for it: nccl_devs() has the numbers. RCCL passes over a ring of NCCL_RINGS
+ * with a number that is not below n, the number of GPUs, and gives up where no
+ * GPU has the number as its dev.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -447,15 +448,46 @@ int plan_nccl_graph_read(const struct plan_graph *g, const char *text,
 
 /* ---- NCCL_RINGS ---------------------------------------------------------- */
 
-int plan_nccl_rings_write(const struct plan_rings *r, uint32_t nranks, FILE *f)
+/* Numbers by rank: devs, if RCCL takes them; false: ranks, as it does not. */
+static bool ring_numbers(const struct plan_graph *g, const uint32_t *devs,
+			 uint32_t *numbers)
 {
-	uint32_t i, k;
+	uint32_t i;
 
-	for (i = 0; i < r->nrings; i++)
-		for (k = 0; k < nranks; k++)
+	for (i = 0; i < g->nranks; i++) {	/* unique, so these are all */
+		numbers[i] = devs[g->gpus[i]];
+		if (numbers[i] >= g->nranks)
+			break;
+	}
+	if (i == g->nranks)
+		return true;
+	for (i = 0; i < g->nranks; i++)
+		numbers[i] = i;
+	return false;
+}
+
+int plan_nccl_rings_write(const struct plan_graph *g,
+			  const struct plan_rings *r, FILE *f, bool *by_dev)
+{
+	uint32_t n = g->nranks, i, k;
+	uint32_t *devs = calloc(g->nnodes + 1, sizeof(*devs));
+	uint32_t *numbers = calloc(n + 1, sizeof(*numbers));
+	bool as_read, fits = false;
+	int err = -ENOMEM;
+
+	if (devs && numbers)
+		err = nccl_devs(g, devs, &as_read);
+	if (!err)
+		fits = ring_numbers(g, devs, numbers);
+	for (i = 0; !err && i < r->nrings; i++)
+		for (k = 0; k < n; k++)
 			fprintf(f, "%s%u", k ? " " : i ? "|" : "",
-				r->order[(size_t)i * nranks + k]);
-	return ferror(f) ? -EIO : 0;
+				numbers[r->order[(size_t)i * n + k]]);
+	free(devs);
+	free(numbers);
+	if (by_dev)
+		*by_dev = fits;
+	return err ? err : ferror(f) ? -EIO : 0;
 }
 
 struct ring_text {

@@ -253,21 +253,45 @@ static bool file_devs(const struct plan_graph *g, struct numbered *list,
 	return true;
 }
 
-int nccl_devs(const struct plan_graph *g, uint32_t *devs, bool *kept)
+/* Of ranks alone; false: one has none, or they are not unique. */
+static bool rank_devs(const struct plan_graph *g, struct numbered *list,
+		      uint32_t *devs)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nranks; i++) {
+		const char *text = plan_node_get(g, g->gpus[i], "gpu.dev");
+
+		list[i].node = g->gpus[i];
+		if (!text || !nccl_int(text, &list[i].number) ||
+		    list[i].number < 0 || list[i].number > INT32_MAX)
+			return false;
+	}
+	qsort(list, g->nranks, sizeof(*list), by_number);
+	for (i = 1; i < g->nranks; i++)
+		if (list[i].number == list[i - 1].number)
+			return false;
+	for (i = 0; i < g->nranks; i++)
+		devs[list[i].node] = (uint32_t)list[i].number;
+	return true;
+}
+
+int nccl_devs(const struct plan_graph *g, uint32_t *devs, bool *as_read)
 {
 	struct numbered *list = calloc(g->nnodes + 1, sizeof(*list));
+	bool given;
 	uint32_t n, i;
 
 	if (!list)
 		return -ENOMEM;
 	memset(devs, 0xff, g->nnodes * sizeof(*devs));
-	*kept = !file_ranks(g, list, &n) && same_ranks(g, list, n) &&
-		file_devs(g, list, devs);
+	*as_read = !file_ranks(g, list, &n) && same_ranks(g, list, n) &&
+		   file_devs(g, list, devs);
+	if (!*as_read)
+		memset(devs, 0xff, g->nnodes * sizeof(*devs));
+	given = *as_read || rank_devs(g, list, devs);
 	free(list);
-	if (*kept)
-		return 0;
-	memset(devs, 0xff, g->nnodes * sizeof(*devs));
-	for (i = 0; i < g->nranks; i++)
+	for (i = 0; !given && i < g->nranks; i++)
 		devs[g->gpus[i]] = i;
 	return 0;
 }

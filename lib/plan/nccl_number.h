@@ -15,10 +15,12 @@ int nccl_set_ranks(struct plan_graph *g, const char *name, uint32_t nhosts,
 int nccl_set_boxes(struct plan_graph *g);
 /*
  * The "dev" of each GPU node in what is written for @g (PLAN_NONE: it is not
- * written), a table of g->nnodes. If the ranks are those that the file itself
- * gives, numbers are the file's (*kept is true); else ranks, which is how
- * visible devices are numbered. -ENOMEM
+ * written), a table of g->nnodes: "gpu.dev", if all ranks have one, each its
+ * own, whichever GPUs are ranks and in which order; so what is written for a
+ * part of a topology fits the whole one. Else the rank. *as_read: ranks are
+ * those that the file itself gives, and its other GPUs are in @devs, too.
+ * -ENOMEM
  */
-int nccl_devs(const struct plan_graph *g, uint32_t *devs, bool *kept);
+int nccl_devs(const struct plan_graph *g, uint32_t *devs, bool *as_read);
 
 #endif

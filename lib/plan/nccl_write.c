@@ -337,19 +337,20 @@ static void put_gpu(struct writer *w, uint32_t node, uint32_t depth)
 {
 	bool rccl = w->t.dialect == PLAN_RCCL, other = foreign(w, node);
 	const char *gcn = other ? "gfx942" : gcn_of(w, node);
-	char dev[16];
+	char dev[16], rank[16];
 	struct field fields[] = {
 		{ "dev", dev, true },
 		{ "sm", rccl ? units_of(gcn) : sm_of(w, node), other },
 		{ "gcn", rccl ? gcn : NULL, other },
 		{ "arch", rccl ? "38911" : NULL, other },
-		{ "rank", dev, true },
+		{ "rank", rank, true },
 		{ "gdr", "1", false },
 	};
 
 	if (w->t.as_read && !has_any(w, node, "gpu."))
 		return;		/* the file left it to the library */
 	snprintf(dev, sizeof(dev), "%u", w->t.devs[node]);
+	snprintf(rank, sizeof(rank), "%u", w->g->nodes[node].rank);
 	indent(w, depth);
 	fputs("<gpu", w->f);
 	put_attributes(w, node, "gpu.", fields, 6);

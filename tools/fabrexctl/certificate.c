@@ -287,7 +287,7 @@ json_object *json_ring(const struct planned *p)
 		"predicted_seconds", NULL
 	};
 	json_object *o = json_object_new_object();
-	char *words = planned_nccl_rings(p);
+	char *words = planned_nccl_rings(p, NULL);
 
 	rec_int(o, "rings", p->has_rings ? p->rings.nrings : 0);
 	rec_bool(o, "proved", p->has_rings && p->rings.proved);

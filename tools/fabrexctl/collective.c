@@ -158,7 +158,7 @@ static void print_ranks(FILE *f, const struct plan_graph *g)
 
 static void print_rings(FILE *f, const struct planned *p)
 {
-	char *rings = planned_nccl_rings(p);
+	char *rings = planned_nccl_rings(p, NULL);
 
 	if (!rings)
 		fprintf(f, "\nno rings: %s\n", p->no_rings);
@@ -269,6 +269,22 @@ static int write_files(struct ctl *c, const char *name,
 
 /* ---- the command --------------------------------------------------------- */
 
+/* RCCL looks GPUs up by dev, and takes no number that is not below n. */
+static void check_nccl_rings(struct ctl *c, struct plan_graph *g,
+			     const struct planned *p)
+{
+	bool by_dev = true;
+
+	free(planned_nccl_rings(p, &by_dev));
+	if (by_dev)
+		return;
+	plan_graph_warn(g, "the dev of these GPUs is not 0 to %u, and RCCL takes no others in NCCL_RINGS; the string has ranks, for a host that has only these GPUs. Beside this topology use --rings-file with NCCL_GRAPH_FILE",
+			g->nranks - 1);
+	if (IS_SET(c, RINGS) && g->nwarnings)
+		fprintf(c->real_err, "fabrexctl: note: %s\n",
+			g->warnings[g->nwarnings - 1]);
+}
+
 static int report(struct ctl *c, const char *name, const struct planned *p)
 {
 	json_object *jobs = NULL;
@@ -285,7 +301,7 @@ static int report(struct ctl *c, const char *name, const struct planned *p)
 	if (jobs)
 		json_object_object_add(c->doc, "jobs", jobs);
 	if (IS_SET(c, RINGS)) {
-		char *rings = planned_nccl_rings(p);
+		char *rings = planned_nccl_rings(p, NULL);
 
 		fprintf(c->out, "%s\n", rings ? rings : "");
 		free(rings);
@@ -310,7 +326,7 @@ static int predict(struct ctl *c, const char *name, uint64_t size,
 }
 
 static int plan_graph_of(struct ctl *c, const char *name,
-			 const struct plan_graph *g,
+			 struct plan_graph *g,
 			 enum plan_collective collective, uint64_t size,
 			 enum plan_dialect dialect)
 {
@@ -320,6 +336,8 @@ static int plan_graph_of(struct ctl *c, const char *name,
 
 	if (!r)
 		r = planned_make(c, name, g, collective, root, &p);
+	if (!r)
+		check_nccl_rings(c, g, &p);
 	if (!r)
 		r = predict(c, name, size, &p);
 	if (!r)

@@ -91,7 +91,7 @@ void planned_free(struct planned *p)
 	memset(p, 0, sizeof(*p));
 }
 
-char *planned_nccl_rings(const struct planned *p)
+char *planned_nccl_rings(const struct planned *p, bool *by_dev)
 {
 	char *text = NULL;
 	size_t len;
@@ -101,7 +101,7 @@ char *planned_nccl_rings(const struct planned *p)
 		return NULL;
 	f = open_memstream(&text, &len);
 	if (f) {
-		plan_nccl_rings_write(&p->rings, p->graph->nranks, f);
+		plan_nccl_rings_write(p->graph, &p->rings, f, by_dev);
 		fclose(f);
 		text[strcspn(text, "\n")] = '\0';
 	}

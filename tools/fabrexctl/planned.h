@@ -35,8 +35,11 @@ int planned_make(struct ctl *c, const char *name, const struct plan_graph *g,
 int planned_predict(struct ctl *c, const char *name, uint64_t size,
 		    struct planned *p);
 void planned_free(struct planned *p);
-/* "2 3 0 1|..." to be freed; NULL if there are no rings. */
-char *planned_nccl_rings(const struct planned *p);
+/*
+ * "2 3 0 1|..." to be freed; NULL if there are no rings. *by_dev as with
+ * plan_nccl_rings_write(); it may be NULL.
+ */
+char *planned_nccl_rings(const struct planned *p, bool *by_dev);
 /* The bound's certificate in words, to be freed. */
 char *planned_words(const struct planned *p);
 /* GB/s of an exact number of MB/s. */

@@ -175,13 +175,15 @@ static void subset(void)
 
 	plan_graph_ranks(g, two, 2, NULL);
 	h = again(g, PLAN_RCCL);
-	ok(h->nranks == 2 && plan_graph_find(h, "gpu2") == PLAN_NONE &&
-	   is(h, "gpu0", "pci.busid", "0000:bf:00.0") &&
-	   is(h, "gpu1", "pci.busid", "0000:38:00.0"),
-	   "numbers are those of visible devices");
-	ok(capacity(h, "gpu0", "gpu1") == 48000 &&
-	   is(h, "gpu0", "xgmi.0.target", "0000:38:00.0") &&
-	   !plan_node_get(h, plan_graph_find(h, "gpu0"), "xgmi.1.target"),
+	ok(h->nranks == 2 && h->gpus[0] == plan_graph_find(h, "gpu6") &&
+	   is(h, "gpu6", "pci.busid", "0000:bf:00.0") &&
+	   is(h, "gpu2", "pci.busid", "0000:38:00.0") &&
+	   is(h, "gpu6", "gpu.dev", "6") && is(h, "gpu6", "gpu.rank", "0") &&
+	   is(h, "gpu2", "gpu.dev", "2") && is(h, "gpu2", "gpu.rank", "1"),
+	   "ranks are those of visible devices, devs the file's");
+	ok(capacity(h, "gpu6", "gpu2") == 48000 &&
+	   is(h, "gpu6", "xgmi.0.target", "0000:38:00.0") &&
+	   !plan_node_get(h, plan_graph_find(h, "gpu6"), "xgmi.1.target"),
 	   "links are those between them");
 	plan_graph_free(g);
 	plan_graph_free(h);
@@ -470,8 +472,56 @@ static void bad_rings(const char *text, const char *says)
 	has(e.text, says);
 }
 
+/* Of ranks 0 1 2 ... of a part of @file. */
+static void ring_numbers(const char *file, const char *devices, bool fits,
+			 const char *string, const char *first)
+{
+	struct plan_graph *g = wired(file, devices);
+	uint32_t order[16] = { 0, 1, 2, 3, 4, 5, 6, 7 }, *back = NULL, n = 0;
+	struct plan_rings r = { .nrings = 1, .order = order,
+				.busbw = plan_ratio(27000, 1) };
+	struct plan_error e = { 0 };
+	char *text = NULL;
+	size_t length;
+	bool by_dev = !fits;
+	FILE *f = open_memstream(&text, &length);
+
+	ok(!plan_nccl_rings_write(g, &r, f, &by_dev) && by_dev == fits,
+	   "%s: RCCL %s numbers of %s", file, fits ? "takes" : "has no",
+	   devices);
+	fclose(f);
+	ok(!strcmp(text, string), "%s", text);
+	free(text);
+	text = ring_text(g, &r, PLAN_RCCL, &length);
+	has(text, first);
+	ok(!plan_nccl_graph_read(g, text, length, "rings", &back, &n, &e) &&
+	   n == 1 && !memcmp(back, order, g->nranks * sizeof(*back)),
+	   "which is the same ring %s", e.text);
+	free(text);
+	free(back);
+	plan_graph_free(g);
+}
+
+/* A part of a file's devices, or all in an order of one's own. */
+static void ring_devices(void)
+{
+	ring_numbers("topologies/2s-2rp-split-flat.topo", "15,3,8", true,
+		     "0 1 2", "<gpu dev=\"0x0\"/>\n      <gpu dev=\"0x1\"/>");
+	ring_numbers(DATA "two-switch.xml", "15,3", false, "0 1",
+		     "<gpu dev=\"0xf\"/>\n      <gpu dev=\"0x3\"/>");
+	ring_numbers(DATA "mi300x.xml", "1,0", true, "1 0",
+		     "<gpu dev=\"0x1\"/>\n      <gpu dev=\"0x0\"/>");
+	ring_numbers(DATA "mi300x.xml", "4,5,6,7", false, "0 1 2 3",
+		     "<gpu dev=\"0x4\"/>\n      <gpu dev=\"0x5\"/>");
+	ring_numbers(DATA "mi300x.xml", "7,6,5,4,3,2,1,0", true,
+		     "7 6 5 4 3 2 1 0", "<gpu dev=\"0x7\"/>");
+}
+
 static void ring_strings(void)
 {
+	struct plan_graph *g = wired("topologies/2s-2rp-split-flat.topo",
+				     "0,1,2,3");
+	bool by_dev = false;
 	struct plan_error e = { 0 };
 	struct plan_rings r = { .nrings = 0 };
 	char *text = NULL;
@@ -481,9 +531,11 @@ static void ring_strings(void)
 	ok(!plan_nccl_rings_parse("N0 0 1 2 3 N1| 2 1 0 3", 4, &r.order,
 				  &r.nrings, &e) && r.nrings == 2,
 	   "NCCL_RINGS is read %s", e.text);
-	plan_nccl_rings_write(&r, 4, f);
+	plan_nccl_rings_write(g, &r, f, &by_dev);
 	fclose(f);
-	ok(!strcmp(text, "0 1 2 3|0 3 2 1"), "each begins with 0: %s", text);
+	ok(by_dev && !strcmp(text, "0 1 2 3|0 3 2 1"), "each begins with 0: %s",
+	   text);
+	plan_graph_free(g);
 	free(text);
 	free(r.order);
 	bad_rings("", "ring 0: 0 GPUs of 4");
@@ -534,5 +586,6 @@ int main(void)
 	ring_types();
 	given_rings();
 	ring_strings();
+	ring_devices();
 	return tap_done();
 }

@@ -287,6 +287,29 @@ static void written(void)
 	ok(!look_count(), "all files or none: %d", look_count());
 }
 
+/* A part of a topology XML: RCCL has no numbers for it, a graph file does. */
+static void part_of_xml(void)
+{
+	const char *xml = look_path("part.xml");
+	struct run r;
+	char *got;
+
+	r = run_line(&f->b, look_line("plan-collective lib/plan/tests/data/nccl/two-switch.xml --devices 15,3 --rings "
+				      "--rings-file %s", xml));
+	ok(!r.code && !strncmp(r.out, "0 1", 3), "ranks: %s", r.out);
+	has(r.err, "the dev of these GPUs is not 0 to 1");
+	has(r.err, "use --rings-file");
+	got = look_read(xml);
+	has(got ? got : "", "dev=\"0xf\"");
+	free(got);
+	unlink(xml);
+	run_free(&r);
+	r = run_line(&f->b, "plan-collective " FLAT " --devices 15,3 --rings");
+	ok(!strncmp(r.out, "0 1", 3) && !strstr(r.err, "note"),
+	   "no note where dev is the rank: %s", r.err);
+	run_free(&r);
+}
+
 /* ---- jobs ---------------------------------------------------------------- */
 
 static void jobs(void)
@@ -373,6 +396,7 @@ int main(void)
 	certificates();
 	text();
 	written();
+	part_of_xml();
 	jobs();
 	refusals();
 	fake_free(f);

@@ -155,9 +155,11 @@ static void graph(const char *text, size_t length)
 
 static void rings(const char *text)
 {
+	struct plan_graph *g = read_again(three, strlen(three));
 	struct plan_rings r = { .nrings = 0 };
 	struct plan_error e = { 0 };
 	uint32_t *again, n;
+	bool by_dev;
 	char *string = NULL;
 	size_t length;
 	FILE *f;
@@ -165,11 +167,14 @@ static void rings(const char *text)
 	if (plan_nccl_rings_parse(text, 3, &r.order, &r.nrings, &e)) {
 		if (!*e.text)
 			abort();
+		plan_graph_free(g);
 		return;
 	}
 	f = open_memstream(&string, &length);
-	plan_nccl_rings_write(&r, 3, f);
+	if (plan_nccl_rings_write(g, &r, f, &by_dev))
+		abort();
 	fclose(f);
+	plan_graph_free(g);
 	if (plan_nccl_rings_parse(string, 3, &again, &n, &e) ||
 	    n != r.nrings || memcmp(again, r.order, n * 3 * sizeof(*again)))
 		abort();
