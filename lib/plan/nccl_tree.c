@@ -11,6 +11,10 @@
  * first from 0000:01:00.0, each device on a bus of its own, a switch takes two
  * (its upstream port's, the one inside); after bus ff the next domain begins.
  * What attributes give is passed over.
+ *
+ * Where GPUs have real bus ids, one that is made up might be that of a device
+ * which is no part of the graph, and the library would put that device there.
+ * Switches without an id are left out then; what is below is one higher.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +30,7 @@ struct builder {
 	uint32_t *group;	/* of root complexes: a host's first one */
 	uint32_t host;		/* the group; PLAN_NONE: not known yet */
 	uint32_t gpu;		/* that settled it */
+	bool real;		/* GPUs have bus ids of a machine */
 	uint32_t ngiven;
 	uint64_t *given;	/* bus ids, sorted */
 	uint64_t bus;		/* next one, domain and all */
@@ -160,6 +165,37 @@ static int choose(struct builder *b)
 
 /* ---- who is below whom --------------------------------------------------- */
 
+/* Root ports, and what has no bus id where there are real ones. */
+static bool passed_over(const struct builder *b, uint32_t i)
+{
+	enum plan_node_kind kind = node_of(b, i)->kind;
+
+	return kind == PLAN_ROOT_PORT ||
+	       (b->real && (kind == PLAN_PCI_SWITCH || kind == PLAN_NTB ||
+			    kind == PLAN_PARTITION) &&
+		!plan_node_get(b->t->g, i, "pci.busid"));
+}
+
+static int find_real(struct builder *b)
+{
+	const struct plan_graph *g = b->t->g;
+	uint32_t i, with = PLAN_NONE, without = PLAN_NONE;
+
+	for (i = 0; i < g->nnodes; i++) {
+		if (!b->t->in[i] || g->nodes[i].kind != PLAN_GPU)
+			continue;
+		if (plan_node_get(g, i, "pci.busid"))
+			with = i;
+		else
+			without = i;
+	}
+	b->real = with != PLAN_NONE;
+	if (!b->real || without == PLAN_NONE)
+		return 0;
+	return plan_fail(b->e, EINVAL, "%s has no bus id, though %s has one; give all GPUs a pci.busid, or none",
+			 g->nodes[without].name, g->nodes[with].name);
+}
+
 static void nest(struct builder *b)
 {
 	struct nccl_tree *t = b->t;
@@ -169,10 +205,10 @@ static void nest(struct builder *b)
 		t->ncpus += t->in[i] &&
 			    t->g->nodes[i].kind == PLAN_ROOT_COMPLEX;
 		if (!t->in[i] || t->g->nodes[i].kind == PLAN_ROOT_COMPLEX ||
-		    t->g->nodes[i].kind == PLAN_ROOT_PORT)
+		    passed_over(b, i))
 			continue;
 		up = t->g->nodes[i].up;
-		while (t->g->nodes[up].kind == PLAN_ROOT_PORT)
+		while (passed_over(b, up))
 			up = t->g->nodes[up].up;
 		t->next[i] = t->first[up];
 		t->first[up] = i;
@@ -323,13 +359,15 @@ static bool reserve(struct builder *b)
 
 static int build(struct builder *b)
 {
-	bool kept;
+	bool ranks;
 	int err;
 
-	if (!reserve(b) || nccl_devs(b->t->g, b->t->devs, &kept))
+	if (!reserve(b) || nccl_devs(b->t->g, b->t->devs, &ranks))
 		return memory(b);
-	b->t->as_read = kept && as_read(b->t);
+	b->t->as_read = ranks && as_read(b->t);
 	err = choose(b);
+	if (!err)
+		err = find_real(b);
 	if (err)
 		return err;
 	nest(b);

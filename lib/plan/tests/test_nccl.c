@@ -517,6 +517,28 @@ static void ring_devices(void)
 		     "7 6 5 4 3 2 1 0", "<gpu dev=\"0x7\"/>");
 }
 
+/* Switches of no bus id among GPUs that have one are not made up. */
+static void real_bus_ids(void)
+{
+	struct plan_graph *g = wired("topologies/2s-2rp-split-flat.topo",
+				     "9,1"), *h;
+	struct plan_error e = { 0 };
+	FILE *f = fopen("/dev/null", "w");
+
+	plan_node_set(g, g->gpus[0], "pci.busid", "0000:44:00.0");
+	ok(plan_nccl_write(g, PLAN_RCCL, f, &e) == -EINVAL,
+	   "one bus id of two");
+	has(e.text, "has no bus id, though");
+	fclose(f);
+	plan_node_set(g, g->gpus[1], "pci.busid", "0000:05:00.0");
+	h = again(g, PLAN_RCCL);
+	ok(h->nranks == 2 && h->nodes[h->nodes[h->gpus[0]].up].kind ==
+	   PLAN_ROOT_COMPLEX && is(h, "gpu0", "pci.busid", "0000:44:00.0"),
+	   "without switches that have none");
+	plan_graph_free(g);
+	plan_graph_free(h);
+}
+
 static void ring_strings(void)
 {
 	struct plan_graph *g = wired("topologies/2s-2rp-split-flat.topo",
@@ -587,5 +609,6 @@ int main(void)
 	given_rings();
 	ring_strings();
 	ring_devices();
+	real_bus_ids();
 	return tap_done();
 }
