@@ -28,7 +28,9 @@ int plan_nccl_write(const struct plan_graph *g, enum plan_dialect d, FILE *f,
  * Would the library's own parser take it, and understand it as meant: every
  * rule that it has, with line and element of what breaks it. (The library
  * itself is lenient in the wrong places: a speed that it does not know is Gen3
- * to it.)
+ * to it.) -E2BIG: there is more than the library has room for (elements, bytes
+ * of a value), it gives up loading it; -EINVAL: it loads, but something is not
+ * understood, or not as meant.
  */
 int plan_nccl_validate(const char *text, size_t length, const char *name,
 		       struct plan_error *e);

@@ -21,11 +21,12 @@
 /* ---- violations ---------------------------------------------------------- */
 
 static void violation(struct nccl_check *c, uint32_t line, const char *element,
-		      const char *busid, const char *what)
+		      const char *busid, const char *what, bool refused)
 {
-	if (c->violations++)
+	if (c->violations++ && (c->refused || !refused))
 		return;
-	plan_fail(c->e, EINVAL, "%.100s:%u: %s%.20s%s%.20s%s%.300s", c->name,
+	c->refused = refused;
+	plan_fail(c->e, refused ? E2BIG : EINVAL, "%.100s:%u: %s%.20s%s%.20s%s%.300s", c->name,
 		  line, element ? "<" : "", element ? element : "",
 		  busid ? " busid=" : "", busid ? busid : "",
 		  element ? ">: " : "", what);
@@ -40,7 +41,19 @@ void nccl_violation(struct nccl_check *c, const struct xml_element *x,
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	violation(c, x->line, x->name, xml_get(x, "busid"), what);
+	violation(c, x->line, x->name, xml_get(x, "busid"), what, false);
+}
+
+void nccl_refusal(struct nccl_check *c, const struct xml_element *x,
+		  const char *fmt, ...)
+{
+	char what[320];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	violation(c, x->line, x->name, xml_get(x, "busid"), what, true);
 }
 
 int nccl_check_done(struct nccl_check *c)
@@ -57,7 +70,7 @@ int nccl_check_done(struct nccl_check *c)
 		snprintf(c->e->text + length, sizeof(c->e->text) - length,
 			 " (and %u more)", c->violations - 1);
 	}
-	return -EINVAL;
+	return c->refused ? -E2BIG : -EINVAL;
 }
 
 /* ---- bytes --------------------------------------------------------------- */
@@ -71,7 +84,7 @@ struct scan {
 
 static void odd(struct scan *s, const char *what)
 {
-	violation(s->c, s->line, NULL, NULL, what);
+	violation(s->c, s->line, NULL, NULL, what, false);
 }
 
 static char at(const struct scan *s)
@@ -133,7 +146,9 @@ static void value(struct scan *s)
 	}
 	step(s);
 	if (length > VALUE_LIMIT)
-		odd(s, "a value of more than 253 bytes; shorten it");
+		violation(s->c, s->line, NULL, NULL,
+			  "a value of more than 253 bytes, which the library does not load; shorten it",
+			  true);
 	if (s->p < s->end && !strchr(" />", at(s)))
 		odd(s, "a tab or a line break after a value; the library wants one blank, \"/>\" or \">\"");
 }

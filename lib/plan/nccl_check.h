@@ -15,6 +15,7 @@ struct nccl_check {
 	struct plan_error *e;
 	enum plan_dialect dialect;
 	uint32_t violations;	/* the first is in @e */
+	bool refused;		/* one that the library gives up on; that one is in @e */
 	bool memory;		/* ran out of it */
 };
 
@@ -51,12 +52,15 @@ struct nccl_attribute {
 /* "file:line: <element busid>: what"; @fmt has cause and remedy. */
 void nccl_violation(struct nccl_check *c, const struct xml_element *x,
 		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same, of what makes the library give up: it goes before all others. */
+void nccl_refusal(struct nccl_check *c, const struct xml_element *x,
+		  const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The bytes as such: what well-formed XML may have and the libraries trip on. */
 void nccl_check_bytes(struct nccl_check *c, const char *text, size_t length);
 /* One element's attributes, against a table that ends with a NULL. */
 void nccl_check_attributes(struct nccl_check *c, const struct xml_element *x,
 			   const struct nccl_attribute *table);
-/* 0, or -EINVAL, -ENOMEM and @c->e is complete. */
+/* 0, or -EINVAL, -E2BIG (refused), -ENOMEM and @c->e is complete. */
 int nccl_check_done(struct nccl_check *c);
 
 #endif

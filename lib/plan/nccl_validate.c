@@ -257,8 +257,8 @@ static void check_element(struct validator *v, const struct xml_element *x)
 	for (c = x->first; c; c = c->next, children++)
 		check_element(v, c);
 	if (children > nccl_limits(v->c.dialect)->children)
-		nccl_violation(&v->c, x, "%u elements in it; the library takes %u",
-			       children, nccl_limits(v->c.dialect)->children);
+		nccl_refusal(&v->c, x, "%u elements in it; the library takes %u",
+			     children, nccl_limits(v->c.dialect)->children);
 }
 
 /* ---- what is there once, what is there at all ---------------------------- */
@@ -398,8 +398,8 @@ static void check_limit(struct validator *v, uint32_t n, uint32_t most,
 			const char *what)
 {
 	if (n > most)
-		nccl_violation(&v->c, v->root, "%u %s; the library takes %u",
-			       n, what, most);
+		nccl_refusal(&v->c, v->root, "%u %s; the library takes %u",
+			     n, what, most);
 }
 
 static void check_whole(struct validator *v)

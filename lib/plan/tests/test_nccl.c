@@ -298,7 +298,8 @@ static void broken_file(const char *file)
 		err = plan_nccl_validate(text, length, "x", &e);
 	else
 		err = plan_nccl_graph_validate(text, length, "x", &e);
-	ok(err == -EINVAL, "%s is not valid", file);
+	ok(err == (strcmp(file, "long-value.xml") ? -EINVAL : -E2BIG),
+	   "%s is not valid", file);
 	has(e.text, expect);
 	free(text);
 }
