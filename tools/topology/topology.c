@@ -10,6 +10,8 @@
 
 #include "elements.h"
 
+#define TEXT_LIMIT	(64u << 20)	/* bytes of a file */
+
 static const char *const top_known[] = {
 	"fabric", "switches", "isls", "hosts", "appliances", "bindings",
 	"link_gbps", "root_complex_gbps", "limits", NULL
@@ -155,25 +157,39 @@ struct topology *topology_parse(const char *text, const char *name, char *err,
 	return NULL;
 }
 
-/* The file's text up to its end, or to a NUL that is counted in *@n. */
-static char *read_text(const char *path, ssize_t *n)
+/* All of it, up to one byte more than there may be, and a NUL behind. */
+static char *read_stream(FILE *f, size_t *n)
+{
+	size_t room = 1 << 16;
+	char *text = malloc(room), *more;
+
+	for (*n = 0; text; text = more) {
+		*n += fread(text + *n, 1, room - *n - 1, f);
+		text[*n] = 0;
+		if (*n + 1 < room || *n > TEXT_LIMIT)
+			break;
+		room *= 2;
+		more = realloc(text, room);
+		if (!more)
+			free(text);
+	}
+	if (text && ferror(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static char *read_text(const char *path, size_t *n)
 {
 	FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t size = 0;
+	char *text;
 	int err;
 
 	if (!f)
 		return NULL;
 	errno = 0;
-	*n = getdelim(&text, &size, 0, f);
-	if (*n < 0 && feof(f) && text) {
-		*n = 0;
-		*text = 0;
-	} else if (*n < 0) {
-		free(text);
-		text = NULL;
-	}
+	text = read_stream(f, n);
 	err = errno;
 	fclose(f);
 	errno = err;
@@ -183,16 +199,20 @@ static char *read_text(const char *path, ssize_t *n)
 struct topology *topology_load(const char *path, char *err, size_t err_len)
 {
 	struct topology *t = NULL;
-	ssize_t n = 0;
+	size_t n = 0;
 	char *text = read_text(path, &n);
 
 	if (!text)
 		snprintf(err, err_len,
 			 "%s: cannot be read: %s; check the path and its permissions",
 			 path, strerror(errno));
-	else if ((size_t)n > strlen(text))
+	else if (n > strlen(text))
 		snprintf(err, err_len,
 			 "%s: a NUL byte is in it; give a file of text", path);
+	else if (n > TEXT_LIMIT)
+		snprintf(err, err_len,
+			 "%s: more than %u MiB; no fabric takes so much", path,
+			 TEXT_LIMIT >> 20);
 	else
 		t = topology_parse(text, path, err, err_len);
 	free(text);

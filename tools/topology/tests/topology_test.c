@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "topology.h"
 
@@ -168,6 +169,25 @@ static void try_file(const char *path, const char *message)
 
 	result(!t && !strcmp(err, message), message, err);
 	topology_free(t);
+}
+
+/* 64 MiB and a byte of blanks. */
+static void try_large(void)
+{
+	const char *path = "/tmp/topology-large.topo";
+	char blanks[4096], message[128];
+	FILE *f = fopen(path, "w");
+	int i;
+
+	memset(blanks, ' ', sizeof(blanks));
+	for (i = 0; f && i < (64 << 20) / (int)sizeof(blanks); i++)
+		fwrite(blanks, 1, sizeof(blanks), f);
+	if (!f || fputc(' ', f) < 0 || fclose(f))
+		perror(path);
+	snprintf(message, sizeof(message),
+		 "%s: more than 64 MiB; no fabric takes so much", path);
+	try_file(path, message);
+	unlink(path);
 }
 
 static void try_files(void)
@@ -344,6 +364,7 @@ int main(int argc, char **argv)
 	}
 	try_mistakes();
 	try_files();
+	try_large();
 	try_defaults();
 	try_uplinks();
 	try_odd_values();
