@@ -4,10 +4,14 @@
  * the other manual pages document them. Called by the commands.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "device.h"
 #include "json.h"
 #include "names.h"
+#include "util.h"
+#include "visible.h"
 
 void rec_put(json_object *o, const char *key, json_object *v)
 {
@@ -17,7 +21,18 @@ void rec_put(json_object *o, const char *key, json_object *v)
 
 void rec_str(json_object *o, const char *key, const char *s)
 {
-	rec_put(o, key, s && *s ? json_object_new_string(s) : NULL);
+	rec_put(o, key, s && *s ? json_text(s) : NULL);
+}
+
+json_object *json_text(const char *s)
+{
+	char *copy = xstrdup(s);
+	json_object *v;
+
+	visible_utf8(copy, strlen(copy));
+	v = json_object_new_string(copy);
+	free(copy);
+	return v;
 }
 
 void rec_int(json_object *o, const char *key, int64_t v)

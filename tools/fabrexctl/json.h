@@ -15,6 +15,8 @@
  * null.
  */
 void rec_str(json_object *o, const char *key, const char *s);
+/* A string; bytes that are no UTF-8, so no JSON either, become "?". */
+json_object *json_text(const char *s);
 void rec_int(json_object *o, const char *key, int64_t v);
 void rec_bool(json_object *o, const char *key, bool v);
 void rec_double(json_object *o, const char *key, double v, int digits);

@@ -12,6 +12,7 @@
 #include "ctl.h"
 #include "json.h"
 #include "names.h"
+#include "visible.h"
 
 static bool fport_is(const struct fport *p, const char *word)
 {
@@ -189,7 +190,7 @@ static int json_flags(const struct ctl *c)
 
 static void print_error(struct ctl *c)
 {
-	const struct err *e = &c->err;
+	struct err *e = &c->err;
 
 	if (c->json) {
 		json_object *doc = json_error(e);
@@ -200,6 +201,7 @@ static void print_error(struct ctl *c)
 		json_object_put(doc);
 		return;
 	}
+	visible(e->message);
 	fprintf(c->real_err, "fabrexctl: %s\n", e->message);
 }
 
