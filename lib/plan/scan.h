@@ -3,7 +3,8 @@
  * A first look at libconfig text from anybody, before libconfig sees it: what
  * kind of file it is, and nothing in it that would make the parser read other
  * files, recurse without end, or take time that grows with the square of the
- * size. Inside lib/plan only: read.c, graphfile.c.
+ * size. Called by read.c, graphfile.c, and by programs that read topology files
+ * themselves.
  */
 #ifndef LIB_PLAN_SCAN_H
 #define LIB_PLAN_SCAN_H

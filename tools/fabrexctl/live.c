@@ -10,6 +10,7 @@
 #include "hardware.h"
 #include "live.h"
 #include "names.h"
+#include "source.h"
 #include "topology.h"
 
 /* Objects of one type, by id: the index is that in struct topology. */
@@ -461,14 +462,14 @@ static void take_mesh(struct live *v, const struct topology *file)
 static int add_file(struct live *v, const char *path)
 {
 	struct topology *t = v->t, *file;
-	char why[400];
 	unsigned int h, k;
+	int r;
 
 	if (!path)
 		return 0;
-	file = topology_load(path, why, sizeof(why));
-	if (!file)
-		return err_set(&v->c->err, EINVAL, path, "%s", why);
+	r = source_topology(v->c, path, &file);
+	if (r)
+		return r;
 	t->link_gbps = file->link_gbps;
 	t->root_complex_gbps = file->root_complex_gbps;
 	t->limits = file->limits;

@@ -12,8 +12,11 @@
 
 #include "live.h"
 #include "plan/read.h"
+#include "plan/scan.h"
 #include "plan/simulate.h"
 #include "source.h"
+#include "topology.h"
+#include "visible.h"
 
 /* Nobody means more. */
 #define LARGEST (1ull << 42)
@@ -48,21 +51,58 @@ int source_name(struct ctl *c, int argc, char **argv, const char **name)
 	return 0;
 }
 
-int source_graph(struct ctl *c, const char *name, struct plan_graph **g)
+/* What comes from files goes to terminals, too. */
+static void clean_graph(struct plan_graph *g)
+{
+	uint32_t i;
+
+	visible(g->name);
+	for (i = 0; i < g->nwarnings; i++)
+		visible(g->warnings[i]);
+}
+
+/* A file's *text is the caller's to free; of "live" there is none. */
+int source_graph_text(struct ctl *c, const char *name, struct plan_graph **g,
+		      char **text, size_t *len)
 {
 	const struct plan_select select = {
 		.host = c->arg[OPT_HOST], .devices = c->arg[OPT_DEVICES],
 	};
 	const char *file = c->arg[OPT_TOPOLOGY];
 	struct plan_error e = { 0 };
+	int r;
 
-	if (!strcmp(name, "live"))
-		return live_graph(c, &select, file, g);
+	*text = NULL;
+	if (!strcmp(name, "live")) {
+		r = live_graph(c, &select, file, g);
+		if (!r)
+			clean_graph(*g);
+		return r;
+	}
 	if (file)
 		return err_usage(&c->err, name, "--topology completes what is "
 				 "seen of the live fabric; %s is a file", name);
-	*g = plan_graph_read(name, &select, &e);
-	return *g ? 0 : source_error(c, name, &e);
+	r = source_text(c, name, text, len);
+	if (r)
+		return r;
+	*g = plan_graph_parse(*text, *len, name, &select, &e);
+	if (*g) {
+		clean_graph(*g);
+		return 0;
+	}
+	free(*text);
+	*text = NULL;
+	return source_error(c, name, &e);
+}
+
+int source_graph(struct ctl *c, const char *name, struct plan_graph **g)
+{
+	size_t len;
+	char *text;
+	int r = source_graph_text(c, name, g, &text, &len);
+
+	free(text);
+	return r;
 }
 
 /* Line of the first element that a sentence names; 0: none has one. */
@@ -81,20 +121,26 @@ static uint32_t line_of(const struct plan_graph *g, const char *text)
 	return line;
 }
 
-int source_plannable(struct ctl *c, const char *name, struct plan_graph **g)
+int source_check(struct ctl *c, const char *name, struct plan_graph **g)
 {
 	struct plan_error e = { 0 };
-	int r = source_graph(c, name, g);
 	uint32_t line;
 
-	if (r || !plan_graph_check(*g, &e))
-		return r;
+	if (!plan_graph_check(*g, &e))
+		return 0;
 	line = line_of(*g, e.text);
 	plan_graph_free(*g);
 	*g = NULL;
 	if (!line)
 		return source_error(c, name, &e);
 	return err_set(&c->err, e.code, name, "%s:%u: %s", name, line, e.text);
+}
+
+int source_plannable(struct ctl *c, const char *name, struct plan_graph **g)
+{
+	int r = source_graph(c, name, g);
+
+	return r ? r : source_check(c, name, g);
 }
 
 static int read_all(int fd, char **text, size_t *len)
@@ -133,8 +179,33 @@ int source_text(struct ctl *c, const char *path, char **text, size_t *len)
 		return 0;
 	free(*text);
 	*text = NULL;
+	if (r == -E2BIG)
+		return err_set(&c->err, -r, path, "%s: more than %u MiB; no "
+			       "fabric takes so much", path, TEXT_LIMIT >> 20);
 	return err_set(&c->err, -r, path, "cannot read %s: %s", path,
 		       strerror(-r));
+}
+
+int source_topology(struct ctl *c, const char *path, struct topology **t)
+{
+	struct plan_error e = { 0 };
+	struct plan_scan scan;
+	char *text, why[400];
+	size_t len;
+	int r = source_text(c, path, &text, &len);
+
+	if (r)
+		return r;
+	*t = NULL;
+	if (plan_scan(text, len, path, &scan, &e)) {
+		r = source_error(c, path, &e);
+	} else {
+		*t = topology_parse(text, path, why, sizeof(why));
+		if (!*t)
+			r = err_set(&c->err, EINVAL, path, "%s", why);
+	}
+	free(text);
+	return r;
 }
 
 int source_collective(struct ctl *c, enum plan_collective *out)
@@ -165,15 +236,17 @@ int source_root(struct ctl *c, const struct plan_graph *g,
 	if (collective != PLAN_BROADCAST && collective != PLAN_REDUCE)
 		return err_usage(&c->err, word, "--root: %s has no root",
 				 plan_collective_name(collective));
-	node = plan_graph_find(g, word);
-	if (node != PLAN_NONE && g->nodes[node].rank != PLAN_NONE) {
-		*out = g->nodes[node].rank;
+	if (parse_u64(word, 0, g->nranks - 1, &rank)) {
+		*out = (uint32_t)rank;
 		return 0;
 	}
-	if (!parse_u64(word, 0, g->nranks - 1, &rank))
+	/* As --devices has it: digits are a number, never a name. */
+	node = *word && strspn(word, "0123456789") == strlen(word) ?
+	       PLAN_NONE : plan_graph_find(g, word);
+	if (node == PLAN_NONE || g->nodes[node].rank == PLAN_NONE)
 		return err_usage(&c->err, word, "--root: \"%s\" is no rank; "
 				 "ranks are 0 to %u", word, g->nranks - 1);
-	*out = (uint32_t)rank;
+	*out = g->nodes[node].rank;
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 #include "ctl.h"
 #include "plan/plan.h"
 
+struct topology;
+
 /* What the library says went wrong, about @object. Return: -e->code */
 int source_error(struct ctl *c, const char *object, const struct plan_error *e);
 /*
@@ -19,14 +21,24 @@ int source_error(struct ctl *c, const char *object, const struct plan_error *e);
 int source_name(struct ctl *c, int argc, char **argv, const char **name);
 /* Read it; --host and --devices choose. *g is to be freed. */
 int source_graph(struct ctl *c, const char *name, struct plan_graph **g);
+/*
+ * The same, and the text that it was made of, read once: a pipe has nothing
+ * else. *text is to be freed; NULL of the live fabric, and after errors.
+ */
+int source_graph_text(struct ctl *c, const char *name, struct plan_graph **g,
+		      char **text, size_t *len);
+/* Refuse what cannot be planned for; *g is freed and NULL then. */
+int source_check(struct ctl *c, const char *name, struct plan_graph **g);
 /* source_graph(), and refuse what cannot be planned for. */
 int source_plannable(struct ctl *c, const char *name, struct plan_graph **g);
 /* The bytes of a file, with a NUL behind them; @text is to be freed. */
 int source_text(struct ctl *c, const char *path, char **text, size_t *len);
+/* A topology file within the planner's limits; topology_free() frees *t. */
+int source_topology(struct ctl *c, const char *path, struct topology **t);
 
 /* --collective, default all-reduce. */
 int source_collective(struct ctl *c, enum plan_collective *out);
-/* --root: a rank, or the name of a GPU. Refused where there is no root. */
+/* --root: a rank, or else the name of a GPU. Refused where there is no root. */
 int source_root(struct ctl *c, const struct plan_graph *g,
 		enum plan_collective collective, uint32_t *out);
 /* --size: bytes, with K, M, G or T behind them. */

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "certificate.h"
 #include "compare.h"
@@ -22,6 +21,7 @@
 #include "source.h"
 #include "table.h"
 #include "topology.h"
+#include "visible.h"
 
 /* Writes a graph in some form. */
 typedef int (*writer)(const struct plan_graph *g, FILE *f,
@@ -43,7 +43,7 @@ static int deliver(struct ctl *c, const char *name, const char *format,
 	rec_str(c->doc, "format", format);
 	rec_str(c->doc, "output", path);
 	rec_put(c->doc, key, path ? NULL :
-		json_object_new_string_len(text, (int)len));
+		json_text(text));
 	if (!path) {
 		fwrite(text, 1, len, c->out);
 		free(text);
@@ -66,6 +66,29 @@ static void warn(struct ctl *c, const struct plan_graph *g)
 		fprintf(c->real_err, "fabrexctl: note: %s\n", g->warnings[i]);
 }
 
+/*
+ * What a library would say of its file. Error: it would not load it at all;
+ * the rest is told beside the result.
+ */
+static int judge_xml(struct ctl *c, const char *name, const char *format,
+		     const char *text, size_t len)
+{
+	struct plan_error e = { 0 };
+	int r;
+
+	if (strcmp(format, "nccl") && strcmp(format, "rccl"))
+		return 0;
+	r = plan_nccl_validate(text, len, format, &e);
+	if (r == -E2BIG || r == -ENOMEM)
+		return err_set(&c->err, -r, name, "%s: %s could not load it: "
+			       "%s; choose fewer GPUs with --host or --devices",
+			       name, format, e.text);
+	visible(e.text);
+	if (r)
+		fprintf(c->real_err, "fabrexctl: note: %s\n", e.text);
+	return 0;
+}
+
 static int deliver_graph(struct ctl *c, const char *name, const char *format,
 			 const struct plan_graph *g, writer write)
 {
@@ -77,9 +100,13 @@ static int deliver_graph(struct ctl *c, const char *name, const char *format,
 
 	if (fclose(f) && !r)
 		r = plan_fail(&e, ENOMEM, "out of memory");
+	if (r)
+		r = source_error(c, name, &e);
+	else
+		r = judge_xml(c, name, format, text, len);
 	if (r) {
 		free(text);
-		return source_error(c, name, &e);
+		return r;
 	}
 	r = deliver(c, name, format, "text", text, len);
 	if (!r)
@@ -111,58 +138,90 @@ static int topology_show(struct ctl *c, int argc, char **argv)
 	return 0;
 }
 
-/* An XML file has a second reader, which complains of less than it should. */
-static int check_xml(struct ctl *c, const char *name, json_object *warnings)
+static bool is_xml(const char *text)
 {
-	struct plan_error e = { 0 };
-	const char *begin;
-	char *text;
-	size_t len;
-	int r;
-
-	if (!strcmp(name, "live"))
-		return 0;
-	r = source_text(c, name, &text, &len);
-	if (r)
-		return r;
-	begin = text + strspn(text, " \t\r\n");
-	if (*begin == '<' && plan_nccl_validate(text, len, name, &e))
-		json_object_array_add(warnings, json_object_new_string(e.text));
-	free(text);
-	return 0;
+	if (!strncmp(text, "\xef\xbb\xbf", 3))	/* byte order mark */
+		text += 3;
+	return text[strspn(text, " \t\r\n\f\v")] == '<';
 }
 
-static int topology_check(struct ctl *c, int argc, char **argv)
+/*
+ * An XML file has a second reader, which complains of less than it should.
+ * Records "valid" (null of what is no XML) and "violations". Return: whether the
+ * library loads it.
+ */
+static bool check_xml(struct ctl *c, const char *name, const char *text,
+		      size_t len)
 {
-	struct plan_graph *g = NULL;
-	json_object *warnings;
-	const char *name;
-	char count[64];
-	size_t i, n;
-	int r = source_name(c, argc, argv, &name);
+	json_object *list = json_object_new_array();
+	struct plan_error e = { 0 };
+	int r = 0;
 
-	if (!r)
-		r = source_plannable(c, name, &g);
+	if (text && is_xml(text)) {
+		r = plan_nccl_validate(text, len, name, &e);
+		rec_bool(c->doc, "valid", !r);
+	} else {
+		rec_put(c->doc, "valid", NULL);
+	}
+	visible(e.text);
 	if (r)
-		return r;
-	warnings = json_warnings(g);
+		json_object_array_add(list, json_text(e.text));
+	rec_put(c->doc, "violations", list);
+	return r != -E2BIG;
+}
+
+static void print_list(struct ctl *c, const char *key)
+{
+	json_object *list = NULL;
+	size_t i, n;
+
+	json_object_object_get_ex(c->doc, key, &list);
+	n = json_object_array_length(list);
+	for (i = 0; i < n; i++)
+		fprintf(c->out, "! %s\n", json_object_get_string(
+			json_object_array_get_idx(list, i)));
+}
+
+static void report_check(struct ctl *c, const char *name,
+			 const struct plan_graph *g, const char *text,
+			 size_t len)
+{
+	char count[64];
+	bool loads;
+
 	graph_count(g, count, sizeof(count));
 	c->doc = json_object_new_object();
 	rec_str(c->doc, "source", name);
 	rec_str(c->doc, "fabric", g->name);
 	rec_bool(c->doc, "plannable", true);
 	rec_int(c->doc, "gpus", g->nranks);
-	rec_put(c->doc, "warnings", warnings);
+	rec_put(c->doc, "warnings", json_warnings(g));
+	loads = check_xml(c, name, text, len);
+	fprintf(c->out, "%s: %s; can be planned for%s\n", name, count,
+		loads ? "" : ", but the library does not load this file");
+	print_list(c, "warnings");
+	print_list(c, "violations");
+	if (!loads)
+		c->exit_code = EXIT_FAILED;
+}
+
+static int topology_check(struct ctl *c, int argc, char **argv)
+{
+	struct plan_graph *g = NULL;
+	char *text = NULL;
+	const char *name;
+	size_t len = 0;
+	int r = source_name(c, argc, argv, &name);
+
+	if (!r)
+		r = source_graph_text(c, name, &g, &text, &len);
+	if (!r)
+		r = source_check(c, name, &g);
+	if (!r)
+		report_check(c, name, g, text, len);
 	plan_graph_free(g);
-	r = check_xml(c, name, warnings);
-	if (r)
-		return r;
-	fprintf(c->out, "%s: %s; can be planned for\n", name, count);
-	n = json_object_array_length(warnings);
-	for (i = 0; i < n; i++)
-		fprintf(c->out, "! %s\n", json_object_get_string(
-			json_object_array_get_idx(warnings, i)));
-	return 0;
+	free(text);
+	return r;
 }
 
 /* ---- import, export ------------------------------------------------------ */
@@ -184,18 +243,9 @@ static int topology_import(struct ctl *c, int argc, char **argv)
 /* The wiring itself, which a graph does not tell any more. */
 static int wiring_of(struct ctl *c, const char *name, struct topology **t)
 {
-	char err[512];
-
 	if (!strcmp(name, "live"))
 		return live_topology(c, c->arg[OPT_TOPOLOGY], t);
-	if (access(name, R_OK))
-		return err_set(&c->err, errno, name, "cannot read %s: %s",
-			       name, strerror(errno));
-	*t = topology_load(name, err, sizeof(err));
-	if (*t)
-		return 0;
-	return err_set(&c->err, EINVAL, name, "%s is no topology file, so it "
-		       "cannot become one: %s", name, err);
+	return source_topology(c, name, t);
 }
 
 /* Normal form of a topology file, or the live fabric as one. */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -265,6 +266,193 @@ static void converted(void)
 	unlink(graph);
 }
 
+/* A host with a switch of @gpus GPUs; a warning's worth of odd bytes. */
+static void write_large(const char *path, int gpus, int per_switch)
+{
+	FILE *o = fopen(path, "w");
+	int i, k;
+
+	fputs("graph = \"large\";\nnodes = (\n"
+	      "  { name = \"rc\"; kind = \"root-complex\"; }", o);
+	for (i = 0; i < gpus / per_switch; i++) {
+		fprintf(o, ",\n  { name = \"s%d\"; kind = \"pci-switch\"; up = "
+			"\"rc\"; }", i);
+		for (k = 0; k < per_switch; k++)
+			fprintf(o, ",\n  { name = \"g%d-%d\"; kind = \"gpu\"; "
+				"up = \"s%d\"; }", i, k, i);
+	}
+	fputs("\n);\nlinks = (\n", o);
+	for (i = 0; i < gpus / per_switch; i++) {
+		fprintf(o, "%s  { a = \"rc\"; b = \"s%d\"; gbps = 27.0; }",
+			i ? ",\n" : "", i);
+		for (k = 0; k < per_switch; k++)
+			fprintf(o, ",\n  { a = \"s%d\"; b = \"g%d-%d\"; gbps "
+				"= 27.0; }", i, i, k);
+	}
+	fputs("\n);\n", o);
+	fclose(o);
+}
+
+/* What a library cannot load is not written, and not called good. */
+static void too_large(void)
+{
+	const char *p = look_path("large.graph"), *x = look_path("large.xml");
+	struct run r;
+	json_object *doc;
+	char *text, *value;
+
+	write_large(p, 192, 8);
+	refused(look_line("topology export --format nccl %s -o %s", p, x),
+		EXIT_FAILED, "the library takes");
+	text = look_read(x);
+	ok(!text, "nothing is written");
+	r = run_line(&f->b, "topology export --format nccl " FLAT);
+	value = xasprintf("%300s", "");
+	memset(value, 'f', 300);
+	text = xasprintf("%.*s arch=\"%s\"%s", (int)(strstr(r.out, "<gpu") + 4 -
+			 r.out), r.out, value, strstr(r.out, "<gpu") + 4);
+	run_free(&r);
+	look_write(x, text);
+	r = run_line(&f->b, look_line("topology check %s", x));
+	ok(r.code == EXIT_FAILED, "a file that no library loads: %d", r.code);
+	has(r.out, "does not load this file");
+	has(r.out, "more than 253 bytes");
+	run_free(&r);
+	r = run_line(&f->b, look_line("topology check --json %s", x));
+	doc = json_tokener_parse(r.out);
+	ok(r.code == EXIT_FAILED && doc && !json_object_get_boolean(
+	   look_at(doc, "valid")) && look_length(doc, "violations") == 1,
+	   "the same in JSON: %s", r.out);
+	json_object_put(doc);
+	run_free(&r);
+	free(text);
+	free(value);
+	doc = look_json(&f->b, "topology check " FLAT);
+	ok(!look_at(doc, "valid") && !look_length(doc, "violations"),
+	   "no XML, nothing to be valid");
+	json_object_put(doc);
+	unlink(p);
+	unlink(x);
+}
+
+/* A pipe is read once; a byte order mark hides no XML. */
+static void read_once(void)
+{
+	const char *p = look_path("x.xml"), *fifo = look_path("fifo");
+	json_object *doc;
+	struct run r;
+	char *text;
+	pid_t pid;
+
+	r = run_line(&f->b, "topology export --format nccl " FLAT);
+	text = xasprintf("\xef\xbb\xbf%s", r.out);
+	run_free(&r);
+	look_write(p, text);
+	doc = look_json(&f->b, look_line("topology check %s", p));
+	ok(look_at(doc, "valid") && look_length(doc, "violations") == 1,
+	   "a byte order mark is a violation, %ld",
+	   look_length(doc, "violations"));
+	json_object_put(doc);
+	if (mkfifo(fifo, 0600))
+		perror(fifo);
+	pid = fork();
+	if (!pid) {
+		look_write(fifo, text + 3);
+		_exit(0);
+	}
+	alarm(20);
+	doc = look_json(&f->b, look_line("topology check %s", fifo));
+	alarm(0);
+	ok(json_object_get_boolean(look_at(doc, "valid")), "from a pipe");
+	json_object_put(doc);
+	waitpid(pid, NULL, 0);
+	free(text);
+	unlink(p);
+	unlink(fifo);
+}
+
+/* Limits are the same whatever reads a topology file. */
+static void limited(void)
+{
+	const char *p = look_path("many.topo");
+	FILE *o = fopen(p, "w");
+	int i;
+
+	fputs("fabric = \"x\";\n", o);
+	for (i = 0; i < 20000; i++)
+		fprintf(o, "a%d = 1;\n", i);
+	fclose(o);
+	refused(look_line("topology export --format topo %s", p), EXIT_FAILED,
+		"more than 1024 settings");
+	refused(look_line("topology show live --topology %s", p), EXIT_FAILED,
+		"more than 1024 settings");
+	if (truncate(p, (64 << 20) + 1))
+		perror(p);
+	refused(look_line("topology export --format topo %s", p), EXIT_FAILED,
+		"more than 64 MiB");
+	refused(look_line("topology show %s", p), EXIT_FAILED,
+		"more than 64 MiB");
+	unlink(p);
+}
+
+/* Bytes of a file command no terminal, and do not make JSON something else. */
+static void hostile_text(void)
+{
+	const char *p = look_path("esc.graph");
+	json_object *doc;
+	struct run r;
+
+	look_write(p, "graph = \"a\x1b]0;b\xff\xc2\x9b\xc3\xa4\";\nnodes = (\n"
+		   "  { name = \"g0\"; kind = \"gpu\"; },\n"
+		   "  { name = \"g1\"; kind = \"gpu\"; }\n);\n"
+		   "links = ( { a = \"g0\"; b = \"g1\"; gbps = 1.0; } );\n");
+	r = run_line(&f->b, look_line("topology show %s", p));
+	hasnt(r.out, "\x1b");
+	has(r.out, "a?]0;b??\xc3\xa4");
+	run_free(&r);
+	r = run_line(&f->b, look_line("plan-collective %s", p));
+	hasnt(r.out, "\x1b");
+	run_free(&r);
+	doc = look_json(&f->b, look_line("topology check %s", p));
+	ok(!strcmp(look_text(doc, "fabric"), "a?]0;b??\xc3\xa4"), "is UTF-8");
+	json_object_put(doc);
+	look_write(p, "graph = \"x\";\nnodes = (\n"
+		   "  { name = \"\x1b[31m\xff\"; kind = \"gpu\"; }\n);\n");
+	r = run_line(&f->b, look_line("topology show %s", p));
+	ok(r.code, "a name with an escape");
+	hasnt(r.err, "\x1b");
+	has(r.err, "?[31m?");
+	run_free(&r);
+	r = run_line(&f->b, look_line("topology show --json %s", p));
+	hasnt(r.out, "\xff");
+	run_free(&r);
+	unlink(p);
+}
+
+/* A GPU called "0" is not GPU 0: numbers go first, with each option. */
+static void numbers_first(void)
+{
+	const char *p = look_path("n.graph");
+	json_object *doc;
+
+	look_write(p, "graph = \"x\";\nnodes = (\n"
+		   "  { name = \"1\"; kind = \"gpu\"; },\n"
+		   "  { name = \"0\"; kind = \"gpu\"; },\n"
+		   "  { name = \"7\"; kind = \"gpu\"; }\n);\n"
+		   "links = ( { a = \"0\"; b = \"1\"; gbps = 1.0; },\n"
+		   "  { a = \"0\"; b = \"7\"; gbps = 1.0; } );\n");
+	doc = look_json(&f->b, look_line("plan-collective --collective "
+					 "broadcast --root 0 %s", p));
+	look_is(doc, "root", 0);
+	json_object_put(doc);
+	doc = look_json(&f->b, look_line("topology show --devices 0,1 %s", p));
+	ok(!strcmp(look_text(doc, "ranks.0"), "1"), "--devices too");
+	json_object_put(doc);
+	refused(look_line("plan-collective --collective broadcast --root 7 %s",
+			  p), EXIT_USAGE, "ranks are 0 to 2");
+	unlink(p);
+}
+
 static void as_json(void)
 {
 	json_object *doc = look_json(&f->b, "topology export --devices 0,1 "
@@ -509,6 +697,11 @@ int main(void)
 	bad_files();
 	bad_lines();
 	converted();
+	too_large();
+	read_once();
+	limited();
+	hostile_text();
+	numbers_first();
 	as_json();
 	live();
 	written_whole();
