@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Large networks, box by box: trees over boxes, and in each box trees over its
- * GPUs, for a thousand GPUs in the time of some dozens. Called by optimum.c.
+ * GPUs, for a thousand GPUs in the time of some dozens. Called by coarse.c, which
+ * says what boxes are.
  *
  * Every tree enters a box once and then reaches all of its GPUs inside. Both
  * networks, of the boxes and inside each box, are the whole one with parts
@@ -14,52 +15,6 @@
 #include <string.h>
 
 #include "boxes.h"
-
-/* ---- what hangs together ------------------------------------------------ */
-
-static uint32_t find(uint32_t *up, uint32_t x)
-{
-	while (up[x] != x)
-		x = up[x] = up[up[x]];
-	return x;
-}
-
-static bool inner_arc(const uint32_t *box, const struct plan_arc *a)
-{
-	return a->capacity && box[a->from] == box[a->to] &&
-	       box[a->from] != PLAN_NONE;
-}
-
-/*
- * Which box each node is in: what hangs together of one of the caller's boxes
- * and has a terminal. Without links inside, an appliance is several boxes, one
- * behind each uplink.
- */
-static int find_boxes(struct plan_boxed *b, const uint32_t *box)
-{
-	const struct plan_net *net = b->net;
-	uint32_t *up = malloc((net->nnodes + 1) * sizeof(*up)), i, top;
-
-	if (!up)
-		return -ENOMEM;
-	for (i = 0; i < net->nnodes; i++)
-		up[i] = i;
-	for (i = 0; i < net->narcs; i++)
-		if (inner_arc(box, &net->arcs[i]))
-			up[find(up, net->arcs[i].from)] =
-				find(up, net->arcs[i].to);
-	for (i = 0; i < net->nnodes; i++)
-		b->box_of[i] = PLAN_NONE;
-	for (i = 0; i < net->nnodes; i++) {
-		top = find(up, i);
-		if (net->terminal[i] && b->box_of[top] == PLAN_NONE)
-			b->box_of[top] = b->nboxes++;
-	}
-	for (i = 0; i < net->nnodes; i++)
-		b->box_of[i] = b->box_of[find(up, i)];
-	free(up);
-	return 0;
-}
 
 /* ---- networks of parts -------------------------------------------------- */
 
@@ -276,7 +231,7 @@ static int boxed_make(struct plan_boxed *b, const struct plan_net *net,
 		      const uint32_t *box)
 {
 	uint32_t i;
-	int err;
+	int err, n;
 
 	*b = (struct plan_boxed){ .net = net };
 	b->box_of = malloc((net->nnodes + 1) * sizeof(*b->box_of));
@@ -287,9 +242,10 @@ static int boxed_make(struct plan_boxed *b, const struct plan_net *net,
 	if (!b->box_of || !b->local || !b->trunk_node || !b->trunk_arcs ||
 	    !b->used)
 		return -ENOMEM;
-	err = find_boxes(b, box);
-	if (err)
-		return err;
+	n = plan_parts(net, box, b->box_of);
+	if (n < 0)
+		return n;
+	b->nboxes = (uint32_t)n;
 	b->boxes = calloc(b->nboxes + 1, sizeof(*b->boxes));
 	if (!b->boxes)
 		return -ENOMEM;
@@ -618,10 +574,9 @@ static int solve_scaled(const struct plan_net *net, const uint32_t *box,
 	return err == -EAGAIN ? solve_at(net, box, k, s, e) : err;
 }
 
-/* Trees of rate @x; @net is scaled then. */
-static int boxes_at(struct plan_net *net, const uint32_t *box,
-		    struct plan_ratio x, struct plan_solution *s,
-		    struct plan_error *e)
+int plan_boxes_at(struct plan_net *net, const uint32_t *box,
+		  struct plan_ratio x, struct plan_solution *s,
+		  struct plan_error *e)
 {
 	struct plan_solution found = { .x = x };
 	struct plan_net *scaled = plan_net_copy(net);
@@ -638,46 +593,5 @@ static int boxes_at(struct plan_net *net, const uint32_t *box,
 	if (!err)
 		*s = found;
 	plan_net_free(scaled);
-	return err;
-}
-
-static int greatest_rate(const struct plan_net *net, struct plan_ratio *x,
-			 struct plan_error *e)
-{
-	int err = plan_net_cut(net, x, NULL, e);
-
-	if (!err && !x->num)
-		return plan_fail(e, EINVAL, "a GPU is not reached");
-	return err;
-}
-
-int plan_boxes(struct plan_net *net, const uint32_t *box,
-	       struct plan_solution *s, struct plan_error *e)
-{
-	struct plan_ratio x;
-	int err = greatest_rate(net, &x, e);
-
-	return err ? err : boxes_at(net, box, x, s, e);
-}
-
-/* In sixteenths, then halves: finer steps gain little and take as long each. */
-int plan_boxes_near(struct plan_net *net, const uint32_t *box,
-		    struct plan_solution *s, struct plan_error *e)
-{
-	struct plan_ratio x, less;
-	uint32_t part = 15, of = 16;
-	int err = greatest_rate(net, &x, e);
-
-	if (err)
-		return err;
-	do {
-		if (plan_ratio_multiply(x, plan_ratio(part, of), &less))
-			return plan_fail(e, EOVERFLOW, "capacities are too unlike each other for 64 bits; round them");
-		err = boxes_at(net, box, less, s, e);
-		if (part > 1)
-			part--;
-		else
-			of *= 2;
-	} while (err == -EAGAIN && of <= 1024);
 	return err;
 }

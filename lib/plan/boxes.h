@@ -2,7 +2,7 @@
 /*
  * Between boxes.c, which takes a network apart into boxes and what joins
  * them, and compose.c, which makes whole trees of the trees of both. For these
- * two files only.
+ * two files and coarse.c, which makes boxes larger.
  */
 #ifndef LIB_PLAN_BOXES_H
 #define LIB_PLAN_BOXES_H
@@ -44,6 +44,21 @@ struct plan_boxed {
 	uint64_t *used;		/* of each arc that bounds a box: by trees */
 };
 
+/*
+ * Parts of a network, of coarse.c: what hangs together of one of the caller's
+ * boxes and has a terminal is a part; without links inside, an appliance is
+ * several, one behind each uplink. @part of each node, PLAN_NONE for what is
+ * between them. Return: how many parts, or -ENOMEM.
+ */
+int plan_parts(const struct plan_net *net, const uint32_t *box,
+	       uint32_t *part);
+/*
+ * Trees of rate @x with these boxes, of boxes.c; @net is scaled then. -EAGAIN:
+ * they do not lead to any.
+ */
+int plan_boxes_at(struct plan_net *net, const uint32_t *box,
+		  struct plan_ratio x, struct plan_solution *s,
+		  struct plan_error *e);
 /*
  * Share out what enters and leaves boxes by each arc among the GPUs that the
  * box's links lead it to, evenly: fills in share and inflow of all boxes.

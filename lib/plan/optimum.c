@@ -27,10 +27,22 @@ struct build {
 
 /* Fewer are planned for in milliseconds without a look at their boxes. */
 #define MANY_RANKS	24
-/* More take the general way minutes: rather a schedule that is not proved. */
+/*
+ * With more roots the general way takes minutes: rather a schedule that is not
+ * proved.
+ */
 #define MOST_RANKS	128
 /* And where there is a schedule already, more are not worth seconds. */
 #define MOST_IMPROVED	48
+
+static uint32_t roots(const struct plan_net *net)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < net->nnodes; i++)
+		n += net->weight[i] != 0;
+	return n;
+}
 
 static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
 		       struct plan_solution *s, struct plan_error *e)
@@ -46,7 +58,7 @@ static int solve_boxes(const struct plan_graph *g, struct plan_net *net,
 	for (i = 0; i < g->nnodes; i++)
 		box[i] = g->nodes[i].box;
 	err = plan_boxes(net, box, s, e);
-	if (err == -EAGAIN && g->nranks > MOST_RANKS)
+	if (err == -EAGAIN && g->nranks > MOST_RANKS && roots(net) > 1)
 		err = plan_boxes_near(net, box, s, e);
 	free(box);
 	return err;

@@ -23,7 +23,10 @@
 #include "optimum.h"
 #include "read.h"
 
-#define DGX FABRIC_PATTERNS	/* one more kind than there are patterns */
+/* More kinds than there are patterns. */
+#define DGX FABRIC_PATTERNS
+#define HOSTS (FABRIC_PATTERNS + 1)	/* switches: how many hosts */
+#define HOSTS_MESH (FABRIC_PATTERNS + 2)
 
 static const struct size {
 	uint32_t pattern, boxes, gpus, switches;
@@ -42,6 +45,11 @@ static const struct size {
 	{ DGX, 2, 8, 10 },
 	{ DGX, 16, 8, 12 },
 	{ DGX, 128, 8, 16 },
+	{ HOSTS, 32, 4, 4 },
+	{ HOSTS, 256, 4, 32 },
+	{ HOSTS, 128, 8, 16 },
+	{ HOSTS_MESH, 32, 4, 4 },
+	{ HOSTS_MESH, 256, 4, 32 },
 };
 
 #define NSIZES (sizeof(sizes) / sizeof(sizes[0]))
@@ -61,8 +69,18 @@ static struct plan_graph *fabric(const struct size *s)
 
 	if (s->pattern == DGX)
 		return fabric_dgx(s->boxes, s->switches - 8, 300000, 25000);
+	if (s->pattern > DGX)
+		return fabric_hosts(s->switches, s->boxes / s->switches,
+				    s->gpus, s->pattern == HOSTS ? 0 : 48000);
 	shape = fabric_shape(s->boxes, s->gpus, s->switches, s->pattern);
 	return fabric_columbas(&shape);
+}
+
+static const char *kind_name(uint32_t pattern)
+{
+	return pattern == DGX ? "dgx" : pattern == HOSTS ? "hosts" :
+	       pattern == HOSTS_MESH ? "hosts+mesh" :
+	       fabric_pattern_name(pattern);
 }
 
 static double now(void)
@@ -135,8 +153,8 @@ static void line(const struct size *s, const struct answer *a, double mib,
 		snprintf(growth, sizeof(growth), "%.1f (x %u)",
 			 a->seconds / before, s->boxes * s->gpus /
 			 (last->boxes * last->gpus));
-	printf("%-9s %5u %4u x %-2u %3u  %6u  %8.3f %12s %6.0f %4llu %9.3f %9.3f %-6s %7llu %9llu\n",
-	       s->pattern == DGX ? "dgx" : fabric_pattern_name(s->pattern),
+	printf("%-10s %5u %4u x %-2u %3u  %6u  %8.3f %12s %6.0f %4llu %9.3f %9.3f %-6s %7llu %9llu\n",
+	       kind_name(s->pattern),
 	       s->boxes * s->gpus, s->boxes, s->gpus, s->switches, a->edges,
 	       a->seconds, growth, mib, (unsigned long long)a->k, a->bound,
 	       a->rate, !a->checked ? "WRONG" : a->proved ? "proved" : "-",
@@ -155,7 +173,7 @@ static int table(enum plan_collective c)
 	size_t i;
 
 	printf("%s: optima, GB/s are algbw\n", plan_collective_name(c));
-	printf("fabric     GPUs  boxes  switches edges        s       growth    MiB    k     bound      rate        chunks  transfers\n");
+	printf("fabric      GPUs  boxes  switches edges        s       growth    MiB    k     bound      rate        chunks  transfers\n");
 	fflush(stdout);
 	for (i = 0; i < NSIZES; i++) {
 		if (!apart(&sizes[i], c, &a, &mib)) {

@@ -168,3 +168,47 @@ struct plan_graph *fabric_dgx(uint32_t boxes, uint32_t spines, uint64_t nvlink,
 	}
 	return g;
 }
+
+/* One appliance's uplink and what is below it. */
+static void group(struct plan_graph *g, uint32_t partition, uint32_t b,
+		  uint32_t gpus, uint64_t mesh)
+{
+	uint32_t up = node(g, PLAN_PCI_SWITCH, b, "group%u.up", b);
+	uint32_t i, k;
+
+	join(g, partition, up, 27000, PLAN_CABLE);
+	for (i = 0; i < gpus; i++) {
+		node(g, PLAN_GPU, b, "group%u.gpu%u", b, i);
+		join(g, up, up + 1 + i, 27000, PLAN_PCIE);
+		for (k = 0; k < i; k++)
+			join(g, up + 1 + i, up + 1 + k, mesh, PLAN_XGMI);
+	}
+}
+
+struct plan_graph *fabric_hosts(uint32_t hosts, uint32_t groups, uint32_t gpus,
+				uint64_t mesh)
+{
+	struct plan_graph *g = plan_graph_new(mesh ? "hosts with meshes" :
+					      "hosts");
+	uint32_t i, k, first = 0, ntb = 0, partition, port;
+
+	for (i = 0; g && i < hosts; i++) {
+		partition = node(g, PLAN_PARTITION, PLAN_NONE, "h%u.part", i);
+		port = node(g, PLAN_ROOT_PORT, PLAN_NONE, "h%u.port", i);
+		join(g, partition, port, 27000, PLAN_CABLE);
+		join(g, port, node(g, PLAN_ROOT_COMPLEX, PLAN_NONE, "h%u", i),
+		     27000, PLAN_ROOT);
+		k = ntb;
+		ntb = node(g, PLAN_NTB, PLAN_NONE, "h%u.ntb", i);
+		join(g, partition, ntb, 27000, PLAN_PCIE);
+		if (i)
+			join(g, k, ntb, 27000, PLAN_ISL);
+		else
+			first = ntb;
+		for (k = 0; k < groups; k++)
+			group(g, partition, i * groups + k, gpus, mesh);
+	}
+	if (hosts > 2)
+		join(g, ntb, first, 27000, PLAN_ISL);
+	return g;
+}

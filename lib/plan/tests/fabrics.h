@@ -44,6 +44,14 @@ struct plan_graph *fabric_columbas(const struct fabric_shape *shape);
  */
 struct plan_graph *fabric_dgx(uint32_t boxes, uint32_t spines, uint64_t nvlink,
 			      uint64_t net);
+/*
+ * Boxes of GPUs that are split between hosts: each host's partition has
+ * @groups PCIe switches of @gpus below it, in a mesh if @mesh is not 0, a root
+ * port above it, and an NTB in a ring of them. Nodes and edges are those of a
+ * topology file.
+ */
+struct plan_graph *fabric_hosts(uint32_t hosts, uint32_t groups, uint32_t gpus,
+				uint64_t mesh);
 const char *fabric_pattern_name(enum fabric_pattern pattern);
 
 #endif

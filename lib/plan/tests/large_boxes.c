@@ -115,10 +115,15 @@ int main(void)
 	all(fabric_dgx(16, 4, 300000, 25000), 2);
 	all(meshed(0), 2);
 	all(meshed(1000), 2);
+	all(fabric_hosts(4, 4, 8, 0), 2);
+	all(fabric_hosts(4, 8, 4, 48000), 2);
 	unmet();
 	g = columbas(64, 16, 32, FABRIC_STRIPED);
 	optimum(g, PLAN_ALL_GATHER, 60);
 	ok(memory() < 2048, "in %.0f MiB of 2048", memory());
+	plan_graph_free(g);
+	g = fabric_hosts(32, 8, 4, 48000);
+	optimum(g, PLAN_ALL_GATHER, 20);
 	plan_graph_free(g);
 	return tap_done();
 }
