@@ -11,6 +11,9 @@
 #include "cabling.h"
 
 #define SYMMETRIES	(720u * 24u)
+/* Places tried and comparisons of whole wirings, of a level: about 2 s. */
+#define WORK_MOST	100000000u
+#define WORK_RENAMED	100u	/* a comparison of wirings takes so long */
 
 /* Switches and host ports renamed, with the same host ports on each. */
 struct symmetry {
@@ -27,11 +30,14 @@ struct lister {
 	/* Places that have a way to their host port, and how far it is. */
 	uint32_t nplaces;
 	uint8_t places[CABLING_PLACES];
-	uint32_t nsymmetries;
+	uint32_t nsymmetries;	/* that keep the host ports; */
 	struct symmetry *symmetries;
+	uint32_t nfixing;	/* of these, that keep the cables too */
+	uint16_t *fixing;
 	struct cabling *found;
 	uint32_t nfound, room;
 	uint64_t visited;	/* leaves, before symmetry */
+	uint64_t work;
 };
 
 /* ---- are there parts enough --------------------------------------------- */
@@ -146,6 +152,20 @@ static int by_uplinks(const void *a, const void *b)
 	return memcmp(a, b, CABLING_PLACES);
 }
 
+static void rename_isls(const struct lister *l, const struct symmetry *s,
+			struct cabling *out)
+{
+	uint32_t i, k, a, b;
+
+	memset(out->isls, 0, sizeof(out->isls));
+	for (i = 0; i < l->p->switches; i++)
+		for (k = i + 1; k < l->p->switches; k++) {
+			a = s->sw[i] < s->sw[k] ? s->sw[i] : s->sw[k];
+			b = s->sw[i] < s->sw[k] ? s->sw[k] : s->sw[i];
+			out->isls[a][b] = l->now.isls[i][k];
+		}
+}
+
 static void rename_all(const struct lister *l, const struct symmetry *s,
 		       struct cabling *out)
 {
@@ -153,14 +173,8 @@ static void rename_all(const struct lister *l, const struct symmetry *s,
 	uint32_t i, k, a, b;
 
 	*out = *c;
-	memset(out->isls, 0, sizeof(out->isls));
 	memset(out->uplinks, 0, sizeof(out->uplinks));
-	for (i = 0; i < l->p->switches; i++)
-		for (k = i + 1; k < l->p->switches; k++) {
-			a = s->sw[i] < s->sw[k] ? s->sw[i] : s->sw[k];
-			b = s->sw[i] < s->sw[k] ? s->sw[k] : s->sw[i];
-			out->isls[a][b] = c->isls[i][k];
-		}
+	rename_isls(l, s, out);
 	for (k = 0; k < l->p->boxes; k++)
 		for (i = 0; i < l->nplaces; i++) {
 			a = l->places[i] / CABLING_PORTS;
@@ -199,18 +213,44 @@ static bool slots_suffice(const struct plan_parts *p, const struct cabling *c)
  * so one that is alike may have other GPUs at its host ports: only those that
  * have slots for them count.
  */
-static bool is_least(const struct lister *l)
+static bool is_least(struct lister *l)
 {
 	struct cabling sorted = l->now, other;
 	uint32_t i;
 
 	qsort(sorted.uplinks, l->p->boxes, sizeof(sorted.uplinks[0]),
 	      by_uplinks);
-	for (i = 0; i < l->nsymmetries; i++) {
-		rename_all(l, &l->symmetries[i], &other);
+	for (i = 0; i < l->nfixing; i++) {
+		l->work += WORK_RENAMED;
+		rename_all(l, &l->symmetries[l->fixing[i]], &other);
 		if (memcmp(&other, &sorted, sizeof(other)) < 0 &&
 		    slots_suffice(l->p, &other))
 			return false;
+	}
+	return true;
+}
+
+/*
+ * Cables come before uplinks where wirings are compared, so those that are not
+ * the least as they are need no uplinks tried. Unless slots depend on which
+ * uplink is where: then one with lesser cables may lack slots.
+ */
+static bool isls_least(struct lister *l)
+{
+	bool alike = l->p->gpus % l->p->uplinks == 0;
+	struct cabling other;
+	uint32_t i;
+	int way;
+
+	l->nfixing = 0;
+	for (i = 0; i < l->nsymmetries; i++) {
+		l->work++;
+		rename_isls(l, &l->symmetries[i], &other);
+		way = memcmp(other.isls, l->now.isls, sizeof(other.isls));
+		if (way < 0 && alike)
+			return false;
+		if (way <= 0)
+			l->fixing[l->nfixing++] = (uint16_t)i;
 	}
 	return true;
 }
@@ -219,8 +259,13 @@ static bool is_least(const struct lister *l)
 
 static int too_many(struct lister *l)
 {
-	return plan_fail(l->e, E2BIG, "more than %u wirings are possible; give fewer switches, cables between switches, or host ports, or plan for a part of the boxes",
+	return plan_fail(l->e, E2BIG, "more than %u wirings are possible, or they take too long to be listed; give fewer switches, cables between switches, or host ports, or plan for a part of the boxes",
 			 CABLING_MOST);
+}
+
+static bool too_long(struct lister *l)
+{
+	return ++l->work > WORK_MOST;
 }
 
 /* A host port without uplinks is no better than none. */
@@ -292,6 +337,8 @@ static int place_uplinks(struct lister *l, uint32_t b, uint32_t at,
 	uint32_t n, sw;
 	int err = 0;
 
+	if (too_long(l))
+		return too_many(l);
 	if (!left) {
 		if (b && by_uplinks(l->now.uplinks[b - 1],
 				    l->now.uplinks[b]) > 0)
@@ -305,7 +352,8 @@ static int place_uplinks(struct lister *l, uint32_t b, uint32_t at,
 	if (at == l->nplaces)
 		return 0;
 	sw = l->places[at] / CABLING_PORTS;
-	for (n = 0; n <= left && n <= l->free[sw] && !err; n++) {
+	n = at + 1 == l->nplaces ? left : 0;
+	for (; n <= left && n <= l->free[sw] && !err; n++) {
 		l->now.uplinks[b][l->places[at]] = (uint8_t)n;
 		l->free[sw] -= n;
 		err = place_uplinks(l, b, at + 1, left - n);
@@ -353,6 +401,18 @@ static void list_places(struct lister *l)
 			}
 }
 
+/* Free ports of switches that have a place, or of all. */
+static uint32_t count_free(const struct lister *l, bool all)
+{
+	uint32_t n = 0, i, counted = 0;
+
+	for (i = 0; i < l->nplaces; i++)
+		counted |= 1u << l->places[i] / CABLING_PORTS;
+	for (i = 0; i < l->p->switches; i++)
+		n += all || counted >> i & 1 ? l->free[i] : 0;
+	return n;
+}
+
 /* Joined switches have as many cables between them as other joined ones. */
 static bool joined_alike(const struct lister *l)
 {
@@ -374,6 +434,8 @@ static int place_isls(struct lister *l, uint32_t a, uint32_t b, uint32_t left)
 	uint32_t n;
 	int err = 0;
 
+	if (too_long(l))
+		return too_many(l);
 	if (b == l->p->switches) {
 		a++;
 		b = a + 1;
@@ -382,6 +444,9 @@ static int place_isls(struct lister *l, uint32_t a, uint32_t b, uint32_t left)
 		if (l->level >= CABLING_TWO && !joined_alike(l))
 			return 0;
 		list_places(l);
+		if (count_free(l, false) < l->p->boxes * l->p->uplinks ||
+		    !isls_least(l))
+			return 0;
 		return place_uplinks(l, 0, 0, l->p->uplinks);
 	}
 	for (n = 0; n <= left && n <= l->free[a] && n <= l->free[b] && !err;
@@ -403,12 +468,16 @@ static int place_isls(struct lister *l, uint32_t a, uint32_t b, uint32_t left)
 static int place_ports(struct lister *l, uint32_t sw, uint32_t left,
 		       uint32_t most)
 {
-	uint32_t n, i;
+	uint32_t uplinks = l->p->boxes * l->p->uplinks, n, i;
 	int err = 0;
 
 	if (!left) {
+		n = count_free(l, true);
+		if (n < uplinks)
+			return 0;
+		n = (n - uplinks) / 2;	/* each cable takes two ports */
 		list_symmetries(l);
-		return place_isls(l, 0, 1, l->p->isls);
+		return place_isls(l, 0, 1, n < l->p->isls ? n : l->p->isls);
 	}
 	if (sw == l->p->switches)
 		return 0;
@@ -438,7 +507,7 @@ static int list_level(struct lister *l)
 	int err = 0;
 
 	l->nfound = 0;
-	l->visited = 0;
+	l->visited = l->work = 0;
 	memset(&l->now, 0, sizeof(l->now));
 	for (i = 0; i < l->p->switches; i++)
 		l->free[i] = l->p->switch_ports;
@@ -458,13 +527,18 @@ int cabling_list(const struct plan_parts *p, struct cabling **out,
 	int err = -E2BIG;
 
 	l.symmetries = calloc(SYMMETRIES, sizeof(*l.symmetries));
-	if (!l.symmetries)
+	l.fixing = calloc(SYMMETRIES, sizeof(*l.fixing));
+	if (!l.symmetries || !l.fixing) {
+		free(l.symmetries);
+		free(l.fixing);
 		return plan_fail(e, ENOMEM, "out of memory");
+	}
 	for (; l.level < CABLING_LEVELS && err == -E2BIG; l.level++) {
 		*level = l.level;
 		err = list_level(&l);
 	}
 	free(l.symmetries);
+	free(l.fixing);
 	if (err) {
 		free(l.found);
 		return err;

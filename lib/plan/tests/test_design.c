@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cabling.h"
 #include "read.h"
@@ -168,6 +169,25 @@ static void slots(void)
 	free(c);
 }
 
+/* Parts whose wirings are far too many are refused soon. */
+static void endless(void)
+{
+	struct plan_parts p = parts(6, 16, 4, 4);
+	clock_t begin = clock();
+	struct plan_error e = { 0 };
+	struct plan_wiring *w = NULL;
+	uint32_t n = 0;
+
+	p.switch_ports = 13;
+	p.isls = 8;
+	p.gpus = 4;
+	ok(plan_design(&p, PLAN_ALL_GATHER, 1, &w, &n, NULL, &e) == -E2BIG &&
+	   !w, "too many wirings");
+	has(e.text, "more than 3000 wirings are possible, or they take too long to be listed; give fewer switches");
+	ok(clock() - begin < 60 * CLOCKS_PER_SEC, "in %.1f s",
+	   (double)(clock() - begin) / CLOCKS_PER_SEC);
+}
+
 static void refused(struct plan_parts p, const char *what)
 {
 	struct plan_error e = { 0 };
@@ -206,6 +226,7 @@ int main(void)
 	isls();
 	counted();
 	slots();
+	endless();
 	refusals();
 	return tap_done();
 }
