@@ -320,8 +320,9 @@ static struct sharing *links_of(const struct plan_graph *g, double reduce)
 	return f;
 }
 
-static void add_busy(const struct plan_job *job, const struct plan_graph *g,
-		     double end, double *busy)
+/* How long each edge needs for the job's bytes, s, if it does nothing else. */
+static void add_load(const struct plan_job *job, const struct plan_graph *g,
+		     double *load)
 {
 	const struct plan_schedule *s = job->schedule;
 	uint64_t i, k, r;
@@ -337,7 +338,7 @@ static void add_busy(const struct plan_job *job, const struct plan_graph *g,
 			for (r = 0; r < way->nedges; r++) {
 				uint32_t d = s->route_edges[way->first + r];
 
-				busy[d] += bytes / end /
+				load[d] += bytes /
 					   (1e6 * (double)g->edges[d].capacity);
 			}
 		}
@@ -388,18 +389,67 @@ static int play(const struct plan_graph *g, const struct plan_job *jobs,
 	return err;
 }
 
-/* What the links allow, whatever else there is. */
-static int soonest(const struct plan_graph *g, const struct plan_job *job,
-		   const struct plan_timing *timing, double *end)
-{
-	struct plan_ratio rate;
-	int err = plan_schedule_rate(job->schedule, g, &rate, NULL);
+/* Jobs in the order of their ends. */
+struct ended {
+	uint32_t job;
+	double end;		/* as played */
+};
 
-	*end = job->begin + timing->start;
-	if (!err)
-		*end += (double)job->bytes / (1e6 * plan_ratio_value(rate));
-	/* Nothing is sent, or figures are too large to be exact: no bound. */
-	return err == -ENOMEM ? err : 0;
+static int by_end(const void *va, const void *vb)
+{
+	const struct ended *a = va, *b = vb;
+
+	return a->end != b->end ? (a->end < b->end ? -1 : 1) :
+	       a->job < b->job ? -1 : a->job > b->job;
+}
+
+/*
+ * What the links allow, whatever else there is: by the end of a job, each edge
+ * that it needs has carried all of it, and of all jobs that have ended before.
+ */
+static void bound(const struct plan_graph *g, const struct plan_job *jobs,
+		  const struct ended *order, uint32_t n, double start,
+		  double *own, double *all, double *least)
+{
+	double first = INFINITY, begin, end;
+	uint32_t i, d;
+
+	for (i = 0; i < n; i++) {
+		begin = jobs[order[i].job].begin + start;
+		first = fmin(first, begin);
+		end = begin;
+		memset(own, 0, g->nedges * sizeof(*own));
+		add_load(&jobs[order[i].job], g, own);
+		for (d = 0; d < g->nedges; d++) {
+			if (!own[d])
+				continue;
+			all[d] += own[d];
+			end = fmax(end, fmax(begin + own[d], first + all[d]));
+		}
+		least[order[i].job] = end;
+	}
+}
+
+/* Of each job, when it can end at the soonest. */
+static int soonest(const struct plan_graph *g, const struct plan_job *jobs,
+		   uint32_t n, double start, const double *ends, double *least)
+{
+	struct ended *order = calloc(n, sizeof(*order));
+	double *own = calloc(g->nedges + 1, sizeof(*own));
+	double *all = calloc(g->nedges + 1, sizeof(*all));
+	bool good = order && own && all;
+	uint32_t i;
+
+	for (i = 0; good && i < n; i++)
+		order[i] = (struct ended){ i, ends[i] };
+	if (good) {
+		qsort(order, n, sizeof(*order), by_end);
+		bound(g, jobs, order, n, start, own, all, least);
+	}
+	free(order);
+	free(own);
+	free(all);
+	return good ? 0 : -ENOMEM;
 }
 
 /*
@@ -412,24 +462,25 @@ static int refine(const struct plan_graph *g, const struct plan_job *jobs,
 		  struct outcome *o, struct plan_error *e)
 {
 	struct outcome coarse = { .ends = calloc(n, sizeof(double)) };
-	double back, least;
+	double *least = calloc(n, sizeof(*least)), back;
 	uint32_t i;
-	int err;
+	int err = -ENOMEM;
 
-	if (!coarse.ends)
-		return plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
-	err = play(g, jobs, n, timing, 2 * o->piece_bytes, &coarse, e);
+	if (!coarse.ends || !least ||
+	    soonest(g, jobs, n, timing->start, o->ends, least))
+		plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
+	else
+		err = play(g, jobs, n, timing, 2 * o->piece_bytes, &coarse, e);
 	for (i = 0; !err && i < n && coarse.npieces < o->npieces; i++) {
 		back = (1.0 / (double)o->npieces - 1.0 / (double)o->asked) /
 		       (1.0 / (double)coarse.npieces -
 			1.0 / (double)o->npieces);
-		if (soonest(g, &jobs[i], timing, &least))
-			err = plan_fail(e, ENOMEM, "no memory for loads");
-		least = fmin(least, o->ends[i]);
+		least[i] = fmin(least[i], o->ends[i]);
 		o->ends[i] -= back * fmax(0, coarse.ends[i] - o->ends[i]);
-		o->ends[i] = fmax(o->ends[i], least);
+		o->ends[i] = fmax(o->ends[i], least[i]);
 	}
 	free(coarse.ends);
+	free(least);
 	return err;
 }
 
@@ -456,7 +507,9 @@ static void report(const struct plan_graph *g, const struct plan_job *jobs,
 		return;
 	memset(busy, 0, g->nedges * sizeof(*busy));
 	for (i = 0; i < n && last > 0; i++)
-		add_busy(&jobs[i], g, last, busy);
+		add_load(&jobs[i], g, busy);
+	for (i = 0; i < g->nedges && last > 0; i++)
+		busy[i] /= last;
 }
 
 int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
