@@ -17,7 +17,11 @@
  * thousandth of what a piece costs its sender.
  */
 #define TOGETHER	1e-9
-/* Steps after which it is given up: about a minute. */
+/*
+ * Steps of sharing after which pieces are made larger, about a quarter of a
+ * second, and after which, over all plays, it is given up: about a minute.
+ */
+#define WORK_WANTED	(1ull << 26)
 #define WORK_MAX	(1ull << 34)
 
 enum event_kind {
@@ -43,6 +47,8 @@ struct play {
 	struct queued *queued;
 	double now;
 	double *ends;		/* of jobs */
+	uint64_t narrived;	/* pieces */
+	uint64_t wanted, most;	/* work; see WORK_WANTED */
 	int err;		/* -ENOMEM, once */
 };
 
@@ -229,6 +235,7 @@ static void arrived(struct play *p, uint32_t hop, uint32_t piece)
 	const struct value *v = &l->values[h->makes];
 
 	p->ends[part_of(p, hop)->job] = p->now;
+	p->narrived++;
 	l->channels[h->channel].flying--;
 	if (!--l->lacks[v->lacks + piece])
 		whole(p, h->makes, piece);
@@ -259,6 +266,13 @@ static bool step(struct play *p, double until)
 	return true;
 }
 
+/* Events are work, too: pieces of no bytes share nothing. */
+static uint64_t work(const struct play *p)
+{
+	return sharing_work(p->flows) + p->order;
+}
+
+/* -EAGAIN: with larger pieces, which there can be, it would be faster. */
 static int run(struct play *p, struct plan_error *e)
 {
 	double next;
@@ -272,7 +286,9 @@ static int run(struct play *p, struct plan_error *e)
 			;
 		if (!p->err)
 			p->err = sharing_update(p->flows, p->now);
-		if (sharing_work(p->flows) > WORK_MAX)
+		if (work(p) > p->wanted && p->line.npieces > p->line.nhops)
+			return -EAGAIN;
+		if (work(p) > p->most)
 			return plan_fail(e, E2BIG, "%llu pieces over routes that share links take too long to play; play larger pieces, or plan with fewer trees or rings",
 					 (unsigned long long)p->line.npieces);
 	}
@@ -349,6 +365,8 @@ static void add_load(const struct plan_job *job, const struct plan_graph *g,
 struct outcome {
 	double *ends;
 	uint64_t npieces, asked, piece_bytes;
+	uint64_t narrived;	/* until it was over or given up */
+	uint64_t work;		/* of all plays */
 };
 
 static int play_all(struct play *p, const struct plan_graph *g, uint32_t n,
@@ -373,11 +391,16 @@ static int play_all(struct play *p, const struct plan_graph *g, uint32_t n,
 
 static int play(const struct plan_graph *g, const struct plan_job *jobs,
 		uint32_t n, const struct plan_timing *timing, uint64_t largest,
-		struct outcome *o, struct plan_error *e)
+		uint64_t wanted, struct outcome *o, struct plan_error *e)
 {
 	struct play p = { .jobs = jobs, .timing = timing, .ends = o->ends,
+			  .wanted = wanted, .most = WORK_MAX - o->work,
 			  .free_queued = PIPELINE_NONE };
 	int err = play_all(&p, g, n, largest, e);
+
+	o->narrived = p.narrived;
+	if (p.flows)
+		o->work += work(&p);
 
 	o->npieces = p.line.npieces;
 	o->asked = p.line.asked;
@@ -386,6 +409,26 @@ static int play(const struct plan_graph *g, const struct plan_job *jobs,
 	sharing_free(p.flows);
 	free(p.events);
 	free(p.queued);
+	return err;
+}
+
+/* With larger pieces where there is too much to do: twice, 4, 8 times, .. */
+static int play_in_time(const struct plan_graph *g,
+			const struct plan_job *jobs, uint32_t n,
+			const struct plan_timing *timing, struct outcome *o,
+			struct plan_error *e)
+{
+	uint64_t largest = timing->piece_bytes, times;
+	int err;
+
+	while ((err = play(g, jobs, n, timing, largest, WORK_WANTED, o, e)) ==
+	       -EAGAIN) {
+		for (times = 2; times * o->narrived < o->npieces &&
+		     times < 64; times *= 2)
+			;
+		largest = o->piece_bytes > UINT64_MAX / times ? UINT64_MAX :
+			  o->piece_bytes * times;
+	}
 	return err;
 }
 
@@ -461,7 +504,8 @@ static int refine(const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
 		  struct outcome *o, struct plan_error *e)
 {
-	struct outcome coarse = { .ends = calloc(n, sizeof(double)) };
+	struct outcome coarse = { .ends = calloc(n, sizeof(double)),
+				  .work = o->work };
 	double *least = calloc(n, sizeof(*least)), back;
 	uint32_t i;
 	int err = -ENOMEM;
@@ -470,7 +514,8 @@ static int refine(const struct plan_graph *g, const struct plan_job *jobs,
 	    soonest(g, jobs, n, timing->start, o->ends, least))
 		plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
 	else
-		err = play(g, jobs, n, timing, 2 * o->piece_bytes, &coarse, e);
+		err = play(g, jobs, n, timing, 2 * o->piece_bytes, UINT64_MAX,
+			   &coarse, e);
 	for (i = 0; !err && i < n && coarse.npieces < o->npieces; i++) {
 		back = (1.0 / (double)o->npieces - 1.0 / (double)o->asked) /
 		       (1.0 / (double)coarse.npieces -
@@ -528,7 +573,7 @@ int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 	o.ends = calloc(n, sizeof(*o.ends));
 	if (!o.ends)
 		return plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
-	err = play(g, jobs, n, timing, timing->piece_bytes, &o, e);
+	err = play_in_time(g, jobs, n, timing, &o, e);
 	if (!err && o.npieces < o.asked)
 		err = refine(g, jobs, n, timing, &o, e);
 	if (!err)

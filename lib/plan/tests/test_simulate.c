@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "optimum.h"
+#include "random.h"
 #include "simulate.h"
 #include "tap.h"
 
@@ -376,6 +379,85 @@ static void larger_pieces(void)
 	plan_graph_free(g);
 }
 
+/* Rings of two to four jobs, of too many bytes for small pieces. */
+static double mix(uint64_t seed)
+{
+	static const enum plan_collective c[] = { PLAN_ALL_GATHER,
+		PLAN_ALL_REDUCE, PLAN_BROADCAST };
+	uint64_t state = seed;
+	uint32_t n = 3 + random_below(&state, 14), i;
+	uint32_t njobs = 2 + random_below(&state, 3);
+	struct plan_graph *g = random_below(&state, 2) ? circle(n) :
+			       star(n, 10000);
+	struct plan_timing t = plan_timing_default();
+	struct plan_played out[4];
+	struct plan_job jobs[4];
+	double *busy = calloc(g->nedges, sizeof(*busy)), most = 0;
+
+	for (i = 0; i < njobs; i++)
+		jobs[i] = (struct plan_job){
+			ring(g, c[random_below(&state, 3)]),
+			(1ull << 38) + ((uint64_t)random_below(&state, 256)
+					<< 31),
+			US * random_below(&state, 100) };
+	if (plan_simulate(g, jobs, njobs, &t, out, busy, NULL) ||
+	    out[0].piece_bytes == t.piece_bytes)
+		most = NAN;
+	for (i = 0; i < g->nedges; i++)
+		most = busy[i] <= most ? most : busy[i];
+	for (i = 0; i < njobs; i++)
+		plan_schedule_free((struct plan_schedule *)jobs[i].schedule);
+	plan_graph_free(g);
+	free(busy);
+	return most;
+}
+
+/* Of 24, the three that once came out above what links carry, and another. */
+static void mixes(void)
+{
+	static const uint64_t seeds[] = { 5, 15, 22, 0 };
+	double most = 0, one;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		one = mix(seeds[i]);
+		if (!(one <= 1 + 1e-9))
+			printf("# mix %u: %.9f\n", i, one);
+		most = one <= most ? most : one;
+	}
+	ok(most > 0.9 && most <= 1 + 1e-9,
+	   "several jobs in large pieces: no edge is busier than always: %.9f",
+	   most);
+}
+
+/* Trees of all weights: nobody is like another, all share all links. */
+static void unlike(void)
+{
+	struct plan_timing t = plan_timing_default();
+	struct plan_graph *g = random_graph(17, 8, 5);
+	struct plan_optimum o = { 0 };
+	struct plan_played out[2] = { 0 };
+	struct plan_error e = { 0 };
+	double rate, took;
+	clock_t begin;
+	bool good = !plan_optimum(g, PLAN_ALL_REDUCE, 0, &o, &e);
+	struct plan_job jobs[2] = { { o.schedule, 1ull << 40, 0 },
+				    { o.schedule, 1ull << 40, 0 } };
+
+	begin = clock();
+	ok(good && !plan_simulate(g, jobs, 2, &t, out, NULL, &e),
+	   "two jobs of %llu unlike chunks %s",
+	   (unsigned long long)(good ? o.schedule->nchunks : 0), e.text);
+	took = (double)(clock() - begin) / CLOCKS_PER_SEC;
+	rate = plan_ratio_value(o.algbw) / 1e3;
+	ok(near(2 * fmin(out[0].algbw, out[1].algbw), rate, 0.02), "half of %.3f GB/s: %.3f, %.3f",
+	   rate, out[0].algbw, out[1].algbw);
+	/* Below 1 s; with sanitizers, on a busy machine, rather more. */
+	ok(took < 8, "played in %.1f s", took);
+	plan_optimum_free(&o);
+	plan_graph_free(g);
+}
+
 static void too_much(void)
 {
 	struct plan_graph *g = circle(2);
@@ -451,6 +533,8 @@ int main(void)
 	several_jobs();
 	subsets();
 	larger_pieces();
+	mixes();
+	unlike();
 	too_much();
 	refusals();
 	return tap_done();
