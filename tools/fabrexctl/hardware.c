@@ -16,6 +16,7 @@
 #define DEPTH		40	/* more bridges in a row than that are garbage */
 #define KFD_NODES	4096u
 #define KFD		"/sys/class/kfd/kfd/topology/nodes"
+#define AFFINITY	253u	/* bytes that the libraries take */
 #define KFD_XGMI	11	/* io_links: type */
 
 static const char *root(void)
@@ -297,12 +298,35 @@ static bool cpu_line(const char *line, const char *key, char *value,
 	return true;
 }
 
+/*
+ * The libraries add cpuid's family and extended family with the latter shifted,
+ * as if it were a model: 175 is what Linux calls 25, EPYC 7003.
+ */
+static void set_family(struct plan_graph *g, uint32_t node, const char *family_text)
+{
+	uint64_t family;
+	char text[24];
+
+	if (!parse_u64(family_text, 0, 15 + 255, &family))
+		return;
+	if (family > 15)
+		family = 15 + ((family - 15) << 4);
+	snprintf(text, sizeof(text), "%u", (unsigned int)family);
+	plan_node_set(g, node, "cpu.familyid", text);
+}
+
+const char *hardware_arch(const char *machine)
+{
+	if (!strcmp(machine, "aarch64"))
+		return "arm64";
+	return !strncmp(machine, "ppc64", 5) ? "ppc64" : machine;
+}
+
 /* Of the first processor: they are all alike. */
 static void set_processor(struct plan_graph *g, uint32_t node)
 {
 	static const char *const keys[][2] = {
-		{ "vendor_id", "cpu.vendor" }, { "cpu family", "cpu.familyid" },
-		{ "model", "cpu.modelid" },
+		{ "vendor_id", "cpu.vendor" }, { "model", "cpu.modelid" },
 	};
 	char path[SYSFS_PATH], text[256], value[128];
 	struct utsname name;
@@ -310,14 +334,17 @@ static void set_processor(struct plan_graph *g, uint32_t node)
 	FILE *f;
 
 	if (!uname(&name))
-		plan_node_set(g, node, "cpu.arch", name.machine);
+		plan_node_set(g, node, "cpu.arch", hardware_arch(name.machine));
 	if (fxi_sysfs_path(path, root(), "/proc/cpuinfo"))
 		return;
 	f = fopen(path, "re");
-	while (f && fgets(text, sizeof(text), f) && *text != '\n')
+	while (f && fgets(text, sizeof(text), f) && *text != '\n') {
+		if (cpu_line(text, "cpu family", value, sizeof(value)))
+			set_family(g, node, value);
 		for (k = 0; k < ARRAY_SIZE(keys); k++)
 			if (cpu_line(text, keys[k][0], value, sizeof(value)))
 				plan_node_set(g, node, keys[k][1], value);
+	}
 	if (f)
 		fclose(f);
 }
@@ -344,10 +371,12 @@ static void set_cpu(struct plan_graph *g, uint32_t gpu, const struct place *p,
 	if (known)
 		return;
 	plan_node_set(g, node, "cpu.numaid", numa);
-	if ((!fxi_sysfs_path(path, root(), "/sys/devices/system/node/node%s/cpumap",
-			     numa) &&
-	     fxi_sysfs_line(path, text, sizeof(text))) ||
-	    read_at(p, p->n - 1, "local_cpus", text, sizeof(text)))
+	/* The library cuts a longer one off, and pins to other CPUs then. */
+	if (((!fxi_sysfs_path(path, root(), "/sys/devices/system/node/node%s/cpumap",
+			      numa) &&
+	      fxi_sysfs_line(path, text, sizeof(text))) ||
+	     read_at(p, p->n - 1, "local_cpus", text, sizeof(text))) &&
+	    strlen(text) <= AFFINITY)
 		plan_node_set(g, node, "cpu.affinity", text);
 	set_processor(g, node);
 }
@@ -384,6 +413,7 @@ static bool kfd_file(char text[8192], const char *fmt, unsigned int node,
 struct kfd {
 	struct plan_graph *g;
 	uint32_t of[KFD_NODES];	/* graph's node of each of KFD's */
+	unsigned int *number;	/* KFD's node of each GPU; KFD_NODES: none */
 	unsigned int unknown;	/* links without a bandwidth */
 };
 
@@ -419,8 +449,10 @@ static void kfd_node(struct kfd *k, unsigned int node, const struct gpu *gpus,
 		    (a.bus << 8 | a.device << 3 | a.function) != location)
 			continue;
 		k->of[node] = plan_graph_find(k->g, gpus[i].name);
-		if (k->of[node] != PLAN_NONE)
-			set_gcn(k->g, k->of[node], version);
+		if (k->of[node] == PLAN_NONE)
+			continue;
+		set_gcn(k->g, k->of[node], version);
+		k->number[i] = node;
 	}
 }
 
@@ -502,13 +534,15 @@ static void kfd_links(struct kfd *k, unsigned int node)
 	free(names);
 }
 
-static void add_kfd(struct plan_graph *g, const struct gpu *gpus, size_t n)
+static void add_kfd(struct plan_graph *g, const struct gpu *gpus, size_t n,
+		    unsigned int *number)
 {
 	struct kfd *k = xcalloc(1, sizeof(*k));
 	struct dirent **names = NULL;
 	int i, nodes = kfd_list(&names, "");
 
 	k->g = g;
+	k->number = number;
 	memset(k->of, 0xff, sizeof(k->of));
 	for (i = 0; i < nodes; i++)
 		kfd_node(k, (unsigned int)atoi(names[i]->d_name), gpus, n);
@@ -524,18 +558,16 @@ static void add_kfd(struct plan_graph *g, const struct gpu *gpus, size_t n)
 	free(k);
 }
 
-/* ---- order --------------------------------------------------------------- */
+/* ---- order and indices --------------------------------------------------- */
 
 struct ranked {
 	struct address at;
 	uint32_t node;
+	unsigned int kfd;	/* KFD_NODES: it has none */
 };
 
-static int by_address(const void *x, const void *y)
+static int compare_addresses(const struct address *a, const struct address *b)
 {
-	const struct address *a = &((const struct ranked *)x)->at;
-	const struct address *b = &((const struct ranked *)y)->at;
-
 	if (a->domain != b->domain)
 		return a->domain < b->domain ? -1 : 1;
 	if (a->bus != b->bus)
@@ -545,37 +577,149 @@ static int by_address(const void *x, const void *y)
 	return (a->function > b->function) - (a->function < b->function);
 }
 
+/* KFD's nodes first, in their order, as HIP counts; others by address. */
+static int by_runtime(const void *x, const void *y)
+{
+	const struct ranked *a = x, *b = y;
+
+	if (a->kfd != b->kfd)
+		return a->kfd < b->kfd ? -1 : 1;
+	return compare_addresses(&a->at, &b->at);
+}
+
+static bool file_is(const char *pci, const char *file, char text[32])
+{
+	char path[SYSFS_PATH];
+
+	return !fxi_sysfs_path(path, root(), "/sys/bus/pci/devices/%s/%s", pci,
+			       file) &&
+	       fxi_sysfs_line(path, text, 32);
+}
+
+/* Display controllers and accelerators: 0x03, 0x12. */
+static bool is_gpu_class(const char *class)
+{
+	return !strncmp(class, "0x03", 4) || !strncmp(class, "0x12", 4);
+}
+
+bool hardware_is_gpu(const char *pci, uint32_t vendor)
+{
+	char text[32];
+
+	if (!hardware_exists(pci) ||
+	    (file_is(pci, "class", text) && !is_gpu_class(text)))
+		return false;
+	return !vendor || !file_is(pci, "vendor", text) ||
+	       strtoul(text, NULL, 16) == vendor;
+}
+
+static int is_address(const struct dirent *d)
+{
+	struct address a;
+
+	return parse_address(d->d_name, &a);
+}
+
+/*
+ * What the libraries take for dev: the place by address among all GPUs of its
+ * vendor that the host has, planned for or not, as NVML and rocm_smi count.
+ */
+static void set_index(struct plan_graph *g, uint32_t node, const char *pci,
+		      struct dirent **all, int n)
+{
+	const char *vendor = plan_node_get(g, node, "pci.vendor");
+	unsigned int index = 0;
+	struct address own, a;
+	char text[32];
+	int i;
+
+	if (!parse_address(pci, &own))
+		return;
+	for (i = 0; i < n; i++)
+		index += parse_address(all[i]->d_name, &a) &&
+			 compare_addresses(&a, &own) < 0 &&
+			 file_is(all[i]->d_name, "class", text) &&
+			 is_gpu_class(text) &&
+			 file_is(all[i]->d_name, "vendor", text) &&
+			 (!vendor || !strcmp(text, vendor));
+	snprintf(text, sizeof(text), "%u", index);
+	plan_node_set(g, node, "gpu.dev", text);
+}
+
+static void set_indices(struct plan_graph *g, const struct gpu *gpus, size_t n)
+{
+	struct dirent **all = NULL;
+	char path[SYSFS_PATH];
+	int count = fxi_sysfs_path(path, root(), "/sys/bus/pci/devices") ? 0 :
+		    scandir(path, &all, is_address, alphasort);
+	uint32_t node;
+	size_t i;
+
+	for (i = 0; count > 0 && i < n; i++) {
+		node = plan_graph_find(g, gpus[i].name);
+		if (node != PLAN_NONE && plan_node_get(g, node, "pci.busid"))
+			set_index(g, node, gpus[i].pci, all, count);
+	}
+	while (count > 0)
+		free(all[--count]);
+	free(all);
+}
+
+/* Is it a GPU of this host's that is not there any more? */
+static bool has_gone(const struct plan_graph *g, uint32_t node,
+		     const struct gpu *gpus, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(g->nodes[node].name, gpus[i].name))
+			return !plan_node_get(g, node, "pci.busid");
+	return false;
+}
+
 /* Among themselves; GPUs of other hosts keep their ranks. */
-static void order_ranks(struct plan_graph *g, const struct gpu *gpus, size_t n)
+static void order_ranks(struct plan_graph *g, const struct gpu *gpus, size_t n,
+			const unsigned int *number)
 {
 	struct ranked *v = xcalloc(n + 1, sizeof(*v));
-	uint32_t *nodes = xcalloc(g->nranks + 1, sizeof(*nodes)), i, m = 0, k;
+	uint32_t *nodes = xcalloc(g->nranks + 1, sizeof(*nodes));
+	uint32_t i, m = 0, k = 0, left = 0;
 	size_t at;
 
 	for (at = 0; at < n; at++) {
 		v[m].node = plan_graph_find(g, gpus[at].name);
+		v[m].kfd = number[at];
 		if (v[m].node != PLAN_NONE &&
+		    plan_node_get(g, v[m].node, "pci.busid") &&
 		    parse_address(gpus[at].pci, &v[m].at))
 			m++;
 	}
-	qsort(v, m, sizeof(*v), by_address);
-	for (i = k = 0; i < g->nranks; i++) {
-		nodes[i] = g->gpus[i];
+	qsort(v, m, sizeof(*v), by_runtime);
+	for (i = 0; i < g->nranks; i++) {
+		if (has_gone(g, g->gpus[i], gpus, n)) {
+			plan_graph_warn(g, "%s is bound, but this host's kernel has no PCI device for it; left out",
+					g->nodes[g->gpus[i]].name);
+			continue;
+		}
+		nodes[left] = g->gpus[i];
 		if (k < m && plan_node_get(g, g->gpus[i], "pci.busid"))
-			nodes[i] = v[k++].node;
+			nodes[left] = v[k++].node;
+		left++;
 	}
-	plan_graph_ranks(g, nodes, g->nranks, NULL);
+	plan_graph_ranks(g, nodes, left, NULL);
 	free(nodes);
 	free(v);
 }
 
 void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n)
 {
+	unsigned int *number = xcalloc(n + 1, sizeof(*number));
 	struct place p;
 	uint32_t node;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
+		number[i] = KFD_NODES;
 		node = plan_graph_find(g, gpus[i].name);
 		if (node == PLAN_NONE || !find_place(gpus[i].pci, &p))
 			continue;
@@ -584,6 +728,8 @@ void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n)
 		add_switches(g, node, &p);
 		set_cpu(g, node, &p, gpus[i].name);
 	}
-	add_kfd(g, gpus, n);
-	order_ranks(g, gpus, n);
+	set_indices(g, gpus, n);
+	add_kfd(g, gpus, n, number);
+	order_ranks(g, gpus, n, number);
+	free(number);
 }

@@ -23,14 +23,24 @@ struct gpu {
 
 /* Is it in sysfs (below FABREX_ROOT if that is set)? */
 bool hardware_exists(const char *pci);
+/*
+ * Likewise, and nothing that is there says that it is no GPU, or not of that
+ * vendor (0: any): an address that the fabric gives may be another device's
+ * by now.
+ */
+bool hardware_is_gpu(const char *pci, uint32_t vendor);
+/* What the libraries call uname()'s machine. */
+const char *hardware_arch(const char *machine);
 
 /*
  * Of each GPU's node: pci.busid, pci.class, pci.vendor, pci.device,
  * pci.subsystem_vendor, pci.subsystem_device, pci.link_speed, pci.link_width,
- * gpu.gcn; sysfs.max_link_speed and the like, as the files have them.
+ * gpu.gcn; gpu.dev: the index that NVML or rocm_smi has, by address among all
+ * GPUs of the vendor in this host; sysfs.max_link_speed and the like, as the files have them.
  * Of the switches above it: the same of their upstream ports, from the root port
  * on down, as many as the kernel sees; their links stay what the graph has. Of the root complex: cpu.numaid,
- * cpu.affinity, cpu.arch, cpu.vendor, cpu.familyid, cpu.modelid.
+ * cpu.affinity, cpu.arch, cpu.vendor, cpu.familyid (as
+ * the libraries compute it), cpu.modelid; no affinity that is too long for them.
  *
  * link_speed is what the library itself would take: the lesser one of the
  * device's and its port's. Slots of composed fabrics tell of a link that is
@@ -39,7 +49,9 @@ bool hardware_exists(const char *pci);
  *
  * Links: XGMI as the KFD driver publishes it, between GPUs that have none in
  * @g. There is no file of NVLink's. Ranks of this host are put in the order of
- * addresses.
+ * KFD's nodes, as HIP counts devices (one that is added later comes last); where
+ * it has none, of addresses, as CUDA_DEVICE_ORDER=PCI_BUS_ID has them. A GPU that
+ * is not there any more is no rank, with a warning; there may be none left.
  */
 void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n);
 

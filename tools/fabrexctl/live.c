@@ -597,7 +597,7 @@ static bool local_device(struct live *v, const struct object *o,
 		ctl_ask_port(v->c, fp->index, o->id, &now, &ignored);
 	snprintf(gpu->name, sizeof(gpu->name), "%s", o->name);
 	snprintf(gpu->pci, sizeof(gpu->pci), "%s", now.pci_name);
-	return hardware_exists(gpu->pci);
+	return hardware_is_gpu(gpu->pci, now.pci_vendor);
 }
 
 /* Return: whether the endpoint of a binding can be reached. */
@@ -724,6 +724,21 @@ static void note_meshes(struct live *v, const struct plan_graph *g,
 	free(n);
 }
 
+/* Only a host itself has the addresses of its devices. */
+static void note_addresses(struct live *v, const struct plan_graph *g,
+			   const char *host)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nranks; i++)
+		if (plan_node_get(g, g->gpus[i], "pci.busid"))
+			return;
+	if (host)
+		note(&v->notes, "bus ids of host %s's devices are not known "
+		     "here, so a topology file with them is for looking at "
+		     "only; export it on %s", host, host);
+}
+
 static int make_graph(struct live *v, const struct plan_select *select,
 		      const char *file, struct plan_graph **out)
 {
@@ -744,8 +759,11 @@ static int make_graph(struct live *v, const struct plan_select *select,
 		g = plan_graph_from_topology(v->t, &host, &e);
 	if (g)
 		hardware_add(g, gpus, ngpus);
-	if (g && !plan_graph_select(g, &devices, &e)) {
+	if (g && !g->nranks)
+		r = nothing_composed(v, host.host);
+	else if (g && !plan_graph_select(g, &devices, &e)) {
 		note_meshes(v, g, file);
+		note_addresses(v, g, host.host);
 		for (i = 0; i < v->notes.n; i++)
 			plan_graph_warn(g, "%s", v->notes.v[i]);
 		*out = g;

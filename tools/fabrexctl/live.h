@@ -28,8 +28,8 @@ int live_topology(struct ctl *c, const char *file, struct topology **t);
  * Of the GPUs that are bound, and can be reached: ports and links that are
  * down are left out with a warning, and so is what this host's kernel does not
  * show yet. GPUs of this host have their real PCI addresses, links, identities,
- * in the order of their addresses, as drivers count devices; root complexes
- * their CPU. Indices in @select count in that order. ENODEV: nothing is
+ * drivers' indices, in the order in which HIP and CUDA count them, see
+ * hardware.h; root complexes their CPU. Indices in @select count in that order. ENODEV: nothing is
  * composed. FABREX_ROOT is read instead of / if it is set.
  */
 int live_graph(struct ctl *c, const struct plan_select *select,

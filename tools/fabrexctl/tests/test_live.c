@@ -9,7 +9,9 @@
 
 #include "../../../lib/tests/machine.h"
 #include "fake.h"
+#include "hardware.h"
 #include "live.h"
+#include "plan/nccl.h"
 #include "tap.h"
 #include "topology.h"
 
@@ -46,19 +48,30 @@ static void device(const char *name, const char *speed, const char *width)
 		     width);
 }
 
+static void bridge(const char *name)
+{
+	device(name, "16.0 GT/s PCIe\n", "16\n");
+	machine_text(&machine, machine_at(&machine, name, "class"),
+		     "0x060400\n");
+}
+
 static struct fake *start(void)
 {
 	struct fake *f = fabric_small();
+	size_t i;
 
+	for (i = 0; i < f->m->n; i++)
+		if (f->m->objects[i]->type == T_ENDPOINT)
+			f->m->objects[i]->pci_vendor = 0x1002;
 	machine_new(&machine);
 	setenv("FABREX_ROOT", machine.root, 1);
 	f->pci_domain = 0;
 	f->pci_bus = 2;
 	device("0000:04:00.0", "32.0 GT/s PCIe\n", "16\n");
 	device("0000:05:00.0", "16.0 GT/s PCIe\n", "16\n");
-	device("0000:02:01.0", "16.0 GT/s PCIe\n", "16\n");
-	device("0000:02:02.0", "16.0 GT/s PCIe\n", "16\n");
-	device("0000:01:00.0", "16.0 GT/s PCIe\n", "16\n");
+	bridge("0000:02:01.0");
+	bridge("0000:02:02.0");
+	bridge("0000:01:00.0");
 	machine_text(&machine, "sys/devices/system/node/node0/cpumap",
 		     "ffffffff,ffffffff\n");
 	return f;
@@ -406,6 +419,170 @@ static void mesh_of_driver(void)
 	finish(f);
 }
 
+static char *exported(const struct plan_graph *g)
+{
+	struct plan_error e = { 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *f = open_memstream(&text, &length);
+
+	ok(!plan_nccl_write(g, PLAN_RCCL, f, &e), "is exported %s", e.text);
+	fclose(f);
+	ok(!plan_nccl_validate(text, length, "live", &e), "and valid %s",
+	   e.text);
+	return text;
+}
+
+/* A NIC that no switch of ours may be mistaken for is not in the graph. */
+static void bus_ids(void)
+{
+	struct fake *f = start();
+	struct live_run r;
+	char *text;
+
+	fake_bind(f, "columba1.gpu0", "a.0");
+	fake_bind(f, "columba1.gpu1", "a.0");
+	r = run(f, "a", NULL, NULL);
+	text = exported(r.g);
+	has(text, "<pci busid=\"0000:01:00.0\"");
+	has(text, "<pci busid=\"0000:04:00.0\"");
+	has(text, "<pci busid=\"0000:05:00.0\"");
+	ok(!strstr(strstr(strstr(strstr(text, "<pci ") + 1, "<pci ") + 1,
+			  "<pci ") + 1, "<pci "),
+	   "no element has a bus id that the kernel has not");
+	free(text);
+	end(&r);
+	finish(f);
+}
+
+/* A GPU of the host's own counts, a display controller does not. */
+static void indices(void)
+{
+	struct fake *f = start();
+	struct live_run r;
+	char *text;
+
+	fake_bind(f, "columba1.gpu0", "a.0");
+	fake_bind(f, "columba1.gpu1", "a.0");
+	r = run(f, "a", NULL, NULL);
+	ok(is(r.g, "columba1.gpu0", "gpu.dev", "0") &&
+	   is(r.g, "columba1.gpu1", "gpu.dev", "1"), "the driver's indices");
+	end(&r);
+	device("0000:03:00.0", "16.0 GT/s PCIe\n", "16\n");
+	device("0000:02:00.0", "16.0 GT/s PCIe\n", "16\n");
+	machine_text(&machine, machine_at(&machine, "0000:02:00.0", "vendor"),
+		     "0x1a03\n");
+	device("0000:12:00.0", "16.0 GT/s PCIe\n", "16\n");
+	r = run(f, "a", "1", NULL);
+	ok(is(r.g, "columba1.gpu1", "gpu.dev", "2") && r.g->nranks == 1,
+	   "count all GPUs of the vendor");
+	text = exported(r.g);
+	has(text, "dev=\"2\"");
+	has(text, "rank=\"0\"");
+	free(text);
+	end(&r);
+	finish(f);
+}
+
+static void kfd_gpu(unsigned int node, unsigned int bus)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), NODES "%u/properties", node);
+	snprintf(text, sizeof(text), "location_id %u\ndomain 0\n", bus << 8);
+	machine_text(&machine, path, text);
+}
+
+/* The one that was added last has the lower address. */
+static void order_of_kfd(void)
+{
+	struct fake *f = start();
+	struct live_run r;
+
+	fake_bind(f, "columba1.gpu0", "a.0");
+	fake_bind(f, "columba1.gpu1", "a.0");
+	kfd_gpu(1, 5);
+	kfd_gpu(2, 4);
+	r = run(f, "a", NULL, NULL);
+	ok(r.g && r.g->nranks == 2 &&
+	   !strcmp(r.g->nodes[r.g->gpus[0]].name, "columba1.gpu1") &&
+	   is(r.g, "columba1.gpu1", "gpu.dev", "1") &&
+	   is(r.g, "columba1.gpu0", "gpu.dev", "0"),
+	   "ranks are in KFD's order, indices in that of addresses");
+	end(&r);
+	finish(f);
+}
+
+static void processors(void)
+{
+	struct fake *f = start();
+	struct live_run r;
+	char mask[300];
+	size_t i;
+
+	for (i = 0; i < 252; i++)
+		mask[i] = i % 9 == 8 ? ',' : 'f';
+	strcpy(mask + 252, "f\n");
+	fake_bind(f, "columba1.gpu0", "a.0");
+	machine_cpu(&machine, "AuthenticAMD", 25);
+	machine_text(&machine, "sys/devices/system/node/node0/cpumap", mask);
+	r = run(f, "a", NULL, NULL);
+	ok(is(r.g, "a", "cpu.vendor", "AuthenticAMD") &&
+	   is(r.g, "a", "cpu.familyid", "175"), "Linux's 25 is the library's 175");
+	ok(strlen(plan_node_get(r.g, plan_graph_find(r.g, "a"),
+				"cpu.affinity")) == 253, "253 bytes of affinity");
+	end(&r);
+	strcpy(mask + 252, "ff\n");
+	machine_text(&machine, "sys/devices/system/node/node0/cpumap", mask);
+	r = run(f, "a", NULL, NULL);
+	ok(r.g && !plan_node_get(r.g, plan_graph_find(r.g, "a"),
+				 "cpu.affinity"), "no longer one");
+	end(&r);
+	ok(!strcmp(hardware_arch("aarch64"), "arm64") &&
+	   !strcmp(hardware_arch("ppc64le"), "ppc64") &&
+	   !strcmp(hardware_arch("x86_64"), "x86_64"), "arm64, ppc64");
+	finish(f);
+}
+
+/* Gone since the fabric was asked, or another device is there now. */
+static void stale(void)
+{
+	struct fake *f = start();
+	struct gpu gpus[2] = { { "columba1.gpu0", "0000:04:00.0", 0, 0 },
+			       { "columba1.gpu1", "0000:77:00.0", 0, 0 } };
+	struct live_run r;
+
+	fake_bind(f, "columba1.gpu0", "b.0");
+	fake_bind(f, "columba1.gpu1", "b.0");
+	r = run(f, "b", NULL, NULL);
+	ok(warns(r.g, "bus ids of host b's devices are not known here"),
+	   "another host's file is for looking at");
+	hardware_add(r.g, gpus, 2);
+	ok(r.g->nranks == 1 && is(r.g, "columba1.gpu0", "gpu.dev", "0") &&
+	   warns(r.g, "columba1.gpu1 is bound, but this host's kernel has no PCI device"),
+	   "gone, it is no rank");
+	end(&r);
+	object(f, "columba1.gpu0")->bound = 0;
+	object(f, "columba1.gpu1")->bound = 0;
+	fake_bind(f, "columba1.gpu0", "a.0");
+	fake_bind(f, "columba1.gpu1", "a.0");
+	machine_text(&machine, machine_at(&machine, "0000:04:00.0", "class"),
+		     "0x010802\n");
+	r = run(f, "a", NULL, NULL);
+	ok(r.g && r.g->nranks == 1 &&
+	   warns(r.g, "columba1.gpu0 is bound to a.0, but this host's kernel has no PCI device"),
+	   "a disk is no GPU");
+	end(&r);
+	object(f, "columba1.gpu1")->pci_vendor = 0x10de;
+	r = run(f, "a", NULL, NULL);
+	ok(r.r == -ENODEV && !r.g, "nor is another vendor's this one");
+	object(f, "columba1.gpu1")->pci_vendor = 0x1002;
+	r = run(f, "a", NULL, NULL);
+	ok(r.g && r.g->nranks == 1, "its own is");
+	end(&r);
+	finish(f);
+}
+
 static void topologies(void)
 {
 	struct fake *f = fabric_large();
@@ -484,6 +661,11 @@ int main(void)
 	links();
 	mesh_of_file();
 	mesh_of_driver();
+	bus_ids();
+	indices();
+	order_of_kfd();
+	processors();
+	stale();
 	topologies();
 	hostile();
 	return tap_done();
