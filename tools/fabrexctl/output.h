@@ -16,6 +16,7 @@ struct output {
 	char *temporary;	/* beside it; NULL: no regular file */
 	char *text;
 	size_t len;
+	bool changed;		/* by outputs_commit() */
 };
 
 struct outputs {
@@ -32,8 +33,10 @@ struct outputs {
 int outputs_add(struct ctl *c, struct outputs *o, const char *path, char *text,
 		size_t len);
 /*
- * Write temporary files, then give them their names. An error leaves all files
- * as they were, but for one that is renamed when another cannot be.
+ * Write temporary files, then what is no regular file, then give the files their
+ * names. Two paths to one file are refused. An error leaves all files as they
+ * were, but where a name cannot be given after another was; the message says
+ * what has been written.
  */
 int outputs_commit(struct ctl *c, struct outputs *o);
 void outputs_free(struct outputs *o);
