@@ -11,10 +11,12 @@
 #include "json.h"
 #include "source.h"
 #include "table.h"
+#include "visible.h"
 
 /* One wiring: what it is ordered by, and its record. */
 struct wiring {
 	const char *name;
+	bool failed;
 	struct plan_ratio optimal, ring;
 	double predicted;
 	json_object *record;
@@ -47,6 +49,7 @@ static json_object *record(const char *name, const struct planned *p)
 	rec_put(o, "predicted_optimal_busbw_gbps", NULL);
 	rec_str(o, "limit", words);
 	rec_put(o, "warnings", json_warnings(p->graph));
+	rec_put(o, "error", NULL);
 	free(words);
 	if (p->has_rings)
 		set_double(o, "ring_busbw_gbps", planned_gbps(p->rings.busbw));
@@ -55,6 +58,26 @@ static json_object *record(const char *name, const struct planned *p)
 			   p->optimal_played.busbw);
 	if (p->played && p->has_rings)
 		set_double(o, "predicted_busbw_gbps", p->ring_played.busbw);
+	return o;
+}
+
+/* The same keys, of a file that nothing can be said of. */
+static json_object *failure(const char *name, const char *message)
+{
+	static const char *const keys[] = {
+		"fabric", "gpus", "bound_busbw_gbps", "optimal_busbw_gbps",
+		"optimal_proved", "ring_busbw_gbps", "ring_proved",
+		"predicted_busbw_gbps", "predicted_optimal_busbw_gbps",
+		"limit",
+	};
+	json_object *o = json_object_new_object();
+	size_t i;
+
+	rec_str(o, "source", name);
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		rec_put(o, keys[i], NULL);
+	rec_put(o, "warnings", json_object_new_array());
+	rec_str(o, "error", message);
 	return o;
 }
 
@@ -86,12 +109,16 @@ static int judge(struct ctl *c, const char *name,
 	return r;
 }
 
-/* Best first: optimum, rings, prediction; then by name. */
+/* Best first: optimum, rings, prediction; then by name. Failures are last. */
 static int by_speed(const void *a, const void *b)
 {
 	const struct wiring *x = a, *y = b;
-	int order = plan_ratio_compare(y->optimal, x->optimal);
+	int order;
 
+	if (x->failed || y->failed)
+		return x->failed != y->failed ? x->failed - y->failed :
+		       strcmp(x->name, y->name);
+	order = plan_ratio_compare(y->optimal, x->optimal);
 	if (!order)
 		order = plan_ratio_compare(y->ring, x->ring);
 	if (!order && x->predicted != y->predicted)
@@ -114,19 +141,58 @@ static void print(struct ctl *c, json_object *rows,
 		{ NULL, NULL, F_TEXT, false }
 	};
 	size_t i, n = json_object_array_length(rows);
+	json_object *good = json_object_new_array();
 	char text[32];
 
-	format_size(text, sizeof(text), (double)size);
-	fprintf(c->out, "%s, busbw in GB/s, predictions for %s\n\n",
-		plan_collective_name(collective), text);
-	table_print(c->out, rows, columns, true, c->color);
-	fputc('\n', c->out);
 	for (i = 0; i < n; i++) {
 		json_object *o = json_object_array_get_idx(rows, i);
 
-		fprintf(c->out, "%s: %s\n", rec_get_str(o, "fabric"),
-			rec_get_str(o, "limit"));
+		if (!rec_get_str(o, "error"))
+			json_object_array_add(good, json_object_get(o));
 	}
+	format_size(text, sizeof(text), (double)size);
+	fprintf(c->out, "%s, busbw in GB/s, predictions for %s\n\n",
+		plan_collective_name(collective), text);
+	table_print(c->out, good, columns, true, c->color);
+	json_object_put(good);
+	fputc('\n', c->out);
+	for (i = 0; i < n; i++) {
+		json_object *o = json_object_array_get_idx(rows, i);
+		const char *error = rec_get_str(o, "error");
+
+		if (error)
+			fprintf(c->out, "! %s\n", error);
+		else
+			fprintf(c->out, "%s: %s\n", rec_get_str(o, "fabric"),
+				rec_get_str(o, "limit"));
+	}
+}
+
+/*
+ * A file that is bad is a row that says so. What is wrong with the command line
+ * is wrong for all of them. Return: how many failed, or a negative errno.
+ */
+static int judge_all(struct ctl *c, char **names, int n,
+		     enum plan_collective collective, uint64_t size,
+		     struct wiring *w)
+{
+	int i, failed = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!judge(c, names[i], collective, size, &w[i]))
+			continue;
+		if (c->err.usage)
+			return -c->err.code;
+		visible(c->err.message);
+		w[i] = (struct wiring){
+			.name = names[i], .failed = true,
+			.record = failure(names[i], c->err.message),
+		};
+		if (!failed++)
+			c->exit_code = err_exit_code(&c->err);
+		err_clear(&c->err);
+	}
+	return failed;
 }
 
 int topology_compare(struct ctl *c, int argc, char **argv)
@@ -135,7 +201,7 @@ int topology_compare(struct ctl *c, int argc, char **argv)
 	json_object *rows;
 	struct wiring *w;
 	uint64_t size;
-	int i, n = 0, r;
+	int i, r;
 
 	if (!argc)
 		return err_usage(&c->err, NULL, "topology compare: name the "
@@ -146,20 +212,20 @@ int topology_compare(struct ctl *c, int argc, char **argv)
 	if (r)
 		return r;
 	w = xcalloc((size_t)argc, sizeof(*w));
-	for (i = 0; i < argc && !r; i++) {
-		r = judge(c, argv[i], collective, size, &w[i]);
-		n += !r;
-	}
-	qsort(w, (size_t)n, sizeof(*w), by_speed);
+	r = judge_all(c, argv, argc, collective, size, w);
+	if (r >= 0)
+		qsort(w, (size_t)argc, sizeof(*w), by_speed);
 	rows = json_object_new_array();
-	for (i = 0; i < n; i++)
-		json_object_array_add(rows, w[i].record);
+	for (i = 0; i < argc; i++)
+		if (w[i].record)
+			json_object_array_add(rows, w[i].record);
 	free(w);
 	c->doc = json_object_new_object();
 	rec_str(c->doc, "collective", plan_collective_name(collective));
 	rec_int(c->doc, "size", (int64_t)size);
 	rec_put(c->doc, "wirings", rows);
-	if (!r)
-		print(c, rows, collective, size);
-	return r;
+	if (r < 0)
+		return r;
+	print(c, rows, collective, size);
+	return 0;
 }

@@ -161,8 +161,8 @@ static void bad_lines(void)
 		{ "topology draw --collective alltoall " FLAT, EXIT_USAGE,
 		  "none of all-gather, reduce-scatter, all-reduce" },
 		{ "topology compare", EXIT_USAGE, "name the files" },
-		{ "topology compare " FLAT " /nonexistent", EXIT_NOT_FOUND,
-		  "/nonexistent" },
+		{ "topology compare --root 1 " FLAT " /nonexistent",
+		  EXIT_USAGE, "has no root" },
 		{ "topology compare --size 5T " FLAT, EXIT_USAGE,
 		  "is no size" },
 		{ "topology design", EXIT_USAGE, "--switches is missing" },
@@ -543,6 +543,50 @@ static void written_whole(void)
 	ok(!look_count(), "nothing is left behind: %d", look_count());
 }
 
+/* Several at once: all, or none, and never one over the other. */
+static void written_together(void)
+{
+	const char *p = look_path("out"), *q = look_path("link");
+	char *text;
+	struct run r;
+
+	look_write(p, "as it was\n");
+	refused(look_line("plan-collective %s --schedule %s --ring-schedule "
+			  "/dev/full", FLAT, p), EXIT_NO_ROOM,
+		"nothing was changed");
+	text = look_read(p);
+	ok(!strcmp(text, "as it was\n"), "a full device leaves the file");
+	free(text);
+	refused(look_line("plan-collective %s --schedule %s --ring-schedule "
+			  "%s/./out", FLAT, p, look_dir()), EXIT_USAGE,
+		"written twice");
+	unlink(p);
+	refused(look_line("plan-collective %s --schedule %s --ring-schedule "
+			  "%s/./out", FLAT, p, look_dir()), EXIT_USAGE,
+		"written twice");
+	look_write(p, "as it was\n");
+	if (link(p, q))
+		perror(q);
+	refused(look_line("plan-collective %s --schedule %s --ring-schedule "
+			  "%s", FLAT, p, q), EXIT_USAGE, "written twice");
+	unlink(q);
+	unlink(p);
+	if (symlink(p, q))
+		perror(q);
+	refused(look_line("topology import %s -o %s", FLAT, q), EXIT_NOT_FOUND,
+		"leads nowhere");
+	unlink(q);
+	r = run_line(&f->b, look_line("plan-collective %s --schedule %s "
+				      "--ring-schedule /dev/null", FLAT, p));
+	ok(!r.code, "a file and a device: %s", r.err);
+	run_free(&r);
+	text = look_read(p);
+	ok(text && *text, "both are written");
+	free(text);
+	unlink(p);
+	ok(!look_count(), "nothing is left behind: %d", look_count());
+}
+
 /* ---- pictures ------------------------------------------------------------ */
 
 static void drawn(void)
@@ -616,6 +660,37 @@ static void compared(void)
 	has(r.out, "27 GB/s");
 	run_free(&r);
 	free(line);
+}
+
+/* One bad file does not take away what is known of the others. */
+static void compared_with_bad(void)
+{
+	const char *p = look_path("bad.topo");
+	json_object *doc;
+	struct run r;
+	char *line;
+
+	look_write(p, "fabric = 3;\n");
+	line = xasprintf("topology compare %s /nonexistent %s", p, FLAT);
+	r = run_line(&f->b, line);
+	ok(r.code == EXIT_FAILED, "the first one's error: %d", r.code);
+	has(r.out, "108.000");
+	has(r.out, "! cannot read /nonexistent");
+	has(r.out, look_line("! %s", p));
+	run_free(&r);
+	r = run_line(&f->b, look_line("%s --json", line));
+	doc = json_tokener_parse(r.out);
+	ok(r.code == EXIT_FAILED && look_length(doc, "wirings") == 3,
+	   "three rows: %d", r.code);
+	look_is(doc, "wirings.0.gpus", 16);
+	ok(!look_at(doc, "wirings.0.error") && !look_at(doc, "wirings.1.gpus"),
+	   "bad ones are last");
+	has(look_text(doc, "wirings.1.error"), "/nonexistent");
+	has(look_text(doc, "wirings.2.error"), p);
+	json_object_put(doc);
+	run_free(&r);
+	free(line);
+	unlink(p);
 }
 
 static void designed(void)
@@ -705,8 +780,10 @@ int main(void)
 	as_json();
 	live();
 	written_whole();
+	written_together();
 	drawn();
 	compared();
+	compared_with_bad();
 	designed();
 	predicted();
 	fake_free(f);
