@@ -330,11 +330,11 @@ static int add_chunk(struct maker *m, uint64_t number)
 }
 
 /* What the ranks hold and what remains to come, before the first piece. */
-static void set_lacks(struct pipeline *p)
+void pipeline_again(struct pipeline *p, uint32_t job)
 {
 	uint32_t i, k;
 
-	for (i = 0; i < p->nvalues; i++)
+	for (i = p->begin[job]; i < p->begin[job + 1]; i++)
 		for (k = 0; k < p->parts[p->values[i].chunk].pieces; k++)
 			p->lacks[p->values[i].lacks + k] = p->values[i].waits;
 }
@@ -430,6 +430,7 @@ int pipeline_make(struct pipeline *p, struct sharing *f,
 				 (unsigned long long)p->npieces);
 	}
 	p->begin[n] = p->nvalues;
-	set_lacks(p);
+	for (m.number = 0; m.number < n; m.number++)
+		pipeline_again(p, m.number);
 	return 0;
 }

@@ -76,6 +76,8 @@ int pipeline_make(struct pipeline *p, struct sharing *f,
 		  const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,
 		  uint64_t largest, struct plan_error *e);
+/* All of a job's pieces have arrived: as before its first one. */
+void pipeline_again(struct pipeline *p, uint32_t job);
 void pipeline_free(struct pipeline *p);
 
 #endif

@@ -185,7 +185,7 @@ static int play(const struct plan_graph *g, const struct phase *p,
 		return plan_fail(e, EINVAL, "work: %s of %g bytes; give a smaller model or batch",
 				 plan_collective_name(p->collective), p->bytes);
 	jobs[0] = (struct plan_job){ s, (uint64_t)ceil(p->bytes), 0 };
-	return plan_simulate(g, jobs, n, timing, played, NULL, e);
+	return plan_simulate_beside(g, jobs, n, timing, played, e);
 }
 
 static int communicate(const struct plan_graph *g, const struct plan_work *w,
@@ -208,7 +208,7 @@ static int communicate(const struct plan_graph *g, const struct plan_work *w,
 			err = plan_fail(e, EINVAL, "work: its schedules are of different numbers of ranks; plan them on one graph");
 		if (err)
 			return err;
-		out->communicate += played[0].seconds * p->count;
+		out->communicate += played->seconds * p->count;
 		out->bytes += jobs[0].bytes * p->count;
 		out->collectives += p->count;
 	}
@@ -237,7 +237,7 @@ int plan_predict_beside(const struct plan_graph *g,
 {
 	struct plan_step step = { 0 };
 	struct plan_job *jobs;
-	struct plan_played *played;
+	struct plan_played played;
 	uint32_t nranks;
 	int err = check_work(work, e);
 
@@ -247,17 +247,15 @@ int plan_predict_beside(const struct plan_graph *g,
 	if (err)
 		return err;
 	jobs = calloc(nothers + 1, sizeof(*jobs));
-	played = calloc(nothers + 1, sizeof(*played));
-	if (!jobs || !played) {
+	if (!jobs) {
 		err = plan_fail(e, ENOMEM, "no memory for %u jobs", nothers);
 	} else {
 		if (nothers)
 			memcpy(jobs + 1, others, nothers * sizeof(*jobs));
-		err = communicate(g, work, schedules, jobs, played,
+		err = communicate(g, work, schedules, jobs, &played,
 				  nothers + 1, timing, &step, e);
 	}
 	free(jobs);
-	free(played);
 	if (err)
 		return err;
 	nranks = ranks_of(schedules, work);

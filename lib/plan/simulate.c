@@ -47,6 +47,10 @@ struct play {
 	struct queued *queued;
 	double now;
 	double *ends;		/* of jobs */
+	double *begun;		/* last time */
+	uint64_t *total, *left;	/* pieces; those that have not arrived */
+	uint32_t once;		/* jobs from this one on are repeated, .. */
+	uint32_t running;	/* .. as long as one of those before runs */
 	uint64_t narrived;	/* pieces */
 	uint64_t wanted, most;	/* work; see WORK_WANTED */
 	int err;		/* -ENOMEM, once */
@@ -204,12 +208,26 @@ static void left(struct play *p, uint32_t channel)
 
 /* ---- what happens -------------------------------------------------------- */
 
+/* What takes no time would begin again for ever, and is no load. */
+static void ended(struct play *p, uint32_t job)
+{
+	if (job < p->once) {
+		p->running--;
+	} else if (p->running && p->now > p->begun[job] + TOGETHER) {
+		pipeline_again(&p->line, job);
+		at(p, p->now + p->timing->start, BEGIN, job, 0);
+	}
+}
+
 static void begin(struct play *p, uint32_t job)
 {
 	const struct pipeline *l = &p->line;
 	uint32_t v, piece;
 
-	p->ends[job] = p->now;
+	p->ends[job] = p->begun[job] = p->now;
+	p->left[job] = p->total[job];
+	if (!p->left[job])
+		ended(p, job);
 	for (v = l->begin[job]; v < l->begin[job + 1]; v++)
 		for (piece = 0; !l->values[v].waits &&
 		     piece < l->parts[l->values[v].chunk].pieces; piece++)
@@ -234,12 +252,16 @@ static void arrived(struct play *p, uint32_t hop, uint32_t piece)
 	const struct hop *h = &l->hops[hop];
 	const struct value *v = &l->values[h->makes];
 
-	p->ends[part_of(p, hop)->job] = p->now;
+	uint32_t job = part_of(p, hop)->job;
+
+	p->ends[job] = p->now;
 	p->narrived++;
 	l->channels[h->channel].flying--;
 	if (!--l->lacks[v->lacks + piece])
 		whole(p, h->makes, piece);
 	go_on(p, h->channel);
+	if (!--p->left[job])
+		ended(p, job);
 }
 
 /* One thing that happens up to @until. Return: was there one */
@@ -278,6 +300,8 @@ static int run(struct play *p, struct plan_error *e)
 	double next;
 
 	while (!p->err) {
+		if (!p->running)
+			return 0;
 		next = fmin(sharing_next(p->flows),
 			    p->nevents ? p->events[0].time : INFINITY);
 		if (next == INFINITY)
@@ -366,6 +390,7 @@ struct outcome {
 	double *ends;
 	uint64_t npieces, asked, piece_bytes;
 	uint64_t narrived;	/* until it was over or given up */
+	uint32_t once;		/* jobs that are not repeated: the first ones */
 	uint64_t work;		/* of all plays */
 };
 
@@ -382,8 +407,13 @@ static int play_all(struct play *p, const struct plan_graph *g, uint32_t n,
 			    largest, e);
 	if (err)
 		return err;
-	if (sharing_ready(p->flows))
+	p->begun = calloc(n, sizeof(*p->begun));
+	p->total = calloc(n, sizeof(*p->total));
+	p->left = calloc(n, sizeof(*p->left));
+	if (sharing_ready(p->flows) || !p->begun || !p->total || !p->left)
 		return plan_fail(e, ENOMEM, "no memory to play schedules");
+	for (i = 0; i < p->line.nhops; i++)
+		p->total[part_of(p, i)->job] += part_of(p, i)->pieces;
 	for (i = 0; i < n; i++)
 		at(p, p->jobs[i].begin + p->timing->start, BEGIN, i, 0);
 	return run(p, e);
@@ -394,7 +424,7 @@ static int play(const struct plan_graph *g, const struct plan_job *jobs,
 		uint64_t wanted, struct outcome *o, struct plan_error *e)
 {
 	struct play p = { .jobs = jobs, .timing = timing, .ends = o->ends,
-			  .wanted = wanted, .most = WORK_MAX - o->work,
+			  .once = o->once, .running = o->once, .wanted = wanted, .most = WORK_MAX - o->work,
 			  .free_queued = PIPELINE_NONE };
 	int err = play_all(&p, g, n, largest, e);
 
@@ -409,6 +439,9 @@ static int play(const struct plan_graph *g, const struct plan_job *jobs,
 	sharing_free(p.flows);
 	free(p.events);
 	free(p.queued);
+	free(p.begun);
+	free(p.total);
+	free(p.left);
 	return err;
 }
 
@@ -505,18 +538,18 @@ static int refine(const struct plan_graph *g, const struct plan_job *jobs,
 		  struct outcome *o, struct plan_error *e)
 {
 	struct outcome coarse = { .ends = calloc(n, sizeof(double)),
-				  .work = o->work };
+				  .work = o->work, .once = o->once };
 	double *least = calloc(n, sizeof(*least)), back;
 	uint32_t i;
 	int err = -ENOMEM;
 
 	if (!coarse.ends || !least ||
-	    soonest(g, jobs, n, timing->start, o->ends, least))
+	    soonest(g, jobs, o->once, timing->start, o->ends, least))
 		plan_fail(e, ENOMEM, "no memory to play %u jobs", n);
 	else
 		err = play(g, jobs, n, timing, 2 * o->piece_bytes, UINT64_MAX,
 			   &coarse, e);
-	for (i = 0; !err && i < n && coarse.npieces < o->npieces; i++) {
+	for (i = 0; !err && i < o->once && coarse.npieces < o->npieces; i++) {
 		back = (1.0 / (double)o->npieces - 1.0 / (double)o->asked) /
 		       (1.0 / (double)coarse.npieces -
 			1.0 / (double)o->npieces);
@@ -557,12 +590,12 @@ static void report(const struct plan_graph *g, const struct plan_job *jobs,
 		busy[i] /= last;
 }
 
-int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
-		  uint32_t n, const struct plan_timing *timing,
-		  struct plan_played *out, double *busy,
-		  struct plan_error *e)
+static int simulate(const struct plan_graph *g, const struct plan_job *jobs,
+		    uint32_t n, uint32_t once, const struct plan_timing *timing,
+		    struct plan_played *out, double *busy,
+		    struct plan_error *e)
 {
-	struct outcome o = { 0 };
+	struct outcome o = { .once = once };
 	int err;
 
 	if (!n)
@@ -577,9 +610,25 @@ int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 	if (!err && o.npieces < o.asked)
 		err = refine(g, jobs, n, timing, &o, e);
 	if (!err)
-		report(g, jobs, n, &o, out, busy);
+		report(g, jobs, once, &o, out, busy);
 	free(o.ends);
 	return err;
+}
+
+int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
+		  uint32_t n, const struct plan_timing *timing,
+		  struct plan_played *out, double *busy,
+		  struct plan_error *e)
+{
+	return simulate(g, jobs, n, n, timing, out, busy, e);
+}
+
+int plan_simulate_beside(const struct plan_graph *g,
+			 const struct plan_job *jobs, uint32_t n,
+			 const struct plan_timing *timing,
+			 struct plan_played *out, struct plan_error *e)
+{
+	return simulate(g, jobs, n, n ? 1 : 0, timing, out, NULL, e);
 }
 
 /*

@@ -61,6 +61,18 @@ int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 		  struct plan_played *out, double *busy,
 		  struct plan_error *e);
 
+/*
+ * The first of @n jobs, beside the others, which go on for as long as it does:
+ * each of them begins again when it has ended. @out is of the first job. So
+ * what comes out does not depend on how long one collective of another job
+ * is, but for its size. A job that takes no time does not begin again. Else as
+ * plan_simulate().
+ */
+int plan_simulate_beside(const struct plan_graph *g,
+			 const struct plan_job *jobs, uint32_t n,
+			 const struct plan_timing *timing,
+			 struct plan_played *out, struct plan_error *e);
+
 /* ---- predict.c: whole steps ------------------------------------------- */
 
 /* A transformer. What counts is what is achieved, not what data sheets say. */
@@ -115,8 +127,9 @@ struct plan_work {
  * NULL. Data-parallel and tensor-parallel: all-reduce; ZeRO: reduce-scatter and
  * all-gather. As many GPUs work as they have ranks.
  *
- * @others, @nothers of them: collectives of other jobs that are on the way
- * each time that one of this work is; a long one makes a lasting load.
+ * @others, @nothers of them: collectives of other jobs, which are under way
+ * all the time that one of this work is, one after the other: as in
+ * plan_simulate_beside().
  *
  * -EINVAL: a figure that makes no sense, or a schedule that is missing; else as
  * plan_simulate().

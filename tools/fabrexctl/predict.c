@@ -246,8 +246,8 @@ static struct kind *kind_of(struct prediction *p, bool rings)
 }
 
 /*
- * One job's step while the others communicate all the time: as links are shared
- * fairly, collectives of twice the size are there until its own have ended.
+ * One job's step while the others communicate all the time, one collective
+ * after the other, each of the size that theirs have.
  */
 static int predict_beside(struct ctl *c, const struct plan_graph *g,
 			  struct prediction *jobs, uint32_t n, uint32_t which,
@@ -267,8 +267,9 @@ static int predict_beside(struct ctl *c, const struct plan_graph *g,
 			others[k++] = (struct plan_job){
 				.schedule = kind_of(&jobs[i], rings)->
 					schedules[busy],
-				.bytes = kind->step.bytes /
-					 kind->step.collectives * 2 + 1,
+				.bytes = kind_of(&jobs[i], rings)->step.bytes /
+					 kind_of(&jobs[i], rings)->
+						step.collectives,
 			};
 	r = plan_predict_beside(g, w, kind->schedules, others, k, &timing,
 				&kind->beside, &e);
@@ -302,6 +303,10 @@ static json_object *job_record(struct prediction *p, bool rings, uint32_t job)
 	rec_double(o, "seconds", kind->beside.seconds, 6);
 	rec_double(o, "slowdown", kind->beside.seconds / kind->step.seconds,
 		   3);
+	rec_double(o, "alone_communicate_seconds", kind->step.communicate, 6);
+	rec_double(o, "communicate_seconds", kind->beside.communicate, 6);
+	rec_double(o, "communicate_slowdown", kind->beside.communicate /
+		   kind->step.communicate, 3);
 	rec_double(o, "per_second", kind->beside.samples_per_second, 3);
 	return o;
 }

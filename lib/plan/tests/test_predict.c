@@ -200,6 +200,13 @@ static void contention(void)
 	   beside.communicate < 2.1 * alone_step.communicate,
 	   "which takes about half of the links");
 	ok(beside.compute == alone_step.compute, "and nothing of the GPUs");
+	/* A third of the step's own: it is over soon, and begins again. */
+	other.bytes = 128ull << 20;
+	ok(!plan_predict_beside(graph, &w, own, &other, 1, &t, &beside, &e) &&
+	   beside.communicate > 1.7 * alone_step.communicate &&
+	   beside.communicate < 2.1 * alone_step.communicate,
+	   "whatever the size of one of its collectives: %.3f s",
+	   beside.communicate);
 	for (i = 0; i < 2; i++) {
 		plan_rings_free(&r[i]);
 		plan_graph_free(half[i]);

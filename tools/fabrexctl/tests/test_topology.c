@@ -751,10 +751,13 @@ static void predicted(void)
 			"--hidden 2048 --batch 16 --tflops 40 --jobs "
 			"0,2,4,6,8,10,12,14;1,3,5,7,9,11,13,15 " FLAT);
 	ok(look_length(doc, "jobs") == 4, "two jobs, two schedules");
-	ok(look_number(doc, "jobs.0.slowdown") > 1.02 &&
-	   look_number(doc, "jobs.3.slowdown") > 1.02,
-	   "that share uplinks: %g, %g", look_number(doc, "jobs.0.slowdown"),
-	   look_number(doc, "jobs.3.slowdown"));
+	ok(look_number(doc, "jobs.0.communicate_slowdown") > 1.6 &&
+	   look_number(doc, "jobs.0.communicate_slowdown") < 2.1 &&
+	   look_number(doc, "jobs.3.communicate_slowdown") > 1.8 &&
+	   look_number(doc, "jobs.3.communicate_slowdown") < 2.1,
+	   "that share uplinks: %g, %g",
+	   look_number(doc, "jobs.0.communicate_slowdown"),
+	   look_number(doc, "jobs.3.communicate_slowdown"));
 	json_object_put(doc);
 	doc = look_json(&f->b, "topology predict --model 1B --layers 24 "
 			"--hidden 2048 --batch 16 --tflops 40 --jobs 0-7;8-15 "
