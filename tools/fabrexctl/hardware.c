@@ -302,7 +302,8 @@ static bool cpu_line(const char *line, const char *key, char *value,
  * The libraries add cpuid's family and extended family with the latter shifted,
  * as if it were a model: 175 is what Linux calls 25, EPYC 7003.
  */
-static void set_family(struct plan_graph *g, uint32_t node, const char *family_text)
+static void set_family(struct plan_graph *g, uint32_t node,
+		       const char *family_text)
 {
 	uint64_t family;
 	char text[24];

@@ -36,11 +36,12 @@ const char *hardware_arch(const char *machine);
  * Of each GPU's node: pci.busid, pci.class, pci.vendor, pci.device,
  * pci.subsystem_vendor, pci.subsystem_device, pci.link_speed, pci.link_width,
  * gpu.gcn; gpu.dev: the index that NVML or rocm_smi has, by address among all
- * GPUs of the vendor in this host; sysfs.max_link_speed and the like, as the files have them.
+ * GPUs of the vendor in this host; sysfs.max_link_speed and the like, as the
+ * files have them.
  * Of the switches above it: the same of their upstream ports, from the root port
- * on down, as many as the kernel sees; their links stay what the graph has. Of the root complex: cpu.numaid,
- * cpu.affinity, cpu.arch, cpu.vendor, cpu.familyid (as
- * the libraries compute it), cpu.modelid; no affinity that is too long for them.
+ * on down, as many as the kernel sees; their links stay what the graph has. Of
+ * the root complex: cpu.numaid, cpu.affinity, cpu.arch, cpu.vendor, cpu.modelid,
+ * cpu.familyid as the libraries compute it; no affinity too long for them.
  *
  * link_speed is what the library itself would take: the lesser one of the
  * device's and its port's. Slots of composed fabrics tell of a link that is
