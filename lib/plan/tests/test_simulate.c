@@ -450,8 +450,8 @@ static void unlike(void)
 	   (unsigned long long)(good ? o.schedule->nchunks : 0), e.text);
 	took = (double)(clock() - begin) / CLOCKS_PER_SEC;
 	rate = plan_ratio_value(o.algbw) / 1e3;
-	ok(near(2 * fmin(out[0].algbw, out[1].algbw), rate, 0.02), "half of %.3f GB/s: %.3f, %.3f",
-	   rate, out[0].algbw, out[1].algbw);
+	ok(near(2 * fmin(out[0].algbw, out[1].algbw), rate, 0.02),
+	   "half of %.3f GB/s: %.3f, %.3f", rate, out[0].algbw, out[1].algbw);
 	/* Below 1 s; with sanitizers, on a busy machine, rather more. */
 	ok(took < 8, "played in %.1f s", took);
 	plan_optimum_free(&o);
