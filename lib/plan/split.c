@@ -733,13 +733,15 @@ static int split_run(struct split *s, uint64_t k, struct plan_links **out)
 	return err ? err : collect(s, out);
 }
 
-static int split_fail(int err, struct plan_error *e)
+static int split_fail(uint32_t nsinks, int err, struct plan_error *e)
 {
 	switch (err) {
 	case -EINVAL:
 		return plan_fail(e, EINVAL, "more is asked of a network than it can do");
 	case -E2BIG:
-		return plan_fail(e, E2BIG, "a network too large to be planned as a whole; tell which GPUs are in one box");
+		return plan_fail(e, E2BIG, "%u GPUs with about %llu ways between them or more, once switches are split off, are too many to be planned as a whole; choose fewer GPUs or join parallel links into one",
+				 nsinks, MOST_BYTES / 2 / sizeof(int64_t) /
+				 (nsinks ? nsinks : 1));
 	case -EIO:
 		return plan_fail(e, EIO, "a switch keeps arcs that cannot be split off; this is a mistake of the planner");
 	default:
@@ -751,6 +753,7 @@ int plan_net_split(const struct plan_net *net, uint64_t k,
 		   struct plan_links **out, struct plan_error *e)
 {
 	struct split s = { 0 };
+	uint32_t nsinks;
 	int64_t demand;
 	int err = check(net, k, &demand, e);
 
@@ -760,6 +763,7 @@ int plan_net_split(const struct plan_net *net, uint64_t k,
 	err = split_init(&s, net);
 	if (!err)
 		err = split_run(&s, k, out);
+	nsinks = s.nsinks;
 	split_clear(&s);
-	return err ? split_fail(err, e) : 0;
+	return err ? split_fail(nsinks, err, e) : 0;
 }
