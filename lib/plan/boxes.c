@@ -342,6 +342,7 @@ static int pack_trunk(struct plan_boxed *b, struct plan_error *e)
 	uint32_t i;
 	int err;
 
+	b->trunk->patience = b->patience;
 	err = plan_net_split(b->trunk, b->k, &b->links, e);
 	if (!err)
 		err = plan_net_pack(b->trunk, b->links, b->k, &b->forest, e);
@@ -396,6 +397,8 @@ static int pack_box(struct plan_boxed *b, struct plan_box *x,
 			plan_net_terminal(roots, i,
 					  b->k * x->net->weight[i] +
 					  x->inflow[i]);
+	if (roots)
+		roots->patience = b->patience;
 	if (err)
 		plan_fail(e, ENOMEM, "out of memory");
 	else
@@ -539,12 +542,14 @@ static int trim(const struct plan_net *net, const uint32_t *box, uint64_t k,
 /* ---- all of it ---------------------------------------------------------- */
 
 static int solve_at(const struct plan_net *net, const uint32_t *box,
-		    uint64_t k, struct plan_solution *s, struct plan_error *e)
+		    uint64_t k, uint64_t *patience, struct plan_solution *s,
+		    struct plan_error *e)
 {
 	struct plan_boxed b;
 	int err = boxed_make(&b, net, box);
 
 	b.k = k;
+	b.patience = patience;
 	if (err)
 		plan_fail(e, -err, "out of memory");
 	else
@@ -561,22 +566,22 @@ static int solve_at(const struct plan_net *net, const uint32_t *box,
 }
 
 static int solve_scaled(const struct plan_net *net, const uint32_t *box,
-			uint64_t k, struct plan_solution *s,
-			struct plan_error *e)
+			uint64_t k, uint64_t *patience,
+			struct plan_solution *s, struct plan_error *e)
 {
 	struct plan_net *less;
 	int err = trim(net, box, k, &less);
 
 	if (err)
 		return plan_fail(e, -err, "out of memory");
-	err = solve_at(less, box, k, s, e);
+	err = solve_at(less, box, k, patience, s, e);
 	plan_net_free(less);
-	return err == -EAGAIN ? solve_at(net, box, k, s, e) : err;
+	return err == -EAGAIN ? solve_at(net, box, k, patience, s, e) : err;
 }
 
 int plan_boxes_at(struct plan_net *net, const uint32_t *box,
-		  struct plan_ratio x, struct plan_solution *s,
-		  struct plan_error *e)
+		  struct plan_ratio x, uint64_t *patience,
+		  struct plan_solution *s, struct plan_error *e)
 {
 	struct plan_solution found = { .x = x };
 	struct plan_net *scaled = plan_net_copy(net);
@@ -587,7 +592,7 @@ int plan_boxes_at(struct plan_net *net, const uint32_t *box,
 		return plan_fail(e, ENOMEM, "out of memory");
 	err = plan_net_scale(scaled, x, &found.k, e);
 	if (!err)
-		err = solve_scaled(scaled, box, found.k, &found, e);
+		err = solve_scaled(scaled, box, found.k, patience, &found, e);
 	for (i = 0; !err && i < net->narcs; i++)
 		net->arcs[i].capacity = scaled->arcs[i].capacity;
 	if (!err)

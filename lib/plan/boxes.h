@@ -39,6 +39,7 @@ struct plan_boxed {
 	uint32_t *trunk_node;	/* of each node */
 	uint32_t *trunk_arcs;	/* of the trunk's arcs: those of the network */
 	uint64_t k;
+	uint64_t *patience;	/* of all that is packed */
 	struct plan_links *links;	/* of the trunk */
 	struct plan_forest *forest;	/* of the trunk */
 	uint64_t *used;		/* of each arc that bounds a box: by trees */
@@ -54,11 +55,11 @@ int plan_parts(const struct plan_net *net, const uint32_t *box,
 	       uint32_t *part);
 /*
  * Trees of rate @x with these boxes, of boxes.c; @net is scaled then. -EAGAIN:
- * they do not lead to any.
+ * they do not lead to any; -ETIME: not within @patience, steps that are left.
  */
 int plan_boxes_at(struct plan_net *net, const uint32_t *box,
-		  struct plan_ratio x, struct plan_solution *s,
-		  struct plan_error *e);
+		  struct plan_ratio x, uint64_t *patience,
+		  struct plan_solution *s, struct plan_error *e);
 /*
  * Share out what enters and leaves boxes by each arc among the GPUs that the
  * box's links lead it to, evenly: fills in share and inflow of all boxes.

@@ -201,12 +201,19 @@ static int coarsen(const struct plan_net *net, uint32_t *part, uint32_t nparts)
 /* ---- levels ------------------------------------------------------------- */
 
 #define LEVELS	12
+/* Steps of packing at one level: some 70 s, or where success is unlikely 12 s. */
+#define PATIENCE	6000000000ull
+#define LITTLE_PATIENCE	1000000000ull
+/* Costs of 150 boxes, or the like inside, and of what is not tried at all. */
+#define HIGH_COST	1000000000ull
+#define MOST_COST	5000000000ull
 #define DEPTH	16	/* of dead ends that are looked for */
 
 /* Boxes of one size, as plan_boxes_at() takes them. */
 struct level {
 	uint32_t *box;		/* of each node */
 	uint64_t cost;		/* of packing: an estimate, to compare */
+	uint64_t patience;	/* steps of packing that are left; 0: too slow */
 };
 
 struct levels {
@@ -252,9 +259,16 @@ static int add_level(struct levels *l, const struct plan_net *net,
 	}
 	memcpy(box, part, net->nnodes * sizeof(*box));
 	c = cost(net, part, nparts, count);
+	if (c > MOST_COST) {
+		free(count);
+		free(box);
+		return 0;
+	}
 	for (at = l->n++; at && l->level[at - 1].cost > c; at--)
 		l->level[at] = l->level[at - 1];
-	l->level[at] = (struct level){ box, c };
+	l->level[at] = (struct level){
+		box, c, c > HIGH_COST ? LITTLE_PATIENCE : PATIENCE,
+	};
 	free(count);
 	return 0;
 }
@@ -355,15 +369,21 @@ static int greatest_rate(const struct plan_net *net, struct plan_ratio *x,
 	return err;
 }
 
-static int any_level(struct plan_net *net, const struct levels *l,
+static int any_level(struct plan_net *net, struct levels *l,
 		     struct plan_ratio x, struct plan_solution *s,
 		     struct plan_error *e)
 {
 	int err = plan_fail(e, EAGAIN, "there are no boxes");
 	uint32_t i;
 
-	for (i = 0; err == -EAGAIN && i < l->n; i++)
-		err = plan_boxes_at(net, l->level[i].box, x, s, e);
+	for (i = 0; err == -EAGAIN && i < l->n; i++) {
+		if (!l->level[i].patience)
+			continue;
+		err = plan_boxes_at(net, l->level[i].box, x,
+				    &l->level[i].patience, s, e);
+		if (err == -ETIME)
+			err = plan_fail(e, EAGAIN, "there are too many boxes");
+	}
 	return err;
 }
 

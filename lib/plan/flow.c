@@ -103,6 +103,7 @@ static bool levels(struct flow *f, const int64_t *left, uint32_t from,
 		uint32_t x = f->queue[first++];
 		const struct flow_near *near = &f->near[x];
 
+		f->work += near->n;
 		for (i = 0; i < near->n; i++) {
 			uint32_t h = near->halves[i], y = f->head[h];
 

@@ -21,6 +21,7 @@ struct flow {
 		uint32_t *halves;	/* that leave the node */
 	} *near;
 	/* of flow_push() */
+	uint64_t work;			/* halves that were looked at */
 	uint32_t *level, *cursor, *queue, *path;
 };
 

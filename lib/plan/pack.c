@@ -451,12 +451,29 @@ static int choose(struct pack *p, uint32_t *best, uint64_t *weight)
 	return *weight ? 0 : -EINVAL;
 }
 
+/* Steps since the last time. */
+static int spend(struct pack *p)
+{
+	uint64_t *patience = p->net->patience;
+
+	if (patience && p->flow.work > *patience) {
+		*patience = 0;
+		return -ETIME;
+	}
+	if (patience)
+		*patience -= p->flow.work;
+	p->flow.work = 0;
+	return 0;
+}
+
 static int grow_class(struct pack *p)
 {
 	uint64_t weight;
 	uint32_t link = 0;
-	int err = choose(p, &link, &weight);
+	int err = spend(p);
 
+	if (!err)
+		err = choose(p, &link, &weight);
 	if (!err && weight < p->weight)
 		err = put_off(p, p->weight - weight);
 	if (err)

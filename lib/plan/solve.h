@@ -44,6 +44,7 @@ struct plan_net {
 	bool *terminal;		/* of each node */
 	uint64_t *weight;	/* of each node; 0 at switches */
 	uint32_t arc_room;
+	uint64_t *patience;	/* of packing: steps that are left; NULL: all */
 };
 
 struct plan_net *plan_net_new(uint32_t nnodes);
@@ -143,7 +144,8 @@ struct plan_forest {
 void plan_forest_free(struct plan_forest *f);
 /*
  * Trees for each root, weights of k * weight in all, that together use no
- * path more than its weight allows. -EINVAL: the cut condition is broken.
+ * path more than its weight allows. -EINVAL: the cut condition is broken;
+ * -ETIME: the network's patience has come to an end.
  */
 int plan_net_pack(const struct plan_net *net, const struct plan_links *l,
 		  uint64_t k, struct plan_forest **out, struct plan_error *e);
