@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "optimum.h"
-#include "partition.h"
-#include "solve.h"
+#include "solve/partition.h"
+#include "solve/solve.h"
 
 void plan_cut_free(struct plan_cut *c)
 {

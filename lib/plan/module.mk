@@ -7,7 +7,8 @@ CFLAGS ?= -O2 -g
 
 PLAN_O := $(BUILD)/plan
 PLAN_A := $(BUILD)/lib/libplan.a
-PLAN_SRC := $(wildcard lib/plan/*.c)
+PLAN_SRC := $(filter-out lib/plan/tests/%, \
+	$(wildcard lib/plan/*.c lib/plan/*/*.c))
 PLAN_OBJ := $(PLAN_SRC:lib/plan/%.c=$(PLAN_O)/%.o)
 PLAN_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Ilib/plan -Itools/topology
 PLAN_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \

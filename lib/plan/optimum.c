@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "optimum.h"
-#include "solve.h"
+#include "solve/solve.h"
 
 /* Trees of one direction; edges of @links are those of the graph. */
 struct half {

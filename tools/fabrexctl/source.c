@@ -12,7 +12,7 @@
 
 #include "live.h"
 #include "plan/read.h"
-#include "plan/scan.h"
+#include "plan/read/scan.h"
 #include "plan/simulate.h"
 #include "source.h"
 #include "topology.h"

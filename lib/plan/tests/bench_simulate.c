@@ -9,7 +9,7 @@
 
 #include "fabrics.h"
 #include "optimum.h"
-#include "ringset.h"
+#include "rings/ringset.h"
 #include "simulate.h"
 
 static double seconds(void)

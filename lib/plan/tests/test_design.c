@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cabling.h"
+#include "design/cabling.h"
 #include "read.h"
 #include "tap.h"
 

@@ -11,7 +11,7 @@
 #include "fabrics.h"
 #include "optimum.h"
 #include "read.h"
-#include "ringset.h"
+#include "rings/ringset.h"
 #include "tap.h"
 
 /* ---- graphs ------------------------------------------------------------- */

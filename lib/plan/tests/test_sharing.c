@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sharing.h"
+#include "play/sharing.h"
 #include "tap.h"
 
 #define FLOWS	40

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "random.h"
-#include "solve.h"
+#include "solve/solve.h"
 #include "tap.h"
 
 #define NETWORKS	600u

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "nccl.h"
-#include "nccl_tree.h"
+#include "nccl/tree.h"
 #include "same.h"
 
 #define DEVICE(bus, dev) \
