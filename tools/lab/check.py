@@ -64,7 +64,9 @@ def make(goal, layer=LAYER, quiet=True, settings=()):
     """make GOAL NAME=VALUE... inside a root; the CompletedProcess."""
     argv = ["make", "--no-print-directory", f"-j{os.cpu_count()}", goal,
             *settings]
+    # A test that prints what it was given may print any bytes.
     return space.run(root.root(layer), argv, check=False, text=True,
+                     errors="replace",
                      stdout=subprocess.PIPE if quiet else None,
                      stderr=subprocess.STDOUT if quiet else None)
 
