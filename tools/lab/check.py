@@ -121,10 +121,11 @@ def host(check):
 
 
 def fuzz(seconds, quiet=True):
-    """Each fuzz target for some seconds; CompletedProcess."""
+    """Each fuzz target for some seconds; a check tries the same each time."""
     return make("fuzz-draco-emu", quiet=quiet,
                 settings=["fuzz-lib", "fuzz-plan",
-                          f"FUZZ_SECONDS={seconds}"])
+                          f"FUZZ_SECONDS={seconds}",
+                          f"FUZZ_SEED={int(quiet)}"])
 
 
 def fuzz_briefly(check):

@@ -359,12 +359,18 @@ static bool reserve(struct builder *b)
 
 static int build(struct builder *b)
 {
+	const struct plan_graph *g = b->t->g;
+	uint32_t i;
 	bool ranks;
 	int err;
 
-	if (!reserve(b) || nccl_devs(b->t->g, b->t->devs, &ranks))
+	if (!reserve(b) || nccl_devs(g, b->t->devs, &ranks))
 		return memory(b);
 	b->t->as_read = ranks && as_read(b->t);
+	/* GPUs that are no ranks have the file's numbers, in the file only. */
+	for (i = 0; !b->t->as_read && i < g->nnodes; i++)
+		if (g->nodes[i].rank == PLAN_NONE)
+			b->t->devs[i] = PLAN_NONE;
 	err = choose(b);
 	if (!err)
 		err = find_real(b);

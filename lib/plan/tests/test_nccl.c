@@ -571,6 +571,31 @@ static void ring_strings(void)
 }
 
 /* What is in an element that is left out is left out as well, links too. */
+/* Where one GPU has a rank and another none, the other is in its file only. */
+static void without_rank(void)
+{
+	static const char text[] = "<system version=\"1\">"
+		"<cpu numaid=\"0\" affinity=\"ffff\" arch=\"x86_64\""
+		" vendor=\"AuthenticAMD\" familyid=\"175\" modelid=\"1\">"
+		"<pci busid=\"0000:01:00.0\" class=\"0x030200\""
+		" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\">"
+		"<gpu dev=\"0\" sm=\"80\" rank=\"0\" gdr=\"1\"/></pci>"
+		"<pci busid=\"0000:02:00.0\" class=\"0x030200\""
+		" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\">"
+		"<gpu dev=\"1\" sm=\"80\" gdr=\"1\"/></pci></cpu></system>";
+	struct plan_graph *g = plan_nccl_parse(text, strlen(text), "t", NULL);
+	struct plan_graph *h = g ? again(g, PLAN_NCCL) : NULL;
+
+	ok(h && h->nnodes == g->nnodes && h->nranks == 1,
+	   "a GPU without a rank is written as it was read");
+	plan_graph_free(h);
+	h = g ? again(g, PLAN_RCCL) : NULL;
+	ok(h && h->nranks == 1 && h->nnodes == g->nnodes - 1,
+	   "and not at all for another library");
+	plan_graph_free(h);
+	plan_graph_free(g);
+}
+
 static void left_out(void)
 {
 	static const char text[] = "<system version=\"1\">" CPU GPU("01", "0")
@@ -586,6 +611,7 @@ static void left_out(void)
 
 int main(void)
 {
+	without_rank();
 	left_out();
 	mi300x();
 	dgx();

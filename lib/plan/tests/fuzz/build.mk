@@ -9,6 +9,8 @@ PLAN_FUZZ_OBJ := $(patsubst %.c,$(PLAN_FUZZ_O)/%.o,$(PLAN_SRC) \
 PLAN_FUZZ_FLAGS := -std=gnu11 -g -O1 -Wall -Wextra -MMD -MP \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_SECONDS ?= 20
+# 0: another one each time
+FUZZ_SEED ?= 0
 
 $(PLAN_FUZZ_O)/%.o: %.c
 	@mkdir -p $(@D)
@@ -24,7 +26,8 @@ fuzz-plan: $(PLAN_FUZZ:%=$(PLAN_FUZZ_O)/%)
 	@for f in $^; do \
 		c=$(BUILD)/fuzz/corpus/plan_$${f##*/}; mkdir -p $$c; \
 		echo "# $$f, $(FUZZ_SECONDS) s"; \
-		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+		$$f -seed=$(FUZZ_SEED) \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 			-max_len=8192 -artifact_prefix=$$c/../ \
 			-dict=$(PLAN_T)/fuzz/$${f##*/}.dict $$c \
 			topologies topologies/graphs $(PLAN_T)/data \
