@@ -5,6 +5,7 @@
 # make check     host tests, then guest tests; check-debug: on a debug kernel
 # make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy on this machine
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
+# make bench-plan how planning time grows, up to 1,024 GPUs
 # make install   programs and library (PREFIX, DESTDIR); modules: dkms.conf
 #
 # Compilers are those of a Debian 13 root that the lab makes on first use.
