@@ -43,6 +43,7 @@ struct cache {
 	pthread_mutex_t lock;
 	pthread_cond_t settled;		/* PENDING no more, or ended */
 	uint32_t ending;		/* regions: room is being made */
+	uint64_t ended;			/* of them, so far */
 	struct interval *ranges;	/* PENDING and FRESH */
 	struct cached *oldest, *newest;	/* unused, by last use */
 	const uint32_t *counters;	/* NULL: changes are not counted */
@@ -281,6 +282,7 @@ static void end_doomed(struct cache *c, struct cached *doomed)
 	}
 	pthread_mutex_lock(&c->lock);
 	c->ending -= n;
+	c->ended += n;
 	pthread_cond_broadcast(&c->settled);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -320,6 +322,19 @@ static void evict_to(struct cache *c, uint64_t regions, uint64_t bytes,
 	}
 }
 
+/* Until somebody has ended some of those that are to end. */
+static void wait_ended(struct cache *c)
+{
+	uint64_t ended = c->ended;
+
+	while (c->ended == ended)
+		wait_settled(c);
+}
+
+/*
+ * Called while a region is registered, for which others may wait: whoever
+ * counts in ending does not, but ends.
+ */
 bool fxi_cache_make_room(struct fabrex_port *port)
 {
 	struct cache *c = __atomic_load_n(&port->cache, __ATOMIC_ACQUIRE);
@@ -333,7 +348,7 @@ bool fxi_cache_make_room(struct fabrex_port *port)
 	if (c->kept_regions)
 		evict_to(c, c->kept_regions / 2, UINT64_MAX, &doomed);
 	else if (ending)
-		wait_settled(c);
+		wait_ended(c);
 	pthread_mutex_unlock(&c->lock);
 	end_doomed(c, doomed);
 	return doomed || ending;
@@ -363,8 +378,26 @@ static struct interval *match(const struct cache *c,
 }
 
 /*
+ * For one that is being registered. Who registers it may be short of the room
+ * that the doomed have: these end first, and everything is looked at again.
+ */
+static void wait_pending(struct cache *c, struct cached **doomed)
+{
+	struct cached *all = *doomed;
+
+	if (!all) {
+		wait_settled(c);
+		return;
+	}
+	*doomed = NULL;
+	pthread_mutex_unlock(&c->lock);
+	end_doomed(c, all);
+	pthread_mutex_lock(&c->lock);
+}
+
+/*
  * One that will do and was good until now, with a reference; NULL if there is
- * none. Waits for one that is being registered.
+ * none. Waits for one that is being registered; the lock is given up meanwhile.
  */
 static struct cached *lookup(struct cache *c, const struct interval *want,
 			     struct cached **doomed)
@@ -375,7 +408,7 @@ static struct cached *lookup(struct cache *c, const struct interval *want,
 	while ((found = match(c, want))) {
 		e = container_of(found, struct cached, range);
 		if (unlikely(e->state == PENDING)) {
-			wait_settled(c);
+			wait_pending(c, doomed);
 			continue;
 		}
 		if (likely(!counted(c, e))) {

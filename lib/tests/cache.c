@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -414,6 +415,51 @@ TEST(cache_waits_for_room)
 		CHECK_EQ(pthread_join(threads[i], &mr), 0);
 	CHECK(fake_objects() >= 8);
 	CHECK(stats_of(shared_port).evicted > 4);
+	fake_mr_quota(0, 0);
+	fabrex_close(shared_port);
+}
+
+static void *whole(void *unused)
+{
+	(void)unused;
+	return get(shared_port, 0, 3 * 4096, 0);
+}
+
+static void *part_of_whole(void *unused)
+{
+	(void)unused;
+	return get(shared_port, 5000, 10, 0);
+}
+
+static void await_stale(struct fabrex_port *port, uint64_t n)
+{
+	while (stats_of(port).stale < n)
+		sched_yield();
+}
+
+/*
+ * One has found a region stale, and then another one that is being registered,
+ * for which there is no room as long as the stale one has not ended.
+ */
+TEST(cache_ends_the_stale_before_it_waits)
+{
+	pthread_t registers, waits;
+	void *all, *part;
+
+	CHECK_EQ(fabrex_open("a.0", &shared_port), 0);
+	fabrex_mr_cache_put(get(shared_port, 4096, 4096, 0));
+	fake_mr_gate(true);
+	CHECK_EQ(pthread_create(&registers, NULL, whole, NULL), 0);
+	fake_mr_await(1);
+	fake_changed(memory + 4096, 1);
+	CHECK_EQ(pthread_create(&waits, NULL, part_of_whole, NULL), 0);
+	await_stale(shared_port, 1);
+	fake_mr_quota(1, 0);
+	fake_mr_gate(false);
+	CHECK_EQ(pthread_join(registers, &all), 0);
+	CHECK_EQ(pthread_join(waits, &part), 0);
+	CHECK(all == part);
+	CHECK_EQ(fake_objects(), 1);
 	fake_mr_quota(0, 0);
 	fabrex_close(shared_port);
 }

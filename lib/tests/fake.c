@@ -23,6 +23,7 @@ struct fabric fab = {
 		{ .name = "c.0", .up = true, .generation = 1 },
 	},
 	.budget = -1,
+	.gate = PTHREAD_COND_INITIALIZER,
 };
 
 struct transport {
@@ -218,6 +219,16 @@ static int map_dmabuf(struct fake_object *o, const struct transport_mr *params)
 	return 0;
 }
 
+/* Under the lock, which is given up meanwhile. */
+static void wait_at_gate(void)
+{
+	fab.at_gate++;
+	pthread_cond_broadcast(&fab.gate);
+	while (fab.gate_shut)
+		pthread_cond_wait(&fab.gate, &fab.lock);
+	fab.at_gate--;
+}
+
 /* Errors and delays that a test wants. */
 static int mr_trouble(void)
 {
@@ -226,6 +237,7 @@ static int mr_trouble(void)
 
 	pthread_mutex_lock(&fab.lock);
 	fab.registrations++;
+	wait_at_gate();
 	delay = fab.mr_delay_us;
 	if (fab.mr_failures) {
 		fab.mr_failures--;
@@ -603,6 +615,22 @@ void fake_mr_quota(unsigned int n, unsigned int us)
 	pthread_mutex_lock(&fab.lock);
 	fab.quota = n;
 	fab.end_delay_us = us;
+	pthread_mutex_unlock(&fab.lock);
+}
+
+void fake_mr_gate(bool shut)
+{
+	pthread_mutex_lock(&fab.lock);
+	fab.gate_shut = shut;
+	pthread_cond_broadcast(&fab.gate);
+	pthread_mutex_unlock(&fab.lock);
+}
+
+void fake_mr_await(unsigned int n)
+{
+	pthread_mutex_lock(&fab.lock);
+	while (fab.at_gate < n)
+		pthread_cond_wait(&fab.gate, &fab.lock);
 	pthread_mutex_unlock(&fab.lock);
 }
 

@@ -53,6 +53,9 @@ void fake_changed(const void *addr, size_t length);
 /* So many registrations fail with the errno; all take that long. */
 void fake_mr_errors(unsigned int n, int err);
 void fake_mr_delay(unsigned int us);
+/* Registrations wait, before anything else, while it is shut; until n do. */
+void fake_mr_gate(bool shut);
+void fake_mr_await(unsigned int n);
 /* No more regions than that; their ends take that long. */
 void fake_mr_quota(unsigned int n, unsigned int us);
 /* Revoked as soon as they exist, some time before the caller knows of them. */

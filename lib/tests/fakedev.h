@@ -73,6 +73,9 @@ struct fabric {
 	unsigned int mr_failures; /* so many more registrations fail */
 	int mr_error;
 	unsigned int mr_delay_us;
+	bool gate_shut;		/* registrations wait until it is opened */
+	unsigned int at_gate;
+	pthread_cond_t gate;	/* either has changed */
 	unsigned int quota, end_delay_us; /* 0: no limit, no delay */
 	bool mr_revoked;	/* regions are, as soon as they are made */
 };
