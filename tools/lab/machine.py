@@ -30,6 +30,10 @@ CMDLINE = ("console=ttyS0 loglevel=6 panic=-1 oops=panic softlockup_panic=0 "
            "printk.devkmsg=on random.trust_cpu=1 tsc=reliable no_timer_check "
            "mitigations=off selinux=0 apparmor=0 audit=0 lsm= nokaslr "
            "log_buf_len=4M pci=hpiosize=0 "
+           # A guest that gets no processor for a while is not one that hangs.
+           "watchdog_thresh=60 workqueue.watchdog_thresh=180 "
+           "rcupdate.rcu_cpu_stall_timeout=180 "
+           "sysctl.kernel.hung_task_timeout_secs=180 "
            "lab.host={host} lab.tree={tree}")
 
 
