@@ -30,7 +30,7 @@ class KmodError(RuntimeError):
 
 def headers(name):
     """(release, build directory, layer) to build against for a kernel."""
-    if name in kernel.STOCK or name == "debug":
+    if name in kernel.STOCK or name in kernel.MADE:
         kern = kernel.kernel(name)
         return kern.release, kern.build, kern.layer
     layer = HEADERS[name]
