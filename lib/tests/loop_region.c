@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hooks.h"
 #include "internal.h"
 #include "party.h"
 #include "transport/loopback/state.h"
@@ -256,6 +259,145 @@ TEST(loop_quarantine_ends_busy)
 	await_clean(s.a);
 	step(s.active_other);
 	still_close(&s);
+}
+
+/* ---- an allocation and what is in it, ended by two threads --------------- */
+
+/* b has a window on part, which is inside of all, and does not give it back. */
+struct twofold {
+	struct fabrex_port *a, *b;
+	struct fabrex_mr *all, *part;
+	struct fabrex_window *window;
+	uint32_t index;		/* of part in a's table */
+};
+
+static void twofold_open(struct twofold *f)
+{
+	struct fabrex_remote remote;
+
+	setenv("FABREX_LOOPBACK_QUIESCE_MS", "1000", 1);
+	CHECK_EQ(fabrex_open(loop_name("a"), &f->a), 0);
+	CHECK_EQ(fabrex_open(loop_name("b"), &f->b), 0);
+	CHECK_EQ(fabrex_mr_alloc(f->a, 65536, FABREX_MR_ALL, &f->all), 0);
+	CHECK_EQ(fabrex_mr_register(f->a, (char *)fabrex_mr_addr(f->all) +
+				    4096, 4096, FABREX_MR_ALL, &f->part), 0);
+	fabrex_mr_remote(f->part, &remote);
+	f->index = remote.rkey & 0xffff;
+	CHECK_EQ(fabrex_window_map(f->b, &remote, 0, 4096, RW, &f->window), 0);
+	/* Its service thread does nothing. */
+	pthread_mutex_lock(&f->b->transport->lock);
+}
+
+/* What is allocated now is nobody else's. */
+static void twofold_close(struct twofold *f)
+{
+	volatile char *stale = fabrex_window_addr(f->window);
+	struct fabrex_mr *next;
+	const char *bytes;
+	int i;
+
+	CHECK_EQ(fabrex_mr_alloc(f->a, 65536, FABREX_MR_ALL, &next), 0);
+	bytes = fabrex_mr_addr(next);
+	for (i = 0; i < 4096; i++)
+		stale[i] = 0x55;
+	for (i = 0; i < 65536; i++)
+		CHECK_EQ(bytes[i], 0);
+	pthread_mutex_unlock(&f->b->transport->lock);
+	await_clean(f->a);
+	CHECK_EQ(fabrex_window_unmap(f->window), 0);
+	fabrex_close(f->b);
+	fabrex_close(f->a);
+}
+
+static void *deregister(void *mr)
+{
+	return (void *)(intptr_t)fabrex_mr_deregister(mr);
+}
+
+static void await_revoking(struct twofold *f)
+{
+	struct transport *t = f->a->transport;
+	bool waits = false;
+
+	while (!waits) {
+		pthread_mutex_lock(&t->lock);
+		waits = !loop_set_empty(&t->state->regions[f->index].revoking);
+		pthread_mutex_unlock(&t->lock);
+		sched_yield();
+	}
+}
+
+TEST(loop_part_ends_with_its_allocation)
+{
+	pthread_t first, second;
+	struct twofold f;
+	void *ret;
+
+	twofold_open(&f);
+	CHECK_EQ(pthread_create(&first, NULL, deregister, f.all), 0);
+	await_revoking(&f);
+	CHECK_EQ(pthread_create(&second, NULL, deregister, f.part), 0);
+	CHECK_EQ(pthread_join(second, &ret), 0);
+	CHECK(!ret);
+	CHECK_EQ(pthread_join(first, &ret), 0);
+	CHECK(!ret);
+	twofold_close(&f);
+}
+
+/* The part's end has begun, and its time is up before the allocation's. */
+TEST(loop_allocation_ends_with_its_part)
+{
+	pthread_t first, second;
+	struct twofold f;
+	void *ret;
+
+	twofold_open(&f);
+	CHECK_EQ(pthread_create(&first, NULL, deregister, f.part), 0);
+	await_revoking(&f);
+	CHECK_EQ(pthread_create(&second, NULL, deregister, f.all), 0);
+	CHECK_EQ(pthread_join(first, &ret), 0);
+	CHECK(!ret || (intptr_t)ret == -ETIMEDOUT);
+	CHECK_EQ(pthread_join(second, &ret), 0);
+	CHECK(!ret);
+	twofold_close(&f);
+}
+
+static void end_all(void *mr)
+{
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+}
+
+/* It ends before its part's registration locks for the n-th time, or after. */
+static void end_amid(struct fabrex_port *port, unsigned int n)
+{
+	struct transport *t = port->transport;
+	struct fabrex_mr *all, *part = NULL;
+	struct fabrex_remote remote;
+
+	CHECK_EQ(fabrex_mr_alloc(port, 4096, FABREX_MR_ALL, &all), 0);
+	hook_lock(&t->lock, n, end_all, all);
+	if (fabrex_mr_register(port, fabrex_mr_addr(all), 4096, FABREX_MR_ALL,
+			       &part))
+		part = NULL;
+	if (!hook_lock_end())
+		end_all(all);
+	if (!part)
+		return;
+	fabrex_mr_remote(part, &remote);
+	CHECK(t->segment->mrs[remote.rkey & 0xffff].key != remote.rkey);
+	CHECK_EQ(fabrex_mr_deregister(part), 0);
+}
+
+/* A part is not registered any more, or ends with what it is a part of. */
+TEST(loop_part_of_what_ends)
+{
+	struct fabrex_port *port;
+	unsigned int n;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	for (n = 1; n < 8; n++)
+		end_amid(port, n);
+	fabrex_close(port);
 }
 
 /* ---- what is registered -------------------------------------------------- */

@@ -115,27 +115,6 @@ static void publish(struct transport *t, uint32_t index,
 	__atomic_store_n(&mr->key, key, __ATOMIC_RELEASE);
 }
 
-static int enter(struct transport *t, const struct transport_mr *p,
-		 const struct reach *reach, uint64_t *key, uint32_t *id)
-{
-	uint32_t index = 0;
-	int ret;
-
-	pthread_mutex_lock(&t->lock);
-	ret = take_index(t, &index);
-	if (!ret) {
-		ret = random_key(t, index, key);
-		if (ret)
-			give_index(t->state, index);
-	}
-	if (!ret) {
-		publish(t, index, p, reach, *key);
-		*id = t->state->regions[index].id;
-	}
-	pthread_mutex_unlock(&t->lock);
-	return ret;
-}
-
 /* ---- registration ------------------------------------------------------ */
 
 static bool in_segment(struct transport *t, const void *addr)
@@ -196,6 +175,35 @@ static int not_mapped(struct transport *t, const struct transport_mr *p)
 	return fxi_error(EFAULT, "loopback:%s: region of %llu bytes at %p: not mapped, freed already, or not to be %s; ask for the rights it has",
 			 t->fabric, (unsigned long long)p->length, p->addr,
 			 p->access & WRITTEN ? "written" : "read");
+}
+
+/*
+ * Whether there is an allocation for a part is looked at with the same lock: it
+ * may end at any moment before.
+ */
+static int enter(struct transport *t, const struct transport_mr *p,
+		 const struct reach *reach, uint64_t *key, uint32_t *id)
+{
+	uint32_t index = 0;
+	int ret;
+
+	pthread_mutex_lock(&t->lock);
+	if (reach->kind == SEGMENT_MR_HEAP && !reach->allocated &&
+	    !find_allocated(t, reach->place, p->length))
+		ret = not_mapped(t, p);
+	else
+		ret = take_index(t, &index);
+	if (!ret) {
+		ret = random_key(t, index, key);
+		if (ret)
+			give_index(t->state, index);
+	}
+	if (!ret) {
+		publish(t, index, p, reach, *key);
+		*id = t->state->regions[index].id;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return ret;
 }
 
 /* ---- files and devices ------------------------------------------------- */
@@ -285,8 +293,6 @@ static int register_process(struct transport *t, const struct transport_mr *p,
 	if (in_segment(t, p->addr)) {
 		reach.kind = SEGMENT_MR_HEAP;
 		reach.place = place_of(t, p->addr);
-		if (!fxi_loop_mr_find(t, p->addr, p->length))
-			return not_mapped(t, p);
 	} else if (!fxi_loop_mapped(p->addr, p->length, p->access & WRITTEN)) {
 		return not_mapped(t, p);
 	}
@@ -360,7 +366,10 @@ static bool inside(const struct loop_region *r, const struct loop_region *all)
 	       r->place >= all->place && r->place - all->place < all->length;
 }
 
-/* Lock held: regions that were registered inside an allocation that ends. */
+/*
+ * Lock held: regions that were registered inside an allocation that ends. Until
+ * it has, what is known of their windows has to stay where it is.
+ */
 static void unhook_inside(struct transport *t, const struct loop_region *all)
 {
 	struct loop_state *s = t->state;
@@ -370,6 +379,7 @@ static void unhook_inside(struct transport *t, const struct loop_region *all)
 		if (!inside(&s->regions[i], all))
 			continue;
 		s->regions[i].orphan = true;
+		s->regions[i].held = true;
 		if (!t->segment->mrs[i].key)
 			continue;
 		unhook(t, i);
@@ -472,7 +482,10 @@ static bool part_of(const struct loop_region *part,
 	return part == r || (r->allocated && inside(part, r));
 }
 
-/* Windows on all of it. False: some are left. */
+/*
+ * Windows on all of it. False: some are left. Those of an orphan are called back
+ * by the thread that ends its allocation.
+ */
 static bool revoke_windows(struct transport *t, struct loop_region *r,
 			   uint32_t *who)
 {
@@ -482,10 +495,10 @@ static bool revoke_windows(struct transport *t, struct loop_region *r,
 	uint32_t i;
 
 	pthread_mutex_lock(&t->lock);
-	for (i = 0; i < t->state->nmrs; i++)
+	for (i = 0; !r->orphan && i < t->state->nmrs; i++)
 		if (part_of(&regions[i], r))
 			call_back(t, i);
-	for (i = 0; i < t->state->nmrs; i++)
+	for (i = 0; !r->orphan && i < t->state->nmrs; i++)
 		if (part_of(&regions[i], r))
 			done &= wait_given(t, &regions[i], &ts, who);
 	pthread_mutex_unlock(&t->lock);
@@ -588,6 +601,24 @@ static void keep(struct transport *t, struct loop_region *r, bool busy,
 	fxi_loop_quarantine(t, &q);
 }
 
+/* Lock held, and given up meanwhile: nobody looks at the part any more. */
+static void await_release(struct transport *t, const struct loop_region *part)
+{
+	while (part->held)
+		pthread_cond_wait(&t->state->changed, &t->lock);
+}
+
+/* Lock held. */
+static void release_parts(struct transport *t, const struct loop_region *all)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->state->nmrs; i++)
+		if (inside(&t->state->regions[i], all))
+			t->state->regions[i].held = false;
+	pthread_cond_broadcast(&t->state->changed);
+}
+
 /* Its memory goes back to where it came from, at once or later. */
 static void release(struct transport *t, struct loop_region *r, bool busy,
 		    const struct loop_lookers *lookers)
@@ -595,15 +626,28 @@ static void release(struct transport *t, struct loop_region *r, bool busy,
 	struct loop_region was = *r;
 
 	pthread_mutex_lock(&t->lock);
+	await_release(t, r);
 	if (busy || lookers->n)
 		keep(t, r, busy, lookers);
 	else
 		fxi_loop_mr_index_free(t, (uint32_t)(r - t->state->regions));
+	if (was.allocated)
+		release_parts(t, &was);
 	pthread_mutex_unlock(&t->lock);
 	if (was.file)
 		fxi_loop_file_end(was.file, true);
 	if (!busy && was.allocated)
 		fxi_loop_heap_free(t, was.place, was.length);
+}
+
+static bool is_orphan(struct transport *t, const struct loop_region *r)
+{
+	bool orphan;
+
+	pthread_mutex_lock(&t->lock);
+	orphan = r->orphan;
+	pthread_mutex_unlock(&t->lock);
+	return orphan;
 }
 
 /*
@@ -623,9 +667,9 @@ int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
 		return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
 				 t->fabric, id);
 	busy = fxi_loop_quiesce(t, &peers, r->born, &lookers, &who);
-	if (!r->orphan && !revoke_windows(t, r, &who))
+	if (!revoke_windows(t, r, &who))
 		busy = true;
-	if (busy && !r->allocated && !r->orphan) {
+	if (busy && !r->allocated && !is_orphan(t, r)) {
 		free(lookers.list);
 		return who < SEGMENT_PEERS ? not_quiet(t, r, who) :
 					     not_ordered(t, r);

@@ -361,6 +361,7 @@ struct loop_region {
 	bool ending;		/* a thread ends it now */
 	bool watched;
 	bool orphan;		/* inside an allocation that has ended */
+	bool held;		/* or that a thread is just ending */
 	uint32_t kind;		/* SEGMENT_MR_* */
 	uint32_t watch;
 	uint32_t next_free;
