@@ -15,7 +15,7 @@ EXPORT int fabrex_event_fd(struct fabrex_port *port)
 }
 
 /* One that is being made is waited for: there may be no second event of it. */
-static struct object *find(struct fabrex_port *port, uint32_t id)
+static struct object *find(struct fabrex_port *port, uint64_t id)
 {
 	struct object *object = fxi_object_find(port, id);
 

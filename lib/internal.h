@@ -28,7 +28,7 @@ struct object {
 	struct fabrex_port *port;
 	struct object *next, *prev;
 	enum object_type type;
-	uint32_t id;
+	uint64_t id;
 };
 
 /* An object that the device may know of already, and the list does not. */
@@ -154,7 +154,7 @@ void fxi_birth_end(struct fabrex_port *port, struct birth *birth);
 /* Until all that had begun are over; under the port's lock. */
 void fxi_births_wait(struct fabrex_port *port);
 void fxi_object_add(struct fabrex_port *port, struct object *object,
-		    enum object_type type, uint32_t id);
+		    enum object_type type, uint64_t id);
 /*
  * End @object at the transport and take it off the list. 0: the caller now
  * unmaps and frees; 1: the same without unmapping, which this process (child
@@ -162,7 +162,7 @@ void fxi_object_add(struct fabrex_port *port, struct object *object,
  */
 int fxi_object_end(struct object *object);
 /* Lookup under the port's lock, which the caller holds. */
-struct object *fxi_object_find(struct fabrex_port *port, uint32_t id);
+struct object *fxi_object_find(struct fabrex_port *port, uint64_t id);
 /* Copy the first @size bytes the caller has; what we do not know is 0. */
 void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
 

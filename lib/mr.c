@@ -66,7 +66,7 @@ static int create(struct fabrex_port *port, const struct transport_mr *params,
 		  struct fabrex_mr *mr)
 {
 	struct birth birth;
-	uint32_t id = 0;
+	uint64_t id = 0;
 	int ret;
 
 	fxi_birth_begin(port, &birth);
@@ -82,7 +82,7 @@ static int create_shared(struct fabrex_port *port, struct transport_mr *params,
 			 struct fabrex_mr *mr)
 {
 	struct birth birth;
-	uint32_t id = 0;
+	uint64_t id = 0;
 	int ret;
 
 	fxi_birth_begin(port, &birth);

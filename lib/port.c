@@ -78,7 +78,7 @@ void fxi_births_wait(struct fabrex_port *port)
 }
 
 void fxi_object_add(struct fabrex_port *port, struct object *object,
-		    enum object_type type, uint32_t id)
+		    enum object_type type, uint64_t id)
 {
 	object->port = port;
 	object->type = type;
@@ -127,7 +127,7 @@ int fxi_object_end(struct object *object)
 	return !mine;
 }
 
-struct object *fxi_object_find(struct fabrex_port *port, uint32_t id)
+struct object *fxi_object_find(struct fabrex_port *port, uint64_t id)
 {
 	struct object *object = port->objects;
 

@@ -18,8 +18,8 @@
 
 /* A region of our own, by its id at the transport, which is never reused. */
 struct known {
-	uint32_t id, access;
-	uint64_t key, length;
+	uint64_t id, key, length;
+	uint32_t access;
 	const char *addr;
 };
 
@@ -58,7 +58,7 @@ int fxi_reads_make(struct fabrex_comm *comm)
 /* ---- own buffers ------------------------------------------------------- */
 
 /* Remember the region with that id. NULL: it has just gone. */
-static struct known *learn(struct fabrex_comm *comm, uint32_t id)
+static struct known *learn(struct fabrex_comm *comm, uint64_t id)
 {
 	struct known *known = &comm->reads->known[id % KNOWN];
 	struct object *object;
@@ -83,7 +83,7 @@ static const struct known *find_own(struct fabrex_comm *comm,
 {
 	const struct transport_ops *ops = comm->port->ops;
 	struct known *known;
-	uint32_t id = 0;
+	uint64_t id = 0;
 
 	if (ops->mr_find)
 		id = ops->mr_find(comm->port->transport, addr, length);

@@ -272,7 +272,7 @@ static void announce_revoked(const struct fake_object *o)
 
 static int fake_mr_register(struct transport *t,
 			    const struct transport_mr *params, uint64_t *key,
-			    uint32_t *id)
+			    uint64_t *id)
 {
 	struct fake_object *o;
 	size_t i;
@@ -424,7 +424,7 @@ static void fake_window_unmap(struct transport *t, struct transport_window *w)
 	w->addr = NULL;
 }
 
-static int fake_destroy(struct transport *t, uint32_t id)
+static int fake_destroy(struct transport *t, uint64_t id)
 {
 	struct fake_object **o;
 	int ret;
@@ -464,7 +464,7 @@ static int fake_resolve(struct transport *t, uint32_t peer, uint64_t service,
 	return ret ? fxi_error(ENOENT, "nobody offers the fake service") : 0;
 }
 
-static int fake_counters(struct transport *t, uint32_t id,
+static int fake_counters(struct transport *t, uint64_t id,
 			 struct fabrex_stats *stats)
 {
 	(void)id;
@@ -644,7 +644,7 @@ unsigned int fake_registrations(void)
 	return fab.registrations;
 }
 
-bool fake_mr_pinned(uint32_t id)
+bool fake_mr_pinned(uint64_t id)
 {
 	struct fake_object *o;
 	bool pinned = false;

@@ -400,6 +400,30 @@ TEST(loop_part_of_what_ends)
 	fabrex_close(port);
 }
 
+/* An event of what has ended is not the next one's, whatever place it has. */
+TEST(loop_event_of_the_one_before)
+{
+	struct fabrex_port_event event;
+	struct fabrex_mr *all, *part;
+	struct fabrex_port *port;
+	struct loop_state *s;
+	uint64_t serial;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	s = port->transport->state;
+	CHECK_EQ(fabrex_mr_alloc(port, 4096, FABREX_MR_ALL, &all), 0);
+	CHECK_EQ(fabrex_mr_register(port, fabrex_mr_addr(all), 4096,
+				    FABREX_MR_ALL, &part), 0);
+	serial = s->serial;
+	CHECK_EQ(fabrex_mr_deregister(all), 0);
+	CHECK_EQ(fabrex_mr_deregister(part), 0);
+	/* Some have come and gone. */
+	s->serial = (typeof(s->serial))(serial + (1ull << 32) + 65535);
+	CHECK_EQ(fabrex_mr_alloc(port, 4096, FABREX_MR_ALL, &part), 0);
+	CHECK_EQ(fabrex_event_read(port, &event, 0), -EAGAIN);
+	fabrex_close(port);
+}
+
 /* ---- what is registered -------------------------------------------------- */
 
 /* The application's place in its file stays where it is. */

@@ -363,7 +363,7 @@ static uint32_t mr_flags(const struct transport_mr *params)
 
 static int kernel_mr_register(struct transport *t,
 			      const struct transport_mr *params, uint64_t *key,
-			      uint32_t *id)
+			      uint64_t *id)
 {
 	struct fabrex_mr_register r = {
 		.size = sizeof(r),
@@ -389,15 +389,15 @@ static int kernel_mr_register(struct transport *t,
 	return 0;
 }
 
-static int kernel_destroy(struct transport *t, uint32_t id)
+static int kernel_destroy(struct transport *t, uint64_t id)
 {
-	struct fabrex_destroy d = { .size = sizeof(d), .id = id };
+	struct fabrex_destroy d = { .size = sizeof(d), .id = (uint32_t)id };
 	int ret = kernel_ioctl(t, FABREX_IOCTL_DESTROY, &d);
 	char what[32];
 
 	if (!ret)
 		return 0;
-	snprintf(what, sizeof(what), "object %u", id);
+	snprintf(what, sizeof(what), "object %u", d.id);
 	return common_error(t, -ret, what);
 }
 
@@ -612,10 +612,10 @@ static void kernel_window_unmap(struct transport *t,
 
 /* ---- counters and events ----------------------------------------------- */
 
-static int kernel_counters(struct transport *t, uint32_t id,
+static int kernel_counters(struct transport *t, uint64_t id,
 			   struct fabrex_stats *stats)
 {
-	struct fabrex_counters c = { .size = sizeof(c), .id = id };
+	struct fabrex_counters c = { .size = sizeof(c), .id = (uint32_t)id };
 	int ret = kernel_ioctl(t, FABREX_IOCTL_COUNTERS, &c);
 
 	if (ret)

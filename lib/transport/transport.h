@@ -32,7 +32,7 @@ struct transport_mr {
 
 /* A queue's shared memory, as offsets into ring, all inside ring_size. */
 struct transport_queue {
-	uint32_t id;
+	uint64_t id;
 	uint32_t number;
 	uint32_t key;
 	void *ring;
@@ -46,7 +46,7 @@ struct transport_queue {
 };
 
 struct transport_window {
-	uint32_t id;
+	uint64_t id;
 	void *addr;
 	size_t length;			/* mapped bytes */
 };
@@ -56,13 +56,14 @@ struct transport_event {
 	uint32_t peer;
 	uint32_t generation;
 	uint32_t error;
-	uint32_t id;			/* of the object, 0: none */
+	uint64_t id;			/* of the object, 0: none */
 	uint64_t time_ns;
 };
 
 /*
  * Each returns 0 or a negative errno after setting the error sentence, and
- * leaves nothing behind on failure. All may be called by several threads.
+ * leaves nothing behind on failure. All may be called by several threads. An id
+ * is never that of an object which has ended, since events and caches know them.
  *
  * @name:          chosen by "name:" before the port's name in fabrex_open()
  * @coherent:      windows are ordinary memory: loads and stores of another
@@ -110,13 +111,13 @@ struct transport_ops {
 		    uint32_t number, bool next, struct fabrex_peer *peer);
 	int (*mr_register)(struct transport *transport,
 			   const struct transport_mr *params, uint64_t *key,
-			   uint32_t *id);
+			   uint64_t *id);
 	int (*watch)(struct transport *transport, uint32_t entries,
 		     const uint32_t **counters);
 	int (*mr_alloc)(struct transport *transport,
 			struct transport_mr *params, uint64_t *key,
-			uint32_t *id);
-	uint32_t (*mr_find)(struct transport *transport, const void *addr,
+			uint64_t *id);
+	uint64_t (*mr_find)(struct transport *transport, const void *addr,
 			    uint64_t length);
 	int (*queue_create)(struct transport *transport,
 			    const struct fabrex_queue_attr *attr, int efd,
@@ -129,10 +130,10 @@ struct transport_ops {
 			     struct transport_window *window);
 	void (*window_unmap)(struct transport *transport,
 			     struct transport_window *window);
-	int (*destroy)(struct transport *transport, uint32_t id);
+	int (*destroy)(struct transport *transport, uint64_t id);
 	int (*resolve)(struct transport *transport, uint32_t peer,
 		       uint64_t service, uint32_t *number, uint32_t *key);
-	int (*counters)(struct transport *transport, uint32_t id,
+	int (*counters)(struct transport *transport, uint64_t id,
 			struct fabrex_stats *stats);
 	int (*event_fd)(struct transport *transport);
 	int (*event_read)(struct transport *transport,

@@ -33,7 +33,7 @@ static void ring(struct loop_events *e)
 }
 
 void fxi_loop_event(struct transport *t, uint32_t type, uint32_t peer,
-		    uint32_t id)
+		    uint64_t id)
 {
 	struct loop_events *e = &t->state->events;
 	struct transport_event *event;

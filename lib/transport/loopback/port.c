@@ -466,7 +466,7 @@ static int loop_peer(struct transport *t, const char *name, uint32_t number,
 
 static int loop_mr_register(struct transport *t,
 			    const struct transport_mr *params, uint64_t *key,
-			    uint32_t *id)
+			    uint64_t *id)
 {
 	int old = loop_shield(), ret = fxi_loop_mr_register(t, params, key, id);
 
@@ -475,7 +475,7 @@ static int loop_mr_register(struct transport *t,
 }
 
 static int loop_mr_alloc(struct transport *t, struct transport_mr *params,
-			 uint64_t *key, uint32_t *id)
+			 uint64_t *key, uint64_t *id)
 {
 	int old = loop_shield(), ret = fxi_loop_mr_alloc(t, params, key, id);
 
@@ -506,7 +506,7 @@ static int loop_window_create(struct transport *t,
 	return ret;
 }
 
-static int destroy_any(struct transport *t, uint32_t id)
+static int destroy_any(struct transport *t, uint64_t id)
 {
 	switch (loop_id_type(id)) {
 	case LOOP_MR:
@@ -516,11 +516,11 @@ static int destroy_any(struct transport *t, uint32_t id)
 	case LOOP_WINDOW:
 		return fxi_loop_window_destroy(t, id);
 	}
-	return fxi_error(ENOENT, "loopback:%s: object %u: there is none; it has ended already",
-			 t->fabric, id);
+	return fxi_error(ENOENT, "loopback:%s: object %llu: there is none; it has ended already",
+			 t->fabric, (unsigned long long)id);
 }
 
-static int loop_destroy(struct transport *t, uint32_t id)
+static int loop_destroy(struct transport *t, uint64_t id)
 {
 	int old = loop_shield(), ret = destroy_any(t, id);
 

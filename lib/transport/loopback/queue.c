@@ -182,7 +182,7 @@ static void add_stats(struct fabrex_stats *sum, const struct fabrex_stats *s)
 }
 
 /* Lock held. NULL: no such queue. */
-static struct loop_queue *find(struct transport *t, uint32_t id)
+static struct loop_queue *find(struct transport *t, uint64_t id)
 {
 	uint32_t index = loop_id_index(id);
 
@@ -192,14 +192,14 @@ static struct loop_queue *find(struct transport *t, uint32_t id)
 	return t->state->queues[index];
 }
 
-static int no_object(struct transport *t, uint32_t id)
+static int no_object(struct transport *t, uint64_t id)
 {
-	return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
-			 t->fabric, id);
+	return fxi_error(ENOENT, "loopback:%s: object %llu: there is none",
+			 t->fabric, (unsigned long long)id);
 }
 
 /* Nobody finds it from now on; who is about to send into it is waited for. */
-static struct loop_queue *withdraw(struct transport *t, uint32_t id)
+static struct loop_queue *withdraw(struct transport *t, uint64_t id)
 {
 	struct loop_queue *q;
 
@@ -230,7 +230,7 @@ static void keep(struct transport *t, struct loop_queue *q,
 	fxi_loop_quarantine(t, &all);
 }
 
-int fxi_loop_queue_destroy(struct transport *t, uint32_t id)
+int fxi_loop_queue_destroy(struct transport *t, uint64_t id)
 {
 	struct loop_queue *q = withdraw(t, id);
 	struct loop_lookers lookers;
@@ -305,7 +305,7 @@ int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
 	return ret ? unknown_service(t, peer, service) : 0;
 }
 
-int fxi_loop_counters(struct transport *t, uint32_t id,
+int fxi_loop_counters(struct transport *t, uint64_t id,
 		      struct fabrex_stats *stats)
 {
 	struct loop_queue *q;

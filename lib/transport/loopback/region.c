@@ -155,11 +155,11 @@ static uint64_t place_of(struct transport *t, const void *addr)
 	return (uint64_t)((const char *)addr - (const char *)t->segment);
 }
 
-uint32_t fxi_loop_mr_find(struct transport *t, const void *addr,
+uint64_t fxi_loop_mr_find(struct transport *t, const void *addr,
 			  uint64_t length)
 {
 	struct loop_region *r;
-	uint32_t id;
+	uint64_t id;
 
 	if (!in_segment(t, addr))
 		return 0;
@@ -182,7 +182,7 @@ static int not_mapped(struct transport *t, const struct transport_mr *p)
  * may end at any moment before.
  */
 static int enter(struct transport *t, const struct transport_mr *p,
-		 const struct reach *reach, uint64_t *key, uint32_t *id)
+		 const struct reach *reach, uint64_t *key, uint64_t *id)
 {
 	uint32_t index = 0;
 	int ret;
@@ -246,7 +246,7 @@ static int file_open(struct transport *t, const struct transport_mr *p,
 
 /* A dma-buf has no plain address: it wants to know when it is used. */
 static int register_file(struct transport *t, const struct transport_mr *p,
-			 uint64_t *key, uint32_t *id)
+			 uint64_t *key, uint64_t *id)
 {
 	struct reach reach = { .kind = SEGMENT_MR_FD, .place = p->offset };
 	int ret = file_open(t, p, &reach.file);
@@ -263,7 +263,7 @@ static int register_file(struct transport *t, const struct transport_mr *p,
 
 /* Copied by its run time, or else mapped by way of its dma-buf. */
 static int register_device(struct transport *t, const struct transport_mr *p,
-			   uint64_t *key, uint32_t *id)
+			   uint64_t *key, uint64_t *id)
 {
 	struct reach reach = {
 		.kind = SEGMENT_MR_DEVICE, .memory = p->device->kind,
@@ -283,7 +283,7 @@ static int register_device(struct transport *t, const struct transport_mr *p,
 }
 
 static int register_process(struct transport *t, const struct transport_mr *p,
-			    uint64_t *key, uint32_t *id)
+			    uint64_t *key, uint64_t *id)
 {
 	struct reach reach = {
 		.kind = SEGMENT_MR_PROCESS, .place = (uintptr_t)p->addr,
@@ -300,7 +300,7 @@ static int register_process(struct transport *t, const struct transport_mr *p,
 }
 
 int fxi_loop_mr_register(struct transport *t, const struct transport_mr *p,
-			 uint64_t *key, uint32_t *id)
+			 uint64_t *key, uint64_t *id)
 {
 	if (p->dmabuf)
 		return register_file(t, p, key, id);
@@ -310,7 +310,7 @@ int fxi_loop_mr_register(struct transport *t, const struct transport_mr *p,
 }
 
 int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *p,
-		      uint64_t *key, uint32_t *id)
+		      uint64_t *key, uint64_t *id)
 {
 	struct reach reach = { .kind = SEGMENT_MR_HEAP, .allocated = true };
 	int ret;
@@ -531,7 +531,7 @@ static int not_quiet(struct transport *t, struct loop_region *r, uint32_t who)
 }
 
 /* Lock held. */
-static struct loop_region *find(struct transport *t, uint32_t id)
+static struct loop_region *find(struct transport *t, uint64_t id)
 {
 	uint32_t index = loop_id_index(id);
 
@@ -555,7 +555,7 @@ static void add_peers(struct transport *t, const struct loop_region *r,
 			peers->bits[k] |= part->peers.bits[k];
 }
 
-static struct loop_region *withdraw(struct transport *t, uint32_t id,
+static struct loop_region *withdraw(struct transport *t, uint64_t id,
 				    struct loop_set *peers)
 {
 	struct loop_region *r;
@@ -655,7 +655,7 @@ static bool is_orphan(struct transport *t, const struct loop_region *r)
  * of the application is its own, so that it has to know. So it does while an
  * allocation lasts that the region is a part of.
  */
-int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
+int fxi_loop_mr_destroy(struct transport *t, uint64_t id)
 {
 	struct loop_set peers;
 	struct loop_region *r = withdraw(t, id, &peers);
@@ -664,8 +664,8 @@ int fxi_loop_mr_destroy(struct transport *t, uint32_t id)
 	bool busy;
 
 	if (!r)
-		return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
-				 t->fabric, id);
+		return fxi_error(ENOENT, "loopback:%s: object %llu: there is none",
+				 t->fabric, (unsigned long long)id);
 	busy = fxi_loop_quiesce(t, &peers, r->born, &lookers, &who);
 	if (!revoke_windows(t, r, &who))
 		busy = true;

@@ -248,7 +248,7 @@ int fxi_loop_events_create(struct transport *t);
 void fxi_loop_events_destroy(struct transport *t);
 /* Lock held. */
 void fxi_loop_event(struct transport *t, uint32_t type, uint32_t peer,
-		    uint32_t id);
+		    uint64_t id);
 void fxi_loop_events_clear(struct transport *t);
 int fxi_loop_event_fd(struct transport *t);
 int fxi_loop_event_read(struct transport *t, struct transport_event *event);
@@ -315,23 +315,23 @@ bool fxi_loop_mapped(const void *addr, uint64_t length, bool write);
 
 /* ---- region.c, window.c, queue.c, quiesce.c: operations ---------------- */
 
-/* Ids of objects: type, serial, index. */
+/* Ids of objects: type, serial, index. The serial's 48 bits do not run out. */
 enum loop_object { LOOP_MR = 1, LOOP_QUEUE, LOOP_WINDOW };
 
-static inline uint32_t loop_id(enum loop_object type, uint32_t serial,
+static inline uint64_t loop_id(enum loop_object type, uint64_t serial,
 			       uint32_t index)
 {
-	return (uint32_t)type << 30 | (serial & 0xffff) << 14 | index;
+	return (uint64_t)type << 62 | serial << 14 | index;
 }
 
-static inline enum loop_object loop_id_type(uint32_t id)
+static inline enum loop_object loop_id_type(uint64_t id)
 {
-	return (enum loop_object)(id >> 30);
+	return (enum loop_object)(id >> 62);
 }
 
-static inline uint32_t loop_id_index(uint32_t id)
+static inline uint32_t loop_id_index(uint64_t id)
 {
-	return id & 0x3fff;
+	return (uint32_t)id & 0x3fff;
 }
 
 /* Set of peers. */
@@ -356,7 +356,7 @@ static inline bool loop_set_empty(const struct loop_set *set)
 
 /* What only the owner knows of a region. */
 struct loop_region {
-	uint32_t id;		/* 0: free */
+	uint64_t id;		/* 0: free */
 	bool allocated;		/* the heap's, to be freed */
 	bool ending;		/* a thread ends it now */
 	bool watched;
@@ -377,7 +377,7 @@ struct loop_region {
 };
 
 struct loop_window {
-	uint32_t id;		/* 0: free */
+	uint64_t id;		/* 0: free */
 	bool revoked;
 	uint32_t number;	/* of the peer */
 	uint64_t key;
@@ -386,12 +386,12 @@ struct loop_window {
 };
 
 int fxi_loop_mr_register(struct transport *t, const struct transport_mr *params,
-			 uint64_t *key, uint32_t *id);
+			 uint64_t *key, uint64_t *id);
 int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *params,
-		      uint64_t *key, uint32_t *id);
-uint32_t fxi_loop_mr_find(struct transport *t, const void *addr,
+		      uint64_t *key, uint64_t *id);
+uint64_t fxi_loop_mr_find(struct transport *t, const void *addr,
 			  uint64_t length);
-int fxi_loop_mr_destroy(struct transport *t, uint32_t id);
+int fxi_loop_mr_destroy(struct transport *t, uint64_t id);
 int fxi_loop_watch(struct transport *t, uint32_t entries,
 		   const uint32_t **counters);
 
@@ -399,7 +399,7 @@ int fxi_loop_window_create(struct transport *t,
 			   const struct fabrex_remote *remote, uint64_t offset,
 			   uint64_t length, uint32_t access,
 			   struct transport_window *window);
-int fxi_loop_window_destroy(struct transport *t, uint32_t id);
+int fxi_loop_window_destroy(struct transport *t, uint64_t id);
 void fxi_loop_window_unmap(struct transport *t,
 			   struct transport_window *window);
 /*
@@ -416,11 +416,11 @@ void fxi_loop_windows_orphan(struct transport *t, uint32_t number);
 int fxi_loop_queue_create(struct transport *t,
 			  const struct fabrex_queue_attr *attr, int efd,
 			  struct transport_queue *queue);
-int fxi_loop_queue_destroy(struct transport *t, uint32_t id);
+int fxi_loop_queue_destroy(struct transport *t, uint64_t id);
 void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue);
 int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
 		     uint32_t *number, uint32_t *key);
-int fxi_loop_counters(struct transport *t, uint32_t id,
+int fxi_loop_counters(struct transport *t, uint64_t id,
 		      struct fabrex_stats *stats);
 /* By the service thread: signal a queue, or all (number 0). */
 void fxi_loop_signal(struct transport *t, uint32_t number);
@@ -512,7 +512,7 @@ struct loop_state {
 	bool running, stopping;
 	pthread_t thread;
 	pthread_cond_t changed;	/* halves, windows: broadcast */
-	uint32_t serial;	/* of ids */
+	uint64_t serial;	/* of ids */
 	uint32_t nqueues, nmrs;	/* as published: others may write there */
 	struct loop_extent *free;
 	struct loop_events events;
@@ -528,7 +528,7 @@ struct loop_state {
 	uint32_t *watch;
 	uint32_t nwatch;
 	struct loop_queue *queues[SEGMENT_QUEUES];
-	uint32_t queue_ids[SEGMENT_QUEUES];
+	uint64_t queue_ids[SEGMENT_QUEUES];
 	uint64_t queue_born[SEGMENT_QUEUES];
 	bool queue_kept[SEGMENT_QUEUES]; /* in quarantine */
 	struct fabrex_stats ended; /* of queues that are gone */

@@ -286,7 +286,7 @@ int fxi_loop_window_create(struct transport *t,
 /* ---- end --------------------------------------------------------------- */
 
 /* The mapping goes with its id; see fxi_loop_window_unmap(). */
-int fxi_loop_window_destroy(struct transport *t, uint32_t id)
+int fxi_loop_window_destroy(struct transport *t, uint64_t id)
 {
 	struct loop_window *w = &t->state->windows[loop_id_index(id) %
 						   LOOP_WINDOWS];
@@ -303,8 +303,8 @@ int fxi_loop_window_destroy(struct transport *t, uint32_t id)
 	pthread_mutex_unlock(&t->lock);
 	if (found)
 		return 0;
-	return fxi_error(ENOENT, "loopback:%s: object %u: there is none",
-			 t->fabric, id);
+	return fxi_error(ENOENT, "loopback:%s: object %llu: there is none",
+			 t->fabric, (unsigned long long)id);
 }
 
 /* Nothing is left to do: a child of a fork never had the mapping. */
