@@ -13,27 +13,24 @@
 #include "core.h"
 #include "trace.h"
 
-static struct fabrex_port *change_port(struct genl_info *info, bool manager)
+static struct fabrex_port *change_port(struct sk_buff *skb,
+				       struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[FABREX_A_CHANGE_FPORT];
 	struct fabrex_port *port;
 	unsigned long index = 0;
+	int ret;
 
+	ret = fabrex_nl_may_change(skb, info);
+	if (ret)
+		return ERR_PTR(ret);
 	port = attr ? fabrex_port_find(nla_get_u32(attr)) :
 		      fabrex_port_next(&index);
-	if (!port) {
-		NL_SET_ERR_MSG(info->extack,
-			       "no such fabric port here; see /sys/class/fabrex");
-		return ERR_PTR(-ENODEV);
-	}
-	if (manager && !port->info.manager) {
-		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s is no manager; ask on a host that is",
-				   port->info.name);
-		put_device(&port->dev);
-		return ERR_PTR(-EPERM);
-	}
-	return port;
+	if (port)
+		return port;
+	NL_SET_ERR_MSG(info->extack,
+		       "no such fabric port here; see /sys/class/fabrex");
+	return ERR_PTR(-ENODEV);
 }
 
 /* The element that attribute @attr names, which has to be of @type. */
@@ -84,8 +81,6 @@ static const char *change_cause(int ret)
 		return "its host did not answer; try again or use --force";
 	case -EALREADY:
 		return "a change is under way; wait for it";
-	case -EPERM:
-		return "refused by the switch; ask on a manager";
 	case -EINTR:
 		return "interrupted; the switch may still do it";
 	default:
@@ -93,10 +88,35 @@ static const char *change_cause(int ret)
 	}
 }
 
-static void change_explain(struct netlink_ext_ack *extack, const char *name,
+static bool manager_match(const struct fabrex_object *object, const void *arg)
+{
+	return object->type == FABREX_OBJECT_TYPE_PORT && object->manager;
+}
+
+/* The switch refuses what comes from others, and says of each host port whether
+ * it is one.
+ */
+static void change_not_manager(struct fabrex_port *port,
+			       struct netlink_ext_ack *extack)
+{
+	char host[FABREX_NAME_LEN] = "that is";
+	struct fabrex_object manager;
+
+	if (!fabrex_model_next(port, 0, manager_match, NULL, &manager))
+		fabrex_model_name(port, manager.link, host);
+	NL_SET_ERR_MSG_FMT(extack, "%s is no manager; ask on host %s",
+			   port->info.name, host);
+}
+
+static void change_explain(struct fabrex_port *port,
+			   struct netlink_ext_ack *extack, const char *name,
 			   int ret)
 {
-	if (extack && !extack->_msg)
+	if (!extack || extack->_msg)
+		return;
+	if (ret == -EPERM)
+		change_not_manager(port, extack);
+	else
 		NL_SET_ERR_MSG_FMT(extack, "%s: %s", name, change_cause(ret));
 }
 
@@ -148,7 +168,7 @@ int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_port *port;
 	int ret;
 
-	port = change_port(info, true);
+	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
@@ -167,7 +187,7 @@ int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info)
 	ret = change_bind(port, ep.id, target.id, dry_run, info->extack);
 	trace_fabrex_change(port, "bind", ep.id, target.id, ret);
 	if (ret)
-		change_explain(info->extack, ep.name, ret);
+		change_explain(port, info->extack, ep.name, ret);
 	else
 		ret = bind_reply(port, info, &ep, target.id);
 put:
@@ -226,7 +246,7 @@ int fabrex_nl_unbind_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_port *port;
 	int ret;
 
-	port = change_port(info, true);
+	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
@@ -241,7 +261,7 @@ int fabrex_nl_unbind_doit(struct sk_buff *skb, struct genl_info *info)
 		unbind_holder(info, ep.id, &holder);
 	}
 	if (ret)
-		change_explain(info->extack, ep.name, ret);
+		change_explain(port, info->extack, ep.name, ret);
 put:
 	put_device(&port->dev);
 	return ret;
@@ -274,7 +294,7 @@ int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	action = nla_get_u32(info->attrs[FABREX_A_CHANGE_ACTION]);
-	port = change_port(info, true);
+	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
@@ -284,7 +304,7 @@ int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info)
 	ret = change_port_set(port, object.id, action, info->extack);
 	trace_fabrex_change(port, "port-set", object.id, action, ret);
 	if (ret)
-		change_explain(info->extack, object.name, ret);
+		change_explain(port, info->extack, object.name, ret);
 put:
 	put_device(&port->dev);
 	return ret;
@@ -334,8 +354,7 @@ int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info)
 			       "the token of the request is missing");
 		return -EINVAL;
 	}
-	/* Any owner of an endpoint answers, manager or not. */
-	port = change_port(info, false);
+	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
@@ -352,7 +371,7 @@ int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info)
 				   "%s: no such request; it may have expired",
 				   ep.name);
 	else if (ret)
-		change_explain(info->extack, ep.name, ret);
+		change_explain(port, info->extack, ep.name, ret);
 put:
 	put_device(&port->dev);
 	return ret;

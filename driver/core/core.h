@@ -58,6 +58,8 @@
 #define FABREX_EVENT_SLOTS	64	/* events kept for a file; power of two */
 
 struct fabrex_file;
+struct genl_info;
+struct sk_buff;
 
 /* In the order in which they are destroyed when a file is closed. */
 enum fabrex_res_type {
@@ -695,6 +697,7 @@ int fabrex_cmd_peer_query(struct fabrex_ucmd *ucmd);
 /* netlink.c, change.c, notify.c */
 int fabrex_netlink_init(void);
 void fabrex_netlink_exit(void);
+int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info);
 struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
 				     const struct fabrex_object *object);
 bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size);

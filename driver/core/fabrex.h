@@ -75,7 +75,8 @@ struct fabrex_port_info {
  * struct fabrex_object - one element of the fabric, as the core mirrors it
  *
  * Same meaning, field by field, as struct draco_object in include/draco/regs.h
- * (FABREX_OBJ_* equal DRACO_OBJ_*), in CPU byte order. @surprise is not kept:
+ * (FABREX_OBJ_* equal DRACO_OBJ_*), in CPU byte order; @manager is a bit of its
+ * flags, for host ports. @surprise is not kept:
  * it says that this update comes of a change that the owner was not asked about.
  */
 struct fabrex_object {
@@ -98,6 +99,7 @@ struct fabrex_object {
 	u16 pci_device;
 	u64 size;
 	char name[FABREX_NAME_LEN];
+	bool manager;
 	bool surprise;
 };
 
@@ -180,7 +182,9 @@ struct fabrex_window_params {
  * @window_create: aim slots at a peer's region; sets backend number
  * @window_destroy: when this returns the slots answer with all ones
  * @bind:          attach endpoint @ep to host port @port; returns when the
- *                 slot shows presence. Errors also in @extack. @dry_run checks
+ *                 slot shows presence. Errors also in @extack. @dry_run checks.
+ *                 -EPERM: the fabric does not let this port change it, likewise
+ *                 for @unbind and @port_control
  * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal
  * @port_control:  enable, disable or reset a port, FABREX_PORTC_*
  * @counters:      read counters of an object (0: this port), or of queue

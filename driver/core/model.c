@@ -93,6 +93,7 @@ static bool object_same(const struct fabrex_object *a,
 	       a->width == b->width && a->max_width == b->max_width &&
 	       a->pci_vendor == b->pci_vendor &&
 	       a->pci_device == b->pci_device && a->size == b->size &&
+	       a->manager == b->manager &&
 	       !strcmp(a->name, b->name);
 }
 

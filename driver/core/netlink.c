@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink family "fabrex": registration and everything that reads.
- * Handlers are named by the generated fabrex_nl.c; docs/netlink/fabrex.yaml.
+ * Generic netlink family "fabrex": registration, who may do what, and
+ * everything that reads. Handlers are named by the generated fabrex_nl.c;
+ * docs/netlink/fabrex.yaml.
  *
  * Reading takes the model's mutex for one object at a time. Only the local PCI
  * device of an endpoint needs the backend; it is left out while a port comes
@@ -18,7 +19,7 @@ static const struct genl_multicast_group fabrex_groups[] = {
 	[FABREX_NLGRP_EVENTS] = { .name = FABREX_MCGRP_EVENTS },
 	[FABREX_NLGRP_AGENT] = {
 		.name = FABREX_MCGRP_AGENT,
-		.flags = GENL_MCAST_CAP_NET_ADMIN,
+		.flags = GENL_MCAST_CAP_SYS_ADMIN,
 	},
 };
 
@@ -40,6 +41,57 @@ int __init fabrex_netlink_init(void)
 void fabrex_netlink_exit(void)
 {
 	fabrex_genl_unregister(&fabrex_nl_family);
+}
+
+/* A network namespace is a container's, or at least not where the machine is
+ * administered: capabilities there say nothing about the fabric, which is
+ * shared by other hosts. Events go to the initial one only, too.
+ */
+static int fabrex_nl_outside(struct genl_info *info, const char *what)
+{
+	if (net_eq(genl_info_net(info), &init_net))
+		return 0;
+	NL_SET_ERR_MSG_FMT(info->extack,
+			   "%s: only from the initial network namespace", what);
+	return -EPERM;
+}
+
+/**
+ * fabrex_nl_may_change() - may the sender change the fabric?
+ * @skb:  request
+ * @info: of it
+ *
+ * Changes take devices away from other hosts, so this asks for what the kernel
+ * asks for elsewhere when it is about somebody else's hardware; the capability
+ * of configuring a network is not enough. The one who opened the socket has to
+ * have it as well as the one who sends.
+ *
+ * Return: 0, or -EPERM with the cause in the extended ack
+ */
+int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = fabrex_nl_outside(info, "changing the fabric");
+
+	if (ret || netlink_capable(skb, CAP_SYS_ADMIN))
+		return ret;
+	NL_SET_ERR_MSG(info->extack,
+		       "changing the fabric needs CAP_SYS_ADMIN in the initial user namespace: run it as root");
+	return -EPERM;
+}
+
+/* Traffic of others. Who may watch all of this machine's processes at work
+ * (CAP_PERFMON) may watch this as well.
+ */
+static int fabrex_nl_may_watch(struct sk_buff *skb, struct genl_info *info)
+{
+	int ret = fabrex_nl_outside(info, "counters of others");
+
+	if (ret || netlink_capable(skb, CAP_PERFMON) ||
+	    netlink_capable(skb, CAP_SYS_ADMIN))
+		return ret;
+	NL_SET_ERR_MSG(info->extack,
+		       "counters of others than the local port need CAP_PERFMON or CAP_SYS_ADMIN: run it as root");
+	return -EPERM;
 }
 
 static void *fabrex_nl_begin(struct sk_buff *skb, u32 portid, u32 seq,
@@ -286,7 +338,8 @@ static int put_object_port(struct sk_buff *skb,
 		return ret;
 	return nla_put_u32(skb, FABREX_A_OBJECT_PEER, object->peer) ?:
 	       nla_put_u32(skb, FABREX_A_OBJECT_GENERATION,
-			   object->generation);
+			   object->generation) ?:
+	       put_flag(skb, FABREX_A_OBJECT_MANAGER, object->manager);
 }
 
 static int put_object_endpoint(struct sk_buff *skb,
@@ -612,6 +665,11 @@ int fabrex_nl_counters_get_doit(struct sk_buff *skb, struct genl_info *info)
 			      info->extack);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
+	if (id && id != port->info.object_id) {
+		ret = fabrex_nl_may_watch(skb, info);
+		if (ret)
+			goto put;
+	}
 	ret = fabrex_nl_counters_read(port, id, &counters, info->extack);
 	if (ret)
 		goto put;

@@ -48,9 +48,7 @@ static void draco_say_common(struct draco_dev *dd, u16 status, const char *name,
 		draco_say(extack, "%s: not in the fabric; list it again", name);
 		break;
 	case DRACO_SC_DENIED:
-		draco_say(extack, "%s is no manager; ask through a port that is",
-			  dd->ident.info.name);
-		break;
+		break;	/* the core knows who may */
 	case DRACO_SC_GONE:
 		draco_say(extack, "%s is not in its appliance; insert it first",
 			  name);

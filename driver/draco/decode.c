@@ -292,6 +292,9 @@ static void draco_copy_object(const struct draco_object *raw,
 	object->pci_vendor = le16_to_cpu(raw->pci_vendor);
 	object->pci_device = le16_to_cpu(raw->pci_device);
 	object->size = le64_to_cpu(raw->size);
+	object->manager = raw->type == DRACO_OBJ_PORT &&
+			  raw->kind == DRACO_PORT_HOST &&
+			  raw->flags & DRACO_OBJF_MANAGER;
 	memcpy(object->name, raw->name, sizeof(object->name));
 }
 

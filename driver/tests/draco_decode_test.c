@@ -221,6 +221,28 @@ TEST(object_is_decoded)
 	CHECK(!strcmp(object.name, "columba1.gpu3"));
 }
 
+TEST(manager_is_a_host_port)
+{
+	struct fabrex_object object;
+	struct draco_object raw;
+
+	good_object(&raw);
+	raw.flags = DRACO_OBJF_MANAGER;
+	CHECK_EQ(draco_decode_object(&raw, 64, &object), 0);
+	CHECK(!object.manager);
+	raw.type = DRACO_OBJ_PORT;
+	raw.state = DRACO_LINK_UP;
+	raw.kind = DRACO_PORT_UPLINK;
+	CHECK_EQ(draco_decode_object(&raw, 64, &object), 0);
+	CHECK(!object.manager);
+	raw.kind = DRACO_PORT_HOST;
+	CHECK_EQ(draco_decode_object(&raw, 64, &object), 0);
+	CHECK(object.manager);
+	raw.flags = 0;
+	CHECK_EQ(draco_decode_object(&raw, 64, &object), 0);
+	CHECK(!object.manager);
+}
+
 #define OBJECT_REFUSED(field, value, error) \
 	do { \
 		struct draco_object raw_; \

@@ -222,7 +222,7 @@ struct draco_identify {
  * @type:       DRACO_OBJ_*
  * @kind:       by type
  * @state:      by type
- * @flags:      0
+ * @flags:      DRACO_OBJF_*
  * @id:         object id
  * @parent:     port: switch; endpoint: appliance; else 0
  * @link:       port: what it leads to (host, appliance or the ISL's other
@@ -264,6 +264,9 @@ struct draco_object {
 	char	name[DRACO_NAME_LEN];
 	__u8	__rsvd[40];
 };
+
+/* draco_object.flags */
+#define DRACO_OBJF_MANAGER		(1u << 0) /* host port: may change the fabric */
 
 /*
  * GET_OBJECTS: arg[0] type (0: all), arg[1] first id wanted; objects in order

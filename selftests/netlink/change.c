@@ -116,7 +116,7 @@ TEST_F(change, permission)
 
 #define ROOT_ONLY() do { \
 	if (geteuid()) \
-		SKIP(return, "needs CAP_NET_ADMIN"); \
+		SKIP(return, "needs CAP_SYS_ADMIN"); \
 } while (0)
 
 TEST_F(change, dry_run_changes_nothing)

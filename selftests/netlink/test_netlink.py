@@ -19,6 +19,13 @@ def changing(lab, t):
 
 
 @scenario(hosts=["a", "b", "c"])
+def privileges(lab, t):
+    """CAP_NET_ADMIN, containers and lent sockets change nothing and see no
+    traffic of others; CAP_SYS_ADMIN on the host is enough."""
+    t.program(lab.guest("a"), "netlink-permission")
+
+
+@scenario(hosts=["a", "b", "c"])
 def malformed(lab, t):
     """Garbage is refused."""
     t.program(lab.guest("c"), "netlink-garbage")

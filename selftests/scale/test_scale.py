@@ -21,8 +21,9 @@ def text():
                     for n in range(1, SWITCHES + 1))
     isls = many(f'{{ a = "draco{n}:23"; b = "draco{n % SWITCHES + 1}:24"; }}'
                 for n in range(1, SWITCHES + 1))
-    hosts = many(f'{{ name = "h{n}"; ports = ( "draco{n // 4 + 1}:'
-                 f'{n % 4 + 1}" ); }}' for n in range(HOSTS))
+    hosts = many(f'{{ name = "h{n}"; manager = {"true" if n == 0 else "false"};'
+                 f' ports = ( "draco{n // 4 + 1}:{n % 4 + 1}" ); }}'
+                 for n in range(HOSTS))
     appliances = many(
         f'{{ name = "columba{n}"; kind = "cascade"; uplinks = ( '
         f'"draco{n // 8 + 1}:{5 + n % 8 * 2}", '

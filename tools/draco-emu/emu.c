@@ -38,6 +38,10 @@ static struct topology *load(const char *path)
 	char err[512];
 	struct topology *t = topology_load(path, err, sizeof(err));
 
+	if (t && !topology_managed(t, path, err, sizeof(err))) {
+		topology_free(t);
+		t = NULL;
+	}
 	if (!t)
 		fprintf(stderr, "%s\n", err);
 	return t;

@@ -163,6 +163,9 @@ static void make_link(struct fabric *f, unsigned int sw, unsigned int i)
 	o->peer = l->peer;
 	o->max_speed = ts->speed * 1000;
 	o->max_width = ts->width;
+	if (l->kind == DRACO_PORT_HOST &&
+	    f->topo->hosts[ts->ports[i].owner].manager)
+		o->flags = DRACO_OBJF_MANAGER;
 	if (l->kind != DRACO_PORT_UNUSED) {
 		atomic_store(&l->up, true);
 		o->state = DRACO_LINK_UP;

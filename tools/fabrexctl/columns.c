@@ -47,6 +47,7 @@ const struct column port_columns[] = {
 	{ "LEADS TO", "leads_to", F_TEXT, false },
 	{ "PEER", "peer", F_TEXT, true },
 	{ "GENERATION", "generation", F_TEXT, true },
+	{ "MANAGER", "manager", F_FLAG, true },
 	{ "LOCAL", "local", F_FLAG, true },
 	{ NULL, NULL, F_TEXT, false }
 };

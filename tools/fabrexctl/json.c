@@ -167,6 +167,8 @@ json_object *json_port(const struct model *m, const struct object *p)
 	rec_put(o, "peer", host ? json_object_new_int64(p->peer) : NULL);
 	rec_put(o, "generation",
 		 host ? json_object_new_int64(p->generation) : NULL);
+	rec_put(o, "manager",
+		 host ? json_object_new_boolean(p->manager) : NULL);
 	rec_bool(o, "local", model_local(m, p->id));
 	return o;
 }

@@ -271,13 +271,13 @@ static int add_host_ports(struct live *v, unsigned int h)
 
 static bool is_manager(const struct live *v, const struct object *host)
 {
-	const struct model *m = v->c->model;
-	size_t i;
+	unsigned int i;
 
-	for (i = 0; i < m->nfports; i++)
-		if (!strcmp(m->fports[i].host, host->name))
-			return m->fports[i].manager;
-	return true;
+	for (i = 0; i < v->ports.n; i++)
+		if (is_port_of(v->ports.v[i], FABREX_PORT_KIND_HOST, host) &&
+		    v->ports.v[i]->manager)
+			return true;
+	return false;
 }
 
 static int add_hosts(struct live *v)

@@ -45,6 +45,7 @@ struct object {
 	uint32_t pci_vendor;
 	uint32_t pci_device;
 	uint64_t size;
+	bool manager;
 	char name[CTL_NAME_LEN];
 	char pci_name[32];
 	char pci_driver[32];

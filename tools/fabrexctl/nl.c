@@ -112,7 +112,7 @@ static const char *hint(int code)
 {
 	switch (code) {
 	case EPERM:
-		return "not allowed; changing the fabric needs CAP_NET_ADMIN: "
+		return "not allowed; changing the fabric needs CAP_SYS_ADMIN: "
 		       "run it as root";
 	case EOPNOTSUPP:
 		return "the kernel module does not know this request; is it "
@@ -450,7 +450,7 @@ static int kernel_subscribe(struct backend *b, const char *group, struct err *e)
 	if (r)
 		return err_set(e, r == -NLE_PERM ? EPERM : EIO, group,
 			       "could not join the event group \"%s\": %s",
-			       group, r == -NLE_PERM ? "it needs CAP_NET_ADMIN: "
+			       group, r == -NLE_PERM ? "it needs CAP_SYS_ADMIN: "
 			       "run it as root" : nl_geterror(r));
 	return 0;
 }

@@ -67,6 +67,7 @@ void parse_object(struct nlattr **tb, struct object *o)
 	o->pci_vendor = attr_u32(tb[FABREX_A_OBJECT_PCI_VENDOR]);
 	o->pci_device = attr_u32(tb[FABREX_A_OBJECT_PCI_DEVICE]);
 	o->size = attr_u64(tb[FABREX_A_OBJECT_SIZE]);
+	o->manager = tb[FABREX_A_OBJECT_MANAGER];
 	attr_text(o->name, sizeof(o->name), tb[FABREX_A_OBJECT_NAME]);
 	attr_text(o->pci_name, sizeof(o->pci_name),
 		  tb[FABREX_A_OBJECT_PCI_NAME]);

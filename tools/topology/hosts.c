@@ -39,7 +39,6 @@ static int read_host(struct topo_parse *p, struct topo_at *at, unsigned int i)
 	config_setting_t *list;
 	unsigned int n;
 
-	h->manager = true;
 	h->p2p_root = true;
 	h->slots = 16;
 	if (topo_known(p, at, host_known) || topo_name(p, at, h->name) ||

@@ -219,6 +219,18 @@ struct topology *topology_load(const char *path, char *err, size_t err_len)
 	return t;
 }
 
+bool topology_managed(const struct topology *t, const char *name, char *err,
+		      size_t err_len)
+{
+	for (unsigned int i = 0; i < t->nhosts; i++)
+		if (t->hosts[i].manager)
+			return true;
+	snprintf(err, err_len,
+		 "%s: no host is a manager, so that nobody could compose; write manager = true; into the group of a host that may, for example { name = \"%s\"; manager = true; ... }",
+		 name, t->hosts[0].name);
+	return false;
+}
+
 void topology_free(struct topology *t)
 {
 	if (!t)

@@ -144,6 +144,18 @@ struct topology {
  */
 struct topology *topology_load(const char *path, char *err, size_t err_len);
 
+/**
+ * topology_managed() - is there a host that may compose?
+ * @t:       topology
+ * @name:    of the file, for the message
+ * @err:     says what to write if there is none
+ * @err_len: of @err
+ *
+ * Files without one can be planned for, but nobody could compose.
+ */
+bool topology_managed(const struct topology *t, const char *name, char *err,
+		      size_t err_len);
+
 /* As topology_load(), from a string that messages call @name. */
 struct topology *topology_parse(const char *text, const char *name, char *err,
 				size_t err_len);

@@ -597,7 +597,7 @@ static void write_switches(struct writer *w)
 	for (i = 0; i < w->p->switches; i++)
 		fprintf(w->f, "  { name = \"draco%u\"; ports = %u; }%s\n", i + 1,
 			w->p->switch_ports, i + 1 < w->p->switches ? "," : "");
-	fprintf(w->f, ");\n\nhosts = (\n  { name = \"server\"; ports = (");
+	fprintf(w->f, ");\n\nhosts = (\n  { name = \"server\"; manager = true; ports = (");
 	for (i = 0; i < w->c->nports; i++)
 		fprintf(w->f, "%s \"draco%u:%u\"", i ? "," : "",
 			w->c->home[i] + 1u, ++w->used[w->c->home[i]]);

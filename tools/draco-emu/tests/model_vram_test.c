@@ -282,7 +282,7 @@ static void test_window(void)
 
 #define TWO_PORTS(root)							\
 	"fabric = \"two\"; switches = ( { name = \"s1\"; ports = 8; } );"	\
-	"hosts = ( { name = \"a\"; ports = ( \"s1:1\", \"s1:2\" ); " root " },"	\
+	"hosts = ( { name = \"a\"; manager = true; ports = ( \"s1:1\", \"s1:2\" ); " root " },"	\
 	"          { name = \"c\"; ports = ( \"s1:3\" ); } );"		\
 	"appliances = ( { name = \"box\"; kind = \"cascade\";"		\
 	"  uplinks = ( \"s1:5\", \"s1:6\" );"				\

@@ -206,7 +206,7 @@ static void try_defaults(void)
 					    sizeof(err));
 	int ok = t && t->switches[0].nports == 6 &&
 		 t->switches[0].speed == 16 && t->switches[0].width == 16 &&
-		 t->hosts[0].slots == 16 && t->hosts[0].manager &&
+		 t->hosts[0].slots == 16 && !t->hosts[0].manager &&
 		 t->hosts[0].p2p_root &&
 		 t->limits.queues == 1024 && t->limits.mrs == 16384 &&
 		 t->limits.window_slots == 64 &&
@@ -214,6 +214,24 @@ static void try_defaults(void)
 		 t->endpoints[0].size == 64 << 20 && t->link_gbps == 27.0;
 
 	result(ok, "defaults", err);
+	topology_free(t);
+}
+
+/* The default is no, and nobody composes where all have left it at that. */
+static void try_managers(void)
+{
+	static const char wanted[] =
+		"t: no host is a manager, so that nobody could compose; write manager = true; into the group of a host that may, for example { name = \"h\"; manager = true; ... }";
+	char err[512] = "";
+	struct topology *t = topology_parse(F SW HOST BOX, "t", err,
+					    sizeof(err));
+
+	result(t && !topology_managed(t, "t", err, sizeof(err)) &&
+	       !strcmp(err, wanted), wanted, err);
+	if (t)
+		t->hosts[0].manager = true;
+	result(t && topology_managed(t, "t", err, sizeof(err)),
+	       "one manager is enough", err);
 	topology_free(t);
 }
 
@@ -357,7 +375,8 @@ int main(int argc, char **argv)
 		char err[512] = "";
 		struct topology *t = topology_load(argv[i], err, sizeof(err));
 
-		result(t != NULL, argv[i], err);
+		result(t && topology_managed(t, argv[i], err, sizeof(err)),
+		       argv[i], err);
 		if (t)
 			try_write(t, argv[i]);
 		topology_free(t);
@@ -366,6 +385,7 @@ int main(int argc, char **argv)
 	try_files();
 	try_large();
 	try_defaults();
+	try_managers();
 	try_uplinks();
 	try_odd_values();
 	try_unsayable();
