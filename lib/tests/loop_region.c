@@ -8,12 +8,14 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hooks.h"
@@ -241,6 +243,63 @@ TEST(loop_stuck_once)
 	CHECK_EQ(fabrex_mr_deregister(first), 0);
 	CHECK_EQ(fabrex_mr_deregister(second), 0);
 	still_close(&s);
+}
+
+static void with_a_queue(int fd, void *name)
+{
+	struct fabrex_port *port;
+	struct fabrex_queue *q;
+	uint32_t at[2];
+	char order;
+
+	prctl(PR_SET_NAME, name);
+	CHECK_EQ(fabrex_open(loop_name("stopped"), &port), 0);
+	CHECK_EQ(fabrex_queue_create(port, NULL, 0, &q), 0);
+	at[0] = port->attr.peer;
+	at[1] = fabrex_queue_number(q);
+	tell(fd, at, sizeof(at));
+	hear_maybe(fd, &order, 1);
+}
+
+/*
+ * Who is stopped is not waited for, which here takes until the test's time is
+ * up. The system puts a process's name into a line with its state.
+ */
+static void check_stopped(const char *name)
+{
+	static char memory[4096];
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	uint32_t at[2], *active;
+	struct party p;
+	int status;
+
+	party_start(&p, with_a_queue, (void *)(uintptr_t)name);
+	hear(p.fd, at, sizeof(at));
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, memory, 4096, FABREX_MR_ALL, &mr),
+		 0);
+	kill(p.pid, SIGSTOP);
+	CHECK_EQ(waitpid(p.pid, &status, WUNTRACED), p.pid);
+	active = &port->transport->peers[at[0]].segment->queues[
+		at[1] - 1].active;
+	step(active);
+	CHECK_EQ(fabrex_mr_deregister(mr), -ETIMEDOUT);
+	step(active);
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	kill(p.pid, SIGCONT);
+	party_kill(&p);
+	CHECK_EQ(fabrex_close(port), 0);
+}
+
+TEST(loop_stopped_whatever_its_name)
+{
+	loop_name_set();
+	setenv("FABREX_LOOPBACK_QUIESCE_MS", "600000", 1);
+	check_stopped("plain");
+	check_stopped("a) S (b");
+	check_stopped(")");
+	check_stopped("x\n) R ");
 }
 
 /* There never is a moment when both queues are even. */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -76,6 +77,8 @@ void party_start(struct party *p, void (*run)(int fd, void *arg), void *arg)
 	p->pid = fork();
 	CHECK(p->pid >= 0);
 	if (!p->pid) {
+		/* Also if it is stopped. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ends[0]);
 		while (nour_ends)
 			close(our_ends[--nour_ends]);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -36,14 +37,16 @@ static bool advance(const char *line, bool write, uintptr_t *at, uintptr_t end,
 static bool listed(uintptr_t start, uintptr_t end, bool write)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
-	char line[512];
+	char *line = NULL;	/* whole: names of files have any bytes */
+	size_t size = 0;
 	bool ok = false;
 
 	if (!file)
 		return !msync((void *)start, end - start, MS_ASYNC);
-	while (fgets(line, sizeof(line), file))
+	while (getline(&line, &size, file) > 0)
 		if (!advance(line, write, &start, end, &ok))
 			break;
+	free(line);
 	fclose(file);
 	return ok && start >= end;
 }

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -221,11 +222,16 @@ static const struct loop_looker *first_waited(const struct loop_lookers *all)
 	return NULL;
 }
 
-/* Stopped by a signal or a debugger: it will not get on by itself. */
+/*
+ * Stopped by a signal or a debugger: it will not get on by itself. Its name,
+ * which is in parentheses before the state, may have any characters.
+ */
 static bool is_stopped(pid_t pid)
 {
-	char path[64], state = 0;
+	char path[64], text[256], state = 0;
+	const char *name_end;
 	FILE *file;
+	size_t n;
 
 	if (pid <= 0 || pid == getpid())
 		return false;
@@ -233,9 +239,12 @@ static bool is_stopped(pid_t pid)
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
+	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
+	text[n] = 0;
+	name_end = strrchr(text, ')');
+	if (!name_end || sscanf(name_end, ") %c", &state) != 1)
+		return false;
 	return state == 'T' || state == 't';
 }
 
