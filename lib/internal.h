@@ -37,14 +37,18 @@ struct birth {
 	uint64_t number;
 };
 
+/* What is made of a port's objects, and so has to end before it. */
+enum port_user { USER_LISTENER, USER_CONNECT, USER_COMM, PORT_USERS };
+
 struct fabrex_port {
 	const struct transport_ops *ops;
 	struct transport *transport;
 	pid_t pid;			/* who opened it: see port.c, fork */
 	struct fabrex_port_attr attr;	/* limits, numbers and names */
 	bool closing;			/* objects end even on errors */
-	pthread_mutex_t lock;		/* objects, births */
+	pthread_mutex_t lock;		/* objects, births, users */
 	struct object *objects;
+	uint32_t users[PORT_USERS];
 	pthread_cond_t born;		/* a birth is over */
 	struct birth *births;		/* a ring, oldest first */
 	uint64_t nbirths;		/* so far */
@@ -145,6 +149,11 @@ struct fabrex_window {
 };
 
 /* port.c */
+/* False in the child of a fork, which must not touch what it inherited. */
+bool fxi_port_mine(const struct fabrex_port *port);
+/* From now on, and until dropped, the port is not closed. Not in a child. */
+void fxi_port_hold(struct fabrex_port *port, enum port_user user);
+void fxi_port_drop(struct fabrex_port *port, enum port_user user);
 /*
  * Around whatever makes an object at the transport, and its addition: events
  * of it may be read by another thread as soon as it is made.

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -60,6 +61,7 @@ struct kept {
 
 struct fabrex_listener {
 	struct post_box box;
+	pid_t pid;		/* whose it is: not a child's */
 	uint64_t service;
 	unsigned int nkept;
 	unsigned int first;
@@ -79,6 +81,12 @@ struct letter {
 	const uint8_t *blob;
 };
 
+static enum port_user box_user(uint64_t service)
+{
+	return service ? USER_LISTENER : USER_CONNECT;
+}
+
+/* Of a listener with its service, of fabrex_connect() without. */
 static int box_open(struct post_box *box, struct fabrex_port *port,
 		    uint64_t service, uint32_t cells)
 {
@@ -100,13 +108,16 @@ static int box_open(struct post_box *box, struct fabrex_port *port,
 	ret = fabrex_queue_create(port, &attr, sizeof(attr), &box->queue);
 	if (ret)
 		fabrex_mr_deregister(box->mr);
+	else
+		fxi_port_hold(port, box_user(service));
 	return ret;
 }
 
-static void box_close(struct post_box *box)
+static void box_close(struct post_box *box, uint64_t service)
 {
 	fabrex_queue_destroy(box->queue);
 	fabrex_mr_deregister(box->mr);
+	fxi_port_drop(box->port, box_user(service));
 }
 
 /* Copies what it believes; false if the datagram is not one of ours. */
@@ -233,6 +244,7 @@ EXPORT int fabrex_listen(struct fabrex_port *port, uint64_t service,
 		return fxi_error(ENOMEM, "port %s: listener: out of memory",
 				 port->attr.name);
 	l->service = service;
+	l->pid = getpid();
 	ret = box_open(&l->box, port, service, LISTEN_CELLS);
 	if (ret) {
 		free(l);
@@ -246,7 +258,9 @@ EXPORT void fabrex_listener_close(struct fabrex_listener *l)
 {
 	if (!l)
 		return;
-	box_close(&l->box);
+	/* Queue and region of a child end with its port, which may be closed. */
+	if (l->pid == getpid())
+		box_close(&l->box, l->service);
 	free(l);
 }
 
@@ -539,6 +553,6 @@ EXPORT int fabrex_connect(struct fabrex_port *port, uint32_t peer,
 	if (ret > 0)
 		ret = give_blob(port, letter.blob, letter.length, theirs,
 				theirs_len);
-	box_close(&c.box);
+	box_close(&c.box, 0);
 	return ret;
 }

@@ -11,10 +11,23 @@
 #include "internal.h"
 #include "path.h"
 
-/* False in the child of a fork, which must not touch what it inherited. */
-static bool port_mine(const struct fabrex_port *port)
+bool fxi_port_mine(const struct fabrex_port *port)
 {
 	return port->pid == getpid();
+}
+
+void fxi_port_hold(struct fabrex_port *port, enum port_user user)
+{
+	pthread_mutex_lock(&port->lock);
+	port->users[user]++;
+	pthread_mutex_unlock(&port->lock);
+}
+
+void fxi_port_drop(struct fabrex_port *port, enum port_user user)
+{
+	pthread_mutex_lock(&port->lock);
+	port->users[user]--;
+	pthread_mutex_unlock(&port->lock);
 }
 
 void fxi_copy_out(void *to, size_t size, const void *from, size_t known)
@@ -69,7 +82,7 @@ void fxi_births_wait(struct fabrex_port *port)
 	uint64_t until = port->nbirths;
 	int old;
 
-	if (!port->births || !port_mine(port))
+	if (!port->births || !fxi_port_mine(port))
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	while (port->births && port->births->number < until)
@@ -116,7 +129,7 @@ static void object_remove(struct object *object, bool mine)
 int fxi_object_end(struct object *object)
 {
 	struct fabrex_port *port = object->port;
-	bool mine = port_mine(port);
+	bool mine = fxi_port_mine(port);
 	int ret = 0;
 
 	if (mine)
@@ -241,22 +254,46 @@ static void destroy_all(struct fabrex_port *port, enum object_type type)
 	}
 }
 
-EXPORT void fabrex_close(struct fabrex_port *port)
+/*
+ * These have handles of their own, and memory that their next call would look
+ * for objects in.
+ */
+static int check_unused(struct fabrex_port *port)
 {
+	uint32_t users[PORT_USERS];
+
+	pthread_mutex_lock(&port->lock);
+	memcpy(users, port->users, sizeof(users));
+	pthread_mutex_unlock(&port->lock);
+	if (!users[USER_LISTENER] && !users[USER_CONNECT] && !users[USER_COMM])
+		return 0;
+	return fxi_error(EBUSY, "port %s: cannot be closed: it has %u listeners, %u communicators, and %u threads in fabrex_connect(); end these first (fabrex_listener_close(), fabrex_comm_destroy())",
+			 port->attr.name, users[USER_LISTENER],
+			 users[USER_COMM], users[USER_CONNECT]);
+}
+
+EXPORT int fabrex_close(struct fabrex_port *port)
+{
+	int ret;
+
 	if (!port)
-		return;
+		return 0;
+	ret = fxi_port_mine(port) ? check_unused(port) : 0;
+	if (ret)
+		return ret;
 	port->closing = true;
 	destroy_all(port, OBJECT_QUEUE);
 	destroy_all(port, OBJECT_WINDOW);
 	destroy_all(port, OBJECT_MR);
 	fxi_cache_free(port);
-	if (port_mine(port)) {
+	if (fxi_port_mine(port)) {
 		port->ops->close(port->transport);
 		locks_destroy(port);
 	} else {
 		port->ops->release(port->transport);
 	}
 	free(port);
+	return 0;
 }
 
 EXPORT int fabrex_query(struct fabrex_port *port,

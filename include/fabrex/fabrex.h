@@ -77,10 +77,11 @@ struct fabrex_peer {
  * $FABREX_PORT or else the first port found.
  */
 int fabrex_open(const char *name, struct fabrex_port **port);
-/* Destroys everything made from the port; queues in use by other threads are
- * the caller's mistake.
+/* Destroys the port with its queues, regions and windows, in use by other
+ * threads or not: that is the caller's mistake. -EBUSY, and nothing has changed:
+ * there are listeners or communicators; end these first.
  */
-void fabrex_close(struct fabrex_port *port);
+int fabrex_close(struct fabrex_port *port);
 /* size: sizeof(struct fabrex_port_attr) of the caller; later fields are 0. */
 int fabrex_query(struct fabrex_port *port, struct fabrex_port_attr *attr,
 		 size_t size);

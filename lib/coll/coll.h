@@ -81,6 +81,7 @@ extern const struct algorithm fxi_flat, fxi_direct, fxi_staged, fxi_scheduled;
 
 struct fabrex_comm {
 	struct fabrex_port *port;
+	pid_t pid;			/* whose it is: not a child's */
 	uint32_t rank, size;
 	uint64_t id;			/* the same at every rank */
 	uint32_t death_ms, silence_ms;

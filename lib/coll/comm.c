@@ -56,16 +56,21 @@ static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 			return NULL;
 		}
 	}
+	comm->pid = getpid();
+	fxi_port_hold(port, USER_COMM);
 	return comm;
 }
 
 static void comm_free(struct fabrex_comm *comm)
 {
+	struct fabrex_port *port = comm->port;
+
 	fxi_links_free(comm);
 	fxi_watch_free(comm);
 	fxi_given_free(comm);
 	free(comm->algorithms);
 	free(comm);
+	fxi_port_drop(port, USER_COMM);
 }
 
 /* All must have met for the same; those that died on the way are marked. */
@@ -244,7 +249,8 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 
 EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 {
-	if (!comm)
+	/* A child has nothing of it: mailboxes and windows are not mapped. */
+	if (!comm || comm->pid != getpid())
 		return;
 	fxi_operations_free(comm);
 	if (comm->error && !comm->shrunk)

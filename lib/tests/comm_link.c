@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "coll/failure.h"
@@ -42,7 +43,7 @@ static void *rank_main(void *arg)
 	CHECK_EQ(r->comm->links->far, r->far);
 	r->work(r);
 	fabrex_comm_destroy(r->comm);
-	fabrex_close(r->port);
+	CHECK_EQ(fabrex_close(r->port), 0);
 	return NULL;
 }
 
@@ -322,4 +323,43 @@ static void lost(struct rank *r)
 TEST(link_lost_stores)
 {
 	run(2, true, lost);
+}
+
+/* ---- the port ------------------------------------------------------------ */
+
+static void close_and_destroy(struct rank *r)
+{
+	CHECK_EQ(fabrex_close(r->port), 0);
+	fabrex_comm_destroy(r->comm);
+	_exit(0);
+}
+
+/* Queues and mailboxes are the port's; a child has none of them. */
+static void close_too_early(struct rank *r)
+{
+	struct fabrex_comm *part;
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(fabrex_comm_split(r->comm, 0, 0, &part), 0);
+	CHECK_EQ(fabrex_close(r->port), -EBUSY);
+	CHECK_SAYS("2 communicators");
+	CHECK_SAYS("fabrex_comm_destroy");
+	CHECK_EQ(fabrex_barrier(part), 0);
+	fabrex_comm_destroy(part);
+	CHECK_EQ(fabrex_close(r->port), -EBUSY);
+	CHECK_EQ(fabrex_barrier(r->comm), 0);
+	pid = fork();
+	if (!pid)
+		close_and_destroy(r);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(fabrex_barrier(r->comm), 0);
+}
+
+TEST(comm_keeps_port_open)
+{
+	run(1, false, close_too_early);
+	run(2, false, close_too_early);
+	run(2, true, close_too_early);
 }

@@ -5,7 +5,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "test.h"
@@ -56,6 +59,91 @@ static void pause_ms(long ms)
 	const struct timespec nap = { .tv_nsec = ms * 1000000 };
 
 	nanosleep(&nap, NULL);
+}
+
+/* Its queue and memory are the port's. */
+TEST(close_with_listener)
+{
+	struct fabrex_listener *one, *two;
+	struct fabrex_port *port;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_listen(port, 5000, &one), 0);
+	CHECK_EQ(fabrex_listen(port, 5001, &two), 0);
+	CHECK_EQ(fabrex_close(port), -EBUSY);
+	CHECK_SAYS("port a.0");
+	CHECK_SAYS("2 listeners");
+	CHECK_SAYS("fabrex_listener_close");
+	fabrex_listener_close(one);
+	CHECK_EQ(fabrex_close(port), -EBUSY);
+	/* All is as before. */
+	CHECK_EQ(fabrex_listen(port, 5000, &one), 0);
+	fabrex_listener_close(one);
+	fabrex_listener_close(two);
+	CHECK_EQ(fabrex_close(port), 0);
+	CHECK_EQ(fake_objects(), 0);
+	CHECK_EQ(fabrex_close(NULL), 0);
+}
+
+struct busy_client {
+	struct fabrex_port *port;
+	int ret;
+};
+
+static void *connects(void *arg)
+{
+	struct busy_client *c = arg;
+
+	c->ret = fabrex_connect(c->port, 1, 7777, NULL, 0, NULL, NULL, -1);
+	return NULL;
+}
+
+TEST(close_while_a_thread_connects)
+{
+	struct fabrex_listener *listener;
+	struct fabrex_port *port, *other;
+	struct busy_client c;
+	pthread_t thread;
+	uint32_t peer;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_open("b.0", &other), 0);
+	c.port = port;
+	CHECK_EQ(pthread_create(&thread, NULL, connects, &c), 0);
+	while (!__atomic_load_n(&port->users[USER_CONNECT], __ATOMIC_RELAXED))
+		sched_yield();
+	CHECK_EQ(fabrex_close(port), -EBUSY);
+	CHECK_SAYS("1 threads in fabrex_connect");
+	CHECK_EQ(fabrex_listen(other, 7777, &listener), 0);
+	CHECK_EQ(fabrex_accept(listener, NULL, 0, NULL, NULL, &peer, -1), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(c.ret, 0);
+	fabrex_listener_close(listener);
+	CHECK_EQ(fabrex_close(other), 0);
+	CHECK_EQ(fabrex_close(port), 0);
+}
+
+/* Whose they are has not died: the child only forgets them, in any order. */
+TEST(close_in_child_with_listener)
+{
+	struct fabrex_listener *listener;
+	struct fabrex_port *port;
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	CHECK_EQ(fabrex_listen(port, 5000, &listener), 0);
+	pid = fork();
+	if (!pid) {
+		CHECK_EQ(fabrex_close(port), 0);
+		fabrex_listener_close(listener);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(fabrex_close(port), -EBUSY);
+	fabrex_listener_close(listener);
+	CHECK_EQ(fabrex_close(port), 0);
 }
 
 TEST(meet)
