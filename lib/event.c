@@ -68,17 +68,21 @@ static int event_wait(struct fabrex_port *port, uint64_t deadline)
 			 port->attr.name, fxi_errno_str(errno));
 }
 
-EXPORT int fabrex_event_read(struct fabrex_port *port,
-			     struct fabrex_port_event *ev, int timeout_ms)
+EXPORT int fabrex_event_read_sized(struct fabrex_port *port,
+				   struct fabrex_port_event *ev,
+				   int timeout_ms, size_t size)
 {
 	uint64_t deadline = fxi_deadline(timeout_ms);
+	struct fabrex_port_event now;
 	struct transport_event raw;
 	int ret;
 
 	for (;;) {
 		ret = port->ops->event_read(port->transport, &raw);
-		if (!ret && translate(port, &raw, ev))
+		if (!ret && translate(port, &raw, &now)) {
+			fxi_copy_out(ev, size, &now, sizeof(now));
 			return 0;
+		}
 		if (ret && ret != -EAGAIN)
 			return ret;
 		if (!ret)

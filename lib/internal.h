@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 #include <fabrex/fabrex.h>
 
@@ -182,7 +183,27 @@ void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
 int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 		size_t known, const void *from, size_t size);
 
+/* What the first version had of structures that grow; nobody has less. */
+#define REMOTE_FIRST	offsetof(struct fabrex_remote, reserved)
+#define OP_FIRST	offsetof(struct fabrex_op, reserved)
+#define WC_FIRST	offsetof(struct fabrex_wc, reserved)
+
 /* mr.c */
+/* Takes over what a caller has of a remote region, if we understand all of it. */
+int fxi_remote_read(struct fabrex_port *port, struct fabrex_remote *to,
+		    const void *from, size_t size);
+/* False: it has to be looked at, by fxi_remote_read(). */
+static inline bool remote_plain(const struct fabrex_remote *remote,
+				size_t size)
+{
+	uint64_t flags;
+
+	_Static_assert(offsetof(struct fabrex_remote, reserved) ==
+		       offsetof(struct fabrex_remote, flags) + 4, "one word");
+	memcpy(&flags, (const char *)remote +
+		       offsetof(struct fabrex_remote, flags), sizeof(flags));
+	return size == sizeof(*remote) && !flags;
+}
 int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
 		 uint32_t access);
 /* Register what @params say; @memory is what was found out about it. */

@@ -300,9 +300,10 @@ static bool listener_take(struct fabrex_listener *l,
 	return false;
 }
 
-EXPORT int fabrex_request_next(struct fabrex_listener *l,
-			       struct fabrex_request *request, void *theirs,
-			       size_t *theirs_len, int timeout_ms)
+EXPORT int fabrex_request_next_sized(struct fabrex_listener *l,
+				     struct fabrex_request *request,
+				     void *theirs, size_t *theirs_len,
+				     int timeout_ms, size_t size)
 {
 	uint64_t deadline = fxi_deadline(timeout_ms);
 	struct fabrex_wc wc;
@@ -321,7 +322,7 @@ EXPORT int fabrex_request_next(struct fabrex_listener *l,
 	l->first = (l->first + 1) % LISTEN_CELLS;
 	l->nkept--;
 	fabrex_recv_done(l->box.queue, 1);
-	*request = k->request;
+	fxi_copy_out(request, size, &k->request, sizeof(k->request));
 	return give_blob(l->box.port, k->blob, k->length, theirs, theirs_len);
 }
 
@@ -352,17 +353,34 @@ static int answer_once(struct fabrex_listener *l,
 	return ret ? ret : listener_sent(l, deadline);
 }
 
-EXPORT int fabrex_request_answer(struct fabrex_listener *l,
-				 const struct fabrex_request *r,
-				 const void *mine, size_t mine_len,
-				 int timeout_ms)
+/* What the caller has of a request that fabrex_request_next() gave it. */
+static int request_read(struct fabrex_port *port, struct fabrex_request *to,
+			const void *from, size_t size)
+{
+	int ret;
+
+	memset(to, 0, sizeof(*to));
+	ret = fxi_copy_in(port, "request", to, sizeof(*to), from, size);
+	if (!ret && (size < sizeof(*to) || to->reserved))
+		ret = fxi_error(EINVAL, "port %s: request: not one of fabrex_request_next()",
+				port->attr.name);
+	return ret;
+}
+
+EXPORT int fabrex_request_answer_sized(struct fabrex_listener *l,
+				       const struct fabrex_request *request,
+				       const void *mine, size_t mine_len,
+				       int timeout_ms, size_t size)
 {
 	uint64_t deadline = fxi_deadline(timeout_ms);
 	int ret = check_blob(l->box.port, mine, mine_len);
+	struct fabrex_request r;
 
+	if (!ret)
+		ret = request_read(l->box.port, &r, request, size);
 	if (ret)
 		return ret;
-	while ((ret = answer_once(l, r, mine, mine_len, deadline)) ==
+	while ((ret = answer_once(l, &r, mine, mine_len, deadline)) ==
 	       FABREX_WC_RNR) {
 		if (!fxi_remaining_ms(deadline))
 			return timed_out(&l->box, "the client took no answer");
@@ -371,7 +389,7 @@ EXPORT int fabrex_request_answer(struct fabrex_listener *l,
 	if (ret <= 0)
 		return ret;
 	return fxi_error(ECONNRESET, "port %s: answer to peer %u: %s; the client has gone",
-			 l->box.port->attr.name, r->peer, fabrex_wc_str(ret));
+			 l->box.port->attr.name, r.peer, fabrex_wc_str(ret));
 }
 
 EXPORT int fabrex_accept(struct fabrex_listener *l, const void *mine,

@@ -324,12 +324,33 @@ EXPORT uint64_t fabrex_mr_key(const struct fabrex_mr *mr)
 	return mr->key;
 }
 
-EXPORT void fabrex_mr_remote(const struct fabrex_mr *mr,
-			     struct fabrex_remote *out)
+EXPORT void fabrex_mr_remote_sized(const struct fabrex_mr *mr,
+				   struct fabrex_remote *out, size_t size)
 {
-	memset(out, 0, sizeof(*out));
-	out->rkey = mr->key;
-	out->length = mr->length;
-	out->peer = mr->object.port->attr.peer;
-	out->generation = mr->object.port->attr.generation;
+	const struct fabrex_remote remote = {
+		.rkey = mr->key,
+		.length = mr->length,
+		.peer = mr->object.port->attr.peer,
+		.generation = mr->object.port->attr.generation,
+	};
+
+	fxi_copy_out(out, size, &remote, sizeof(remote));
+}
+
+int fxi_remote_read(struct fabrex_port *port, struct fabrex_remote *to,
+		    const void *from, size_t size)
+{
+	int ret;
+
+	memset(to, 0, sizeof(*to));
+	ret = fxi_copy_in(port, "remote region", to, sizeof(*to), from, size);
+	if (ret)
+		return ret;
+	if (size < REMOTE_FIRST)
+		return fxi_error(EINVAL, "port %s: remote region of %zu bytes: the structure has %zu at least",
+				 port->attr.name, size, REMOTE_FIRST);
+	if (to->flags || to->reserved)
+		return fxi_error(EINVAL, "port %s: remote region with unknown flags 0x%x, or reserved is not 0: clear the structure first; if a newer library made it, update libfabrex",
+				 port->attr.name, to->flags);
+	return 0;
 }

@@ -296,7 +296,8 @@ static int idle(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
 	return got;
 }
 
-EXPORT int fabrex_poll(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
+static inline int poll_same(struct fabrex_queue *q, struct fabrex_wc *wc,
+			    int n)
 {
 	int got = 0;
 
@@ -313,6 +314,35 @@ EXPORT int fabrex_poll(struct fabrex_queue *q, struct fabrex_wc *wc, int n)
 			return fxi_queue_stopped(q);
 	}
 	return got;
+}
+
+/* The caller has more or less of a completion than this library. */
+static __attribute__((noinline)) int
+poll_other(struct fabrex_queue *q, void *to, int n, size_t size)
+{
+	struct fabrex_wc wc;
+	int got, ret;
+
+	if (size < WC_FIRST)
+		return fxi_error(EINVAL, "port %s: queue %u: completions of %zu bytes: the structure has %zu at least",
+				 q->object.port->attr.name, q->shared.number,
+				 size, WC_FIRST);
+	for (got = 0; got < n; got++) {
+		ret = poll_same(q, &wc, 1);
+		if (ret <= 0)
+			return got ? got : ret;
+		fxi_copy_out((char *)to + (size_t)got * size, size, &wc,
+			     sizeof(wc));
+	}
+	return got;
+}
+
+EXPORT int fabrex_poll_sized(struct fabrex_queue *q, struct fabrex_wc *wc,
+			     int n, size_t size)
+{
+	if (unlikely(size != sizeof(*wc)))
+		return poll_other(q, wc, n, size);
+	return poll_same(q, wc, n);
 }
 
 EXPORT void fabrex_recv_done(struct fabrex_queue *q, unsigned int n)

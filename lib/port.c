@@ -46,7 +46,7 @@ int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 
 	for (i = known; i < size; i++)
 		if (bytes[i])
-			return fxi_error(E2BIG, "port %s: %s attributes: byte %zu is newer than this library; set it to 0 or update libfabrex",
+			return fxi_error(E2BIG, "port %s: %s: byte %zu of the structure is newer than this library; set it to 0 or update libfabrex",
 					 port->attr.name, what, i);
 	memcpy(to, from, size < known ? size : known);
 	return 0;
@@ -327,14 +327,20 @@ static bool parse_number(const char *text, uint32_t *number)
 }
 
 static int peer_query(struct fabrex_port *port, const char *name,
-		      uint32_t number, bool next, struct fabrex_peer *peer)
+		      uint32_t number, bool next, struct fabrex_peer *peer,
+		      size_t size)
 {
-	memset(peer, 0, sizeof(*peer));
-	return port->ops->peer(port->transport, name, number, next, peer);
+	struct fabrex_peer found = { 0 };
+	int ret;
+
+	ret = port->ops->peer(port->transport, name, number, next, &found);
+	if (!ret)
+		fxi_copy_out(peer, size, &found, sizeof(found));
+	return ret;
 }
 
-EXPORT int fabrex_peer_find(struct fabrex_port *port, const char *name,
-			    struct fabrex_peer *peer)
+EXPORT int fabrex_peer_find_sized(struct fabrex_port *port, const char *name,
+				  struct fabrex_peer *peer, size_t size)
 {
 	uint32_t number;
 	int ret;
@@ -342,14 +348,14 @@ EXPORT int fabrex_peer_find(struct fabrex_port *port, const char *name,
 	if (!name || !*name || strlen(name) >= sizeof(peer->name))
 		return fxi_error(EINVAL, "port %s: a peer's name has 1 to %zu characters",
 				 port->attr.name, sizeof(peer->name) - 1);
-	ret = peer_query(port, name, 0, false, peer);
+	ret = peer_query(port, name, 0, false, peer, size);
 	if (ret == -ENOENT && parse_number(name, &number))
-		ret = peer_query(port, NULL, number, false, peer);
+		ret = peer_query(port, NULL, number, false, peer, size);
 	return ret;
 }
 
-EXPORT int fabrex_peer_next(struct fabrex_port *port, uint32_t from,
-			    struct fabrex_peer *peer)
+EXPORT int fabrex_peer_next_sized(struct fabrex_port *port, uint32_t from,
+				  struct fabrex_peer *peer, size_t size)
 {
-	return peer_query(port, NULL, from, true, peer);
+	return peer_query(port, NULL, from, true, peer, size);
 }

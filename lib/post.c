@@ -222,9 +222,27 @@ static inline int prep(struct fabrex_queue *q, const struct fabrex_op *op)
 	return 0;
 }
 
-EXPORT int fabrex_prep(struct fabrex_queue *q, const struct fabrex_op *op)
+/* What the caller has of an operation, if it is not what this library has. */
+static int read_op(const struct fabrex_queue *q, struct fabrex_op *to,
+		   const void *from, size_t size)
 {
-	return prep(q, op);
+	if (size < OP_FIRST)
+		return bad_op(q, "the structure of an operation is too short; give the size of struct fabrex_op");
+	memset(to, 0, sizeof(*to));
+	return fxi_copy_in(q->object.port, "operation", to, sizeof(*to), from,
+			   size);
+}
+
+EXPORT int fabrex_prep_sized(struct fabrex_queue *q,
+			     const struct fabrex_op *op, size_t size)
+{
+	struct fabrex_op same;
+	int ret;
+
+	if (likely(size == sizeof(*op)))
+		return prep(q, op);
+	ret = read_op(q, &same, op, size);
+	return ret ? ret : prep(q, &same);
 }
 
 static inline int publish(struct fabrex_queue *q)
@@ -305,12 +323,40 @@ static inline unsigned int prep_run(struct fabrex_queue *q,
 	return i;
 }
 
-EXPORT int fabrex_post(struct fabrex_queue *q, const struct fabrex_op *ops,
-		       unsigned int n)
+static __attribute__((noinline)) int
+post_all_other(struct fabrex_queue *q, const void *ops, unsigned int n,
+	       size_t size)
+{
+	struct fabrex_op op;
+	unsigned int i;
+	int ret = 0;
+
+	if (q->shared.direct)
+		fxi_direct_submit(q);
+	else if (q->stopped || ring_is_dead(q->ctrl))
+		return fxi_queue_stopped(q);
+	for (i = 0; i < n; i++) {
+		ret = read_op(q, &op, (const char *)ops + i * size, size);
+		if (!ret)
+			ret = q->shared.direct ? post_direct_entry(q, &op) :
+						 prep(q, &op);
+		if (ret)
+			break;
+	}
+	if (!q->shared.direct)
+		publish(q);
+	return i ? (int)i : ret;
+}
+
+EXPORT int fabrex_post_sized(struct fabrex_queue *q,
+			     const struct fabrex_op *ops, unsigned int n,
+			     size_t size)
 {
 	unsigned int i;
 	int ret = 0;
 
+	if (unlikely(size != sizeof(*ops)))
+		return post_all_other(q, ops, n, size);
 	if (q->shared.direct)
 		return post_all_direct(q, ops, n);
 	if (unlikely(q->stopped || ring_is_dead(q->ctrl)))
@@ -370,12 +416,49 @@ static inline int post_move(struct fabrex_queue *q, uint8_t opcode,
 	return post_one(q, &op);
 }
 
-EXPORT int fabrex_post_write(struct fabrex_queue *q,
-			     const struct fabrex_mr *mr, uint64_t offset,
-			     const struct fabrex_remote *remote,
-			     uint64_t roffset, uint64_t length, uint8_t flags,
-			     uint64_t user_data)
+/*
+ * The remote region is not as it should be, or the caller's structure not as
+ * long as ours: with the arguments of the functions that are called, so that
+ * these have no more to do than to jump there.
+ */
+static __attribute__((cold, noinline)) int
+post_write_other(struct fabrex_queue *q, const struct fabrex_mr *mr,
+		 uint64_t offset, const struct fabrex_remote *remote,
+		 uint64_t roffset, uint64_t length, uint8_t flags,
+		 uint64_t user_data, size_t size)
 {
+	struct fabrex_remote same;
+	int ret;
+
+	ret = fxi_remote_read(q->object.port, &same, remote, size);
+	return ret ? ret : post_move(q, FABREX_OP_WRITE, mr, offset, &same,
+				     roffset, length, flags, user_data);
+}
+
+static __attribute__((cold, noinline)) int
+post_read_other(struct fabrex_queue *q, const struct fabrex_mr *mr,
+		uint64_t offset, const struct fabrex_remote *remote,
+		uint64_t roffset, uint64_t length, uint8_t flags,
+		uint64_t user_data, size_t size)
+{
+	struct fabrex_remote same;
+	int ret;
+
+	ret = fxi_remote_read(q->object.port, &same, remote, size);
+	return ret ? ret : post_move(q, FABREX_OP_READ, mr, offset, &same,
+				     roffset, length, flags, user_data);
+}
+
+EXPORT int fabrex_post_write_sized(struct fabrex_queue *q,
+				   const struct fabrex_mr *mr, uint64_t offset,
+				   const struct fabrex_remote *remote,
+				   uint64_t roffset, uint64_t length,
+				   uint8_t flags, uint64_t user_data,
+				   size_t size)
+{
+	if (unlikely(!remote_plain(remote, size)))
+		return post_write_other(q, mr, offset, remote, roffset, length,
+					flags, user_data, size);
 	if (q->shared.direct &&
 	    likely(direct_write(q, mr, offset, remote->peer, remote->rkey,
 				roffset, length, flags, user_data)))
@@ -384,12 +467,16 @@ EXPORT int fabrex_post_write(struct fabrex_queue *q,
 			 length, flags, user_data);
 }
 
-EXPORT int fabrex_post_read(struct fabrex_queue *q,
-			    const struct fabrex_mr *mr, uint64_t offset,
-			    const struct fabrex_remote *remote,
-			    uint64_t roffset, uint64_t length, uint8_t flags,
-			    uint64_t user_data)
+EXPORT int fabrex_post_read_sized(struct fabrex_queue *q,
+				  const struct fabrex_mr *mr, uint64_t offset,
+				  const struct fabrex_remote *remote,
+				  uint64_t roffset, uint64_t length,
+				  uint8_t flags, uint64_t user_data,
+				  size_t size)
 {
+	if (unlikely(!remote_plain(remote, size)))
+		return post_read_other(q, mr, offset, remote, roffset, length,
+				       flags, user_data, size);
 	return post_move(q, FABREX_OP_READ, mr, offset, remote, roffset,
 			 length, flags, user_data);
 }

@@ -48,15 +48,19 @@ static int create(struct fabrex_port *port, struct fabrex_window *w,
 	return ret;
 }
 
-EXPORT int fabrex_window_map(struct fabrex_port *port,
-			     const struct fabrex_remote *remote,
-			     uint64_t offset, size_t length, uint32_t access,
-			     struct fabrex_window **out)
+EXPORT int fabrex_window_map_sized(struct fabrex_port *port,
+				   const struct fabrex_remote *theirs,
+				   uint64_t offset, size_t length,
+				   uint32_t access, struct fabrex_window **out,
+				   size_t size)
 {
+	struct fabrex_remote remote;
 	struct fabrex_window *w;
 	int ret;
 
-	ret = check_window(port, remote, offset, length, access);
+	ret = fxi_remote_read(port, &remote, theirs, size);
+	if (!ret)
+		ret = check_window(port, &remote, offset, length, access);
 	if (ret)
 		return ret;
 	w = calloc(1, sizeof(*w));
@@ -64,7 +68,7 @@ EXPORT int fabrex_window_map(struct fabrex_port *port,
 		return fxi_error(ENOMEM, "port %s: window: out of memory",
 				 port->attr.name);
 	w->access = access;
-	ret = create(port, w, remote, offset, length);
+	ret = create(port, w, &remote, offset, length);
 	if (ret) {
 		free(w);
 		return ret;

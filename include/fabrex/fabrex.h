@@ -9,6 +9,13 @@
  * cause and the remedy. Thread safety: a port, its regions and its windows
  * may be used by several threads at once. A queue belongs to one thread at a
  * time: callers lock it, or have a queue for each thread.
+ *
+ * Structures grow at their end. The library is told the size that the caller
+ * was compiled with: by an argument, or by the header where a function has an
+ * inline half. What an older caller does not have counts as 0 and is not
+ * stored; what an older library does not know is stored as 0, and -E2BIG if the
+ * caller has set it. Other languages call the fabrex_*_sized functions; size is
+ * then that of their structure, which arrays also have as stride.
  */
 #ifndef FABREX_FABREX_H
 #define FABREX_FABREX_H
@@ -85,12 +92,23 @@ int fabrex_close(struct fabrex_port *port);
 /* size: sizeof(struct fabrex_port_attr) of the caller; later fields are 0. */
 int fabrex_query(struct fabrex_port *port, struct fabrex_port_attr *attr,
 		 size_t size);
+int fabrex_peer_find_sized(struct fabrex_port *port, const char *name,
+			   struct fabrex_peer *peer, size_t size);
 /* By port or host name, or a decimal peer number. */
-int fabrex_peer_find(struct fabrex_port *port, const char *name,
-		     struct fabrex_peer *peer);
+static inline int fabrex_peer_find(struct fabrex_port *port, const char *name,
+				   struct fabrex_peer *peer)
+{
+	return fabrex_peer_find_sized(port, name, peer, sizeof(*peer));
+}
+
+int fabrex_peer_next_sized(struct fabrex_port *port, uint32_t from,
+			   struct fabrex_peer *peer, size_t size);
 /* First peer whose number is >= from; -ENOENT when there is none. */
-int fabrex_peer_next(struct fabrex_port *port, uint32_t from,
-		     struct fabrex_peer *peer);
+static inline int fabrex_peer_next(struct fabrex_port *port, uint32_t from,
+				   struct fabrex_peer *peer)
+{
+	return fabrex_peer_next_sized(port, from, peer, sizeof(*peer));
+}
 
 /* ---- events: fabrex_event(3) ------------------------------------------- */
 
@@ -120,11 +138,18 @@ struct fabrex_port_event {
 
 /* File descriptor that polls readable when there is an event. */
 int fabrex_event_fd(struct fabrex_port *port);
+int fabrex_event_read_sized(struct fabrex_port *port,
+			    struct fabrex_port_event *ev, int timeout_ms,
+			    size_t size);
 /* timeout_ms < 0 waits for ever; -EAGAIN when time is up; -ENODEV when the
  * port is gone and everything has been read.
  */
-int fabrex_event_read(struct fabrex_port *port, struct fabrex_port_event *ev,
-		      int timeout_ms);
+static inline int fabrex_event_read(struct fabrex_port *port,
+				    struct fabrex_port_event *ev,
+				    int timeout_ms)
+{
+	return fabrex_event_read_sized(port, ev, timeout_ms, sizeof(*ev));
+}
 
 /* ---- memory: fabrex_mr_register(3) ------------------------------------- */
 
@@ -134,13 +159,17 @@ int fabrex_event_read(struct fabrex_port *port, struct fabrex_port_event *ev,
 #define FABREX_MR_REMOTE_ATOMIC	(1u << 3)
 #define FABREX_MR_ALL		0xfu
 
-/* What a peer must know to reach a region; plain data, send it as it is. */
+/*
+ * What a peer must know to reach a region; plain data, send it as it is. A
+ * program that gets fewer bytes than it has clears the rest; one that gets more
+ * may cut them off, and is told by flags if they were needed.
+ */
 struct fabrex_remote {
 	uint64_t rkey;
 	uint64_t length;	/* bytes */
 	uint32_t peer;		/* number of the owner's port */
 	uint32_t generation;	/* of the owner's port */
-	uint32_t flags;		/* 0 */
+	uint32_t flags;		/* 0; unknown ones are refused */
 	uint32_t reserved;	/* 0 */
 };
 
@@ -165,7 +194,13 @@ int fabrex_mr_deregister(struct fabrex_mr *mr);
 void *fabrex_mr_addr(const struct fabrex_mr *mr);
 size_t fabrex_mr_length(const struct fabrex_mr *mr);
 uint64_t fabrex_mr_key(const struct fabrex_mr *mr);
-void fabrex_mr_remote(const struct fabrex_mr *mr, struct fabrex_remote *out);
+void fabrex_mr_remote_sized(const struct fabrex_mr *mr,
+			    struct fabrex_remote *out, size_t size);
+static inline void fabrex_mr_remote(const struct fabrex_mr *mr,
+				    struct fabrex_remote *out)
+{
+	fabrex_mr_remote_sized(mr, out, sizeof(*out));
+}
 
 /* ---- device memory: fabrex_memory_query(3) ----------------------------- */
 
@@ -295,8 +330,8 @@ int fabrex_resolve(struct fabrex_port *port, uint32_t peer, uint64_t service,
  * not queued; what was accepted is reported by fabrex_poll() exactly once
  * (QUIET ones only if they fail). No system call is made, but see fabrex_loopback(7).
  *
- * The structure does not grow: future opcodes and flags give meaning to
- * reserved, which is ignored until then.
+ * Future opcodes and flags give meaning to reserved, which is ignored until
+ * then.
  */
 struct fabrex_op {
 	uint8_t opcode;		/* FABREX_OP_* */
@@ -317,23 +352,62 @@ struct fabrex_op {
 	uint64_t reserved[5];	/* 0 */
 };
 
-int fabrex_prep(struct fabrex_queue *queue, const struct fabrex_op *op);
+int fabrex_prep_sized(struct fabrex_queue *queue, const struct fabrex_op *op,
+		      size_t size);
+static inline int fabrex_prep(struct fabrex_queue *queue,
+			      const struct fabrex_op *op)
+{
+	return fabrex_prep_sized(queue, op, sizeof(*op));
+}
+
 /* Number of entries made known. -ENETDOWN: the queue has died; poll reports
  * the prepared entries too.
  */
 int fabrex_submit(struct fabrex_queue *queue);
-/* Prepare n and submit; number accepted, or -EAGAIN if none. */
-int fabrex_post(struct fabrex_queue *queue, const struct fabrex_op *ops,
-		unsigned int n);
 
-int fabrex_post_write(struct fabrex_queue *queue, const struct fabrex_mr *mr,
-		      uint64_t offset, const struct fabrex_remote *remote,
-		      uint64_t roffset, uint64_t length, uint8_t flags,
-		      uint64_t user_data);
-int fabrex_post_read(struct fabrex_queue *queue, const struct fabrex_mr *mr,
-		     uint64_t offset, const struct fabrex_remote *remote,
-		     uint64_t roffset, uint64_t length, uint8_t flags,
-		     uint64_t user_data);
+int fabrex_post_sized(struct fabrex_queue *queue, const struct fabrex_op *ops,
+		      unsigned int n, size_t size);
+/* Prepare n and submit; number accepted, or -EAGAIN if none. */
+static inline int fabrex_post(struct fabrex_queue *queue,
+			      const struct fabrex_op *ops, unsigned int n)
+{
+	return fabrex_post_sized(queue, ops, n, sizeof(*ops));
+}
+
+/* size: of *remote. */
+int fabrex_post_write_sized(struct fabrex_queue *queue,
+			    const struct fabrex_mr *mr, uint64_t offset,
+			    const struct fabrex_remote *remote,
+			    uint64_t roffset, uint64_t length, uint8_t flags,
+			    uint64_t user_data, size_t size);
+static inline int fabrex_post_write(struct fabrex_queue *queue,
+				    const struct fabrex_mr *mr,
+				    uint64_t offset,
+				    const struct fabrex_remote *remote,
+				    uint64_t roffset, uint64_t length,
+				    uint8_t flags, uint64_t user_data)
+{
+	return fabrex_post_write_sized(queue, mr, offset, remote, roffset,
+				       length, flags, user_data,
+				       sizeof(*remote));
+}
+
+int fabrex_post_read_sized(struct fabrex_queue *queue,
+			   const struct fabrex_mr *mr, uint64_t offset,
+			   const struct fabrex_remote *remote,
+			   uint64_t roffset, uint64_t length, uint8_t flags,
+			   uint64_t user_data, size_t size);
+static inline int fabrex_post_read(struct fabrex_queue *queue,
+				   const struct fabrex_mr *mr, uint64_t offset,
+				   const struct fabrex_remote *remote,
+				   uint64_t roffset, uint64_t length,
+				   uint8_t flags, uint64_t user_data)
+{
+	return fabrex_post_read_sized(queue, mr, offset, remote, roffset,
+				      length, flags, user_data,
+				      sizeof(*remote));
+}
+
 int fabrex_post_send(struct fabrex_queue *queue, uint32_t peer,
 		     uint32_t dest_queue, uint32_t dest_key,
 		     const struct fabrex_mr *mr, uint64_t offset,
@@ -355,6 +429,8 @@ struct fabrex_wc {
 	uint64_t reserved;	/* 0 */
 };
 
+int fabrex_poll_sized(struct fabrex_queue *queue, struct fabrex_wc *wc, int n,
+		      size_t size);
 /*
  * Takes up to n completions, without waiting and without a system call; own
  * operations come in the order of posting. When the queue has died, every
@@ -362,7 +438,12 @@ struct fabrex_wc {
  * (it may have moved some bytes), FLUSHED if it had not been submitted (it
  * has moved none). Once all have been, the result is -ENETDOWN.
  */
-int fabrex_poll(struct fabrex_queue *queue, struct fabrex_wc *wc, int n);
+static inline int fabrex_poll(struct fabrex_queue *queue, struct fabrex_wc *wc,
+			      int n)
+{
+	return fabrex_poll_sized(queue, wc, n, sizeof(*wc));
+}
+
 /* Returns receive cells to the device, oldest first; wc->data is then dead.
  * RECV_IMM completions hold a cell too.
  */
@@ -378,13 +459,24 @@ int fabrex_arm(struct fabrex_queue *queue);
 
 /* ---- windows: fabrex_window_map(3) ------------------------------------- */
 
+/* size: of *remote. */
+int fabrex_window_map_sized(struct fabrex_port *port,
+			    const struct fabrex_remote *remote,
+			    uint64_t offset, size_t length, uint32_t access,
+			    struct fabrex_window **window, size_t size);
 /* Loads and stores reach the peer's memory at the returned address. Stores
  * are posted and write-combined: fabrex_window_flush() orders and pushes them.
  */
-int fabrex_window_map(struct fabrex_port *port,
-		      const struct fabrex_remote *remote, uint64_t offset,
-		      size_t length, uint32_t access,
-		      struct fabrex_window **window);
+static inline int fabrex_window_map(struct fabrex_port *port,
+				    const struct fabrex_remote *remote,
+				    uint64_t offset, size_t length,
+				    uint32_t access,
+				    struct fabrex_window **window)
+{
+	return fabrex_window_map_sized(port, remote, offset, length, access,
+				       window, sizeof(*remote));
+}
+
 int fabrex_window_unmap(struct fabrex_window *window);
 volatile void *fabrex_window_addr(const struct fabrex_window *window);
 /*
@@ -425,12 +517,31 @@ struct fabrex_request {
 	uint64_t nonce;
 };
 
-int fabrex_request_next(struct fabrex_listener *listener,
-			struct fabrex_request *request, void *theirs,
-			size_t *theirs_len, int timeout_ms);
-int fabrex_request_answer(struct fabrex_listener *listener,
-			  const struct fabrex_request *request,
-			  const void *mine, size_t mine_len, int timeout_ms);
+/* size: of *request. */
+int fabrex_request_next_sized(struct fabrex_listener *listener,
+			      struct fabrex_request *request, void *theirs,
+			      size_t *theirs_len, int timeout_ms, size_t size);
+static inline int fabrex_request_next(struct fabrex_listener *listener,
+				      struct fabrex_request *request,
+				      void *theirs, size_t *theirs_len,
+				      int timeout_ms)
+{
+	return fabrex_request_next_sized(listener, request, theirs, theirs_len,
+					 timeout_ms, sizeof(*request));
+}
+
+int fabrex_request_answer_sized(struct fabrex_listener *listener,
+				const struct fabrex_request *request,
+				const void *mine, size_t mine_len,
+				int timeout_ms, size_t size);
+static inline int fabrex_request_answer(struct fabrex_listener *listener,
+					const struct fabrex_request *request,
+					const void *mine, size_t mine_len,
+					int timeout_ms)
+{
+	return fabrex_request_answer_sized(listener, request, mine, mine_len,
+					   timeout_ms, sizeof(*request));
+}
 
 int fabrex_connect(struct fabrex_port *port, uint32_t peer, uint64_t service,
 		   const void *mine, size_t mine_len, void *theirs,

@@ -135,4 +135,5 @@ bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory \
 	$(LIB_TEST_O)/bench_reduce best
 	$(LIB_TEST_O)/bench_loop
 
--include $(LIB_TEST_OBJ:.o=.d) $(LIB_COLL_OBJ:.o=.d)
+-include $(LIB_TEST_OBJ:.o=.d) $(LIB_COLL_OBJ:.o=.d) \
+	$(wildcard $(LIB_TEST_O)/*.d)
