@@ -116,6 +116,9 @@ struct fabrex_comm {
 	struct fabrex_coll *ended;	/* not tested yet, by next */
 	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
 	uint32_t npairs;		/* SENDs and RECVs under way */
+	uint32_t skipping;		/* pairs with the rest of a SEND that
+					 * its RECV has refused
+					 */
 	struct flat *flat;		/* of the operation under way: flat.c, */
 	struct direct *direct;		/* direct.c, */
 	struct staged *staged;		/* staged.c */

@@ -59,10 +59,16 @@ static bool idle(const struct fabrex_comm *comm)
 	return !comm->first && !fxi_pairs_busy(comm);
 }
 
+/*
+ * What is still to be taken of a refused SEND is taken by whatever advances
+ * next: its sender waits, perhaps before it comes to where this rank goes on.
+ */
 void fxi_comm_leave(struct fabrex_comm *comm)
 {
-	if (!comm->listed)
+	if (likely(!comm->listed && !comm->skipping))
 		return;
+	if (!comm->listed)
+		list(comm);
 	if (idle(comm))
 		unlist(comm);
 	else

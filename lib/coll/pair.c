@@ -38,7 +38,10 @@ struct pair {
 	uint64_t acked;		/* announced ones that it has read */
 	uint64_t taken;		/* of its announced ones, read here */
 	uint64_t posted;	/* taken, as it knows */
-	uint64_t skip;		/* bytes that come, and nobody wants */
+	uint64_t skip;		/* bytes that come, and nobody wants: taken
+				 * without a recv, or the sender would never
+				 * come to an end, nor what it sends next
+				 */
 	const char *mapped;	/* the first recv reads from there */
 	bool reading;		/* or by fxi_link_read(), in steps, */
 	void *bounce;		/* to there if it is for a GPU */
@@ -303,6 +306,12 @@ static void begin_large(struct fabrex_coll *coll, struct pair *pair,
 	pair->mapped = fxi_link_map(comm, rank, &pair->buffer);
 }
 
+static void skip(struct fabrex_comm *comm, struct pair *pair, uint64_t bytes)
+{
+	pair->skip = bytes;
+	comm->skipping += bytes != 0;
+}
+
 static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 		       const struct link_message *message)
 {
@@ -313,7 +322,7 @@ static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 	int ret = 0;
 
 	if (unlikely(length != length_of(coll) || n > length - coll->done)) {
-		pair->skip = length > n ? length - n : 0;
+		skip(comm, pair, length > n ? length - n : 0);
 		fxi_link_pop(comm, rank, LINK_PAIR);
 		ended(pop(&pair->recvs), wrong_length(coll, length));
 		return;
@@ -327,7 +336,7 @@ static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 	coll->done += n;
 	fxi_link_pop(comm, rank, LINK_PAIR);
 	if (unlikely(ret))
-		pair->skip = length - coll->done;
+		skip(comm, pair, length - coll->done);
 	if (ret || coll->done == length)
 		ended(pop(&pair->recvs), ret);
 }
@@ -338,6 +347,7 @@ static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
 {
 	pair->skip -= message->length < pair->skip ? message->length :
 						     pair->skip;
+	comm->skipping -= !pair->skip;
 	fxi_link_pop(comm, rank, LINK_PAIR);
 }
 
@@ -353,7 +363,7 @@ static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
 	const struct link_message *message;
 	int ret;
 
-	while (pair->recvs.first) {
+	while (pair->recvs.first || pair->skip) {
 		if (pair->buffer.rkey) {
 			ret = progress_large(pair->recvs.first, pair);
 			if (ret <= 0)
@@ -437,21 +447,21 @@ static bool progress_pair(struct fabrex_comm *comm, uint32_t rank)
 	return true;
 }
 
+bool fxi_pairs_busy(const struct fabrex_comm *comm)
+{
+	return comm->npairs || comm->skipping;
+}
+
 bool fxi_pairs_progress(struct fabrex_comm *comm)
 {
 	uint32_t rank;
 
-	if (!comm->npairs)
+	if (!fxi_pairs_busy(comm))
 		return false;
 	for (rank = 0; rank < comm->size; rank++)
 		if (progress_pair(comm, rank))
 			return true;
 	return false;
-}
-
-bool fxi_pairs_busy(const struct fabrex_comm *comm)
-{
-	return comm->npairs;
 }
 
 void fxi_pair_begin(struct fabrex_coll *coll)
@@ -509,12 +519,14 @@ void fxi_pairs_give_up(struct fabrex_comm *comm, int error)
 {
 	uint32_t rank;
 
-	if (!comm->npairs)
+	if (!fxi_pairs_busy(comm))
 		return;
+	comm->skipping = 0;
 	for (rank = 0; rank < comm->size; rank++) {
 		give_up(&comm->pairs[rank].sends, error);
 		give_up(&comm->pairs[rank].announced, error);
 		give_up(&comm->pairs[rank].recvs, error);
+		comm->pairs[rank].skip = 0;
 		free(comm->pairs[rank].bounce);
 		comm->pairs[rank].bounce = NULL;
 	}

@@ -246,6 +246,35 @@ static void length_work(struct world *w)
 	CHECK_EQ(fabrex_barrier(w->comm), 0);
 }
 
+/*
+ * More pieces than there is room for, and no RECV behind it: the sender ends
+ * all the same, by what the receiver does next, be it in another communicator.
+ */
+static void refused_work(struct world *w)
+{
+	struct fabrex_comm *other;
+	char *p = get(w, false);
+	uint32_t i;
+
+	CHECK_EQ(fabrex_comm_split(w->comm, 0, 0, &other), 0);
+	for (i = 0; i < 4; i++) {
+		if (!w->rank)
+			CHECK_EQ(fabrex_send(w->comm, p, MOST, FABREX_UINT8,
+					     1), 0);
+		else
+			CHECK_EQ(fabrex_recv(w->comm, p, 100, FABREX_UINT8, 0),
+				 -EMSGSIZE);
+		CHECK_EQ(fabrex_barrier(i % 2 ? other : w->comm), 0);
+	}
+	fabrex_comm_destroy(other);
+}
+
+TEST(refused_sends_come_to_an_end)
+{
+	world_run(2, refused_work, NULL);
+	world_run_far(2, refused_work, NULL);
+}
+
 TEST(wrong_lengths_are_told)
 {
 	world_run(2, length_work, NULL);
