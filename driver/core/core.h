@@ -649,6 +649,8 @@ int fabrex_mr_restore(struct fabrex_mr *mr);
 int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd);
+int fabrex_port_counters(struct fabrex_port *port, u32 id, bool queue,
+			 struct fabrex_counters *counters);
 int fabrex_cmd_counters(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd);
 

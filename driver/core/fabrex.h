@@ -75,8 +75,8 @@ struct fabrex_port_info {
  * struct fabrex_object - one element of the fabric, as the core mirrors it
  *
  * Same meaning, field by field, as struct draco_object in include/draco/regs.h
- * (FABREX_OBJ_* equal DRACO_OBJ_*), in CPU byte order; @manager is a bit of its
- * flags, for host ports. @surprise is not kept:
+ * (and the same values: driver/draco/equal.h), in CPU byte order; @manager is a
+ * bit of its flags, for host ports. @surprise is not kept:
  * it says that this update comes of a change that the owner was not asked about.
  */
 struct fabrex_object {
@@ -159,12 +159,18 @@ struct fabrex_window_params {
  * waiting: a destroy that returns -ENODEV tells the core that the device can
  * no longer access memory.
  *
+ * Every port has the operations on queues and regions, and one with window
+ * slots those on windows: without them fabrex_port_register() refuses it. The
+ * others may be NULL. Then users get -EOPNOTSUPP, no local PCI device is known
+ * of any endpoint, and requests to release one stay without an answer.
+ *
  * @mr_invalidate and @mr_destroy are called while the exporter of a dma-buf
  * waits for its memory, with its dma_resv held, also in the course of memory
  * reclaim. So they allocate nothing, wait for nobody who allocates or takes a
  * dma_resv, and end in bounded time, whatever the device does. @mr_invalidate
  * returns 0 or -ENODEV: a device that does not let go has to be stopped.
  *
+ * @owner:         module of the backend
  * @queue_create:  start a queue; sets the queue number, which is also the
  *                 index of its doorbell page, through @number
  * @queue_destroy: stop it; when this returns the device no longer accesses
@@ -186,12 +192,15 @@ struct fabrex_window_params {
  *                 -EPERM: the fabric does not let this port change it, likewise
  *                 for @unbind and @port_control
  * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal
- * @port_control:  enable, disable or reset a port, FABREX_PORTC_*
+ * @port_control:  enable, disable or reset a port,
+ *                 FABREX_PORT_ACTION_*
  * @counters:      read counters of an object (0: this port), or of queue
  *                 @number if @queue
  * @release_reply: answer to a request that the backend reported through
  *                 fabrex_port_release_request(); @holder NULL means granted:
  *                 the backend then has the slot powered off
+ * @endpoint_pdev: local PCI device of an endpoint that is bound to this port,
+ *                 with a reference, or NULL
  */
 struct fabrex_port_ops {
 	struct module *owner;
@@ -224,10 +233,6 @@ struct fabrex_port_ops {
 			struct fabrex_counters *counters);
 	int (*release_reply)(struct fabrex_port *port, u32 ep, u64 token,
 			     const struct fabrex_holder *holder);
-	/**
-	 * @endpoint_pdev: local PCI device of an endpoint that is bound to
-	 * this port, with a reference, or NULL.
-	 */
 	struct pci_dev *(*endpoint_pdev)(struct fabrex_port *port, u32 ep,
 					 u16 slot);
 };
@@ -242,7 +247,7 @@ void fabrex_port_put(struct fabrex_port *port);
 void *fabrex_port_priv(struct fabrex_port *port);
 
 /* The device stopped working (reset, fatal error): kill queues, MRs, windows
- * of every open file but keep the port; the backend re-registers or calls
+ * of every open file but keep the port; the backend calls
  * fabrex_port_revive() with the new generation once it works again. The backend
  * calls it when the device can no longer access memory, and all operations
  * return -ENODEV from before that until revive. What was created before is

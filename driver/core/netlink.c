@@ -638,9 +638,7 @@ static int fabrex_nl_counters_read(struct fabrex_port *port, u32 id,
 	int ret;
 
 	down_read(&port->registration_lock);
-	ret = fabrex_port_usable(port);
-	if (!ret)
-		ret = port->ops->counters(port, id, false, counters);
+	ret = fabrex_port_counters(port, id, false, counters);
 	up_read(&port->registration_lock);
 	if (ret) {
 		fabrex_model_name(port, id ?: port->info.object_id, name);

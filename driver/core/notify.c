@@ -232,7 +232,7 @@ static void fabrex_release_decide(struct fabrex_release *release)
 	int ret;
 
 	guard(rwsem_read)(&port->registration_lock);
-	if (fabrex_port_usable(port))
+	if (fabrex_port_usable(port) || !port->ops->release_reply)
 		return;
 	held = fabrex_release_holder(release, port->ops, &holder);
 	ret = port->ops->release_reply(port, release->ep, release->token,

@@ -12,6 +12,7 @@
 #include <uapi/linux/fabrex_netlink.h>
 
 #include "core.h"
+#include "ops.h"
 #include "trace.h"
 
 static dev_t fabrex_devt;
@@ -216,6 +217,18 @@ static int fabrex_info_check(struct fabrex_port *port)
 	return 0;
 }
 
+static int fabrex_ops_check(struct fabrex_port *port)
+{
+	const char *missing = fabrex_ops_missing(port->ops,
+						 port->info.max_windows);
+
+	if (!missing)
+		return 0;
+	dev_err(port->dev.parent, "backend \"%s\" has no %s()\n",
+		port->info.driver, missing);
+	return -EINVAL;
+}
+
 static u64 fabrex_aperture(const struct fabrex_port *port)
 {
 	return port->info.max_windows * port->info.window_slot_size;
@@ -259,14 +272,15 @@ static void fabrex_port_announce(struct fabrex_port *port, u32 type)
  *
  * On return, and already before, operations may be called.
  *
- * Return: 0; -EINVAL if what the backend said makes no sense; -EOPNOTSUPP if
+ * Return: 0; -EINVAL if what the backend said makes no sense, or if it lacks an
+ * operation that every port has; -EOPNOTSUPP if
  * this kernel's pages are larger than a doorbell; -ENOMEM
  */
 int fabrex_port_register(struct fabrex_port *port)
 {
 	int ret;
 
-	ret = fabrex_info_check(port);
+	ret = fabrex_info_check(port) ?: fabrex_ops_check(port);
 	if (ret)
 		return ret;
 	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);

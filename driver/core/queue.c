@@ -333,10 +333,33 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 }
 
 /**
+ * fabrex_port_counters() - have the backend read counters
+ * @port:     below registration_lock
+ * @id:       object, or 0 for this port; or the number of a queue
+ * @queue:    @id is that
+ * @counters: result, in its out_ members
+ *
+ * Return: 0; -EOPNOTSUPP if the port has none; -ENODEV or -EIO if it does not
+ * work; an error of the backend
+ */
+int fabrex_port_counters(struct fabrex_port *port, u32 id, bool queue,
+			 struct fabrex_counters *counters)
+{
+	int ret = fabrex_port_usable(port);
+
+	if (ret)
+		return ret;
+	if (!port->ops->counters)
+		return -EOPNOTSUPP;
+	return port->ops->counters(port, id, queue, counters);
+}
+
+/**
  * fabrex_cmd_counters() - FABREX_IOCTL_COUNTERS
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT if the file has no such queue; an error of the backend
+ * Return: 0; -ENOENT if the file has no such queue; -EOPNOTSUPP if the port
+ * does not count; an error of the backend
  */
 int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
 {
@@ -359,8 +382,8 @@ int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
 		ret = !res ? -ENOENT : res->dead ? -EIO : 0;
 	}
 	if (!ret)
-		ret = port->ops->counters(port, res ? res->number : 0, res,
-					  &counters);
+		ret = fabrex_port_counters(port, res ? res->number : 0, res,
+					   &counters);
 	if (res)
 		fabrex_res_put(res);
 unlock:
@@ -378,7 +401,8 @@ unlock:
  * @ucmd: ioctl
  *
  * Return: 0; -ENOENT if nobody there offers the service; -EHOSTUNREACH if the
- * peer is down; an error of the backend
+ * peer is down; -EOPNOTSUPP if the port cannot find services; an error of the
+ * backend
  */
 int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 {
@@ -390,6 +414,8 @@ int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 		return -EINVAL;
 	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
+	if (!ret && !port->ops->resolve)
+		ret = -EOPNOTSUPP;
 	if (!ret)
 		ret = port->ops->resolve(port, cmd->peer, cmd->service,
 					 &cmd->out_queue, &cmd->out_qkey);

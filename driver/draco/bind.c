@@ -287,7 +287,7 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
  * draco_port_control() - enable, disable or reset a port
  * @port:   local port through which to ask
  * @id:     port to control
- * @action: FABREX_PORTC_*
+ * @action: FABREX_PORT_ACTION_*
  * @extack: receives the cause of an error
  *
  * Return: 0; -ENOENT if there is no such port; -EINVAL if it leads nowhere;

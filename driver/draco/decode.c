@@ -10,6 +10,7 @@
 #include <asm/byteorder.h>
 
 #include "decode.h"
+#include "equal.h"
 
 static const struct {
 	int error;

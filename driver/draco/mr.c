@@ -35,7 +35,6 @@ int draco_mr_create(struct fabrex_port *port,
 	raw->first = cpu_to_le64(params->first);
 	raw->page_shift = cpu_to_le32(params->page_shift);
 	raw->npages = cpu_to_le64(params->npages);
-	BUILD_BUG_ON(ARRAY_SIZE(raw->peers) != ARRAY_SIZE(params->peers));
 	for (i = 0; i < ARRAY_SIZE(raw->peers); i++)
 		raw->peers[i] = cpu_to_le64(params->peers[i]);
 

@@ -16,6 +16,7 @@ tests: $(DT_BIN)
 # What each test needs of the driver.
 $(DT_OUT)/draco_decode_test: driver/draco/decode.c
 $(DT_OUT)/core_layout_test: driver/core/layout.c
+$(DT_OUT)/core_ops_test: driver/core/ops.c
 
 $(DT_OUT)/%_test: $(DT)/%_test.c $(DT)/tap.c
 	@mkdir -p $(@D)
