@@ -30,6 +30,7 @@ enum {
 	DRACO_F_EVENTS,		/* completed GET_EVENTS are handled */
 	DRACO_F_EVENTS_DONE,	/* GET_EVENTS has completed */
 	DRACO_F_POLLED,		/* a completion came without interrupt so far */
+	DRACO_F_HALTING,	/* the works are to leave the controller alone */
 	DRACO_F_RESCAN,		/* the mirror of the fabric is not to be trusted */
 };
 

@@ -41,6 +41,12 @@ static bool draco_settled(u32 status, bool ready)
 	return !(status & (DRACO_STATUS_READY | DRACO_STATUS_FATAL));
 }
 
+/* Somebody waits for whoever starts the controller to give it up. */
+static bool draco_unwanted(struct draco_dev *dd)
+{
+	return draco_removing(dd) || test_bit(DRACO_F_HALTING, &dd->flags);
+}
+
 /* Wait for READY to become @ready. -EIO: FATAL; -ENODEV: no answer. */
 static int draco_wait_ready(struct draco_dev *dd, bool ready)
 {
@@ -62,7 +68,7 @@ static int draco_wait_ready(struct draco_dev *dd, bool ready)
 			return -EIO;
 		if (late)
 			return -ETIMEDOUT;
-		if (ready && draco_removing(dd))
+		if (ready && draco_unwanted(dd))
 			return -ENODEV;
 		usleep_range(us, 2 * us);
 		us = min(2 * us, 10000u);
@@ -84,18 +90,27 @@ static int draco_disable(struct draco_dev *dd)
 	return ret;
 }
 
-/* Function level reset, for a device that does not react to its registers. */
-static void draco_flr(struct draco_dev *dd)
+/*
+ * Function level reset, for a device that does not react to its registers.
+ * Whoever has locked its configuration space is about to reset it as well, and
+ * waits in draco_reset_prepare() for the work that we are part of: so this must
+ * not wait for him. Not below the device lock, for the same reason.
+ */
+static int draco_flr(struct draco_dev *dd)
 {
 	struct pci_dev *pdev = dd->pdev;
+	int ret;
 
+	if (draco_unwanted(dd) || !pci_cfg_access_trylock(pdev))
+		return -EBUSY;
 	dev_warn(&pdev->dev, "controller does not stop, resetting the function\n");
-	pci_cfg_access_lock(pdev);
 	pci_save_state(pdev);
-	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
-		dev_err(&pdev->dev, "function level reset failed\n");
+	ret = pcie_reset_flr(pdev, PCI_RESET_DO_RESET);
+	if (ret)
+		dev_err(&pdev->dev, "function level reset failed: %d\n", ret);
 	pci_restore_state(pdev);
 	pci_cfg_access_unlock(pdev);
+	return ret;
 }
 
 static int draco_check_device(struct draco_dev *dd)
@@ -133,8 +148,13 @@ int draco_start(struct draco_dev *dd)
 	ret = draco_check_device(dd);
 	if (ret)
 		return ret;
-	if (dd->stuck)
-		draco_flr(dd);
+	/* Unless somebody has reset it meanwhile. */
+	if (dd->stuck &&
+	    !draco_settled(draco_read(dd, DRACO_REG_STATUS), false)) {
+		ret = draco_flr(dd);
+		if (ret)
+			return ret;
+	}
 	ret = draco_disable(dd);
 	if (ret)
 		return ret;
@@ -397,6 +417,7 @@ void draco_reset_init(struct draco_dev *dd)
  */
 void draco_reset_allow(struct draco_dev *dd)
 {
+	clear_bit(DRACO_F_HALTING, &dd->flags);
 	spin_lock_irq(&dd->reset_lock);
 	dd->reset_allowed = true;
 	queue_delayed_work(dd->wq, &dd->watchdog,
@@ -409,12 +430,17 @@ void draco_reset_allow(struct draco_dev *dd)
  * draco_reset_disallow() - from now on the caller looks after it
  * @dd: device; draco_stop() has to follow soon, as commands that time out wait
  *      for it
+ *
+ * Waits for the works. The PCI core calls this with the device locked (removal,
+ * AER, sleep, shutdown), before a reset of the function with its configuration
+ * space locked as well: the works may wait for neither.
  */
 void draco_reset_disallow(struct draco_dev *dd)
 {
 	spin_lock_irq(&dd->reset_lock);
 	dd->reset_allowed = false;
 	spin_unlock_irq(&dd->reset_lock);
+	set_bit(DRACO_F_HALTING, &dd->flags);
 	cancel_delayed_work_sync(&dd->watchdog);
 	cancel_delayed_work_sync(&dd->reset_work);
 }

@@ -314,6 +314,7 @@ struct draco_event {
 #define DRACO_FAULT_SLOW_LINK		5
 #define DRACO_FAULT_ADMIN_HANG		6
 #define DRACO_FAULT_LATE_ACCESS		7
+#define DRACO_FAULT_STUCK_STOP		8
 
 #define DRACO_EVF_SURPRISE		(1u << 0) /* without asking the owner */
 #define DRACO_EVF_FORCE			(1u << 1)

@@ -315,7 +315,7 @@ static int cmd_fault(struct request *r)
 
 	if (!kind)
 		return refuse(r, "unknown kind of fault", name,
-			      "choose stuck-completion, corrupt-completion, corrupt-payload, drop-doorbell or late-access");
+			      "choose stuck-completion, corrupt-completion, corrupt-payload, drop-doorbell, late-access or stuck-stop");
 	if (!number(r, "queue", -1, &queue) || queue < -1 || queue > 65535)
 		return refuse(r, "bad queue", NULL,
 			      "give \"queue\": its number, or leave it out");

@@ -15,7 +15,7 @@
 
 #include <draco/regs.h>
 
-#define FAULT_KINDS	(DRACO_FAULT_LATE_ACCESS + 1)
+#define FAULT_KINDS	(DRACO_FAULT_STUCK_STOP + 1)
 #define FAULT_ANY_QUEUE	UINT32_MAX
 
 struct fault_point {

@@ -81,6 +81,10 @@ static void write_ctrl(struct port *p, uint32_t v)
 {
 	uint32_t old = p->reg.ctrl;
 
+	/* A controller that is deaf to its driver, until the function is reset. */
+	if (old && !(v & DRACO_CTRL_ENABLE) &&
+	    fault_hit(&p->faults, DRACO_FAULT_STUCK_STOP, FAULT_ANY_QUEUE))
+		return;
 	p->reg.ctrl = v & DRACO_CTRL_ENABLE;
 	if (p->reg.ctrl != old)
 		request(p);
@@ -236,6 +240,7 @@ static void reset(void *arg, enum function_reset why)
 	uint64_t epoch;
 
 	memset(&p->reg, 0, sizeof(p->reg));
+	fault_arm(&p->faults, DRACO_FAULT_STUCK_STOP, FAULT_ANY_QUEUE, 0);
 	epoch = request(p);
 	pthread_mutex_lock(&p->req_lock);
 	while (p->stopped_epoch < epoch)

@@ -320,6 +320,28 @@ static void test_hung_command(void)
 	END();
 }
 
+/* Deaf to its driver: what helps is a function level reset. */
+static void test_stuck_stop(void)
+{
+	BEGIN();
+	fault_arm(&A->port->faults, DRACO_FAULT_STUCK_STOP, FAULT_ANY_QUEUE, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_write(A, DRACO_REG_CTRL, 0);
+		CHECK_EQ(rig_read(A, DRACO_REG_CTRL), DRACO_CTRL_ENABLE);
+		CHECK_EQ(adm(A, 0x7f, 0, 0), DRACO_SC_BAD_OPCODE);
+	}
+	CHECK(rig_disable(A));
+	CHECK(rig_enable(A));
+	fault_arm(&A->port->faults, DRACO_FAULT_STUCK_STOP, FAULT_ANY_QUEUE, 9);
+	rig_write(A, DRACO_REG_CTRL, 0);
+	CHECK_EQ(adm(A, 0x7f, 0, 0), DRACO_SC_BAD_OPCODE);
+	port_function_ops.reset(A->port, FUNCTION_RESET_FLR);
+	CHECK_EQ(rig_read(A, DRACO_REG_STATUS), DRACO_STATUS_LINK);
+	CHECK(rig_enable(A));
+	CHECK(rig_disable(A));
+	END();
+}
+
 /* ---- Regions, queues, counters ---- */
 
 static unsigned int create_mr(struct draco_mr_create m)
@@ -690,6 +712,7 @@ static const struct tap_test tests[] = {
 	T(registers), T(enable_and_disable), T(fatal_errors), T(identify),
 	T(objects), T(bad_headers), T(denied), T(events_and_abort),
 	T(lost_events), T(full_completion_ring), T(hung_command),
+	T(stuck_stop),
 	T(mr_fields), T(mr_pages), T(mr_page_size), T(mr_page_budget),
 	T(mr_limits), T(queue_fields),
 	T(queue_limits_and_services), T(counters), T(port_reset), T(garbage),
