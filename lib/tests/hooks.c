@@ -3,6 +3,10 @@
  * Functions of the C library as the library finds them in the test program.
  */
 #include <dlfcn.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "hooks.h"
 #include "test.h"
@@ -57,4 +61,49 @@ bool hook_lock_end(void)
 
 	at_lock.mutex = NULL;
 	return ran;
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+static struct {
+	unsigned int n;
+	int error;
+	bool (*which)(const void *message, size_t length);
+} at_send;
+
+static bool refused(const struct msghdr *m)
+{
+	unsigned int left = __atomic_load_n(&at_send.n, __ATOMIC_ACQUIRE);
+
+	if (!left || m->msg_iovlen != 1 ||
+	    !at_send.which(m->msg_iov->iov_base, m->msg_iov->iov_len))
+		return false;
+	while (left && !__atomic_compare_exchange_n(&at_send.n, &left,
+						    left - 1, false,
+						    __ATOMIC_ACQ_REL,
+						    __ATOMIC_ACQUIRE))
+		;
+	return left;
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	if (refused(m)) {
+		errno = at_send.error;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, m, flags);
+}
+
+void hook_send(unsigned int n, int error,
+	       bool (*which)(const void *message, size_t length))
+{
+	at_send.error = error;
+	at_send.which = which;
+	__atomic_store_n(&at_send.n, n, __ATOMIC_RELEASE);
+}
+
+unsigned int hook_send_left(void)
+{
+	return __atomic_load_n(&at_send.n, __ATOMIC_ACQUIRE);
 }

@@ -2,8 +2,9 @@
 /*
  * All interleavings of the receive ring's protocol (lib/transport/loopback/
  * receive.c and plain.h), in a model: two senders, of which one may die
- * anywhere, a receiver that sleeps, and the service thread that cleans up after
- * the dead. Stores wait in a buffer for each of them, as on x86, and become
+ * anywhere, over links that may be full, a receiver that sleeps, and whose own
+ * operation comes to its end, and the service thread that cleans up after the
+ * dead. Stores wait in a buffer for each of them, as on x86, and become
  * visible in order, but any time later. Each protection is left out once, which
  * has to be found. Run by main.c.
  */
@@ -12,7 +13,6 @@
 #include "test.h"
 
 #define CELLS	2u
-#define EACH	2u	/* messages of a sender */
 #define STORES	6u
 
 enum { LOCK, TAIL, HEAD, ARMED, WAKES, SEQ, DATA = SEQ + CELLS,
@@ -22,8 +22,11 @@ enum { DOOMED, SENDER, RECEIVER, CLEANER, PROCS };
 /* What is left out. */
 enum flaw {
 	NOTHING, NO_BARRIER, NO_MEMBARRIER, NO_REPAIR, NO_LAST_WAKE,
-	SEQ_BEFORE_DATA, NO_CLEANER, FLAWS
+	SEQ_BEFORE_DATA, NO_CLEANER, NO_OUTBOX, WAKE_BY_ONE, FLAWS
 };
+
+/* An operation of the receiver's queue, posted by another of its threads. */
+enum { OWN_NONE, OWN_DONE, OWN_SEEN };
 
 struct proc {
 	uint8_t pc, reg, sent, stores;
@@ -37,12 +40,16 @@ struct state {
 	uint8_t has_armed;	/* the receiver's own memory */
 	uint8_t next;		/* cell the receiver looks at */
 	uint8_t got[2];		/* messages of each sender */
+	uint8_t kept[2];	/* wake-ups that the link had no room for */
+	uint8_t own;
 	uint8_t wrong;
 };
 
 struct model {
 	enum flaw flaw;
 	bool membarrier;	/* senders have no barrier */
+	bool more;		/* full links and own operations */
+	uint8_t each;		/* messages of a sender: fewer then */
 	struct state *states;	/* seen; a hash table, and a list to do */
 	uint32_t *table;
 	uint32_t count, room, bad, ends;
@@ -114,7 +121,7 @@ static bool step_sender(struct state *s, const struct model *m,
 	cell = p->reg % CELLS;
 	switch (p->pc) {
 	case 0:
-		if (p->sent == EACH || !locked(s, m, who))
+		if (p->sent == m->each || !locked(s, m, who))
 			return false;
 		break;
 	case 1:
@@ -185,7 +192,10 @@ static bool step_receiver(struct state *s, const struct model *m)
 	switch (p->pc) {
 	case 0:
 	case 4:
-		if (load(s, p, (uint8_t)(SEQ + cell)) == s->next + 1)
+		if (s->own == OWN_DONE) {
+			s->own = OWN_SEEN;
+			p->pc = 0;
+		} else if (load(s, p, (uint8_t)(SEQ + cell)) == s->next + 1)
 			p->pc = 1;
 		else
 			p->pc = p->pc ? 5 : 2;
@@ -253,9 +263,48 @@ static bool step_cleaner(struct state *s, const struct model *m)
 	return true;
 }
 
+/* While nobody else has the queue: a lock of the application's sees to that. */
+static bool complete_own(struct state *s, const struct model *m)
+{
+	const struct proc *p = &s->proc[RECEIVER];
+
+	if (!m->more || s->own || p->stores || (p->pc != 0 && p->pc != 5))
+		return false;
+	s->own = OWN_DONE;
+	if (!s->has_armed)
+		return true;
+	s->has_armed = 0;
+	if (m->flaw != WAKE_BY_ONE || s->var[ARMED])
+		s->var[WAKES]++;
+	s->var[ARMED] = 0;
+	return true;
+}
+
+/* The link has no room at the moment, and then it has. */
+static bool no_room(struct state *s, const struct model *m, unsigned int who)
+{
+	struct proc *p = &s->proc[who];
+
+	if (!m->more || p->pc != 9 || (who == DOOMED && s->dead))
+		return false;
+	s->kept[who] += m->flaw != NO_OUTBOX;
+	p->pc++;
+	return true;
+}
+
+static bool has_room(struct state *s, unsigned int who)
+{
+	if (!s->kept[who] || (who == DOOMED && s->dead))
+		return false;
+	s->kept[who]--;
+	s->var[WAKES]++;
+	return true;
+}
+
 /* ---- search ------------------------------------------------------------ */
 
-enum { DIE = 2 * PROCS, LEARN, CHOICES };
+enum { DIE = 2 * PROCS, LEARN, OWN, FULL, ROOM = FULL + 2,
+       CHOICES = ROOM + 2 };
 
 static bool choose(struct state *s, const struct model *m, unsigned int choice)
 {
@@ -275,6 +324,14 @@ static bool choose(struct state *s, const struct model *m, unsigned int choice)
 			return false;
 		s->dead = 1;
 		return true;
+	case OWN:
+		return complete_own(s, m);
+	case FULL + DOOMED:
+	case FULL + SENDER:
+		return no_room(s, m, choice - FULL);
+	case ROOM + DOOMED:
+	case ROOM + SENDER:
+		return has_room(s, choice - ROOM);
 	}
 	if (s->known || !s->dead || s->proc[DOOMED].stores)
 		return false;
@@ -298,13 +355,15 @@ static void add(struct model *m, const struct state *s)
 }
 
 /* Nothing more can happen: what was completed has arrived, nobody waits. */
-static bool end_is_right(const struct state *s)
+static bool end_is_right(const struct state *s, const struct model *m)
 {
 	const struct proc *dead = &s->proc[DOOMED];
 
-	return s->proc[SENDER].sent == EACH && s->got[SENDER] == EACH &&
+	return s->proc[SENDER].sent == m->each &&
+	       s->got[SENDER] == m->each &&
 	       s->got[DOOMED] >= dead->sent &&
-	       s->got[DOOMED] <= dead->sent + (dead->pc > 0) && !s->var[LOCK];
+	       s->got[DOOMED] <= dead->sent + (dead->pc > 0) &&
+	       !s->var[LOCK] && s->own != OWN_DONE;
 }
 
 static void explore(struct model *m)
@@ -331,15 +390,18 @@ static void explore(struct model *m)
 			m->bad += s.wrong;
 		}
 		m->ends += !any;
-		m->bad += !any && !end_is_right(&m->states[at]);
+		m->bad += !any && !end_is_right(&m->states[at], m);
 	}
 	free(m->states);
 	free(m->table);
 }
 
-static uint32_t violations(enum flaw flaw, bool membarrier)
+static uint32_t violations(enum flaw flaw, bool membarrier, bool more)
 {
-	struct model m = { .flaw = flaw, .membarrier = membarrier };
+	struct model m = {
+		.flaw = flaw, .membarrier = membarrier, .more = more,
+		.each = more ? 1 : 2,
+	};
 
 	explore(&m);
 	printf("# flaw %d, %s: %u states, %u ends, %s\n", flaw,
@@ -350,16 +412,20 @@ static uint32_t violations(enum flaw flaw, bool membarrier)
 
 TEST(ring_interleavings)
 {
-	CHECK_EQ(violations(NOTHING, false), 0);
-	CHECK_EQ(violations(NOTHING, true), 0);
+	CHECK_EQ(violations(NOTHING, false, false), 0);
+	CHECK_EQ(violations(NOTHING, true, false), 0);
+	CHECK_EQ(violations(NOTHING, false, true), 0);
+	CHECK_EQ(violations(NOTHING, true, true), 0);
 }
 
 TEST(ring_interleavings_find_flaws)
 {
-	CHECK(violations(NO_BARRIER, false));
-	CHECK(violations(NO_MEMBARRIER, true));
-	CHECK(violations(NO_REPAIR, false));
-	CHECK(violations(NO_LAST_WAKE, false));
-	CHECK(violations(SEQ_BEFORE_DATA, false));
-	CHECK(violations(NO_CLEANER, false));
+	CHECK(violations(NO_BARRIER, false, false));
+	CHECK(violations(NO_MEMBARRIER, true, false));
+	CHECK(violations(NO_REPAIR, false, false));
+	CHECK(violations(NO_LAST_WAKE, false, false));
+	CHECK(violations(SEQ_BEFORE_DATA, false, false));
+	CHECK(violations(NO_CLEANER, false, false));
+	CHECK(violations(NO_OUTBOX, false, true));
+	CHECK(violations(WAKE_BY_ONE, false, true));
 }

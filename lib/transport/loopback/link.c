@@ -312,6 +312,14 @@ int fxi_loop_receive(int link, struct loop_message *message, int *passed)
 
 /* ---- wake-ups ---------------------------------------------------------- */
 
+/* Nobody else wakes its owner: who took armed back does. */
+static void wake_later(struct transport *t, uint32_t peer, uint32_t queue)
+{
+	pthread_mutex_lock(&t->lock);
+	fxi_loop_tell_wake(t, peer, queue);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Our own: the number was looked up in our segment by the caller. */
 static void wake_self(struct transport *t, uint32_t queue)
 {
@@ -320,10 +328,7 @@ static void wake_self(struct transport *t, uint32_t queue)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/*
- * A peer that cannot be told has many messages to read, or is gone. Having
- * read that many it signals all its queues: see service.c.
- */
+/* A link that is full, or has no memory, is left to the service thread. */
 void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 {
 	struct loop_message m = { .type = LOOP_WAKE, .value = { queue } };
@@ -331,8 +336,8 @@ void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 
 	if (peer == t->number)
 		wake_self(t, queue);
-	else
-		fxi_loop_send(t->peers[peer].link, &m, -1);
+	else if (fxi_loop_send(t->peers[peer].link, &m, -1))
+		wake_later(t, peer, queue);
 	loop_unshield(old);
 	errno = err;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Messages that must not be lost because a link is full at the moment: kept
- * for each peer, in order, until the service thread has sent them. Called by
- * region.c, file.c, window.c and service.c.
+ * for each peer, in order, until the service thread has sent them. Wake-ups
+ * are before all others, and only once for each queue. Called by region.c,
+ * file.c, window.c, link.c and service.c.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "state.h"
@@ -47,12 +49,12 @@ static void keep(struct transport *t, uint32_t number,
 	if (!l)
 		return;
 	*l = (struct loop_letter){ .type = type, .key = key };
-	if (box->first) {
-		box->last->next = l;
-	} else {
-		box->first = l;
+	if (loop_outbox_empty(box))
 		fxi_loop_service_kick(t);
-	}
+	if (box->first)
+		box->last->next = l;
+	else
+		box->first = l;
 	box->last = l;
 	if (++box->count > LIMIT)
 		shutdown(t->peers[number].link, SHUT_RDWR);
@@ -74,6 +76,42 @@ void fxi_loop_tell(struct transport *t, uint32_t number,
 		keep(t, number, type, key);
 }
 
+/* Whom it says may have ended, or be no queue at all: the peer's to find out. */
+void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue)
+{
+	struct loop_outbox *box = &t->state->outboxes[number];
+
+	if (t->state->slots[number].state != SLOT_KNOWN ||
+	    queue - 1 >= SEGMENT_QUEUES)
+		return;
+	if (loop_outbox_empty(box))
+		fxi_loop_service_kick(t);
+	box->wakes[(queue - 1) / 64] |= 1ull << (queue - 1) % 64;
+	box->wake = true;
+}
+
+/* False: not all, there is no room. */
+static bool send_wakes(struct transport *t, uint32_t number)
+{
+	struct loop_outbox *box = &t->state->outboxes[number];
+	struct loop_message m = { .type = LOOP_WAKE };
+	uint32_t i;
+	int ret;
+
+	for (i = 0; box->wake && i < SEGMENT_QUEUES; i++) {
+		if (!(box->wakes[i / 64] >> i % 64 & 1))
+			continue;
+		m.value[0] = i + 1;
+		ret = fxi_loop_send(t->peers[number].link, &m, -1);
+		box->full = ret == -EAGAIN;
+		if (try_later(ret))
+			return false;
+		box->wakes[i / 64] &= ~(1ull << i % 64);
+	}
+	box->wake = false;
+	return true;
+}
+
 static void remove_first(struct loop_outbox *box)
 {
 	struct loop_letter *l = box->first;
@@ -88,6 +126,8 @@ void fxi_loop_outbox_flush(struct transport *t, uint32_t number)
 	struct loop_outbox *box = &t->state->outboxes[number];
 	int ret;
 
+	if (!send_wakes(t, number))
+		return;
 	while (box->first) {
 		ret = deliver(t, number, box->first->type, box->first->key);
 		box->full = ret == -EAGAIN;
@@ -103,4 +143,6 @@ void fxi_loop_outbox_clear(struct transport *t, uint32_t number)
 
 	while (box->first)
 		remove_first(box);
+	memset(box->wakes, 0, sizeof(box->wakes));
+	box->wake = false;
 }

@@ -322,12 +322,15 @@ void fxi_loop_arm(struct loop_queue *q)
 	signal_queue(q);
 }
 
-/* Not for one's own sake: others may sleep on the descriptor. */
+/*
+ * Not for one's own sake: others may sleep on the descriptor. A sender that has
+ * taken armed back may be dead, and is not known to have had it from here on.
+ */
 void fxi_loop_completed(struct loop_queue *q)
 {
 	__atomic_store_n(&q->armed, false, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&q->shared->armed, 0, __ATOMIC_RELAXED))
-		signal_queue(q);
+	__atomic_store_n(&q->shared->armed, 0, __ATOMIC_RELAXED);
+	signal_queue(q);
 }
 
 /* ---- the dead ---------------------------------------------------------- */

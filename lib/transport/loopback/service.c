@@ -63,7 +63,7 @@ static bool handle(struct transport *t, uint32_t number,
 	return false;
 }
 
-/* A link so full that something did not get into it: wake-ups, at worst. */
+/* Some of them: other links, and threads of ours, have their turn. */
 static void input(struct transport *t, uint32_t number)
 {
 	struct loop_message m;
@@ -83,7 +83,6 @@ static void input(struct transport *t, uint32_t number)
 			return;
 		}
 	}
-	fxi_loop_signal(t, 0);
 }
 
 /* ---- new links --------------------------------------------------------- */
@@ -128,10 +127,28 @@ static void add(struct watch_list *w, uint32_t *n, int fd, bool wanted)
 	w->fds[(*n)++].revents = 0;
 }
 
+/* The next that has said nothing for too long by then. */
+static int silent_until(const struct loop_state *s)
+{
+	uint64_t first = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < s->nhalves; i++)
+		if (!s->halves[i].outgoing && !s->halves[i].mapped &&
+		    s->halves[i].deadline < first)
+			first = s->halves[i].deadline;
+	return fxi_remaining_ms(first);
+}
+
+/*
+ * Time is waited for only where nobody can tell: who holds a descriptor or
+ * memory that we lack, who looks at what is to end, who says nothing. For all
+ * else somebody writes to a descriptor.
+ */
 static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 {
 	struct loop_state *s = t->state;
-	bool silent = false, waiting = false;
+	bool waiting = false;
 	uint32_t i;
 
 	*n = 0;
@@ -144,7 +161,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 			continue;
 		w->peers[w->npeers++] = i;
 		add(w, n, t->peers[i].link, true);
-		if (!s->outboxes[i].first)
+		if (loop_outbox_empty(&s->outboxes[i]))
 			continue;
 		if (s->outboxes[i].full)
 			w->fds[*n - 1].events |= POLLOUT;
@@ -152,15 +169,14 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 			w->timeout = FULL_MS;
 	}
 	for (i = 0; i < s->nhalves; i++) {
-		silent |= !s->halves[i].outgoing && !s->halves[i].mapped;
 		waiting |= s->halves[i].waiting;
 		/* A mapped one is among the peers. */
 		add(w, n, s->halves[i].waiting || s->halves[i].mapped ?
 			  -1 : s->halves[i].fd, true);
 	}
 	w->nhalves = s->nhalves;
-	if (silent && w->timeout < 0)
-		w->timeout = 1000;
+	if (w->timeout < 0)
+		w->timeout = silent_until(s);
 	if (s->quarantine)
 		w->timeout = FULL_MS;
 	if (fxi_loop_reap(t) | fxi_loop_files_reap(t) | waiting)
@@ -200,7 +216,7 @@ static void send_kept(struct transport *t, const struct watch_list *w)
 
 	for (i = 0; i < w->npeers; i++) {
 		box = &t->state->outboxes[w->peers[i]];
-		if (box->first &&
+		if (!loop_outbox_empty(box) &&
 		    (!box->full || w->fds[2 + i].revents & POLLOUT))
 			fxi_loop_outbox_flush(t, w->peers[i]);
 	}
@@ -231,16 +247,19 @@ static void *service(void *arg)
 {
 	struct transport *t = arg;
 	struct watch_list w = { .timeout = -1, .reap_ms = REAP_MS };
+	bool told;
 	uint32_t n;
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->state->stopping) {
 		prepare(t, &w, &n);
 		pthread_mutex_unlock(&t->lock);
-		w.reap_ms = poll(w.fds, n, w.timeout) ? REAP_MS :
+		told = poll(w.fds, n, w.timeout);
+		w.reap_ms = told ? REAP_MS :
 			    w.reap_ms < REAP_MAX_MS ? 2 * w.reap_ms :
 						      REAP_MAX_MS;
 		pthread_mutex_lock(&t->lock);
+		t->state->untold += !told;
 		serve(t, &w);
 		pthread_mutex_unlock(&t->lock);
 		fxi_loop_quarantine_sweep(t);

@@ -126,7 +126,14 @@ struct loop_outbox {
 	struct loop_letter *first, *last;
 	uint32_t count;
 	bool full;		/* poll for room; otherwise: try now and then */
+	uint64_t wakes[SEGMENT_QUEUES / 64]; /* queues to be signalled */
+	bool wake;		/* there are some */
 };
+
+static inline bool loop_outbox_empty(const struct loop_outbox *box)
+{
+	return !box->first && !box->wake;
+}
 
 /*
  * Lock held: REVOKE, REVOKED, FILE or FILE_IS with that key, now or when the
@@ -134,6 +141,11 @@ struct loop_outbox {
  */
 void fxi_loop_tell(struct transport *t, uint32_t number,
 		   enum loop_message_type type, uint64_t key);
+/*
+ * Lock held: WAKE for a queue, number as in the peer's table, as soon as the
+ * link has room, which it had not. Takes no memory.
+ */
+void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue);
 /* Lock held. By the service thread: there may be room. */
 void fxi_loop_outbox_flush(struct transport *t, uint32_t number);
 /* Lock held: the peer is gone. */
@@ -510,6 +522,9 @@ struct loop_state {
 	int listener, name_holder;
 	int kick;		/* eventfd: service thread looks anew */
 	bool running, stopping;
+	uint64_t untold;	/* times that the service thread went on since
+				 * time was up
+				 */
 	pthread_t thread;
 	pthread_cond_t changed;	/* halves, windows: broadcast */
 	uint64_t serial;	/* of ids */
