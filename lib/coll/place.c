@@ -15,6 +15,7 @@
 #include "memory/memory.h"
 
 #define BOUNCE	4096u
+#define SEEN	8u
 
 /* A GPU that buffers of this communicator were on. */
 struct gpu {
@@ -23,6 +24,8 @@ struct gpu {
 	int32_t number;
 	struct device *device;		/* NULL: it cannot reduce */
 	void *sum, *operand;		/* of one slot each */
+	uint64_t seen[SEEN];		/* ids of allocations, the last ones */
+	uint32_t turn;
 };
 
 /* ---- finding out ------------------------------------------------------- */
@@ -103,6 +106,31 @@ static struct gpu *gpu_of(struct fabrex_comm *comm,
 	return gpu;
 }
 
+static bool was_seen(struct gpu *gpu, uint64_t id)
+{
+	uint32_t i;
+
+	for (i = 0; id && i < SEEN; i++)
+		if (gpu->seen[i] == id)
+			return true;
+	gpu->seen[gpu->turn++ % SEEN] = id;
+	return false;
+}
+
+/*
+ * Copies that the application has begun with a function which is synchronous
+ * by its name, and has returned from, are over before ours begin: from now on
+ * because the memory is marked, this time because they are waited for.
+ */
+static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
+		   const void *addr)
+{
+	if (was_seen(gpu, memory->id))
+		return;
+	fxi_memory_registered(memory->kind, addr);
+	fxi_memory_settle(memory->kind, addr);
+}
+
 int fxi_coll_place(struct fabrex_coll *coll)
 {
 	const struct fabrex_collective *what = &coll->what;
@@ -123,6 +151,10 @@ int fxi_coll_place(struct fabrex_coll *coll)
 	if (!coll->gpu)
 		return fxi_error(ENOMEM, "%s: out of memory",
 				 fxi_kind_name(what->kind));
+	if (coll->send_kind)
+		settle(coll->gpu, &send, what->send);
+	if (coll->recv_kind)
+		settle(coll->gpu, &recv, what->recv);
 	return 0;
 }
 

@@ -5,11 +5,13 @@
  * in where only HIP is there. Called through fxi_vendor_amd.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "memory/hip.h"
 #include "memory/hsa.h"
+#include "memory/lane.h"
 #include "memory/pci.h"
 #include "memory/vendor.h"
 
@@ -288,29 +290,94 @@ static bool amd_export(const struct fabrex_memory *memory, const void *addr,
 
 /* ---- copies ------------------------------------------------------------ */
 
+static struct lanes lanes;
+
+static bool hip_copies(void)
+{
+	return have_hip() && fxi_hip.copy && fxi_hip.stream_create &&
+	       fxi_hip.stream_destroy && fxi_hip.stream_wait &&
+	       fxi_hip.get_device && fxi_hip.set_device;
+}
+
 static bool amd_copies(void)
 {
-	return (have_hip() && fxi_hip.copy) ||
+	return hip_copies() ||
 	       (library_ready(&fxi_library_hsa) && fxi_hsa.copy);
 }
 
+/* A stream belongs to the device that is current when it is made. */
+static struct lane *lane_open(int device)
+{
+	struct lane *lane = calloc(1, sizeof(*lane));
+	int current = device, ret;
+
+	if (!lane)
+		return NULL;
+	lane->place = (uintptr_t)device;
+	fxi_hip.get_device(&current);
+	ret = fxi_hip.set_device(device);
+	if (!ret)
+		ret = fxi_hip.stream_create(&lane->stream, LANE_NON_BLOCKING);
+	fxi_hip.set_device(current);
+	if (!ret)
+		return lane;
+	free(lane);
+	return NULL;
+}
+
+static bool copy_by(struct lane *lane, void *addr, void *buffer,
+		    size_t length, bool read)
+{
+	int ret, waited;
+
+	ret = fxi_hip.copy(read ? buffer : addr, read ? addr : buffer, length,
+			   read ? HIP_COPY_FROM_DEVICE : HIP_COPY_TO_DEVICE,
+			   lane->stream);
+	waited = fxi_hip.stream_wait(lane->stream);
+	if (!ret && !waited) {
+		fxi_lane_give(&lanes, lane);
+		return true;
+	}
+	fxi_hip.stream_destroy(lane->stream);
+	free(lane);
+	return false;
+}
+
+/* A device that was reset has no streams any more, which HIP says. */
+static bool copy_there(void *addr, void *buffer, size_t length, bool read)
+{
+	struct lane *lane;
+	int device = 0;
+
+	hip_attribute(&device, HIP_ATTRIBUTE_DEVICE, addr);
+	while ((lane = fxi_lane_take(&lanes, (uintptr_t)device, 0)))
+		if (copy_by(lane, addr, buffer, length, read))
+			return true;
+	lane = lane_open(device);
+	return lane && copy_by(lane, addr, buffer, length, read);
+}
+
+/* By a stream of our own, and no part of what another thread captures. */
 static bool hip_copy(void *addr, void *buffer, size_t length, bool read)
 {
-	int pending = HIP_OK, ret;
+	int pending = HIP_OK, mode = HIP_CAPTURE_RELAXED;
+	bool good, relaxed;
 
 	if (fxi_hip.peek_error)
 		pending = fxi_hip.peek_error();
-	ret = fxi_hip.copy(read ? buffer : addr, read ? addr : buffer, length,
-			   read ? HIP_COPY_FROM_DEVICE : HIP_COPY_TO_DEVICE);
-	if (ret && !pending && fxi_hip.take_error)
+	relaxed = fxi_hip.capture_mode && !fxi_hip.capture_mode(&mode);
+	good = copy_there(addr, buffer, length, read);
+	if (relaxed)
+		fxi_hip.capture_mode(&mode);
+	if (!good && !pending && fxi_hip.take_error)
 		fxi_hip.take_error();
-	return !ret;
+	return good;
 }
 
-/* HIP first: it knows what its own queues do with the memory. */
+/* HIP first: it knows the device's queues. HSA's copy waits for none. */
 static bool amd_copy(void *addr, void *buffer, size_t length, bool read)
 {
-	if (have_hip() && fxi_hip.copy)
+	if (hip_copies())
 		return hip_copy(addr, buffer, length, read);
 	return library_ready(&fxi_library_hsa) && fxi_hsa.copy &&
 	       !fxi_hsa.copy(read ? buffer : addr, read ? addr : buffer,

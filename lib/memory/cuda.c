@@ -4,10 +4,12 @@
  * by threads that may have no context.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "memory/cuda.h"
+#include "memory/lane.h"
 #include "memory/pci.h"
 #include "memory/vendor.h"
 
@@ -21,12 +23,20 @@ static const struct library_symbol symbols[] = {
 	  offsetof(struct cuda_table, set_attribute) },
 	{ "cuMemGetHandleForAddressRange",
 	  offsetof(struct cuda_table, address_handle) },
-	{ "cuMemcpyHtoD_v2", offsetof(struct cuda_table, to_device) },
-	{ "cuMemcpyDtoH_v2", offsetof(struct cuda_table, from_device) },
+	{ "cuMemcpyHtoDAsync_v2", offsetof(struct cuda_table, to_device) },
+	{ "cuMemcpyDtoHAsync_v2", offsetof(struct cuda_table, from_device) },
+	{ "cuStreamCreate", offsetof(struct cuda_table, stream_create) },
+	{ "cuStreamDestroy_v2", offsetof(struct cuda_table, stream_destroy) },
+	{ "cuStreamSynchronize", offsetof(struct cuda_table, stream_wait) },
 	{ "cuDeviceGet", offsetof(struct cuda_table, device) },
 	{ "cuCtxGetCurrent", offsetof(struct cuda_table, context) },
 	{ "cuCtxPushCurrent_v2", offsetof(struct cuda_table, push) },
 	{ "cuCtxPopCurrent_v2", offsetof(struct cuda_table, pop) },
+	{ "cuStreamIsCapturing",
+	  offsetof(struct cuda_table, stream_capturing) },
+	{ "cuCtxGetId", offsetof(struct cuda_table, context_id) },
+	{ "cuThreadExchangeStreamCaptureMode",
+	  offsetof(struct cuda_table, capture_mode) },
 	{ "cuDevicePrimaryCtxRetain",
 	  offsetof(struct cuda_table, primary_retain) },
 	{ "cuDevicePrimaryCtxRelease_v2",
@@ -177,34 +187,49 @@ static uint64_t cuda_id(const void *addr)
 
 /* ---- contexts ---------------------------------------------------------- */
 
-/* The memory's context made current, in a thread that had another or none. */
+/*
+ * The memory's context made current, in a thread that had another or none, and
+ * what we call there is no part of a graph: another thread may be capturing
+ * one, which forbids this one to wait, and is broken by the attempt.
+ */
 struct visit {
-	bool pushed, retained;
+	void *context;		/* NULL: none could be had */
+	bool pushed, retained, relaxed;
 	int device;
+	int mode;
 };
+
+static void relax(struct visit *v)
+{
+	v->mode = CUDA_CAPTURE_RELAXED;
+	v->relaxed = fxi_cuda.capture_mode && !fxi_cuda.capture_mode(&v->mode);
+}
 
 static void enter(struct visit *v, const void *addr)
 {
-	void *context, *current = NULL;
+	void *current = NULL;
 	struct facts f;
 
 	memset(v, 0, sizeof(*v));
 	if (!fxi_cuda.context || !fxi_cuda.push || !fxi_cuda.pop ||
 	    fxi_cuda.context(&current) || ask(addr, &f))
 		return;
-	context = f.context;
-	if (!context && fxi_cuda.device && fxi_cuda.primary_retain &&
+	v->context = f.context;
+	if (!v->context && fxi_cuda.device && fxi_cuda.primary_retain &&
 	    fxi_cuda.primary_release &&
 	    !fxi_cuda.device(&v->device, f.device))
-		v->retained = !fxi_cuda.primary_retain(&context, v->device);
-	if (context && context != current)
-		v->pushed = !fxi_cuda.push(context);
+		v->retained = !fxi_cuda.primary_retain(&v->context, v->device);
+	if (v->context && v->context != current)
+		v->pushed = !fxi_cuda.push(v->context);
+	relax(v);
 }
 
 static void leave(struct visit *v)
 {
 	void *context;
 
+	if (v->relaxed)
+		fxi_cuda.capture_mode(&v->mode);
 	if (v->pushed)
 		fxi_cuda.pop(&context);
 	if (v->retained)
@@ -250,7 +275,10 @@ static bool export_failed(int ret, const struct fabrex_memory *memory,
 			   cuda_text(ret), ret);
 }
 
-/* Synchronous copies then wait until the bytes are there for others too. */
+/*
+ * Without this a copy of up to 64 KiB from the host's memory is not on the
+ * device yet when cuMemcpyHtoD() returns.
+ */
 static void make_synchronous(const void *addr)
 {
 	unsigned int on = 1;
@@ -288,29 +316,128 @@ static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
 
 /* ---- copies ------------------------------------------------------------ */
 
+static struct lanes lanes;
+
 static bool cuda_copies(void)
 {
-	return fxi_cuda.to_device && fxi_cuda.from_device;
+	return fxi_cuda.to_device && fxi_cuda.from_device &&
+	       fxi_cuda.stream_create && fxi_cuda.stream_destroy &&
+	       fxi_cuda.stream_wait;
 }
 
 /*
- * A copy to the device may still be under way when the function returns; the
- * attribute, set each time because allocations come and go, makes it wait.
+ * Contexts have numbers from CUDA 12.0 on. Before that nobody could tell
+ * whether a stream that was kept is still there.
+ */
+static bool serial_of(const struct visit *v, uint64_t *serial)
+{
+	unsigned long long id = 0;
+
+	*serial = 0;
+	if (!fxi_cuda.context_id || fxi_cuda.context_id(v->context, &id))
+		return false;
+	*serial = id;
+	return true;
+}
+
+static struct lane *lane_open(const struct visit *v, uint64_t serial)
+{
+	struct lane *lane = calloc(1, sizeof(*lane));
+
+	if (!lane)
+		return NULL;
+	lane->place = (uintptr_t)v->context;
+	lane->serial = serial;
+	if (!fxi_cuda.stream_create(&lane->stream, LANE_NON_BLOCKING))
+		return lane;
+	free(lane);
+	return NULL;
+}
+
+static void lane_close(struct lane *lane)
+{
+	fxi_cuda.stream_destroy(lane->stream);
+	free(lane);
+}
+
+static int copy_by(const struct lane *lane, void *addr, void *buffer,
+		   size_t length, bool read)
+{
+	int ret, waited;
+
+	ret = read ? fxi_cuda.from_device(buffer, (cuda_ptr)addr, length,
+					  lane->stream) :
+		     fxi_cuda.to_device((cuda_ptr)addr, buffer, length,
+					lane->stream);
+	waited = fxi_cuda.stream_wait(lane->stream);
+	return ret ? ret : waited;
+}
+
+/* In the memory's context. */
+static bool copy_there(const struct visit *v, void *addr, void *buffer,
+		       size_t length, bool read)
+{
+	struct lane *lane = NULL;
+	uint64_t serial;
+	bool keep = serial_of(v, &serial);
+	int ret;
+
+	if (keep)
+		lane = fxi_lane_take(&lanes, (uintptr_t)v->context, serial);
+	if (!lane)
+		lane = lane_open(v, serial);
+	if (!lane)
+		return false;
+	ret = copy_by(lane, addr, buffer, length, read);
+	if (keep && !ret)
+		fxi_lane_give(&lanes, lane);
+	else
+		lane_close(lane);
+	return !ret;
+}
+
+/*
+ * By a stream of our own, which waits for no kernel of the application's: nor
+ * does it, that is, see what one of them is about to write.
  */
 static bool cuda_copy(void *addr, void *buffer, size_t length, bool read)
 {
 	struct visit v;
-	int ret;
+	bool good;
 
 	enter(&v, addr);
-	if (read) {
-		ret = fxi_cuda.from_device(buffer, (cuda_ptr)addr, length);
-	} else {
-		make_synchronous(addr);
-		ret = fxi_cuda.to_device((cuda_ptr)addr, buffer, length);
-	}
+	good = v.context && copy_there(&v, addr, buffer, length, read);
 	leave(&v);
-	return !ret;
+	return good;
+}
+
+/*
+ * Small copies that cuMemcpyHtoD() has begun and returned from are in the
+ * legacy stream, which ours do not wait for. Nor is it waited for by us while
+ * something is captured that it would have to wait for in turn.
+ */
+static void cuda_settle(const void *addr)
+{
+	struct visit v;
+	int status = 0;
+
+	if (!fxi_cuda.stream_wait || !fxi_cuda.stream_capturing)
+		return;
+	enter(&v, addr);
+	if (v.context &&
+	    !fxi_cuda.stream_capturing(CUDA_STREAM_LEGACY, &status) && !status)
+		fxi_cuda.stream_wait(CUDA_STREAM_LEGACY);
+	leave(&v);
+}
+
+/* Functions that are synchronous by their names are from now on. */
+static void cuda_registered(const void *addr)
+{
+	struct visit v;
+
+	enter(&v, addr);
+	make_synchronous(addr);
+	leave(&v);
 }
 
 const struct vendor fxi_vendor_cuda = {
@@ -323,5 +450,7 @@ const struct vendor fxi_vendor_cuda = {
 	.migrates = cuda_migrates,
 	.copies = cuda_copies,
 	.copy = cuda_copy,
+	.registered = cuda_registered,
+	.settle = cuda_settle,
 	.export = cuda_export,
 };

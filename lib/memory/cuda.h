@@ -2,7 +2,8 @@
 /*
  * The part of the CUDA driver API that we call. Names, numbers and types are
  * those of NVIDIA's "CUDA Driver API" reference manual: sections Data types,
- * Unified Addressing, Memory Management, Context and Primary Context Management.
+ * Unified Addressing, Memory Management, Stream, Context and Primary Context
+ * Management.
  */
 #ifndef LIB_MEMORY_CUDA_H
 #define LIB_MEMORY_CUDA_H
@@ -34,6 +35,8 @@
 #define CUDA_DEVICE_DMABUF_SUPPORTED	124
 #define CUDA_RANGE_DMABUF		1
 #define CUDA_RANGE_PCIE			1	/* CUDA 12.8: through the BAR */
+#define CUDA_STREAM_LEGACY		((void *)1)
+#define CUDA_CAPTURE_RELAXED		2	/* CUstreamCaptureMode */
 
 /* CUdeviceptr is an integer as wide as a pointer, CUdevice an int. */
 typedef uintptr_t cuda_ptr;
@@ -44,12 +47,20 @@ struct cuda_table {
 	int (*set_attribute)(const void *value, int attribute, cuda_ptr ptr);
 	int (*address_handle)(void *handle, cuda_ptr ptr, size_t size,
 			      int type, unsigned long long flags);
-	int (*to_device)(cuda_ptr to, const void *from, size_t size);
-	int (*from_device)(void *to, cuda_ptr from, size_t size);
+	int (*to_device)(cuda_ptr to, const void *from, size_t size,
+			 void *stream);
+	int (*from_device)(void *to, cuda_ptr from, size_t size,
+			   void *stream);
+	int (*stream_create)(void **stream, unsigned int flags);
+	int (*stream_destroy)(void *stream);
+	int (*stream_wait)(void *stream);
 	int (*device)(int *device, int ordinal);
 	int (*context)(void **context);
 	int (*push)(void *context);
 	int (*pop)(void **context);
+	int (*stream_capturing)(void *stream, int *status);
+	int (*context_id)(void *context, unsigned long long *id);
+	int (*capture_mode)(int *mode);
 	int (*primary_retain)(void **context, int device);
 	int (*primary_release)(int device);
 	int (*device_attribute)(int *value, int attribute, int device);

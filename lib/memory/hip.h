@@ -30,6 +30,8 @@
 #define HIP_COPY_TO_DEVICE		1
 #define HIP_COPY_FROM_DEVICE		2
 
+#define HIP_CAPTURE_RELAXED		2	/* hipStreamCaptureMode */
+
 #define HIP_HANDLE_FD			1	/* of a VMM allocation */
 #define HIP_RANGE_DMABUF		1	/* of an address range, ROCm 7 */
 
@@ -42,7 +44,14 @@ struct hip_table {
 	int (*export_handle)(void *out, void *handle, int type,
 			     unsigned long long flags);
 	int (*release_handle)(void *handle);
-	int (*copy)(void *to, const void *from, size_t size, int kind);
+	int (*copy)(void *to, const void *from, size_t size, int kind,
+		    void *stream);
+	int (*stream_create)(void **stream, unsigned int flags);
+	int (*stream_destroy)(void *stream);
+	int (*stream_wait)(void *stream);
+	int (*get_device)(int *device);
+	int (*set_device)(int device);
+	int (*capture_mode)(int *mode);
 	int (*pci_id)(char *text, int length, int device);
 	int (*peek_error)(void);
 	int (*take_error)(void);

@@ -14,7 +14,7 @@
 #include "error.h"
 #include "memory/library.h"
 
-#define MAX_TABLE	16	/* function pointers of a library */
+#define MAX_TABLE	32	/* function pointers of a library */
 
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
 

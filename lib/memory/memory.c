@@ -123,6 +123,22 @@ bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 	return vendor_of(kind)->copy(addr, buffer, length, read);
 }
 
+void fxi_memory_registered(uint32_t kind, const void *addr)
+{
+	const struct vendor *vendor = vendor_of(kind);
+
+	if (vendor->registered)
+		vendor->registered(addr);
+}
+
+void fxi_memory_settle(uint32_t kind, const void *addr)
+{
+	const struct vendor *vendor = vendor_of(kind);
+
+	if (vendor->settle)
+		vendor->settle(addr);
+}
+
 int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset)
 {

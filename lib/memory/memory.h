@@ -29,11 +29,21 @@ int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset);
 /*
  * Between device memory and a buffer of the host, by the run time; done when
- * it returns. False: it cannot, or failed.
+ * it returns. Not ordered with what the application's streams do, and so not
+ * held up by it, but takes as long as the device does. False: it cannot, or
+ * failed.
  */
 bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 		     bool read);
 bool fxi_memory_copies(uint32_t kind);
+/*
+ * Copies by the application's hand that return from now on are over: some run
+ * times have such that are not otherwise. To be called when its memory is
+ * registered or first seen.
+ */
+void fxi_memory_registered(uint32_t kind, const void *addr);
+/* Those that have returned before are over when this returns. */
+void fxi_memory_settle(uint32_t kind, const void *addr);
 /* Of the allocation at addr now; 0 if there is none or it has none. */
 uint64_t fxi_memory_id(uint32_t kind, const void *addr);
 

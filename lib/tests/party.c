@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -381,6 +382,87 @@ static void obey_receive(struct stage *s, struct puppet_answer *a)
 	tell(s->fd, data, sizeof(data));
 }
 
+/* ---- the puppet's devices ----------------------------------------------- */
+
+static sem_t go;
+static CUstream captured;
+
+static void until_go(void *unused)
+{
+	(void)unused;
+	while (sem_wait(&go))
+		;
+}
+
+/* A kernel without an end, as far as streams can tell. */
+static int stall(const struct thing *t)
+{
+	void *stream = NULL;
+
+	sem_init(&go, 0, 0);
+	if (t->kind == KIND_HIP) {
+		CHECK_EQ(CALL(t->runtime, hipStreamCreateWithFlags, &stream,
+			      0), 0);
+		return CALL(t->runtime, hipLaunchHostFunc, stream, until_go,
+			    NULL);
+	}
+	CHECK_EQ(CALL(t->runtime, cuStreamCreate, (CUstream *)&stream, 0), 0);
+	return CALL(t->runtime, cuLaunchHostFunc, stream, until_go, NULL);
+}
+
+static int fork_and_wait(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int capture(const struct thing *t, bool begin)
+{
+	CUgraph graph;
+
+	if (!begin)
+		return (int)CALL(t->runtime, cuStreamEndCapture, captured,
+				 &graph);
+	CHECK_EQ(CALL(t->runtime, cuStreamCreate, &captured, 0), 0);
+	return (int)CALL(t->runtime, cuStreamBeginCapture, captured,
+			 CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+/* Not of any real run time: what is below all test run times. */
+static int hold(const char *name, bool on)
+{
+	void *lib = runtime_load("libtest-gpu.so");
+	void (*function)(bool) = (void (*)(bool))(uintptr_t)
+				 runtime_symbol(lib, name);
+
+	function(on);
+	return 0;
+}
+
+static int obey_device(const struct puppet_order *o, const struct thing *t)
+{
+	switch (o->verb) {
+	case PUPPET_STALL:
+		return stall(t);
+	case PUPPET_GO:
+		return sem_post(&go);
+	case PUPPET_FORK:
+		return fork_and_wait();
+	case PUPPET_CAPTURE:
+	case PUPPET_CAPTURED:
+		return capture(t, o->verb == PUPPET_CAPTURE);
+	case PUPPET_HELD:
+		return hold("gpu_held", true);
+	default:
+		return hold("gpu_hold", o->value);
+	}
+}
+
 static void obey(struct stage *s, const struct puppet_order *o)
 {
 	struct puppet_answer a = { 0 };
@@ -406,6 +488,9 @@ static void obey(struct stage *s, const struct puppet_order *o)
 		obey_receive(s, &a);
 		return;
 	case PUPPET_READ:
+		break;
+	default:
+		a.ret = obey_device(o, t);
 		break;
 	}
 	tell(s->fd, &a, sizeof(a));

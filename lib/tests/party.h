@@ -76,6 +76,15 @@ enum puppet_verb {
 	PUPPET_END,		/* thing: the region */
 	PUPPET_QUEUE,		/* length cells; its number and key */
 	PUPPET_RECEIVE,		/* a message of the queue: its bytes follow */
+	PUPPET_STALL,		/* thing: its device has work in a blocking
+				 * stream that does not end before PUPPET_GO
+				 */
+	PUPPET_GO,
+	PUPPET_FORK,		/* a child, and wait for its end */
+	PUPPET_CAPTURE,		/* thing, of CUDA: a stream, into a graph */
+	PUPPET_CAPTURED,	/* CUresult of its end */
+	PUPPET_HOLD,		/* copies of the test run times; value 0: no more */
+	PUPPET_HELD,		/* until one is held */
 };
 
 struct puppet_order {

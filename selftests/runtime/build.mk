@@ -21,7 +21,7 @@ RT_LIBS := $(addprefix $(RT_OUT)/,libhsa-runtime64.so.1 libcuda.so.1 \
 	old/libhsa-runtime64.so.1 old/libcuda.so.1 old/libamdhip64.so.5 \
 	libnvrtc.so.13 libhiprtc.so.7)
 RT_HIP_SRC := $(addprefix selftests/runtime/,hip.c hip_virtual.c hip_stream.c)
-RT_CUDA_SRC := $(addprefix selftests/runtime/,cuda.c cuda_stream.c)
+RT_CUDA_SRC := $(addprefix selftests/runtime/,cuda.c cuda_stream.c cuda_capture.c)
 
 .PHONY: runtime
 runtime: $(RT_LIBS)

@@ -17,11 +17,13 @@
 
 #define SMALL		(2u << 20)
 #define SKIP		512u		/* of small ones, into their block */
+#define LATE		(64u << 10)	/* bytes that are copied later */
 #define MAX_DEPTH	8
 
 struct CUctx_st {
 	int device;
 	unsigned int users;
+	bool faulted;		/* for good */
 };
 
 static bool initialised;
@@ -41,6 +43,43 @@ CUresult cuda_enter(const char *function)
 CUcontext cuda_current(void)
 {
 	return stack[depth];
+}
+
+CUresult cuda_usable(void)
+{
+	if (!stack[depth])
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return stack[depth]->faulted ? CUDA_ERROR_ILLEGAL_ADDRESS :
+				       CUDA_SUCCESS;
+}
+
+CUresult cuda_ended(CUcontext context, bool good)
+{
+	if (!good)
+		__atomic_store_n(&context->faulted, true, __ATOMIC_RELAXED);
+	return good ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+CUresult cuda_drain(CUcontext context)
+{
+	CUresult ret = cuda_uncaptured();
+
+	if (ret)
+		return ret;
+	return cuda_ended(context, gpu_legacy_wait(GPU_NVIDIA, context,
+						   GPU_NON_BLOCKING));
+}
+
+/* What synchronous functions do before they begin. */
+static CUresult legacy_turn(void)
+{
+	CUresult ret = cuda_legacy_uncaptured();
+
+	if (ret)
+		return ret;
+	return cuda_ended(stack[depth],
+			  gpu_legacy_wait(GPU_NVIDIA, stack[depth],
+					  GPU_BLOCKING));
 }
 
 /* Not every driver is as strict; the memory's own will always do. */
@@ -186,7 +225,8 @@ API CUresult cuCtxPushCurrent(CUcontext context)
 API CUresult cuCtxPopCurrent(CUcontext *context)
 {
 	ENTER();
-	NEED_CONTEXT();
+	if (!stack[depth])
+		return CUDA_ERROR_INVALID_CONTEXT;
 	*context = stack[depth];
 	stack[depth] = NULL;
 	depth -= depth > 0;
@@ -197,6 +237,18 @@ API CUresult cuCtxSynchronize(void)
 {
 	ENTER();
 	NEED_CONTEXT();
+	return cuda_drain(stack[depth]);
+}
+
+/* Primary contexts are never reset here. */
+API CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
+{
+	ENTER();
+	if (!context)
+		context = stack[depth];
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*id = (unsigned long long)(context - primary) + 1;
 	return CUDA_SUCCESS;
 }
 
@@ -219,9 +271,14 @@ static CUresult allocate(char **ptr, enum gpu_kind kind, size_t size)
 static CUresult release(const void *ptr, bool host)
 {
 	struct gpu_memory *m = gpu_find(GPU_NVIDIA, ptr);
+	CUresult ret;
 
 	if (!m || m->base != ptr || (m->kind == GPU_PINNED) != host)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* Nothing may use it any more: work of all streams ends first. */
+	ret = cuda_drain(&primary[m->device]);
+	if (ret)
+		return ret;
 	gpu_put(m);
 	return CUDA_SUCCESS;
 }
@@ -233,7 +290,9 @@ API CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size)
 
 	ENTER();
 	NEED_CONTEXT();
-	ret = allocate(&base, GPU_DEVICE, size);
+	ret = cuda_uncaptured();
+	if (!ret)
+		ret = allocate(&base, GPU_DEVICE, size);
 	if (!ret)
 		*ptr = (CUdeviceptr)(uintptr_t)base;
 	return ret;
@@ -242,6 +301,7 @@ API CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size)
 API CUresult cuMemFree(CUdeviceptr ptr)
 {
 	ENTER();
+	NEED_CONTEXT();
 	return release((void *)(uintptr_t)ptr, false);
 }
 
@@ -280,26 +340,60 @@ API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size,
 	return ret;
 }
 
+/*
+ * Of little memory that the run time has not pinned, the real one takes a copy
+ * and returns: it is on the device some time later, unless the allocation is
+ * one for which synchronous functions are.
+ */
+static bool is_late(const void *to, const void *from, size_t size)
+{
+	const struct gpu_memory *m = gpu_find(GPU_NVIDIA, to);
+
+	return size <= LATE && m && !m->synchronous &&
+	       !gpu_find(GPU_NVIDIA, from);
+}
+
 API CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size)
 {
+	void *target = (void *)(uintptr_t)to;
+	CUresult ret;
+
 	ENTER();
 	NEED_CONTEXT();
-	return gpu_copy(GPU_NVIDIA, (void *)(uintptr_t)to, from, size) ?
+	ret = legacy_turn();
+	if (ret)
+		return ret;
+	if (is_late(target, from, size))
+		return gpu_stream_copy_staged(gpu_legacy(GPU_NVIDIA,
+							 stack[depth]),
+					      target, from, size) ?
+		       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return gpu_copy(GPU_NVIDIA, target, from, size) ?
 	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size)
 {
+	CUresult ret;
+
 	ENTER();
 	NEED_CONTEXT();
+	ret = legacy_turn();
+	if (ret)
+		return ret;
 	return gpu_copy(GPU_NVIDIA, to, (void *)(uintptr_t)from, size) ?
 	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t size)
 {
+	CUresult ret;
+
 	ENTER();
 	NEED_CONTEXT();
+	ret = legacy_turn();
+	if (ret)
+		return ret;
 	return gpu_set(GPU_NVIDIA, (void *)(uintptr_t)to, value, size) ?
 	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -367,9 +461,11 @@ API CUresult cuPointerSetAttribute(const void *value,
 	NEED_CONTEXT();
 	if (m)
 		NEED_CONTEXT_OF(m);
-	return m && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
-	       *(const unsigned int *)value == 1 ? CUDA_SUCCESS :
-						   CUDA_ERROR_INVALID_VALUE;
+	if (!m || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
+	    *(const unsigned int *)value != 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	m->synchronous = true;
+	return CUDA_SUCCESS;
 }
 
 #ifndef OLD

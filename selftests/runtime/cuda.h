@@ -20,6 +20,8 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
+typedef struct CUgraph_st *CUgraph;
+typedef void (*CUhostFn)(void *arg);
 
 typedef enum cudaError_enum {
 	CUDA_SUCCESS = 0,
@@ -34,6 +36,9 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
+	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 } CUresult;
 
 typedef enum CUpointer_attribute_enum {
@@ -67,15 +72,32 @@ typedef enum CUmemRangeFlags_enum {
 	CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE = 1,
 } CUmemRangeFlags;
 
+typedef enum CUstreamCaptureMode_enum {
+	CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+	CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+	CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+} CUstreamCaptureMode;
+
 #define CU_MEM_ATTACH_GLOBAL	1
+#define CU_STREAM_NON_BLOCKING	1
+#define CU_STREAM_LEGACY	((CUstream)1)
+
+typedef enum CUstreamCaptureStatus_enum {
+	CU_STREAM_CAPTURE_STATUS_NONE = 0,
+	CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
+	CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
+} CUstreamCaptureStatus;
 
 /* Names of the symbols: some functions have had a version before. */
 #define cuMemAlloc		cuMemAlloc_v2
 #define cuMemFree		cuMemFree_v2
 #define cuMemcpyHtoD		cuMemcpyHtoD_v2
 #define cuMemcpyDtoH		cuMemcpyDtoH_v2
+#define cuMemcpyHtoDAsync	cuMemcpyHtoDAsync_v2
+#define cuMemcpyDtoHAsync	cuMemcpyDtoHAsync_v2
 #define cuMemsetD8		cuMemsetD8_v2
 #define cuStreamDestroy		cuStreamDestroy_v2
+#define cuStreamBeginCapture	cuStreamBeginCapture_v2
 #define cuEventDestroy		cuEventDestroy_v2
 #define cuCtxPushCurrent	cuCtxPushCurrent_v2
 #define cuCtxPopCurrent		cuCtxPopCurrent_v2
@@ -95,6 +117,8 @@ CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent(CUcontext context);
 CUresult cuCtxPopCurrent(CUcontext *context);
 CUresult cuCtxSynchronize(void);
+CUresult cuCtxGetId(CUcontext context, unsigned long long *id);
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size);
 CUresult cuMemFree(CUdeviceptr ptr);
 CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags);
@@ -115,9 +139,17 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
 		       CUstream stream);
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
+			   CUstream stream);
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
+			   CUstream stream);
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
 CUresult cuStreamDestroy(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg);
 CUresult cuEventCreate(CUevent *event, unsigned int flags);
 CUresult cuEventDestroy(CUevent event);
 CUresult cuEventRecord(CUevent event, CUstream stream);

@@ -13,6 +13,7 @@
 struct CUstream_st {
 	struct gpu_stream *stream;
 	CUcontext context;
+	bool blocking;
 };
 
 struct CUevent_st {
@@ -33,13 +34,25 @@ struct CUfunc_st {
 #define NEED_SAME_CONTEXT(thing) \
 	do { \
 		NEED_CONTEXT(); \
-		if ((thing)->context != cuda_current()) \
+		if ((thing) && (thing)->context != cuda_current()) \
 			return CUDA_ERROR_INVALID_CONTEXT; \
 	} while (0)
 
 static CUresult ended(bool good)
 {
-	return good ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+	return cuda_ended(cuda_current(), good);
+}
+
+static CUstream own_stream(CUstream stream)
+{
+	return stream == CU_STREAM_LEGACY ? NULL : stream;
+}
+
+/* NULL: the legacy stream of the current context. */
+static struct gpu_stream *stream_of(CUstream stream)
+{
+	return own_stream(stream) ? stream->stream :
+				    gpu_legacy(GPU_NVIDIA, cuda_current());
 }
 
 static void *make(size_t size)
@@ -58,15 +71,23 @@ API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	if (flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
 	*stream = make(sizeof(**stream));
-	(*stream)->stream = gpu_stream_new(GPU_NVIDIA);
+	(*stream)->stream = gpu_stream_new(GPU_NVIDIA, cuda_current(),
+					   flags ? GPU_NON_BLOCKING :
+						   GPU_BLOCKING);
 	(*stream)->context = cuda_current();
+	(*stream)->blocking = !flags;
 	return CUDA_SUCCESS;
+}
+
+bool cuda_is_blocking(CUstream stream)
+{
+	return stream->blocking;
 }
 
 API CUresult cuStreamDestroy(CUstream stream)
 {
 	ENTER();
-	NEED_SAME_CONTEXT(stream);
+	NEED_SAME_CONTEXT(own_stream(stream));
 	gpu_stream_free(stream->stream);
 	free(stream);
 	return CUDA_SUCCESS;
@@ -74,18 +95,63 @@ API CUresult cuStreamDestroy(CUstream stream)
 
 API CUresult cuStreamSynchronize(CUstream stream)
 {
+	CUresult ret;
+
 	ENTER();
-	NEED_SAME_CONTEXT(stream);
-	return ended(gpu_stream_wait(stream->stream));
+	NEED_SAME_CONTEXT(own_stream(stream));
+	ret = cuda_uncaptured();
+	if (!ret && !own_stream(stream))
+		ret = cuda_legacy_uncaptured();
+	if (ret)
+		return ret;
+	return ended(gpu_stream_wait(stream_of(stream)));
 }
 
 API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
 			   CUstream stream)
 {
 	ENTER();
-	NEED_SAME_CONTEXT(stream);
-	return gpu_stream_copy(stream->stream, (void *)(uintptr_t)to,
+	NEED_SAME_CONTEXT(own_stream(stream));
+	return gpu_stream_copy(stream_of(stream), (void *)(uintptr_t)to,
 			       (void *)(uintptr_t)from, size) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* What the run time has not pinned it takes a copy of ... */
+API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
+			       CUstream stream)
+{
+	void *target = (void *)(uintptr_t)to;
+
+	ENTER();
+	NEED_SAME_CONTEXT(own_stream(stream));
+	return (gpu_find(GPU_NVIDIA, from) ? gpu_stream_copy :
+					     gpu_stream_copy_staged)
+	       (stream_of(stream), target, from, size) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* ... and waits until it is there. */
+API CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
+			       CUstream stream)
+{
+	struct gpu_stream *s;
+
+	ENTER();
+	NEED_SAME_CONTEXT(own_stream(stream));
+	s = stream_of(stream);
+	if (!gpu_stream_copy(s, to, (void *)(uintptr_t)from, size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return gpu_find(GPU_NVIDIA, to) ? CUDA_SUCCESS :
+					  ended(gpu_stream_wait(s));
+}
+
+/* Called by the run time, as a rule by a thread of its own. */
+API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(own_stream(stream));
+	return gpu_stream_call(stream_of(stream), function, arg) ?
 	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -113,8 +179,8 @@ API CUresult cuEventRecord(CUevent event, CUstream stream)
 {
 	ENTER();
 	NEED_SAME_CONTEXT(event);
-	NEED_SAME_CONTEXT(stream);
-	gpu_event_record(event->event, stream->stream);
+	NEED_SAME_CONTEXT(own_stream(stream));
+	gpu_event_record(event->event, stream_of(stream));
 	return CUDA_SUCCESS;
 }
 
@@ -144,8 +210,13 @@ API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 	};
 	struct gpu_module *loaded;
 
+	CUresult ret;
+
 	ENTER();
 	NEED_CONTEXT();
+	ret = cuda_drain(cuda_current());
+	if (ret)
+		return ret;
 	loaded = gpu_module_load(image, options);
 	if (!loaded)
 		return CUDA_ERROR_INVALID_IMAGE;
@@ -191,11 +262,11 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
 
 	ENTER();
 	NEED_SAME_CONTEXT(function);
-	NEED_SAME_CONTEXT(stream);
+	NEED_SAME_CONTEXT(own_stream(stream));
 	if (!grid_x || !block_x || block_x * block_y * block_z > 1024 ||
 	    shared || extra)
 		return CUDA_ERROR_INVALID_VALUE;
-	return gpu_stream_launch(stream->stream, function->kernel, grid,
+	return gpu_stream_launch(stream_of(stream), function->kernel, grid,
 				 block, parameters) ?
 	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -214,6 +214,38 @@ void *gpu_view(enum gpu_vendor vendor, const void *addr)
 	return gpu_find(vendor, addr) ? view_of(vendor, addr, 1) : NULL;
 }
 
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t hold_changed = PTHREAD_COND_INITIALIZER;
+static bool held;
+static unsigned int waiting;
+
+void gpu_hold(bool on)
+{
+	pthread_mutex_lock(&hold_lock);
+	held = on;
+	pthread_cond_broadcast(&hold_changed);
+	pthread_mutex_unlock(&hold_lock);
+}
+
+void gpu_held(bool one)
+{
+	pthread_mutex_lock(&hold_lock);
+	while (!!waiting != one)
+		pthread_cond_wait(&hold_changed, &hold_lock);
+	pthread_mutex_unlock(&hold_lock);
+}
+
+static void wait_if_held(void)
+{
+	pthread_mutex_lock(&hold_lock);
+	waiting++;
+	pthread_cond_broadcast(&hold_changed);
+	while (held)
+		pthread_cond_wait(&hold_changed, &hold_lock);
+	waiting--;
+	pthread_mutex_unlock(&hold_lock);
+}
+
 bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 	      size_t length)
 {
@@ -222,6 +254,7 @@ bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 
 	if (!source || !target)
 		return false;
+	wait_if_held();
 	memmove(target, source, length);
 	return true;
 }

@@ -33,6 +33,7 @@ struct gpu_memory {
 	enum gpu_kind kind;
 	int device;
 	uint64_t id;		/* never used again */
+	bool synchronous;	/* cuda.c: SYNC_MEMOPS */
 	char *base;		/* device address; NULL: not mapped */
 	size_t length;		/* as it was asked for */
 	size_t skip;		/* base is so far behind its first page */
@@ -71,6 +72,10 @@ int gpu_export(const struct gpu_memory *m, size_t offset, size_t length);
 /* memmove() that knows device addresses of the vendor's. False: not all of it. */
 bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 	      size_t length);
+/* Copies that begin from now on wait until they may go on. */
+void gpu_hold(bool on);
+/* Until one does, or none. */
+void gpu_held(bool one);
 bool gpu_set(enum gpu_vendor vendor, void *to, int byte, size_t length);
 /*
  * Where the processor finds what a GPU has at an address: device memory, or
@@ -88,13 +93,33 @@ struct gpu_stream;
 struct gpu_event;
 struct gpu_kernel;
 
-struct gpu_stream *gpu_stream_new(enum gpu_vendor vendor);
+/*
+ * Streams of one owner (a context, or a device): the legacy stream waits for
+ * the blocking ones and they for it, and nobody for the others.
+ */
+enum gpu_stream_kind { GPU_LEGACY, GPU_BLOCKING, GPU_NON_BLOCKING };
+
+struct gpu_stream *gpu_stream_new(enum gpu_vendor vendor, const void *owner,
+				  enum gpu_stream_kind kind);
 void gpu_stream_free(struct gpu_stream *s);
+/* The owner's, made when it is first asked for. */
+struct gpu_stream *gpu_legacy(enum gpu_vendor vendor, const void *owner);
+/*
+ * Until the owner's streams of kinds up to @most have nothing to do any more.
+ * False: some of it faulted.
+ */
+bool gpu_legacy_wait(enum gpu_vendor vendor, const void *owner,
+		     enum gpu_stream_kind most);
 bool gpu_stream_copy(struct gpu_stream *s, void *to, const void *from,
 		     size_t length);
+/* What is at @from now. */
+bool gpu_stream_copy_staged(struct gpu_stream *s, void *to, const void *from,
+			    size_t length);
 bool gpu_stream_launch(struct gpu_stream *s, const struct gpu_kernel *kernel,
 		       const unsigned int grid[3],
 		       const unsigned int block[3], void **parameters);
+bool gpu_stream_call(struct gpu_stream *s, void (*function)(void *arg),
+		     void *arg);
 /* All of it. False: some of it faulted. */
 bool gpu_stream_wait(struct gpu_stream *s);
 struct gpu_event *gpu_event_new(void);

@@ -94,9 +94,35 @@ API int hipGetDevice(int *device)
 	return HIP_OK;
 }
 
+const void *hip_owner(void)
+{
+	static const char owners[GPU_MAX];
+
+	return &owners[current];
+}
+
+static int wait_for(enum gpu_stream_kind most)
+{
+	return gpu_legacy_wait(GPU_AMD, hip_owner(), most) ?
+	       HIP_OK : hip_set(HIP_ILLEGAL_ADDRESS);
+}
+
 API int hipDeviceSynchronize(void)
 {
 	ENTER();
+	return wait_for(GPU_NON_BLOCKING);
+}
+
+API int hipThreadExchangeStreamCaptureMode(int *mode)
+{
+	static __thread int current_mode;
+	int old = current_mode;
+
+	ENTER();
+	if (*mode < 0 || *mode > 2)
+		return hip_set(HIP_INVALID_VALUE);
+	current_mode = *mode;
+	*mode = old;
 	return HIP_OK;
 }
 
@@ -130,12 +156,16 @@ static int allocate(void **ptr, enum gpu_kind kind, size_t size)
 static int release(void *ptr, bool host)
 {
 	struct gpu_memory *m = gpu_find(GPU_AMD, ptr);
+	int ret;
 
 	if (!ptr)
 		return HIP_OK;
 	if (!m || m->base != ptr || (m->kind == GPU_PINNED) != host ||
 	    m->kind == GPU_VIRTUAL)
 		return hip_set(HIP_INVALID_VALUE);
+	ret = wait_for(GPU_NON_BLOCKING);
+	if (ret)
+		return ret;
 	gpu_put(m);
 	return HIP_OK;
 }
@@ -174,15 +204,25 @@ API int hipMallocManaged(void **ptr, size_t size, unsigned int flags)
 
 API int hipMemcpy(void *to, const void *from, size_t size, int kind)
 {
+	int ret;
+
 	(void)kind;
 	ENTER();
+	ret = wait_for(GPU_BLOCKING);
+	if (ret)
+		return ret;
 	return gpu_copy(GPU_AMD, to, from, size) ? HIP_OK :
 						   hip_set(HIP_INVALID_VALUE);
 }
 
 API int hipMemset(void *to, int value, size_t size)
 {
+	int ret;
+
 	ENTER();
+	ret = wait_for(GPU_BLOCKING);
+	if (ret)
+		return ret;
 	return gpu_set(GPU_AMD, to, value, size) ? HIP_OK :
 						   hip_set(HIP_INVALID_VALUE);
 }

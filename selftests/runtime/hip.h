@@ -16,6 +16,8 @@
 #define HIP_OUT_OF_MEMORY	2
 #define HIP_NO_DEVICE		100
 #define HIP_INVALID_DEVICE	101
+#define HIP_ILLEGAL_ADDRESS	700
+#define HIP_NON_BLOCKING	1
 
 /* Attributes that only the run time itself knows. */
 #define HIP_ATTRIBUTE_HOST_POINTER 4
@@ -26,6 +28,7 @@ int hipGetDeviceCount(int *count);
 int hipSetDevice(int device);
 int hipGetDevice(int *device);
 int hipDeviceSynchronize(void);
+int hipThreadExchangeStreamCaptureMode(int *mode);
 int hipDeviceGetPCIBusId(char *text, int length, int device);
 int hipMalloc(void **ptr, size_t size);
 int hipFree(void *ptr);
@@ -56,6 +59,7 @@ int hipStreamDestroy(void *stream);
 int hipStreamSynchronize(void *stream);
 int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
 		   void *stream);
+int hipLaunchHostFunc(void *stream, void (*function)(void *arg), void *arg);
 int hipEventCreateWithFlags(void **event, unsigned int flags);
 int hipEventDestroy(void *event);
 int hipEventRecord(void *event, void *stream);

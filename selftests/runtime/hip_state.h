@@ -9,6 +9,8 @@
 int hip_enter(const char *function);
 /* Remembers the thread's last error; returns it. */
 int hip_set(int error);
+/* The thread's current device, as the owner of streams. */
+const void *hip_owner(void);
 
 #define ENTER() \
 	do { \

@@ -11,7 +11,6 @@
 #define HIP_INVALID_IMAGE	200
 #define HIP_NOT_FOUND		500
 #define HIP_NOT_READY		600
-#define HIP_ILLEGAL_ADDRESS	700
 #define COPY_DEFAULT		4
 
 static int ended(bool good)
@@ -29,7 +28,8 @@ API int hipStreamCreateWithFlags(void **stream, unsigned int flags)
 	ENTER();
 	if (flags > 1)
 		return hip_set(HIP_INVALID_VALUE);
-	*stream = gpu_stream_new(GPU_AMD);
+	*stream = gpu_stream_new(GPU_AMD, hip_owner(),
+				 flags ? GPU_NON_BLOCKING : GPU_BLOCKING);
 	return made(*stream, HIP_OUT_OF_MEMORY);
 }
 
@@ -53,6 +53,13 @@ API int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
 	if (kind < 0 || kind > COPY_DEFAULT)
 		return hip_set(HIP_INVALID_VALUE);
 	return gpu_stream_copy(stream, to, from, size) ?
+	       HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
+}
+
+API int hipLaunchHostFunc(void *stream, void (*function)(void *arg), void *arg)
+{
+	ENTER();
+	return gpu_stream_call(stream, function, arg) ?
 	       HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
 }
 

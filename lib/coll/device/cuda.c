@@ -88,15 +88,22 @@ static int cuda_up(int number, void **context)
 	return ret ? ret : fxi_cuda.primary_retain(context, device);
 }
 
+/* What we do there is no part of a graph that somebody captures. */
 static int cuda_enter(struct gpu_visit *visit, int number, void *context)
 {
-	(void)visit;
+	int ret = fxi_cuda.push(context);
+
 	(void)number;
-	return fxi_cuda.push(context);
+	visit->mode = CUDA_CAPTURE_RELAXED;
+	visit->relaxed = !ret && fxi_cuda.capture_mode &&
+			 !fxi_cuda.capture_mode(&visit->mode);
+	return ret;
 }
 
 static void cuda_leave(struct gpu_visit *visit)
 {
+	if (visit->relaxed)
+		fxi_cuda.capture_mode(&visit->mode);
 	fxi_cuda.pop(&visit->context);
 }
 

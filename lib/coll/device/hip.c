@@ -100,11 +100,16 @@ static int hip_enter(struct gpu_visit *visit, int number, void *context)
 	ret = more.set_device(number);
 	if (ret)
 		forget_ours(visit);
+	visit->mode = HIP_CAPTURE_RELAXED;
+	visit->relaxed = !ret && fxi_hip.capture_mode &&
+			 !fxi_hip.capture_mode(&visit->mode);
 	return ret;
 }
 
 static void hip_leave(struct gpu_visit *visit)
 {
+	if (visit->relaxed)
+		fxi_hip.capture_mode(&visit->mode);
 	more.set_device(visit->device);
 	forget_ours(visit);
 }

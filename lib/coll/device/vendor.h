@@ -7,6 +7,7 @@
 #ifndef LIB_COLL_DEVICE_VENDOR_H
 #define LIB_COLL_DEVICE_VENDOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <fabrex/fabrex.h>
@@ -71,6 +72,8 @@ struct gpu_visit {
 	void *context;
 	int device;
 	int pending;			/* error that was not ours */
+	int mode;			/* of captures, if relaxed is set */
+	bool relaxed;
 };
 
 /*

@@ -3,117 +3,46 @@
  * Buffers on GPUs, with the test run times: a rank has CUDA, the next HIP, the
  * next none, and all agree. Memory of a test GPU is not the processor's.
  */
-#include <dlfcn.h>
-
-#include "cuda.h"
-#include "hip.h"
+#include "device.h"
 #include "world.h"
 
 #define ROOM	(2u << 20)
-#define TO_DEVICE	1	/* hipMemcpyKind */
-#define TO_HOST		2
-#define STRING_(x)	#x
-#define STRING(x)	STRING_(x)
-#define CALL(lib, name, ...) \
-	(((__typeof__(&name))(uintptr_t)symbol(lib, STRING(name))) \
-	 (__VA_ARGS__))
 
-/* A GPU, or the host if there is no library. */
-struct gpu {
-	void *cuda, *hip;
+/* What a rank has. */
+struct buffers {
+	struct gpu gpu;
 	char *send, *recv;	/* ROOM each */
 	char *host;		/* what comes and goes */
 };
 
-static void *symbol(void *lib, const char *name)
+static void open_gpu(const struct world *w, struct buffers *g)
 {
-	void *found = dlsym(lib, name);
-
-	test_note("%s", name);
-	CHECK(found);
-	return found;
-}
-
-static void *load(const char *file)
-{
-	const char *dir = getenv("FABREX_TEST_RUNTIME");
-	char path[512];
-	void *lib;
-
-	CHECK(dir);
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	test_note("%s", path);
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	CHECK(lib);
-	return lib;
-}
-
-static void open_cuda(struct gpu *g)
-{
-	CUdeviceptr ptr = 0;
-	CUcontext context;
-
-	g->cuda = load("libcuda.so.1");
-	CHECK_EQ(CALL(g->cuda, cuInit, 0), 0);
-	CHECK_EQ(CALL(g->cuda, cuDevicePrimaryCtxRetain, &context, 0), 0);
-	CHECK_EQ(CALL(g->cuda, cuCtxSetCurrent, context), 0);
-	CHECK_EQ(CALL(g->cuda, cuMemAlloc, &ptr, 2 * ROOM), 0);
-	g->send = (char *)(uintptr_t)ptr;
-}
-
-static void open_hip(struct gpu *g)
-{
-	void *ptr = NULL;
-
-	g->hip = load("libamdhip64.so.5");
-	CHECK_EQ(CALL(g->hip, hipSetDevice, 1), 0);
-	CHECK_EQ(CALL(g->hip, hipMalloc, &ptr, 2 * ROOM), 0);
-	g->send = ptr;
-}
-
-static void open_gpu(const struct world *w, struct gpu *g)
-{
-	setenv("FABREX_TEST_GPUS", "2", 0);
-	memset(g, 0, sizeof(*g));
 	if (w->rank % 3 == 0)
-		open_cuda(g);
+		gpu_cuda(&g->gpu, 2 * ROOM);
 	else if (w->rank % 3 == 1)
-		open_hip(g);
+		gpu_hip(&g->gpu, 2 * ROOM);
 	else
-		g->send = malloc(2 * ROOM);
+		gpu_none(&g->gpu, 2 * ROOM);
+	g->send = g->gpu.memory;
 	g->recv = g->send + ROOM;
 	g->host = malloc(ROOM);
-	CHECK(g->send && g->host);
+	CHECK(g->host);
 }
 
-static void put(const struct gpu *g, char *to, uint64_t n)
+static void put(const struct buffers *g, char *to, uint64_t n)
 {
-	if (g->cuda)
-		CHECK_EQ(CALL(g->cuda, cuMemcpyHtoD, (CUdeviceptr)(uintptr_t)to,
-			      g->host, n), 0);
-	else if (g->hip)
-		CHECK_EQ(CALL(g->hip, hipMemcpy, to, g->host, n,
-			      TO_DEVICE), 0);
-	else
-		memcpy(to, g->host, n);
+	gpu_put(&g->gpu, to, g->host, n);
 }
 
-static void get(const struct gpu *g, const char *from, uint64_t n)
+static void get(const struct buffers *g, const char *from, uint64_t n)
 {
-	if (g->cuda)
-		CHECK_EQ(CALL(g->cuda, cuMemcpyDtoH, g->host,
-			      (CUdeviceptr)(uintptr_t)from, n), 0);
-	else if (g->hip)
-		CHECK_EQ(CALL(g->hip, hipMemcpy, g->host, from, n,
-			      TO_HOST), 0);
-	else
-		memcpy(g->host, from, n);
+	gpu_get(&g->gpu, g->host, from, n);
 }
 
 /* ---- collectives ------------------------------------------------------- */
 
 static void one(const struct world *w, struct fabrex_comm *comm,
-		const struct gpu *g, struct fabrex_collective what,
+		const struct buffers *g, struct fabrex_collective what,
 		uint32_t skip)
 {
 	uint64_t size = fabrex_datatype_size(what.type);
@@ -140,7 +69,7 @@ static void one(const struct world *w, struct fabrex_comm *comm,
 }
 
 static void all_kinds(const struct world *w, const char *table,
-		      const struct gpu *g, struct fabrex_comm *comm)
+		      const struct buffers *g, struct fabrex_comm *comm)
 {
 	static const uint32_t types[] = {
 		FABREX_FLOAT32, FABREX_BFLOAT16, FABREX_INT64, FABREX_UINT8,
@@ -171,7 +100,7 @@ static void collectives_work(struct world *w)
 		"all:flat", "all:direct", "all:staged", "all:ring",
 	};
 	struct fabrex_comm *comm;
-	struct gpu g;
+	struct buffers g;
 	size_t i;
 
 	open_gpu(w, &g);
@@ -197,7 +126,7 @@ static void messages_work(struct world *w)
 	static const uint64_t lengths[] = { 1, 40, 41, 5000, 40000, 900001 };
 	uint32_t next = (w->rank + 1) % w->size, i;
 	uint32_t before = (w->rank + w->size - 1) % w->size;
-	struct gpu g;
+	struct buffers g;
 	char *own = malloc(ROOM);
 	uint64_t n;
 

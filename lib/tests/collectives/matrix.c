@@ -3,6 +3,7 @@
  * Every collective, type and operation, in and out of place, at odd sizes and
  * offsets, with every algorithm, for 1 to 8 ranks, against the reference.
  */
+#include "device.h"
 #include "world.h"
 
 #define GUARD	64u
@@ -21,8 +22,10 @@ static const char *const algorithms[] = {
 /* Where a rank's buffers are: others reach them, or not. */
 struct memory {
 	struct fabrex_mr *mr;
-	char *send, *recv;	/* ROOM each */
+	char *send, *recv;	/* ROOM each, one behind the other if on a GPU */
 	char *expected;
+	struct gpu gpu;
+	char *mirror;		/* of both, in the host; NULL: they are there */
 };
 
 struct job {
@@ -67,22 +70,63 @@ static bool gets_result(const struct world *w, const struct job *job)
 	return job->what.kind != FABREX_REDUCE || job->what.root == w->rank;
 }
 
+/* Where the processor sees a buffer, as it was when it was put or got. */
+static char *seen(const struct job *job, const void *at)
+{
+	const struct memory *m = job->memory;
+
+	return m->mirror ? m->mirror + ((const char *)at - m->send) :
+			   (char *)(uintptr_t)at;
+}
+
+static uint64_t sent_bytes(const struct world *w, const struct job *job)
+{
+	return job->what.count * send_parts(w, job->what.kind) *
+	       fabrex_datatype_size(job->what.type);
+}
+
+static void put(const struct world *w, const struct job *job)
+{
+	char *recv = (char *)job->what.recv - GUARD;
+	char *send = (char *)(uintptr_t)job->what.send;
+
+	if (!job->memory->mirror)
+		return;
+	gpu_put(&job->memory->gpu, recv, seen(job, recv),
+		bytes_of(w, job) + 2 * GUARD);
+	gpu_put(&job->memory->gpu, send, seen(job, send), sent_bytes(w, job));
+}
+
+static void get(const struct world *w, const struct job *job)
+{
+	const char *recv = (char *)job->what.recv - GUARD;
+	const char *send = job->what.send;
+
+	if (!job->memory->mirror)
+		return;
+	gpu_get(&job->memory->gpu, seen(job, send), send, sent_bytes(w, job));
+	gpu_get(&job->memory->gpu, seen(job, recv), recv,
+		bytes_of(w, job) + 2 * GUARD);
+}
+
 static void prepare(const struct world *w, struct job *job)
 {
 	struct fabrex_collective *what = &job->what;
 	uint64_t bytes = bytes_of(w, job);
 
 	place(w, job);
-	memset((char *)what->recv - GUARD, BYTE, bytes + 2 * GUARD);
+	memset(seen(job, (char *)what->recv - GUARD), BYTE, bytes + 2 * GUARD);
 	values_fill(&job->values, w->rank, 0,
 		    what->count * send_parts(w, what->kind),
-		    (char *)(uintptr_t)what->send);
+		    seen(job, what->send));
+	put(w, job);
 }
 
 /* Bytes outside of the result are as they were. */
 static void check_guards(const struct world *w, const struct job *job)
 {
-	const unsigned char *recv = job->what.recv;
+	const unsigned char *recv = (unsigned char *)seen(job,
+							  job->what.recv);
 	uint64_t bytes = bytes_of(w, job), i;
 
 	if (job->in_place && job->what.kind == FABREX_REDUCE_SCATTER)
@@ -98,21 +142,22 @@ static void check(const struct world *w, const struct job *job)
 	const struct fabrex_collective *what = &job->what;
 	char *expected = job->memory->expected;
 	uint64_t bytes = bytes_of(w, job), i;
+	const char *recv = seen(job, what->recv);
 
+	get(w, job);
 	check_guards(w, job);
 	if (gets_result(w, job)) {
 		values_expect(w, what, &job->values, expected);
-		for (i = 0; i < bytes && memcmp(what->recv, expected, bytes);
-		     i++)
-			CHECK_EQ(((const char *)what->recv)[i] == expected[i] ?
-				 -1 : (long long)i, -1);
+		for (i = 0; i < bytes && memcmp(recv, expected, bytes); i++)
+			CHECK_EQ(recv[i] == expected[i] ? -1 : (long long)i,
+				 -1);
 	}
 	if (job->in_place)
 		return;
 	bytes = what->count * send_parts(w, what->kind);
 	values_fill(&job->values, w->rank, 0, bytes, expected);
 	bytes *= fabrex_datatype_size(what->type);
-	CHECK(!memcmp(what->send, expected, bytes));
+	CHECK(!memcmp(seen(job, what->send), expected, bytes));
 }
 
 static void run_job(const struct world *w, struct fabrex_comm *comm,
@@ -214,14 +259,30 @@ static void get_memories(struct world *w, struct memory *m)
 	CHECK(m[1].send && m[1].recv && m[0].expected);
 }
 
+/* Of a GPU, and of the host beside it. */
+static void get_gpu_memories(struct memory *m)
+{
+	gpu_cuda(&m[0].gpu, 2 * (size_t)ROOM);
+	m[0].send = m[0].gpu.memory;
+	m[0].recv = m[0].send + ROOM;
+	m[0].mirror = malloc(2 * (size_t)ROOM);
+	m[1].send = malloc(ROOM);
+	m[1].recv = malloc(ROOM);
+	m[0].expected = m[1].expected = malloc(ROOM);
+	CHECK(m[0].mirror && m[1].send && m[1].recv && m[0].expected);
+}
+
 static void with_each(struct world *w, void (*work)(struct run *r))
 {
-	struct memory memories[2];
+	struct memory memories[2] = { 0 };
 	struct run r = { .w = w, .memories = memories };
 	char text[64];
 	size_t i;
 
-	get_memories(w, memories);
+	if (w->arg)
+		get_gpu_memories(memories);
+	else
+		get_memories(w, memories);
 	for (i = 0; i < ALGORITHMS; i++) {
 		r.name = algorithms[i];
 		r.in_order = i < IN_ORDER;
@@ -254,6 +315,21 @@ TEST(every_type_and_size)
 	for (n = 1; n <= RANKS; n++)
 		world_run(n, small_work, NULL);
 }
+
+/* On one GPU, and in the host's memory: any rank may have either. */
+#define ON_GPU(n) \
+TEST_NAMED(every_type_and_size_cuda_##n) \
+{ \
+	world_run(n, small_work, "cuda"); \
+}
+ON_GPU(1)
+ON_GPU(2)
+ON_GPU(3)
+ON_GPU(4)
+ON_GPU(5)
+ON_GPU(6)
+ON_GPU(7)
+ON_GPU(8)
 
 TEST(every_type_and_size_far)
 {
@@ -288,6 +364,12 @@ static void large_sizes(struct run *r)
 static void large_work(struct world *w)
 {
 	with_each(w, large_sizes);
+}
+
+TEST_NAMED(more_than_slots_hold_cuda)
+{
+	world_run(2, large_work, "cuda");
+	world_run(3, large_work, "cuda");
 }
 
 TEST(more_than_slots_hold)
@@ -327,7 +409,9 @@ static void repeat_one(struct run *r, uint32_t type, uint64_t count)
 	for (i = 0; i < 2; i++) {
 		prepare(r->w, &job);
 		CHECK_EQ(world_call(r->comm, &job.what), 0);
-		sums[i] = digest(job.what.recv, bytes_of(r->w, &job));
+		get(r->w, &job);
+		sums[i] = digest(seen(&job, job.what.recv),
+				 bytes_of(r->w, &job));
 	}
 	CHECK_EQ(fabrex_all_gather(r->comm, sums, all, 2, FABREX_UINT64), 0);
 	test_note("%s, type %u, count %llu", r->name, type,
@@ -349,6 +433,12 @@ static void repeat_all(struct run *r)
 static void repeat_work(struct world *w)
 {
 	with_each(w, repeat_all);
+}
+
+TEST_NAMED(bits_are_the_same_everywhere_cuda)
+{
+	world_run(2, repeat_work, "cuda");
+	world_run(5, repeat_work, "cuda");
 }
 
 TEST(bits_are_the_same_everywhere)

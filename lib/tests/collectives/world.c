@@ -178,7 +178,7 @@ static bool wanted(const struct test *test, int argc, char **argv)
 	for (i = 1; i < argc; i++)
 		if (!strcmp(argv[i], test->name))
 			return true;
-	return argc < 2;
+	return argc < 2 && !test->named;
 }
 
 int main(int argc, char **argv)

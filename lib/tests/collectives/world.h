@@ -29,13 +29,19 @@ struct world {
 struct test {
 	const char *name;
 	void (*run)(void);
+	bool named;		/* only if it is asked for */
 	struct test *next;
 };
 
 void test_register(struct test *test);
-#define TEST(id) \
+#define TEST(id)	TEST_(id, false)
+/* What takes a GPU that is real: make check-cuda asks for it. */
+#define TEST_NAMED(id)	TEST_(id, true)
+#define TEST_(id, only) \
 	static void id(void); \
-	static struct test test_##id = { .name = #id, .run = id }; \
+	static struct test test_##id = { \
+		.name = #id, .run = id, .named = only, \
+	}; \
 	__attribute__((constructor)) static void register_##id(void) \
 	{ \
 		test_register(&test_##id); \

@@ -29,6 +29,7 @@ SAME(CUDA_ATTRIBUTE_RDMA_CAPABLE,
      CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE);
 SAME(CUDA_MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE);
 SAME(CUDA_DEVICE_DMABUF_SUPPORTED, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED);
+SAME(CUDA_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME(CUDA_RANGE_DMABUF, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD);
 #if CUDA_VERSION >= 12080
 SAME(CUDA_RANGE_PCIE, CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE);
@@ -47,12 +48,20 @@ struct theirs {
 				  CUdeviceptr);
 	CUresult (*address_handle)(void *, CUdeviceptr, size_t,
 				   CUmemRangeHandleType, unsigned long long);
-	CUresult (*to_device)(CUdeviceptr, const void *, size_t);
-	CUresult (*from_device)(void *, CUdeviceptr, size_t);
+	CUresult (*to_device)(CUdeviceptr, const void *, size_t, CUstream);
+	CUresult (*from_device)(void *, CUdeviceptr, size_t, CUstream);
+	CUresult (*stream_create)(CUstream *, unsigned int);
+	CUresult (*stream_destroy)(CUstream);
+	CUresult (*stream_wait)(CUstream);
 	CUresult (*device)(CUdevice *, int);
 	CUresult (*context)(CUcontext *);
 	CUresult (*push)(CUcontext);
 	CUresult (*pop)(CUcontext *);
+	CUresult (*stream_capturing)(CUstream, CUstreamCaptureStatus *);
+#if CUDA_VERSION >= 12000
+	CUresult (*context_id)(CUcontext, unsigned long long *);
+#endif
+	CUresult (*capture_mode)(CUstreamCaptureMode *);
 	CUresult (*retain)(CUcontext *, CUdevice);
 	CUresult (*release)(CUdevice);
 	CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
@@ -63,9 +72,15 @@ struct theirs {
 extern const struct theirs cuda_functions;
 const struct theirs cuda_functions = {
 	cuPointerGetAttributes, cuPointerSetAttribute,
-	cuMemGetHandleForAddressRange, cuMemcpyHtoD, cuMemcpyDtoH,
+	cuMemGetHandleForAddressRange, cuMemcpyHtoDAsync, cuMemcpyDtoHAsync,
+	cuStreamCreate, cuStreamDestroy, cuStreamSynchronize,
 	cuDeviceGet, cuCtxGetCurrent,
-	cuCtxPushCurrent, cuCtxPopCurrent, cuDevicePrimaryCtxRetain,
+	cuCtxPushCurrent, cuCtxPopCurrent,
+	cuStreamIsCapturing,
+#if CUDA_VERSION >= 12000
+	cuCtxGetId,
+#endif
+	cuThreadExchangeStreamCaptureMode, cuDevicePrimaryCtxRetain,
 	cuDevicePrimaryCtxRelease, cuDeviceGetAttribute, cuDeviceGetPCIBusId,
 	cuGetErrorString,
 };
@@ -73,8 +88,11 @@ const struct theirs cuda_functions = {
 /* The names that are looked up are those that the header's macros make. */
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
-_Static_assert(sizeof(STRING(cuMemcpyHtoD)) == sizeof("cuMemcpyHtoD_v2") &&
-	       sizeof(STRING(cuMemcpyDtoH)) == sizeof("cuMemcpyDtoH_v2") &&
+_Static_assert(sizeof(STRING(cuMemcpyHtoDAsync)) ==
+	       sizeof("cuMemcpyHtoDAsync_v2") &&
+	       sizeof(STRING(cuMemcpyDtoHAsync)) ==
+	       sizeof("cuMemcpyDtoHAsync_v2") &&
+	       sizeof(STRING(cuStreamDestroy)) == sizeof("cuStreamDestroy_v2") &&
 	       sizeof(STRING(cuCtxPushCurrent)) ==
 	       sizeof("cuCtxPushCurrent_v2") &&
 	       sizeof(STRING(cuCtxPopCurrent)) ==

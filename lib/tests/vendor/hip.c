@@ -28,6 +28,7 @@ SAME(HIP6_MEMORY_DEVICE, hipMemoryTypeDevice);
 #endif
 SAME(HIP_COPY_TO_DEVICE, hipMemcpyHostToDevice);
 SAME(HIP_COPY_FROM_DEVICE, hipMemcpyDeviceToHost);
+SAME(HIP_CAPTURE_RELAXED, hipStreamCaptureModeRelaxed);
 SAME(HIP_HANDLE_FD, hipMemHandleTypePosixFileDescriptor);
 #if HIP_VERSION_MAJOR >= 7
 SAME(HIP_RANGE_DMABUF, hipMemRangeHandleTypeDmaBufFd);
@@ -67,7 +68,14 @@ struct theirs {
 	hipError_t (*export)(void *, hipMemGenericAllocationHandle_t,
 			     hipMemAllocationHandleType, unsigned long long);
 	hipError_t (*release)(hipMemGenericAllocationHandle_t);
-	hipError_t (*copy)(void *, const void *, size_t, hipMemcpyKind);
+	hipError_t (*copy)(void *, const void *, size_t, hipMemcpyKind,
+			   hipStream_t);
+	hipError_t (*stream_create)(hipStream_t *, unsigned int);
+	hipError_t (*stream_destroy)(hipStream_t);
+	hipError_t (*stream_wait)(hipStream_t);
+	hipError_t (*get_device)(int *);
+	hipError_t (*set_device)(int);
+	hipError_t (*capture_mode)(hipStreamCaptureMode *);
 	hipError_t (*pci_id)(char *, int, int);
 	hipError_t (*peek)(void);
 	hipError_t (*take)(void);
@@ -78,6 +86,9 @@ extern const struct theirs hip_functions;
 const struct theirs hip_functions = {
 	hipPointerGetAttribute, hipRuntimeGetVersion,
 	hipMemRetainAllocationHandle, hipMemExportToShareableHandle,
-	hipMemRelease, hipMemcpy, hipDeviceGetPCIBusId, hipPeekAtLastError,
+	hipMemRelease, hipMemcpyAsync, hipStreamCreateWithFlags,
+	hipStreamDestroy, hipStreamSynchronize, hipGetDevice, hipSetDevice,
+	hipThreadExchangeStreamCaptureMode,
+	hipDeviceGetPCIBusId, hipPeekAtLastError,
 	hipGetLastError, hipGetErrorString,
 };

@@ -2,13 +2,11 @@
 /*
  * What the service thread moves for peers: they ask for a piece of one of our
  * regions, and it is copied to or from their segment. Called by service.c with
- * the lock held, so that no region ends meanwhile.
+ * the lock held, so that no region ends meanwhile. What might take long is
+ * left to copier.c.
  */
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "state.h"
@@ -109,20 +107,34 @@ static uint8_t run_atomic(const struct job *j, char *at)
 	return FABREX_WC_OK;
 }
 
-static uint8_t perform(const struct job *j, uint64_t key)
+static bool is_atomic(const struct job *j)
+{
+	return j->opcode == FABREX_OP_FETCH_ADD ||
+	       j->opcode == FABREX_OP_CMP_SWAP;
+}
+
+/* What has no address here is copied by others, and has no atomics. */
+static uint8_t perform(const struct job *j)
 {
 	char *base = j->t->locals[j->index];
-	uint8_t status = check(j, key);
 
-	if (status)
-		return status;
-	if (j->opcode == FABREX_OP_FETCH_ADD || j->opcode == FABREX_OP_CMP_SWAP)
+	if (is_atomic(j))
 		return base ? run_atomic(j, base + j->offset) :
 			      FABREX_WC_BAD_OPCODE;
-	if (base)
-		return copy_process(j, base + j->offset);
-	return fxi_loop_own_copy(j->t, j->index, j->offset, j->piece + 1,
-				 j->length, j->opcode == FABREX_OP_READ);
+	return base ? copy_process(j, base + j->offset) : FABREX_WC_RFAULT;
+}
+
+/* False: it is to be performed here, or there is no room for it. */
+static bool hand_over(const struct job *j, uint32_t serial)
+{
+	const struct loop_copy copy = {
+		.number = j->number, .index = j->index, .serial = serial,
+		.offset = j->offset, .length = j->length, .piece = j->piece,
+		.read = j->opcode == FABREX_OP_READ,
+	};
+
+	return !j->t->locals[j->index] && !is_atomic(j) &&
+	       fxi_loop_copier_add(j->t, &copy);
 }
 
 static bool piece_inside(const struct loop_peer *p, uint64_t place,
@@ -137,7 +149,9 @@ bool fxi_loop_assist(struct transport *t, uint32_t number,
 		     const struct loop_message *m)
 {
 	const struct loop_peer *p = &t->peers[number];
+	uint32_t serial = (uint32_t)m->value[REQUEST_SERIAL];
 	uint64_t place = m->value[REQUEST_PIECE];
+	uint8_t status;
 	struct job j = {
 		.t = t, .number = number,
 		.index = m->value[REQUEST_KEY] & (SEGMENT_MRS - 1),
@@ -152,12 +166,10 @@ bool fxi_loop_assist(struct transport *t, uint32_t number,
 		return false;
 	j.piece = (struct segment_piece *)((char *)p->segment + place);
 	j.place = place + sizeof(struct segment_piece);
-	if (!segment_piece_take(j.piece, (uint32_t)m->value[REQUEST_SERIAL],
-				SEGMENT_PIECE_BUSY))
+	status = check(&j, m->value[REQUEST_KEY]);
+	if (!status && hand_over(&j, serial))
 		return true;
-	j.piece->status = perform(&j, m->value[REQUEST_KEY]);
-	__atomic_store_n(&j.piece->state, SEGMENT_PIECE_DONE,
-			 __ATOMIC_RELEASE);
-	syscall(SYS_futex, &j.piece->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (segment_piece_take(j.piece, serial, SEGMENT_PIECE_BUSY))
+		fxi_loop_piece_done(j.piece, status ? status : perform(&j));
 	return true;
 }

@@ -470,6 +470,7 @@ void fxi_loop_peer_down(struct transport *t, uint32_t number)
 	slot->state = SLOT_RETIRING;
 	drop_mapped(t, number);
 	fxi_loop_grace_begin(t, &slot->grace);
+	fxi_loop_copier_forget(t, number);
 	fxi_loop_files_drop(t, number, 0);
 	fxi_loop_peer_died(t, number, p->generation);
 	fxi_loop_windows_orphan(t, number);
@@ -487,7 +488,8 @@ bool fxi_loop_reap(struct transport *t)
 	for (i = 0; i < SEGMENT_PEERS; i++) {
 		if (t->state->slots[i].state != SLOT_RETIRING)
 			continue;
-		if (fxi_loop_grace_over(t, &t->state->slots[i].grace))
+		if (!fxi_loop_copier_serves(t, i) &&
+		    fxi_loop_grace_over(t, &t->state->slots[i].grace))
 			retire_end(t, i);
 		else
 			left = true;

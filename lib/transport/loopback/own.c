@@ -2,7 +2,8 @@
 /*
  * Own regions that have no address for everybody: memory of devices, and
  * dma-bufs, which want to be told when the processor uses them. Called by
- * remote.c, assist.c and region.c.
+ * engine.c, remote.c, assist.c and copier.c; nobody that does holds a lock while
+ * bytes move.
  */
 #include <errno.h>
 #include <string.h>

@@ -303,6 +303,7 @@ static int start(struct transport *t)
 static void shut_down(struct transport *t, bool unmap)
 {
 	fxi_loop_service_stop(t);
+	fxi_loop_copier_stop(t);
 	pthread_mutex_lock(&t->lock);
 	fxi_loop_peers_unmap(t, unmap);
 	close_links(t);
@@ -371,6 +372,7 @@ static void loop_release(struct transport *t)
 
 	for (i = 0; i < SEGMENT_QUEUES; i++)
 		free(t->state->queues[i]);
+	fxi_loop_copier_free(t);
 	fxi_loop_quarantine_end(t);
 	fxi_loop_bounce_end(t);
 	fxi_loop_files_free(t, false);

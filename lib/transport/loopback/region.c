@@ -255,10 +255,33 @@ static int register_file(struct transport *t, const struct transport_mr *p,
 		return ret;
 	if (!reach.file->sync)
 		reach.local = reach.file->base;
-	ret = enter(t, p, &reach, key, id);
+	ret = reach.local ? 0 : fxi_loop_copier_start(t);
+	if (!ret)
+		ret = enter(t, p, &reach, key, id);
 	if (ret)
 		fxi_loop_file_end(reach.file, true);
 	return ret;
+}
+
+static int not_inside(struct transport *t, const struct transport_mr *p)
+{
+	return fxi_error(EINVAL, "loopback:%s: region of %llu bytes at %p of a device: the range is not inside one allocation; register each by itself",
+			 t->fabric, (unsigned long long)p->length, p->addr);
+}
+
+/* Where the allocation is not known, both of its ends are the device's. */
+static bool is_inside(const struct transport_mr *p)
+{
+	const struct fabrex_memory *device = p->device;
+	uint64_t offset = (uint64_t)((char *)p->addr - (char *)device->base);
+	const char *last = (char *)p->addr + p->length - 1;
+	struct fabrex_memory end;
+
+	if (device->length)
+		return offset <= device->length &&
+		       p->length <= device->length - offset;
+	return !fxi_memory_find(last, FABREX_MEMORY_AUTO, &end) &&
+	       end.kind == device->kind && end.device == device->device;
 }
 
 /* Copied by its run time, or else mapped by way of its dma-buf. */
@@ -271,8 +294,13 @@ static int register_device(struct transport *t, const struct transport_mr *p,
 	struct transport_mr file = *p;
 	int ret;
 
-	if (fxi_memory_copies(p->device->kind))
-		return enter(t, p, &reach, key, id);
+	if (!is_inside(p))
+		return not_inside(t, p);
+	if (fxi_memory_copies(p->device->kind)) {
+		fxi_memory_registered(p->device->kind, p->addr);
+		ret = fxi_loop_copier_start(t);
+		return ret ? ret : enter(t, p, &reach, key, id);
+	}
 	ret = fxi_memory_export(p->device, p->addr, p->length, &file.fd,
 				&file.offset);
 	if (ret)
@@ -565,6 +593,7 @@ static struct loop_region *withdraw(struct transport *t, uint64_t id,
 	if (r) {
 		r->ending = true;
 		unhook(t, loop_id_index(id));
+		fxi_loop_copier_cancel(t, loop_id_index(id));
 		add_peers(t, r, peers);
 		if (r->allocated)
 			unhook_inside(t, r);
@@ -650,6 +679,31 @@ static bool is_orphan(struct transport *t, const struct loop_region *r)
 	return orphan;
 }
 
+/* By our own copier. A device may take long, or not answer at all. */
+static bool copies_end(struct transport *t, const struct loop_region *r)
+{
+	struct timespec ts = deadline_in(t->state->settings.quiesce_ms);
+	bool over;
+
+	pthread_mutex_lock(&t->lock);
+	over = fxi_loop_copier_await(t, (uint32_t)(r - t->state->regions),
+				     &ts);
+	pthread_mutex_unlock(&t->lock);
+	return over;
+}
+
+static int not_copied(struct transport *t, struct loop_region *r)
+{
+	uint64_t length = r->length;
+
+	pthread_mutex_lock(&t->lock);
+	r->ending = false;
+	pthread_mutex_unlock(&t->lock);
+	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: a copy of it for a peer has not ended in %u ms, the device or file is that slow or hangs; deregister again",
+			 t->fabric, (unsigned long long)length,
+			 t->state->settings.quiesce_ms);
+}
+
 /*
  * Memory of the heap that somebody may still look at stays out of use; memory
  * of the application is its own, so that it has to know. So it does while an
@@ -673,6 +727,10 @@ int fxi_loop_mr_destroy(struct transport *t, uint64_t id)
 		free(lookers.list);
 		return who < SEGMENT_PEERS ? not_quiet(t, r, who) :
 					     not_ordered(t, r);
+	}
+	if (!copies_end(t, r)) {
+		free(lookers.list);
+		return not_copied(t, r);
 	}
 	release(t, r, busy, &lookers);
 	fxi_loop_quarantine_sweep(t);

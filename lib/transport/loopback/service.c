@@ -281,9 +281,8 @@ void fxi_loop_service_kick(struct transport *t)
  * Neither the priority nor the processor of the thread that opens the port,
  * which may poll there for ever: peers wait for this one.
  */
-static int thread_create(struct transport *t)
+static int thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
-	pthread_t *thread = &t->state->thread;
 	const struct sched_param param = { .sched_priority = 0 };
 	pthread_attr_t attr;
 	cpu_set_t set;
@@ -295,32 +294,41 @@ static int thread_create(struct transport *t)
 	pthread_attr_setschedparam(&attr, &param);
 	if (!sched_getaffinity(getpid(), sizeof(set), &set))
 		pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
-	ret = pthread_create(thread, &attr, service, t);
+	ret = pthread_create(thread, &attr, run, arg);
 	pthread_attr_destroy(&attr);
 	/* Where that is not allowed it is as its creator. */
-	return ret && ret != EAGAIN ? pthread_create(thread, NULL, service, t) :
+	return ret && ret != EAGAIN ? pthread_create(thread, NULL, run, arg) :
 				      ret;
 }
 
-/* Signals are the application's. */
+int fxi_loop_thread(pthread_t *thread, void *(*run)(void *arg),
+		    struct transport *t, const char *name)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = thread_create(thread, run, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!ret)
+		pthread_setname_np(*thread, name);
+	return ret;
+}
+
 int fxi_loop_service_start(struct transport *t)
 {
 	struct loop_state *s = t->state;
-	sigset_t all, old;
 	int ret;
 
 	s->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->kick < 0)
 		return fxi_error(errno, "loopback:%s: no eventfd: %s; see ulimit -n",
 				 t->fabric, fxi_errno_str(errno));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = thread_create(t);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = fxi_loop_thread(&s->thread, service, t, "fabrex");
 	if (ret)
 		return fxi_error(ret, "loopback:%s: no service thread: %s; see ulimit -u",
 				 t->fabric, fxi_errno_str(ret));
-	pthread_setname_np(s->thread, "fabrex");
 	s->running = true;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/un.h>
+#include <time.h>
 #include "loopback.h"
 
 /* The largest page there is: what is shared is mapped by pages. */
@@ -199,6 +200,47 @@ void fxi_loop_bounce_end(struct transport *t);
 bool fxi_loop_assist(struct transport *t, uint32_t number,
 		     const struct loop_message *m);
 
+/* Its owner is told: FABREX_WC_*. */
+void fxi_loop_piece_done(struct segment_piece *piece, uint8_t status);
+
+/* ---- copier.c: pieces of what takes its time --------------------------- */
+
+/* A piece of a region of ours that a peer wants to have copied. */
+struct loop_copy {
+	struct loop_copy *next;
+	uint32_t number;	/* who asks */
+	uint32_t index;		/* of the region */
+	uint32_t serial;	/* of the request */
+	bool read;
+	uint64_t offset, length;
+	struct segment_piece *piece;
+};
+
+struct loop_copier {
+	bool running, stopping;
+	pthread_t thread;
+	pthread_cond_t wake;	/* with the port's lock */
+	struct loop_copy *first, **last;
+	uint32_t count;
+	const struct loop_copy *now; /* under way, without the lock */
+};
+
+/* For regions that have no address. Takes the lock. */
+int fxi_loop_copier_start(struct transport *t);
+void fxi_loop_copier_stop(struct transport *t);
+/* What was to be copied; in the child of a fork, where there is no thread. */
+void fxi_loop_copier_free(struct transport *t);
+/* The others: lock held. False: there is no room for it. */
+bool fxi_loop_copier_add(struct transport *t, const struct loop_copy *what);
+/* The region ends: what waits for it is refused ... */
+void fxi_loop_copier_cancel(struct transport *t, uint32_t index);
+/* ... and what is under way is waited for. False: it is not over in time. */
+bool fxi_loop_copier_await(struct transport *t, uint32_t index,
+			   const struct timespec *until);
+/* The peer is gone; its segment stays as long as something is under way. */
+void fxi_loop_copier_forget(struct transport *t, uint32_t number);
+bool fxi_loop_copier_serves(const struct transport *t, uint32_t number);
+
 /*
  * Between a buffer and an own region that has no address (locals is NULL).
  * FABREX_WC_OK or _RFAULT.
@@ -308,6 +350,9 @@ void fxi_loop_peers_unmap(struct transport *t, bool unmap);
 
 /* ---- service.c --------------------------------------------------------- */
 
+/* A thread of the port's: signals are the application's. Errno. */
+int fxi_loop_thread(pthread_t *thread, void *(*run)(void *arg),
+		    struct transport *t, const char *name);
 int fxi_loop_service_start(struct transport *t);
 void fxi_loop_service_stop(struct transport *t);
 /* Have it look at its descriptors anew. */
@@ -549,6 +594,7 @@ struct loop_state {
 	struct fabrex_stats ended; /* of queues that are gone */
 	struct loop_window windows[LOOP_WINDOWS];
 	struct loop_quarantine *quarantine;
+	struct loop_copier copier;
 	struct loop_bounce *spare; /* buffers of queues that have ended */
 	struct loop_stuck *stuck; /* quiesce.c */
 	struct loop_set mute;	/* did not give back windows in time */
