@@ -42,6 +42,18 @@ int fxi_device_reduce(struct device *device, void *dst, const void *src0,
 		      uint32_t op, uint32_t divisor);
 
 /*
+ * The same with two sources, for more of them one after the other: FLOAT16 and
+ * BFLOAT16 are added up in FLOAT32 and rounded once, at the end. WIDE_SRC: src0
+ * is such a sum so far, WIDE_DST: dst becomes one. Both only if neither differs
+ * in width from what it overlaps.
+ */
+#define DEVICE_WIDE_SRC	1u
+#define DEVICE_WIDE_DST	2u
+int fxi_device_reduce_wide(struct device *device, void *dst, const void *src0,
+			   const void *src1, uint64_t count, uint32_t type,
+			   uint32_t op, uint32_t divisor, uint32_t wide);
+
+/*
  * A mark behind what was begun so far. fxi_device_reached(): 1 if all of that
  * has ended, 0 if not yet. fxi_device_wait() returns 0 once it has. Negative:
  * the device failed. Marks are numbered from 1; there is one behind another.

@@ -24,6 +24,7 @@ struct gpu {
 	int32_t number;
 	struct device *device;		/* NULL: it cannot reduce */
 	void *sum, *operand;		/* of one slot each */
+	void *wide;			/* a slot of 16 bits, as FLOAT32 */
 	uint64_t seen[SEEN];		/* ids of allocations, the last ones */
 	uint32_t turn;
 };
@@ -66,6 +67,7 @@ static void gpu_close(struct gpu *gpu)
 	if (gpu->device) {
 		fxi_device_free(gpu->device, gpu->sum);
 		fxi_device_free(gpu->device, gpu->operand);
+		fxi_device_free(gpu->device, gpu->wide);
 	}
 	fxi_device_close(gpu->device);
 	gpu->device = NULL;
@@ -81,6 +83,8 @@ static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 	if (fxi_device_alloc(gpu->device, fxi_link_size(comm), &gpu->sum) ||
 	    fxi_device_alloc(gpu->device, fxi_link_size(comm),
 			     &gpu->operand) ||
+	    fxi_device_alloc(gpu->device, 2 * fxi_link_size(comm),
+			     &gpu->wide) ||
 	    !try_reduction(gpu))
 		gpu_close(gpu);
 }
@@ -253,6 +257,27 @@ static int fetch(const struct fabrex_coll *coll, const struct reduce *r,
 	return fxi_device_copy(coll->gpu->device, room, r->src[i], bytes);
 }
 
+static bool is_converted(uint32_t type)
+{
+	return type == FABREX_FLOAT16 || type == FABREX_BFLOAT16;
+}
+
+/* Source number @i, which is at @operand, comes to those before it. */
+static int add_up(const struct fabrex_coll *coll, const struct reduce *r,
+		  uint32_t i, const void *sum, const void *operand)
+{
+	bool first = i == 1, last = i + 1 == r->nsrc;
+	bool wide = is_converted(r->type) && !(first && last);
+	struct gpu *gpu = coll->gpu;
+
+	return fxi_device_reduce_wide(
+		gpu->device, wide && !last ? gpu->wide : gpu->sum,
+		wide && !first ? gpu->wide : sum, operand, r->count, r->type,
+		r->op, last ? r->divisor : 0,
+		(wide && !first ? DEVICE_WIDE_SRC : 0) |
+		(wide && !last ? DEVICE_WIDE_DST : 0));
+}
+
 static int sum_up(const struct fabrex_coll *coll, const struct reduce *r)
 {
 	struct gpu *gpu = coll->gpu;
@@ -264,10 +289,7 @@ static int sum_up(const struct fabrex_coll *coll, const struct reduce *r)
 	for (i = 1; i < r->nsrc && !ret; i++) {
 		ret = fetch(coll, r, i, gpu->operand, &operand);
 		if (!ret)
-			ret = fxi_device_reduce(gpu->device, gpu->sum, sum,
-						operand, r->count, r->type,
-						r->op, i + 1 == r->nsrc ?
-						r->divisor : 0);
+			ret = add_up(coll, r, i, sum, operand);
 		sum = gpu->sum;
 	}
 	return ret;

@@ -248,12 +248,13 @@ static unsigned int blocks_for(uint64_t count, size_t size)
 
 static int launch(struct device *d, void *dst, const void *src0,
 		  const void *src1, uint64_t count, uint32_t type,
-		  uint32_t op, uint32_t divisor)
+		  uint32_t op, uint32_t divisor, uint32_t wide)
 {
 	unsigned int blocks = blocks_for(count, fabrex_datatype_size(type));
 	unsigned long long n = count;
 	unsigned int kernel_op = op == FABREX_AVG ? FABREX_SUM : op;
-	void *parameters[] = { &dst, &src0, &src1, &n, &kernel_op, &divisor };
+	void *parameters[] = { &dst, &src0, &src1, &n, &kernel_op, &divisor,
+			       &wide };
 
 	return d->vendor->table->launch(d->functions[type], blocks, 1, 1,
 					THREADS, 1, 1, 0, d->stream,
@@ -263,6 +264,14 @@ static int launch(struct device *d, void *dst, const void *src0,
 int fxi_device_reduce(struct device *d, void *dst, const void *src0,
 		      const void *src1, uint64_t count, uint32_t type,
 		      uint32_t op, uint32_t divisor)
+{
+	return fxi_device_reduce_wide(d, dst, src0, src1, count, type, op,
+				      divisor, 0);
+}
+
+int fxi_device_reduce_wide(struct device *d, void *dst, const void *src0,
+			   const void *src1, uint64_t count, uint32_t type,
+			   uint32_t op, uint32_t divisor, uint32_t wide)
 {
 	struct gpu_visit visit;
 	int ret;
@@ -284,7 +293,7 @@ int fxi_device_reduce(struct device *d, void *dst, const void *src0,
 		d->vendor->leave(&visit);
 		return ret;
 	}
-	ret = launch(d, dst, src0, src1, count, type, op, divisor);
+	ret = launch(d, dst, src0, src1, count, type, op, divisor, wide);
 	return leave(d, &visit, "a reduction", ret);
 }
 

@@ -3,6 +3,9 @@
  * What runs on the GPU, in C++ that compilers of CUDA and of HIP share, as one
  * line of text: no preprocessor lines, no comments but these. For program.c.
  *
+ * @wide, for types that are computed in another: 1, @a has values as they are
+ * computed; 2, @dst gets such. Sums of several are rounded once.
+ *
  * FABREX_TYPE is the enum fabrex_datatype that it is compiled for. The
  * arithmetic, and which NaN is stored, is that of lib/coll/reduce/vector.h.
  */
@@ -237,31 +240,63 @@ static __device__ void run(typename T::stored *dst,
 			     A::half(a[i], divisor);
 }
 
+template <class T, int op>
+static __device__ void run_wide(void *dst, const void *a,
+				const typename T::stored *b, u64 count,
+				u32 divisor, u32 wide)
+{
+	typedef typename T::stored S;
+	typedef typename T::value V;
+	const u64 step = (u64)gridDim.x * blockDim.x;
+
+	for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count;
+	     i += step) {
+		V x = wide & 1 ? ((const V *)a)[i] : T::get(((const S *)a)[i]);
+
+		x = apply<T, op>::two(x, T::get(b[i]));
+		if (divisor > 1)
+			x = T::quotient(x, divisor);
+		if (wide & 2)
+			((V *)dst)[i] = x;
+		else
+			((S *)dst)[i] = T::put(x);
+	}
+}
+
+template <class T, int op>
+static __device__ void either(void *dst, const void *a, const void *b,
+			      u64 count, u32 divisor, u32 wide)
+{
+	typedef typename T::stored S;
+
+	if (wide)
+		run_wide<T, op>(dst, a, (const S *)b, count, divisor, wide);
+	else
+		run<T, op>((S *)dst, (const S *)a, (const S *)b, count,
+			   divisor);
+}
+
 }
 
 extern "C" __global__ void
 fabrex_reduce(void *dst, const void *a, const void *b,
-	      unsigned long long count, unsigned int op, unsigned int divisor)
+	      unsigned long long count, unsigned int op, unsigned int divisor,
+	      unsigned int wide)
 {
 	typedef fabrex::type_of<FABREX_TYPE> T;
-	typedef T::stored S;
 
 	switch (op) {
 	case 1:
-		fabrex::run<T, 1>((S *)dst, (const S *)a, (const S *)b, count,
-				  divisor);
+		fabrex::either<T, 1>(dst, a, b, count, divisor, wide);
 		break;
 	case 2:
-		fabrex::run<T, 2>((S *)dst, (const S *)a, (const S *)b, count,
-				  divisor);
+		fabrex::either<T, 2>(dst, a, b, count, divisor, wide);
 		break;
 	case 3:
-		fabrex::run<T, 3>((S *)dst, (const S *)a, (const S *)b, count,
-				  divisor);
+		fabrex::either<T, 3>(dst, a, b, count, divisor, wide);
 		break;
 	case 4:
-		fabrex::run<T, 4>((S *)dst, (const S *)a, (const S *)b, count,
-				  divisor);
+		fabrex::either<T, 4>(dst, a, b, count, divisor, wide);
 		break;
 	}
 }

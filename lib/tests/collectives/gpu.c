@@ -41,16 +41,17 @@ static void get(const struct buffers *g, const char *from, uint64_t n)
 
 /* ---- collectives ------------------------------------------------------- */
 
+/* Any numbers where the order is the reference's: it shows in the last bits. */
 static void one(const struct world *w, struct fabrex_comm *comm,
 		const struct buffers *g, struct fabrex_collective what,
-		uint32_t skip)
+		uint32_t skip, bool in_order)
 {
 	uint64_t size = fabrex_datatype_size(what.type);
 	uint64_t sends = what.count * send_parts(w, what.kind);
 	uint64_t bytes = what.count * recv_parts(w, what.kind) * size;
 	struct values v = {
 		.type = what.type, .op = what.op, .seed = what.kind,
-		.whole = true,
+		.whole = !in_order,
 	};
 	char *expected = malloc(bytes);
 
@@ -90,7 +91,8 @@ static void all_kinds(const struct world *w, const char *table,
 			test_note("%s: kind %u, type %u, count %llu", table,
 				  what.kind, what.type,
 				  (unsigned long long)what.count);
-			one(w, comm, g, what, i % 3 == 2 ? 1 : 0);
+			one(w, comm, g, what, i % 3 == 2 ? 1 : 0,
+			    !strstr(table, "ring"));
 		}
 }
 
