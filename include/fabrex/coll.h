@@ -84,6 +84,7 @@ struct fabrex_comm_attr {
 	const char *bootstrap;	/* NULL: $FABREX_BOOTSTRAP, else the launcher */
 	const char *algorithms;	/* NULL: $FABREX_ALGORITHMS, else the table */
 	uint64_t reserved[4];	/* 0 */
+	const char *secret;	/* NULL: $FABREX_SECRET, else none; for tcp: */
 };
 
 /*
@@ -92,6 +93,10 @@ struct fabrex_comm_attr {
  * bootstrap: "fabric:SERVICE" over the fabric itself, rank 0 offers the
  * service; "tcp:HOST:PORT" where rank 0 listens; "launcher" for rank, size and
  * address from mpirun, srun, or FABREX_RANK, FABREX_SIZE and FABREX_BOOTSTRAP.
+ *
+ * secret: 32 hexadecimal digits, drawn at random, the same for all ranks. With
+ * it who does not know it cannot take part in a meeting by TCP, nor pretend to
+ * be rank 0 (-EACCES). It is not sent, and neither is what was said encrypted.
  */
 int fabrex_comm_create(struct fabrex_port *port,
 		       const struct fabrex_comm_attr *attr, size_t size,

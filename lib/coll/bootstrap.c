@@ -527,6 +527,16 @@ static int ask_launcher(struct bootstrap *b, struct fabrex_comm_attr *a,
 	return 0;
 }
 
+static int take_secret(struct bootstrap *b, const char *text)
+{
+	if (!text)
+		text = getenv("FABREX_SECRET");
+	if (!text || !*text || fxi_secret_parse(text, &b->secret))
+		return 0;
+	return fxi_error(EINVAL, "port %s: communicator: the secret (FABREX_SECRET) has %zu characters or not only digits; it is %u hexadecimal digits drawn at random, for example by openssl rand -hex 16",
+			 port_name(b), strlen(text), SECRET_DIGITS);
+}
+
 int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
 			struct bootstrap *b)
 {
@@ -545,7 +555,9 @@ int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
 				 sizeof(b->address) - 1);
 	if (!launcher)
 		memcpy(b->address, text, strlen(text) + 1);
-	if (a->rank == FABREX_RANK_AUTO || (launcher && a->size > 1))
+	ret = take_secret(b, a->secret);
+	if (!ret &&
+	    (a->rank == FABREX_RANK_AUTO || (launcher && a->size > 1)))
 		ret = ask_launcher(b, a, launcher);
 	if (ret)
 		return ret;

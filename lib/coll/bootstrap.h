@@ -7,12 +7,14 @@
 #define LIB_COLL_BOOTSTRAP_H
 
 #include "coll/coll.h"
+#include "coll/secret.h"
 
 struct bootstrap {
 	struct meeting meeting;
 	struct fabrex_port *port;
 	char address[256];	/* "fabric:SERVICE", "tcp:HOST:PORT", or "" */
 	uint64_t service;	/* fabric */
+	struct secret secret;	/* tcp, if there is one */
 };
 
 /* Fills in what attr leaves open, and finds the way to meet. */

@@ -5,6 +5,11 @@
  *
  * Whoever can reach the address may talk to it: nothing is believed, nobody
  * can keep it busy, and who sends nonsense is shown the door.
+ *
+ * Rank 0: CHALLENGE {nonce}; the other: HELLO {its nonce, its part}; rank 0:
+ * ANSWER {the table}. If there is a secret, HELLO and ANSWER carry a proof of
+ * knowing it, over all of their bytes and the nonces, so that what was heard
+ * once is of no use a second time, or in the other direction.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,30 +26,86 @@
 
 #include "coll/bootstrap.h"
 
-#define MAGIC		0x3150435458424246ull	/* "FBBXTCP1" */
+#define MAGIC		0x3250435458424246ull	/* "FBBXTCP2" */
 #define HELLO_MS	5000	/* for who has connected to say who it is */
 #define RETRY_MS	20
 #define STRANGERS	32u	/* connections beside the ranks' */
 #define TEXT		120u
 
 /* In the byte order of the hosts, which the magic shows to be the same. */
+struct nonce {
+	uint64_t words[2];
+};
+
+struct challenge {
+	uint64_t magic;
+	uint32_t secret;	/* 1: proofs are asked for */
+	uint32_t reserved;
+	struct nonce nonce;
+};
+
 struct hello {
 	uint64_t magic;
 	uint32_t size, rank;
 	uint32_t bytes;		/* of its part, which follows */
 	uint32_t reserved;
+	struct nonce nonce;
+	uint64_t proof;
 };
 
 struct answer {
 	uint64_t magic;
 	uint32_t error;		/* errno, 0: the table follows */
 	uint32_t reserved;
+	uint64_t proof;
 	char text[TEXT];
 };
 
 static struct bootstrap *bootstrap_of(struct meeting *meeting)
 {
 	return container_of(meeting, struct bootstrap, meeting);
+}
+
+static int new_nonce(const struct bootstrap *b, struct nonce *nonce)
+{
+	if (getrandom(nonce, sizeof(*nonce), 0) == sizeof(*nonce))
+		return 0;
+	return fxi_error(EIO, "port %s: no random numbers from the kernel",
+			 b->port->attr.name);
+}
+
+/* ---- proofs ------------------------------------------------------------ */
+
+static uint64_t hello_proof(const struct bootstrap *b,
+			    const struct nonce *asked, struct hello hello,
+			    const void *part, size_t bytes)
+{
+	struct proof p;
+
+	hello.proof = 0;
+	fxi_proof_begin(&p, &b->secret);
+	fxi_proof_add(&p, "HELLO", 5);
+	fxi_proof_add(&p, asked, sizeof(*asked));
+	fxi_proof_add(&p, &hello, sizeof(hello));
+	fxi_proof_add(&p, part, bytes);
+	return fxi_proof_end(&p);
+}
+
+static uint64_t answer_proof(const struct bootstrap *b,
+			     const struct nonce *asked,
+			     const struct nonce *theirs, struct answer answer,
+			     const void *table, size_t bytes)
+{
+	struct proof p;
+
+	answer.proof = 0;
+	fxi_proof_begin(&p, &b->secret);
+	fxi_proof_add(&p, "ANSWER", 6);
+	fxi_proof_add(&p, asked, sizeof(*asked));
+	fxi_proof_add(&p, theirs, sizeof(*theirs));
+	fxi_proof_add(&p, &answer, sizeof(answer));
+	fxi_proof_add(&p, table, answer.error ? 0 : bytes);
+	return fxi_proof_end(&p);
 }
 
 /* ---- addresses --------------------------------------------------------- */
@@ -129,6 +190,7 @@ struct conn {
 	size_t done;		/* bytes of what it reads or writes */
 	bool refused;
 	uint8_t *buffer;	/* hello and part */
+	struct nonce asked, theirs;
 	struct answer answer;
 };
 
@@ -156,12 +218,18 @@ static void conn_close(struct server *s, struct conn *c)
 	c->state = CONN_FREE;
 }
 
-static void conn_answer(struct conn *c, int err, const char *text)
+static void conn_answer(const struct server *s, struct conn *c, int err,
+			const char *text)
 {
 	memset(&c->answer, 0, sizeof(c->answer));
 	c->answer.magic = MAGIC;
 	c->answer.error = (uint32_t)err;
 	snprintf(c->answer.text, sizeof(c->answer.text), "%s", text);
+	/* Not to somebody who has proved nothing. */
+	if (s->b->secret.set && err != EACCES)
+		c->answer.proof = answer_proof(s->b, &c->asked, &c->theirs,
+					       c->answer, s->table,
+					       s->b->meeting.size * s->bytes);
 	c->refused = err;
 	c->state = CONN_WRITING;
 	c->done = 0;
@@ -176,16 +244,21 @@ static void conn_judge(struct server *s, struct conn *c)
 	char text[TEXT];
 
 	memcpy(&hello, c->buffer, sizeof(hello));
-	if (hello.size != size) {
+	c->theirs = hello.nonce;
+	if (s->b->secret.set &&
+	    hello.proof != hello_proof(s->b, &c->asked, hello,
+				       c->buffer + sizeof(hello), s->bytes)) {
+		conn_answer(s, c, EACCES, "the secret is not that of rank 0; set FABREX_SECRET to the same for all ranks");
+	} else if (hello.size != size) {
 		snprintf(text, sizeof(text), "it waits for %u ranks, not for %u",
 			 size, hello.size);
-		conn_answer(c, EINVAL, text);
+		conn_answer(s, c, EINVAL, text);
 	} else if (!hello.rank || hello.rank >= size) {
-		conn_answer(c, EPROTO, "no such rank");
+		conn_answer(s, c, EPROTO, "no such rank");
 	} else if (s->came[hello.rank]) {
 		snprintf(text, sizeof(text), "rank %u is there already",
 			 hello.rank);
-		conn_answer(c, EEXIST, text);
+		conn_answer(s, c, EEXIST, text);
 	} else {
 		c->rank = hello.rank;
 		c->state = CONN_WAITING;
@@ -276,6 +349,20 @@ static struct conn *conn_place(struct server *s)
 	return oldest;
 }
 
+/* Small enough for any socket that nothing has been sent to. */
+static bool conn_ask(const struct server *s, struct conn *c)
+{
+	struct challenge challenge = {
+		.magic = MAGIC, .secret = s->b->secret.set,
+	};
+
+	if (new_nonce(s->b, &c->asked))
+		return false;
+	challenge.nonce = c->asked;
+	return send(c->fd, &challenge, sizeof(challenge),
+		    MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(challenge);
+}
+
 static void server_accept(struct server *s)
 {
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -293,6 +380,8 @@ static void server_accept(struct server *s)
 	c->done = 0;
 	c->refused = false;
 	c->deadline = fxi_deadline(HELLO_MS);
+	if (!conn_ask(s, c))
+		conn_close(s, c);
 }
 
 /* ---- rank 0 ------------------------------------------------------------ */
@@ -420,7 +509,7 @@ static int server_finish(struct server *s)
 				conn_close(s, c);
 			continue;
 		}
-		conn_answer(c, 0, "");
+		conn_answer(s, c, 0, "");
 		c->deadline = s->b->meeting.deadline;
 		n++;
 	}
@@ -540,31 +629,85 @@ static int transfer(const struct bootstrap *b, int fd, void *bytes, size_t n,
 	return 0;
 }
 
+static int client_strange(const struct bootstrap *b)
+{
+	return fxi_error(EPROTO, "port %s: communicator: what listens at %s is not rank 0 of this version; use another port",
+			 b->port->attr.name, b->address);
+}
+
 static int client_refused(const struct bootstrap *b, struct answer *answer)
 {
+	int err = answer->error == EINVAL || answer->error == EACCES ?
+		  (int)answer->error : EPROTO;
+
 	answer->text[sizeof(answer->text) - 1] = 0;
-	if (answer->magic != MAGIC)
-		return fxi_error(EPROTO, "port %s: communicator: what listens at %s is not rank 0 of this version; use another port",
-				 b->port->attr.name, b->address);
-	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
-			 "port %s: communicator: rank 0 at %s refuses: %s",
+	return fxi_error(err, "port %s: communicator: rank 0 at %s refuses: %s",
 			 b->port->attr.name, b->address, answer->text);
+}
+
+/* Rank 0 speaks first. Does it ask for what there is? */
+static int client_asked(const struct bootstrap *b, int fd,
+			struct challenge *challenge)
+{
+	int ret = transfer(b, fd, challenge, sizeof(*challenge), true);
+
+	if (ret)
+		return ret;
+	if (challenge->magic != MAGIC)
+		return client_strange(b);
+	if (challenge->secret == b->secret.set)
+		return 0;
+	return fxi_error(EACCES, "port %s: communicator: rank 0 at %s %s; set FABREX_SECRET to the same for all ranks",
+			 b->port->attr.name, b->address, b->secret.set ?
+			 "has no secret, so it may be anybody" :
+			 "asks for a secret");
+}
+
+/* The table, or why there is none; @asked and @ours are the nonces. */
+static int client_hear(const struct bootstrap *b, int fd,
+		       const struct nonce *asked, const struct nonce *ours,
+		       void *all, size_t bytes)
+{
+	size_t table = b->meeting.size * bytes;
+	struct answer answer;
+	int ret;
+
+	ret = transfer(b, fd, &answer, sizeof(answer), true);
+	if (ret)
+		return ret;
+	if (answer.magic != MAGIC)
+		return client_strange(b);
+	if (!answer.error)
+		ret = transfer(b, fd, all, table, true);
+	if (ret)
+		return ret;
+	if (b->secret.set && answer.error != EACCES &&
+	    answer.proof != answer_proof(b, asked, ours, answer, all, table))
+		return fxi_error(EACCES, "port %s: communicator: what listens at %s does not know the secret; it is not rank 0",
+				 b->port->attr.name, b->address);
+	return answer.error ? client_refused(b, &answer) : 0;
 }
 
 static int client_talk(const struct bootstrap *b, int fd, uint8_t *greeting,
 		       void *all, size_t bytes)
 {
-	struct answer answer;
+	struct challenge challenge;
+	struct hello hello;
 	int ret;
 
-	ret = transfer(b, fd, greeting, sizeof(struct hello) + bytes, false);
+	ret = client_asked(b, fd, &challenge);
+	memcpy(&hello, greeting, sizeof(hello));
 	if (!ret)
-		ret = transfer(b, fd, &answer, sizeof(answer), true);
-	if (!ret && (answer.magic != MAGIC || answer.error))
-		return client_refused(b, &answer);
-	if (!ret)
-		ret = transfer(b, fd, all, b->meeting.size * bytes, true);
-	return ret;
+		ret = new_nonce(b, &hello.nonce);
+	if (ret)
+		return ret;
+	if (b->secret.set)
+		hello.proof = hello_proof(b, &challenge.nonce, hello,
+					  greeting + sizeof(hello), bytes);
+	memcpy(greeting, &hello, sizeof(hello));
+	ret = transfer(b, fd, greeting, sizeof(hello) + bytes, false);
+	return ret ? ret : client_hear(b, fd, &challenge.nonce, &hello.nonce,
+				       all, bytes);
 }
 
 /*

@@ -138,53 +138,68 @@ TEST(comm_refuses_nonsense)
 }
 
 /*
- * Three of the right ones; 3 claims to be 1 once more, 4 expects another size.
- * They come when the others are known to be there.
+ * Three of the right ones. 1 and 3 both claim to be 1, and one of them is
+ * refused; 4 expects another size. 2 comes when both have been.
  */
-static int strangers_work(struct member *m)
-{
-	struct fabrex_comm *comm;
-	int ret;
+struct strangers {
+	const char *address;
+	int refused[2];		/* pipe: a byte for each */
+};
 
-	if (m->arg)
-		m->attr.bootstrap = m->arg;
-	m->attr.size = 3;
-	if (m->rank == 0 || m->rank == 1) {
-		comm = crowd_create(m);
-		CHECK_EQ(crowd_sum(comm), 0);
-		fabrex_comm_destroy(comm);
-		return 0;
-	}
-	if (m->rank == 2) {
-		pause_ms(500);
-		comm = crowd_create(m);
-		CHECK_EQ(crowd_sum(comm), 0);
-		fabrex_comm_destroy(comm);
-		return 0;
-	}
-	pause_ms(200);
-	m->attr.rank = 1;
-	if (m->rank == 4)
-		m->attr.size = 7;
-	ret = fabrex_comm_create(m->port, &m->attr, sizeof(m->attr), &comm);
+static void is_refused(struct member *m, int ret)
+{
+	const struct strangers *s = m->arg;
+
 	CHECK_EQ(ret, m->rank == 4 ? -EINVAL : -EPROTO);
 	if (m->rank == 4)
 		CHECK_SAYS("3 ranks, not for 7");
 	else
 		CHECK_SAYS("rank 1 is there already");
+	CHECK_EQ(write(s->refused[1], "x", 1), 1);
+}
+
+static int strangers_work(struct member *m)
+{
+	const struct strangers *s = m->arg;
+	struct fabrex_comm *comm;
+	char bytes[2];
+	int i, ret;
+
+	if (s->address)
+		m->attr.bootstrap = s->address;
+	m->attr.size = m->rank == 4 ? 7 : 3;
+	m->attr.timeout_ms = -1;
+	if (m->rank > 2)
+		m->attr.rank = 1;
+	for (i = 0; m->rank == 2 && i < 2; i++)
+		CHECK_EQ(read(s->refused[0], bytes, 1), 1);
+	ret = fabrex_comm_create(m->port, &m->attr, sizeof(m->attr), &comm);
+	if (ret) {
+		is_refused(m, ret);
+		return 0;
+	}
+	CHECK_EQ(crowd_sum(comm), 0);
+	fabrex_comm_destroy(comm);
 	return 0;
+}
+
+static void strangers_come(const char *address)
+{
+	struct strangers s = { .address = address };
+	struct crowd c;
+
+	CHECK(!pipe(s.refused));
+	crowd_start(&c, 5, strangers_work, &s);
+	crowd_finish(&c, 0);
 }
 
 TEST(comm_refuses_strangers)
 {
-	struct crowd c;
 	char address[64];
 
-	crowd_start(&c, 5, strangers_work, NULL);
-	crowd_finish(&c, 0);
+	strangers_come(NULL);
 	snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", free_port());
-	crowd_start(&c, 5, strangers_work, address);
-	crowd_finish(&c, 0);
+	strangers_come(address);
 }
 
 /* ---- garbage on the TCP port ------------------------------------------- */
@@ -212,7 +227,7 @@ static int dial(uint16_t port)
 /* A greeting of rank 1 of 2, each spoiled in one place. */
 static void greeting(uint64_t *words, int how)
 {
-	words[0] = 0x3150435458424246ull;
+	words[0] = 0x3250435458424246ull;
 	words[1] = 2 | 1ull << 32;
 	words[2] = sizeof(struct link_card);
 	switch (how) {

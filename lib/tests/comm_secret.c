@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Ranks that meet by TCP with a secret: who has another one or none, and who
+ * says again what he has heard.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "coll/bootstrap.h"
+#include "crowd.h"
+
+#define SECRET	"000102030405060708090a0b0c0d0e0f"
+#define OTHER	"000102030405060708090a0b0c0d0e1f"
+#define MAGIC	0x3250435458424246ull
+
+/* Of the paper: key and message are 0, 1, 2, ... */
+TEST(secret_proofs)
+{
+	static const struct { size_t n; uint64_t proof; } known[] = {
+		{ 0, 0x726fdb47dd0e0e31 }, { 1, 0x74f839c593dc67fd },
+		{ 7, 0xab0200f58b01d137 }, { 8, 0x93f5f5799a932462 },
+		{ 15, 0xa129ca6149be45e5 },
+	};
+	uint8_t message[16];
+	struct secret s;
+	struct proof p;
+	size_t i, at;
+
+	CHECK(fxi_secret_parse(SECRET, &s));
+	for (i = 0; i < sizeof(message); i++)
+		message[i] = (uint8_t)i;
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		for (at = 0; at <= known[i].n; at++) {
+			fxi_proof_begin(&p, &s);
+			fxi_proof_add(&p, message, at);
+			fxi_proof_add(&p, message + at, known[i].n - at);
+			CHECK_EQ(fxi_proof_end(&p), known[i].proof);
+		}
+	}
+	CHECK(!fxi_secret_parse("", &s));
+	CHECK(!fxi_secret_parse(SECRET "0", &s));
+	CHECK(!fxi_secret_parse("00010203040506070809 a0b0c0d0e0f", &s));
+}
+
+struct meeting_place {
+	char address[64];
+	uint16_t port;
+	int refused[2];		/* pipe: a byte for each who was */
+};
+
+/* A number that is free now, and never given to who asks for none. */
+static void place_find(struct meeting_place *place)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	CHECK(!getsockname(fd, (struct sockaddr *)&a, &n));
+	close(fd);
+	place->port = ntohs(a.sin_port);
+	snprintf(place->address, sizeof(place->address), "tcp:127.0.0.1:%u",
+		 place->port);
+	CHECK(!pipe(place->refused));
+}
+
+/* 3 has another secret and 4 none; 5 has it from the environment. */
+static int secret_work(struct member *m)
+{
+	const struct meeting_place *place = m->arg;
+	struct fabrex_comm *comm;
+	char byte;
+	int i, ret;
+
+	m->attr.bootstrap = place->address;
+	m->attr.timeout_ms = -1;
+	m->attr.size = 4;
+	m->attr.secret = m->rank == 3 ? OTHER : m->rank == 4 ? NULL : SECRET;
+	if (m->rank > 2)
+		m->attr.rank = 1;
+	if (m->rank == 5) {
+		m->attr.rank = 3;
+		m->attr.secret = NULL;
+		setenv("FABREX_SECRET", SECRET, 1);
+	}
+	for (i = 0; m->rank == 2 && i < 2; i++)
+		CHECK_EQ(read(place->refused[0], &byte, 1), 1);
+	ret = fabrex_comm_create(m->port, &m->attr, sizeof(m->attr), &comm);
+	if (m->rank == 3 || m->rank == 4) {
+		CHECK_EQ(ret, -EACCES);
+		CHECK_SAYS("FABREX_SECRET");
+		CHECK_EQ(write(place->refused[1], "x", 1), 1);
+		return 0;
+	}
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(crowd_sum(comm), 0);
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(secret_is_asked_for)
+{
+	struct meeting_place place;
+	struct crowd c;
+
+	place_find(&place);
+	crowd_start(&c, 6, secret_work, &place);
+	crowd_finish(&c, 0);
+}
+
+/* Rank 0 has none: it may be anybody, and learns nothing. */
+static int impostor_work(struct member *m)
+{
+	const struct meeting_place *place = m->arg;
+	struct fabrex_comm *comm;
+	char byte;
+	int ret;
+
+	m->attr.bootstrap = place->address;
+	m->attr.timeout_ms = -1;
+	if (m->rank == 1) {
+		m->attr.secret = SECRET;
+		ret = fabrex_comm_create(m->port, &m->attr, sizeof(m->attr),
+					 &comm);
+		CHECK_EQ(ret, -EACCES);
+		CHECK_SAYS("may be anybody");
+		CHECK_EQ(write(place->refused[1], "x", 1), 1);
+		return 0;
+	}
+	if (m->rank == 2) {
+		CHECK_EQ(read(place->refused[0], &byte, 1), 1);
+		m->attr.rank = 1;
+	}
+	m->attr.size = 2;
+	comm = crowd_create(m);
+	CHECK_EQ(crowd_sum(comm), 0);
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(secret_of_rank_0_is_proved)
+{
+	struct meeting_place place;
+	struct crowd c;
+
+	place_find(&place);
+	crowd_start(&c, 3, impostor_work, &place);
+	crowd_finish(&c, 0);
+}
+
+/* ---- said again -------------------------------------------------------- */
+
+/* As on the wire. */
+struct challenge {
+	uint64_t magic, secret, nonce[2];
+};
+
+struct hello {
+	uint64_t magic;
+	uint32_t size, rank, bytes, reserved;
+	uint64_t nonce[2], proof;
+	uint8_t part[sizeof(struct link_card)];
+} __attribute__((packed));
+
+static int dial(uint16_t port, struct challenge *challenge)
+{
+	struct sockaddr_in a = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd;
+
+	for (;;) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(fd >= 0);
+		if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+			break;
+		close(fd);
+		usleep(2000);
+	}
+	CHECK_EQ(recv(fd, challenge, sizeof(*challenge), MSG_WAITALL),
+		 sizeof(*challenge));
+	CHECK(challenge->magic == MAGIC && challenge->secret == 1);
+	return fd;
+}
+
+/* By one who knows the secret. */
+static struct hello greeting(const struct challenge *challenge, uint32_t size)
+{
+	struct hello h = {
+		.magic = MAGIC, .size = size, .rank = 1,
+		.bytes = sizeof(h.part),
+	};
+	struct secret s;
+	struct proof p;
+
+	CHECK(fxi_secret_parse(SECRET, &s));
+	fxi_proof_begin(&p, &s);
+	fxi_proof_add(&p, "HELLO", 5);
+	fxi_proof_add(&p, challenge->nonce, sizeof(challenge->nonce));
+	fxi_proof_add(&p, &h, sizeof(h));
+	h.proof = fxi_proof_end(&p);
+	return h;
+}
+
+/* Error in the answer to @h. */
+static uint32_t say(int fd, const struct hello *h)
+{
+	uint32_t answer[3];
+
+	CHECK_EQ(send(fd, h, sizeof(*h), MSG_NOSIGNAL), sizeof(*h));
+	CHECK_EQ(recv(fd, answer, sizeof(answer), MSG_WAITALL),
+		 sizeof(answer));
+	close(fd);
+	return answer[2];
+}
+
+static int replay_work(struct member *m)
+{
+	const struct meeting_place *place = m->arg;
+	struct challenge first, second;
+	struct fabrex_comm *comm;
+	struct hello heard;
+	int fd;
+
+	m->attr.bootstrap = place->address;
+	m->attr.timeout_ms = -1;
+	m->attr.secret = SECRET;
+	if (m->rank) {
+		/* Understood, but not of this meeting: the proof was right. */
+		fd = dial(place->port, &first);
+		heard = greeting(&first, 9);
+		CHECK_EQ(say(fd, &heard), EINVAL);
+		fd = dial(place->port, &first);
+		heard = greeting(&first, 2);
+		close(fd);
+		fd = dial(place->port, &second);
+		CHECK(memcmp(first.nonce, second.nonce, sizeof(first.nonce)));
+		CHECK_EQ(say(fd, &heard), EACCES);
+	}
+	comm = crowd_create(m);
+	CHECK_EQ(crowd_sum(comm), 0);
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(secret_proofs_are_good_once)
+{
+	struct meeting_place place;
+	struct crowd c;
+
+	place_find(&place);
+	crowd_start(&c, 2, replay_work, &place);
+	crowd_finish(&c, 0);
+}
