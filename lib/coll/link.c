@@ -7,7 +7,9 @@
  * Far: a message is written into a mirror of the receiver's mailbox and from
  * there with WRITEs, payload first. WRITEs to one peer take effect in order;
  * the header is FENCEd behind its payload so that it does not come if that
- * failed. The bytes of the header itself land in any order: it carries a check
+ * failed. What failed before, at another rank, fences off a NOP in front of
+ * both: nobody would send the header again before this rank's next call. The
+ * bytes of the header itself land in any order: it carries a check
  * of all of it and of its number, and counts only when that fits.
  */
 #include <stdlib.h>
@@ -56,37 +58,51 @@ static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 	return ret;
 }
 
-int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
+static int post(struct fabrex_comm *comm, uint32_t rank,
+		const struct fabrex_op *op)
 {
 	struct mailbox *box = comm->links->mailbox;
-	const struct fabrex_remote *remote;
-	struct fabrex_op op = {
-		.opcode = FABREX_OP_WRITE, .flags = job->flags,
-		.user_data = token(job->what, job->number, job->detail),
-		.mr = job->mr, .offset = job->offset, .length = job->length,
-		.roffset = job->remote,
-	};
 	uint32_t turns = 0;
 	int ret;
 
-	remote = &box->cards[job->number / LINK_CHANNELS].mailbox;
-	op.peer = (uint16_t)remote->peer;
-	op.rkey = remote->rkey;
-	for (;;) {
-		ret = fabrex_post(box->queue, &op, 1);
-		if (ret > 0)
-			break;
+	while ((ret = fabrex_post(box->queue, op, 1)) <= 0) {
 		if (ret == -EAGAIN)
-			ret = wait_for_room(comm, job->number / LINK_CHANNELS,
-					    ++turns);
+			ret = wait_for_room(comm, rank, ++turns);
 		else
 			ret = fxi_comm_fail(comm, comm->rank, -ECONNRESET);
 		if (ret)
 			return ret;
 	}
 	box->full_ns = 0;
-	comm->links->asked += !(job->flags & FABREX_SQE_QUIET);
+	comm->links->asked += !(op->flags & FABREX_SQE_QUIET);
 	return 0;
+}
+
+int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
+{
+	uint32_t rank = job->number / LINK_CHANNELS;
+	const struct fabrex_remote *remote =
+		&comm->links->mailbox->cards[rank].mailbox;
+	const struct fabrex_op op = {
+		.opcode = FABREX_OP_WRITE, .flags = job->flags,
+		.peer = (uint16_t)remote->peer, .rkey = remote->rkey,
+		.user_data = token(job->what, job->number, job->detail),
+		.mr = job->mr, .offset = job->offset, .length = job->length,
+		.roffset = job->remote,
+	};
+
+	return post(comm, rank, &op);
+}
+
+static int write_nothing(struct fabrex_comm *comm, uint32_t number)
+{
+	const struct fabrex_op op = {
+		.opcode = FABREX_OP_NOP,
+		.flags = FABREX_SQE_FENCE | FABREX_SQE_QUIET,
+		.user_data = token(WRITE_NOTHING, number, 0),
+	};
+
+	return post(comm, number / LINK_CHANNELS, &op);
 }
 
 static uint64_t mix(uint64_t value, uint64_t word)
@@ -214,8 +230,9 @@ static int write_payload(struct fabrex_comm *comm, struct link *link,
 					  (link->sent - 1) % LINK_SLOTS),
 		.flags = FABREX_SQE_QUIET,
 	};
+	int ret = write_nothing(comm, link->number);
 
-	return fxi_mailbox_write(comm, &job);
+	return ret ? ret : fxi_mailbox_write(comm, &job);
 }
 
 int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
@@ -411,7 +428,8 @@ static int header_again(struct fabrex_comm *comm, uint32_t number,
 
 /*
  * A WRITE has failed. A rank that has left took its mailbox with it; one that
- * was only FENCED off another's failure is tried again.
+ * was only FENCED off another's failure, which came between it and its payload
+ * while the queue was full, is tried again.
  */
 static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 {
@@ -424,6 +442,8 @@ static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		comm->links->mailbox->peers[rank].lost = true;
 		return 0;
 	}
+	if (what == WRITE_NOTHING)
+		return 0;
 	if (fxi_failed(comm, rank))
 		return comm->error;
 	if (wc->status == FABREX_WC_FENCED)

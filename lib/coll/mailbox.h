@@ -79,6 +79,7 @@ enum mailbox_write {
 	WRITE_PAYLOAD,
 	WRITE_BOARD,			/* and credits, alarm */
 	WRITE_PROBE,
+	WRITE_NOTHING,			/* takes what failed before on itself */
 };
 struct mailbox_job {
 	enum mailbox_write what;

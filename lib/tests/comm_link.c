@@ -357,6 +357,48 @@ static void close_too_early(struct rank *r)
 	CHECK_EQ(fabrex_barrier(r->comm), 0);
 }
 
+/* ---- failures elsewhere ------------------------------------------------ */
+
+static pthread_barrier_t received;
+
+/* Something in the queue fails, as it does when another rank has left. */
+static void fail_one(struct rank *r)
+{
+	struct mailbox *box = r->comm->links->mailbox;
+	const struct mailbox_job job = {
+		.what = WRITE_PROBE, .number = r->rank * LINK_CHANNELS,
+		.mr = box->mr, .length = 8, .remote = 1ull << 40,
+	};
+
+	CHECK_EQ(fxi_mailbox_write(r->comm, &job), 0);
+}
+
+/* The sender makes no call before it has arrived. */
+static void fenced_work(struct rank *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		if (!r->rank) {
+			fail_one(r);
+			send_one(r, 1, 18);
+		} else {
+			receive_one(r, 0, 18);
+		}
+		pthread_barrier_wait(&received);
+	}
+	while (!r->rank && r->comm->links->asked)
+		CHECK_EQ(fxi_link_poll(r->comm), 0);
+	r->comm->links->mailbox->peers[0].lost = false;
+}
+
+TEST(link_header_is_not_fenced_off)
+{
+	CHECK(lengths[18] > LINK_SMALL);
+	CHECK(!pthread_barrier_init(&received, NULL, 2));
+	run(2, true, fenced_work);
+}
+
 TEST(comm_keeps_port_open)
 {
 	run(1, false, close_too_early);
