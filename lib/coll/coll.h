@@ -4,7 +4,8 @@
  * For files in lib/coll only. Below it is link.h (messages between two ranks),
  * above it the public header.
  *
- *   comm.c bootstrap.c launcher.c tcp.c   ranks meet
+ *   comm.c bootstrap.c launcher.c         ranks meet,
+ *   tcp.c secret.c                        also by TCP
  *   split.c                               parts of a communicator
  *   link.c mailbox.c                      messages; memory they go to
  *   buffer.c                              peers' buffers: mapped, or read
@@ -164,6 +165,17 @@ int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
  */
 int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 		  uint32_t patience);
+/*
+ * With every so many rounds of patience it looks. 0 is the beginning of a wait,
+ * from which on silence counts; who has done something else meanwhile goes on
+ * with this, so that it looks, and what is silent stays silent.
+ */
+#define PATIENCE_LOOKS	16u
+/*
+ * This rank waits for another communicator, but takes part in this one, where
+ * it is @waiting's turn: said to the others, who may be waiting for it.
+ */
+void fxi_comm_beat(struct fabrex_comm *comm, uint32_t waiting);
 /* This rank has noticed that @rank is gone: tell the others. */
 int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
 /*

@@ -340,6 +340,16 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 	return comm->error;
 }
 
+/* Cheaper than the clock. */
+static inline uint64_t ticks(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#else
+	return fxi_now_ns();
+#endif
+}
+
 /* ---- the silent -------------------------------------------------------- */
 
 /* Say that this rank lives, and whom it waits for. */
@@ -357,6 +367,17 @@ static void beat(struct fabrex_comm *comm, uint32_t waiting, uint64_t now)
 		if (rank != comm->rank && !fxi_failed(comm, rank))
 			fxi_link_post(comm, rank, BOARD_BEAT, &value,
 				      sizeof(value));
+}
+
+void fxi_comm_beat(struct fabrex_comm *comm, uint32_t waiting)
+{
+	uint64_t now = ticks();
+
+	if (!comm->silence_ms || comm->error ||
+	    now - comm->watch->ticks < TICKS)
+		return;
+	comm->watch->ticks = now;
+	beat(comm, waiting, fxi_now_ns());
 }
 
 static void beats_read(struct fabrex_comm *comm, uint64_t now)
@@ -432,16 +453,6 @@ static inline void cpu_pause(void)
 #endif
 }
 
-/* Cheaper than the clock. */
-static inline uint64_t ticks(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	return __builtin_ia32_rdtsc();
-#else
-	return fxi_now_ns();
-#endif
-}
-
 void fxi_relax(const struct fabrex_comm *comm, uint32_t patience)
 {
 	if (comm->crowded || patience >= SPINS)
@@ -473,7 +484,7 @@ int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 	fxi_relax(comm, patience);
 	if (!patience)
 		comm->watch->quiet_ns = 0;
-	if (patience % 16 && !comm->crowded && patience < SPINS)
+	if (patience % PATIENCE_LOOKS && !comm->crowded && patience < SPINS)
 		return 0;
 	return look(comm, waiting);
 }

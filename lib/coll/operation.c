@@ -90,6 +90,8 @@ static bool progress_others(const struct fabrex_comm *mine)
 		if (comm == mine || pthread_mutex_trylock(&comm->lock))
 			continue;
 		moved |= fxi_comm_progress(comm);
+		fxi_comm_beat(comm, comm->first ? comm->first->waiting :
+						  fxi_pairs_waiting(comm));
 		pthread_mutex_unlock(&comm->lock);
 	}
 	pthread_mutex_unlock(&busy_lock);
@@ -349,7 +351,7 @@ int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
 		}
 		pause_for(coll, patience++);
 		if (progress_others(comm))
-			patience = 0;
+			patience = PATIENCE_LOOKS;
 		if (deadline != UINT64_MAX && coll->result == GOING &&
 		    fxi_now_ns() >= deadline)
 			return fxi_error_static(ETIMEDOUT, "collective: time is up, and it has not ended; wait again");

@@ -55,6 +55,8 @@ void fxi_pair_begin(struct fabrex_coll *coll);
 void fxi_pair_alone(struct fabrex_coll *coll);
 bool fxi_pairs_progress(struct fabrex_comm *comm);
 bool fxi_pairs_busy(const struct fabrex_comm *comm);
+/* A rank that one of them waits for, or UINT32_MAX. */
+uint32_t fxi_pairs_waiting(const struct fabrex_comm *comm);
 /* All of them end with that. */
 void fxi_pairs_give_up(struct fabrex_comm *comm, int error);
 

@@ -452,6 +452,20 @@ bool fxi_pairs_busy(const struct fabrex_comm *comm)
 	return comm->npairs || comm->skipping;
 }
 
+uint32_t fxi_pairs_waiting(const struct fabrex_comm *comm)
+{
+	uint32_t rank;
+
+	for (rank = 0; comm->npairs && rank < comm->size; rank++) {
+		const struct pair *pair = &comm->pairs[rank];
+
+		if (pair->sends.first || pair->announced.first ||
+		    pair->recvs.first)
+			return rank;
+	}
+	return UINT32_MAX;
+}
+
 bool fxi_pairs_progress(struct fabrex_comm *comm)
 {
 	uint32_t rank;

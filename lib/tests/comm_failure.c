@@ -556,6 +556,124 @@ TEST(comm_silence)
 	crowd_finish(&c, 0);
 }
 
+/*
+ * A chain from 2 over 0 to 1. 2 is missing; 0 takes part while it waits in
+ * another communicator, so it is not 0 that is silent.
+ */
+static int elsewhere_work(struct member *m)
+{
+	struct fabrex_comm *all = crowd_create(m), *chain;
+	struct fabrex_collective what = {
+		.kind = FABREX_BROADCAST, .type = FABREX_INT32, .root = 2,
+		.count = 1,
+	};
+	struct fabrex_schedule *schedule;
+	struct fabrex_coll *coll;
+	int32_t value = 0;
+	int ret;
+
+	m->attr.silence_ms = 4000;
+	m->attr.bootstrap = "fabric:777";
+	chain = crowd_create(m);
+	CHECK_EQ(fabrex_schedule_make(FABREX_BROADCAST, "chain", 3, 2,
+				      &schedule), 0);
+	CHECK_EQ(fabrex_comm_schedule(chain, FABREX_BROADCAST, schedule), 0);
+	what.send = what.recv = &value;
+	if (m->rank != 2)
+		CHECK_EQ(fabrex_coll_start(chain, &what, sizeof(what), &coll),
+			 0);
+	if (m->rank == 1) {
+		ret = fabrex_coll_wait(coll, -1);
+		CHECK_EQ(ret, -ETIMEDOUT);
+		CHECK_SAYS("rank 2 (");
+		CHECK_EQ(fabrex_send(all, &value, 1, FABREX_INT32, 0), 0);
+		CHECK_EQ(fabrex_send(all, &value, 1, FABREX_INT32, 2), 0);
+	} else {
+		CHECK_EQ(fabrex_recv(all, &value, 1, FABREX_INT32, 1), 0);
+	}
+	if (!m->rank)
+		CHECK_EQ(fabrex_coll_wait(coll, -1), -ETIMEDOUT);
+	fabrex_schedule_free(schedule);
+	fabrex_comm_destroy(chain);
+	fabrex_comm_destroy(all);
+	return 0;
+}
+
+TEST(comm_silence_of_who_waits_elsewhere)
+{
+	struct crowd c;
+
+	alarm(240);
+	crowd_start(&c, 3, elsewhere_work, NULL);
+	crowd_finish(&c, 0);
+}
+
+#define MANY	1000
+
+/* 0 and 1 are busy with each other for long; 0 waits for 2, which is away. */
+static int noisy_work(struct member *m)
+{
+	struct fabrex_collective what = {
+		.kind = FABREX_ALL_REDUCE, .type = FABREX_INT32,
+		.op = FABREX_SUM, .count = 1,
+	};
+	struct fabrex_comm *all = crowd_create(m), *busy, *quiet = NULL;
+	static int32_t in[MANY], out[MANY];
+	struct fabrex_coll *colls[MANY];
+	uint32_t i;
+
+	CHECK_EQ(fabrex_comm_split(all, m->rank < 2 ? 0 : -1, 0, &busy), 0);
+	m->attr.silence_ms = 500;
+	m->attr.bootstrap = "fabric:778";
+	m->attr.size = 2;
+	m->attr.rank = m->rank == 2;
+	if (m->rank != 1)
+		quiet = crowd_create(m);
+	for (i = 0; !m->rank && i < MANY; i++) {
+		what.send = &in[i];
+		what.recv = &out[i];
+		CHECK_EQ(fabrex_coll_start(busy, &what, sizeof(what),
+					   &colls[i]), 0);
+	}
+	if (!m->rank) {
+		CHECK_EQ(fabrex_barrier(quiet), -ETIMEDOUT);
+		CHECK_SAYS("rank 1 (");
+		CHECK_EQ(fabrex_coll_test(colls[MANY - 2]), 0);
+		CHECK_EQ(fabrex_send(all, in, 1, FABREX_INT32, 1), 0);
+		CHECK_EQ(fabrex_send(all, in, 1, FABREX_INT32, 2), 0);
+	}
+	what.send = in;
+	what.recv = out;
+	if (m->rank) {
+		CHECK_EQ(fabrex_coll_start(all, &(struct fabrex_collective){
+			.kind = FABREX_RECV, .type = FABREX_INT32, .count = 1,
+			.recv = &in[1] }, sizeof(what), &colls[0]), 0);
+		/* Never ahead of the end of what 0 waits for in vain. */
+		for (i = 0; m->rank == 1 && i < MANY - 1 &&
+		     !fabrex_coll_test(colls[0]); i++) {
+			CHECK_EQ(fabrex_all_reduce(busy, in, out, 1,
+						   FABREX_INT32, FABREX_SUM),
+				 0);
+			pause_us(20000);
+		}
+		if (m->rank == 2)
+			CHECK_EQ(fabrex_coll_wait(colls[0], -1), 0);
+	}
+	fabrex_comm_destroy(quiet);
+	fabrex_comm_destroy(busy);
+	fabrex_comm_destroy(all);
+	return 0;
+}
+
+TEST(comm_silence_beside_noise)
+{
+	struct crowd c;
+
+	alarm(240);
+	crowd_start(&c, 3, noisy_work, NULL);
+	crowd_finish(&c, 0);
+}
+
 /* ---- what others write ------------------------------------------------- */
 
 /*
