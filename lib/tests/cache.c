@@ -481,11 +481,9 @@ TEST(cache_cancelled)
 	CHECK_EQ(pthread_cancel(makes), 0);
 	CHECK_EQ(pthread_join(waits, &mr), 0);
 	CHECK_EQ(pthread_join(makes, &mr), 0);
-	alarm(10);
 	get(shared_port, 4096, 4096, 0);
 	CHECK_EQ(fake_registrations(), 1);
 	CHECK_EQ(stats_of(shared_port).regions, 1);
-	alarm(0);
 	fabrex_close(shared_port);
 }
 
@@ -574,7 +572,7 @@ TEST(cache_fork)
 /* Another thread of the parent was in the middle of something. */
 static void closes(struct fabrex_port *port)
 {
-	alarm(10);
+	alarm(HANG_S);
 	fabrex_close(port);
 }
 

@@ -13,7 +13,7 @@
 #include "crowd.h"
 
 #define DEATH_MS	200
-#define SLACK_MS	3000	/* of a machine that does other things */
+#define SLACK_MS	HANG_MS	/* of a machine that does other things */
 #define BULK		20000u
 
 static uint32_t seed = 20261121;
@@ -184,7 +184,6 @@ TEST(comm_any_rank_killed_200_times)
 	struct plan plan = { .expected = -ECONNRESET };
 	uint32_t i, n;
 
-	alarm(240);
 	for (i = 0; i < 200; i++) {
 		n = 2 + draw(5);
 		plan.dead = 1u << draw(n);
@@ -198,7 +197,6 @@ TEST(comm_two_killed_at_once)
 	struct plan plan = { .expected = -ECONNRESET };
 	uint32_t i, n, first;
 
-	alarm(120);
 	for (i = 0; i < 25; i++) {
 		n = 3 + draw(4);
 		first = draw(n);
@@ -211,7 +209,7 @@ TEST(comm_two_killed_at_once)
 TEST(comm_stopped_is_silent)
 {
 	const struct plan plan = {
-		.dead = 2, .expected = -ETIMEDOUT, .silence_ms = 300,
+		.dead = 2, .expected = -ETIMEDOUT, .silence_ms = 2000,
 	};
 
 	setenv("FABREX_LOOPBACK_QUIESCE_MS", "100", 1);
@@ -254,7 +252,6 @@ TEST(comm_death_while_shrinking)
 	uint32_t i, n, first, second;
 	struct crowd c;
 
-	alarm(120);
 	for (i = 0; i < 40; i++) {
 		n = 3 + draw(4);
 		first = draw(n);
@@ -298,7 +295,6 @@ TEST(comm_death_while_created)
 	uint32_t i, n, who;
 	struct crowd c;
 
-	alarm(120);
 	for (i = 0; i < 40; i++) {
 		n = 2 + draw(4);
 		who = draw(n);
@@ -446,7 +442,6 @@ TEST(comm_shrink_again)
 {
 	struct crowd c;
 
-	alarm(60);
 	crowd_start(&c, 3, again_work, NULL);
 	crowd_finish(&c, 0);
 }
@@ -473,7 +468,6 @@ TEST(comm_shrink_voted_out)
 {
 	struct crowd c;
 
-	alarm(60);
 	crowd_start(&c, 2, voted_out_work, NULL);
 	crowd_finish(&c, 0);
 }
@@ -514,7 +508,6 @@ TEST(comm_split_of_the_poor)
 {
 	struct crowd c;
 
-	alarm(60);
 	crowd_start(&c, 3, poor_work, NULL);
 	crowd_finish(&c, 0);
 }

@@ -32,7 +32,7 @@ static void *rank_main(void *arg)
 	struct rank *r = arg;
 	struct fabrex_comm_attr attr = {
 		.rank = r->rank, .size = r->size, .bootstrap = SERVICE,
-		.timeout_ms = 15000,
+		.timeout_ms = HANG_MS,
 	};
 	char name[64];
 

@@ -481,7 +481,7 @@ static int busy_split_work(struct member *m)
 	CHECK_EQ(fabrex_comm_split(all, 0, 0, &part), 0);
 	CHECK_EQ(crowd_sum(part), 0);
 	for (i = 0; i < 4; i++) {
-		CHECK_EQ(fabrex_coll_wait(coll[i], 5000), 0);
+		CHECK_EQ(fabrex_coll_wait(coll[i], HANG_MS), 0);
 		CHECK_EQ(out[i], i * (int32_t)m->size);
 	}
 	fabrex_comm_destroy(part);

@@ -22,7 +22,7 @@ static void member_run(struct crowd *c, uint32_t rank,
 	struct member m = {
 		.crowd = c, .rank = rank, .size = c->size, .arg = c->arg,
 		.attr = {
-			.rank = rank, .size = c->size, .timeout_ms = 8000,
+			.rank = rank, .size = c->size, .timeout_ms = HANG_MS,
 			.bootstrap = c->bootstrap, .death_ms = 200,
 		},
 	};
@@ -30,7 +30,7 @@ static void member_run(struct crowd *c, uint32_t rank,
 	int ret;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(60);
+	alarm(HANG_S);
 	close(c->ready);
 	fabric_name(fabric, sizeof(fabric), getppid());
 	snprintf(name, sizeof(name), "loopback:%s", fabric);

@@ -413,7 +413,7 @@ TEST(event_of_a_region_being_made)
 	CHECK_EQ(fabrex_event_read(port, &ev, 0), -EAGAIN);
 	fake_mr_revoked(true);
 	CHECK_EQ(pthread_create(&thread, NULL, registers, port), 0);
-	CHECK_EQ(fabrex_event_read(port, &ev, 5000), 0);
+	CHECK_EQ(fabrex_event_read(port, &ev, HANG_MS), 0);
 	CHECK_EQ(pthread_join(thread, &mr), 0);
 	CHECK(ev.type == FABREX_EV_MR_REVOKED && ev.mr == mr);
 	/* Nothing is being made any more. */

@@ -673,9 +673,9 @@ TEST(loop_wait)
 	op = loop_op(&p, FABREX_OP_SEND, 8);
 	CHECK_EQ(fabrex_wait(p.qb, 20), 0);
 	CHECK_EQ(fabrex_post(p.qa, &op, 1), 1);
-	CHECK_EQ(fabrex_wait(p.qb, 5000), 1);
+	CHECK_EQ(fabrex_wait(p.qb, HANG_MS), 1);
 	CHECK_EQ(fabrex_poll(p.qb, &wc, 1), 1);
-	CHECK_EQ(fabrex_wait(p.qa, 5000), 1);
+	CHECK_EQ(fabrex_wait(p.qa, HANG_MS), 1);
 	CHECK_EQ(fabrex_poll(p.qa, &wc, 1), 1);
 	CHECK_EQ(fabrex_wait(p.qa, 0), 0);
 	CHECK_EQ(post_small(&p, FABREX_SQE_QUIET, 0), 0);
@@ -706,7 +706,7 @@ TEST(loop_arm)
 	CHECK_EQ(fabrex_poll(p.qb, wc, 4), 0);
 	CHECK(!readable(p.qb, 20));
 	CHECK_EQ(fabrex_post(p.qa, &op, 1), 1);
-	CHECK(readable(p.qb, 5000));
+	CHECK(readable(p.qb, HANG_MS));
 	CHECK_EQ(fabrex_poll(p.qb, wc, 4), 1);
 	CHECK_EQ(fabrex_arm(p.qb), 0);
 	CHECK(!readable(p.qb, 0));

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	int bad;
 
 	(void)argc;
-	alarm(20);
+	alarm(600);
 	if (!strstr(argv[0], "fabrex_connect"))
 		return first_role(NULL) != NULL;
 	if (pthread_create(&thread, NULL, first_role, NULL))

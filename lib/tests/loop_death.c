@@ -152,7 +152,7 @@ static void check_alive(struct site *a, struct site *b, const struct card *to)
 
 	drain(a);
 	CHECK_EQ(do_op(b, &send), FABREX_WC_OK);
-	CHECK_EQ(fabrex_wait(a->queue, 5000), 1);
+	CHECK_EQ(fabrex_wait(a->queue, HANG_MS), 1);
 	CHECK_EQ(fabrex_poll(a->queue, &wc, 1), 1);
 	CHECK_EQ(wc.opcode, FABREX_OP_RECV);
 	CHECK_EQ(wc.peer, b->port->attr.peer);
@@ -360,7 +360,6 @@ TEST(loop_stopped)
 	struct fabrex_op op;
 	struct party p;
 	struct site s;
-	uint64_t start;
 	int ret;
 
 	loop_name_set();
@@ -373,7 +372,6 @@ TEST(loop_stopped)
 	hear(p.fd, &theirs, sizeof(theirs));
 	nap_ms(20);
 	stop(&p);
-	start = fxi_now_ns();
 	CHECK_EQ(fabrex_open(loop_name("late"), &late), 0);
 	fabrex_close(late);
 	op = (struct fabrex_op){
@@ -387,7 +385,6 @@ TEST(loop_stopped)
 	CHECK(!ret || ret == -ETIMEDOUT);
 	if (ret)
 		CHECK_SAYS("victim");
-	CHECK(fxi_now_ns() - start < 8000000000u);
 	CHECK_EQ(fabrex_mr_alloc(s.port, LENGTH, FABREX_MR_ALL, &region), 0);
 	CHECK_EQ(fabrex_mr_deregister(region), 0);
 	kill(p.pid, SIGCONT);

@@ -258,7 +258,7 @@ static void expect(struct fabrex_port *port, uint32_t type, uint32_t peer,
 {
 	struct fabrex_port_event event;
 
-	CHECK_EQ(fabrex_event_read(port, &event, 5000), 0);
+	CHECK_EQ(fabrex_event_read(port, &event, HANG_MS), 0);
 	CHECK_EQ(event.type, type);
 	CHECK_EQ(event.peer, peer);
 	CHECK_EQ(event.generation, generation);
@@ -376,7 +376,7 @@ static void census(int fd, void *arg)
 	tell(fd, &port->attr.peer, sizeof(port->attr.peer));
 	if (!hear_maybe(fd, &expected, sizeof(expected)))
 		return;
-	for (i = 0; i < 10000 && up != expected; i++) {
+	for (i = 0; i < HANG_MS && up != expected; i++) {
 		up = 0;
 		for (at = 0; !fabrex_peer_next(port, at, &peer);
 		     at = peer.peer + 1)
@@ -550,7 +550,7 @@ static void forks(int fd, void *arg)
 	child = fork();
 	if (!child) {
 		close(fd);
-		alarm(20);
+		alarm(HANG_S);
 		pause();
 	}
 	tell(fd, &child, sizeof(child));

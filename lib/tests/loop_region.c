@@ -45,7 +45,7 @@ static void map_parts(int fd, void *arg)
 			 0);
 	tell(fd, "", 1);
 	for (i = 0; i < PARTS; i += event.type == FABREX_EV_WINDOW_FAULT)
-		CHECK_EQ(fabrex_event_read(port, &event, 5000), 0);
+		CHECK_EQ(fabrex_event_read(port, &event, HANG_MS), 0);
 	tell(fd, "", 1);
 	fabrex_close(port);
 }
@@ -57,11 +57,11 @@ TEST(loop_many_windows_end)
 	struct fabrex_mr *all, *part;
 	struct fabrex_port *port;
 	struct party p;
-	uint64_t start;
 	char done;
 	int i;
 
 	loop_name_set();
+	setenv("FABREX_LOOPBACK_QUIESCE_MS", "300000", 1);
 	party_start(&p, map_parts, NULL);
 	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
 	CHECK_EQ(fabrex_mr_alloc(port, PARTS * 4096, FABREX_MR_ALL, &all), 0);
@@ -73,9 +73,8 @@ TEST(loop_many_windows_end)
 	}
 	tell(p.fd, parts, sizeof(parts));
 	hear(p.fd, &done, 1);
-	start = fxi_now_ns();
 	CHECK_EQ(fabrex_mr_deregister(all), 0);
-	CHECK(fxi_now_ns() - start < 4000000000u);
+	/* Nobody was waited for in vain. */
 	CHECK(!port->transport->state->quarantine);
 	hear(p.fd, &done, 1);
 	party_end(&p);
@@ -122,20 +121,15 @@ static void step(uint32_t *active)
 
 static void await_clean(struct fabrex_port *port)
 {
-	int i;
-
-	for (i = 0; i < 2000; i++) {
-		if (!__atomic_load_n(&port->transport->state->quarantine,
-				     __ATOMIC_RELAXED))
-			return;
+	while (__atomic_load_n(&port->transport->state->quarantine,
+			       __ATOMIC_RELAXED))
 		nap_ms(1);
-	}
-	CHECK(!port->transport->state->quarantine);
 }
 
-static uint64_t spent_ms(uint64_t start)
+/* Who is waited for in vain from now on is so until the test hangs. */
+static void be_patient(struct fabrex_port *port)
 {
-	return (fxi_now_ns() - start) / 1000000;
+	port->transport->state->settings.quiesce_ms = 2 * HANG_S * 1000;
 }
 
 /* Its number is not another queue's as long as a sender may be in it. */
@@ -217,7 +211,6 @@ TEST(loop_stuck_once)
 {
 	static char memory[8 * 4096];
 	struct fabrex_mr *own, *first, *second, *late;
-	uint64_t start;
 	struct still s;
 
 	still_open(&s);
@@ -228,17 +221,16 @@ TEST(loop_stuck_once)
 	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL,
 				    &second), 0);
 	step(s.active);
-	start = fxi_now_ns();
+	be_patient(s.a);
 	CHECK_EQ(fabrex_mr_deregister(own), 0);
-	CHECK(spent_ms(start) < 200);
+	s.a->transport->state->settings.quiesce_ms = 300;
 	CHECK_EQ(fabrex_mr_deregister(first), -ETIMEDOUT);
 	CHECK_SAYS("300 ms");
-	start = fxi_now_ns();
+	be_patient(s.a);
 	CHECK_EQ(fabrex_mr_deregister(second), -ETIMEDOUT);
 	CHECK_EQ(fabrex_mr_register(s.a, memory, 4096, FABREX_MR_ALL, &late),
 		 0);
 	CHECK_EQ(fabrex_mr_deregister(late), 0);
-	CHECK(spent_ms(start) < 200);
 	step(s.active);
 	CHECK_EQ(fabrex_mr_deregister(first), 0);
 	CHECK_EQ(fabrex_mr_deregister(second), 0);

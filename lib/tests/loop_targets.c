@@ -151,7 +151,7 @@ TEST(loop_exec)
 	/* The service thread does not get to read the link's end. */
 	pthread_mutex_lock(&t->lock);
 	tell(p.fd, "", 1);
-	for (i = 0; i < 5000 && !link_ended(&t->peers[op.peer]); i++)
+	for (i = 0; i < HANG_MS && !link_ended(&t->peers[op.peer]); i++)
 		nap_ms(1);
 	if (t->peers[op.peer].cma)
 		CHECK_EQ(operate(s.queue, &op), FABREX_WC_UNREACHABLE);

@@ -10,8 +10,6 @@
 
 #include "test.h"
 
-#define LIMIT_S	600	/* of what hangs: machines may be busy */
-
 static struct test *first, **last = &first;
 
 void test_register(struct test *test)
@@ -37,7 +35,7 @@ static bool run_one(const struct test *test)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		alarm(LIMIT_S);
+		alarm(HANG_S);
 		test->run();
 		if (fake_objects()) {
 			printf("# %u objects left\n", fake_objects());
@@ -110,14 +108,12 @@ void pair_close(struct pair *p)
 void poll_n(struct fabrex_queue *queue, struct fabrex_wc *wc, int n)
 {
 	const struct timespec nap = { .tv_nsec = 20000 };
-	time_t end = time(NULL) + 5;
 	int got = 0, ret;
 
 	while (got < n) {
 		ret = fabrex_poll(queue, wc + got, n - got);
 		CHECK(ret >= 0);
 		got += ret;
-		CHECK(time(NULL) <= end);
 		nanosleep(&nap, NULL);
 	}
 }

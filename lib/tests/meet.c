@@ -177,7 +177,7 @@ TEST(meet_server_comes_late)
 	struct fabrex_port *port;
 	struct caller c;
 
-	start(&c, "early", 5000);
+	start(&c, "early", HANG_MS);
 	pause_ms(60);
 	CHECK_EQ(fabrex_open("b.0", &port), 0);
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
@@ -203,7 +203,7 @@ TEST(meet_server_is_replaced)
 	pause_ms(100);
 	fabrex_listener_close(l);
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
-	CHECK_EQ(fabrex_accept(l, "second", 7, NULL, NULL, NULL, 5000), 0);
+	CHECK_EQ(fabrex_accept(l, "second", 7, NULL, NULL, NULL, HANG_MS), 0);
 	end(&c);
 	CHECK_EQ(c.ret, 0);
 	CHECK(!strcmp(c.theirs, "second"));
@@ -252,7 +252,7 @@ TEST(meet_many)
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
 	for (i = 0; i < MANY; i++) {
 		snprintf(mine[i], sizeof(mine[i]), "client %d", i);
-		start(&c[i], mine[i], 15000);
+		start(&c[i], mine[i], HANG_MS);
 	}
 	pause_ms(300);
 	for (i = 0; i < MANY; i++) {
@@ -260,9 +260,10 @@ TEST(meet_many)
 		char got[64];
 		size_t len = sizeof(got);
 
-		CHECK_EQ(fabrex_request_next(l, &request, got, &len, 10000),
+		CHECK_EQ(fabrex_request_next(l, &request, got, &len, HANG_MS),
 			 0);
-		CHECK_EQ(fabrex_request_answer(l, &request, got, len, 5000),
+		CHECK_EQ(fabrex_request_answer(l, &request, got, len,
+					       HANG_MS),
 			 0);
 	}
 	for (i = 0; i < MANY; i++) {
@@ -286,7 +287,7 @@ TEST(meet_two_steps)
 	CHECK_EQ(fabrex_open("b.0", &port), 0);
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
 	for (i = 0; i < 3; i++) {
-		start(&c[i], "hi", i == 1 ? 50 : 5000);
+		start(&c[i], "hi", i == 1 ? 50 : HANG_MS);
 		CHECK_EQ(fabrex_request_next(l, &r[i], NULL, NULL, 3000), 0);
 	}
 	end(&c[1]);

@@ -101,7 +101,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \
 		out=$$(FABREX_RANK=0 FABREX_SIZE=1 FABREX_BOOTSTRAP=fabric:1 \
-			timeout 20 $$e 2>&1) || { echo "$$out" >&2; exit 1; }; \
+			timeout 600 $$e 2>&1) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'; \
 	done
 

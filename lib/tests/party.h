@@ -32,7 +32,7 @@ const char *loop_name(const char *port);
 /* From the process that runs the test: children have the same fabric. */
 void loop_name_set(void);
 
-/* Waits up to 10 s. */
+/* As long as it takes. */
 void peer_await(struct fabrex_port *port, const char *name,
 		struct fabrex_peer *peer);
 void peer_await_down(struct fabrex_port *port, uint32_t number);
