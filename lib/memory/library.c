@@ -30,13 +30,31 @@ static size_t resolve(const struct library *lib, void *handle, void **table)
 	return i * sizeof(void *);
 }
 
+/* The child of a fork has not got the thread that may hold it. */
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&publish_lock);
+}
+
+static void fork_done(void)
+{
+	pthread_mutex_unlock(&publish_lock);
+}
+
+static void fork_install(void)
+{
+	pthread_atfork(fork_prepare, fork_done, fork_done);
+}
+
 /* The first to come fills the table; @handle is used up either way. */
 static void publish(struct library *lib, void *handle)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	void *table[MAX_TABLE] = { NULL };
 	size_t size = resolve(lib, handle, table);
 	bool late;
 
+	pthread_once(&once, fork_install);
 	pthread_mutex_lock(&publish_lock);
 	late = lib->handle;
 	if (!late) {

@@ -277,7 +277,9 @@ static uint8_t sum_local(struct access *a, uint32_t *crc)
 		*crc = fxi_crc32c(0, a->local, a->length);
 		return FABREX_WC_OK;
 	}
-	mr = t->segment->mrs[a->sqe->lkey & 0xffff];
+	/* As we know it, not as it is in the table that peers write to. */
+	if (!fxi_loop_own_entry(t, a->sqe->lkey, &mr))
+		return FABREX_WC_LFAULT;
 	return sum_region(a->q, t->number, &mr, a->sqe->loffset, a->length,
 			  crc);
 }
