@@ -218,6 +218,36 @@ TEST(comm_stopped_is_silent)
 	crowd_gone();
 }
 
+/* The last one has a child, a data loader perhaps, that outlives it. */
+static int parent_work(struct member *m)
+{
+	const int *hold = m->arg;
+	struct fabrex_comm *comm;
+	char byte;
+
+	m->attr.death_ms = DEATH_MS;
+	comm = crowd_create(m);
+	close(hold[1]);
+	if (m->rank == m->size - 1 && !fork())
+		_exit(read(hold[0], &byte, 1) != 0);
+	crowd_ready(m);
+	return go_on(comm, work_until(comm), -ECONNRESET,
+		     1u << (m->size - 1));
+}
+
+TEST(comm_killed_after_fork)
+{
+	struct crowd c;
+	int hold[2];
+
+	CHECK(!pipe(hold));
+	crowd_start(&c, 3, parent_work, hold);
+	crowd_await(&c);
+	crowd_kill(&c, 2, SIGKILL);
+	crowd_finish(&c, 4);
+	close(hold[1]);
+}
+
 /* ---- one after the other ----------------------------------------------- */
 
 /*
