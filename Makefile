@@ -3,6 +3,7 @@
 # make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
 # make lab       the same hosts, left up with a shell on each
 # make check     host tests, then guest tests; check-debug: on a debug kernel
+# make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
 # make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy on this machine
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
 # make bench-plan how planning time grows, up to 1,024 GPUs
@@ -25,10 +26,10 @@ $(shell S=$$([ $$(id -u) = 0 ] || echo sudo); \
 	{ $$S apt-get update -q && $$S apt-get install -qy python3; } >&2)
 endif
 
-LOCAL_GOALS := help clean install bench $(GUEST_GOALS)
+LOCAL_GOALS := help clean install bench check-cuda $(GUEST_GOALS)
 
 all: programs modules
-.PHONY: all programs install help clean $(GUEST_GOALS)
+.PHONY: all programs install check-cuda help clean $(GUEST_GOALS)
 
 modules:
 	$(LAB) modules 7.2
@@ -61,8 +62,8 @@ list-parts:
 	@echo $(NAMES)
 include $(FRAGMENTS)
 else
-install:
-	$(MAKE) NATIVE=1 install
+install check-cuda:
+	$(MAKE) NATIVE=1 $@
 
 # In a root with the peers; NATIVE=1 measures those of this machine. KEEP=1
 # puts the table into docs/benchmarks.md.

@@ -114,7 +114,9 @@ static bool was_seen(struct gpu *gpu, uint64_t id)
 {
 	uint32_t i;
 
-	for (i = 0; id && i < SEEN; i++)
+	if (!id)
+		return false;
+	for (i = 0; i < SEEN; i++)
 		if (gpu->seen[i] == id)
 			return true;
 	gpu->seen[gpu->turn++ % SEEN] = id;
@@ -123,16 +125,14 @@ static bool was_seen(struct gpu *gpu, uint64_t id)
 
 /*
  * Copies that the application has begun with a function which is synchronous
- * by its name, and has returned from, are over before ours begin: from now on
- * because the memory is marked, this time because they are waited for.
+ * by its name, and has returned from, are over before ours begin. Once for each
+ * allocation, which is marked, where it has an id.
  */
 static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
 		   const void *addr)
 {
-	if (was_seen(gpu, memory->id))
-		return;
-	fxi_memory_registered(memory->kind, addr);
-	fxi_memory_settle(memory->kind, addr);
+	if (!was_seen(gpu, memory->id))
+		fxi_memory_settle(memory->kind, addr);
 }
 
 int fxi_coll_place(struct fabrex_coll *coll)

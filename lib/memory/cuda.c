@@ -412,7 +412,21 @@ static bool cuda_copy(void *addr, void *buffer, size_t length, bool read)
 }
 
 /*
- * Small copies that cuMemcpyHtoD() has begun and returned from are in the
+ * Functions that are synchronous by their names are from now on; what they have
+ * begun and returned from is over when the attribute has been set.
+ */
+static void cuda_registered(const void *addr)
+{
+	struct visit v;
+
+	enter(&v, addr);
+	make_synchronous(addr);
+	leave(&v);
+}
+
+/*
+ * Memory of pools and of the virtual memory functions, which belongs to no
+ * context, has no such attribute, or does not mind it: small copies are in the
  * legacy stream, which ours do not wait for. Nor is it waited for by us while
  * something is captured that it would have to wait for in turn.
  */
@@ -424,19 +438,11 @@ static void cuda_settle(const void *addr)
 	if (!fxi_cuda.stream_wait || !fxi_cuda.stream_capturing)
 		return;
 	enter(&v, addr);
-	if (v.context &&
-	    !fxi_cuda.stream_capturing(CUDA_STREAM_LEGACY, &status) && !status)
+	if (!v.retained)
+		make_synchronous(addr);
+	else if (!fxi_cuda.stream_capturing(CUDA_STREAM_LEGACY, &status) &&
+		 !status)
 		fxi_cuda.stream_wait(CUDA_STREAM_LEGACY);
-	leave(&v);
-}
-
-/* Functions that are synchronous by their names are from now on. */
-static void cuda_registered(const void *addr)
-{
-	struct visit v;
-
-	enter(&v, addr);
-	make_synchronous(addr);
 	leave(&v);
 }
 

@@ -37,12 +37,12 @@ bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 		     bool read);
 bool fxi_memory_copies(uint32_t kind);
 /*
- * Copies by the application's hand that return from now on are over: some run
- * times have such that are not otherwise. To be called when its memory is
- * registered or first seen.
+ * Copies of the application's that have returned are over, now and from now on:
+ * some run times have such that are not otherwise. Waits for no kernel; without
+ * effect on memory that has no id.
  */
 void fxi_memory_registered(uint32_t kind, const void *addr);
-/* Those that have returned before are over when this returns. */
+/* Now, of any memory; that without an id may wait for kernels. */
 void fxi_memory_settle(uint32_t kind, const void *addr);
 /* Of the allocation at addr now; 0 if there is none or it has none. */
 uint64_t fxi_memory_id(uint32_t kind, const void *addr);

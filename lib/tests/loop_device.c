@@ -74,6 +74,21 @@ static int move(struct scene *s, struct fabrex_queue *queue,
 	return operate(queue, &op);
 }
 
+/* More than the allocation is not registered: it would be another's. */
+TEST(loop_device_bounds)
+{
+	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 4 << 20);
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, d, 4 << 20, FABREX_MR_ALL, &mr), 0);
+	CHECK_EQ(fabrex_mr_register(port, d + 4096, 4 << 20, FABREX_MR_ALL,
+				    &mr), -EINVAL);
+	CHECK_SAYS("inside one allocation");
+	fabrex_close(port);
+}
+
 /* ---- work of the application's ------------------------------------------ */
 
 /* There and back, so that nobody asks the run time's own functions. */

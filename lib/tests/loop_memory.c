@@ -231,9 +231,14 @@ TEST(loop_kinds_from_files)
 	check_all_kinds(KIND_SEALED, "0");
 }
 
-TEST(loop_kinds_from_devices)
+/* One process each: CUDA does not go on in the child of a fork. */
+TEST(loop_kinds_from_cuda)
 {
 	check_all_kinds(KIND_CUDA, "1");
+}
+
+TEST(loop_kinds_from_hip)
+{
 	check_all_kinds(KIND_HIP, "0");
 }
 

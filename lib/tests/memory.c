@@ -136,6 +136,33 @@ TEST(memory_cuda)
 	is_host(p);
 }
 
+/* With a real driver as well, whose allocations begin where they like. */
+TEST(memory_cuda_kinds)
+{
+	CUdeviceptr managed = 0;
+	void *cuda, *pinned;
+	char *p, *q;
+	uint64_t id;
+
+	cuda = cuda_up("libcuda.so.1");
+	p = cuda_alloc(cuda, 100);
+	q = cuda_alloc(cuda, 4 << 20);
+	is_device(p + 99, FABREX_MEMORY_CUDA, p, 100);
+	is_device(q + 12345, FABREX_MEMORY_CUDA, q, 4 << 20);
+	id = query(q).id;
+	CHECK(query(p).id != id);
+	CHECK(strlen(query(p).pci) == 12);
+	CHECK_EQ(CALL(cuda, cuMemHostAlloc, &pinned, 4096, 0), 0);
+	is_host(pinned);
+	CHECK_EQ(CALL(cuda, cuMemAllocManaged, &managed, 4096,
+		      CU_MEM_ATTACH_GLOBAL), 0);
+	is_host((void *)(uintptr_t)managed);
+	CHECK_EQ(CALL(cuda, cuMemFree, (CUdeviceptr)(uintptr_t)q), 0);
+	is_host(q);
+	q = cuda_alloc(cuda, 4 << 20);
+	CHECK(query(q).id != id);
+}
+
 TEST(memory_cuda_export)
 {
 	void *cuda = cuda_up("libcuda.so.1");

@@ -78,6 +78,15 @@ CUDA_LIB ?= $(firstword $(wildcard $(addprefix /usr/local/cuda/,lib64 lib)))
 $(LIB_TEST_O)/compile: lib/tests/vendor/compile.c $(LIB_A)
 	$(CC) $(LIB_CPPFLAGS) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
+# With the NVIDIA GPU of this machine.
+$(LIB_TEST_O)/busy: lib/tests/vendor/busy.c $(LIB_A)
+	$(CC) $(LIB_CPPFLAGS) -Iselftests/runtime $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
+
+.PHONY: check-cuda
+check-cuda: $(LIB_TEST_O)/unit $(LIB_TEST_O)/collectives/all \
+		$(LIB_TEST_O)/busy $(BUILD)/examples/cuda_write perf
+	CUDA_LIB=$(CUDA_LIB) lib/tests/check-cuda $(BUILD)
+
 .PHONY: check-lib bench-lib
 .PRECIOUS: $(LIB_TEST_O)/man-%.c
 check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/all $(LIB_EXAMPLES) $(LIB_PROGRAMS) $(RT_LIBS) \

@@ -4,6 +4,7 @@
  * a block, so that they do not begin at a page, and wants a current context
  * where that does. Built with OLD it has no export of dma-bufs.
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,15 +28,21 @@ struct CUctx_st {
 };
 
 static bool initialised;
+static bool forked;			/* of a process that had initialised it */
 static struct CUctx_st primary[GPU_MAX];
 static __thread CUcontext stack[MAX_DEPTH + 1];	/* [0]: none */
 static __thread int depth;
+
+static void fork_child(void)
+{
+	forked = initialised;
+}
 
 CUresult cuda_enter(const char *function)
 {
 	int fail = gpu_fail(function);
 
-	if (!fail && !initialised)
+	if (!fail && (!initialised || forked))
 		fail = CUDA_ERROR_NOT_INITIALIZED;
 	return (CUresult)fail;
 }
@@ -97,6 +104,10 @@ API CUresult cuInit(unsigned int flags)
 		return fail ? (CUresult)fail : CUDA_ERROR_INVALID_VALUE;
 	if (!gpu_count())
 		return CUDA_ERROR_NO_DEVICE;
+	if (forked)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (!initialised)
+		pthread_atfork(NULL, NULL, fork_child);
 	initialised = true;
 	return CUDA_SUCCESS;
 }
@@ -465,6 +476,8 @@ API CUresult cuPointerSetAttribute(const void *value,
 	    *(const unsigned int *)value != 1)
 		return CUDA_ERROR_INVALID_VALUE;
 	m->synchronous = true;
+	/* What has returned is waited for, and no kernel is. */
+	gpu_stream_wait(gpu_legacy(GPU_NVIDIA, stack[depth]));
 	return CUDA_SUCCESS;
 }
 

@@ -146,6 +146,7 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
 CUresult cuStreamDestroy(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
