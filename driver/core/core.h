@@ -270,6 +270,7 @@ struct fabrex_file {
  * @port:    port; alive as long as a file or a zombie is
  * @file:    owner
  * @user:    whose quota it is charged to, with a reference
+ * @maker:   process that made it and with which it ends, with a reference
  * @type:    FABREX_RES_*
  * @charge:  to the quota
  * @id:      in file->objects
@@ -292,6 +293,7 @@ struct fabrex_res {
 	struct fabrex_port *port;
 	struct fabrex_file *file;
 	struct fabrex_user *user;
+	struct pid *maker;
 	enum fabrex_res_type type;
 	u32 charge;
 	u32 id;
@@ -556,6 +558,7 @@ struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
 				  enum fabrex_res_type type);
 void fabrex_res_put(struct fabrex_res *res);
 void fabrex_res_close(struct fabrex_file *file, struct list_head *gone);
+void fabrex_res_leave(struct fabrex_file *file);
 void fabrex_res_free_all(struct list_head *gone);
 void fabrex_res_fail(struct fabrex_port *port, u32 qerr,
 		     struct list_head *zombies);

@@ -5,6 +5,7 @@
  */
 #include <linux/cred.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -255,6 +256,20 @@ free:
 	return ret;
 }
 
+/*
+ * At each close() by each process that has the file open, and when such a
+ * process ends. Only the latter is of interest: all of its threads, of which
+ * one may have unshared its descriptors; or exec() that closes it. Of processes
+ * that share one table of descriptors (CLONE_FILES without CLONE_THREAD) the
+ * last one brings us here.
+ */
+static int fabrex_flush(struct file *filp, fl_owner_t id)
+{
+	if (!atomic_read(&current->signal->live) || current->in_execve)
+		fabrex_res_leave(filp->private_data);
+	return 0;
+}
+
 static int fabrex_release(struct inode *inode, struct file *filp)
 {
 	struct fabrex_file *file = filp->private_data;
@@ -298,6 +313,7 @@ static __poll_t fabrex_poll(struct file *filp, poll_table *wait)
 const struct file_operations fabrex_fops = {
 	.owner		= THIS_MODULE,
 	.open		= fabrex_open,
+	.flush		= fabrex_flush,
 	.release	= fabrex_release,
 	.unlocked_ioctl	= fabrex_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,

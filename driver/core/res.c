@@ -55,6 +55,7 @@ int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 	res->file = file;
 	res->user = file->user;
 	refcount_inc(&res->user->ref);
+	res->maker = get_pid(task_tgid(current));
 	res->type = type;
 	res->charge = charge;
 	refcount_set(&res->users, 1);
@@ -91,12 +92,14 @@ static void fabrex_res_free(struct fabrex_res *res)
 	enum fabrex_res_type type = res->type;
 	struct fabrex_port *port = res->port;
 	struct fabrex_user *user = res->user;
+	struct pid *maker = res->maker;
 	u32 charge = res->charge;
 
 	/* May wait for an exporter; it counts until then. */
 	res_ops(res)->free(res);
 	fabrex_uncharge(port, user, type, charge);
 	fabrex_user_put(port, user);
+	put_pid(maker);
 }
 
 /* The device has forgotten it, or never knew it. */
@@ -336,6 +339,56 @@ void fabrex_res_close(struct fabrex_file *file, struct list_head *gone)
 		xa_for_each(&file->objects, id, res)
 			if (res->type == type)
 				fabrex_res_close_one(res, gone);
+}
+
+/* Claim the next of that type, from @id on, that the process has made. */
+static struct fabrex_res *fabrex_res_claim_made(struct fabrex_file *file,
+						enum fabrex_res_type type,
+						struct pid *maker,
+						unsigned long *id)
+{
+	struct fabrex_res *res;
+
+	xa_lock(&file->objects);
+	for (res = xa_find(&file->objects, id, ULONG_MAX, XA_PRESENT); res;
+	     res = xa_find_after(&file->objects, id, ULONG_MAX, XA_PRESENT))
+		if (res->visible && res->type == type && res->maker == maker)
+			break;
+	if (res)
+		res->visible = false;
+	xa_unlock(&file->objects);
+	if (!res)
+		return NULL;
+	fabrex_res_put(res);
+	wait_for_completion(&res->idle);
+	return res;
+}
+
+/**
+ * fabrex_res_leave() - the calling process ends, others may go on with the file
+ * @file: that it has open
+ *
+ * Destroys what the process has made. A child that has inherited the descriptor
+ * cannot use it (rings, memory and mappings were the parent's), but would keep
+ * it alive: pinned memory, and keys that peers believe in.
+ */
+void fabrex_res_leave(struct fabrex_file *file)
+{
+	struct fabrex_port *port = file->port;
+	enum fabrex_res_type type;
+	struct fabrex_res *res;
+	LIST_HEAD(gone);
+	unsigned long id;
+
+	down_read(&port->registration_lock);
+	for (type = 0; type < FABREX_RES_TYPES; type++) {
+		id = 0;
+		while ((res = fabrex_res_claim_made(file, type,
+						    task_tgid(current), &id)))
+			fabrex_res_close_one(res, &gone);
+	}
+	up_read(&port->registration_lock);
+	fabrex_res_free_all(&gone);
 }
 
 /**

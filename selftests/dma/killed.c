@@ -4,6 +4,8 @@
  *   dma-killed initiator N PEER RKEY LENGTH   the initiating side dies
  *   dma-killed target N PEER BOARDKEY         the side written to dies; its
  *       survivor is dma-survivor on PEER, which owns the board
+ *   dma-killed forked N PEER BOARDKEY         the same, and each has a child of
+ *       its own, by fork() or vfork(), that lives on with all its descriptors
  * The driver's own object counts must return to where they were.
  */
 
@@ -22,7 +24,10 @@
 
 #define SIZE	(256u * 1024)
 
+enum side { INITIATOR, TARGET, FORKED };
+
 static int tests;
+static int hold[2];		/* at its end of file the forked ones go */
 
 static void tap(bool good, const char *what)
 {
@@ -64,9 +69,29 @@ static void initiator_child(int ready, uint16_t peer, uint64_t rkey,
 	flood(&b, peer, rkey, length);
 }
 
+/*
+ * Says that all is ready, and lives until the test is over. With vfork() the
+ * parent does not return from it before.
+ */
+static void have_child(int ready, bool by_vfork)
+{
+	char c = 'r';
+	pid_t pid;
+
+	close(hold[1]);
+	pid = by_vfork ? vfork() : fork();
+	if (!pid) {
+		if (write(ready, &c, 1) != 1)
+			_exit(1);
+		_exit(read(hold[0], &c, 1) != 0);
+	}
+	if (pid < 0)
+		_exit(5);
+}
+
 /* Tell the survivor where to write, then wait for death. */
-static void target_child(int ready, uint16_t peer, uint64_t board,
-			 uint64_t number)
+static void target_child(enum side side, int ready, uint16_t peer,
+			 uint64_t board, uint64_t number)
 {
 	struct fabrex_sqe sqe;
 	struct board *mine;
@@ -89,7 +114,9 @@ static void target_child(int ready, uint16_t peer, uint64_t board,
 	sqe = raw_rw(FABREX_OP_WRITE, peer, &b.src, 0, board, 0, 8);
 	if (raw_do(&b.q, &sqe, NULL))
 		_exit(3);
-	if (write(ready, &c, 1) != 1)
+	if (side == FORKED)
+		have_child(ready, number % 2);
+	else if (write(ready, &c, 1) != 1)
 		_exit(4);
 	for (;;)
 		pause();
@@ -112,7 +139,7 @@ static bool counts_return(const struct bench_count *before)
 }
 
 /* The number of children that worked until they were killed. */
-static int slaughter(int n, char **argv, bool initiator)
+static int slaughter(int n, char **argv, enum side side)
 {
 	uint32_t seed = 4;
 	int good = 0;
@@ -125,12 +152,12 @@ static int slaughter(int n, char **argv, bool initiator)
 		if (pipe(ready))
 			return good;
 		pid = fork();
-		if (!pid && initiator)
+		if (!pid && side == INITIATOR)
 			initiator_child(ready[1], atoi(argv[0]),
 					strtoull(argv[1], NULL, 0),
 					strtoull(argv[2], NULL, 0));
 		if (!pid)
-			target_child(ready[1], atoi(argv[0]),
+			target_child(side, ready[1], atoi(argv[0]),
 				     strtoull(argv[1], NULL, 0), i);
 		close(ready[1]);
 		if (read(ready[0], &c, 1) == 1)
@@ -166,20 +193,23 @@ static bool say_stop(char **argv)
 
 int main(int argc, char **argv)
 {
-	bool initiator = argc == 6 && !strcmp(argv[1], "initiator");
+	static const char *const names[] = { "initiator", "target", "forked" };
 	struct bench_count before;
+	enum side side = INITIATOR;
 	int n;
 
-	if (!initiator && (argc != 5 || strcmp(argv[1], "target"))) {
+	while (argc > 1 && side <= FORKED && strcmp(argv[1], names[side]))
+		side++;
+	if (argc != (side == INITIATOR ? 6 : 5) || side > FORKED) {
 		fprintf(stderr, "usage: see the source\n");
 		return 2;
 	}
 	n = atoi(argv[2]);
-	printf("TAP version 13\n1..%d\n", initiator ? 2 : 3);
-	if (bench_count(&before))
+	printf("TAP version 13\n1..%d\n", side == INITIATOR ? 2 : 3);
+	if (bench_count(&before) || pipe(hold))
 		return 1;
-	tap(slaughter(n, argv + 3, initiator) == n, "all worked until killed");
-	if (!initiator)
+	tap(slaughter(n, argv + 3, side) == n, "all worked until killed");
+	if (side != INITIATOR)
 		tap(say_stop(argv + 3), "the fabric works afterwards");
 	tap(counts_return(&before), "counted objects return to the start");
 	return 0;

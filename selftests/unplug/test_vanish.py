@@ -54,6 +54,26 @@ def killed_processes(lab, t):
         t.ok(not leak, f"no leak on {g.name}", leak)
 
 
+@scenario(hosts=["a", "b", "c"])
+def killed_after_fork(lab, t):
+    """Killed with a child that lives on and has all its descriptors: the writer
+    on c sees the death all the same, and memory is unpinned."""
+    a, c = lab.guest("a"), lab.guest("c")
+    before = {g.name: counts(g) for g in (a, c)}
+    survivor = c.start_command("dma-survivor")
+    survivor.wait_for("board ")
+    board = survivor.output().split()[1]
+    asked = Puppet(c)
+    peer = asked.peer
+    asked.close()
+    run = a.start_command(f"dma-killed forked 6 {peer} {board}").wait(300)
+    taps(t, "forked", run.stdout + run.stderr, 3)
+    taps(t, "survivor", survivor.wait(90).stdout, 4)
+    for g in (a, c):
+        t.equal(wait_counts(g, before[g.name]), before[g.name],
+                f"counts on {g.name} are those of the start")
+
+
 def restart(guest):
     """Power on, modules loaded."""
     guest.restart()
