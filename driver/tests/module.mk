@@ -23,7 +23,7 @@ $(DT_OUT)/%_test: $(DT)/%_test.c $(DT)/tap.c
 	$(CC) $(DT_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^)
 
 check-tests: $(DT_BIN)
-	@for t in $^; do echo "# $$t"; timeout 60 $$t || exit 1; done
+	@for t in $^; do echo "# $$t"; timeout 1200 $$t || exit 1; done
 
 install-tests:
 

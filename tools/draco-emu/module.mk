@@ -77,7 +77,7 @@ $(EMU_OUT)/tests/draco-emu/%: $(EMU_OBJ)/asan/tests/%.o $(EMU_OBJ)/asan/libemu.a
 	$(CC) $(EMU_SAN) -o $@ $^ $(EMU_LIBS)
 
 check-draco-emu: $(EMU_TESTS:%=$(EMU_OUT)/tests/draco-emu/%)
-	@for t in $^; do echo "# $$t"; timeout 120 $$t 2>$$t.log || \
+	@for t in $^; do echo "# $$t"; timeout 1200 $$t 2>$$t.log || \
 		{ tail -n 50 $$t.log; exit 1; }; done
 
 # Fuzzers need clang with its run-time libraries.

@@ -69,7 +69,7 @@ static void one_command(const unsigned char *data, uint16_t cid)
 	help(&c, *data);
 	c.cid = cid;
 	rig_post(A, &c);
-	if (rig_wait(A, cid, &cpl, may_wait(c.opcode) ? 2 : 2000) ||
+	if (rig_wait(A, cid, &cpl, may_wait(c.opcode) ? 2 : RIG_HUNG) ||
 	    may_wait(c.opcode) || !still_alive())
 		return;
 	abort();

@@ -89,7 +89,7 @@ bool wait_until(atomic_uint *v, unsigned int n)
 {
 	int i;
 
-	for (i = 0; i < 10000; i++) {
+	for (i = 0; i < 120000; i++) {
 		if (atomic_load(v) >= n)
 			return true;
 		usleep(1000);

@@ -150,7 +150,7 @@ bool client_closed(struct client *c)
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	char buf[256];
 
-	while (poll(&p, 1, 5000) == 1)
+	while (poll(&p, 1, 120000) == 1)
 		if (recv(c->fd, buf, sizeof(buf), 0) <= 0)
 			return true;
 	return false;

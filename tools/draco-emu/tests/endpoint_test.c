@@ -274,7 +274,7 @@ static bool enable(void)
 
 static bool wait_reg(uint64_t offset, uint32_t want)
 {
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 120000; i++) {
 		if (reg(offset) == want)
 			return true;
 		usleep(1000);

@@ -241,16 +241,16 @@ static void test_events_and_abort(void)
 	c = rig_cmd(DRACO_ADM_IDENTIFY, 0, 512);
 	c.cid = cid;
 	rig_post(A, &c);
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_BAD_FIELD);
 	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_ABORT, cid, 0), &cpl), 0);
 	CHECK_EQ(cpl.result, 1);
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_ABORTED);
 	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_ABORT, cid, 0), &cpl), 0);
 	CHECK_EQ(cpl.result, 0);
 	CHECK(rig_disable(C));
-	CHECK(rig_wait(A, second, &cpl, 1000));
+	CHECK(rig_wait(A, second, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, 0);
 	CHECK(cpl.result >= 1);
 	CHECK_EQ(((struct draco_event *)rig_data(A))->type,
@@ -296,9 +296,9 @@ static void test_full_completion_ring(void)
 		usleep(10000);
 	}
 	for (unsigned int i = 0; i < 60; i++)
-		seen += rig_wait(A, 0x100 + i, &cpl, 1000);
+		seen += rig_wait(A, 0x100 + i, &cpl, RIG_HUNG);
 	for (unsigned int i = 0; i < 3; i++)
-		seen += rig_wait(A, 0x200 + i, &cpl, 1000);
+		seen += rig_wait(A, 0x200 + i, &cpl, RIG_HUNG);
 	CHECK_EQ(seen, 63);
 	END();
 }
@@ -315,7 +315,7 @@ static void test_hung_command(void)
 	cid = rig_post(A, &c);
 	CHECK(!rig_wait(A, cid, &cpl, 50));
 	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_ABORT, cid, 0), &cpl), 0);
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_ABORTED);
 	END();
 }
@@ -697,7 +697,8 @@ static void test_garbage(void)
 		}
 		c.cid = 0x8000 + i;
 		rig_post(A, &c);
-		if (!rig_wait(A, c.cid, &cpl, 200)) {
+		if (!rig_wait(A, c.cid, &cpl, c.opcode == DRACO_ADM_GET_EVENTS ?
+			      200 : RIG_HUNG)) {
 			CHECK_EQ(c.opcode, DRACO_ADM_GET_EVENTS);
 			rig_admin(A, rig_cmd(DRACO_ADM_ABORT, c.cid, 0), NULL);
 		}

@@ -142,7 +142,7 @@ static void test_write_imm(void)
 	BEGIN();
 	s = entry(FABREX_OP_WRITE_IMM);
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
-	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	CHECK_EQ(c.opcode, FABREX_OP_RECV_IMM);
 	CHECK_EQ(c.imm, 0xabcd);
 	CHECK_EQ(c.length, 4096);
@@ -163,7 +163,7 @@ static void test_send(void)
 	s.loffset = 11;
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
 	CHECK_EQ(c.length, 100);
-	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	CHECK_EQ(c.opcode, FABREX_OP_RECV);
 	CHECK_EQ(c.length, 100);
 	CHECK(!memcmp(B->mem + qb.rq, A->mem + SRC + 11, 100));
@@ -171,7 +171,7 @@ static void test_send(void)
 	s.flags = FABREX_SQE_INLINE;
 	s.length = 24;
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
-	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	CHECK_EQ(c.index, 1);
 	CHECK_EQ(c.length, 24);
 	CHECK(!memcmp(B->mem + qb.rq + 256, s.inline_data, 24));
@@ -193,7 +193,7 @@ static void test_receiver_not_ready(void)
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_RNR);
 	CHECK_EQ(B->mem[DST], 99);
 	for (unsigned int i = 0; i < 16; i++)
-		CHECK(rig_poll(&qb, &c, 1000));
+		CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	atomic_store(rig_ctrl(&qb, offsetof(struct fabrex_qctrl, rq_head)), 1);
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_RNR);
@@ -261,7 +261,7 @@ static void *add_from_queue(void *arg)
 		if (s.flags)
 			continue;
 		rig_ring(q);
-		if (!rig_poll(q, &c, 5000) || c.status)
+		if (!rig_poll(q, &c, RIG_HUNG) || c.status)
 			return arg;
 	}
 	return NULL;
@@ -328,14 +328,14 @@ static void test_quiet(void)
 	s = entry(FABREX_OP_WRITE);
 	rig_push(&qa, &s);
 	rig_ring(&qa);
-	CHECK(rig_poll(&qa, &c, 1000));
+	CHECK(rig_poll(&qa, &c, RIG_HUNG));
 	CHECK_EQ(c.status, FABREX_WC_RKEY);
 	CHECK_EQ(c.user_data, 5);
 	CHECK_EQ(c.index, 2);
-	CHECK(rig_poll(&qa, &c, 1000));
+	CHECK(rig_poll(&qa, &c, RIG_HUNG));
 	CHECK_EQ(c.index, 3);
 	CHECK(!rig_poll(&qa, &c, 5));
-	for (int i = 0; i < 100 && atomic_load(rig_ctrl(&qa, 0x80)) != 4; i++)
+	for (int i = 0; i < RIG_HUNG && atomic_load(rig_ctrl(&qa, 0x80)) != 4; i++)
 		usleep(1000);
 	CHECK_EQ(atomic_load(rig_ctrl(&qa, 0x80)), 4);
 	END();
@@ -418,7 +418,7 @@ static void test_dropped_doorbell(void)
 	rig_ring(&qa);
 	CHECK(!rig_poll(&qa, &c, 50));
 	rig_ring(&qa);
-	CHECK(rig_poll(&qa, &c, 1000));
+	CHECK(rig_poll(&qa, &c, RIG_HUNG));
 	CHECK_EQ(c.status, FABREX_WC_OK);
 	END();
 }
@@ -443,7 +443,7 @@ static void *send_many(void *arg)
 			rig_push(q, &s);
 		}
 		rig_ring(q);
-		if (!rig_poll(q, &c, 5000) || c.status || c.user_data != got)
+		if (!rig_poll(q, &c, RIG_HUNG) || c.status || c.user_data != got)
 			return arg;
 		got++;
 	}

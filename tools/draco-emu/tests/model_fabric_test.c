@@ -75,7 +75,7 @@ static bool event(struct rig_guest *g, unsigned int type,
 		uint16_t cid = rig_post(g, &c);
 		struct draco_acpl cpl;
 
-		if (!rig_wait(g, cid, &cpl, 500)) {
+		if (!rig_wait(g, cid, &cpl, RIG_HUNG)) {
 			rig_admin(g, rig_cmd(DRACO_ADM_ABORT, cid, 0), NULL);
 			return false;
 		}
@@ -206,7 +206,7 @@ static void test_bind_and_release(void)
 	CHECK_EQ(rig_admin(B, c, NULL), DRACO_SC_OK);
 	CHECK(!rig_wait(A, cid, &cpl, 30));
 	CHECK(rig_power_off(B, 2));
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, 0);
 	CHECK_EQ(state(0), DRACO_EP_FREE);
 	CHECK_EQ(ep(0).bound, 0);
@@ -233,7 +233,7 @@ static void test_owner_refuses(void)
 	c = command(DRACO_ADM_RELEASE_REPLY, ep_id(0), ev.arg[0]);
 	c.arg[1] = DRACO_RELEASE_BUSY;
 	CHECK_EQ(rig_admin(B, c, NULL), 0);
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_BUSY);
 	h = rig_data(A);
 	CHECK_EQ(h->pid, 42);
@@ -261,14 +261,14 @@ static void test_owner_silent_or_gone(void)
 	cid = rig_post(A, &c);
 	CHECK(event(B, DRACO_EV_RELEASE_REQUEST, &ev));
 	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_ABORT, cid, 0), &cpl), 0);
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_ABORTED);
 	CHECK_EQ(state(0), DRACO_EP_BOUND);
 	c.cid = 0;
 	cid = rig_post(A, &c);
 	rig_settle();
 	CHECK(rig_disable(B));
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, 0);
 	CHECK_EQ(state(0), DRACO_EP_FREE);
 	/* Nobody to ask at all. */
@@ -353,7 +353,7 @@ static void test_bind_abort(void)
 	CHECK_EQ(state(0), DRACO_EP_BINDING);
 	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_ABORT, cid, 0), &cpl), 0);
 	CHECK_EQ(cpl.result, 1);
-	CHECK(rig_wait(A, cid, &cpl, 1000));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_ABORTED);
 	CHECK_EQ(state(0), DRACO_EP_FREE);
 	rig_hold_presence(false);

@@ -209,12 +209,12 @@ static void test_messages(void)
 	s = op(FABREX_OP_SEND, gkey[0], 0, 200);
 	s.loffset = 12345;
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
-	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	CHECK(!memcmp(B->mem + qb.rq, vram[0] + 12345, 200));
 	CHECK_EQ(got(of_ep(0), CNT_TX_BYTES), 200);
 	s = op(FABREX_OP_WRITE_IMM, gkey[0], gkey[1], 4096);
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
-	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	CHECK_EQ(c.opcode, FABREX_OP_RECV_IMM);
 	CHECK(!memcmp(vram[0], vram[1], 4096));
 	END();
@@ -459,7 +459,7 @@ static void test_beyond_local(void)
 	s = op(FABREX_OP_SEND, far, 0, 200);
 	s.loffset = 0x6ff0;			/* across two mappings */
 	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
-	CHECK(rig_poll(&qb, &c, 1000));
+	CHECK(rig_poll(&qb, &c, RIG_HUNG));
 	CHECK(!memcmp(B->mem + qb.rq, rig_beyond + 0x6ff0, 200));
 	s = op(FABREX_OP_FETCH_ADD, far, rkey, 1);
 	s.loffset = 4096;

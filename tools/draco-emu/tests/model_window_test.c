@@ -110,7 +110,8 @@ static void test_window_refusals(void)
 	END();
 }
 
-static unsigned int take_events(struct rig_guest *g, unsigned int type)
+static unsigned int take_events(struct rig_guest *g, unsigned int type,
+				unsigned int ms)
 {
 	struct draco_event *ev = rig_data(g);
 	struct draco_acmd cmd = rig_cmd(DRACO_ADM_GET_EVENTS, 0, 64 * 64);
@@ -119,10 +120,10 @@ static unsigned int take_events(struct rig_guest *g, unsigned int type)
 	struct draco_acpl cpl;
 	uint16_t cid = rig_post(g, &cmd);
 
-	if (!rig_wait(g, cid, &cpl, 300)) {
+	if (!rig_wait(g, cid, &cpl, ms)) {
 		abort_cmd = rig_cmd(DRACO_ADM_ABORT, cid, 0);
 		rig_admin(g, abort_cmd, NULL);
-		rig_wait(g, cid, &cpl, 1000);
+		rig_wait(g, cid, &cpl, RIG_HUNG);
 		return 0;
 	}
 	for (unsigned int i = 0; i < cpl.result; i++)
@@ -137,16 +138,16 @@ static void test_window_faults(void)
 	BEGIN();
 	CHECK_EQ(make_window(window(), &id), 0);
 	CHECK(load(WIN, 8) != ~0ull);
-	take_events(A, 0);
+	take_events(A, 0, 300);
 	CHECK_EQ(load(WIN + 8192, 4), 0xffffffff);
 	CHECK_EQ(load(WIN + 8190, 4), 0xffffffff);
-	CHECK_EQ(take_events(A, DRACO_EV_WINDOW_FAULT), 1);
+	CHECK_EQ(take_events(A, DRACO_EV_WINDOW_FAULT, RIG_HUNG), 1);
 	CHECK_EQ(rig_admin(B, rig_cmd(DRACO_ADM_MR_INVALIDATE, rmr, 0),
 			   NULL), 0);
 	CHECK_EQ(load(WIN, 4), 0xffffffff);
 	store(WIN, 5, 8);
 	CHECK(word(B, DST + 4096) != 5);
-	CHECK_EQ(take_events(A, DRACO_EV_WINDOW_FAULT), 0);
+	CHECK_EQ(take_events(A, DRACO_EV_WINDOW_FAULT, 300), 0);
 	END();
 }
 

@@ -403,7 +403,8 @@ static void test_no_fd_leak(void)
 		client_close(&cl);
 	}
 	CHECK(wait_until(&model.detach, 40));
-	usleep(20000);
+	for (int i = 0; i < 120000 && open_fds() != before; i++)
+		usleep(1000);
 	CHECK_EQ(open_fds(), before);
 	stop();
 }

@@ -45,7 +45,7 @@ def perf(args, program=PERF, path=None, **env):
     if path is not None:
         every["PATH"] = path
     return subprocess.run([program] + args, env=every, capture_output=True,
-                          text=True, timeout=120, check=False)
+                          text=True, timeout=1200, check=False)
 
 
 def exits(code, args, says, **kw):
@@ -205,10 +205,23 @@ def launched():
         [PERF, "all_reduce", "--bootstrap", "fabric:7801", "--rank", str(r),
          "--world", "2", "--size", "64K", "--json"] + FAST, env=env,
         stdout=subprocess.PIPE, text=True) for r in (1, 0)]
-    out = [p.communicate(timeout=60)[0] for p in ranks]
+    out = [p.communicate(timeout=600)[0] for p in ranks]
     ok(not out[0] and json.loads(out[1])["wrong"] == 0 and
        not any(p.returncode for p in ranks),
        "ranks that others start meet, and the first one reports", out)
+
+
+def wait_until(ready):
+    end = time.monotonic() + 300
+    while not ready() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def catches(pid, sig):
+    """Whether a process has a handler for a signal."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        caught = next(l for l in f if l.startswith("SigCgt")).split()[1]
+    return bool(int(caught, 16) >> (sig - 1) & 1)
 
 
 def interrupted():
@@ -216,10 +229,10 @@ def interrupted():
     p = subprocess.Popen([PERF, "all_reduce", "-n", "2", "--size", "8",
                           "--duration", "60"], env=env, text=True,
                          stdout=subprocess.PIPE, start_new_session=True)
-    time.sleep(0.5)
+    wait_until(lambda: catches(p.pid, signal.SIGTERM))
     os.killpg(p.pid, signal.SIGTERM)
     try:
-        p.communicate(timeout=20)
+        p.communicate(timeout=300)
     except subprocess.TimeoutExpired:
         os.killpg(p.pid, signal.SIGKILL)
     ok(p.returncode == 5, "a signal ends it at once", p.returncode)
@@ -318,16 +331,16 @@ def examples(tmp):
             if "server" in words:
                 server = subprocess.Popen(
                     words + ["--device", f"loopback:{FABRIC}-e/b"], env=env,
-                    stdout=subprocess.DEVNULL)
-                time.sleep(0.5)
+                    stdout=subprocess.PIPE)
+                server.stdout.readline()	# it serves
                 continue
             res = subprocess.run(words, env=env, cwd=tmp, text=True,
-                                 capture_output=True, timeout=300, check=False)
+                                 capture_output=True, timeout=1200, check=False)
             ok(not res.returncode, "example: " + line,
                res.stdout + res.stderr)
     finally:
         server.terminate()
-    ok(server.wait(20) == 0, "the examples' server ends", "")
+    ok(server.wait(300) == 0, "the examples' server ends", "")
 
 
 def main():

@@ -78,7 +78,7 @@ int main(void)
 	pthread_t thread;
 	void *ret;
 
-	alarm(120);
+	alarm(1200);
 	expect(1, "nonsense");
 	expect(1, "write-bw");
 	expect(1, "write-bw -p b --size 0");

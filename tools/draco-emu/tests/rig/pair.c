@@ -91,7 +91,7 @@ uint32_t ctrl(struct rig_queue *q, size_t offset)
 
 bool in_error(struct rig_queue *q, uint32_t error)
 {
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < RIG_HUNG; i++) {
 		if (ctrl(q, 0xc0) == FABREX_QUEUE_ERROR)
 			return ctrl(q, 0xc4) == error;
 		usleep(1000);

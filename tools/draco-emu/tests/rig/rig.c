@@ -144,7 +144,7 @@ void rig_write(struct rig_guest *g, uint64_t offset, uint32_t v)
 
 bool rig_wait_status(struct rig_guest *g, uint32_t mask, uint32_t value)
 {
-	uint64_t end = now_ms() + 5000;
+	uint64_t end = now_ms() + RIG_HUNG;
 
 	while ((rig_read(g, DRACO_REG_STATUS) & mask) != value) {
 		if (now_ms() > end)
@@ -263,7 +263,7 @@ unsigned int rig_admin(struct rig_guest *g, struct draco_acmd cmd,
 	struct draco_acpl c;
 	uint16_t cid = rig_post(g, &cmd);
 
-	if (!rig_wait(g, cid, &c, 10000))
+	if (!rig_wait(g, cid, &c, RIG_HUNG))
 		return 0xffff;
 	if (out)
 		*out = c;
@@ -413,7 +413,7 @@ int rig_do(struct rig_queue *q, const struct fabrex_sqe *sqe,
 
 	rig_push(q, sqe);
 	rig_ring(q);
-	if (!rig_poll(q, cqe ? cqe : &local, 5000))
+	if (!rig_poll(q, cqe ? cqe : &local, RIG_HUNG))
 		return -1;
 	return cqe ? cqe->status : local.status;
 }

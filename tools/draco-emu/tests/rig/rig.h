@@ -101,6 +101,12 @@ unsigned int rig_queue_destroy(struct rig_queue *q);
 _Atomic uint32_t *rig_ctrl(struct rig_queue *q, size_t offset);
 void rig_push(struct rig_queue *q, const struct fabrex_sqe *sqe);
 void rig_ring(struct rig_queue *q);
+/*
+ * Limits in milliseconds: RIG_HUNG for what has to come, less only for what must
+ * not come.
+ */
+#define RIG_HUNG	120000
+
 /* Next completion within @ms. */
 bool rig_poll(struct rig_queue *q, struct fabrex_cqe *cqe, unsigned int ms);
 /* Post one and wait: its status, or -1. */
