@@ -67,7 +67,7 @@ def wires_outlive_hosts(lab, t):
         guest = lab.guest(name)
         guest.restart()
         found = lab.guest(other).run(
-            f"for i in $(seq 10); do busybox ping -c 1 -W 1 {name} && exit 0; "
+            f"for i in $(seq 100); do busybox ping -c 1 -W 1 {name} && exit 0; "
             "sleep 0.2; done; exit 1")
         t.equal(found.status, 0, f"{other} reaches {name} after its restart")
         install.install([guest])

@@ -178,7 +178,7 @@ def events_in_order(lab, t):
     """monitor on a third host sees a composition from free to free."""
     a, c = lab.guest("a"), lab.guest("c")
     fabric.release_all(lab, a)
-    watch = c.start_command("fabrexctl monitor --json --ready --timeout 60 "
+    watch = c.start_command("fabrexctl monitor --json --ready --timeout 900 "
                             "--type endpoint,lost")
     watch.wait_for("ready")
     t.need(fabric.compose(a, EP, "b").status == 0, "compose")

@@ -7,6 +7,8 @@ import json
 import time
 
 GPU = "1234:da10"
+# What the kernel accepts at most. Tests are not about how soon hosts answer.
+PATIENT = "--timeout 30"
 
 
 def ctl(guest, args, timeout=60, **kw):
@@ -20,11 +22,11 @@ def ctl_json(guest, args, timeout=60):
 
 
 def compose(guest, endpoint, host, more="", **kw):
-    return ctl(guest, f"compose {endpoint} --to {host} {more}", **kw)
+    return ctl(guest, f"compose {endpoint} --to {host} {PATIENT} {more}", **kw)
 
 
 def release(guest, endpoint, more="", **kw):
-    return ctl(guest, f"release {endpoint} {more}", **kw)
+    return ctl(guest, f"release {endpoint} {PATIENT} {more}", **kw)
 
 
 def endpoints(guest):
@@ -43,9 +45,10 @@ def gpus(guest):
     return guest.sh(f"lspci -Dn -d {GPU} | cut -d' ' -f1").split()
 
 
-def wait_gpus(guest, count, timeout=10):
-    """Wait for that many; their addresses, however many there are."""
-    end = time.monotonic() + timeout
+def wait_gpus(guest, count, timeout=None):
+    """Wait for that many; their addresses, however many there are. With a
+    timeout exactly so long: for what must not come."""
+    end = time.monotonic() + (timeout or 10 * guest.patience)
     while len(found := gpus(guest)) != count and time.monotonic() < end:
         time.sleep(0.05)
     return found
@@ -53,7 +56,7 @@ def wait_gpus(guest, count, timeout=10):
 
 def wait_state(guest, name, state, timeout=15):
     """Wait for an endpoint's state; the state in the end."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * guest.patience
     while (now := endpoint(guest, name)["state"]) != state \
             and time.monotonic() < end:
         time.sleep(0.1)
@@ -71,7 +74,7 @@ def release_all(lab, guest):
 
 def wait_peer(puppet, name, up, timeout=30):
     """Wait until a peer is up or down; its generation, None if it is not."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * puppet.guest.patience
     while time.monotonic() < end:
         _, state, generation = puppet.ask("peer", name)
         if bool(state) == up:
@@ -82,7 +85,7 @@ def wait_peer(puppet, name, up, timeout=30):
 
 def wait_port(guest, timeout=60):
     """Wait until the host's port works (again)."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * guest.patience
     while time.monotonic() < end:
         doc = guest.run("fabrexctl --json list fports")
         if doc.status == 0 and '"alive": true' in doc.stdout.replace(

@@ -48,11 +48,15 @@ class Puppet:
             [self.program] if not user else "exec " + self.program, user=user,
             on_line=lambda stream, line: self.lines.put(line),
             keep_stdin=True)
-        self.peer, self.generation, self.flags = self.ask("open")
+        try:
+            self.peer, self.generation, self.flags = self.ask("open")
+        except PuppetError:
+            self.kill()
+            raise
 
     def line(self, text, timeout):
         self.command.write((text + "\n").encode())
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * self.guest.patience
         while time.monotonic() < end:
             self.command.poll()
             try:
@@ -109,8 +113,14 @@ class Puppet:
         self._op("post", q, opcode, peer, mr, loffset, rkey, roffset, length,
                  **kw)
 
-    def poll(self, q, timeout_ms=20000):
+    def limit(self, timeout_ms, usual_ms):
+        """A limit that a test gives is exact: nothing may come within it."""
+        return int(usual_ms * self.guest.patience) if timeout_ms is None \
+            else timeout_ms
+
+    def poll(self, q, timeout_ms=None):
         """The next Completion, None when there is none in time."""
+        timeout_ms = self.limit(timeout_ms, 20000)
         try:
             return Completion(self.words("poll", q, timeout_ms,
                                          timeout=timeout_ms / 1000 + 20))
@@ -136,8 +146,9 @@ class Puppet:
         """(state, error, sq_head) of a queue's control page."""
         return tuple(self.ask("state", q))
 
-    def event(self, timeout_ms=10000):
+    def event(self, timeout_ms=None):
         """(type name, peer, generation, id, error); None in time."""
+        timeout_ms = self.limit(timeout_ms, 10000)
         try:
             kind, *rest = self.ask("event", timeout_ms,
                                    timeout=timeout_ms / 1000 + 20)
@@ -147,8 +158,9 @@ class Puppet:
                 return None
             raise
 
-    def wait_event(self, kind, timeout_ms=20000):
+    def wait_event(self, kind, timeout_ms=None):
         """Read events until one of that type; None in time."""
+        timeout_ms = self.limit(timeout_ms, 20000)
         end = time.monotonic() + timeout_ms / 1000
         while time.monotonic() < end:
             ev = self.event(1000)
@@ -176,7 +188,7 @@ def counts(guest):
 
 def wait_counts(guest, wanted, timeout=15):
     """Wait for the counts to become `wanted`; what they are in the end."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * guest.patience
     while (now := counts(guest)) != wanted and time.monotonic() < end:
         time.sleep(0.1)
     return now

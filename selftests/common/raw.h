@@ -16,7 +16,8 @@
 			 FABREX_ACCESS_REMOTE_READ | \
 			 FABREX_ACCESS_REMOTE_WRITE | \
 			 FABREX_ACCESS_REMOTE_ATOMIC)
-#define RAW_WAIT_MS	10000	/* TCG guests on a busy machine are slow */
+/* Longer than this is hung, on the slowest machine and with every checker. */
+#define RAW_WAIT_MS	120000
 
 struct raw_mr {
 	int fd;

@@ -126,7 +126,7 @@ static bool counts_return(const struct bench_count *before)
 {
 	struct bench_count now = { 0 };
 
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < RAW_WAIT_MS / 100; i++) {
 		if (!bench_count(&now) && !memcmp(&now, before, sizeof(now)))
 			return true;
 		usleep(100000);

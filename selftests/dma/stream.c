@@ -195,10 +195,10 @@ static int transmit(struct stream *s, uint16_t peer, uint64_t key,
 			idle = raw_now_ns();
 		}
 		stop = stop || stdin_ended();
-		if (raw_now_ns() - idle > 30000000000ull)
+		if (raw_now_ns() - idle > RAW_WAIT_MS * 1000000ull)
 			break;	/* the rest is lost */
 	}
-	while (s->messages < seq && raw_poll(&s->q, &cqe, 1000))
+	while (s->messages < seq && raw_poll(&s->q, &cqe, RAW_WAIT_MS))
 		account(s, &cqe, &credits);
 	s->lost = seq - credits;
 	report(s);

@@ -14,7 +14,7 @@
 #include "bench.h"
 #include "board.h"
 
-#define IDLE_S	60
+#define IDLE_S	1200
 
 struct tally {
 	int refused;		/* ended with the right error */
@@ -27,7 +27,7 @@ struct tally {
 static void pursue(struct bench *b, const struct board *target,
 		   struct tally *tally)
 {
-	uint64_t end = raw_now_ns() + 20000000000ull;
+	uint64_t end = raw_now_ns() + RAW_WAIT_MS * 1000000ull;
 
 	while (raw_now_ns() < end) {
 		struct fabrex_sqe sqe = raw_rw(FABREX_OP_WRITE, target->peer,

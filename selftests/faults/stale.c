@@ -12,7 +12,7 @@
 
 #include "raw.h"
 
-#define PATIENCE	2000	/* times 10 ms */
+#define PATIENCE	(RAW_WAIT_MS / 10)
 
 static int register_watched(int fd, void *mem)
 {

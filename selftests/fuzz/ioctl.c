@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 	}
 	tap(1, !bad, "both fuzzers got something through and ended well");
 	tap(2, works(), "the port works afterwards");
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < RAW_WAIT_MS / 100; i++) {
 		if (!bench_count(&after) &&
 		    !memcmp(&before, &after, sizeof(after)))
 			break;

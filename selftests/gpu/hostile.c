@@ -121,7 +121,7 @@ FIXTURE_TEARDOWN(hostile)
 	struct bench_count count = { 0 };
 	struct dgpu_info info = { 0 };
 
-	for (int i = 0; i < 600; i++) {
+	for (int i = 0; i < RAW_WAIT_MS / 10; i++) {
 		gpu_info(&self->gpu, &info);
 		bench_count(&count);
 		if (info.out_free == self->gpu.info.out_free &&
@@ -190,9 +190,9 @@ static void child(int ready, bool busily)
 	while (busily) {
 		busy(&a);
 		for (int i = 0; i < 32; i++)
-			raw_poll(&a.q, &cqe, 1000);
+			raw_poll(&a.q, &cqe, RAW_WAIT_MS);
 		raw_post(&a.q, &sqe);
-		raw_poll(&a.q, &cqe, 1000);
+		raw_poll(&a.q, &cqe, RAW_WAIT_MS);
 	}
 	for (;;)
 		pause();

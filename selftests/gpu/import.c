@@ -68,7 +68,7 @@ FIXTURE_TEARDOWN(import)
 
 		gpu_free(&self->buf[i]);
 		/* Of a dma-buf, the file is given back a little later. */
-		for (int n = 0; n < 200; n++) {
+		for (int n = 0; n < RAW_WAIT_MS / 5; n++) {
 			gpu_info(&self->gpu[i], &info);
 			if (!info.out_exports)
 				break;
@@ -187,7 +187,7 @@ TEST_F(import, sub_ranges)
 		  self->stuck ? -EBUSY : 0);
 	memset(dst, 0, MIB);
 	sqe = move(&from, 0, &to, 0, n, self->self);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < RAW_WAIT_MS / 10; i++) {
 		if (raw_do(&self->q, &sqe, NULL) == FABREX_WC_OK)
 			break;
 		usleep(10000);
@@ -357,7 +357,7 @@ TEST_F(import, revoked_by_all_means)
 		else
 			EXPECT_EQ(how ? gpu_revoke(&buf) : gpu_free(&buf), 0);
 		EXPECT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_RKEY);
-		EXPECT_EQ(revoked(self->fd, 5000), mr.id);
+		EXPECT_EQ(revoked(self->fd, RAW_WAIT_MS), mr.id);
 		sqe = move(&mr, 0, &other, 0, 64, self->self);
 		EXPECT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_LKEY);
 		EXPECT_EQ(raw_destroy(self->fd, mr.id), 0);
@@ -372,7 +372,7 @@ static int eventually(struct raw_queue *q, const struct fabrex_sqe *sqe)
 {
 	int status = -1;
 
-	for (int i = 0; i < 300 && status; i++) {
+	for (int i = 0; i < RAW_WAIT_MS / 10 && status; i++) {
 		status = raw_do(q, sqe, NULL);
 		if (status)
 			usleep(10000);

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 import space
 from gpulab import TOPOLOGY, fabric, gpu_host
+from process import wait_until
 from scenario import scenario
 
 BUILD = os.path.join(space.TREE, "build")
@@ -56,7 +57,15 @@ def example(t, a, b, name):
     """Run an example on both hosts; from a to b."""
     path = os.path.join(BUILD, "examples", name)
     server = b.start_command([path], env=RUNTIME)
-    sender = a.run(f"sleep 1; {path} b", env=RUNTIME, timeout=60)
+    tries = []
+
+    def sent():
+        """False while b does not listen yet."""
+        tries.append(a.run(f"{path} b", env=RUNTIME))
+        return not tries[-1].status or server.poll()
+
+    wait_until(sent, 30 * a.patience, 0.2)
+    sender = tries[-1]
     receiver = server.wait(60)
     t.ok(sender.status == 0 and ": ok" in sender.stdout,
          f"{name} b: {' / '.join(sender.stdout.splitlines())}",
@@ -85,6 +94,7 @@ def perf_between_gpus(lab, t):
     """fabrex-perf with the memory of either side on a GPU."""
     a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)
     server = b.start_command("fabrex-perf server --memory hip", env=RUNTIME)
+    server.wait_for("serving")
     doc = json.loads(a.sh("fabrex-perf write-bw --peer b --memory cuda "
                           "--size 1M -t 1 --verify --json", env=RUNTIME,
                           timeout=120))

@@ -383,8 +383,8 @@ TEST_F(udmabuf, watched)
 
 static void wait_for_zero(struct __test_metadata *_metadata, long bytes)
 {
-	for (int i = 0; i < 100 && usage("dmabuf_bytes") != bytes; i++)
-		usleep(100000);
+	for (int i = 0; i < RAW_WAIT_MS && usage("dmabuf_bytes") != bytes; i++)
+		usleep(1000);
 	EXPECT_EQ(usage("dmabuf_bytes"), bytes);
 }
 

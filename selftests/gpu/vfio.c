@@ -195,7 +195,7 @@ static bool told(int fd, uint32_t id)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	struct fabrex_event ev;
 
-	while (poll(&p, 1, 5000) == 1)
+	while (poll(&p, 1, RAW_WAIT_MS) == 1)
 		if (read(fd, &ev, sizeof(ev)) == sizeof(ev) &&
 		    ev.type == FABREX_EVENT_MR_REVOKED && ev.id == id)
 			return true;
@@ -291,8 +291,8 @@ static void *traffic_run(void *arg)
 
 static bool reaches(atomic_uint *count, unsigned int wanted)
 {
-	for (int i = 0; i < 20000 && *count < wanted; i++)
-		usleep(500);
+	for (int i = 0; i < RAW_WAIT_MS && *count < wanted; i++)
+		usleep(1000);
 	return *count >= wanted;
 }
 

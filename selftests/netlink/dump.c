@@ -124,7 +124,7 @@ TEST_F(dump, two_at_once)
 	ASSERT_EQ(nl_open(&other), 0);
 	nl_begin(&other, &msg, FABREX_CMD_OBJECT_GET, NLM_F_DUMP);
 	ASSERT_EQ(nl_send(&other, &msg), 0);
-	ASSERT_GT(nl_recv(&other, buf, sizeof(buf), 5000), 0);
+	ASSERT_GT(nl_recv(&other, buf, sizeof(buf), 60000), 0);
 	see_nothing(&s);
 	ASSERT_GT(objects(&self->nl, &s, 0, 0, NL_SMALL, NULL), 0);
 	EXPECT_FALSE(s.wrong);

@@ -37,7 +37,7 @@ class Transfer:
         self.line()
 
     def line(self, timeout=30):
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * self.command.guest.patience
         while time.monotonic() < end:
             self.command.poll()
             try:
@@ -101,7 +101,7 @@ def compose(t, guest, name, port):
     done = fabric.ctl(guest, f"--fport {port} compose {name} --to {port}")
     t.need(done.status == 0, f"{name} composed to {port}", done.stderr)
     bdf = address(guest, name)
-    guest.sh(f"for i in $(seq 250); do [ -e /sys/bus/pci/devices/{bdf}/driver "
+    guest.sh(f"for i in $(seq 5000); do [ -e /sys/bus/pci/devices/{bdf}/driver "
              "] && exit 0; sleep 0.02; done; exit 1")
     return bdf
 
@@ -395,7 +395,7 @@ def device_not_in_order(lab, t):
     run.end()
     for line in re.findall(r"echo 1 > [^; ]+", row["remedy"]):
         a.sh(line + "; sleep 0.3")
-    a.sh(f"for i in $(seq 250); do [ -e /sys/bus/pci/devices/{bdf}/driver ] "
+    a.sh(f"for i in $(seq 5000); do [ -e /sys/bus/pci/devices/{bdf}/driver ] "
          "&& exit 0; sleep 0.02; done; exit 1")
     row = same_as_transfer(t, a, "a.0", GPU[0], "set up anew")
     good(t, row, "switch", 4, "set up anew")

@@ -103,7 +103,9 @@ class Command:
         return self.out["O"].decode(errors="replace")
 
     def wait(self, timeout=60):
-        """The Result; past `timeout` the command is killed."""
+        """The Result; past `timeout`, in seconds of a quiet machine, it hangs
+        and is killed (process.patience())."""
+        timeout *= self.guest.patience
         end = time.monotonic() + timeout
         while not self.result:
             try:
@@ -113,18 +115,19 @@ class Command:
                 self.kill()
                 raise CommandTimeout(
                     f"{self.guest.name}: `{self.argv[-1]}` still runs after "
-                    f"{timeout} s\n{self.out['O'].decode(errors='replace')}"
+                    f"{timeout:.0f} s\n{self.out['O'].decode(errors='replace')}"
                     f"{self.out['E'].decode(errors='replace')}") from None
         return self.result
 
     def wait_for(self, text, timeout=60):
-        """Wait until standard output contains `text`."""
+        """Wait until standard output contains `text`; timeout as above."""
+        timeout *= self.guest.patience
         end = time.monotonic() + timeout
         while text not in self.output():
             if self.result or time.monotonic() > end:
                 raise CommandTimeout(
                     f"{self.guest.name}: `{self.argv[-1]}` "
-                    + ("ended" if self.result else f"ran {timeout} s")
+                    + ("ended" if self.result else f"ran {timeout:.0f} s")
                     + f" without printing {text!r}\n{self.output()}"
                     + self.out["E"].decode(errors="replace"))
             try:

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import space
-from process import Child, wait_until
+from process import Child, patience, wait_until
 
 
 class EmuError(RuntimeError):
@@ -30,6 +30,7 @@ class Emu:
 
     def start(self, timeout=30):
         """Start and wait for READY on its standard output."""
+        timeout *= patience()
         if not os.path.exists(self.binary):
             raise EmuError(f"{self.binary} is missing; run make first")
         argv = self.wrap + [self.binary, "--topology", self.topology,
@@ -63,7 +64,7 @@ class Emu:
     def control(self, request, timeout=10):
         """Send one JSON request to the control socket; the JSON answer."""
         with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(timeout)
+            sock.settimeout(timeout * patience())
             sock.connect(self.file("control.sock"))
             sock.sendall(json.dumps(request).encode() + b"\n")
             answer = b""

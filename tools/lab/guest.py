@@ -11,7 +11,7 @@ import klog
 import machine
 from agent import Agent, GuestGone
 from command import Command
-from process import Child, wait_until
+from process import Child, patience, wait_until
 from qmp import Qmp
 
 
@@ -35,8 +35,12 @@ class Guest:
         self.root = root
         self.kernel = kernel
         self.image = image
-        self.smp = options.get("smp", 1)
-        self.memory = options.get("memory", 1024)
+        self.patience = patience(kernel.name)
+        # Races need processors that run at the same time.
+        self.smp = options.get("smp", 2 if kernel.name == "kcsan" else 1)
+        # Shadow and quarantine of KASAN, and page tables for both.
+        self.memory = options.get("memory", 1024) \
+            * (2 if kernel.name == "debug" else 1)
         self.slots = options.get("slots", 16)
         self.append = options.get("append", "")
         self.devices = options.get("devices", ())
@@ -81,12 +85,13 @@ class Guest:
                 return False
             return True
 
-        if not wait_until(connected, 30):
-            raise BootFailed(f"{self.name}: QEMU made no QMP socket in 30 s")
+        if not wait_until(connected, 30 * self.patience):
+            raise BootFailed(f"{self.name}: QEMU made no QMP socket")
         self.agent = Agent(self.socket("lab"))
 
-    def wait_boot(self, timeout=120):
+    def wait_boot(self, timeout=60):
         """Wait until the guest takes commands."""
+        timeout *= self.patience
         if not self.agent.wait_hello(self.boots, timeout):
             raise BootFailed(f"{self.name}: no sign of life after {timeout} s;"
                              f" console:\n{self.console_tail()}\n"
@@ -106,7 +111,7 @@ class Guest:
         """End QEMU without a word to the guest; see Lab.close()."""
         self.kill()
 
-    def reboot(self, timeout=120, hard=False):
+    def reboot(self, timeout=60, hard=False):
         """Reset the machine (hard) or ask the kernel to; waits for boot."""
         self.keep_dmesg()
         self.boots += 1
@@ -116,7 +121,7 @@ class Guest:
             self.start_command("reboot -f")
         return self.wait_boot(timeout)
 
-    def restart(self, timeout=120):
+    def restart(self, timeout=60):
         """Start QEMU again after kill()."""
         if self.alive():
             self.kill()
@@ -177,7 +182,7 @@ class Guest:
 
     def wait_file(self, path, timeout=10):
         """Wait in the guest until a path exists."""
-        tries = int(timeout * 50)
+        tries = int(timeout * self.patience * 50)
         where = shlex.quote(path)
         return self.run(f"for i in $(seq {tries}); do [ -e {where} ] && exit 0;"
                         " sleep 0.02; done; exit 1", timeout + 30).status == 0
@@ -270,7 +275,7 @@ class Guest:
             is not None
 
 
-def boot_all(guests, timeout=180):
+def boot_all(guests, timeout=90):
     """Start guests together; seconds until all take commands."""
     begun = time.monotonic()
     for guest in guests:

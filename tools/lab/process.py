@@ -15,6 +15,18 @@ import space
 
 PREFIX = "fabrex-lab-"
 
+# Limits say when something hangs, and nothing about speed: each is a multiple
+# of what it takes on a quiet machine, a larger one on kernels that check
+# everything. FABREX_PATIENCE is for machines that are slower still.
+PATIENCE = {"debug": 20, "kcsan": 20}
+USUAL_PATIENCE = 8
+
+
+def patience(kernel=None):
+    """What a limit in seconds is multiplied with, for guests of a kernel."""
+    return PATIENCE.get(kernel, USUAL_PATIENCE) \
+        * float(os.environ.get("FABREX_PATIENCE", "1"))
+
 
 class Child:
     """A process in a root, in its own process group, killed with us."""
