@@ -2,7 +2,12 @@
 # make           programs, library and kernel modules into build/
 # make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
 # make lab       the same hosts, left up with a shell on each
-# make check     host tests, then guest tests; check-debug: on a debug kernel
+# make check     host tests, then guest tests
+# make check-debug  guest tests on a kernel with KASAN, lockdep, kmemleak, UBSAN;
+#                PART=name does one part of those in tools/lab/parts
+# make check-kcsan  those where threads meet, on a kernel with KCSAN
+# make soak      everything at once for HOURS=n (1; 0.1 is six minutes), SEED=n,
+#                KERNEL=debug
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
 # make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy on this machine
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
@@ -17,8 +22,9 @@ PREFIX ?= /usr/local
 LAB := tools/lab/lab
 ROOT ?= demo
 
-GUEST_GOALS := demo lab check check-host check-guest check-debug \
-	kbuild-check dkms-check modules debug-kernel fuzz bench-lab
+GUEST_GOALS := demo lab check check-host check-guest check-debug check-kcsan \
+	kbuild-check dkms-check modules debug-kernel kcsan-kernel fuzz bench-lab \
+	soak
 # A minimal machine may lack even this; the lab installs the rest itself.
 ifeq ($(shell command -v python3),)
 $(info installing python3 on this machine)
@@ -35,12 +41,20 @@ modules:
 	$(LAB) modules 7.2
 
 # Verbs of the lab; they build what they need.
-demo lab check check-host check-guest check-debug kbuild-check dkms-check fuzz \
+demo lab check check-host check-guest check-kcsan kbuild-check dkms-check fuzz \
 bench-lab:
 	$(LAB) make-$@ $(ARGS)
 
-debug-kernel:
-	$(LAB) kernel debug
+check-debug:
+	$(LAB) make-$@ $(if $(PART),--part $(PART)) $(ARGS)
+
+HOURS ?= 1
+soak:
+	$(LAB) make-$@ --hours $(HOURS) $(if $(SEED),--seed $(SEED)) \
+		$(if $(KERNEL),--kernel $(KERNEL)) $(ARGS)
+
+debug-kernel kcsan-kernel:
+	$(LAB) kernel $(@:-kernel=)
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile

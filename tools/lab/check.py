@@ -2,6 +2,7 @@
 """make check: host tests, module builds, dkms, then scenarios in guests.
 Prints TAP and last the line `N passed, N failed, N skipped`."""
 
+import concurrent.futures
 import fcntl
 import os
 import re
@@ -10,24 +11,28 @@ import time
 
 import dkms
 import kmod
+import parts as part_list
 import root
 import scenario
 import space
 import tap
 from cache import say
 from guest import BootFailed
+from kernel import MADE
 from lab import Lab
 
 LOGS = os.path.join(space.TREE, "build", "logs")
 LAYER = "full"		# harness, 32-bit compiler, clang
-FUZZ_BRIEF_SECONDS = 10	# for each target in make check
+FUZZ_BRIEF_SECONDS = 4	# for each target in make check
 
 
 class Check:
-    """One run of the tests; `only` filters scenarios and parts by name."""
+    """One run of the tests; `only` filters scenarios and parts by name,
+    `chosen` is a further condition."""
 
-    def __init__(self, only=()):
+    def __init__(self, only=(), chosen=None):
         self.only = only
+        self.chosen = chosen or (lambda name: True)
         self.tap = tap.Writer()
         self.begun = time.monotonic()
 
@@ -47,7 +52,8 @@ class Check:
         return result
 
     def wanted(self, name):
-        return not self.only or any(word in name for word in self.only)
+        return self.chosen(name) and \
+            (not self.only or any(word in name for word in self.only))
 
     def finish(self):
         if self.only and not self.tap.number:
@@ -181,38 +187,81 @@ def elsewhere(check):
     """Kernels that scenarios need which cannot run on the usual one."""
     return sorted({s.kernels[0] for s in scenario.load()
                    if len(s.kernels) == 1 and check.wanted(s.name)}
-                  - {"7.2", "debug"})
+                  - {"7.2", *MADE})
 
 
 def guests(check, kernel, alone=False):
     """All scenarios that name this kernel, sharing labs where they can; with
     alone only those that name no other."""
-    items = [s for s in scenario.load() if kernel in s.kernels
+    items = [s for s in scenario.load() if suits(s, kernel)
              and check.wanted(s.name) and (not alone or len(s.kernels) == 1)]
     groups = {}
     for item in items:
         key = item.lab_key() + ((item.name,) if item.fresh else ())
         groups.setdefault(key, []).append(item)
-    for number, group in enumerate(groups.values()):
-        run_group(check, kernel, group, os.path.join(LOGS, f"lab{number}"))
+    numbered = [(group, os.path.join(LOGS, f"lab{n}"))
+                for n, group in enumerate(groups.values())]
+    for group, logs in numbered:
+        if len(hosts_of(group)) > 1:
+            timed(check.tap, kernel, group, logs)
+    beside_each_other(check, kernel, [n for n in numbered
+                                      if len(hosts_of(n[0])) == 1])
 
 
-def run_group(check, kernel, group, logs):
+def suits(item, kernel):
+    """The KCSAN kernel runs what the debug kernel does, of its kind."""
+    if kernel == "kcsan":
+        return kernel in item.kernels or "debug" in item.kernels and \
+            any(word in item.name for word in part_list.KCSAN)
+    return kernel in item.kernels
+
+
+def hosts_of(group):
+    return list(dict.fromkeys(h for s in group for h in s.hosts))
+
+
+def beside_each_other(check, kernel, numbered):
+    """Labs of one host, which has one processor: two at a time."""
+    def one(group, logs):
+        held = tap.Held()
+        timed(held, kernel, group, logs)
+        return held
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(one, *n) for n in numbered]:
+            done.result().tell(check.tap)
+
+
+def timed(writer, kernel, group, logs):
+    """One lab's scenarios, and what they took: where the time goes."""
+    begun = time.monotonic()
+    run_group(writer, kernel, group, logs)
+    writer.diag(f"lab of {', '.join(hosts_of(group))}: "
+                f"{time.monotonic() - begun:.0f} s")
+
+
+def run_group(writer, kernel, group, logs):
     """Run scenarios in one lab; a failure gets the next one a new lab."""
     group = list(group)
     while group:
-        hosts = list(dict.fromkeys(h for s in group for h in s.hosts))
-        lab = Lab(group[0].topology, kernel, hosts, layer=group[0].layer,
+        lab = Lab(group[0].topology, kernel, hosts_of(group), layer=group[0].layer,
                   keep_logs=logs, **group[0].options)
         try:
             with lab:
                 lab.install()
-                while group and scenario.run(group.pop(0), lab, check.tap) \
+                while group and run_scenario(group.pop(0), lab, writer) \
                         and healthy(lab):
                     pass
         except (BootFailed, RuntimeError, OSError, AssertionError) as e:
             name = group.pop(0).name if group else "lab"
-            check.tap.point(False, f"{name}: the lab starts", detail=str(e))
+            writer.point(False, f"{name}: the lab starts", detail=str(e))
+
+
+def run_scenario(item, lab, writer):
+    begun = time.monotonic()
+    good = scenario.run(item, lab, writer)
+    writer.diag(f"{item.name}: {time.monotonic() - begun:.1f} s")
+    return good
 
 
 def healthy(lab):
@@ -222,9 +271,10 @@ def healthy(lab):
         (not lab.emu or lab.emu.alive())
 
 
-def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest")):
-    """The whole check; its exit status."""
-    check = Check(only)
+def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest"),
+        part=None):
+    """The whole check, or a part of it; its exit status."""
+    check = Check(only, part_list.chooser(part) if part else None)
     try:
         if "host" in what or "guest" in what:
             say("building programs, tests and modules")

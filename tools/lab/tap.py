@@ -58,6 +58,31 @@ def tally(totals, bad, directive, name):
         totals.passed += 1
 
 
+class Held:
+    """Points and remarks of what runs beside others, for a Writer later."""
+
+    def __init__(self):
+        self.number = 0
+        self.totals = Totals()
+        self.events = []
+
+    def diag(self, text):
+        self.events.append(("diag", text))
+
+    def point(self, ok, name, skip=None, detail=""):
+        self.number += 1
+        self.events.append(("point", ok, name, skip, detail))
+        tally(self.totals, not ok, "SKIP" if skip else None, name)
+
+    def include(self, text, prefix):
+        return Writer.include(self, text, prefix)
+
+    def tell(self, writer):
+        """All of it, in its order."""
+        for kind, *args in self.events:
+            getattr(writer, kind)(*args)
+
+
 class Writer:
     """Prints numbered TAP points and keeps the totals."""
 
