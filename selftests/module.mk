@@ -17,7 +17,8 @@ ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	uapi/quota dma/ops dma/errors dma/queues dma/order dma/atomics \
 	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
 ST_TESTS += uapi/watch gpu/udmabuf
-ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream faults/stale
+ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream faults/stale \
+	faults/flood
 ST_GPU := gpu/exporter gpu/import gpu/register gpu/hostile gpu/fuzz
 ST_GPU += p2p/transfer
 ST_GPU += gpu/churn

@@ -84,7 +84,7 @@ struct fabrex_user {
 };
 
 /**
- * struct fabrex_peer - what was said of a peer since the last full scan
+ * struct fabrex_peer - what was said of a peer last
  * @seen:       anything at all
  * @up:         it is enabled
  * @generation: of its port
@@ -158,6 +158,7 @@ struct fabrex_model {
  * @zombies_lock: innermost
  * @wc:         the window aperture was reserved as write-combining
  * @event_seq:  of netlink events
+ * @serials:    of queues and windows, the last one given
  * @model:      mirror of the fabric
  */
 struct fabrex_port {
@@ -202,6 +203,7 @@ struct fabrex_port {
 
 	bool wc;
 	atomic64_t event_seq;
+	atomic64_t serials;
 	struct fabrex_model model;
 };
 
@@ -363,6 +365,7 @@ struct fabrex_map {
  * struct fabrex_queue - a queue of a file
  * @res:     what all objects have
  * @rcu:     freed after those that found it through port->queues
+ * @serial:  tells it from those that had its number before
  * @eventfd: to signal, or NULL
  * @rings:   memory
  * @doorbell: its page
@@ -372,6 +375,7 @@ struct fabrex_map {
 struct fabrex_queue {
 	struct fabrex_res res;
 	struct rcu_head rcu;
+	u64 serial;
 	struct eventfd_ctx *eventfd;
 	struct fabrex_map *rings;
 	struct fabrex_map *doorbell;
@@ -382,6 +386,7 @@ struct fabrex_queue {
 struct fabrex_window {
 	struct fabrex_res res;
 	struct rcu_head rcu;
+	u64 serial;
 	struct fabrex_map *map;
 	u32 slot;
 	u32 nslots;
@@ -696,6 +701,10 @@ void fabrex_model_name(struct fabrex_port *port, u32 id, char *name);
 u32 fabrex_model_generation(struct fabrex_port *port);
 void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
 		       u32 generation);
+void fabrex_model_peer_down(struct fabrex_port *port, u16 peer,
+			    u32 generation);
+void fabrex_model_peer_known(struct fabrex_port *port, u16 peer,
+			     struct fabrex_peer *known);
 void fabrex_model_forget_peers(struct fabrex_port *port);
 int fabrex_cmd_peer_query(struct fabrex_ucmd *ucmd);
 

@@ -121,6 +121,7 @@ struct fabrex_queue_params {
 	u32 cell_size;
 	bool interrupts;	/* an eventfd is attached */
 	u64 service;		/* 0, or found by ->resolve() of others */
+	u64 serial;		/* for fabrex_port_queue_error() */
 	dma_addr_t ctrl;
 	dma_addr_t sq;
 	dma_addr_t cq;
@@ -146,6 +147,7 @@ struct fabrex_window_params {
 	u64 rkey;
 	u64 offset;
 	u64 length;
+	u64 serial;		/* for fabrex_port_window_fault() */
 };
 
 /**
@@ -264,27 +266,42 @@ int fabrex_model_update(struct fabrex_port *port,
  */
 int fabrex_model_get(struct fabrex_port *port, u32 id,
 		     struct fabrex_object *object);
-/* Bracket a full rescan: objects not updated in between are removed. */
+/* Bracket a full rescan: objects not updated in between are removed. Without
+ * an end, as when an update has failed, none is.
+ */
 void fabrex_model_begin(struct fabrex_port *port);
 void fabrex_model_end(struct fabrex_port *port);
 
-/* Events, callable from process context (backend's event work). */
+/* Events, callable from process context (backend's event work). Those of queues
+ * and windows are about the instance that was created with @serial; if its
+ * number is another's by now nobody is told.
+ */
 void fabrex_port_link(struct fabrex_port *port, bool up);
 void fabrex_port_peer(struct fabrex_port *port, u16 peer, bool up,
 		      u32 generation);
-void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u32 qerr);
-void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u32 wc);
+/* What is the case, as asked for after events may have been lost: who has not
+ * been told so yet is.
+ */
+void fabrex_port_peer_is(struct fabrex_port *port, u16 peer, bool up,
+			 u32 generation);
+void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
+			     u32 qerr);
+void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
+			      u32 wc);
 void fabrex_port_release_request(struct fabrex_port *port, u32 ep, u64 token,
 				 u16 slot, u32 timeout_ms);
 /* What objects do not show: a switch was reset, something reported a fault. */
 enum fabrex_notice {
 	FABREX_NOTICE_RESET,
 	FABREX_NOTICE_FAULT,
-	FABREX_NOTICE_LOST,	/* events were dropped; @id, @code 0 */
+	FABREX_NOTICE_LOST,	/* events were dropped; @id, @code 0. After the
+				 * backend has told what has become of it all */
 };
 void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 			u32 id, u64 code);
-/* A queue's interrupt: any context. */
+/* A queue's interrupt: any context. One that comes for whoever had the number
+ * before is harmless: an eventfd says that there may be something to see.
+ */
 void fabrex_port_queue_irq(struct fabrex_port *port, u32 number);
 
 #endif

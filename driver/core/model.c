@@ -234,7 +234,8 @@ FABREX_EXPORT(fabrex_model_get);
  * @port: port
  *
  * What fabrex_model_update() does not see until fabrex_model_end() is removed
- * there. A scan that is given up is followed by another begin.
+ * there. A scan that is given up, because an update has failed, has no end: all
+ * elements stay, and another begin follows.
  */
 void fabrex_model_begin(struct fabrex_port *port)
 {
@@ -409,6 +410,36 @@ void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
 	msg.object = &object;
 	msg.port = object.id;
 	fabrex_notify(port, &msg);
+}
+
+/**
+ * fabrex_model_peer_down() - a peer is not enabled, and nobody thought it was
+ * @port:       port
+ * @peer:       number, below max_peers
+ * @generation: of its port
+ */
+void fabrex_model_peer_down(struct fabrex_port *port, u16 peer, u32 generation)
+{
+	mutex_lock(&port->model.lock);
+	port->model.peers[peer] = (struct fabrex_peer) {
+		.seen = true,
+		.generation = generation,
+	};
+	mutex_unlock(&port->model.lock);
+}
+
+/**
+ * fabrex_model_peer_known() - what was said of a peer last
+ * @port:  port
+ * @peer:  number, below max_peers
+ * @known: copied to
+ */
+void fabrex_model_peer_known(struct fabrex_port *port, u16 peer,
+			     struct fabrex_peer *known)
+{
+	mutex_lock(&port->model.lock);
+	*known = port->model.peers[peer];
+	mutex_unlock(&port->model.lock);
 }
 
 /**

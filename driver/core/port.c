@@ -430,14 +430,13 @@ static void fabrex_port_event(struct fabrex_port *port,
 }
 
 /**
- * fabrex_port_lost() - the device has dropped events; a full scan follows
- * @port: port
+ * fabrex_port_lost() - the device has dropped events
+ * @port: port; links and peers are again what the device says
  */
 void fabrex_port_lost(struct fabrex_port *port)
 {
 	struct fabrex_file *file;
 
-	fabrex_model_forget_peers(port);
 	mutex_lock(&port->files_lock);
 	list_for_each_entry(file, &port->files, list)
 		fabrex_events_lose(&file->events);
@@ -485,6 +484,33 @@ void fabrex_port_peer(struct fabrex_port *port, u16 peer, bool up,
 }
 FABREX_EXPORT(fabrex_port_peer);
 
+/**
+ * fabrex_port_peer_is() - this is the case, whatever was told so far
+ * @port:       port
+ * @peer:       number of the peer
+ * @up:         it is enabled and can be reached
+ * @generation: of its port
+ *
+ * Makes up for events that have been lost. Of a peer that was enabled anew in
+ * between it is told that it went down, too.
+ */
+void fabrex_port_peer_is(struct fabrex_port *port, u16 peer, bool up,
+			 u32 generation)
+{
+	struct fabrex_peer known;
+
+	if (peer >= port->info.max_peers)
+		return;
+	fabrex_model_peer_known(port, peer, &known);
+	if (known.up && (!up || known.generation != generation))
+		fabrex_port_peer(port, peer, false, known.generation);
+	else if (!known.up && !up)
+		fabrex_model_peer_down(port, peer, generation);
+	if (up && (!known.up || known.generation != generation))
+		fabrex_port_peer(port, peer, true, generation);
+}
+FABREX_EXPORT(fabrex_port_peer_is);
+
 static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
 {
 	struct fabrex_event event = {
@@ -501,15 +527,17 @@ static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
  * fabrex_port_queue_error() - the device stopped a queue
  * @port:   port
  * @number: of the queue
+ * @serial: that it was created with; of another one nobody is told
  * @qerr:   FABREX_QERR_*
  */
-void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u32 qerr)
+void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
+			     u32 qerr)
 {
 	struct fabrex_queue *queue;
 
 	rcu_read_lock();
 	queue = xa_load(&port->queues, number);
-	if (queue)
+	if (queue && queue->serial == serial)
 		fabrex_res_event(&queue->res, FABREX_EVENT_QUEUE_ERROR, qerr);
 	rcu_read_unlock();
 }
@@ -519,15 +547,17 @@ FABREX_EXPORT(fabrex_port_queue_error);
  * fabrex_port_window_fault() - an access through a window failed
  * @port:   port
  * @number: of the window
+ * @serial: that it was created with; of another one nobody is told
  * @wc:     FABREX_WC_*
  */
-void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u32 wc)
+void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
+			      u32 wc)
 {
 	struct fabrex_window *window;
 
 	rcu_read_lock();
 	window = xa_load(&port->windows, number);
-	if (window)
+	if (window && window->serial == serial)
 		fabrex_res_event(&window->res, FABREX_EVENT_WINDOW_FAULT, wc);
 	rcu_read_unlock();
 }

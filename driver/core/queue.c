@@ -214,6 +214,7 @@ static void fabrex_queue_params(struct fabrex_queue *queue,
 		.cell_size = cmd->cell_size,
 		.interrupts = queue->eventfd,
 		.service = cmd->service,
+		.serial = queue->serial,
 		.ctrl = queue->dma[FABREX_PART_CTRL],
 		.sq = queue->dma[FABREX_PART_SQ],
 		.cq = queue->dma[FABREX_PART_CQ],
@@ -245,6 +246,7 @@ static int fabrex_queue_make(struct fabrex_queue *queue,
 	ret = fabrex_queue_map(queue);
 	if (ret)
 		return ret;
+	queue->serial = atomic64_inc_return(&port->serials);
 	fabrex_queue_params(queue, cmd, &params);
 	ret = port->ops->queue_create(port, &params, &res->number);
 	if (ret)

@@ -137,6 +137,8 @@ static int fabrex_window_make(struct fabrex_window *window,
 	if (ret)
 		return ret;
 	params.slot = window->slot;
+	window->serial = atomic64_inc_return(&port->serials);
+	params.serial = window->serial;
 	ret = port->ops->window_create(port, &params, &res->number);
 	if (ret)
 		return ret;

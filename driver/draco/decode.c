@@ -325,6 +325,24 @@ int draco_decode_object(const struct draco_object *raw, u16 max_peers,
 	return 0;
 }
 
+/**
+ * draco_decode_peer() - check and decode an element of GET_PEERS
+ * @raw:       copy of what the device wrote
+ * @max_peers: peer numbers are below this
+ * @peer:      result
+ *
+ * Return: 0 or -EPROTO
+ */
+int draco_decode_peer(const struct draco_peer *raw, u16 max_peers,
+		      struct draco_peer_state *peer)
+{
+	peer->port = le32_to_cpu(raw->port);
+	peer->generation = le32_to_cpu(raw->generation);
+	peer->peer = le16_to_cpu(raw->peer);
+	peer->up = le16_to_cpu(raw->flags) & DRACO_PEERF_UP;
+	return peer->port && peer->peer < max_peers ? 0 : -EPROTO;
+}
+
 static int draco_check_event(const struct draco_ev *ev, u16 max_peers)
 {
 	switch (ev->type) {

@@ -31,6 +31,14 @@ struct draco_ident {
 	char firmware[DRACO_NAME_LEN];
 };
 
+/* What the function knows of a host port, in CPU byte order. */
+struct draco_peer_state {
+	u32 port;
+	u32 generation;
+	u16 peer;
+	bool up;
+};
+
 /* An event in CPU byte order. */
 struct draco_ev {
 	u64 seq;
@@ -51,6 +59,8 @@ int draco_decode_identify(const struct draco_identify *raw, u32 db_pages,
 			  const char **bad);
 int draco_decode_object(const struct draco_object *raw, u16 max_peers,
 			struct fabrex_object *object);
+int draco_decode_peer(const struct draco_peer *raw, u16 max_peers,
+		      struct draco_peer_state *peer);
 int draco_decode_event(const struct draco_event *raw, u16 max_peers,
 		       struct draco_ev *ev);
 void draco_decode_holder(const struct draco_holder *raw,

@@ -21,7 +21,7 @@
 
 /* Vector 0 is the admin ring's, the others are shared out among the queues. */
 #define DRACO_MAX_VECTORS	32
-/* Release requests that have not been answered yet. */
+/* Release requests that are remembered: more than a partition has slots. */
 #define DRACO_MAX_RELEASES	64
 
 /* draco_dev.flags */
@@ -32,6 +32,7 @@ enum {
 	DRACO_F_POLLED,		/* a completion came without interrupt so far */
 	DRACO_F_HALTING,	/* the works are to leave the controller alone */
 	DRACO_F_RESCAN,		/* the mirror of the fabric is not to be trusted */
+	DRACO_F_REQUESTS,	/* release requests may have been missed */
 };
 
 /**
@@ -58,10 +59,18 @@ struct draco_queue {
 	u32 number;
 };
 
-/* A request to let an endpoint go, between event and answer. */
+/**
+ * struct draco_release - a request to let an endpoint go
+ * @ep:       endpoint
+ * @slot:     where it is
+ * @answered: or it was one that needs no answer: only remembered, so that it is
+ *            not taken for a new one when the device tells of it again
+ * @token:    names the request, never used again
+ */
 struct draco_release {
 	u32 ep;
 	u16 slot;
+	bool answered;
 	u64 token;
 };
 
@@ -75,7 +84,9 @@ struct draco_release {
  * @armed: @cmd is under way or its result has not been taken; work only, as
  *         are the following
  * @withdrawn: @cmd has been aborted
- * @lost: the device has dropped events
+ * @lost: the device has dropped events, and nobody has been told
+ * @horizon: number of the last event that is contained in what was read of the
+ *           fabric: what events up to there say is history. Probe, then work
  * @since: jiffies when it was issued or aborted
  */
 struct draco_events {
@@ -86,6 +97,7 @@ struct draco_events {
 	bool armed;
 	bool withdrawn;
 	bool lost;
+	u64 horizon;
 	unsigned long since;
 };
 
@@ -107,7 +119,7 @@ struct draco_events {
  * @changed:      woken when the model has followed events
  * @followed:     counts that
  * @release_lock: protects @releases and @nreleases
- * @releases:     requests not answered yet, oldest first
+ * @releases:     requests, oldest first
  * @nreleases:    how many
  * @queue_lock:   protects @queues and what it points to, the lists of @vectors
  *                and @epoch; taken in interrupts
@@ -258,6 +270,7 @@ int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 
 /* release.c */
 void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev);
+int draco_release_ask(struct draco_dev *dd);
 int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 			const struct fabrex_holder *holder);
 void draco_release_forget(struct draco_dev *dd);

@@ -131,9 +131,32 @@ static void draco_event_endpoint(struct draco_dev *dd,
 	fabrex_model_update(dd->port, &object);
 }
 
+/* Older than what was read of the fabric, which contains it: it would put back
+ * what has changed since. A reset of the own port is told by its generation,
+ * whenever.
+ */
+static bool draco_event_history(const struct draco_dev *dd,
+				const struct draco_ev *ev)
+{
+	if (ev->seq > dd->events.horizon)
+		return false;
+	switch (ev->type) {
+	case DRACO_EV_PEER_UP:
+	case DRACO_EV_PEER_DOWN:
+		return ev->object != dd->ident.info.object_id;
+	case DRACO_EV_LINK:
+	case DRACO_EV_EP_STATE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void draco_event_dispatch(struct draco_dev *dd,
 				 const struct draco_ev *ev)
 {
+	if (draco_event_history(dd, ev))
+		return;
 	switch (ev->type) {
 	case DRACO_EV_LINK:
 		draco_event_link(dd, ev);
@@ -149,10 +172,12 @@ static void draco_event_dispatch(struct draco_dev *dd,
 		draco_release_request(dd, ev);
 		break;
 	case DRACO_EV_QUEUE_ERROR:
-		fabrex_port_queue_error(dd->port, ev->object, ev->arg[0]);
+		fabrex_port_queue_error(dd->port, ev->object, ev->arg[1],
+					ev->arg[0]);
 		break;
 	case DRACO_EV_WINDOW_FAULT:
-		fabrex_port_window_fault(dd->port, ev->object, ev->arg[0]);
+		fabrex_port_window_fault(dd->port, ev->object, ev->arg[1],
+					 ev->arg[0]);
 		break;
 	case DRACO_EV_RESET:
 		fabrex_port_notice(dd->port, FABREX_NOTICE_RESET, ev->object,
@@ -191,16 +216,45 @@ static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 	if (draco_cmd_status(&ev->cmd) == DRACO_SC_ABORTED && ev->withdrawn)
 		return 0;
 	n = le64_to_cpu(ev->cmd.cpl.result);
-	if (draco_cmd_status(&ev->cmd) || !n || n > DRACO_EVENT_COUNT) {
+	if (draco_cmd_status(&ev->cmd) || n > DRACO_EVENT_COUNT ||
+	    (!n && !ev->cmd.cpl.result2)) {
 		dev_warn_ratelimited(&dd->pdev->dev,
 				     "GET_EVENTS: status %u, %llu events\n",
 				     draco_cmd_status(&ev->cmd), n);
 		*broken = true;
 		return 0;
 	}
-	ev->lost |= !!ev->cmd.cpl.result2;
+	if (ev->cmd.cpl.result2) {
+		ev->lost = true;
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+		set_bit(DRACO_F_REQUESTS, &dd->flags);
+	}
 	memcpy(ev->copy, ev->buf.va, n * sizeof(*ev->copy));
 	return n;
+}
+
+/* Ask for what events have not told, or nobody knows whether they have. Returns
+ * false if that has to be tried again.
+ */
+static bool draco_events_repair(struct draco_dev *dd)
+{
+	int ret = 0;
+
+	if (test_bit(DRACO_F_RESCAN, &dd->flags))
+		ret = draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG);
+	if (!ret && test_and_clear_bit(DRACO_F_REQUESTS, &dd->flags)) {
+		ret = draco_release_ask(dd);
+		if (ret)
+			set_bit(DRACO_F_REQUESTS, &dd->flags);
+	}
+	if (!ret && dd->events.lost) {
+		dd->events.lost = false;
+		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
+	}
+	/* Stopped meanwhile: done when it has been started again. */
+	if (ret == -ENODEV)
+		return true;
+	return !ret && !test_bit(DRACO_F_RESCAN, &dd->flags);
 }
 
 static void draco_events_work(struct work_struct *work)
@@ -231,16 +285,7 @@ static void draco_events_work(struct work_struct *work)
 			dev_warn_ratelimited(&dd->pdev->dev,
 					     "bad event of type %u\n", ev.type);
 	}
-	/* The newest were: when those before them have been handled. */
-	if (dd->events.lost && n < DRACO_EVENT_COUNT) {
-		dd->events.lost = false;
-		set_bit(DRACO_F_RESCAN, &dd->flags);
-		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
-	}
-	broken |= dd->events.lost;
-	if (test_bit(DRACO_F_RESCAN, &dd->flags) &&
-	    draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG) != -ENODEV &&
-	    test_bit(DRACO_F_RESCAN, &dd->flags))
+	if (!draco_events_repair(dd))
 		broken = true;
 	draco_events_followed(dd);
 	queue_delayed_work(dd->wq, &dd->events.work,
@@ -257,6 +302,8 @@ void draco_events_kick(struct draco_dev *dd, bool rescan)
 {
 	if (rescan)
 		set_bit(DRACO_F_RESCAN, &dd->flags);
+	/* Some may be from before the controller was enabled. */
+	set_bit(DRACO_F_REQUESTS, &dd->flags);
 	if (test_bit(DRACO_F_EVENTS, &dd->flags))
 		mod_delayed_work(dd->wq, &dd->events.work, 0);
 }

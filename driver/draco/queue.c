@@ -134,6 +134,7 @@ static int draco_queue_exec(struct draco_dev *dd,
 	raw->sq = cpu_to_le64(params->sq);
 	raw->cq = cpu_to_le64(params->cq);
 	raw->rq = cpu_to_le64(params->rq);
+	raw->serial = cpu_to_le64(params->serial);
 
 	draco_cmd_init(&cmd, DRACO_ADM_QUEUE_CREATE, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(*raw));

@@ -23,37 +23,65 @@ static void draco_release_forced(struct draco_dev *dd, u32 ep, u16 slot)
 		draco_off_queue(off);
 }
 
-static void draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot)
+static struct draco_release *draco_release_find(struct draco_dev *dd, u64 token)
+{
+	u32 i;
+
+	lockdep_assert_held(&dd->release_lock);
+	for (i = 0; i < dd->nreleases; i++)
+		if (dd->releases[i].token == token)
+			return &dd->releases[i];
+	return NULL;
+}
+
+/* Make room: for the oldest that was answered, else for the oldest. */
+static void draco_release_drop(struct draco_dev *dd)
 {
 	struct draco_release *list = dd->releases;
+	u32 i;
+
+	lockdep_assert_held(&dd->release_lock);
+	for (i = 0; i < dd->nreleases && !list[i].answered; i++)
+		;
+	if (i == dd->nreleases)
+		i = 0;
+	dd->nreleases--;
+	memmove(list + i, list + i + 1, (dd->nreleases - i) * sizeof(*list));
+}
+
+/* Returns false if it is known: the device tells of requests again when it is
+ * asked, and the event may still come.
+ */
+static bool draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
+			      bool forced)
+{
+	bool known;
 
 	spin_lock(&dd->release_lock);
-	if (dd->nreleases == DRACO_MAX_RELEASES) {
-		dd->nreleases--;
-		memmove(list, list + 1, dd->nreleases * sizeof(*list));
+	known = draco_release_find(dd, token);
+	if (!known) {
+		if (dd->nreleases == DRACO_MAX_RELEASES)
+			draco_release_drop(dd);
+		dd->releases[dd->nreleases++] = (struct draco_release){
+			.ep = ep, .token = token, .slot = slot,
+			.answered = forced,
+		};
 	}
-	list[dd->nreleases++] = (struct draco_release){
-		.ep = ep, .token = token, .slot = slot,
-	};
 	spin_unlock(&dd->release_lock);
+	return !known;
 }
 
 /* The slot that a request was about; it counts as answered. */
 static int draco_release_take(struct draco_dev *dd, u32 ep, u64 token)
 {
-	struct draco_release *list = dd->releases;
+	struct draco_release *release;
 	int ret = -ENOENT;
-	u32 i;
 
 	spin_lock(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++) {
-		if (list[i].ep != ep || list[i].token != token)
-			continue;
-		ret = list[i].slot;
-		dd->nreleases--;
-		memmove(list + i, list + i + 1,
-			(dd->nreleases - i) * sizeof(*list));
-		break;
+	release = draco_release_find(dd, token);
+	if (release && release->ep == ep && !release->answered) {
+		release->answered = true;
+		ret = release->slot;
 	}
 	spin_unlock(&dd->release_lock);
 	return ret;
@@ -65,8 +93,11 @@ static int draco_release_take(struct draco_dev *dd, u32 ep, u64 token)
  */
 void draco_release_forget(struct draco_dev *dd)
 {
+	u32 i;
+
 	spin_lock(&dd->release_lock);
-	dd->nreleases = 0;
+	for (i = 0; i < dd->nreleases; i++)
+		dd->releases[i].answered = true;
 	spin_unlock(&dd->release_lock);
 }
 
@@ -78,15 +109,53 @@ void draco_release_forget(struct draco_dev *dd)
 void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 {
 	u64 token = ev->arg[0];
+	bool forced = ev->flags & DRACO_EVF_FORCE;
 	u16 slot = ev->arg[1];
 
-	if (ev->flags & DRACO_EVF_FORCE) {
+	if (!draco_release_add(dd, ev->object, token, slot, forced))
+		return;
+	if (forced) {
 		draco_release_forced(dd, ev->object, slot);
 		return;
 	}
-	draco_release_add(dd, ev->object, token, slot);
 	fabrex_port_release_request(dd->port, ev->object, token, slot,
 				    ev->arg[2]);
+}
+
+/**
+ * draco_release_ask() - which requests are there; event work
+ * @dd: device
+ *
+ * Those that no event has told of are handled as if one had.
+ *
+ * Return: 0 or a negative errno
+ */
+int draco_release_ask(struct draco_dev *dd)
+{
+	struct draco_event raw, *list;
+	struct draco_buf buf;
+	struct draco_cmd cmd;
+	struct draco_ev ev;
+	u64 n, i;
+	int ret;
+
+	ret = draco_buf_alloc(dd, &buf, DRACO_MAX_RELEASES * sizeof(*list));
+	if (ret)
+		return ret;
+	list = buf.va;
+	draco_cmd_init(&cmd, DRACO_ADM_GET_REQUESTS, 0);
+	draco_cmd_data(&cmd, &buf, DRACO_MAX_RELEASES * sizeof(*list));
+	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
+	ret = draco_admin_exec(dd, &cmd);
+	n = ret ? 0 : le64_to_cpu(cmd.cpl.result);
+	for (i = 0; i < n && i < DRACO_MAX_RELEASES; i++) {
+		raw = list[i];
+		if (!draco_decode_event(&raw, dd->ident.info.max_peers, &ev) &&
+		    ev.type == DRACO_EV_RELEASE_REQUEST)
+			draco_release_request(dd, &ev);
+	}
+	draco_buf_free(dd, &buf);
+	return ret;
 }
 
 static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,

@@ -369,7 +369,7 @@ static int draco_recover(struct draco_dev *dd)
 	dd->failed = false;
 	draco_admin_set(dd, DRACO_ADMIN_LIVE);
 	fabrex_port_revive(dd->port, ident.info.generation);
-	fabrex_port_link(dd->port, ident.info.flags & FABREX_PORT_LINK_UP);
+	/* Link and peers too: by the event work, as events may be on their way. */
 	draco_events_kick(dd, true);
 	dev_info(&dd->pdev->dev, "controller works again, generation %u\n",
 		 ident.info.generation);

@@ -2,6 +2,11 @@
 /*
  * The fabric as the device describes it, fed into the core's model. Called by
  * probe, then by the event work only.
+ *
+ * Before anything else the device says which event is the last one so far. What
+ * is read afterwards contains all events up to there, so that these are history
+ * when their turn comes; those that follow are applied as usual, whether or not
+ * what they tell was read already.
  */
 #include <linux/mm.h>
 
@@ -143,33 +148,142 @@ static int draco_list_read(struct draco_dev *dd, struct draco_list *list,
 	return ret == -EAGAIN ? 0 : ret;
 }
 
+/* Who can be reached, by GET_PEERS. *@seq is the last event before the answer. */
+struct draco_peers {
+	struct draco_peer_state peer[DRACO_MAX_PEERS];
+	u32 n;
+	u64 seq;
+};
+
+static int draco_peers_add(struct draco_dev *dd, struct draco_peers *peers,
+			   const struct draco_peer *from, u32 n)
+{
+	struct draco_peer_state *peer;
+	struct draco_peer raw;
+
+	if (n > DRACO_MAX_PEERS - peers->n)
+		return -EPROTO;
+	while (n--) {
+		raw = *from++;
+		peer = &peers->peer[peers->n];
+		if (draco_decode_peer(&raw, dd->ident.info.max_peers, peer) ||
+		    (peers->n && peer->peer <= peer[-1].peer)) {
+			dev_err_ratelimited(&dd->pdev->dev,
+					    "device describes peer %u badly\n",
+					    le16_to_cpu(raw.peer));
+			return -EPROTO;
+		}
+		peers->n++;
+	}
+	return 0;
+}
+
+/* All of them in one answer: there is room for as many as there can be. */
+static int draco_peers_read(struct draco_dev *dd, struct draco_peers *peers,
+			    unsigned int flags)
+{
+	struct draco_buf buf;
+	struct draco_cmd cmd;
+	u64 n;
+	int ret;
+
+	ret = draco_buf_alloc(dd, &buf,
+			      DRACO_MAX_PEERS * sizeof(struct draco_peer));
+	if (ret)
+		return ret;
+	draco_cmd_init(&cmd, DRACO_ADM_GET_PEERS, 0);
+	draco_cmd_data(&cmd, &buf, DRACO_MAX_PEERS * sizeof(struct draco_peer));
+	cmd.flags = flags;
+	ret = draco_admin_exec(dd, &cmd);
+	n = le64_to_cpu(cmd.cpl.result);
+	if (!ret && (n > DRACO_MAX_PEERS || cmd.cpl.id))
+		ret = -EPROTO;
+	peers->n = 0;
+	peers->seq = le64_to_cpu(cmd.cpl.result2);
+	if (!ret)
+		ret = draco_peers_add(dd, peers, buf.va, n);
+	draco_buf_free(dd, &buf);
+	return ret;
+}
+
+/* Tell the core who is there, and notice that this port itself was reset. */
+static void draco_peers_feed(struct draco_dev *dd,
+			     const struct draco_peers *peers)
+{
+	const struct draco_peer_state *peer;
+	u32 i;
+
+	for (i = 0; i < peers->n; i++) {
+		peer = &peers->peer[i];
+		if (peer->port != dd->ident.info.object_id)
+			fabrex_port_peer_is(dd->port, peer->peer, peer->up,
+					    peer->generation);
+		else if ((s32)(peer->generation - READ_ONCE(dd->generation)) > 0)
+			draco_reset(dd, "the port was reset in the fabric");
+	}
+}
+
+/* Returns the first error; then nothing is removed from the model. */
+static int draco_list_feed(struct draco_dev *dd, const struct draco_list *list)
+{
+	const struct fabrex_object *object;
+	int ret = 0, err;
+	u32 i;
+
+	fabrex_model_begin(dd->port);
+	for (i = 0; i < list->n; i++) {
+		object = &list->object[i];
+		err = fabrex_model_update(dd->port, object);
+		ret = ret ?: err;
+		if (object->id == dd->ident.info.object_id)
+			fabrex_port_link(dd->port,
+					 object->state == DRACO_LINK_UP);
+	}
+	if (!ret)
+		fabrex_model_end(dd->port);
+	return ret;
+}
+
+static int draco_fabric_read(struct draco_dev *dd, unsigned int flags)
+{
+	struct draco_list list = {};
+	struct draco_peers *peers;
+	int ret;
+
+	peers = kzalloc(sizeof(*peers), GFP_KERNEL);
+	if (!peers)
+		return -ENOMEM;
+	ret = draco_peers_read(dd, peers, flags);
+	if (!ret)
+		ret = draco_list_read(dd, &list, flags);
+	if (!ret)
+		ret = draco_list_feed(dd, &list);
+	if (!ret) {
+		draco_peers_feed(dd, peers);
+		dd->events.horizon = peers->seq;
+	}
+	kvfree(list.object);
+	kfree(peers);
+	return ret;
+}
+
 /**
  * draco_topology_scan() - make the core's model what the device says
  * @dd:    device
  * @flags: for the commands, DRACO_CMD_*
  *
- * Everything is read before the model is touched: on an error it stays as it
- * is, and %DRACO_F_RESCAN remains set.
+ * Link and peers of the port are told to the core if they are not what it knew.
+ * Everything is read before the model is touched: on an error it stays as it is,
+ * or all of it stays if an update failed, and %DRACO_F_RESCAN remains set.
  *
  * Return: 0 or a negative errno
  */
 int draco_topology_scan(struct draco_dev *dd, unsigned int flags)
 {
-	struct draco_list list = {};
-	int ret, err;
-	u32 i;
+	int ret;
 
 	clear_bit(DRACO_F_RESCAN, &dd->flags);
-	ret = draco_list_read(dd, &list, flags);
-	if (!ret) {
-		fabrex_model_begin(dd->port);
-		for (i = 0; i < list.n; i++) {
-			err = fabrex_model_update(dd->port, &list.object[i]);
-			ret = ret ?: err;
-		}
-		fabrex_model_end(dd->port);
-	}
-	kvfree(list.object);
+	ret = draco_fabric_read(dd, flags);
 	if (ret) {
 		set_bit(DRACO_F_RESCAN, &dd->flags);
 		/* Stopped meanwhile: done again when it has been started. */

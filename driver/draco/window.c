@@ -34,6 +34,7 @@ int draco_window_create(struct fabrex_port *port,
 	raw->rkey = cpu_to_le64(params->rkey);
 	raw->offset = cpu_to_le64(params->offset);
 	raw->length = cpu_to_le64(params->length);
+	raw->serial = cpu_to_le64(params->serial);
 
 	draco_cmd_init(&cmd, DRACO_ADM_WINDOW_CREATE, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(*raw));

@@ -350,6 +350,27 @@ TEST(events_that_cannot_be_are_refused)
 	CHECK_EQ(decode_event(0x7777, 0, 0, 0, 0), -EOPNOTSUPP);
 }
 
+TEST(peers_are_checked)
+{
+	struct draco_peer raw = {
+		.port = cpu_to_le32(7), .generation = cpu_to_le32(1u << 31),
+		.peer = cpu_to_le16(63), .flags = cpu_to_le16(DRACO_PEERF_UP),
+	};
+	struct draco_peer_state peer;
+
+	CHECK_EQ(draco_decode_peer(&raw, 64, &peer), 0);
+	CHECK_EQ(peer.port, 7);
+	CHECK_EQ(peer.generation, 1u << 31);
+	CHECK_EQ(peer.peer, 63);
+	CHECK(peer.up);
+	CHECK_EQ(draco_decode_peer(&raw, 63, &peer), -EPROTO);
+	raw.flags = cpu_to_le16(0xfffe);
+	CHECK_EQ(draco_decode_peer(&raw, 64, &peer), 0);
+	CHECK(!peer.up);
+	raw.port = 0;
+	CHECK_EQ(draco_decode_peer(&raw, 64, &peer), -EPROTO);
+}
+
 TEST(every_status_has_errno_and_text)
 {
 	u32 status;
@@ -421,9 +442,10 @@ TEST(layouts)
 	CHECK_EQ(sizeof(struct draco_identify), 264);
 	CHECK_EQ(sizeof(struct draco_object), 128);
 	CHECK_EQ(sizeof(struct draco_event), 64);
+	CHECK_EQ(sizeof(struct draco_peer), 16);
 	CHECK_EQ(sizeof(struct draco_holder), 128);
-	CHECK_EQ(sizeof(struct draco_queue_create), 72);
+	CHECK_EQ(sizeof(struct draco_queue_create), 80);
 	CHECK_EQ(sizeof(struct draco_mr_create), 72);
-	CHECK_EQ(sizeof(struct draco_window_create), 40);
+	CHECK_EQ(sizeof(struct draco_window_create), 48);
 	CHECK_EQ(sizeof(struct draco_counters), 128);
 }

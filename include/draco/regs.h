@@ -68,6 +68,8 @@
 #define DRACO_ADM_ABORT			0x04
 #define DRACO_ADM_GET_COUNTERS		0x05
 #define DRACO_ADM_GET_LOG		0x06
+#define DRACO_ADM_GET_PEERS		0x07
+#define DRACO_ADM_GET_REQUESTS		0x08
 #define DRACO_ADM_BIND			0x10
 #define DRACO_ADM_UNBIND		0x11
 #define DRACO_ADM_RELEASE_REPLY		0x12
@@ -275,15 +277,19 @@ struct draco_object {
  */
 
 /*
- * GET_EVENTS: data receives struct draco_event's, as many as fit and exist.
- * Completes when there is at least one. result: number written, result2:
- * number lost since the last time because the function's queue was full.
+ * GET_EVENTS: data receives struct draco_event's, as many as fit and exist:
+ * those of the fabric first, then errors of this function's own queues and
+ * windows, which have a place for each queue and window and are never lost.
+ * Completes when there is one, or one was lost. result: number written,
+ * result2: number lost since the last time because the function's queue was
+ * full. GET_PEERS, GET_OBJECTS and GET_REQUESTS then say what is the case.
  *
  * GET_LOG: arg[0] first sequence number wanted; result: number written; no
- * waiting, kept by the switch for all ports (last 1,024 events).
+ * waiting, kept by the switch for all ports (last 1,024 events of the fabric).
  */
 struct draco_event {
-	__le64	seq;		/* fabric-wide, without gaps */
+	__le64	seq;		/* fabric-wide, without gaps; 0 for errors of
+				 * queues and windows */
 	__le64	time_ns;	/* since the switch started */
 	__le16	type;		/* DRACO_EV_* */
 	__u8	obj_type;	/* of @object */
@@ -301,8 +307,10 @@ struct draco_event {
 #define DRACO_EV_RELEASE_REQUEST	0x05	/* to the owner only; arg[0] token,
 						 * arg[1] slot, arg[2] ms to answer,
 						 * flags FORCE: it is gone already */
-#define DRACO_EV_QUEUE_ERROR		0x06	/* to the owner only; arg[0] FABREX_QERR_* */
-#define DRACO_EV_WINDOW_FAULT		0x07	/* to the owner only; arg[0] FABREX_WC_* */
+#define DRACO_EV_QUEUE_ERROR		0x06	/* to the owner only; arg[0] FABREX_QERR_*,
+						 * arg[1] serial of the queue */
+#define DRACO_EV_WINDOW_FAULT		0x07	/* to the owner only; arg[0] FABREX_WC_*,
+						 * arg[1] serial of the window */
 #define DRACO_EV_RESET			0x08	/* switch was reset */
 #define DRACO_EV_FAULT			0x09	/* injected or hardware fault; arg[0] code */
 
@@ -315,9 +323,40 @@ struct draco_event {
 #define DRACO_FAULT_ADMIN_HANG		6
 #define DRACO_FAULT_LATE_ACCESS		7
 #define DRACO_FAULT_STUCK_STOP		8
+#define DRACO_FAULT_LOST_EVENT		9
 
 #define DRACO_EVF_SURPRISE		(1u << 0) /* without asking the owner */
 #define DRACO_EVF_FORCE			(1u << 1)
+
+/**
+ * struct draco_peer - what a function knows of a host port, 16 bytes
+ * @port:       object id
+ * @generation: of it
+ * @peer:       peer number
+ * @flags:      DRACO_PEERF_*
+ * @__rsvd:     0
+ */
+struct draco_peer {
+	__le32	port;
+	__le32	generation;
+	__le16	peer;
+	__le16	flags;
+	__le32	__rsvd;
+};
+
+#define DRACO_PEERF_UP			(1u << 0) /* enabled and reachable: the last
+						   * event was PEER_UP */
+
+/*
+ * GET_PEERS: arg[0] first peer number wanted; all host ports in order of peer
+ * number into data, the function's own too. result: number written, id: the
+ * next peer number to ask for, 0 at the end. result2: sequence number of the
+ * last event before the answer.
+ *
+ * GET_REQUESTS: RELEASE_REQUESTs to this port that have not been met, into
+ * data as struct draco_event's, arg[2] being the time that is left. result:
+ * number written.
+ */
 
 /*
  * BIND: id endpoint, arg[0] host port object id. flags: DRY_RUN. Completes
@@ -370,6 +409,8 @@ struct draco_queue_create {
 	__le64	sq;
 	__le64	cq;
 	__le64	rq;
+	__le64	serial;		/* comes back in QUEUE_ERROR; chosen by the
+				 * driver, so that it can tell instances apart */
 };
 
 #define DRACO_NO_VECTOR			0xffff
@@ -421,6 +462,7 @@ struct draco_window_create {
 	__le64	rkey;
 	__le64	offset;		/* in the region, multiple of 4096 */
 	__le64	length;		/* bytes, at most nslots * window_slot_size */
+	__le64	serial;		/* comes back in WINDOW_FAULT */
 };
 
 /*

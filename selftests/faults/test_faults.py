@@ -164,6 +164,111 @@ def cache_hears_of_reset(lab, t):
     t.ok(fabric.wait_port(b), "b's port works")
 
 
+def lose(lab, t, event, port="b.0", count=1):
+    """The next such event for a port is dropped; the device says so."""
+    inject(lab, t, cmd="fault", kind="lost-event", port=port, event=event,
+           count=count)
+
+
+@scenario(hosts=["a", "b", "c"])
+def lost_link_event(lab, t):
+    """A port that was not told of its own link finds out."""
+    b = Puppet(lab.guest("b"))
+    lose(lab, t, "link")
+    inject(lab, t, cmd="link", port="b.0", state="down")
+    t.ok(b.wait_event("LINK_DOWN"), "b knows that its link is down")
+    t.ok(b.wait_event("LOST"), "and that there may have been more")
+    lose(lab, t, "link")
+    inject(lab, t, cmd="link", port="b.0", state="up")
+    t.ok(b.wait_event("LINK_UP"), "and that it is back")
+    t.ok(b.wait_event("LOST"), "said again")
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def lost_peer_events(lab, t):
+    """A peer that goes, and one that comes anew, unheard."""
+    a, b = Puppet(lab.guest("a")), lab.guest("b")
+    generation = fabric.wait_peer(a, "b", True)
+    lose(lab, t, "peer-down", port="a.0")
+    inject(lab, t, cmd="link", port="b.0", state="down")
+    event = a.wait_event("PEER_DOWN")
+    t.ok(event and event[2] == generation, "a knows that b is gone", event)
+    lose(lab, t, "peer-up", port="a.0")
+    inject(lab, t, cmd="link", port="b.0", state="up")
+    event = a.wait_event("PEER_UP")
+    t.ok(event and event[2] == generation, "and that it is back", event)
+    # Both at once, so that all there is to see is another generation.
+    lose(lab, t, "peer-down", port="a.0")
+    t.equal(fabric.ctl(lab.guest("c"), "port b.0 reset --force").status, 0,
+            "reset of b")
+    event = a.wait_event("PEER_UP")
+    t.ok(event and event[2] > generation, "a knows the new generation", event)
+    t.ok(fabric.wait_port(b), "b's port works")
+    t.ok(fabric.wait_peer(a, "b", True), "and a sees it")
+    a.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def lost_own_reset(lab, t):
+    """A port that was not told of its reset: keys die all the same, and who
+    caches them is told."""
+    a, b = lab.guest("a"), lab.guest("b")
+    cache = b.start_command("faults-stale")
+    cache.wait_for("watching")
+    lose(lab, t, "peer-up")
+    t.equal(fabric.ctl(a, "port b.0 reset --force").status, 0, "reset")
+    result = cache.wait(120)
+    t.ok(not result.status and "told" in result.stdout,
+         "the reset is counted, the file can be used again",
+         result.stdout + result.stderr)
+    t.ok(fabric.wait_port(b), "b's port works")
+
+
+@scenario(hosts=["a", "b", "c"])
+def lost_release_request(lab, t):
+    """An owner that was not asked answers even so."""
+    a, b = lab.guest("a"), lab.guest("b")
+    fabric.release_all(lab, a)
+    t.need(fabric.compose(a, "columba1.gpu4", "b").status == 0, "compose")
+    t.equal(len(fabric.wait_gpus(b, 1)), 1, "b has it")
+    lose(lab, t, "release-request")
+    gone = fabric.release(a, "columba1.gpu4", "--timeout 30")
+    t.ok(not gone.status, "released in good order",
+         gone.stdout + gone.stderr)
+    t.equal(fabric.wait_gpus(b, 0), [], "b's kernel has lost it")
+
+
+@scenario(hosts=["a", "b", "c"])
+def hostile_queues(lab, t):
+    """A user who breaks queues all the time takes no event from anybody."""
+    a, b = lab.guest("a"), lab.guest("b")
+    fabric.release_all(lab, a)
+    t.need(fabric.compose(a, "columba1.gpu4", "b").status == 0, "compose")
+    t.equal(len(fabric.wait_gpus(b, 1)), 1, "b has it")
+    other = Puppet(b)
+    flood = b.start_command("exec faults-flood", user="tester",
+                            keep_stdin=True)
+    flood.wait_for("flooding")
+    for state, event in (("down", "LINK_DOWN"), ("up", "LINK_UP")):
+        inject(lab, t, cmd="link", port="a.0", state=state)
+        inject(lab, t, cmd="link", port="b.0", state=state)
+        seen = other.event(120000)
+        while seen and seen[0] not in (event, "LOST"):
+            seen = other.event(120000)
+        t.ok(seen and seen[0] == event, f"{event} arrives, and nothing is lost",
+             seen)
+    gone = fabric.release(a, "columba1.gpu4", "--timeout 30")
+    t.ok(not gone.status, "released while the flood lasts",
+         gone.stdout + gone.stderr)
+    flood.close_stdin()
+    result = flood.wait(120)
+    t.ok(not result.status and "broke" in result.stdout, "the user is well",
+         result.stdout + result.stderr)
+    t.diag(result.stdout.strip())
+    other.close()
+
+
 @scenario(hosts=["a", "b", "c"])
 def surprise_removal(lab, t):
     """A GPU is pulled out of the appliance while it is composed."""

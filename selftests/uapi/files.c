@@ -159,6 +159,31 @@ TEST_F(files, queue_error_event)
 	EXPECT_EQ(poll(&p, 1, 0), 0);
 }
 
+#define PREDECESSORS	200
+
+/* Nobody is told of the error of a queue that had the number before. */
+TEST_F(files, queue_error_of_predecessor)
+{
+	struct pollfd p = { .fd = self->other, .events = POLLIN };
+	struct raw_queue q, next;
+	int same = 0;
+
+	for (int i = 0; i < PREDECESSORS; i++) {
+		ASSERT_EQ(raw_queue(self->b.fd, 8, 8, 0, &q), 0);
+		q.ctrl->sq_tail = 1000;
+		q.db[FABREX_DB_SQ / 4] = 1000;
+		while (q.ctrl->state == FABREX_QUEUE_OK)
+			usleep(100);
+		ASSERT_EQ(raw_queue_free(&q), 0);
+		ASSERT_EQ(raw_queue(self->other, 8, 8, 0, &next), 0);
+		same += next.info.out_queue == q.info.out_queue;
+		ASSERT_EQ(raw_queue_free(&next), 0);
+		/* It would have come before the next one can be made. */
+	}
+	EXPECT_GT(same, 0);
+	EXPECT_EQ(poll(&p, 1, 0), 0);
+}
+
 TEST_F(files, read_into_bad_pointer)
 {
 	struct pollfd p = { .fd = self->b.fd, .events = POLLIN };

@@ -27,6 +27,8 @@ static const struct admin_op ops[] = {
 	[DRACO_ADM_ABORT] = { admin_abort, 0, false },
 	[DRACO_ADM_GET_COUNTERS] = { admin_get_counters, 0, false },
 	[DRACO_ADM_GET_LOG] = { admin_get_log, 0, false },
+	[DRACO_ADM_GET_PEERS] = { admin_get_peers, 0, false },
+	[DRACO_ADM_GET_REQUESTS] = { admin_get_requests, 0, false },
 	[DRACO_ADM_BIND] = { admin_bind, DRACO_BINDF_DRY_RUN, true },
 	[DRACO_ADM_UNBIND] = { admin_unbind,
 			       DRACO_BINDF_DRY_RUN | DRACO_BINDF_FORCE, true },
@@ -278,7 +280,7 @@ static bool window_ended(struct port *p, struct admin_cmd *c)
 
 	if (!gate_is_drained(&w->gate))
 		return false;
-	window_destroy(&p->windows, w);
+	window_destroy(p, w);
 	return true;
 }
 

@@ -116,6 +116,8 @@ bool admin_take_events(struct port *p, struct admin_cmd *c);
 unsigned int admin_abort(struct port *p, struct admin_cmd *c);
 unsigned int admin_get_counters(struct port *p, struct admin_cmd *c);
 unsigned int admin_get_log(struct port *p, struct admin_cmd *c);
+unsigned int admin_get_peers(struct port *p, struct admin_cmd *c);
+unsigned int admin_get_requests(struct port *p, struct admin_cmd *c);
 unsigned int admin_bind(struct port *p, struct admin_cmd *c);
 unsigned int admin_unbind(struct port *p, struct admin_cmd *c);
 unsigned int admin_release_reply(struct port *p, struct admin_cmd *c);

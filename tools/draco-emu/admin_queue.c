@@ -6,7 +6,7 @@
 #include "fabric.h"
 #include "port.h"
 
-_Static_assert(sizeof(struct draco_queue_create) == 72, "docs/draco.md");
+_Static_assert(sizeof(struct draco_queue_create) == 80, "docs/draco.md");
 
 unsigned int admin_queue_create(struct port *p, struct admin_cmd *c)
 {

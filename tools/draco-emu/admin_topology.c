@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Admin commands about the fabric: IDENTIFY, GET_OBJECTS, GET_EVENTS, GET_LOG,
- * GET_COUNTERS, PORT_CONTROL, ABORT. Called by admin.c.
+ * Admin commands about the fabric: IDENTIFY, GET_OBJECTS, GET_PEERS, GET_EVENTS,
+ * GET_REQUESTS, GET_LOG, GET_COUNTERS, PORT_CONTROL, ABORT. Called by admin.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -89,13 +89,47 @@ bool admin_take_events(struct port *p, struct admin_cmd *c)
 
 	n = event_queue_take(&p->fabric->events, &p->events, p->admin.buf,
 			     room, &lost);
-	if (!n)
+	if (!n && !lost)
 		return false;
 	c->result = n;
 	c->result2 = lost;
-	c->status = admin_out(p, c, p->admin.buf,
-			      n * sizeof(struct draco_event));
+	c->status = n ? admin_out(p, c, p->admin.buf,
+				  n * sizeof(struct draco_event)) :
+			DRACO_SC_OK;
 	return true;
+}
+
+unsigned int admin_get_peers(struct port *p, struct admin_cmd *c)
+{
+	size_t room = admin_room(c, sizeof(struct draco_peer));
+	uint64_t seq;
+	uint32_t next;
+	size_t n;
+
+	if (!room || c->cmd.arg[0] >= DRACO_MAX_PEERS)
+		return DRACO_SC_BAD_FIELD;
+	n = fabric_peers(p->fabric, p, c->cmd.arg[0], p->admin.buf, room, &next,
+			 &seq);
+	if (n && admin_out(p, c, p->admin.buf, n * sizeof(struct draco_peer)))
+		return DRACO_SC_DMA_FAULT;
+	c->result = n;
+	c->result2 = seq;
+	c->id = next;
+	return DRACO_SC_OK;
+}
+
+unsigned int admin_get_requests(struct port *p, struct admin_cmd *c)
+{
+	size_t room = admin_room(c, sizeof(struct draco_event));
+	size_t n;
+
+	if (!room)
+		return DRACO_SC_BAD_FIELD;
+	n = event_requests(p, p->admin.buf, room);
+	if (n && admin_out(p, c, p->admin.buf, n * sizeof(struct draco_event)))
+		return DRACO_SC_DMA_FAULT;
+	c->result = n;
+	return DRACO_SC_OK;
 }
 
 unsigned int admin_get_log(struct port *p, struct admin_cmd *c)

@@ -5,7 +5,7 @@
  */
 #include "port.h"
 
-_Static_assert(sizeof(struct draco_window_create) == 40, "docs/draco.md");
+_Static_assert(sizeof(struct draco_window_create) == 48, "docs/draco.md");
 
 unsigned int admin_window_create(struct port *p, struct admin_cmd *c)
 {
@@ -26,6 +26,6 @@ unsigned int admin_window_destroy(struct port *p, struct admin_cmd *c)
 	w->dying = true;
 	if (!gate_close(&w->gate))
 		return admin_wait(c, WAIT_WINDOW, w);
-	window_destroy(&p->windows, w);
+	window_destroy(p, w);
 	return DRACO_SC_OK;
 }

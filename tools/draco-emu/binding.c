@@ -60,14 +60,22 @@ static void answer(struct binding_request *r, unsigned int status,
 	finish(&r->ref, status, result, NULL);
 }
 
+/* The owner need not answer any more, or has. */
+static void forget_request(struct binding *b)
+{
+	if (b->port)
+		event_met(b->port, b->token);
+	b->token = 0;
+}
+
 /* Nobody's any more; whatever is in the slot has been dealt with. */
 static void become_free(struct binding *b, unsigned int state,
 			unsigned int flags)
 {
 	loop_timer_stop(&b->timer);
+	forget_request(b);
 	b->port = NULL;
 	b->slot = 0;
-	b->token = 0;
 	b->released = false;
 	set_state(b, state, flags);
 }
@@ -87,7 +95,7 @@ static void drop_plug(struct binding *b)
 static void back_to_bound(struct binding *b)
 {
 	loop_timer_stop(&b->timer);
-	b->token = 0;
+	forget_request(b);
 	b->released = false;
 	set_state(b, b->plug ? DRACO_EP_BOUND : DRACO_EP_ATTACHING, 0);
 }
@@ -134,6 +142,7 @@ static void free_plug(struct plug *plug)
 	*plug->link = plug->next;
 	if (plug->next)
 		plug->next->link = plug->link;
+	event_met(plug->port, plug->token);
 	free(plug);
 }
 
@@ -259,7 +268,9 @@ static void do_bind(struct binding_request *r)
 
 /* ---- Letting go ---- */
 
-static void ask_owner(struct binding *b, uint64_t ms, unsigned int flags)
+/* @plug: what is in the slot. Without, a FORCE request is only news. */
+static void ask_owner(struct binding *b, const struct plug *plug, uint64_t ms,
+		      unsigned int flags)
 {
 	struct draco_event ev = {
 		.type = DRACO_EV_RELEASE_REQUEST,
@@ -271,7 +282,10 @@ static void ask_owner(struct binding *b, uint64_t ms, unsigned int flags)
 		.arg = { b->token, b->slot, ms },
 	};
 
-	event_post_one(b->fabric, &ev, b->port->peer);
+	if (flags & DRACO_EVF_FORCE && !plug)
+		event_post_one(b->fabric, &ev, b->port->peer);
+	else
+		event_request(b->port, &ev);
 }
 
 static void on_release_timeout(void *arg)
@@ -285,16 +299,27 @@ static void on_release_timeout(void *arg)
 	finish(&b->unbind, DRACO_SC_TIMEOUT, 0, NULL);
 }
 
+/* That it has been taken away; known until the slot is empty. */
+static void tell_owner(struct binding *b, struct plug *plug,
+		       unsigned int flags)
+{
+	b->token = ++b->fabric->bindings->last_token;
+	ask_owner(b, plug, 0, flags | DRACO_EVF_FORCE);
+	if (plug)
+		plug->token = b->token;
+	b->token = 0;
+}
+
 /* As if pulled out, whatever is under way. */
 static void force(struct binding *b, unsigned int state, unsigned int flags)
 {
-	bool owned = b->port != NULL;
+	struct plug *plug = b->plug;
 
 	drop_plug(b);
-	b->token = 0;
-	if (owned) {
+	forget_request(b);
+	if (b->port) {
 		b->state = state;
-		ask_owner(b, 0, flags | DRACO_EVF_FORCE);
+		tell_owner(b, plug, flags);
 	}
 	become_free(b, state, flags);
 	finish(&b->bind, DRACO_SC_ABORTED, 0, NULL);
@@ -303,7 +328,13 @@ static void force(struct binding *b, unsigned int state, unsigned int flags)
 
 static void release_at_once(struct binding *b)
 {
+	struct plug *plug = b->plug;
+
 	drop_plug(b);
+	forget_request(b);
+	/* Nobody is there to hear it now: it is asked for later. */
+	if (plug)
+		tell_owner(b, plug, 0);
 	become_free(b, DRACO_EP_FREE, 0);
 	finish(&b->unbind, DRACO_SC_OK, 0, NULL);
 }
@@ -317,7 +348,7 @@ static void start_release(struct binding *b, uint64_t ms)
 	b->token = ++b->fabric->bindings->last_token;
 	b->released = false;
 	set_state(b, DRACO_EP_RELEASING, 0);
-	ask_owner(b, ms, 0);
+	ask_owner(b, b->plug, ms, 0);
 	loop_timer_start(&b->timer, ms, on_release_timeout, b);
 }
 
@@ -375,6 +406,7 @@ static void on_not_empty(void *arg)
 static void owner_agrees(struct binding *b)
 {
 	b->released = true;
+	forget_request(b);
 	if (b->plug) {
 		loop_timer_start(&b->timer, EJECT_MS, on_not_empty, b);
 		return;

@@ -26,6 +26,7 @@ struct plug {
 	struct port *port;
 	unsigned int slot;
 	bool present;			/* plugged() has come */
+	uint64_t token;			/* of the FORCE request, or 0 */
 	struct plug *next, **link;	/* all there are */
 };
 

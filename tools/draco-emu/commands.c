@@ -291,6 +291,32 @@ static void announce(struct request *r, struct port *p, unsigned int kind)
 	event_post_all(r->f, &ev);
 }
 
+/* Type of the event to be lost; -1: any. */
+static int arg_event(struct request *r, int64_t *type)
+{
+	static const char *const names[] = {
+		[DRACO_EV_LINK] = "link",
+		[DRACO_EV_PEER_UP] = "peer-up",
+		[DRACO_EV_PEER_DOWN] = "peer-down",
+		[DRACO_EV_EP_STATE] = "endpoint",
+		[DRACO_EV_RELEASE_REQUEST] = "release-request",
+		[DRACO_EV_RESET] = "reset",
+	};
+	const char *name = text(r, "event");
+
+	*type = -1;
+	if (!name)
+		return 0;
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i] && !strcmp(names[i], name)) {
+			*type = i;
+			return 0;
+		}
+	}
+	return refuse(r, "unknown event", name,
+		      "choose link, peer-up, peer-down, endpoint, release-request or reset, or leave it out");
+}
+
 static int arm(struct request *r, unsigned int kind, int64_t queue)
 {
 	struct port *p = arg_host_port(r);
@@ -301,9 +327,10 @@ static int arm(struct request *r, unsigned int kind, int64_t queue)
 	if (!number(r, "count", 1, &n) || n < 0 || n > UINT32_MAX)
 		return refuse(r, "bad count", NULL,
 			      "give \"count\": a number, 0 to disarm");
-	fault_arm(&p->faults, kind, queue < 0 ? FAULT_ANY_QUEUE : queue, n);
+	/* Before, as the announcement is an event too. */
 	if (n)
 		announce(r, p, kind);
+	fault_arm(&p->faults, kind, queue < 0 ? FAULT_ANY_QUEUE : queue, n);
 	return 0;
 }
 
@@ -315,7 +342,9 @@ static int cmd_fault(struct request *r)
 
 	if (!kind)
 		return refuse(r, "unknown kind of fault", name,
-			      "choose stuck-completion, corrupt-completion, corrupt-payload, drop-doorbell, late-access or stuck-stop");
+			      "choose stuck-completion, corrupt-completion, corrupt-payload, drop-doorbell, late-access, stuck-stop or lost-event");
+	if (kind == DRACO_FAULT_LOST_EVENT)
+		return arg_event(r, &queue) ? -EINVAL : arm(r, kind, queue);
 	if (!number(r, "queue", -1, &queue) || queue < -1 || queue > 65535)
 		return refuse(r, "bad queue", NULL,
 			      "give \"queue\": its number, or leave it out");

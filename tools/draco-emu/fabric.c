@@ -14,6 +14,7 @@
 #include "route.h"
 
 _Static_assert(sizeof(struct draco_object) == 128, "docs/draco.md");
+_Static_assert(sizeof(struct draco_peer) == 16, "docs/draco.md");
 
 /* ---- Object ids: switches, their ports, hosts, appliances, endpoints ---- */
 
@@ -480,6 +481,37 @@ static void update_peers(struct fabric *f)
 		peers_down(f, f->ports[i], false);
 	for (unsigned int i = 0; i < f->nports; i++)
 		peers_up(f, f->ports[i]);
+}
+
+/* lock held */
+static bool peer_is_up(struct fabric *f, const struct port *who,
+		       struct port *p)
+{
+	return p == who ? port_is_ready(p) && atomic_load(&p->link->up) :
+			  is_visible(f, who->peer, p->peer);
+}
+
+size_t fabric_peers(struct fabric *f, const struct port *who,
+		    unsigned int first, struct draco_peer *out, size_t max,
+		    uint32_t *next, uint64_t *seq)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (; first < f->nports && n < max; first++) {
+		struct port *p = f->ports[first];
+
+		out[n++] = (struct draco_peer){
+			.port = p->link->id,
+			.generation = atomic_load(&p->generation),
+			.peer = p->peer,
+			.flags = peer_is_up(f, who, p) ? DRACO_PEERF_UP : 0,
+		};
+	}
+	*next = first < f->nports ? first : 0;
+	*seq = event_last(&f->events);
+	pthread_mutex_unlock(&f->lock);
+	return n;
 }
 
 static void update_host(struct fabric *f, unsigned int host)

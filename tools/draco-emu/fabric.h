@@ -95,6 +95,13 @@ unsigned int fabric_ep_by_id(struct fabric *f, uint32_t id);
 size_t fabric_objects(struct fabric *f, unsigned int type, uint32_t first,
 		      struct draco_object *out, size_t max, uint32_t *next,
 		      uint64_t *seq);
+/*
+ * What @who knows of host ports from peer number @first on; *next as above,
+ * *seq the last event that went before.
+ */
+size_t fabric_peers(struct fabric *f, const struct port *who,
+		    unsigned int first, struct draco_peer *out, size_t max,
+		    uint32_t *next, uint64_t *seq);
 void fabric_object_counts(struct fabric *f, uint32_t *counts, uint64_t *seq);
 void fabric_object(struct fabric *f, uint32_t id, struct draco_object *out);
 

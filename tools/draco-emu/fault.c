@@ -45,6 +45,7 @@ unsigned int fault_kind(const char *name)
 		[DRACO_FAULT_DROP_DOORBELL] = "drop-doorbell",
 		[DRACO_FAULT_LATE_ACCESS] = "late-access",
 		[DRACO_FAULT_STUCK_STOP] = "stuck-stop",
+		[DRACO_FAULT_LOST_EVENT] = "lost-event",
 	};
 
 	for (unsigned int k = 0; k < FAULT_KINDS; k++) {

@@ -15,12 +15,13 @@
 
 #include <draco/regs.h>
 
-#define FAULT_KINDS	(DRACO_FAULT_STUCK_STOP + 1)
+#define FAULT_KINDS	(DRACO_FAULT_LOST_EVENT + 1)
 #define FAULT_ANY_QUEUE	UINT32_MAX
 
 struct fault_point {
 	_Atomic uint32_t left;		/* hits to come */
-	_Atomic uint32_t queue;		/* or FAULT_ANY_QUEUE */
+	_Atomic uint32_t queue;		/* or FAULT_ANY_QUEUE; LOST_EVENT:
+					 * type of the event */
 };
 
 struct faults {

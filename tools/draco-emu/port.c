@@ -62,6 +62,8 @@ int port_init(struct port *p, struct fabric *f, unsigned int peer,
 	if (!err)
 		err = window_table_init(&p->windows, l->window_slots,
 					l->window_slot_size);
+	if (!err)
+		err = event_queue_init(&p->events, l->queues + l->window_slots);
 	if (err)
 		port_free(p);
 	return err;
@@ -74,6 +76,7 @@ void port_free(struct port *p)
 	queue_table_free(&p->queues);
 	mr_table_free(&p->mrs);
 	window_table_free(&p->windows);
+	event_queue_free(&p->events);
 	admin_free(p);
 	pthread_cond_destroy(&p->stopped);
 	pthread_mutex_destroy(&p->req_lock);
@@ -183,7 +186,7 @@ static void finish_stop(struct port *p)
 	queue_destroy_all(p);
 	audit_port_stopped(p);
 	mr_table_clear(&p->mrs);
-	window_table_clear(&p->windows);
+	window_table_clear(p);
 	finish_resets(p);
 	if (error) {
 		set_fatal(p, error);

@@ -113,6 +113,7 @@ static struct queue *new_queue(struct port *p, uint32_t number,
 	q->cell_size = c->cell_size;
 	q->vector = c->vector;
 	q->service = c->service;
+	q->serial = c->serial;
 	q->ctrl = c->ctrl;
 	q->sq = c->sq;
 	q->cq = c->cq;
@@ -173,6 +174,8 @@ void queue_destroy(struct queue_slot *slot)
 {
 	struct queue *q = slot->q;
 
+	/* Whoever has its number next is not told of its error. */
+	event_unreport(q->port, q->number);
 	slot->q = NULL;
 	slot->dying = false;
 	queue_unref(q);
@@ -267,10 +270,10 @@ static void tell_owner(struct queue *q, uint32_t error)
 		.object = q->number,
 		.port = q->port->link->id,
 		.state = FABREX_QUEUE_ERROR,
-		.arg = { error },
+		.arg = { error, q->serial },
 	};
 
-	event_post_one(q->port->fabric, &ev, q->port->peer);
+	event_report(q->port, q->number, &ev);
 }
 
 void queue_error(struct queue *q, uint32_t error)

@@ -34,7 +34,7 @@ struct queue {
 	uint32_t pd, qkey;
 	uint32_t sq_entries, cq_entries, rq_entries, cell_size;
 	uint16_t vector;
-	uint64_t service;
+	uint64_t service, serial;
 	uint64_t ctrl, sq, cq, rq;
 
 	_Atomic uint32_t state;		/* FABREX_QUEUE_OK or ERROR */

@@ -37,20 +37,31 @@ void window_table_free(struct window_table *t)
 	t->max = 0;
 }
 
-void window_destroy(struct window_table *t, struct window *w)
+/* Reports of windows come after those of queues. */
+static unsigned int report_of(struct port *p, const struct window *w)
 {
+	return p->queues.max + (unsigned int)(w - p->windows.windows);
+}
+
+void window_destroy(struct port *p, struct window *w)
+{
+	struct window_table *t = &p->windows;
+
+	event_unreport(p, report_of(p, w));
 	for (uint32_t i = 0; i < w->nslots; i++)
 		atomic_store(&t->slots[w->slot + i], 0);
 	w->used = false;
 	w->dying = false;
 }
 
-void window_table_clear(struct window_table *t)
+void window_table_clear(struct port *p)
 {
+	struct window_table *t = &p->windows;
+
 	for (uint32_t i = 0; i < t->max; i++) {
 		gate_close(&t->windows[i].gate);
 		if (t->windows[i].used)
-			window_destroy(t, &t->windows[i]);
+			window_destroy(p, &t->windows[i]);
 	}
 }
 
@@ -130,6 +141,7 @@ static void open_window(struct window_table *t, struct window *w,
 	w->rkey = c->rkey;
 	w->offset = c->offset;
 	w->length = c->length;
+	w->serial = c->serial;
 	atomic_store(&w->faulted, false);
 	gate_open(&w->gate);
 	for (uint32_t i = 0; i < c->nslots; i++)
@@ -180,12 +192,12 @@ static void fault(struct access *a, unsigned int wc)
 		.type = DRACO_EV_WINDOW_FAULT,
 		.object = (uint32_t)(a->w - a->port->windows.windows + 1),
 		.port = a->port->link->id,
-		.arg = { wc },
+		.arg = { wc, a->w->serial },
 	};
 
 	count(&a->port->counters, CNT_ERRORS);
 	if (!atomic_exchange(&a->w->faulted, true))
-		event_post_one(a->port->fabric, &ev, a->port->peer);
+		event_report(a->port, report_of(a->port, a->w), &ev);
 }
 
 /* Single and whole up to eight aligned bytes. */

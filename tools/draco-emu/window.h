@@ -23,7 +23,7 @@ struct window {
 	uint32_t slot, nslots;
 	uint16_t peer;
 	uint32_t access;
-	uint64_t rkey, offset, length;
+	uint64_t rkey, offset, length, serial;
 };
 
 struct window_table {
@@ -35,14 +35,14 @@ struct window_table {
 
 int window_table_init(struct window_table *t, uint32_t max, uint64_t slot_size);
 void window_table_free(struct window_table *t);
-void window_table_clear(struct window_table *t);
+void window_table_clear(struct port *p);
 
 /* The port's work. Status DRACO_SC_*. */
 unsigned int window_create(struct port *p, const struct draco_window_create *c,
 			   uint32_t *number);
 struct window *window_find(struct window_table *t, uint32_t number);
 /* After its gate has drained. */
-void window_destroy(struct window_table *t, struct window *w);
+void window_destroy(struct port *p, struct window *w);
 
 /* The function's thread: an access to BAR 4. */
 void window_read(struct port *p, uint64_t offset, void *buf, size_t len);

@@ -7,6 +7,8 @@
 #include "rig/pair.h"
 #include "tap.h"
 
+#define SERIAL	0x5eedull
+
 static unsigned int make_window(struct draco_window_create w, uint32_t *id)
 {
 	struct draco_acpl cpl;
@@ -23,7 +25,7 @@ static struct draco_window_create window(void)
 	struct draco_window_create w = {
 		.slot = 2, .nslots = 1, .peer = 1, .rkey = rkey,
 		.access = DRACO_ACCESS_REMOTE_READ | DRACO_ACCESS_REMOTE_WRITE,
-		.offset = 4096, .length = 8192,
+		.offset = 4096, .length = 8192, .serial = SERIAL,
 	};
 
 	return w;
@@ -127,7 +129,9 @@ static unsigned int take_events(struct rig_guest *g, unsigned int type,
 		return 0;
 	}
 	for (unsigned int i = 0; i < cpl.result; i++)
-		found += ev[i].type == type;
+		found += ev[i].type == type &&
+			 (type != DRACO_EV_WINDOW_FAULT ||
+			  ev[i].arg[1] == SERIAL);
 	return found;
 }
 

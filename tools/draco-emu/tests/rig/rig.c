@@ -337,6 +337,7 @@ unsigned int rig_queue_create(struct rig_queue *q)
 	c->cell_size = q->cell;
 	c->vector = q->vector;
 	c->service = q->service;
+	c->serial = q->serial;
 	c->ctrl = q->base;
 	c->sq = q->sq;
 	c->cq = q->cq;

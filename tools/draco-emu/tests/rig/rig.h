@@ -44,7 +44,7 @@ struct rig_queue {
 	uint64_t base;			/* control page; then sq, cq, rq */
 	uint64_t sq, cq, rq;
 	uint32_t sq_tail, cq_head, rq_head;
-	uint64_t service;
+	uint64_t service, serial;
 	uint16_t vector;
 };
 
