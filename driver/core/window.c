@@ -65,6 +65,9 @@ static void fabrex_window_settle(struct fabrex_res *res)
 		fabrex_slots_put(window);
 }
 
+/* The device has forgotten what its slots lead to, and nobody has them mapped any
+ * more: they are others' now, although the owner may keep the dead window.
+ */
 static void fabrex_window_fail(struct fabrex_res *res, u32 qerr)
 {
 	struct fabrex_event event = {
@@ -73,6 +76,7 @@ static void fabrex_window_fail(struct fabrex_res *res, u32 qerr)
 		.error = FABREX_WC_ABORTED,
 	};
 
+	fabrex_window_settle(res);
 	fabrex_events_push(&res->file->events, &event);
 }
 

@@ -323,6 +323,37 @@ def switch_reset(lab, t):
 
 
 @scenario(hosts=["a", "b", "c"])
+def dead_windows(lab, t):
+    """Who keeps windows that died with a reset keeps nobody from new ones."""
+    size = 32 << 20		# of 1 MiB slots, as many as a user may have
+    b = Puppet(lab.guest("b"))
+    rkey = b.mr(0, size)
+    users = [Puppet(lab.guest("a"), user=u) for u in (None, "tester")]
+    for p in users:
+        p.ask("window", 0, b.peer, rkey, 0, size, 6)
+    late = Puppet(lab.guest("a"), user="tester2")
+    t.equal(late.errno("window", 0, b.peer, rkey, 0, size, 6), "ENOSPC",
+            "all slots are taken")
+    t.equal(fabric.ctl(lab.guest("c"), "port a.0 reset --force").status, 0,
+            "reset of a's port")
+    t.ok(users[0].wait_event("WINDOW_FAULT", 120000), "the windows are dead")
+    t.ok(fabric.wait_port(lab.guest("a")), "a's port works")
+    fabric.wait_peer(late, "b", True)
+    t.equal(late.errno("window", 0, b.peer, rkey, 0, size, 6), None,
+            "another user has their slots")
+    t.equal(late.ask("load", 0, 8), [0], "which lead to b")
+    t.equal(users[0].ask("load", 0, 8), [0], "and are not seen by the first")
+    b.set(0, 0, 64, 7)
+    t.equal(late.ask("load", 0, 8), [0x07070707], "b's bytes are seen")
+    t.equal(users[0].ask("load", 0, 8), [0], "by the new owner only")
+    for p in users:
+        t.equal(p.errno("windel", 0), None, "a dead window is destroyed")
+    t.equal(late.ask("load", 0, 8), [0x07070707], "without harm to the new one")
+    for p in users + [late, b]:
+        p.close()
+
+
+@scenario(hosts=["a", "b", "c"])
 def slow_link(lab, t):
     """A slow link is slow and correct."""
     a, b, rkey = pair(lab)
