@@ -353,6 +353,46 @@ def dead_windows(lab, t):
         p.close()
 
 
+def object_link(lab, name):
+    """What an object leads to, as the switch says."""
+    objects = lab.emu_control({"cmd": "topology"})["objects"]
+    return next(o["link"] for o in objects if o["name"] == name)
+
+
+@scenario(hosts=["a", "b", "c"])
+def uplink_down(lab, t):
+    """An appliance's uplink goes down: what is behind it answers ones, can be
+    released, and cannot be composed before the link is back."""
+    a, ep = lab.guest("a"), "columba1.gpu5"
+    uplink = object_link(lab, ep)
+    fabric.release_all(lab, a)
+    t.need(fabric.compose(a, ep, "a").status == 0, "compose")
+    pci = fabric.wait_gpus(a, 1)[0]
+    vendor = f"setpci -s {pci} VENDOR_ID"
+    t.equal(a.sh(vendor).strip(), "1234", "it answers")
+    inject(lab, t, cmd="link", port=uplink, state="down")
+    t.equal(a.sh(vendor).strip(), "ffff", "nobody answers")
+    t.equal(fabric.endpoint(a, ep)["state"], "bound", "it still is bound")
+    t.equal(fabric.ctl(a, f"--json stats {ep}").status, 0,
+            "its counters are answered")
+    inject(lab, t, cmd="link", port=uplink, state="up")
+    end = time.monotonic() + 60
+    while a.sh(vendor).strip() == "ffff" and time.monotonic() < end:
+        time.sleep(0.05)
+    t.equal(a.sh(vendor).strip(), "1234", "the link is back, it answers")
+    inject(lab, t, cmd="link", port=uplink, state="down")
+    gone = fabric.release(a, ep, "--timeout 30")
+    t.ok(not gone.status, "released in good order", gone.stdout + gone.stderr)
+    t.equal(fabric.wait_gpus(a, 0), [], "a's kernel has lost it")
+    refused = fabric.compose(a, ep, "a")
+    t.ok(refused.status and "enable the ports between" in refused.stderr,
+         "refused, with the remedy", refused.stderr)
+    inject(lab, t, cmd="link", port=uplink, state="up")
+    t.equal(fabric.compose(a, ep, "a").status, 0, "composed again")
+    t.equal(len(fabric.wait_gpus(a, 1)), 1, "a has it")
+    fabric.release_all(lab, a)
+
+
 @scenario(hosts=["a", "b", "c"])
 def slow_link(lab, t):
     """A slow link is slow and correct."""

@@ -2,7 +2,8 @@
 /*
  * Bindings: commands, hot-plug slots and owners' answers drive one small state
  * machine for each endpoint. Everything here runs in the loop's thread but
- * binding_request(), binding_port_stopped() and binding_save_soon().
+ * binding_request(), binding_port_stopped(), binding_uplink_changed() and
+ * binding_save_soon().
  */
 #include "binding.h"
 
@@ -100,6 +101,11 @@ static void back_to_bound(struct binding *b)
 	set_state(b, b->plug ? DRACO_EP_BOUND : DRACO_EP_ATTACHING, 0);
 }
 
+static bool answers(const struct binding *b)
+{
+	return atomic_load(&b->fabric->eps[b->ep].answers);
+}
+
 static bool host_up(struct port *p)
 {
 	return p->slots && slots_host_up(p->slots);
@@ -129,6 +135,7 @@ static struct plug *new_plug(struct binding *b)
 	plug->binding = b;
 	plug->port = b->port;
 	plug->slot = b->slot;
+	plug->linked = true;
 	plug->next = all->plugs;
 	plug->link = &all->plugs;
 	if (plug->next)
@@ -158,7 +165,7 @@ static void describe(struct binding *b, struct endpoint_desc *d)
 	d->device = o.pci_device;
 	d->size = te->size;
 	d->link_width = o.width;
-	d->link = &b->fabric->eps[b->ep].uplink->up;
+	d->link = &b->fabric->eps[b->ep].answers;
 }
 
 /* 0 with state BINDING, or -errno with nothing changed. */
@@ -537,6 +544,12 @@ static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
 	}
 	if (!b)
 		return;
+	if (b->bind.serial && !answers(b)) {
+		drop_plug(b);
+		become_free(b, DRACO_EP_FREE, 0);
+		finish(&b->bind, DRACO_SC_LINK_DOWN, 0, NULL);
+		return;
+	}
 	loop_timer_stop(&b->timer);
 	set_state(b, DRACO_EP_BOUND, 0);
 	finish(&b->bind, DRACO_SC_OK, slot, NULL);
@@ -561,9 +574,10 @@ static void on_emptied(void *arg, unsigned int slot, void *cookie)
 	}
 }
 
+/* A host that finds a slot full and nobody who answers does not look again. */
 static void attach(struct binding *b)
 {
-	int err = plug_in(b);
+	int err = answers(b) ? plug_in(b) : 0;
 
 	if (err)
 		log_error("endpoint %s: not plugged into slot %u of port %s: %s; tried again when its host comes up",
@@ -581,6 +595,46 @@ static void on_host(void *arg, bool up)
 		if (b->port == p && b->state == DRACO_EP_ATTACHING)
 			attach(b);
 	}
+}
+
+/* What is behind the uplink answers ones, or again, before anyone may use it. */
+static void follow_uplink(struct fabric *f, struct fabric_ep *ep)
+{
+	bool up = atomic_load(&ep->uplink->up);
+	uint32_t downs = atomic_load(&ep->downs);
+
+	for (struct plug *p = f->bindings->plugs; p; p = p->next) {
+		if (p->ep != ep || p->linked == up)
+			continue;
+		p->linked = up;
+		slots_link(p->port->slots, p->slot, up);
+	}
+	/* Down again meanwhile: there is another call to come. */
+	pthread_mutex_lock(&f->lock);
+	if (atomic_load(&ep->uplink->up) && atomic_load(&ep->downs) == downs &&
+	    up)
+		atomic_store(&ep->answers, true);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void uplinks_changed(void *arg)
+{
+	struct fabric *f = arg;
+
+	for (unsigned int i = 0; f->bindings && i < f->bindings->n; i++) {
+		struct binding *b = &f->bindings->list[i];
+
+		follow_uplink(f, &f->eps[i]);
+		if (b->state == DRACO_EP_ATTACHING && b->port &&
+		    host_up(b->port))
+			attach(b);
+	}
+}
+
+void binding_uplink_changed(struct fabric *f)
+{
+	if (f->bindings)
+		loop_defer(uplinks_changed, f);
 }
 
 const struct slots_ops binding_slots_ops = {

@@ -26,6 +26,7 @@ struct plug {
 	struct port *port;
 	unsigned int slot;
 	bool present;			/* plugged() has come */
+	bool linked;			/* as slots_link() was told last */
 	uint64_t token;			/* of the FORCE request, or 0 */
 	struct plug *next, **link;	/* all there are */
 };
@@ -71,6 +72,8 @@ int binding_load(struct fabric *f);
 int binding_request(const struct binding_request *r);
 /* Any thread: the port is no longer READY; withdraws what its owner was asked. */
 void binding_port_stopped(struct port *p);
+/* Any thread: an uplink went down or came up. */
+void binding_uplink_changed(struct fabric *f);
 /* Any thread: generations changed, have the state file written. */
 void binding_save_soon(struct fabric *f);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "binding.h"
 #include "port.h"
 #include "route.h"
 
@@ -209,6 +210,7 @@ static void make_endpoint(struct fabric *f, unsigned int i)
 	describe(f, id, DRACO_OBJ_ENDPOINT, te->class, te->name);
 	f->eps[i].id = id;
 	f->eps[i].uplink = &f->links[link_at(f, &ta->uplinks[te->uplink])];
+	atomic_store(&f->eps[i].answers, true);
 	o->parent = fabric_appliance_id(f, te->appliance);
 	o->link = f->eps[i].uplink->id;
 	o->number = te->number;
@@ -580,6 +582,17 @@ static unsigned int link_state(struct fabric *f, const struct link *l)
 						  DRACO_LINK_UP;
 }
 
+/* lock held. Back up, binding.c sees to it. */
+static void silence_endpoints(struct fabric *f, const struct link *uplink)
+{
+	for (unsigned int i = 0; i < f->topo->nendpoints; i++) {
+		if (f->eps[i].uplink != uplink)
+			continue;
+		atomic_store(&f->eps[i].answers, false);
+		atomic_fetch_add(&f->eps[i].downs, 1);
+	}
+}
+
 /* lock held */
 static bool update_link(struct fabric *f, struct link *l)
 {
@@ -602,6 +615,11 @@ static bool update_link(struct fabric *f, struct link *l)
 	o->speed = up ? o->max_speed : 0;
 	o->width = up ? o->max_width : 0;
 	atomic_store(&l->up, up);
+	if (l->kind == DRACO_PORT_UPLINK) {
+		if (!up)
+			silence_endpoints(f, l);
+		binding_uplink_changed(f);
+	}
 	f->topology_seq++;
 	event_post_all(f, &ev);
 	return true;

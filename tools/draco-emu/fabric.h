@@ -47,6 +47,13 @@ struct link {
 struct fabric_ep {
 	uint32_t id;
 	struct link *uplink;
+	/*
+	 * False from the moment its uplink goes down until its memory is
+	 * again what it was (binding.c), counted in @downs after that: an
+	 * access during which it changes has met ones.
+	 */
+	atomic_bool answers;
+	_Atomic uint32_t downs;
 	struct counters counters;
 };
 

@@ -35,6 +35,7 @@ struct function {
 	void *arg;
 	struct config config;		/* function's thread */
 	int bar_fd[FUNCTION_BARS];
+	int aside_fd[FUNCTION_BARS];	/* memory while the link is down */
 	void *bar_mem[FUNCTION_BARS];
 	_Atomic uint64_t bar_addr[FUNCTION_BARS];	/* 0: not decoded */
 	_Atomic uint64_t bar_size[FUNCTION_BARS];	/* at present */
@@ -631,6 +632,8 @@ static void function_free(struct function *f)
 			munmap(f->bar_mem[i], f->desc.bar[i].size);
 		if (f->bar_fd[i] >= 0)
 			close(f->bar_fd[i]);
+		if (f->aside_fd[i] >= 0)
+			close(f->aside_fd[i]);
 	}
 	pthread_mutex_destroy(&f->irq_lock);
 	pthread_mutex_destroy(&f->client_lock);
@@ -655,7 +658,7 @@ static struct function *function_alloc(const struct function_desc *desc)
 	f->listen_fd = f->stop_fd = f->client_fd = -1;
 	atomic_init(&f->signalling, -1);
 	for (i = 0; i < FUNCTION_BARS; i++)
-		f->bar_fd[i] = -1;
+		f->bar_fd[i] = f->aside_fd[i] = -1;
 	for (i = 0; i < FUNCTION_MSIX_MAX; i++)
 		f->irq_fd[i] = -1;
 	pthread_mutex_init(&f->irq_lock, NULL);
@@ -747,20 +750,86 @@ void *function_bar_memory(struct function *f, unsigned int bar)
 	return f->bar_mem[bar];
 }
 
+/* Next piece of @fd that is in use, from *@from on. */
+static bool next_data(int fd, off_t end, off_t *from, off_t *to)
+{
+	*from = *from < end ? lseek(fd, *from, SEEK_DATA) : -1;
+	if (*from < 0)
+		return false;
+	*to = lseek(fd, *from, SEEK_HOLE);
+	if (*to < 0)
+		*to = end;
+	return true;
+}
+
 /* The client has it mapped: what was in use reads as ones from now on. */
 static void blank_bar(struct function *f, unsigned int i)
 {
-	off_t end = (off_t)f->desc.bar[i].size, from = 0, to;
+	off_t end = (off_t)f->desc.bar[i].size, from, to;
 
-	while (from < end) {
-		from = lseek(f->bar_fd[i], from, SEEK_DATA);
-		if (from < 0)
-			break;
-		to = lseek(f->bar_fd[i], from, SEEK_HOLE);
-		if (to < 0)
-			to = end;
+	for (from = 0; next_data(f->bar_fd[i], end, &from, &to); from = to)
 		memset((char *)f->bar_mem[i] + from, 0xff, (size_t)(to - from));
-		from = to;
+}
+
+/* Copies what is in use of @from, through @mem, the mapping of one of the two. */
+static bool copy_data(int from, int to, char *mem, off_t end, bool load)
+{
+	off_t at, next;
+	ssize_t n;
+
+	for (at = 0; next_data(from, end, &at, &next);) {
+		while (at < next) {
+			size_t len = (size_t)(next - at);
+
+			n = load ? pread(from, mem + at, len, at) :
+				   pwrite(to, mem + at, len, at);
+			if (n <= 0)
+				return false;
+			at += n;
+		}
+	}
+	return true;
+}
+
+static void set_aside(struct function *f, unsigned int i)
+{
+	off_t end = (off_t)f->desc.bar[i].size;
+	int fd = memfd_create(f->name, MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, end) ||
+	    !copy_data(f->bar_fd[i], fd, f->bar_mem[i], end, false)) {
+		log_error("%s: no memory to put BAR %u aside; processors still reach it",
+			  f->name, i);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	f->aside_fd[i] = fd;
+	blank_bar(f, i);
+}
+
+static void put_back(struct function *f, unsigned int i)
+{
+	off_t end = (off_t)f->desc.bar[i].size;
+
+	if (fallocate(f->bar_fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      0, end) ||
+	    !copy_data(f->aside_fd[i], f->bar_fd[i], f->bar_mem[i], end, true))
+		log_error("%s: memory of BAR %u is not what it was: %s",
+			  f->name, i, strerror(errno));
+	close(f->aside_fd[i]);
+	f->aside_fd[i] = -1;
+}
+
+void function_link(struct function *f, bool up)
+{
+	for (unsigned int i = 0; i < FUNCTION_BARS; i++) {
+		if (!f->bar_mem[i] || atomic_load(&f->dead))
+			continue;
+		if (!up && f->aside_fd[i] < 0)
+			set_aside(f, i);
+		else if (up && f->aside_fd[i] >= 0)
+			put_back(f, i);
 	}
 }
 

@@ -40,7 +40,8 @@ struct function_bar {
  *              4), 1..16
  * @dma:        the function is a master: client memory is mapped
  * @link:       NULL, or whether the way to the function is up: while it is not,
- *              config and BAR accesses are answered as by a dead function
+ *              config and BAR accesses are answered as by a dead function, but
+ *              for memory that the client has mapped: function_link()
  */
 struct function_desc {
 	const char *name;
@@ -164,6 +165,13 @@ void *function_bar_memory(struct function *f, unsigned int bar);
  * returns. For good. Any thread but the function's own.
  */
 void function_set_dead(struct function *f);
+
+/*
+ * The way to the function has gone down: what was in use of its memory reads as
+ * ones, also for a client that has it mapped; and up: it is as before, what was
+ * stored meanwhile is lost. From one thread; desc.link is down during both.
+ */
+void function_link(struct function *f, bool up);
 bool function_is_dead(struct function *f);
 
 bool function_attached(struct function *f);

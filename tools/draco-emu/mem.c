@@ -15,7 +15,7 @@
 
 static bool ep_answers(struct fabric_ep *ep)
 {
-	return atomic_load_explicit(&ep->uplink->up, memory_order_relaxed);
+	return atomic_load_explicit(&ep->answers, memory_order_acquire);
 }
 
 /* The TLP goes up to the host's root complex and down at another of its ports. */
@@ -63,6 +63,9 @@ int mem_get(struct port *p, uint64_t addr, size_t len, unsigned int prot,
 		return err;
 	plug = m->hold.cookie;
 	m->ep = plug ? plug->ep : NULL;
+	if (m->ep)
+		m->downs = atomic_load_explicit(&m->ep->downs,
+						memory_order_acquire);
 	if (m->ep && !ep_answers(m->ep)) {
 		count(&m->ep->counters, CNT_ERRORS);
 		dma_put(&m->hold);
@@ -71,9 +74,18 @@ int mem_get(struct port *p, uint64_t addr, size_t len, unsigned int prot,
 	return 0;
 }
 
+/* If its uplink was down for a moment, the bytes were not its. */
 int mem_put(struct mem *m)
 {
-	return dma_put(&m->hold);
+	bool lost = m->ep && atomic_load_explicit(&m->ep->downs,
+						  memory_order_acquire) !=
+			     m->downs;
+	int err = dma_put(&m->hold);
+
+	if (!lost)
+		return err;
+	count(&m->ep->counters, CNT_ERRORS);
+	return -EFAULT;
 }
 
 static int mem_copy(struct port *p, uint64_t addr, void *in, const void *out,

@@ -150,6 +150,7 @@ struct fabric_ep;
 struct mem {
 	struct dma_hold hold;
 	struct fabric_ep *ep;
+	uint32_t downs;		/* of it, when the access began */
 };
 
 int mem_get(struct port *p, uint64_t addr, size_t len, unsigned int prot,

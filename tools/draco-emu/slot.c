@@ -339,6 +339,14 @@ void slots_kill(struct slots *s, unsigned int number)
 	loop_timer_start(&sl->tidy, TIDY_MS, tidy, sl);
 }
 
+void slots_link(struct slots *s, unsigned int number, bool up)
+{
+	struct slot *sl = by_number(s, number);
+
+	if (sl && sl->state != EMPTY && !sl->dead)
+		function_link(endpoint_function(sl->ep), up);
+}
+
 int slots_eject(struct slots *s, unsigned int number)
 {
 	struct slot *sl = by_number(s, number);

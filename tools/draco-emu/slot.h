@@ -71,6 +71,12 @@ int slots_plug(struct slots *s, unsigned int slot,
 void slots_kill(struct slots *s, unsigned int slot);
 
 /*
+ * The way to the instance is down, or up again: function_link(). Nothing if it
+ * is dead.
+ */
+void slots_link(struct slots *s, unsigned int slot, bool up);
+
+/*
  * Hand the slot's device to the guest's orderly removal (attention button);
  * only needed if the guest does not power the slot off by itself.
  */

@@ -379,6 +379,15 @@ static void test_link_down(void)
 	CHECK_EQ(client_config(&cl, PCI_VENDOR_ID, 4), 0xffffffffu);
 	CHECK(!client_set_config(&cl, PCI_COMMAND, 0, 2));
 	set_reg(DRACO_EPR_SCRATCH, 5);
+	/* Who has it mapped sees it too; what is stored there is dropped. */
+	function_link(endpoint_function(ep), false);
+	CHECK_EQ(memory()[MIB], 0xff);
+	CHECK_EQ(memory()[MIB + 1], 0xff);
+	memory()[MIB] = 1;
+	memory()[8 * MIB] = 1;
+	function_link(endpoint_function(ep), true);
+	CHECK_EQ(memory()[MIB + 1], 0);
+	CHECK_EQ(memory()[8 * MIB], 0);
 	atomic_store(&link_up, true);
 	CHECK_EQ(reg(DRACO_EPR_INSTANCE), instance);
 	CHECK_EQ(reg(DRACO_EPR_SCRATCH), 0);

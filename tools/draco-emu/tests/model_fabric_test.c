@@ -39,6 +39,11 @@ static unsigned int state(unsigned int i)
 	return ep(i).state;
 }
 
+static uint64_t counted(struct counters *c, enum counter which)
+{
+	return count_get(c, which);
+}
+
 static uint32_t port_id(struct rig_guest *g)
 {
 	return g->port->link->id;
@@ -385,6 +390,61 @@ static void test_hosts_come_and_go(void)
 	END();
 }
 
+/* Releasing asks for no link; binding and plugging in do. */
+static void test_uplink_down(void)
+{
+	struct draco_event ev;
+	struct link *uplink;
+	struct draco_acpl cpl;
+	struct draco_acmd c;
+	uint16_t cid;
+
+	BEGIN();
+	uplink = link_called("s1:5");
+	rig_host_up(B, true);
+	CHECK_EQ(bind_ep(A, 0, B, NULL), 0);
+	CHECK_EQ(bind_ep(A, 1, B, NULL), 0);
+	fabric_link_break(&rig_fabric, uplink, true);
+	CHECK(!rig_slot_linked(B, 2) && !rig_slot_linked(B, 3));
+	CHECK_EQ(state(0), DRACO_EP_BOUND);
+	CHECK_EQ(counted(&uplink->counters, CNT_LINK_DOWNS), 1);
+	c = rig_cmd(DRACO_ADM_GET_COUNTERS, ep_id(0), 128);
+	CHECK_EQ(rig_admin(A, c, NULL), 0);
+	c = command(DRACO_ADM_UNBIND, ep_id(0), 3000);
+	cid = rig_post(A, &c);
+	CHECK(event(B, DRACO_EV_RELEASE_REQUEST, &ev));
+	c = command(DRACO_ADM_RELEASE_REPLY, ep_id(0), ev.arg[0]);
+	CHECK_EQ(rig_admin(B, c, NULL), DRACO_SC_OK);
+	CHECK(rig_power_off(B, 2));
+	CHECK(rig_wait(A, cid, &cpl, 5000));
+	CHECK_EQ(cpl.status, 0);
+	CHECK_EQ(bind_ep(A, 0, B, NULL), DRACO_SC_LINK_DOWN);
+	CHECK_EQ(unbind_ep(A, 1, DRACO_BINDF_FORCE), 0);
+	CHECK_EQ(state(1), DRACO_EP_FREE);
+	fabric_link_break(&rig_fabric, uplink, false);
+	rig_settle();
+	CHECK_EQ(bind_ep(A, 0, B, NULL), 0);
+	/* A host that comes up meanwhile has it when the link is back. */
+	rig_host_up(B, false);
+	fabric_link_break(&rig_fabric, uplink, true);
+	rig_host_up(B, true);
+	CHECK_EQ(state(0), DRACO_EP_ATTACHING);
+	fabric_link_break(&rig_fabric, uplink, false);
+	rig_settle();
+	CHECK_EQ(state(0), DRACO_EP_BOUND);
+	/* The link goes while the slot is being filled. */
+	rig_hold_presence(true);
+	c = command(DRACO_ADM_BIND, ep_id(2), port_id(B));
+	cid = rig_post(A, &c);
+	CHECK(!rig_wait(A, cid, &cpl, 30));
+	fabric_link_break(&rig_fabric, uplink, true);
+	rig_hold_presence(false);
+	CHECK(rig_wait(A, cid, &cpl, 5000));
+	CHECK_EQ(cpl.status, DRACO_SC_LINK_DOWN);
+	CHECK_EQ(state(2), DRACO_EP_FREE);
+	END();
+}
+
 static bool file_has(const char *path, const char *text)
 {
 	char buf[4096] = "";
@@ -440,11 +500,6 @@ static void test_topology_bindings(void)
 #define BAR	0x80000000ull
 
 static unsigned char vram[2][1 << 16] __attribute__((aligned(4096)));
-
-static uint64_t counted(struct counters *c, enum counter which)
-{
-	return count_get(c, which);
-}
 
 static bool setup_vram(uint64_t *from, uint64_t *to)
 {
@@ -568,7 +623,8 @@ static void test_switch_reset(void)
 static const struct tap_test tests[] = {
 	T(paths), T(link_states), T(peer_events), T(bind_and_release),
 	T(owner_refuses), T(owner_silent_or_gone), T(force_and_removal),
-	T(bind_refusals), T(bind_abort), T(hosts_come_and_go), T(state_file),
+	T(bind_refusals), T(bind_abort), T(hosts_come_and_go), T(uplink_down),
+	T(state_file),
 	T(topology_bindings), T(endpoint_to_endpoint), T(control), T(switch_reset),
 };
 

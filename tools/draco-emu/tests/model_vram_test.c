@@ -39,7 +39,7 @@ static bool give(struct rig_guest *g, unsigned int ep, unsigned int n)
 	for (unsigned int i = 0; i < SIZE; i++)
 		vram[n][i] = (unsigned char)(n * 99 + i * 3 + (i >> 9));
 	return !bind_to(A, ep, g, &slot) &&
-	       rig_slot_link(g, slot) == &rig_fabric.eps[ep].uplink->up &&
+	       rig_slot_link(g, slot) == &rig_fabric.eps[ep].answers &&
 	       rig_map_bar(g, slot, BAR, vram[n], SIZE);
 }
 
@@ -273,7 +273,9 @@ static void test_window(void)
 	store(16, "xxxxxxxx", 8);
 	CHECK_EQ(vword(1, 8192 + 16), 0x0807060504030201);
 	CHECK(got(of_ep(5), CNT_ERRORS) >= 2);
+	CHECK(!rig_slot_linked(B, 2));
 	fabric_link_break(&rig_fabric, rig_fabric.eps[5].uplink, false);
+	CHECK(rig_slot_linked(B, 2));
 	CHECK_EQ(load(8, 8), vword(1, 8192 + 8));
 	END();
 }

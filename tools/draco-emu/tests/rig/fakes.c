@@ -107,6 +107,7 @@ struct fake_slot {
 	void *cookie;		/* NULL: empty */
 	const atomic_bool *link; /* of the endpoint that was plugged last */
 	bool present;
+	bool linked;
 };
 
 struct slots {
@@ -188,6 +189,7 @@ int slots_plug(struct slots *s, unsigned int slot,
 	s->slot[slot].cookie = cookie;
 	s->slot[slot].link = ep->link;
 	s->slot[slot].present = false;
+	s->slot[slot].linked = true;
 	*n = (struct note){ s, slot, cookie };
 	loop_defer(report_plugged, n);
 	return 0;
@@ -211,6 +213,11 @@ void slots_kill(struct slots *s, unsigned int slot)
 {
 	(void)s;
 	(void)slot;
+}
+
+void slots_link(struct slots *s, unsigned int slot, bool up)
+{
+	s->slot[slot].linked = up;
 }
 
 int slots_eject(struct slots *s, unsigned int slot)
@@ -319,6 +326,12 @@ bool rig_slot_full(struct rig_guest *g, unsigned int slot)
 const atomic_bool *rig_slot_link(struct rig_guest *g, unsigned int slot)
 {
 	return g->port->slots->slot[slot].link;
+}
+
+bool rig_slot_linked(struct rig_guest *g, unsigned int slot)
+{
+	rig_settle();
+	return g->port->slots->slot[slot].linked;
 }
 
 void rig_hold_presence(bool on)

@@ -65,6 +65,8 @@ void rig_hold_presence(bool on);
 bool rig_slot_full(struct rig_guest *g, unsigned int slot);
 /* The link that the endpoint in @slot was told to look at. */
 const atomic_bool *rig_slot_link(struct rig_guest *g, unsigned int slot);
+/* The way to it is up, as far as slots_link() was told. */
+bool rig_slot_linked(struct rig_guest *g, unsigned int slot);
 /* The endpoint in @slot has @mem in a BAR at @addr. */
 bool rig_map_bar(struct rig_guest *g, unsigned int slot, uint64_t addr,
 		 void *mem, uint64_t size);
