@@ -23,7 +23,7 @@ ST_GPU := gpu/exporter gpu/import gpu/register gpu/hostile gpu/fuzz
 ST_GPU += p2p/transfer
 ST_GPU += gpu/churn
 ST_NETLINK := netlink/dump netlink/change netlink/garbage fuzz/netlink
-ST_NETLINK += netlink/permission
+ST_NETLINK += netlink/permission netlink/ticket netlink/storm
 ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	dma/ops dma/errors
 ST_TESTS32 += uapi/watch gpu/udmabuf

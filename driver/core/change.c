@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Netlink commands that change the fabric: bind, unbind, port-set, and the
- * agent's release-reply. Handlers are named by the generated fabrex_nl.c.
+ * Netlink commands that change the fabric: bind, unbind, port-set, what becomes of
+ * them, and the agent's release-reply. Handlers are named by the generated
+ * fabrex_nl.c.
  *
- * The switch decides. What is checked here only makes better messages. A
- * command holds registration_lock for reading as long as the switch takes:
- * others go on meanwhile, unregister and fail wait until the backend has made
- * it return.
+ * The switch decides. What is checked here only makes better messages. Changes
+ * are accepted here and made in ticket.c: no command waits for the switch.
  */
 #include "genl.h"
 #include "fabrex_nl.h"
@@ -81,6 +80,10 @@ static const char *change_cause(int ret)
 		return "its host did not answer; try again or use --force";
 	case -EALREADY:
 		return "a change is under way; wait for it";
+	case -ECANCELED:
+		return "cancelled, nothing was changed";
+	case -EAGAIN:
+		return "too many changes are under way; wait for one to end";
 	case -EINTR:
 		return "interrupted; the switch may still do it";
 	default:
@@ -108,11 +111,18 @@ static void change_not_manager(struct fabrex_port *port,
 			   port->info.name, host);
 }
 
-static void change_explain(struct fabrex_port *port,
+/**
+ * fabrex_change_explain() - say what to do about an error
+ * @port:   that was asked
+ * @extack: receives it, unless the backend has said something
+ * @name:   of the element that was to be changed
+ * @ret:    errno
+ */
+void fabrex_change_explain(struct fabrex_port *port,
 			   struct netlink_ext_ack *extack, const char *name,
 			   int ret)
 {
-	if (!extack || extack->_msg)
+	if (extack->_msg)
 		return;
 	if (ret == -EPERM)
 		change_not_manager(port, extack);
@@ -120,10 +130,88 @@ static void change_explain(struct fabrex_port *port,
 		NL_SET_ERR_MSG_FMT(extack, "%s: %s", name, change_cause(ret));
 }
 
-static int bind_reply(struct fabrex_port *port, struct genl_info *info,
-		      const struct fabrex_object *ep, u32 target)
+static int put_u64(struct sk_buff *skb, int attr, u64 value)
 {
-	struct fabrex_object now;
+	return nla_put_u64_64bit(skb, attr, value, FABREX_A_CHANGE_PAD);
+}
+
+static int put_nonzero(struct sk_buff *skb, int attr, u32 value)
+{
+	return value ? nla_put_u32(skb, attr, value) : 0;
+}
+
+static int put_change_names(struct sk_buff *skb, struct fabrex_port *port,
+			    const struct fabrex_change_info *change)
+{
+	return nla_put_u32(skb, FABREX_A_CHANGE_FPORT, port->index) ?:
+	       put_u64(skb, FABREX_A_CHANGE_TICKET, change->ticket) ?:
+	       nla_put_u32(skb, FABREX_A_CHANGE_OP, change->op) ?:
+	       nla_put_u32(skb, FABREX_A_CHANGE_ID, change->id);
+}
+
+static int put_holder(struct sk_buff *skb, const struct fabrex_holder *holder)
+{
+	return nla_put_u32(skb, FABREX_A_CHANGE_HOLDER_PID, holder->pid) ?:
+	       nla_put_string(skb, FABREX_A_CHANGE_HOLDER_COMM,
+			      holder->comm) ?:
+	       nla_put_string(skb, FABREX_A_CHANGE_HOLDER_REASON,
+			      holder->reason) ?:
+	       nla_put_u32(skb, FABREX_A_CHANGE_HOLDER_PORT, holder->port);
+}
+
+static int put_change(struct sk_buff *skb, struct fabrex_port *port,
+		      const struct fabrex_change_info *change)
+{
+	int ret;
+
+	ret = put_change_names(skb, port, change) ?:
+	      put_nonzero(skb, FABREX_A_CHANGE_TARGET, change->target) ?:
+	      put_nonzero(skb, FABREX_A_CHANGE_SLOT, change->slot);
+	if (ret)
+		return ret;
+	if (change->pending)
+		return nla_put_flag(skb, FABREX_A_CHANGE_PENDING);
+	ret = nla_put_u32(skb, FABREX_A_CHANGE_ERROR, change->error);
+	if (!ret && change->error)
+		ret = nla_put_string(skb, FABREX_A_CHANGE_MESSAGE,
+				     change->message);
+	if (!ret && change->error == EBUSY)
+		ret = put_holder(skb, &change->holder);
+	return ret;
+}
+
+/**
+ * fabrex_change_notify() - tell that a change is over
+ * @port:   through which it was made
+ * @change: it
+ */
+void fabrex_change_notify(struct fabrex_port *port,
+			  const struct fabrex_change_info *change)
+{
+	struct sk_buff *skb;
+	void *hdr;
+
+	/* Who is not told asks. */
+	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!skb)
+		return;
+	hdr = genlmsg_put(skb, 0, 0, fabrex_genl_family(&fabrex_nl_family), 0,
+			  FABREX_CMD_CHANGE_DONE);
+	if (!hdr || put_change(skb, port, change)) {
+		nlmsg_free(skb);
+		return;
+	}
+	genlmsg_end(skb, hdr);
+	genlmsg_multicast(fabrex_genl_family(&fabrex_nl_family), skb, 0,
+			  FABREX_NLGRP_CHANGES, GFP_KERNEL);
+}
+
+static int change_reply(struct fabrex_port *port, struct genl_info *info,
+			u8 cmd, const struct fabrex_change_info *change,
+			int (*put)(struct sk_buff *skb,
+				   struct fabrex_port *port,
+				   const struct fabrex_change_info *change))
+{
 	struct sk_buff *msg;
 	void *hdr;
 
@@ -131,41 +219,63 @@ static int bind_reply(struct fabrex_port *port, struct genl_info *info,
 	if (!msg)
 		return -ENOMEM;
 	hdr = genlmsg_put_reply(msg, info,
-				fabrex_genl_family(&fabrex_nl_family), 0,
-				FABREX_CMD_BIND);
-	if (!hdr || nla_put_u32(msg, FABREX_A_CHANGE_ID, ep->id) ||
-	    nla_put_u32(msg, FABREX_A_CHANGE_TARGET, target))
-		goto free;
-	if (!fabrex_model_get(port, ep->id, &now) && now.bound == target &&
-	    now.slot && nla_put_u32(msg, FABREX_A_CHANGE_SLOT, now.slot))
-		goto free;
+				fabrex_genl_family(&fabrex_nl_family), 0, cmd);
+	if (!hdr || put(msg, port, change)) {
+		nlmsg_free(msg);
+		return -EMSGSIZE;
+	}
 	genlmsg_end(msg, hdr);
 	return genlmsg_reply(msg, info);
-
-free:
-	nlmsg_free(msg);
-	return -EMSGSIZE;
 }
 
-static int change_bind(struct fabrex_port *port, u32 ep, u32 target,
-		       bool dry_run, struct netlink_ext_ack *extack)
+/* Have it made; the answer is its ticket. A reply that cannot be sent does not
+ * stop it: whoever asked has to look at what is.
+ */
+static int change_accept(struct fabrex_port *port, struct genl_info *info,
+			 const struct fabrex_object *object,
+			 struct fabrex_change_info *change)
 {
 	int ret;
 
-	guard(rwsem_read)(&port->registration_lock);
-	ret = fabrex_port_usable(port);
+	change->id = object->id;
+	strscpy(change->name, object->name, sizeof(change->name));
+	ret = fabrex_change_start(port, change);
+	if (ret) {
+		fabrex_change_explain(port, info->extack, object->name, ret);
+		return ret;
+	}
+	return change_reply(port, info, info->genlhdr->cmd, change,
+			    put_change_names);
+}
+
+static int bind_target(struct fabrex_port *port, struct genl_info *info,
+		       struct fabrex_change_info *change)
+{
+	struct fabrex_object target;
+	int ret;
+
+	ret = change_object(port, info, FABREX_A_CHANGE_TARGET,
+			    FABREX_OBJECT_TYPE_PORT, "host port", &target);
 	if (ret)
 		return ret;
-	if (!port->ops->bind)
-		return -EOPNOTSUPP;
-	return port->ops->bind(port, ep, target, dry_run, extack);
+	if (target.kind != FABREX_PORT_KIND_HOST) {
+		NL_SET_ERR_MSG_FMT(info->extack,
+				   "%s leads to no host; name a host's port",
+				   target.name);
+		return -EINVAL;
+	}
+	change->target = target.id;
+	return 0;
 }
 
 int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	bool dry_run = info->attrs[FABREX_A_CHANGE_DRY_RUN];
-	struct fabrex_object ep, target;
+	struct fabrex_change_info change = {
+		.op = FABREX_CHANGE_OP_BIND,
+		.dry_run = info->attrs[FABREX_A_CHANGE_DRY_RUN],
+	};
 	struct fabrex_port *port;
+	struct fabrex_object ep;
 	int ret;
 
 	port = change_port(skb, info);
@@ -173,138 +283,125 @@ int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info)
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
 			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep) ?:
-	      change_object(port, info, FABREX_A_CHANGE_TARGET,
-			    FABREX_OBJECT_TYPE_PORT, "host port", &target);
-	if (ret)
-		goto put;
-	if (target.kind != FABREX_PORT_KIND_HOST) {
-		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s leads to no host; name a host's port",
-				   target.name);
-		ret = -EINVAL;
-		goto put;
-	}
-	ret = change_bind(port, ep.id, target.id, dry_run, info->extack);
-	trace_fabrex_change(port, "bind", ep.id, target.id, ret);
-	if (ret)
-		change_explain(port, info->extack, ep.name, ret);
-	else
-		ret = bind_reply(port, info, &ep, target.id);
-put:
+	      bind_target(port, info, &change) ?:
+	      change_accept(port, info, &ep, &change);
 	put_device(&port->dev);
 	return ret;
 }
 
-/* The refusal in machine-readable form; the error follows. */
-static void unbind_holder(struct genl_info *info, u32 ep,
-			  const struct fabrex_holder *holder)
-{
-	struct sk_buff *msg;
-	void *hdr;
-
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return;
-	hdr = genlmsg_put_reply(msg, info,
-				fabrex_genl_family(&fabrex_nl_family), 0,
-				FABREX_CMD_UNBIND);
-	if (!hdr || nla_put_u32(msg, FABREX_A_CHANGE_ID, ep) ||
-	    nla_put_u32(msg, FABREX_A_CHANGE_HOLDER_PID, holder->pid) ||
-	    nla_put_string(msg, FABREX_A_CHANGE_HOLDER_COMM, holder->comm) ||
-	    nla_put_string(msg, FABREX_A_CHANGE_HOLDER_REASON,
-			   holder->reason) ||
-	    nla_put_u32(msg, FABREX_A_CHANGE_HOLDER_PORT, holder->port)) {
-		nlmsg_free(msg);
-		return;
-	}
-	genlmsg_end(msg, hdr);
-	genlmsg_reply(msg, info);
-}
-
-static int change_unbind(struct fabrex_port *port, u32 ep,
-			 struct genl_info *info, struct fabrex_holder *holder)
-{
-	struct nlattr *timeout = info->attrs[FABREX_A_CHANGE_TIMEOUT_MS];
-	int ret;
-
-	guard(rwsem_read)(&port->registration_lock);
-	ret = fabrex_port_usable(port);
-	if (ret)
-		return ret;
-	if (!port->ops->unbind)
-		return -EOPNOTSUPP;
-	return port->ops->unbind(port, ep, info->attrs[FABREX_A_CHANGE_FORCE],
-				 info->attrs[FABREX_A_CHANGE_DRY_RUN],
-				 timeout ? nla_get_u32(timeout) : 0, holder,
-				 info->extack);
-}
-
 int fabrex_nl_unbind_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct fabrex_holder holder = {};
-	struct fabrex_object ep;
+	struct nlattr *timeout = info->attrs[FABREX_A_CHANGE_TIMEOUT_MS];
+	struct fabrex_change_info change = {
+		.op = FABREX_CHANGE_OP_UNBIND,
+		.force = info->attrs[FABREX_A_CHANGE_FORCE],
+		.dry_run = info->attrs[FABREX_A_CHANGE_DRY_RUN],
+		.timeout_ms = timeout ? nla_get_u32(timeout) : 0,
+	};
 	struct fabrex_port *port;
+	struct fabrex_object ep;
 	int ret;
 
 	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
-			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep);
-	if (ret)
-		goto put;
-	ret = change_unbind(port, ep.id, info, &holder);
-	trace_fabrex_change(port, "unbind", ep.id, ep.bound, ret);
-	if (ret == -EBUSY) {
-		holder.comm[sizeof(holder.comm) - 1] = 0;
-		holder.reason[sizeof(holder.reason) - 1] = 0;
-		unbind_holder(info, ep.id, &holder);
-	}
-	if (ret)
-		change_explain(port, info->extack, ep.name, ret);
-put:
+			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep) ?:
+	      change_accept(port, info, &ep, &change);
 	put_device(&port->dev);
 	return ret;
 }
 
-static int change_port_set(struct fabrex_port *port, u32 id, u32 action,
-			   struct netlink_ext_ack *extack)
+static int port_action(struct genl_info *info,
+		       struct fabrex_change_info *change)
 {
-	int ret;
-
-	guard(rwsem_read)(&port->registration_lock);
-	ret = fabrex_port_usable(port);
-	if (ret)
-		return ret;
-	if (!port->ops->port_control)
-		return -EOPNOTSUPP;
-	return port->ops->port_control(port, id, action, extack);
-}
-
-int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	struct fabrex_object object;
-	struct fabrex_port *port;
-	u32 action;
-	int ret;
-
 	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_ACTION)) {
 		NL_SET_ERR_MSG(info->extack,
 			       "say what to do: enable, disable or reset");
 		return -EINVAL;
 	}
-	action = nla_get_u32(info->attrs[FABREX_A_CHANGE_ACTION]);
+	change->action = nla_get_u32(info->attrs[FABREX_A_CHANGE_ACTION]);
+	return 0;
+}
+
+int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct fabrex_change_info change = { .op = FABREX_CHANGE_OP_PORT_SET };
+	struct fabrex_object object;
+	struct fabrex_port *port;
+	int ret;
+
 	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
-	ret = change_object(port, info, FABREX_A_CHANGE_ID,
-			    FABREX_OBJECT_TYPE_PORT, "port", &object);
+	ret = port_action(info, &change) ?:
+	      change_object(port, info, FABREX_A_CHANGE_ID,
+			    FABREX_OBJECT_TYPE_PORT, "port", &object) ?:
+	      change_accept(port, info, &object, &change);
+	put_device(&port->dev);
+	return ret;
+}
+
+static int change_ticket(struct genl_info *info, u64 *ticket)
+{
+	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TICKET)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "say which change: its ticket is missing");
+		return -EINVAL;
+	}
+	*ticket = nla_get_u64(info->attrs[FABREX_A_CHANGE_TICKET]);
+	return 0;
+}
+
+static void ticket_explain(struct genl_info *info, u64 ticket, int ret)
+{
+	const char *cause = ret == -ENOENT ?
+		"not known through this port; it may be too long ago" :
+		ret == -EALREADY ? "is over already; ask how it went" :
+		"cannot be given up; it takes a moment only";
+
+	NL_SET_ERR_MSG_FMT(info->extack, "change %llu: %s", ticket, cause);
+}
+
+int fabrex_nl_change_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct fabrex_change_info change;
+	struct fabrex_port *port;
+	u64 ticket;
+	int ret;
+
+	port = change_port(skb, info);
+	if (IS_ERR(port))
+		return PTR_ERR(port);
+	ret = change_ticket(info, &ticket);
 	if (ret)
 		goto put;
-	ret = change_port_set(port, object.id, action, info->extack);
-	trace_fabrex_change(port, "port-set", object.id, action, ret);
+	ret = fabrex_change_get(port, ticket, &change);
 	if (ret)
-		change_explain(port, info->extack, object.name, ret);
+		ticket_explain(info, ticket, ret);
+	else
+		ret = change_reply(port, info, FABREX_CMD_CHANGE_GET, &change,
+				   put_change);
+put:
+	put_device(&port->dev);
+	return ret;
+}
+
+int fabrex_nl_change_cancel_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct fabrex_port *port;
+	u64 ticket;
+	int ret;
+
+	port = change_port(skb, info);
+	if (IS_ERR(port))
+		return PTR_ERR(port);
+	ret = change_ticket(info, &ticket);
+	if (ret)
+		goto put;
+	ret = fabrex_change_cancel(port, ticket);
+	if (ret)
+		ticket_explain(info, ticket, ret);
 put:
 	put_device(&port->dev);
 	return ret;
@@ -327,51 +424,60 @@ static void release_reply_holder(struct fabrex_port *port,
 		nla_strscpy(holder->reason, reason, sizeof(holder->reason));
 }
 
-static int change_release_reply(struct fabrex_port *port, u32 ep, u64 token,
-				const struct fabrex_holder *holder)
+static int release_reply_run(struct fabrex_query *query)
 {
-	int ret;
+	struct fabrex_port *port = query->port;
 
-	guard(rwsem_read)(&port->registration_lock);
-	ret = fabrex_port_usable(port);
-	if (ret)
-		return ret;
 	if (!port->ops->release_reply)
 		return -EOPNOTSUPP;
-	return port->ops->release_reply(port, ep, token, holder);
+	return port->ops->release_reply(port, query->id, query->token,
+					query->busy ? &query->holder : NULL);
+}
+
+static int change_release_reply(struct fabrex_port *port,
+				struct genl_info *info, u32 ep)
+{
+	struct fabrex_query *query = fabrex_query_new(port, release_reply_run);
+	int ret;
+
+	if (!query)
+		return -ENOMEM;
+	query->id = ep;
+	query->token = nla_get_u64(info->attrs[FABREX_A_CHANGE_TOKEN]);
+	query->busy = info->attrs[FABREX_A_CHANGE_BUSY];
+	release_reply_holder(port, info, &query->holder);
+	ret = fabrex_query_wait(query);
+	trace_fabrex_release(port, ep, info->attrs[FABREX_A_CHANGE_BUSY], ret);
+	fabrex_query_put(query);
+	return ret;
 }
 
 int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	bool busy = info->attrs[FABREX_A_CHANGE_BUSY];
-	struct fabrex_holder holder = {};
 	struct fabrex_object ep;
 	struct fabrex_port *port;
 	int ret;
 
-	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TOKEN)) {
-		NL_SET_ERR_MSG(info->extack,
-			       "the token of the request is missing");
-		return -EINVAL;
-	}
 	port = change_port(skb, info);
 	if (IS_ERR(port))
 		return PTR_ERR(port);
+	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TOKEN)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "the token of the request is missing");
+		ret = -EINVAL;
+		goto put;
+	}
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
 			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep);
 	if (ret)
 		goto put;
-	release_reply_holder(port, info, &holder);
-	ret = change_release_reply(port, ep.id,
-				   nla_get_u64(info->attrs[FABREX_A_CHANGE_TOKEN]),
-				   busy ? &holder : NULL);
-	trace_fabrex_release(port, ep.id, busy, ret);
+	ret = change_release_reply(port, info, ep.id);
 	if (ret == -ENOENT)
 		NL_SET_ERR_MSG_FMT(info->extack,
 				   "%s: no such request; it may have expired",
 				   ep.name);
 	else if (ret)
-		change_explain(port, info->extack, ep.name, ret);
+		fabrex_change_explain(port, info->extack, ep.name, ret);
 put:
 	put_device(&port->dev);
 	return ret;

@@ -15,6 +15,7 @@
  *                             it. Taken by exporters' calls without
  *                             registration_lock, also during memory reclaim:
  *                             nothing below it may allocate
+ *   port->changes.lock        mutex; changes of the fabric that are under way
  *   port->files_lock          mutex; port->files
  *   port->slots_lock          mutex; port->slots
  *   port->users_lock          mutex; port->users
@@ -44,8 +45,10 @@
 #include <linux/kref.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/netlink.h>
 #include <linux/rwsem.h>
 #include <linux/scatterlist.h>
+#include <linux/semaphore.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -119,6 +122,92 @@ struct fabrex_model {
 	struct fabrex_peer peers[FABREX_MAX_PEERS];
 };
 
+#define FABREX_QUERIES	8
+
+/**
+ * struct fabrex_change_info - a change of the fabric
+ * @ticket:     names it
+ * @op:         FABREX_CHANGE_OP_*
+ * @id:         endpoint or port
+ * @target:     host port that an endpoint is bound to
+ * @action:     of a port
+ * @timeout_ms: that the owner has; 0 for the default
+ * @force:      do not ask the owner
+ * @dry_run:    only say whether it could be done
+ * @pending:    it is under way; what follows says nothing yet
+ * @error:      positive errno, or 0
+ * @slot:       that an endpoint was bound to
+ * @name:       of @id
+ * @message:    cause and remedy of @error
+ * @holder:     if that is EBUSY
+ */
+struct fabrex_change_info {
+	u64 ticket;
+	u32 op;
+	u32 id;
+	u32 target;
+	u32 action;
+	u32 timeout_ms;
+	bool force;
+	bool dry_run;
+	bool pending;
+	u32 error;
+	u32 slot;
+	char name[FABREX_NAME_LEN];
+	char message[NETLINK_MAX_FMTMSG_LEN];
+	struct fabrex_holder holder;
+};
+
+/**
+ * struct fabrex_changes - changes of the fabric through a port
+ * @lock:     protects what follows up to @ndone
+ * @wq:       makes them; NULL before register and after unregister
+ * @pending:  under way
+ * @done:     over, oldest first
+ * @npending: number
+ * @ndone:    number
+ * @queries:  places for struct fabrex_query
+ */
+struct fabrex_changes {
+	struct mutex lock;
+	struct workqueue_struct *wq;
+	struct list_head pending;
+	struct list_head done;
+	u32 npending;
+	u32 ndone;
+	struct semaphore queries;
+};
+
+/**
+ * struct fabrex_query - something short that the device is asked
+ * @work:     does
+ * @ref:      who waits, and @work
+ * @done:     completed by @work
+ * @port:     whom to ask
+ * @run:      how
+ * @shared:   everybody may ask: a few at a time only
+ * @ret:      of @run
+ * @id:       element
+ * @counters: of it
+ * @token:    of a release request
+ * @busy:     refuse it
+ * @holder:   why
+ */
+struct fabrex_query {
+	struct work_struct work;
+	struct kref ref;
+	struct completion done;
+	struct fabrex_port *port;
+	int (*run)(struct fabrex_query *query);
+	bool shared;
+	int ret;
+	u32 id;
+	struct fabrex_counters counters;
+	u64 token;
+	bool busy;
+	struct fabrex_holder holder;
+};
+
 /**
  * struct fabrex_port - a local fabric port, /dev/fabrex<index>
  * @dev:        device of class fabrex; its references keep the port
@@ -159,6 +248,7 @@ struct fabrex_model {
  * @wc:         the window aperture was reserved as write-combining
  * @event_seq:  of netlink events
  * @serials:    of queues and windows, the last one given
+ * @changes:    of the fabric through this port
  * @model:      mirror of the fabric
  */
 struct fabrex_port {
@@ -204,6 +294,7 @@ struct fabrex_port {
 	bool wc;
 	atomic64_t event_seq;
 	atomic64_t serials;
+	struct fabrex_changes changes;
 	struct fabrex_model model;
 };
 
@@ -701,17 +792,40 @@ void fabrex_model_name(struct fabrex_port *port, u32 id, char *name);
 u32 fabrex_model_generation(struct fabrex_port *port);
 void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
 		       u32 generation);
-void fabrex_model_peer_down(struct fabrex_port *port, u16 peer,
+void fabrex_model_peer_down(struct fabrex_port *port, u32 peer,
 			    u32 generation);
-void fabrex_model_peer_known(struct fabrex_port *port, u16 peer,
+void fabrex_model_peer_known(struct fabrex_port *port, u32 peer,
 			     struct fabrex_peer *known);
 void fabrex_model_forget_peers(struct fabrex_port *port);
 int fabrex_cmd_peer_query(struct fabrex_ucmd *ucmd);
+
+/* ticket.c */
+int fabrex_change_start(struct fabrex_port *port,
+			struct fabrex_change_info *info);
+int fabrex_change_get(struct fabrex_port *port, u64 ticket,
+		      struct fabrex_change_info *info);
+int fabrex_change_cancel(struct fabrex_port *port, u64 ticket);
+void fabrex_changes_init(struct fabrex_changes *changes);
+int fabrex_changes_open(struct fabrex_port *port);
+void fabrex_changes_close(struct fabrex_port *port);
+void fabrex_changes_destroy(struct fabrex_changes *changes);
+void fabrex_tickets_init(void);
+
+/* query.c */
+struct fabrex_query *fabrex_query_new(struct fabrex_port *port,
+				      int (*run)(struct fabrex_query *query));
+int fabrex_query_wait(struct fabrex_query *query);
+void fabrex_query_put(struct fabrex_query *query);
 
 /* netlink.c, change.c, notify.c */
 int fabrex_netlink_init(void);
 void fabrex_netlink_exit(void);
 int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info);
+void fabrex_change_explain(struct fabrex_port *port,
+			   struct netlink_ext_ack *extack, const char *name,
+			   int ret);
+void fabrex_change_notify(struct fabrex_port *port,
+			  const struct fabrex_change_info *info);
 struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
 				     const struct fabrex_object *object);
 bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size);

@@ -192,8 +192,10 @@ struct fabrex_window_params {
  * @bind:          attach endpoint @ep to host port @port; returns when the
  *                 slot shows presence. Errors also in @extack. @dry_run checks.
  *                 -EPERM: the fabric does not let this port change it, likewise
- *                 for @unbind and @port_control
- * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal
+ *                 for @unbind and @port_control. When @cancel becomes true it is
+ *                 given up soon, with -ECANCELED, unless it is too late for that
+ * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal.
+ *                 @cancel as above
  * @port_control:  enable, disable or reset a port,
  *                 FABREX_PORT_ACTION_*
  * @counters:      read counters of an object (0: this port), or of queue
@@ -224,9 +226,10 @@ struct fabrex_port_ops {
 			     u32 *number);
 	int (*window_destroy)(struct fabrex_port *port, u32 number);
 	int (*bind)(struct fabrex_port *port, u32 ep, u32 host_port,
-		    bool dry_run, struct netlink_ext_ack *extack);
+		    bool dry_run, const bool *cancel,
+		    struct netlink_ext_ack *extack);
 	int (*unbind)(struct fabrex_port *port, u32 ep, bool force,
-		      bool dry_run, u32 timeout_ms,
+		      bool dry_run, u32 timeout_ms, const bool *cancel,
 		      struct fabrex_holder *holder,
 		      struct netlink_ext_ack *extack);
 	int (*port_control)(struct fabrex_port *port, u32 id, u32 action,

@@ -68,6 +68,18 @@ static const struct nla_policy fabrex_release_reply_nl_policy[FABREX_A_CHANGE_BU
 	[FABREX_A_CHANGE_HOLDER_REASON] = { .type = NLA_NUL_STRING, .len = 103, },
 };
 
+/* FABREX_CMD_CHANGE_GET - do */
+static const struct nla_policy fabrex_change_get_nl_policy[FABREX_A_CHANGE_TICKET + 1] = {
+	[FABREX_A_CHANGE_FPORT] = { .type = NLA_U32, },
+	[FABREX_A_CHANGE_TICKET] = { .type = NLA_U64, },
+};
+
+/* FABREX_CMD_CHANGE_CANCEL - do */
+static const struct nla_policy fabrex_change_cancel_nl_policy[FABREX_A_CHANGE_TICKET + 1] = {
+	[FABREX_A_CHANGE_FPORT] = { .type = NLA_U32, },
+	[FABREX_A_CHANGE_TICKET] = { .type = NLA_U64, },
+};
+
 /* FABREX_CMD_COUNTERS_GET - do */
 static const struct nla_policy fabrex_counters_get_nl_policy[FABREX_A_COUNTERS_ID + 1] = {
 	[FABREX_A_COUNTERS_FPORT] = { .type = NLA_U32, },
@@ -131,6 +143,20 @@ static const struct genl_split_ops fabrex_nl_ops[] = {
 		.flags		= GENL_CMD_CAP_DO,
 	},
 	{
+		.cmd		= FABREX_CMD_CHANGE_GET,
+		.doit		= fabrex_nl_change_get_doit,
+		.policy		= fabrex_change_get_nl_policy,
+		.maxattr	= FABREX_A_CHANGE_TICKET,
+		.flags		= GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= FABREX_CMD_CHANGE_CANCEL,
+		.doit		= fabrex_nl_change_cancel_doit,
+		.policy		= fabrex_change_cancel_nl_policy,
+		.maxattr	= FABREX_A_CHANGE_TICKET,
+		.flags		= GENL_CMD_CAP_DO,
+	},
+	{
 		.cmd		= FABREX_CMD_COUNTERS_GET,
 		.doit		= fabrex_nl_counters_get_doit,
 		.policy		= fabrex_counters_get_nl_policy,
@@ -142,6 +168,7 @@ static const struct genl_split_ops fabrex_nl_ops[] = {
 static const struct genl_multicast_group fabrex_nl_mcgrps[] = {
 	[FABREX_NLGRP_EVENTS] = { "events", },
 	[FABREX_NLGRP_AGENT] = { "agent", },
+	[FABREX_NLGRP_CHANGES] = { "changes", },
 };
 
 struct genl_family fabrex_nl_family __ro_after_init = {

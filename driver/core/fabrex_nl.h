@@ -22,11 +22,14 @@ int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_unbind_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info);
+int fabrex_nl_change_get_doit(struct sk_buff *skb, struct genl_info *info);
+int fabrex_nl_change_cancel_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_counters_get_doit(struct sk_buff *skb, struct genl_info *info);
 
 enum {
 	FABREX_NLGRP_EVENTS,
 	FABREX_NLGRP_AGENT,
+	FABREX_NLGRP_CHANGES,
 };
 
 extern struct genl_family fabrex_nl_family;

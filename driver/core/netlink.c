@@ -21,6 +21,10 @@ static const struct genl_multicast_group fabrex_groups[] = {
 		.name = FABREX_MCGRP_AGENT,
 		.flags = GENL_MCAST_CAP_SYS_ADMIN,
 	},
+	[FABREX_NLGRP_CHANGES] = {
+		.name = FABREX_MCGRP_CHANGES,
+		.flags = GENL_MCAST_CAP_SYS_ADMIN,
+	},
 };
 
 /**
@@ -101,12 +105,6 @@ static void *fabrex_nl_begin(struct sk_buff *skb, u32 portid, u32 seq,
 			   fabrex_genl_family(&fabrex_nl_family), flags, cmd);
 }
 
-/* The specification has no padding attribute. */
-static int put_u64(struct sk_buff *skb, int attr, u64 value)
-{
-	return nla_put(skb, attr, sizeof(value), &value);
-}
-
 static int put_nonzero(struct sk_buff *skb, int attr, u32 value)
 {
 	return value ? nla_put_u32(skb, attr, value) : 0;
@@ -152,8 +150,9 @@ static int put_fport_usage(struct sk_buff *skb, struct fabrex_port *port)
 			   atomic_read(&port->count[FABREX_RES_MR])) ?:
 	       nla_put_u32(skb, FABREX_A_FPORT_WINDOWS,
 			   atomic_read(&port->count[FABREX_RES_WINDOW])) ?:
-	       put_u64(skb, FABREX_A_FPORT_PINNED_BYTES,
-		       atomic64_read(&port->pinned)) ?:
+	       nla_put_u64_64bit(skb, FABREX_A_FPORT_PINNED_BYTES,
+				 atomic64_read(&port->pinned),
+				 FABREX_A_FPORT_PAD) ?:
 	       nla_put_u32(skb, FABREX_A_FPORT_OPEN_FILES,
 			   atomic_read(&port->open_files)) ?:
 	       nla_put_u32(skb, FABREX_A_FPORT_OBJECTS,
@@ -355,7 +354,8 @@ static int put_object_endpoint(struct sk_buff *skb,
 			   object->pci_vendor) ?:
 	       nla_put_u32(skb, FABREX_A_OBJECT_PCI_DEVICE,
 			   object->pci_device) ?:
-	       put_u64(skb, FABREX_A_OBJECT_SIZE, object->size);
+	       nla_put_u64_64bit(skb, FABREX_A_OBJECT_SIZE, object->size,
+				 FABREX_A_OBJECT_PAD);
 }
 
 static int put_object_by_type(struct sk_buff *skb,
@@ -608,44 +608,65 @@ int fabrex_nl_object_get_dumpit(struct sk_buff *skb,
 	return skb->len;
 }
 
+static int put_counter(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, FABREX_A_COUNTERS_PAD);
+}
+
 static int put_counters(struct sk_buff *skb, const struct fabrex_counters *c)
 {
-	return put_u64(skb, FABREX_A_COUNTERS_TX_BYTES, c->out_tx_bytes) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_RX_BYTES, c->out_rx_bytes) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_TX_OPS, c->out_tx_ops) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_RX_OPS, c->out_rx_ops) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_ERRORS, c->out_errors) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_P2P_BYTES, c->out_p2p_bytes) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_HOST_BYTES,
+	return put_counter(skb, FABREX_A_COUNTERS_TX_BYTES, c->out_tx_bytes) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_RX_BYTES, c->out_rx_bytes) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_TX_OPS, c->out_tx_ops) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_RX_OPS, c->out_rx_ops) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_ERRORS, c->out_errors) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_P2P_BYTES, c->out_p2p_bytes) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_HOST_BYTES,
 		       c->out_host_bytes) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_WINDOW_READS,
+	       put_counter(skb, FABREX_A_COUNTERS_WINDOW_READS,
 		       c->out_window_reads) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_WINDOW_WRITES,
+	       put_counter(skb, FABREX_A_COUNTERS_WINDOW_WRITES,
 		       c->out_window_writes) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_DOORBELLS, c->out_doorbells) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_LINK_DOWNS,
+	       put_counter(skb, FABREX_A_COUNTERS_DOORBELLS, c->out_doorbells) ?:
+	       put_counter(skb, FABREX_A_COUNTERS_LINK_DOWNS,
 		       c->out_link_downs) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_CRC_ERRORS,
+	       put_counter(skb, FABREX_A_COUNTERS_CRC_ERRORS,
 		       c->out_crc_errors) ?:
-	       put_u64(skb, FABREX_A_COUNTERS_INTERRUPTS, c->out_interrupts);
+	       put_counter(skb, FABREX_A_COUNTERS_INTERRUPTS, c->out_interrupts);
+}
+
+static int counters_run(struct fabrex_query *query)
+{
+	return fabrex_port_counters(query->port, query->id, false,
+				    &query->counters);
 }
 
 static int fabrex_nl_counters_read(struct fabrex_port *port, u32 id,
 				   struct fabrex_counters *counters,
 				   struct netlink_ext_ack *extack)
 {
+	struct fabrex_query *query = fabrex_query_new(port, counters_run);
 	char name[FABREX_NAME_LEN];
 	int ret;
 
-	down_read(&port->registration_lock);
-	ret = fabrex_port_counters(port, id, false, counters);
-	up_read(&port->registration_lock);
-	if (ret) {
-		fabrex_model_name(port, id ?: port->info.object_id, name);
+	if (!query)
+		return -ENOMEM;
+	query->id = id;
+	query->shared = true;
+	ret = fabrex_query_wait(query);
+	if (!ret)
+		*counters = query->counters;
+	fabrex_query_put(query);
+	if (!ret)
+		return 0;
+	fabrex_model_name(port, id ?: port->info.object_id, name);
+	if (ret == -EOPNOTSUPP)
+		NL_SET_ERR_MSG_FMT(extack, "%s: this port has no counters",
+				   name);
+	else
 		NL_SET_ERR_MSG_FMT(extack,
 				   "%s: counters not read (%d); ask for a port or endpoint",
 				   name, ret);
-	}
 	return ret;
 }
 

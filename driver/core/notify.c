@@ -33,7 +33,7 @@ struct fabrex_release {
 
 static int put_u64(struct sk_buff *skb, int attr, u64 value)
 {
-	return nla_put(skb, attr, sizeof(value), &value);
+	return nla_put_u64_64bit(skb, attr, value, FABREX_A_EVENT_PAD);
 }
 
 static int put_event_object(struct sk_buff *skb, struct fabrex_port *port,

@@ -25,6 +25,7 @@ static void fabrex_port_release(struct device *dev)
 	struct fabrex_port *port = to_fabrex_port(dev);
 
 	WARN_ON(!list_empty(&port->files));
+	fabrex_changes_destroy(&port->changes);
 	fabrex_model_destroy(&port->model);
 	xa_destroy(&port->queues);
 	xa_destroy(&port->windows);
@@ -117,6 +118,7 @@ static void fabrex_port_init(struct fabrex_port *port)
 	spin_lock_init(&port->dmabufs_lock);
 	INIT_LIST_HEAD(&port->dmabufs);
 	init_waitqueue_head(&port->dmabufs_wait);
+	fabrex_changes_init(&port->changes);
 	fabrex_quota_init(port);
 }
 
@@ -283,22 +285,29 @@ int fabrex_port_register(struct fabrex_port *port)
 	ret = fabrex_info_check(port) ?: fabrex_ops_check(port);
 	if (ret)
 		return ret;
-	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);
+	ret = fabrex_changes_open(port);
 	if (ret)
 		return ret;
+	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);
+	if (ret)
+		goto close;
 	fabrex_aperture_reserve(port);
 	ret = cdev_device_add(&port->cdev, &port->dev);
-	if (ret) {
-		fabrex_aperture_release(port);
-		xa_release(&fabrex_ports, port->index);
-		return ret;
-	}
+	if (ret)
+		goto release;
 	xa_store(&fabrex_ports, port->index, port, GFP_KERNEL);
 	WRITE_ONCE(port->listed, true);
 	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_ADDED);
 	dev_info(&port->dev, "port %s of fabric %s, peer %u\n",
 		 port->info.name, port->info.fabric, port->info.peer);
 	return 0;
+
+release:
+	fabrex_aperture_release(port);
+	xa_release(&fabrex_ports, port->index);
+close:
+	fabrex_changes_close(port);
+	return ret;
 }
 FABREX_EXPORT(fabrex_port_register);
 
@@ -335,6 +344,7 @@ void fabrex_port_unregister(struct fabrex_port *port)
 	WRITE_ONCE(port->ops, NULL);
 	port->alive = false;
 	up_write(&port->registration_lock);
+	fabrex_changes_close(port);
 	fabrex_res_free_zombies(&zombies);
 	fabrex_dmabufs_unregister(port);
 
@@ -587,6 +597,7 @@ static int __init fabrex_init(void)
 {
 	int ret;
 
+	fabrex_tickets_init();
 	ret = alloc_chrdev_region(&fabrex_devt, 0, FABREX_MAX_PORTS, "fabrex");
 	if (ret)
 		return ret;

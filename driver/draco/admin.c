@@ -81,10 +81,12 @@ void draco_buf_free(struct draco_dev *dd, struct draco_buf *buf)
 int draco_admin_init(struct draco_dev *dd)
 {
 	struct draco_admin *adm = &dd->admin;
+	unsigned int i;
 	int ret;
 
 	spin_lock_init(&adm->lock);
-	init_waitqueue_head(&adm->wait);
+	for (i = 0; i < DRACO_PRIOS; i++)
+		init_waitqueue_head(&adm->wait[i]);
 	draco_cq_start(&adm->cq_pos);
 	adm->entries = draco_ring_entries(DRACO_CAP_ADMIN_MAX(dd->cap));
 	if (!adm->entries) {
@@ -151,6 +153,46 @@ bool draco_admin_failing(struct draco_dev *dd, bool setup)
 	return was;
 }
 
+static u32 draco_admin_room(const struct draco_admin *adm, enum draco_prio prio)
+{
+	return draco_ring_room(adm->entries, prio, adm->inflight,
+			       adm->count[prio]);
+}
+
+static void draco_admin_rooms(const struct draco_admin *adm,
+			      u32 room[DRACO_PRIOS])
+{
+	enum draco_prio prio;
+
+	for (prio = 0; prio < DRACO_PRIOS; prio++)
+		room[prio] = draco_admin_room(adm, prio);
+}
+
+/* Commands have been completed: wake as many as there is more room for than
+ * there was, so that an interrupt does not pay for all who wait. Those who abort
+ * look whether what they abort is among the completed.
+ */
+static void draco_admin_wake(struct draco_admin *adm,
+			     const u32 before[DRACO_PRIOS],
+			     const u32 after[DRACO_PRIOS])
+{
+	enum draco_prio prio;
+
+	wake_up_all(&adm->wait[DRACO_PRIO_RESERVE]);
+	for (prio = DRACO_PRIO_RESERVE; prio-- > 0;)
+		if (after[prio] > before[prio])
+			wake_up_nr(&adm->wait[prio],
+				   after[prio] - before[prio]);
+}
+
+static void draco_admin_wake_all(struct draco_admin *adm)
+{
+	enum draco_prio prio;
+
+	for (prio = 0; prio < DRACO_PRIOS; prio++)
+		wake_up_all(&adm->wait[prio]);
+}
+
 /* Take a command out of its slot and hand it back to its issuer. */
 static void draco_admin_finish(struct draco_dev *dd, u32 index)
 {
@@ -160,6 +202,7 @@ static void draco_admin_finish(struct draco_dev *dd, u32 index)
 	adm->slot[index] = NULL;
 	__clear_bit(index, adm->busy);
 	adm->inflight--;
+	adm->count[cmd->prio]--;
 	if (cmd->complete)
 		cmd->complete(dd, cmd);
 	else
@@ -186,7 +229,7 @@ void draco_admin_stopped(struct draco_dev *dd)
 	memset(adm->sq.va, 0, adm->sq.size);
 	memset(adm->cq.va, 0, adm->cq.size);
 	spin_unlock_irq(&adm->lock);
-	wake_up_all(&adm->wait);
+	draco_admin_wake_all(adm);
 }
 
 /* The device could change an entry while it is looked at: read it once. */
@@ -229,10 +272,12 @@ bool draco_admin_reap(struct draco_dev *dd)
 {
 	struct draco_admin *adm = &dd->admin;
 	struct draco_acpl *ring = adm->cq.va, *entry, cpl;
+	u32 before[DRACO_PRIOS], after[DRACO_PRIOS];
 	unsigned long flags;
 	u32 n = 0;
 
 	spin_lock_irqsave(&adm->lock, flags);
+	draco_admin_rooms(adm, before);
 	while (n < adm->entries && adm->state != DRACO_ADMIN_DOWN) {
 		entry = &ring[adm->cq_pos.head];
 		if (!draco_cq_is_new(&adm->cq_pos,
@@ -246,9 +291,10 @@ bool draco_admin_reap(struct draco_dev *dd)
 	}
 	if (n)
 		writel(adm->cq_pos.head, dd->regs + DRACO_REG_ADMIN_CQ_HEAD);
+	draco_admin_rooms(adm, after);
 	spin_unlock_irqrestore(&adm->lock, flags);
 	if (n)
-		wake_up_all(&adm->wait);
+		draco_admin_wake(adm, before, after);
 	return n;
 }
 
@@ -279,7 +325,8 @@ void draco_cmd_data(struct draco_cmd *cmd, const struct draco_buf *buf,
 	cmd->sqe.data_len = cpu_to_le32(len);
 }
 
-static void draco_admin_push(struct draco_dev *dd, struct draco_cmd *cmd)
+static void draco_admin_push(struct draco_dev *dd, struct draco_cmd *cmd,
+			     enum draco_prio prio)
 {
 	struct draco_admin *adm = &dd->admin;
 	struct draco_acmd *ring = adm->sq.va;
@@ -288,6 +335,8 @@ static void draco_admin_push(struct draco_dev *dd, struct draco_cmd *cmd)
 	__set_bit(index, adm->busy);
 	adm->slot[index] = cmd;
 	adm->inflight++;
+	adm->count[prio]++;
+	cmd->prio = prio;
 	cmd->error = 0;
 	cmd->sqe.cid = cpu_to_le16(draco_cid(index, adm->round++));
 	ring[adm->tail] = cmd->sqe;
@@ -308,7 +357,6 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 		       enum draco_prio prio)
 {
 	struct draco_admin *adm = &dd->admin;
-	u32 limit = draco_ring_limit(adm->entries, prio);
 	unsigned long flags;
 	int ret = -EAGAIN;
 
@@ -324,8 +372,8 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 		}
 		fallthrough;
 	case DRACO_ADMIN_LIVE:
-		if (adm->inflight < limit) {
-			draco_admin_push(dd, cmd);
+		if (draco_admin_room(adm, prio)) {
+			draco_admin_push(dd, cmd, prio);
 			ret = 0;
 		}
 		break;
@@ -336,29 +384,78 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 	return ret;
 }
 
-/* Submit, waiting for room. While the controller is being stopped, this waits
- * too: -ENODEV promises that memory is no longer accessed.
- */
-static int draco_admin_enter(struct draco_dev *dd, struct draco_cmd *cmd)
+static enum draco_prio draco_admin_prio(const struct draco_cmd *cmd)
 {
-	enum draco_prio prio = cmd->flags & DRACO_CMD_DRIVER ?
-			       DRACO_PRIO_DRIVER : DRACO_PRIO_USER;
-	struct draco_admin *adm = &dd->admin;
+	if (cmd->flags & DRACO_CMD_DRIVER)
+		return DRACO_PRIO_DRIVER;
+	if (cmd->flags & DRACO_CMD_CHANGE)
+		return DRACO_PRIO_CHANGE;
+	return cmd->flags & DRACO_CMD_QUERY ? DRACO_PRIO_QUERY :
+					      DRACO_PRIO_USER;
+}
+
+static bool draco_admin_has_room(struct draco_dev *dd, enum draco_prio prio)
+{
+	bool room;
+
+	spin_lock_irq(&dd->admin.lock);
+	room = draco_admin_room(&dd->admin, prio);
+	spin_unlock_irq(&dd->admin.lock);
+	return room;
+}
+
+static bool draco_cmd_cancelled(const struct draco_cmd *cmd)
+{
+	return cmd->cancel && READ_ONCE(*cmd->cancel);
+}
+
+/* Submit, waiting for room: first come, first served in each priority. While
+ * the controller is being stopped, this waits too: -ENODEV promises that memory
+ * is no longer accessed.
+ */
+static int draco_admin_queue(struct draco_dev *dd, struct draco_cmd *cmd,
+			     enum draco_prio prio)
+{
+	wait_queue_head_t *queue = &dd->admin.wait[prio];
+	long slice = cmd->cancel ? msecs_to_jiffies(DRACO_POLL_MS) :
+				   MAX_SCHEDULE_TIMEOUT;
+	int state = cmd->flags & DRACO_CMD_KILLABLE ? TASK_KILLABLE :
+						      TASK_UNINTERRUPTIBLE;
+	struct wait_queue_entry wait;
 	int ret, killed;
 
-	if (cmd->flags & DRACO_CMD_EXCLUSIVE) {
-		ret = draco_admin_submit(dd, cmd, DRACO_PRIO_RESERVE);
-		return ret == -EAGAIN ? -EIO : ret;
+	init_wait_entry(&wait, WQ_FLAG_EXCLUSIVE);
+	for (;;) {
+		killed = prepare_to_wait_event(queue, &wait, state);
+		ret = draco_admin_submit(dd, cmd, prio);
+		if (ret != -EAGAIN)
+			break;
+		if (killed || draco_cmd_cancelled(cmd)) {
+			ret = killed ? -EINTR : -ECANCELED;
+			break;
+		}
+		schedule_timeout(slice);
 	}
-	if (cmd->flags & DRACO_CMD_KILLABLE) {
-		killed = wait_event_killable(adm->wait,
-					     (ret = draco_admin_submit(dd, cmd, prio)) !=
-					     -EAGAIN);
-		return killed ? -EINTR : ret;
-	}
-	wait_event(adm->wait,
-		   (ret = draco_admin_submit(dd, cmd, prio)) != -EAGAIN);
+	finish_wait(queue, &wait);
+	/* This one may have been woken for a slot that it did not take. */
+	if (draco_admin_has_room(dd, prio))
+		wake_up(queue);
 	return ret;
+}
+
+static int draco_admin_enter(struct draco_dev *dd, struct draco_cmd *cmd)
+{
+	enum draco_prio prio = draco_admin_prio(cmd);
+	int ret;
+
+	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
+		prio = DRACO_PRIO_RESERVE;
+	ret = draco_admin_submit(dd, cmd, prio);
+	if (ret != -EAGAIN)
+		return ret;
+	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
+		return -EIO;
+	return draco_admin_queue(dd, cmd, prio);
 }
 
 /* Completions without interrupt; a device that is broken or gone. */
@@ -374,7 +471,9 @@ static void draco_admin_poll(struct draco_dev *dd, struct draco_cmd *cmd)
 	}
 }
 
-/* Wait up to @ms. 0: done; -ETIMEDOUT, -EINTR or -ENODEV: withdraw it. */
+/* Wait up to @ms. 0: done; -ETIMEDOUT, -EINTR, -ECANCELED or -ENODEV: withdraw
+ * it.
+ */
 static int draco_admin_wait(struct draco_dev *dd, struct draco_cmd *cmd,
 			    unsigned int ms)
 {
@@ -397,6 +496,8 @@ static int draco_admin_wait(struct draco_dev *dd, struct draco_cmd *cmd,
 			return 0;
 		if (cmd->flags & DRACO_CMD_LONG && draco_removing(dd))
 			return -ENODEV;
+		if (draco_cmd_cancelled(cmd))
+			return -ECANCELED;
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
@@ -423,8 +524,9 @@ static bool draco_admin_abort(struct draco_dev *dd, struct draco_cmd *cmd,
 	int ret = -EAGAIN;
 
 	draco_cmd_init(abort, DRACO_ADM_ABORT, le16_to_cpu(cmd->sqe.cid));
-	abort->flags = cmd->flags;
-	wait_event_timeout(dd->admin.wait, completion_done(&cmd->done) ||
+	abort->flags = cmd->flags & DRACO_CMD_EXCLUSIVE;
+	wait_event_timeout(dd->admin.wait[DRACO_PRIO_RESERVE],
+			   completion_done(&cmd->done) ||
 			   (ret = draco_admin_submit(dd, abort, DRACO_PRIO_RESERVE)) != -EAGAIN,
 			   msecs_to_jiffies(DRACO_ABORT_MS));
 	return !ret;
@@ -438,6 +540,7 @@ static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 
 	/* From here on, nothing ends the wait but the device. */
 	cmd->flags &= DRACO_CMD_EXCLUSIVE;
+	cmd->cancel = NULL;
 	sent = draco_admin_abort(dd, cmd, &abort);
 	if (sent && !draco_admin_wait(dd, &abort, DRACO_ABORT_MS))
 		draco_admin_wait(dd, cmd, DRACO_ABORT_MS);
@@ -451,6 +554,27 @@ static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 		wait_for_completion(&abort.done);
 }
 
+/* The issuer does not want @cmd any more: ask the device to leave it, and wait for
+ * it as before, as it may be too late for that. 0: done; else withdraw it.
+ */
+static int draco_admin_cancel(struct draco_dev *dd, struct draco_cmd *cmd,
+			      unsigned int ms)
+{
+	const bool *cancel = cmd->cancel;
+	struct draco_cmd abort;
+	int ret;
+
+	cmd->cancel = NULL;
+	if (draco_admin_abort(dd, cmd, &abort) &&
+	    draco_admin_wait(dd, &abort, DRACO_ABORT_MS)) {
+		draco_admin_break(dd, cmd);
+		wait_for_completion(&abort.done);
+	}
+	ret = draco_admin_wait(dd, cmd, ms);
+	cmd->cancel = cancel;
+	return ret;
+}
+
 /**
  * draco_admin_exec() - have the device execute a command
  * @dd:  device
@@ -460,8 +584,8 @@ static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
  * buffer, or has been stopped. A killed process can therefore still find that
  * the command took effect; it then gets 0 and has to clean up as usual.
  *
- * Return: 0; errno of the status; -ETIMEDOUT or -EINTR (killed) if the command
- * was withdrawn, it has had no effect then; -ENODEV if the controller was
+ * Return: 0; errno of the status; -ETIMEDOUT, -EINTR (killed) or -ECANCELED if
+ * the command was withdrawn, it has had no effect then; -ENODEV if the controller was
  * stopped, and accesses no memory
  */
 int draco_admin_exec(struct draco_dev *dd, struct draco_cmd *cmd)
@@ -474,6 +598,8 @@ int draco_admin_exec(struct draco_dev *dd, struct draco_cmd *cmd)
 	if (ret)
 		return ret;
 	ret = draco_admin_wait(dd, cmd, ms);
+	if (ret == -ECANCELED)
+		ret = draco_admin_cancel(dd, cmd, ms);
 	if (ret)
 		draco_admin_withdraw(dd, cmd);
 	if (cmd->error)

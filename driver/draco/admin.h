@@ -22,6 +22,8 @@ struct draco_cmd;
 #define DRACO_CMD_LONG		BIT(1) /* may take seconds: driver removal too */
 #define DRACO_CMD_EXCLUSIVE	BIT(2) /* issuer may stop the controller itself */
 #define DRACO_CMD_DRIVER	BIT(3) /* not held up by what users do */
+#define DRACO_CMD_CHANGE	BIT(4) /* of the fabric */
+#define DRACO_CMD_QUERY		BIT(5) /* only reads, and has time */
 
 /**
  * struct draco_cmd - one admin command
@@ -32,6 +34,8 @@ struct draco_cmd;
  *              lock held, in any context
  * @timeout_ms: 0 for the default
  * @flags:      DRACO_CMD_*
+ * @cancel:     NULL, or becomes true when the issuer wants it withdrawn
+ * @prio:       of its slot; set when it is submitted
  * @error:      0, or -ENODEV if the controller was stopped before it answered
  *
  * A command and its buffer belong to the device from draco_admin_submit() until
@@ -44,6 +48,8 @@ struct draco_cmd {
 	void (*complete)(struct draco_dev *dd, struct draco_cmd *cmd);
 	unsigned int timeout_ms;
 	unsigned int flags;
+	const bool *cancel;
+	enum draco_prio prio;
 	int error;
 };
 
@@ -81,10 +87,13 @@ enum draco_admin_state {
  * @cq_pos:   next completion entry
  * @round:    counts commands, for their cids
  * @inflight: bits set in @busy
+ * @count:    of them, by priority
  * @busy:     slots that hold a command
  * @slot:     commands in flight by the index in their cid
  * @spurious: completions that match no command
- * @wait:     for a free slot and for changes of @state
+ * @wait:     by priority, for a free slot and for changes of @state. As many are
+ *            woken as slots are free for them, except of those who abort a
+ *            command of theirs: they have a slot each
  * @entries:  of each ring; constant, as is the rest
  * @sq:       submission ring
  * @cq:       completion ring
@@ -96,10 +105,11 @@ struct draco_admin {
 	struct draco_cq_pos cq_pos;
 	u32 round;
 	u32 inflight;
+	u32 count[DRACO_PRIOS];
 	DECLARE_BITMAP(busy, DRACO_ADMIN_ENTRIES);
 	struct draco_cmd *slot[DRACO_ADMIN_ENTRIES];
 	u32 spurious;
-	wait_queue_head_t wait;
+	wait_queue_head_t wait[DRACO_PRIOS];
 	u32 entries;
 	struct draco_buf sq;
 	struct draco_buf cq;

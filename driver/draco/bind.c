@@ -31,6 +31,8 @@ static bool draco_no_answer(const struct draco_cmd *cmd, int ret,
 	else if (ret == -ETIMEDOUT)
 		draco_say(extack, "%s: the switch did not answer; see its log",
 			  name);
+	else if (ret == -ECANCELED && cmd->cancel && READ_ONCE(*cmd->cancel))
+		draco_say(extack, "%s: cancelled, nothing was changed", name);
 	else if (ret == -ECANCELED)
 		draco_say(extack, "%s: aborted by a forced unbind; try again",
 			  name);
@@ -189,15 +191,16 @@ static void draco_follow(struct draco_dev *dd, u32 id, u32 bound)
  * @ep:        endpoint
  * @host_port: object id of the port that gets it
  * @dry_run:   only say whether it could be done
+ * @cancel:    becomes true when it is no longer wanted
  * @extack:    receives the cause of an error
  *
  * Return: 0 when the slot shows presence, or the host is not up and will find
  * it; -EADDRINUSE if it is bound; -ENOSPC if there is no slot; -ENETDOWN;
  * -EALREADY if a change of it is under way; -EPERM; -ENOENT; -ENODEV if it is
- * not in its appliance or the local port was stopped; -ETIMEDOUT; -EINTR
+ * not in its appliance or the local port was stopped; -ETIMEDOUT; -ECANCELED
  */
 int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
-	       struct netlink_ext_ack *extack)
+	       const bool *cancel, struct netlink_ext_ack *extack)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
 	char name[FABREX_NAME_LEN];
@@ -208,7 +211,8 @@ int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
 	cmd.sqe.flags = dry_run ? DRACO_BINDF_DRY_RUN : 0;
 	cmd.sqe.arg[0] = cpu_to_le64(host_port);
 	cmd.timeout_ms = DRACO_BIND_MS;
-	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_LONG;
+	cmd.cancel = cancel;
+	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
 	ret = draco_admin_exec(dd, &cmd);
 	if (!ret) {
 		if (!dry_run)
@@ -247,16 +251,17 @@ static int draco_unbind_exec(struct draco_dev *dd, struct draco_cmd *cmd,
  * @force:      do not ask the owner
  * @dry_run:    only say whether it could be done
  * @timeout_ms: for the owner's answer, 0 for the default
+ * @cancel:     becomes true when it is no longer wanted
  * @holder:     filled with -EBUSY
  * @extack:     receives the cause of an error
  *
  * Return: 0 when the slot is empty, or the endpoint was taken away by force;
  * -EBUSY if the owner refuses; -ETIMEDOUT if it does not answer; -ENOTCONN if
- * it is not bound; -EALREADY, -EPERM, -ENOENT, -ENODEV, -EINTR as for bind
+ * it is not bound; -EALREADY, -EPERM, -ENOENT, -ENODEV, -ECANCELED as for bind
  */
 int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
-		 u32 timeout_ms, struct fabrex_holder *holder,
-		 struct netlink_ext_ack *extack)
+		 u32 timeout_ms, const bool *cancel,
+		 struct fabrex_holder *holder, struct netlink_ext_ack *extack)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
 	u32 ms = timeout_ms ?: DRACO_UNBIND_DEFAULT_MS;
@@ -268,8 +273,9 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	cmd.sqe.flags = (dry_run ? DRACO_BINDF_DRY_RUN : 0) |
 			(force ? DRACO_BINDF_FORCE : 0);
 	cmd.sqe.arg[0] = cpu_to_le64(ms);
+	cmd.cancel = cancel;
 	cmd.timeout_ms = min_t(u64, (u64)ms + DRACO_UNBIND_MS, INT_MAX);
-	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_LONG;
+	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
 	ret = draco_unbind_exec(dd, &cmd, holder);
 	if (!ret) {
 		if (!dry_run)
@@ -291,7 +297,7 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
  * @extack: receives the cause of an error
  *
  * Return: 0; -ENOENT if there is no such port; -EINVAL if it leads nowhere;
- * -ENETDOWN if it is to be reset and is not up; -EPERM; -ENODEV; -EINTR
+ * -ENETDOWN if it is to be reset and is not up; -EPERM; -ENODEV
  */
 int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 		       struct netlink_ext_ack *extack)
@@ -303,7 +309,7 @@ int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 
 	draco_cmd_init(&cmd, DRACO_ADM_PORT_CONTROL, id);
 	cmd.sqe.arg[0] = cpu_to_le64(action);
-	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_LONG;
+	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
 	ret = draco_admin_exec(dd, &cmd);
 	if (!ret)
 		return 0;

@@ -261,10 +261,10 @@ int draco_window_destroy(struct fabrex_port *port, u32 number);
 
 /* bind.c */
 int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
-	       struct netlink_ext_ack *extack);
+	       const bool *cancel, struct netlink_ext_ack *extack);
 int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
-		 u32 timeout_ms, struct fabrex_holder *holder,
-		 struct netlink_ext_ack *extack);
+		 u32 timeout_ms, const bool *cancel,
+		 struct fabrex_holder *holder, struct netlink_ext_ack *extack);
 int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 		       struct netlink_ext_ack *extack);
 

@@ -283,7 +283,7 @@ int draco_counters(struct fabrex_port *port, u32 id, bool queue,
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
 	cmd.sqe.arg[0] = cpu_to_le64(queue ? DRACO_COUNTERS_QUEUE :
 					     DRACO_COUNTERS_OBJECT);
-	cmd.flags = DRACO_CMD_KILLABLE;
+	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_QUERY;
 	ret = draco_admin_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);

@@ -234,7 +234,8 @@ int draco_kill(struct draco_dev *dd, const char *why)
 	u32 epoch = READ_ONCE(dd->epoch);
 
 	draco_reset(dd, why);
-	wait_event(dd->admin.wait, READ_ONCE(dd->epoch) != epoch ||
+	wait_event(dd->admin.wait[DRACO_PRIO_RESERVE],
+		   READ_ONCE(dd->epoch) != epoch ||
 		   READ_ONCE(dd->admin.state) == DRACO_ADMIN_DOWN);
 	return -ENODEV;
 }

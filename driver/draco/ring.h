@@ -35,29 +35,61 @@ static inline u32 draco_ring_slots(u32 entries)
 	return entries - 1;
 }
 
-/* Of these slots, how many ordinary commands leave to GET_EVENTS and ABORT. */
-static inline u32 draco_ring_reserve(u32 entries)
-{
-	return entries < 32 ? 2 : 8;
-}
-
-/* Who asks for a slot. */
+/* Who asks for a slot; each finds room that those before it leave. */
 enum draco_prio {
+	DRACO_PRIO_QUERY,	/* reading, by users: a small share */
 	DRACO_PRIO_USER,	/* commands that users cause, as many as they like */
+	DRACO_PRIO_CHANGE,	/* of the fabric: may wait for other hosts */
 	DRACO_PRIO_DRIVER,	/* events, releases, destruction: others wait for it */
 	DRACO_PRIO_RESERVE,	/* GET_EVENTS, ABORT, whoever starts the controller */
+	DRACO_PRIOS
 };
 
-/* How many commands may be in flight for one more of this priority. */
+/* How many commands of any kind may be in flight with one of this priority. */
 static inline u32 draco_ring_limit(u32 entries, enum draco_prio prio)
 {
-	u32 limit = draco_ring_slots(entries);
+	static const u32 large[DRACO_PRIOS] = { 8, 8, 6, 4, 0 };
+	static const u32 small[DRACO_PRIOS] = { 3, 3, 2, 1, 0 };
+	static const u32 tiny[DRACO_PRIOS] = { 2, 2, 2, 1, 0 };
 
-	if (prio == DRACO_PRIO_USER)
-		limit -= draco_ring_reserve(entries);
-	else if (prio == DRACO_PRIO_DRIVER)
-		limit -= draco_ring_reserve(entries) / 2;
-	return limit;
+	return draco_ring_slots(entries) - (entries >= 32 ? large[prio] :
+					    entries >= 8 ? small[prio] :
+							   tiny[prio]);
+}
+
+/* How many of them may be of this priority: who reads all day leaves room for
+ * those who work, and changes that wait for somebody's answer likewise.
+ */
+static inline u32 draco_ring_share(u32 entries, enum draco_prio prio)
+{
+	u32 share = draco_ring_slots(entries);
+
+	if (prio == DRACO_PRIO_QUERY)
+		share /= 8;
+	else if (prio == DRACO_PRIO_CHANGE)
+		share /= 2;
+	return share ? share : 1;
+}
+
+/**
+ * draco_ring_room() - commands that can be submitted now
+ * @entries:  of the ring
+ * @prio:     of the commands
+ * @inflight: commands in flight
+ * @same:     of them with this priority
+ *
+ * Return: their number
+ */
+static inline u32 draco_ring_room(u32 entries, enum draco_prio prio,
+				  u32 inflight, u32 same)
+{
+	u32 limit = draco_ring_limit(entries, prio);
+	u32 share = draco_ring_share(entries, prio);
+
+	if (inflight >= limit || same >= share)
+		return 0;
+	return limit - inflight < share - same ? limit - inflight :
+						 share - same;
 }
 
 static inline u32 draco_ring_next(u32 index, u32 entries)

@@ -30,24 +30,63 @@ TEST(reserve_leaves_room_for_commands)
 
 	for (n = DRACO_ADMIN_MIN; n <= DRACO_ADMIN_ENTRIES; n *= 2) {
 		CHECK_EQ(draco_ring_slots(n), n - 1);
-		CHECK(draco_ring_slots(n) > draco_ring_reserve(n));
-		CHECK(draco_ring_reserve(n) >= 2);
 	}
 }
 
 TEST(each_priority_finds_room_that_lower_ones_leave)
 {
-	u32 n, user, driver, reserve;
+	enum draco_prio prio;
+	u32 n;
 
 	for (n = DRACO_ADMIN_MIN; n <= DRACO_ADMIN_ENTRIES; n *= 2) {
-		user = draco_ring_limit(n, DRACO_PRIO_USER);
-		driver = draco_ring_limit(n, DRACO_PRIO_DRIVER);
-		reserve = draco_ring_limit(n, DRACO_PRIO_RESERVE);
-		CHECK(user >= 1);
-		CHECK(driver > user);
-		CHECK(reserve > driver);
-		CHECK_EQ(reserve, draco_ring_slots(n));
+		CHECK(draco_ring_limit(n, DRACO_PRIO_QUERY) >= 1);
+		for (prio = 1; prio < DRACO_PRIOS; prio++)
+			CHECK(draco_ring_limit(n, prio) >=
+			      draco_ring_limit(n, prio - 1));
+		CHECK(draco_ring_limit(n, DRACO_PRIO_DRIVER) >
+		      draco_ring_limit(n, DRACO_PRIO_CHANGE));
+		CHECK(draco_ring_limit(n, DRACO_PRIO_RESERVE) >
+		      draco_ring_limit(n, DRACO_PRIO_DRIVER));
+		CHECK_EQ(draco_ring_limit(n, DRACO_PRIO_RESERVE),
+			 draco_ring_slots(n));
+		if (n >= 8)
+			CHECK(draco_ring_limit(n, DRACO_PRIO_CHANGE) >
+			      draco_ring_limit(n, DRACO_PRIO_USER));
 	}
+}
+
+/* However many read, and however many changes wait for an answer. */
+TEST(shares_leave_room_for_others)
+{
+	u32 n, query, change;
+
+	for (n = 8; n <= DRACO_ADMIN_ENTRIES; n *= 2) {
+		query = draco_ring_share(n, DRACO_PRIO_QUERY);
+		change = draco_ring_share(n, DRACO_PRIO_CHANGE);
+		CHECK(query >= 1 && change >= 1);
+		CHECK(query <= draco_ring_slots(n) / 7);
+		CHECK_EQ(draco_ring_room(n, DRACO_PRIO_QUERY, query, query), 0);
+		CHECK(draco_ring_room(n, DRACO_PRIO_CHANGE, query, 0) >= 1);
+		CHECK(draco_ring_room(n, DRACO_PRIO_USER, query + change, 0) >=
+		      1);
+		/* All that users may have is taken. */
+		CHECK(draco_ring_room(n, DRACO_PRIO_CHANGE,
+				      draco_ring_limit(n, DRACO_PRIO_USER),
+				      0) >= 1);
+	}
+	CHECK_EQ(draco_ring_share(64, DRACO_PRIO_USER), 63);
+}
+
+TEST(room_is_what_both_limits_leave)
+{
+	u32 n = 64, limit = draco_ring_limit(n, DRACO_PRIO_USER), i;
+
+	for (i = 0; i < n; i++)
+		CHECK_EQ(draco_ring_room(n, DRACO_PRIO_USER, i, i),
+			 i < limit ? limit - i : 0);
+	CHECK_EQ(draco_ring_room(n, DRACO_PRIO_QUERY, limit - 1, 0), 1);
+	CHECK_EQ(draco_ring_room(n, DRACO_PRIO_QUERY, 0, 0),
+		 draco_ring_share(n, DRACO_PRIO_QUERY));
 }
 
 TEST(cid_gives_its_index_back)

@@ -189,6 +189,37 @@ int nl_do(struct nl *nl, struct nl_msg *msg, struct nl_msg *reply)
 	return err;
 }
 
+int nl_change(struct nl *nl, struct nl_msg *msg)
+{
+	const struct nlattr *attr[NL_MAX_ATTR];
+	struct nl_msg reply, ask;
+	uint64_t ticket;
+	int err = nl_do(nl, msg, &reply), tries;
+
+	if (err)
+		return err;
+	if (!nl_parse((void *)reply.buf, attr) ||
+	    !attr[FABREX_A_CHANGE_TICKET])
+		return -EBADMSG;
+	memcpy(&ticket, attr[FABREX_A_CHANGE_TICKET] + 1, sizeof(ticket));
+	for (tries = 0; tries < 12000; tries++) {
+		nl_begin(nl, &ask, FABREX_CMD_CHANGE_GET, 0);
+		nl_put(&ask, FABREX_A_CHANGE_TICKET, &ticket, sizeof(ticket));
+		err = nl_do(nl, &ask, &reply);
+		if (err)
+			return err;
+		if (!nl_parse((void *)reply.buf, attr))
+			return -EBADMSG;
+		if (!attr[FABREX_A_CHANGE_PENDING])
+			break;
+		poll(NULL, 0, 10);
+	}
+	snprintf(nl->extack, sizeof(nl->extack), "%s",
+		 nl_str(attr[FABREX_A_CHANGE_MESSAGE]));
+	return attr[FABREX_A_CHANGE_ERROR] ?
+	       -(int)nl_u32(attr[FABREX_A_CHANGE_ERROR]) : -ETIMEDOUT;
+}
+
 /* One datagram of a dump: 1 goes on, 0 done, or a negative errno. */
 static int dump_part(struct nl *nl, uint8_t *buf, long n, nl_each each,
 		     void *arg, int *count, bool *interrupted)
@@ -280,5 +311,6 @@ static int resolve(struct nl *nl)
 	nl->family = *(uint16_t *)(attr[CTRL_ATTR_FAMILY_ID] + 1);
 	nl->events = group(attr[CTRL_ATTR_MCAST_GROUPS], "events");
 	nl->agent = group(attr[CTRL_ATTR_MCAST_GROUPS], "agent");
+	nl->changes = group(attr[CTRL_ATTR_MCAST_GROUPS], "changes");
 	return 0;
 }

@@ -22,6 +22,7 @@ struct nl {
 	uint16_t family;
 	uint32_t events;	/* multicast group ids */
 	uint32_t agent;
+	uint32_t changes;
 	char extack[256];	/* of the last failure, "" if there was none */
 };
 
@@ -51,6 +52,11 @@ const char *nl_str(const struct nlattr *attr);
  * reply is not NULL the first message of the family is copied there.
  */
 int nl_do(struct nl *nl, struct nl_msg *msg, struct nl_msg *reply);
+
+/* As nl_do() for a command that is accepted first: wait until the change is over;
+ * 0 or its negative errno, its message kept as extack is.
+ */
+int nl_change(struct nl *nl, struct nl_msg *msg);
 
 typedef void (*nl_each)(const struct nlattr *attr[], void *arg);
 /* Dump with a receive buffer of that size; messages, or a negative errno.

@@ -69,7 +69,7 @@ static int bind_ep(struct nl *nl, uint32_t ep, uint32_t target, bool dry)
 		nl_put_u32(&msg, FABREX_A_CHANGE_TARGET, target);
 	if (dry)
 		nl_put(&msg, FABREX_A_CHANGE_DRY_RUN, NULL, 0);
-	return nl_do(nl, &msg, NULL);
+	return nl_change(nl, &msg);
 }
 
 static int unbind(struct nl *nl, uint32_t ep)
@@ -78,7 +78,7 @@ static int unbind(struct nl *nl, uint32_t ep)
 
 	nl_begin(nl, &msg, FABREX_CMD_UNBIND, 0);
 	nl_put_u32(&msg, FABREX_A_CHANGE_ID, ep);
-	return nl_do(nl, &msg, NULL);
+	return nl_change(nl, &msg);
 }
 
 static int port_set(struct nl *nl, uint32_t port, uint32_t action)
@@ -88,7 +88,7 @@ static int port_set(struct nl *nl, uint32_t port, uint32_t action)
 	nl_begin(nl, &msg, FABREX_CMD_PORT_SET, 0);
 	nl_put_u32(&msg, FABREX_A_CHANGE_ID, port);
 	nl_put_u32(&msg, FABREX_A_CHANGE_ACTION, action);
-	return nl_do(nl, &msg, NULL);
+	return nl_change(nl, &msg);
 }
 
 static int reply(struct nl *nl, uint32_t ep, uint64_t token)

@@ -355,7 +355,7 @@ static unsigned int check(struct port *p, const struct admin_cmd *c)
 static bool hangs(struct port *p, struct admin_cmd *c)
 {
 	return c->cmd.opcode != DRACO_ADM_ABORT &&
-	       fault_hit(&p->faults, DRACO_FAULT_ADMIN_HANG, FAULT_ANY_QUEUE);
+	       fault_hit(&p->faults, DRACO_FAULT_ADMIN_HANG, c->cmd.opcode);
 }
 
 static void execute(struct port *p, struct admin_cmd *c)

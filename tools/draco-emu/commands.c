@@ -353,7 +353,12 @@ static int cmd_fault(struct request *r)
 
 static int cmd_admin_hang(struct request *r)
 {
-	return arm(r, DRACO_FAULT_ADMIN_HANG, -1);
+	int64_t opcode;
+
+	if (!number(r, "opcode", -1, &opcode) || opcode < -1 || opcode > 255)
+		return refuse(r, "bad opcode", NULL,
+			      "give \"opcode\": that of the commands that hang, or leave it out");
+	return arm(r, DRACO_FAULT_ADMIN_HANG, opcode);
 }
 
 static int cmd_slow(struct request *r)

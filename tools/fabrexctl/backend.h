@@ -6,6 +6,8 @@
 #ifndef CTL_BACKEND_H
 #define CTL_BACKEND_H
 
+#include <signal.h>
+
 #include "model.h"
 
 struct counters {
@@ -43,6 +45,14 @@ struct holder {
 	char reason[104];
 };
 
+/* A release among several. */
+struct release {
+	uint32_t ep;
+	bool done;
+	double seconds;
+	struct err err;		/* why not; no code: not tried */
+};
+
 struct backend;
 
 /**
@@ -57,6 +67,8 @@ struct backend;
  * @bind:      attach; with @dry only say whether it could be done, and if it is
  *              known in which slot (else 0)
  * @unbind:    detach; @timeout_ms 0 is the switch's own default
+ * @unbind_all: several at once; after the first that fails none is begun and those
+ *             under way are given up. The errno and @e are that one's
  * @port_set:  FABREX_PORT_ACTION_*
  * @counters:  of a port or endpoint, 0: the local port
  * @subscribe: receive events from now on, of group @group
@@ -76,6 +88,8 @@ struct backend_ops {
 		    uint32_t *slot, struct err *e);
 	int (*unbind)(struct backend *b, uint32_t ep, bool force, bool dry,
 		      uint32_t timeout_ms, struct err *e);
+	int (*unbind_all)(struct backend *b, struct release *v, size_t n,
+			  bool force, uint32_t timeout_ms, struct err *e);
 	int (*port_set)(struct backend *b, uint32_t id, uint32_t action,
 			struct err *e);
 	int (*counters)(struct backend *b, uint32_t id, struct counters *c,
@@ -93,6 +107,7 @@ struct backend {
 	const struct backend_ops *ops;
 	bool has_fport;		/* requests go to this local port */
 	uint32_t fport;
+	const volatile sig_atomic_t *stop; /* true: give up what can be */
 };
 
 extern const char *const counter_names[NCOUNTERS];

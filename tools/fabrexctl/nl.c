@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The kernel's netlink family as a backend: requests, dumps, extack texts,
- * events. Reached through backend.h only; nl_parse.c decodes attributes.
+ * events. Reached through backend.h only; nl_parse.c decodes attributes, and
+ * nl_change.c waits for changes.
  */
 #include <linux/netlink.h>
 #include <netlink/genl/ctrl.h>
@@ -12,35 +13,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "nl_parse.h"
+#include "nl.h"
 #include "util.h"
 
 #define RECV_BUFFER	(4 << 20)
-#define NL_MAX_ATTR	64
 #define MSG_BUFFER	(64 << 10)
 #define DUMP_TRIES	5
-
-struct nl {
-	struct backend b;
-	struct nl_sock *sk;
-	struct nl_sock *events;
-	int family;
-};
-
-/* One exchange. */
-struct reply {
-	int (*fn)(struct nlattr **tb, void *arg);
-	void *arg;
-	int max;		/* highest attribute */
-	int error;		/* negative errno */
-	bool done;
-	char text[320];		/* extack */
-};
-
-static struct nl *to_nl(struct backend *b)
-{
-	return (struct nl *)b;
-}
 
 static void take_extack(struct reply *rp, const void *attrs, int len)
 {
@@ -152,7 +130,7 @@ static int receive(struct nl *nl, struct reply *rp, struct err *e)
 	return rp->error < 0 ? reply_error(rp, e) : 0;
 }
 
-static struct nl_msg *request(struct nl *nl, int cmd, int flags)
+struct nl_msg *nl_request(struct nl *nl, int cmd, int flags)
 {
 	struct nl_msg *msg = nlmsg_alloc();
 
@@ -164,9 +142,8 @@ static struct nl_msg *request(struct nl *nl, int cmd, int flags)
 	return msg;
 }
 
-/* Send @msg, wait for all of the answer; takes @msg. */
-static int transact(struct nl *nl, struct nl_msg *msg, struct reply *rp,
-		    struct err *e)
+int nl_transact(struct nl *nl, struct nl_msg *msg, struct reply *rp,
+		struct err *e)
 {
 	int r = nl_send_auto(nl->sk, msg);
 
@@ -230,7 +207,9 @@ static void kernel_close(struct backend *b)
 		nl_socket_free(nl->sk);
 	if (nl->events)
 		nl_socket_free(nl->events);
-	nl->sk = nl->events = NULL;
+	if (nl->changes)
+		nl_socket_free(nl->changes);
+	nl->sk = nl->events = nl->changes = NULL;
 }
 
 static int add_fport(struct nlattr **tb, void *arg)
@@ -248,11 +227,11 @@ static int kernel_fports(struct backend *b, struct model *m, struct err *e)
 			    .max = FABREX_A_FPORT_MAX };
 	struct nl *nl = to_nl(b);
 
-	return transact(nl, request(nl, FABREX_CMD_FPORT_GET, NLM_F_DUMP), &rp,
+	return nl_transact(nl, nl_request(nl, FABREX_CMD_FPORT_GET, NLM_F_DUMP), &rp,
 			e);
 }
 
-static void put_fport(struct nl *nl, struct nl_msg *msg, int attr)
+void nl_put_fport(struct nl *nl, struct nl_msg *msg, int attr)
 {
 	if (nl->b.has_fport)
 		nla_put_u32(msg, attr, nl->b.fport);
@@ -290,13 +269,13 @@ static int dump_once(struct nl *nl, const struct filter *f, struct dump *d,
 	struct nl_msg *msg;
 
 	d->n = 0;
-	msg = request(nl, FABREX_CMD_OBJECT_GET, NLM_F_DUMP);
-	put_fport(nl, msg, FABREX_A_OBJECT_FPORT);
+	msg = nl_request(nl, FABREX_CMD_OBJECT_GET, NLM_F_DUMP);
+	nl_put_fport(nl, msg, FABREX_A_OBJECT_FPORT);
 	put_u32(msg, FABREX_A_OBJECT_TYPE, f->type);
 	put_u32(msg, FABREX_A_OBJECT_PARENT, f->parent);
 	put_u32(msg, FABREX_A_OBJECT_BOUND, f->bound);
 	put_u32(msg, FABREX_A_OBJECT_HOST_ID, f->host_id);
-	return transact(nl, msg, &rp, e);
+	return nl_transact(nl, msg, &rp, e);
 }
 
 static int kernel_objects(struct backend *b, const struct filter *f,
@@ -344,70 +323,17 @@ static int kernel_object(struct backend *b, uint32_t type, uint32_t id,
 	if (name && strlen(name) >= CTL_NAME_LEN)
 		return err_set(e, ENOENT, name, "\"%s\" is longer than any "
 			       "name in a fabric", name);
-	msg = request(nl, FABREX_CMD_OBJECT_GET, 0);
-	put_fport(nl, msg, FABREX_A_OBJECT_FPORT);
+	msg = nl_request(nl, FABREX_CMD_OBJECT_GET, 0);
+	nl_put_fport(nl, msg, FABREX_A_OBJECT_FPORT);
 	put_u32(msg, FABREX_A_OBJECT_TYPE, type);
 	put_u32(msg, FABREX_A_OBJECT_ID, id);
 	if (name)
 		nla_put_string(msg, FABREX_A_OBJECT_NAME, name);
-	r = transact(nl, msg, &rp, e);
+	r = nl_transact(nl, msg, &rp, e);
 	if (!r && !one.seen)
 		r = err_set(e, EPROTO, name, "the kernel answered without the "
 			    "object");
 	return r;
-}
-
-static int take_slot(struct nlattr **tb, void *arg)
-{
-	*(uint32_t *)arg = attr_u32(tb[FABREX_A_CHANGE_SLOT]);
-	return 0;
-}
-
-static int kernel_bind(struct backend *b, uint32_t ep, uint32_t port, bool dry,
-		   uint32_t *slot, struct err *e)
-{
-	struct reply rp = { .fn = take_slot, .arg = slot,
-			    .max = FABREX_A_CHANGE_MAX };
-	struct nl *nl = to_nl(b);
-	struct nl_msg *msg = request(nl, FABREX_CMD_BIND, 0);
-
-	*slot = 0;
-	put_fport(nl, msg, FABREX_A_CHANGE_FPORT);
-	nla_put_u32(msg, FABREX_A_CHANGE_ID, ep);
-	nla_put_u32(msg, FABREX_A_CHANGE_TARGET, port);
-	if (dry)
-		nla_put_flag(msg, FABREX_A_CHANGE_DRY_RUN);
-	return transact(nl, msg, &rp, e);
-}
-
-static int kernel_unbind(struct backend *b, uint32_t ep, bool force, bool dry,
-		     uint32_t timeout_ms, struct err *e)
-{
-	struct reply rp = { .max = FABREX_A_CHANGE_MAX };
-	struct nl *nl = to_nl(b);
-	struct nl_msg *msg = request(nl, FABREX_CMD_UNBIND, 0);
-
-	put_fport(nl, msg, FABREX_A_CHANGE_FPORT);
-	nla_put_u32(msg, FABREX_A_CHANGE_ID, ep);
-	if (force)
-		nla_put_flag(msg, FABREX_A_CHANGE_FORCE);
-	if (dry)
-		nla_put_flag(msg, FABREX_A_CHANGE_DRY_RUN);
-	put_u32(msg, FABREX_A_CHANGE_TIMEOUT_MS, timeout_ms);
-	return transact(nl, msg, &rp, e);
-}
-
-static int kernel_port_set(struct backend *b, uint32_t id, uint32_t action,
-		       struct err *e)
-{
-	struct reply rp = { .max = FABREX_A_CHANGE_MAX };
-	struct nl *nl = to_nl(b);
-	struct nl_msg *msg = request(nl, FABREX_CMD_PORT_SET, 0);
-
-	put_fport(nl, msg, FABREX_A_CHANGE_FPORT);
-	nla_put_u32(msg, FABREX_A_CHANGE_ID, id);
-	nla_put_u32(msg, FABREX_A_CHANGE_ACTION, action);
-	return transact(nl, msg, &rp, e);
 }
 
 static int take_counters(struct nlattr **tb, void *arg)
@@ -422,31 +348,31 @@ static int kernel_counters(struct backend *b, uint32_t id, struct counters *c,
 	struct reply rp = { .fn = take_counters, .arg = c,
 			    .max = FABREX_A_COUNTERS_MAX };
 	struct nl *nl = to_nl(b);
-	struct nl_msg *msg = request(nl, FABREX_CMD_COUNTERS_GET, 0);
+	struct nl_msg *msg = nl_request(nl, FABREX_CMD_COUNTERS_GET, 0);
 
 	memset(c, 0, sizeof(*c));
-	put_fport(nl, msg, FABREX_A_COUNTERS_FPORT);
+	nl_put_fport(nl, msg, FABREX_A_COUNTERS_FPORT);
 	put_u32(msg, FABREX_A_COUNTERS_ID, id);
-	return transact(nl, msg, &rp, e);
+	return nl_transact(nl, msg, &rp, e);
 }
 
-static int kernel_subscribe(struct backend *b, const char *group, struct err *e)
+int nl_join(struct nl *nl, struct nl_sock **sk, const char *group,
+	    struct err *e)
 {
-	struct nl *nl = to_nl(b);
 	int id, r;
 
 	id = genl_ctrl_resolve_grp(nl->sk, FABREX_FAMILY_NAME, group);
 	if (id < 0)
 		return err_set(e, EOPNOTSUPP, group, "the kernel module has no "
 			       "event group \"%s\"", group);
-	if (!nl->events) {
-		nl->events = new_socket(e);
-		if (!nl->events)
+	if (!*sk) {
+		*sk = new_socket(e);
+		if (!*sk)
 			return -e->code;
-		nl_socket_disable_seq_check(nl->events);
-		nl_socket_set_nonblocking(nl->events);
+		nl_socket_disable_seq_check(*sk);
+		nl_socket_set_nonblocking(*sk);
 	}
-	r = nl_socket_add_membership(nl->events, id);
+	r = nl_socket_add_membership(*sk, id);
 	if (r)
 		return err_set(e, r == -NLE_PERM ? EPERM : EIO, group,
 			       "could not join the event group \"%s\": %s",
@@ -455,9 +381,45 @@ static int kernel_subscribe(struct backend *b, const char *group, struct err *e)
 	return 0;
 }
 
+static int kernel_subscribe(struct backend *b, const char *group, struct err *e)
+{
+	struct nl *nl = to_nl(b);
+
+	return nl_join(nl, &nl->events, group, e);
+}
+
 static int kernel_event_fd(struct backend *b)
 {
 	return nl_socket_get_fd(to_nl(b)->events);
+}
+
+static int any_sequence(struct nl_msg *msg, void *arg)
+{
+	(void)msg;
+	(void)arg;
+	return NL_OK;
+}
+
+int nl_drain(struct nl_sock *sk, nl_recvmsg_msg_cb_t fn, void *arg,
+	     const int *stop, struct err *e)
+{
+	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	int r;
+
+	if (!cb)
+		return err_set(e, ENOMEM, NULL, "out of memory");
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, fn, arg);
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_sequence, NULL);
+	do {
+		r = nl_recvmsgs(sk, cb);
+	} while (r >= 0 && !*stop);
+	nl_cb_put(cb);
+	if (r >= 0 || r == -NLE_AGAIN || r == -NLE_INTR)
+		return 0;
+	if (r == -NLE_NOMEM)
+		return -ENOBUFS;
+	return err_set(e, EIO, "netlink", "receiving events: %s",
+		       nl_geterror(r));
 }
 
 struct listener {
@@ -482,38 +444,14 @@ static int on_event(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-static int any_sequence(struct nl_msg *msg, void *arg)
-{
-	(void)msg;
-	(void)arg;
-	return NL_OK;
-}
-
 static int kernel_events(struct backend *b,
 		     int (*fn)(const struct event *ev, void *arg), void *arg,
 		     struct err *e)
 {
 	struct listener l = { .fn = fn, .arg = arg };
-	struct nl *nl = to_nl(b);
-	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
-	int r;
+	int r = nl_drain(to_nl(b)->events, on_event, &l, &l.r, e);
 
-	if (!cb)
-		return err_set(e, ENOMEM, NULL, "out of memory");
-	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_event, &l);
-	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_sequence, NULL);
-	do {
-		r = nl_recvmsgs(nl->events, cb);
-	} while (r >= 0 && !l.r);
-	nl_cb_put(cb);
-	if (l.r)
-		return l.r;
-	if (r == -NLE_NOMEM)
-		return -ENOBUFS;
-	if (r == -NLE_AGAIN || r == -NLE_INTR)
-		return 0;
-	return err_set(e, EIO, "netlink", "receiving events: %s",
-		       nl_geterror(r));
+	return l.r ? l.r : r;
 }
 
 static int kernel_release_reply(struct backend *b, const struct event *ev,
@@ -521,7 +459,7 @@ static int kernel_release_reply(struct backend *b, const struct event *ev,
 {
 	struct reply rp = { .max = FABREX_A_CHANGE_MAX };
 	struct nl *nl = to_nl(b);
-	struct nl_msg *msg = request(nl, FABREX_CMD_RELEASE_REPLY, 0);
+	struct nl_msg *msg = nl_request(nl, FABREX_CMD_RELEASE_REPLY, 0);
 
 	nla_put_u32(msg, FABREX_A_CHANGE_FPORT, ev->fport);
 	nla_put_u32(msg, FABREX_A_CHANGE_ID, ev->object);
@@ -532,7 +470,7 @@ static int kernel_release_reply(struct backend *b, const struct event *ev,
 		nla_put_string(msg, FABREX_A_CHANGE_HOLDER_COMM, h->comm);
 		nla_put_string(msg, FABREX_A_CHANGE_HOLDER_REASON, h->reason);
 	}
-	return transact(nl, msg, &rp, e);
+	return nl_transact(nl, msg, &rp, e);
 }
 
 static const struct backend_ops nl_ops = {
@@ -541,9 +479,10 @@ static const struct backend_ops nl_ops = {
 	.fports = kernel_fports,
 	.objects = kernel_objects,
 	.object = kernel_object,
-	.bind = kernel_bind,
-	.unbind = kernel_unbind,
-	.port_set = kernel_port_set,
+	.bind = nl_bind,
+	.unbind = nl_unbind,
+	.unbind_all = nl_unbind_all,
+	.port_set = nl_port_set,
 	.counters = kernel_counters,
 	.subscribe = kernel_subscribe,
 	.event_fd = kernel_event_fd,

@@ -9,12 +9,12 @@ uint32_t attr_u32(const struct nlattr *a)
 	return a && nla_len(a) >= (int)sizeof(uint32_t) ? nla_get_u32(a) : 0;
 }
 
-static uint64_t attr_u64(const struct nlattr *a)
+uint64_t attr_u64(const struct nlattr *a)
 {
 	return a && nla_len(a) >= (int)sizeof(uint64_t) ? nla_get_u64(a) : 0;
 }
 
-static void attr_text(char *buf, size_t len, const struct nlattr *a)
+void attr_text(char *buf, size_t len, const struct nlattr *a)
 {
 	buf[0] = '\0';
 	if (a)

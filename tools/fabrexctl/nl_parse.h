@@ -11,6 +11,8 @@
 #include "backend.h"
 
 uint32_t attr_u32(const struct nlattr *a);
+uint64_t attr_u64(const struct nlattr *a);
+void attr_text(char *buf, size_t len, const struct nlattr *a);
 void parse_fport(struct nlattr **tb, struct fport *p);
 void parse_object(struct nlattr **tb, struct object *o);
 void parse_counters(struct nlattr **tb, struct counters *c);

@@ -165,6 +165,76 @@ static int step_run(struct ctl *c, struct steps *s, size_t i)
 	return r ? step_error(c, st, s->force) : 0;
 }
 
+/* How many releases follow one another. */
+static size_t count_releases(const struct steps *s, size_t first)
+{
+	size_t n = 0;
+
+	while (first + n < s->n && s->v[first + n].op == STEP_UNBIND)
+		n++;
+	return n;
+}
+
+/* Releases at once: each waits for an owner of its own. */
+static int releases_run(struct ctl *c, struct steps *s, size_t first, size_t n)
+{
+	struct release *v = xcalloc(n, sizeof(*v));
+	const struct step *failed = &s->v[first];
+	size_t i;
+	int r;
+
+	progress_start(c->real_err, "[%zu-%zu/%zu] release %s and %zu more",
+		       first + 1, first + n, s->n, name_of(c, s->v[first].ep),
+		       n - 1);
+	for (i = 0; i < n; i++) {
+		v[i].ep = s->v[first + i].ep;
+		s->v[first + i].start = now();
+	}
+	r = c->be->ops->unbind_all(c->be, v, n, s->force, s->timeout_ms,
+				   &c->err);
+	progress_stop();
+	for (i = n; i-- > 0;) {
+		struct step *st = &s->v[first + i];
+
+		st->done = v[i].done;
+		st->unsure = v[i].err.code == EINTR ||
+			     v[i].err.code == ETIMEDOUT;
+		st->seconds = v[i].seconds;
+		if (v[i].err.code && !strcmp(v[i].err.message, c->err.message))
+			failed = st;
+	}
+	free(v);
+	return r ? step_error(c, failed, s->force) : 0;
+}
+
+/* Steps that have had an effect, or may have had one, are those before it. */
+static size_t count_reached(const struct steps *s)
+{
+	size_t i = s->n;
+
+	while (i && !s->v[i - 1].done && !s->v[i - 1].unsure)
+		i--;
+	return i;
+}
+
+static int steps_make(struct ctl *c, struct steps *s)
+{
+	size_t i, n;
+	int r = 0;
+
+	for (i = 0; i < s->n && !r; i += n) {
+		n = count_releases(s, i);
+		if (n > 1 && !interrupted) {
+			r = releases_run(c, s, i, n);
+			continue;
+		}
+		n = 1;
+		r = step_run(c, s, i);
+		s->v[i].unsure = r == -EINTR || r == -ETIMEDOUT;
+	}
+	return r;
+}
+
 static bool local_host_up(const struct ctl *c, const struct step *st)
 {
 	return st->op == STEP_BIND && model_local(c->model, st->port);
@@ -306,20 +376,17 @@ int steps_run(struct ctl *c, struct steps *s)
 	struct device_watch *w = device_watch_new();
 	double start = now();
 	struct sigaction old[2];
-	size_t i, reached = 0;
-	int r = 0;
+	int r;
 
 	catch_signals(old, true);
-	for (i = 0; i < s->n && !r; i++) {
-		r = step_run(c, s, i);
-		/* One that was interrupted or timed out may still have worked. */
-		reached = i + (s->v[i].done || r == -EINTR ||
-			       r == -ETIMEDOUT);
-	}
+	c->be->stop = &interrupted;
+	r = steps_make(c, s);
 	if (!r)
 		r = devices_wait(c, s, w);
+	/* What puts things back is not given up. */
+	c->be->stop = NULL;
 	if (r)
-		rollback(c, s, reached);
+		rollback(c, s, count_reached(s));
 	catch_signals(old, false);
 	device_watch_free(w);
 	s->seconds = now() - start;

@@ -15,6 +15,7 @@ struct step {
 	uint32_t ep;
 	uint32_t port;		/* where to; unbind: where from */
 	bool done;
+	bool unsure;		/* failed, but may have worked all the same */
 	uint32_t slot;
 	double start, seconds;	/* bind: until the PCI device is there */
 	char pci_name[32];

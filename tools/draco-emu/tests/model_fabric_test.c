@@ -588,6 +588,8 @@ static void test_control(void)
 	CHECK(control_ok("{\"cmd\":\"slow\",\"port\":\"s1:7\",\"bytes_per_second\":5}"));
 	CHECK(control_ok("{\"cmd\":\"slow\",\"port\":\"s1:7\",\"bytes_per_second\":0}"));
 	CHECK(control_ok("{\"cmd\":\"admin-hang\",\"port\":\"a.0\",\"count\":0}"));
+	CHECK(control_ok("{\"cmd\":\"admin-hang\",\"port\":\"a.0\",\"opcode\":5,\"count\":0}"));
+	CHECK(!control_ok("{\"cmd\":\"admin-hang\",\"port\":\"a.0\",\"opcode\":256}"));
 	CHECK(!control_ok("{\"cmd\":\"fault\",\"kind\":\"x\",\"port\":\"a.0\"}"));
 	CHECK(!control_ok("{\"cmd\":\"link\",\"port\":\"zz\",\"state\":\"up\"}"));
 	CHECK(!control_ok("{\"cmd\":\"link\",\"port\":\"b.0\",\"state\":7}"));

@@ -171,6 +171,23 @@ static int fake_do_unbind(struct backend *b, uint32_t id, bool force, bool dry,
 	return fails ? err_set(e, f->fail_code, NULL, "late failure") : 0;
 }
 
+/* In order, as far as it goes; the real one has them run at once. */
+static int fake_unbind_all(struct backend *b, struct release *v, size_t n,
+			   bool force, uint32_t timeout_ms, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (fake_do_unbind(b, v[i].ep, force, false, timeout_ms,
+				   &v[i].err)) {
+			*e = v[i].err;
+			return -e->code;
+		}
+		v[i].done = true;
+	}
+	return 0;
+}
+
 static int fake_port_set(struct backend *b, uint32_t id, uint32_t action,
 			 struct err *e)
 {
@@ -251,6 +268,7 @@ static const struct backend_ops fake_ops = {
 	.object = fake_object,
 	.bind = fake_do_bind,
 	.unbind = fake_do_unbind,
+	.unbind_all = fake_unbind_all,
 	.port_set = fake_port_set,
 	.counters = fake_counters,
 	.subscribe = fake_subscribe,

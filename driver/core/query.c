@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Short commands to the device that a netlink command waits for: in the port's
+ * workqueue, so that the wait has an end even if the device does not answer.
+ * Called by netlink.c and change.c.
+ */
+#include <linux/slab.h>
+
+#include "core.h"
+
+/* Nobody else's netlink waits longer for a device of ours that hangs. A device
+ * that works answers in microseconds.
+ */
+#define QUERY_MS	5000
+
+static void query_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct fabrex_query, ref));
+}
+
+/**
+ * fabrex_query_put() - end using a query
+ * @query: of fabrex_query_new(), or NULL
+ */
+void fabrex_query_put(struct fabrex_query *query)
+{
+	if (query)
+		kref_put(&query->ref, query_free);
+}
+
+/**
+ * fabrex_query_new() - make a query
+ * @port: whom to ask
+ * @run:  asks, with registration_lock held for reading and a port that is usable
+ *
+ * Return: the query, or NULL
+ */
+struct fabrex_query *fabrex_query_new(struct fabrex_port *port,
+				      int (*run)(struct fabrex_query *query))
+{
+	struct fabrex_query *query = kzalloc(sizeof(*query), GFP_KERNEL);
+
+	if (!query)
+		return NULL;
+	kref_init(&query->ref);
+	init_completion(&query->done);
+	query->port = port;
+	query->run = run;
+	return query;
+}
+
+static int query_run(struct fabrex_query *query)
+{
+	struct fabrex_port *port = query->port;
+	int ret;
+
+	guard(rwsem_read)(&port->registration_lock);
+	ret = fabrex_port_usable(port);
+	return ret ?: query->run(query);
+}
+
+static void query_work(struct work_struct *work)
+{
+	struct fabrex_query *query = container_of(work, struct fabrex_query,
+						  work);
+
+	query->ret = query_run(query);
+	if (query->shared)
+		up(&query->port->changes.queries);
+	complete(&query->done);
+	fabrex_query_put(query);
+}
+
+static int query_queue(struct fabrex_query *query)
+{
+	struct fabrex_changes *changes = &query->port->changes;
+
+	INIT_WORK(&query->work, query_work);
+	guard(mutex)(&changes->lock);
+	if (!changes->wq)
+		return -ENODEV;
+	kref_get(&query->ref);
+	queue_work(changes->wq, &query->work);
+	return 0;
+}
+
+/**
+ * fabrex_query_wait() - ask, and wait for the answer
+ * @query: of fabrex_query_new(), filled in
+ *
+ * Those that are @shared wait for one another: there are as many at once as
+ * FABREX_QUERIES, however many ask.
+ *
+ * Return: what its function returned; -ENODEV; -ETIMEDOUT or -EINTR, and then it
+ * may still be under way, and @query must not be looked at
+ */
+int fabrex_query_wait(struct fabrex_query *query)
+{
+	unsigned long ms = msecs_to_jiffies(QUERY_MS);
+	long left;
+	int ret;
+
+	if (query->shared && down_timeout(&query->port->changes.queries, ms))
+		return -ETIMEDOUT;
+	ret = query_queue(query);
+	if (ret) {
+		if (query->shared)
+			up(&query->port->changes.queries);
+		return ret;
+	}
+	left = wait_for_completion_killable_timeout(&query->done, ms);
+	if (left <= 0)
+		return left ? -EINTR : -ETIMEDOUT;
+	return query->ret;
+}

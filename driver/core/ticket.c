@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Changes of the fabric that were accepted: each has a ticket, runs in the
+ * port's workqueue for as long as the switch and other hosts take, and leaves a
+ * result. Called by change.c and port.c.
+ *
+ * Nobody waits for them here. A netlink command holds a lock that all generic
+ * netlink families share, and with it the answer that a release waits for.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include <net/genetlink.h>
+#include <uapi/linux/fabrex_netlink.h>
+
+#include "core.h"
+#include "trace.h"
+
+#define CHANGES_PENDING	32
+#define CHANGES_KEPT	64
+
+/**
+ * struct fabrex_change - a change
+ * @list:   in changes->pending or changes->done
+ * @work:   makes it
+ * @port:   through which; waits for its workqueue before it goes
+ * @cancel: give it up
+ * @info:   what is asked for and how it went; under changes->lock
+ */
+struct fabrex_change {
+	struct list_head list;
+	struct work_struct work;
+	struct fabrex_port *port;
+	bool cancel;
+	struct fabrex_change_info info;
+};
+
+/* Of all ports, so that a ticket of one means nothing to another. Begins
+ * anywhere: those of an earlier load of the module mean nothing, either.
+ */
+static atomic64_t change_ticket;
+
+static u64 change_next_ticket(void)
+{
+	return atomic64_inc_return(&change_ticket);
+}
+
+static int change_call(struct fabrex_port *port,
+		       const struct fabrex_change_info *info,
+		       const bool *cancel, struct fabrex_holder *holder,
+		       struct netlink_ext_ack *extack)
+{
+	const struct fabrex_port_ops *ops = port->ops;
+
+	switch (info->op) {
+	case FABREX_CHANGE_OP_BIND:
+		if (!ops->bind)
+			return -EOPNOTSUPP;
+		return ops->bind(port, info->id, info->target, info->dry_run,
+				 cancel, extack);
+	case FABREX_CHANGE_OP_UNBIND:
+		if (!ops->unbind)
+			return -EOPNOTSUPP;
+		return ops->unbind(port, info->id, info->force, info->dry_run,
+				   info->timeout_ms, cancel, holder, extack);
+	default:
+		if (!ops->port_control)
+			return -EOPNOTSUPP;
+		return ops->port_control(port, info->id, info->action, extack);
+	}
+}
+
+static int change_make(struct fabrex_change *change,
+		       struct fabrex_change_info *info,
+		       struct netlink_ext_ack *extack)
+{
+	struct fabrex_port *port = change->port;
+	int ret;
+
+	guard(rwsem_read)(&port->registration_lock);
+	ret = fabrex_port_usable(port);
+	if (ret)
+		return ret;
+	if (READ_ONCE(change->cancel))
+		return -ECANCELED;
+	return change_call(port, info, &change->cancel, &info->holder, extack);
+}
+
+static void change_result(struct fabrex_port *port,
+			  struct fabrex_change_info *info, int ret,
+			  struct netlink_ext_ack *extack)
+{
+	struct fabrex_object now;
+
+	info->pending = false;
+	info->error = -ret;
+	info->holder.comm[sizeof(info->holder.comm) - 1] = 0;
+	info->holder.reason[sizeof(info->holder.reason) - 1] = 0;
+	if (ret) {
+		fabrex_change_explain(port, extack, info->name, ret);
+		strscpy(info->message, extack->_msg, sizeof(info->message));
+	} else if (info->op == FABREX_CHANGE_OP_BIND &&
+		   !fabrex_model_get(port, info->id, &now) &&
+		   now.bound == info->target) {
+		info->slot = now.slot;
+	}
+}
+
+/* Whoever asks after the event finds the result. */
+static void change_keep(struct fabrex_change *change,
+			const struct fabrex_change_info *info)
+{
+	struct fabrex_changes *changes = &change->port->changes;
+	struct fabrex_change *oldest = NULL;
+
+	mutex_lock(&changes->lock);
+	change->info = *info;
+	list_move_tail(&change->list, &changes->done);
+	changes->npending--;
+	if (changes->ndone == CHANGES_KEPT) {
+		oldest = list_first_entry(&changes->done, struct fabrex_change,
+					  list);
+		list_del(&oldest->list);
+	} else {
+		changes->ndone++;
+	}
+	mutex_unlock(&changes->lock);
+	kfree(oldest);
+}
+
+static void change_work(struct work_struct *work)
+{
+	struct fabrex_change *change = container_of(work, struct fabrex_change,
+						    work);
+	struct fabrex_change_info info = change->info;
+	struct fabrex_port *port = change->port;
+	struct netlink_ext_ack extack = {};
+	int ret;
+
+	ret = change_make(change, &info, &extack);
+	trace_fabrex_change(port, info.op == FABREX_CHANGE_OP_BIND ? "bind" :
+			    info.op == FABREX_CHANGE_OP_UNBIND ? "unbind" :
+			    "port-set", info.id, info.op ==
+			    FABREX_CHANGE_OP_PORT_SET ? info.action :
+			    info.target, ret);
+	change_result(port, &info, ret, &extack);
+	change_keep(change, &info);
+	/* From here on it may be freed by others. */
+	fabrex_change_notify(port, &info);
+}
+
+static int change_queue(struct fabrex_changes *changes,
+			struct fabrex_change *change)
+{
+	guard(mutex)(&changes->lock);
+	if (!changes->wq)
+		return -ENODEV;
+	if (changes->npending == CHANGES_PENDING)
+		return -EAGAIN;
+	list_add_tail(&change->list, &changes->pending);
+	changes->npending++;
+	queue_work(changes->wq, &change->work);
+	return 0;
+}
+
+/**
+ * fabrex_change_start() - accept a change
+ * @port: through which it is to be made
+ * @info: what; its ticket is set
+ *
+ * Return: 0; -EAGAIN if too many are under way; -ENODEV if the port is gone;
+ * -ENOMEM
+ */
+int fabrex_change_start(struct fabrex_port *port,
+			struct fabrex_change_info *info)
+{
+	struct fabrex_change *change;
+	int ret;
+
+	change = kzalloc(sizeof(*change), GFP_KERNEL);
+	if (!change)
+		return -ENOMEM;
+	INIT_WORK(&change->work, change_work);
+	change->port = port;
+	info->ticket = change_next_ticket();
+	info->pending = true;
+	change->info = *info;
+	ret = change_queue(&port->changes, change);
+	if (ret)
+		kfree(change);
+	return ret;
+}
+
+static struct fabrex_change *change_find(struct fabrex_changes *changes,
+					 u64 ticket)
+{
+	struct fabrex_change *change;
+
+	lockdep_assert_held(&changes->lock);
+	list_for_each_entry(change, &changes->pending, list)
+		if (change->info.ticket == ticket)
+			return change;
+	list_for_each_entry(change, &changes->done, list)
+		if (change->info.ticket == ticket)
+			return change;
+	return NULL;
+}
+
+/**
+ * fabrex_change_get() - how a change is getting on
+ * @port:   through which it is made
+ * @ticket: of it
+ * @info:   result
+ *
+ * Return: 0, or -ENOENT if there is none, or it was too long ago
+ */
+int fabrex_change_get(struct fabrex_port *port, u64 ticket,
+		      struct fabrex_change_info *info)
+{
+	struct fabrex_change *change;
+
+	guard(mutex)(&port->changes.lock);
+	change = change_find(&port->changes, ticket);
+	if (!change)
+		return -ENOENT;
+	*info = change->info;
+	return 0;
+}
+
+/**
+ * fabrex_change_cancel() - give a change up
+ * @port:   through which it is made
+ * @ticket: of it
+ *
+ * Does not wait until it is over.
+ *
+ * Return: 0; -ENOENT as above; -EALREADY if it is over; -EOPNOTSUPP if it is
+ * none that can be given up
+ */
+int fabrex_change_cancel(struct fabrex_port *port, u64 ticket)
+{
+	struct fabrex_change *change;
+
+	guard(mutex)(&port->changes.lock);
+	change = change_find(&port->changes, ticket);
+	if (!change)
+		return -ENOENT;
+	if (!change->info.pending)
+		return -EALREADY;
+	if (change->info.op == FABREX_CHANGE_OP_PORT_SET)
+		return -EOPNOTSUPP;
+	WRITE_ONCE(change->cancel, true);
+	return 0;
+}
+
+/**
+ * fabrex_changes_init() - for a port that is being made
+ * @changes: zeroed
+ */
+void fabrex_changes_init(struct fabrex_changes *changes)
+{
+	mutex_init(&changes->lock);
+	INIT_LIST_HEAD(&changes->pending);
+	INIT_LIST_HEAD(&changes->done);
+	sema_init(&changes->queries, FABREX_QUERIES);
+}
+
+/**
+ * fabrex_changes_open() - accept changes
+ * @port: about to be registered
+ *
+ * Return: 0 or -ENOMEM
+ */
+int fabrex_changes_open(struct fabrex_port *port)
+{
+	struct workqueue_struct *wq;
+
+	wq = alloc_workqueue("fabrex%d-changes", WQ_UNBOUND, 0, port->index);
+	if (!wq)
+		return -ENOMEM;
+	mutex_lock(&port->changes.lock);
+	port->changes.wq = wq;
+	mutex_unlock(&port->changes.lock);
+	return 0;
+}
+
+/**
+ * fabrex_changes_close() - end all changes
+ * @port: its operations have ended, and none is called any more; may not be
+ *        open
+ */
+void fabrex_changes_close(struct fabrex_port *port)
+{
+	struct workqueue_struct *wq;
+
+	mutex_lock(&port->changes.lock);
+	wq = port->changes.wq;
+	port->changes.wq = NULL;
+	mutex_unlock(&port->changes.lock);
+	if (wq)
+		destroy_workqueue(wq);
+}
+
+/**
+ * fabrex_changes_destroy() - forget the results
+ * @changes: closed; nobody uses it
+ */
+void fabrex_changes_destroy(struct fabrex_changes *changes)
+{
+	struct fabrex_change *change, *next;
+
+	WARN_ON(!list_empty(&changes->pending));
+	list_for_each_entry_safe(change, next, &changes->done, list)
+		kfree(change);
+	mutex_destroy(&changes->lock);
+}
+
+/**
+ * fabrex_tickets_init() - for the module
+ */
+void __init fabrex_tickets_init(void)
+{
+	atomic64_set(&change_ticket, (s64)get_random_u32() << 20);
+}
