@@ -790,7 +790,7 @@ int fabrex_model_find(struct fabrex_port *port, const char *name,
 		      struct fabrex_object *object);
 void fabrex_model_name(struct fabrex_port *port, u32 id, char *name);
 u32 fabrex_model_generation(struct fabrex_port *port);
-void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
+void fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
 		       u32 generation);
 void fabrex_model_peer_down(struct fabrex_port *port, u32 peer,
 			    u32 generation);

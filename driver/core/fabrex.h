@@ -51,8 +51,8 @@ struct fabrex_port_info {
 	char fabric[FABREX_NAME_LEN];
 	char driver[FABREX_NAME_LEN];
 	u32 object_id;
-	u16 peer;
-	u16 max_peers;
+	u32 peer;
+	u32 max_peers;
 	u32 generation;
 	u32 flags;
 	bool manager;
@@ -71,13 +71,17 @@ struct fabrex_port_info {
 	struct device *dma_dev;
 };
 
+/* Of what has no peer number. */
+#define FABREX_PEER_NONE	(~0u)
+
 /**
  * struct fabrex_object - one element of the fabric, as the core mirrors it
  *
  * Same meaning, field by field, as struct draco_object in include/draco/regs.h
- * (and the same values: driver/draco/equal.h), in CPU byte order; @manager is a
- * bit of its flags, for host ports. @surprise is not kept:
- * it says that this update comes of a change that the owner was not asked about.
+ * (and the same values: driver/draco/equal.h), in CPU byte order; @peer is
+ * %FABREX_PEER_NONE if there is none, @manager is a bit of its flags, for host
+ * ports. @surprise is not kept: it says that this update comes of a change that
+ * the owner was not asked about.
  */
 struct fabrex_object {
 	u8 type;
@@ -88,7 +92,7 @@ struct fabrex_object {
 	u32 link;
 	u32 bound;
 	u16 slot;
-	u16 peer;
+	u32 peer;
 	u32 number;
 	u32 generation;
 	u32 speed;
@@ -142,7 +146,7 @@ struct fabrex_mr_params {
 struct fabrex_window_params {
 	u32 slot;
 	u32 nslots;
-	u16 peer;
+	u32 peer;
 	u32 access;
 	u64 rkey;
 	u64 offset;
@@ -212,7 +216,7 @@ struct fabrex_port_ops {
 			    const struct fabrex_queue_params *params,
 			    u32 *number);
 	int (*queue_destroy)(struct fabrex_port *port, u32 number);
-	int (*resolve)(struct fabrex_port *port, u16 peer, u64 service,
+	int (*resolve)(struct fabrex_port *port, u32 peer, u64 service,
 		       u32 *queue, u32 *qkey);
 	int (*mr_create)(struct fabrex_port *port,
 			 const struct fabrex_mr_params *params, u32 *number,
@@ -280,12 +284,12 @@ void fabrex_model_end(struct fabrex_port *port);
  * number is another's by now nobody is told.
  */
 void fabrex_port_link(struct fabrex_port *port, bool up);
-void fabrex_port_peer(struct fabrex_port *port, u16 peer, bool up,
+void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
 		      u32 generation);
 /* What is the case, as asked for after events may have been lost: who has not
  * been told so yet is.
  */
-void fabrex_port_peer_is(struct fabrex_port *port, u16 peer, bool up,
+void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
 			 u32 generation);
 void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
 			     u32 qerr);

@@ -13,7 +13,6 @@
 #include "core.h"
 #include "trace.h"
 
-#define MODEL_PEER_NONE	0xffff
 /* More elements than any fabric has: a device that names more is broken. */
 #define MODEL_MAX	65536u
 
@@ -361,7 +360,7 @@ u32 fabrex_model_generation(struct fabrex_port *port)
 
 /* With the model's lock held. */
 static struct fabrex_node *model_peer_node(struct fabrex_model *model,
-					   u16 peer)
+					   u32 peer)
 {
 	struct fabrex_node *node;
 	unsigned long id;
@@ -383,7 +382,7 @@ static struct fabrex_node *model_peer_node(struct fabrex_model *model,
  *
  * Sends the netlink event too.
  */
-void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
+void fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
 		       u32 generation)
 {
 	struct fabrex_model *model = &port->model;
@@ -418,7 +417,7 @@ void fabrex_model_peer(struct fabrex_port *port, u16 peer, bool up,
  * @peer:       number, below max_peers
  * @generation: of its port
  */
-void fabrex_model_peer_down(struct fabrex_port *port, u16 peer, u32 generation)
+void fabrex_model_peer_down(struct fabrex_port *port, u32 peer, u32 generation)
 {
 	mutex_lock(&port->model.lock);
 	port->model.peers[peer] = (struct fabrex_peer) {
@@ -434,7 +433,7 @@ void fabrex_model_peer_down(struct fabrex_port *port, u16 peer, u32 generation)
  * @peer:  number, below max_peers
  * @known: copied to
  */
-void fabrex_model_peer_known(struct fabrex_port *port, u16 peer,
+void fabrex_model_peer_known(struct fabrex_port *port, u32 peer,
 			     struct fabrex_peer *known)
 {
 	mutex_lock(&port->model.lock);

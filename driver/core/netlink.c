@@ -367,7 +367,10 @@ static int put_object_by_type(struct sk_buff *skb,
 	case FABREX_OBJECT_TYPE_HOST:
 		return nla_put_u32(skb, FABREX_A_OBJECT_STATE, object->state);
 	case FABREX_OBJECT_TYPE_APPLIANCE:
-		return nla_put_u32(skb, FABREX_A_OBJECT_KIND, object->kind);
+		return nla_put_u32(skb, FABREX_A_OBJECT_UPLINKS,
+				   object->number) ?:
+		       nla_put_u32(skb, FABREX_A_OBJECT_UPLINK_ENDPOINTS,
+				   object->width);
 	case FABREX_OBJECT_TYPE_ENDPOINT:
 		return put_object_endpoint(skb, object);
 	default:

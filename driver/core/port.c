@@ -478,7 +478,7 @@ FABREX_EXPORT(fabrex_port_link);
  * @up:         new state
  * @generation: of its port
  */
-void fabrex_port_peer(struct fabrex_port *port, u16 peer, bool up,
+void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
 		      u32 generation)
 {
 	struct fabrex_event event = {
@@ -504,7 +504,7 @@ FABREX_EXPORT(fabrex_port_peer);
  * Makes up for events that have been lost. Of a peer that was enabled anew in
  * between it is told that it went down, too.
  */
-void fabrex_port_peer_is(struct fabrex_port *port, u16 peer, bool up,
+void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
 			 u32 generation)
 {
 	struct fabrex_peer known;

@@ -248,8 +248,6 @@ static bool draco_kind_ok(u8 type, u8 kind)
 	switch (type) {
 	case DRACO_OBJ_PORT:
 		return kind <= DRACO_PORT_ISL;
-	case DRACO_OBJ_APPLIANCE:
-		return kind >= DRACO_APL_CASCADE && kind <= DRACO_APL_FLAT;
 	case DRACO_OBJ_ENDPOINT:
 		return kind >= DRACO_EP_GPU && kind <= DRACO_EP_FPGA;
 	default:
@@ -283,7 +281,8 @@ static void draco_copy_object(const struct draco_object *raw,
 	object->link = le32_to_cpu(raw->link);
 	object->bound = le32_to_cpu(raw->bound);
 	object->slot = le16_to_cpu(raw->slot);
-	object->peer = le16_to_cpu(raw->peer);
+	object->peer = raw->peer == cpu_to_le16(DRACO_PEER_NONE) ?
+		       FABREX_PEER_NONE : le16_to_cpu(raw->peer);
 	object->number = le32_to_cpu(raw->number);
 	object->generation = le32_to_cpu(raw->generation);
 	object->speed = le32_to_cpu(raw->speed);
@@ -308,7 +307,7 @@ static void draco_copy_object(const struct draco_object *raw,
  * Return: 0; -EOPNOTSUPP for a type of a later device, which the caller skips;
  * -EPROTO for nonsense
  */
-int draco_decode_object(const struct draco_object *raw, u16 max_peers,
+int draco_decode_object(const struct draco_object *raw, u32 max_peers,
 			struct fabrex_object *object)
 {
 	if (raw->type > DRACO_OBJ_ENDPOINT)
@@ -318,7 +317,7 @@ int draco_decode_object(const struct draco_object *raw, u16 max_peers,
 	    !draco_state_ok(raw->type, raw->state))
 		return -EPROTO;
 	draco_copy_object(raw, object);
-	if (object->peer != 0xffff && object->peer >= max_peers)
+	if (object->peer != FABREX_PEER_NONE && object->peer >= max_peers)
 		return -EPROTO;
 	if (object->slot > DRACO_MAX_SLOT)
 		return -EPROTO;
@@ -333,7 +332,7 @@ int draco_decode_object(const struct draco_object *raw, u16 max_peers,
  *
  * Return: 0 or -EPROTO
  */
-int draco_decode_peer(const struct draco_peer *raw, u16 max_peers,
+int draco_decode_peer(const struct draco_peer *raw, u32 max_peers,
 		      struct draco_peer_state *peer)
 {
 	peer->port = le32_to_cpu(raw->port);
@@ -343,7 +342,7 @@ int draco_decode_peer(const struct draco_peer *raw, u16 max_peers,
 	return peer->port && peer->peer < max_peers ? 0 : -EPROTO;
 }
 
-static int draco_check_event(const struct draco_ev *ev, u16 max_peers)
+static int draco_check_event(const struct draco_ev *ev, u32 max_peers)
 {
 	switch (ev->type) {
 	case DRACO_EV_LINK:
@@ -377,7 +376,7 @@ static int draco_check_event(const struct draco_ev *ev, u16 max_peers)
  *
  * Return: 0; -EOPNOTSUPP for a type of a later device; -EPROTO for nonsense
  */
-int draco_decode_event(const struct draco_event *raw, u16 max_peers,
+int draco_decode_event(const struct draco_event *raw, u32 max_peers,
 		       struct draco_ev *ev)
 {
 	size_t i;

@@ -35,7 +35,7 @@ struct draco_ident {
 struct draco_peer_state {
 	u32 port;
 	u32 generation;
-	u16 peer;
+	u32 peer;
 	bool up;
 };
 
@@ -57,11 +57,11 @@ bool draco_name_ok(const char *name);
 int draco_decode_identify(const struct draco_identify *raw, u32 db_pages,
 			  u64 window_bytes, struct draco_ident *ident,
 			  const char **bad);
-int draco_decode_object(const struct draco_object *raw, u16 max_peers,
+int draco_decode_object(const struct draco_object *raw, u32 max_peers,
 			struct fabrex_object *object);
-int draco_decode_peer(const struct draco_peer *raw, u16 max_peers,
+int draco_decode_peer(const struct draco_peer *raw, u32 max_peers,
 		      struct draco_peer_state *peer);
-int draco_decode_event(const struct draco_event *raw, u16 max_peers,
+int draco_decode_event(const struct draco_event *raw, u32 max_peers,
 		       struct draco_ev *ev);
 void draco_decode_holder(const struct draco_holder *raw,
 			 struct fabrex_holder *holder);

@@ -238,7 +238,7 @@ int draco_queue_destroy(struct fabrex_port *port, u32 number)
  *
  * Return: 0; -ENOENT if nobody offers it; -EHOSTUNREACH if the peer is down
  */
-int draco_resolve(struct fabrex_port *port, u16 peer, u64 service, u32 *queue,
+int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
 		  u32 *qkey)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);

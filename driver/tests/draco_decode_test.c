@@ -214,7 +214,7 @@ TEST(object_is_decoded)
 	CHECK_EQ(object.link, 6);
 	CHECK_EQ(object.bound, 7);
 	CHECK_EQ(object.slot, 2);
-	CHECK_EQ(object.peer, 0xffff);
+	CHECK_EQ(object.peer, FABREX_PEER_NONE);
 	CHECK_EQ(object.size, 1ll << 36);
 	CHECK_EQ(object.pci_device, 0xda10);
 	CHECK(!object.surprise);

@@ -201,8 +201,6 @@ struct draco_identify {
 #define DRACO_EP_NIC			3
 #define DRACO_EP_FPGA			4
 /* draco_object.kind for appliances. */
-#define DRACO_APL_CASCADE		1	/* two uplinks */
-#define DRACO_APL_FLAT			2	/* four uplinks */
 
 /* draco_object.state for ports. */
 #define DRACO_LINK_DOWN			0
@@ -232,11 +230,13 @@ struct draco_identify {
  * @bound:      endpoint: host port it is bound to, else 0
  * @slot:       endpoint: physical slot number in the partition, else 0
  * @peer:       host port: peer number, else 0xffff
- * @number:     port: number on its switch; endpoint: index in its appliance
+ * @number:     port: number on its switch; endpoint: index in its appliance;
+ *              appliance: number of uplinks
  * @generation: host port: times it has been enabled
  * @speed:      port: current link speed in MT/s for each lane (16000 for Gen4)
  * @max_speed:  port: what it is capable of
- * @width:      port: current lanes; endpoint: lanes
+ * @width:      port: current lanes; endpoint: lanes; appliance: most endpoints
+ *              behind one uplink
  * @max_width:  port: what it is capable of
  * @pci_vendor: endpoint: PCI identity
  * @pci_device: endpoint: PCI identity
@@ -266,6 +266,9 @@ struct draco_object {
 	char	name[DRACO_NAME_LEN];
 	__u8	__rsvd[40];
 };
+
+/* draco_object.peer of what is no host port */
+#define DRACO_PEER_NONE			0xffff
 
 /* draco_object.flags */
 #define DRACO_OBJF_MANAGER		(1u << 0) /* host port: may change the fabric */

@@ -221,6 +221,23 @@ static void make_endpoint(struct fabric *f, unsigned int i)
 	o->state = DRACO_EP_FREE;
 }
 
+static void make_appliance(struct fabric *f, unsigned int i)
+{
+	const struct topo_appliance *ta = &f->topo->appliances[i];
+	uint32_t id = fabric_appliance_id(f, i);
+	struct draco_object *o = object(f, id);
+	unsigned int behind[TOPO_MAX_UPLINKS] = { 0 };
+
+	describe(f, id, DRACO_OBJ_APPLIANCE, 0, ta->name);
+	o->number = ta->nuplinks;
+	for (unsigned int k = 0; k < ta->nendpoints; k++) {
+		unsigned int u = f->topo->endpoints[ta->first + k].uplink;
+
+		if (++behind[u] > o->width)
+			o->width = behind[u];
+	}
+}
+
 static void make_objects(struct fabric *f)
 {
 	const struct topology *t = f->topo;
@@ -230,8 +247,7 @@ static void make_objects(struct fabric *f)
 		describe(f, fabric_host_id(f, i), DRACO_OBJ_HOST, 0,
 			 t->hosts[i].name);
 	for (unsigned int i = 0; i < t->nappliances; i++)
-		describe(f, fabric_appliance_id(f, i), DRACO_OBJ_APPLIANCE,
-			 t->appliances[i].kind, t->appliances[i].name);
+		make_appliance(f, i);
 	for (unsigned int i = 0; i < t->nendpoints; i++)
 		make_endpoint(f, i);
 }

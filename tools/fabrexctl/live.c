@@ -350,7 +350,7 @@ static int add_appliances(struct live *v)
 
 		set_name(t->appliances[a].name, o->name);
 		t->appliances[a].kind =
-			o->kind == FABREX_APPLIANCE_KIND_FLAT ? TOPO_FLAT :
+			o->kind == APPLIANCE_FLAT ? TOPO_FLAT :
 			TOPO_CASCADE;
 		r = add_uplinks(v, a);
 	}

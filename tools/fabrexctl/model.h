@@ -25,6 +25,10 @@
 #define T_BIT(t)	(1u << (t))
 #define T_ANY		(~0u)
 
+/* What people call appliances by their uplinks; names.c has the words. */
+#define APPLIANCE_CASCADE	1	/* two */
+#define APPLIANCE_FLAT		2	/* four */
+
 /* One element; fields as in struct draco_object of include/draco/regs.h. */
 struct object {
 	uint32_t type;

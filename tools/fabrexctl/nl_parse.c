@@ -44,6 +44,15 @@ void parse_fport(struct nlattr **tb, struct fport *p)
 	attr_text(p->parent, sizeof(p->parent), tb[FABREX_A_FPORT_PARENT]);
 }
 
+/* The fabric says what an appliance has, not what its maker calls it. */
+static void parse_appliance(struct nlattr **tb, struct object *o)
+{
+	o->number = attr_u32(tb[FABREX_A_OBJECT_UPLINKS]);
+	o->width = attr_u32(tb[FABREX_A_OBJECT_UPLINK_ENDPOINTS]);
+	o->kind = o->number == 2 ? APPLIANCE_CASCADE :
+		  o->number == 4 ? APPLIANCE_FLAT : 0;
+}
+
 void parse_object(struct nlattr **tb, struct object *o)
 {
 	memset(o, 0, sizeof(*o));
@@ -68,6 +77,8 @@ void parse_object(struct nlattr **tb, struct object *o)
 	o->pci_device = attr_u32(tb[FABREX_A_OBJECT_PCI_DEVICE]);
 	o->size = attr_u64(tb[FABREX_A_OBJECT_SIZE]);
 	o->manager = tb[FABREX_A_OBJECT_MANAGER];
+	if (o->type == T_APPLIANCE)
+		parse_appliance(tb, o);
 	attr_text(o->name, sizeof(o->name), tb[FABREX_A_OBJECT_NAME]);
 	attr_text(o->pci_name, sizeof(o->pci_name),
 		  tb[FABREX_A_OBJECT_PCI_NAME]);

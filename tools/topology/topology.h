@@ -21,7 +21,7 @@
 #define TOPO_MAX_ENDPOINTS	256	/* of one appliance */
 #define TOPO_NONE		(~0u)
 
-/* Numbers are those of DRACO_PORT_*, DRACO_APL_* and DRACO_EP_*. */
+/* Numbers are those of DRACO_PORT_* and DRACO_EP_*. */
 enum topo_port_kind {
 	TOPO_PORT_UNUSED = 0,
 	TOPO_PORT_HOST,

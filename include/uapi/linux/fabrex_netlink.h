@@ -55,18 +55,6 @@ enum fabrex_endpoint_kind {
 	FABREX_ENDPOINT_KIND_FPGA,
 };
 
-/**
- * enum fabrex_appliance_kind
- * @FABREX_APPLIANCE_KIND_CASCADE: Two uplinks, half of the endpoints behind
- *   each.
- * @FABREX_APPLIANCE_KIND_FLAT: Four uplinks, a quarter of the endpoints behind
- *   each.
- */
-enum fabrex_appliance_kind {
-	FABREX_APPLIANCE_KIND_CASCADE = 1,
-	FABREX_APPLIANCE_KIND_FLAT,
-};
-
 enum fabrex_endpoint_state {
 	FABREX_ENDPOINT_STATE_FREE,
 	FABREX_ENDPOINT_STATE_BINDING,
@@ -161,6 +149,8 @@ enum {
 	FABREX_A_OBJECT_PCI_DRIVER,
 	FABREX_A_OBJECT_HOST_ID,
 	FABREX_A_OBJECT_MANAGER,
+	FABREX_A_OBJECT_UPLINKS,
+	FABREX_A_OBJECT_UPLINK_ENDPOINTS,
 	FABREX_A_OBJECT_PAD,
 
 	__FABREX_A_OBJECT_MAX,

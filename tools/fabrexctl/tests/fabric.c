@@ -59,8 +59,8 @@ struct fake *fabric_small(void)
 	a = add(f, T_HOST, 0, FABREX_HOST_STATE_UP, "a");
 	b = add(f, T_HOST, 0, FABREX_HOST_STATE_UP, "b");
 	c = add(f, T_HOST, 0, FABREX_HOST_STATE_DOWN, "c");
-	c1 = add(f, T_APPLIANCE, FABREX_APPLIANCE_KIND_CASCADE, 0, "columba1");
-	c2 = add(f, T_APPLIANCE, FABREX_APPLIANCE_KIND_CASCADE, 0, "columba2");
+	c1 = add(f, T_APPLIANCE, APPLIANCE_CASCADE, 0, "columba1");
+	c2 = add(f, T_APPLIANCE, APPLIANCE_CASCADE, 0, "columba2");
 	add_port(f, s1, 1, FABREX_PORT_KIND_HOST, a, "a.0");
 	add_port(f, s1, 2, FABREX_PORT_KIND_HOST, b, "b.0");
 	add_port(f, s2, 1, FABREX_PORT_KIND_HOST, c, "c.0");
@@ -106,7 +106,7 @@ static void add_part(struct fake *f, int n, uint32_t *last_isl)
 	}
 	for (i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "box%d", n * 8 + i);
-		apl = add(f, T_APPLIANCE, FABREX_APPLIANCE_KIND_CASCADE, 0,
+		apl = add(f, T_APPLIANCE, APPLIANCE_CASCADE, 0,
 			  name);
 		for (j = 0; j < 2; j++) {
 			snprintf(name, sizeof(name), "draco%d:%d", n,

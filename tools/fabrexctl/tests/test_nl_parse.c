@@ -49,6 +49,30 @@ static void types(void)
 	nlmsg_free(msg);
 }
 
+/* Called by what they have: two uplinks, four, and any other number. */
+static void appliances(void)
+{
+	static const uint32_t want[] = { 0, 0, APPLIANCE_CASCADE, 0,
+					 APPLIANCE_FLAT };
+	struct nlattr *tb[FABREX_A_OBJECT_MAX + 1];
+	struct object o;
+	uint32_t n;
+
+	for (n = 1; n < 5; n++) {
+		struct nl_msg *msg = nlmsg_alloc();
+
+		genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_OBJECT_GET, 1);
+		nla_put_u32(msg, FABREX_A_OBJECT_TYPE, T_APPLIANCE);
+		nla_put_u32(msg, FABREX_A_OBJECT_UPLINKS, n);
+		nla_put_u32(msg, FABREX_A_OBJECT_UPLINK_ENDPOINTS, 8 / n);
+		genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_OBJECT_MAX, NULL);
+		parse_object(tb, &o);
+		ok(o.kind == want[n] && o.number == n && o.width == 8 / n,
+		   "an appliance of %u uplinks", n);
+		nlmsg_free(msg);
+	}
+}
+
 static void counters(void)
 {
 	struct nlattr *tb[FABREX_A_COUNTERS_MAX + 1];
@@ -93,6 +117,7 @@ int main(void)
 {
 	objects();
 	types();
+	appliances();
 	counters();
 	events();
 	return tap_done();
