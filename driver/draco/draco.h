@@ -30,6 +30,7 @@ enum {
 	DRACO_F_EVENTS,		/* completed GET_EVENTS are handled */
 	DRACO_F_EVENTS_DONE,	/* GET_EVENTS has completed */
 	DRACO_F_POLLED,		/* a completion came without interrupt so far */
+	DRACO_F_STOP,		/* @stop_work is to stop the controller */
 	DRACO_F_HALTING,	/* the works are to leave the controller alone */
 	DRACO_F_RESCAN,		/* the mirror of the fabric is not to be trusted */
 	DRACO_F_REQUESTS,	/* release requests may have been missed */
@@ -129,10 +130,12 @@ struct draco_events {
  * @windows:      numbers of windows in use
  * @vectors:      interrupt vectors
  * @nvec:         how many; the admin vector included
- * @reset_lock:   protects @reset_allowed and queueing of @reset_work
- * @reset_allowed: @reset_work and @watchdog may be queued
- * @reset_work:   stops the controller and starts it again. While it is not
- *                allowed, its work is up to whoever disallowed it
+ * @reset_lock:   protects @reset_allowed and queueing of the three works
+ * @reset_allowed: they may be queued
+ * @stop_wq:      for @stop_work, see the top of reset.c
+ * @stop_work:    stops the controller
+ * @reset_work:   starts it again. While they are not allowed, their work is up
+ *                to whoever disallowed them
  * @watchdog:     looks for a dead device and lost interrupts
  * @backoff_ms:   until the next try; @reset_work only
  * @failed:       the core was told that the port failed; by whoever may stop
@@ -173,6 +176,8 @@ struct draco_dev {
 
 	spinlock_t reset_lock;
 	bool reset_allowed;
+	struct workqueue_struct *stop_wq;
+	struct work_struct stop_work;
 	struct delayed_work reset_work;
 	struct delayed_work watchdog;
 	unsigned int backoff_ms;

@@ -123,10 +123,13 @@ static struct draco_dev *draco_alloc(struct pci_dev *pdev)
 	if (!dd)
 		return NULL;
 	dd->wq = alloc_workqueue("fabrex_draco", WQ_UNBOUND, 0);
-	if (!dd->wq) {
-		kfree(dd);
-		return NULL;
-	}
+	if (!dd->wq)
+		goto free;
+	dd->stop_wq = alloc_workqueue("fabrex_stop-%s",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM, 1,
+				      pci_name(pdev));
+	if (!dd->stop_wq)
+		goto destroy;
 	dd->pdev = pdev;
 	dd->upstream = draco_upstream_port(pdev);
 	spin_lock_init(&dd->queue_lock);
@@ -135,10 +138,17 @@ static struct draco_dev *draco_alloc(struct pci_dev *pdev)
 	spin_lock_init(&dd->release_lock);
 	draco_reset_init(dd);
 	return dd;
+
+destroy:
+	destroy_workqueue(dd->wq);
+free:
+	kfree(dd);
+	return NULL;
 }
 
 static void draco_free(struct draco_dev *dd)
 {
+	destroy_workqueue(dd->stop_wq);
 	destroy_workqueue(dd->wq);
 	pci_dev_put(dd->upstream);
 	kfree(dd);
@@ -272,6 +282,7 @@ static void draco_remove(struct pci_dev *pdev)
 	set_bit(DRACO_F_REMOVING, &dd->flags);
 	draco_check(dd);
 	draco_events_stop(dd);
+	flush_work(&dd->stop_work);
 	flush_delayed_work(&dd->reset_work);
 	fabrex_port_unregister(dd->port);
 	draco_reset_disallow(dd);
@@ -320,6 +331,10 @@ static pci_ers_result_t draco_error_detected(struct pci_dev *pdev,
 static pci_ers_result_t draco_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
+	/* Older kernels restore it once only, and there may be a next time
+	 * before draco_start() has come to save it.
+	 */
+	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 

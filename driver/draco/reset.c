@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Controller life: enable, disable, detect that it is dead, recover. Exactly
- * one party at a time starts and stops it: reset_work, or whoever disallowed it.
+ * one party at a time starts and stops it: stop_work and then reset_work, or
+ * whoever disallowed them.
+ *
+ * A driver that exports a dma-buf may be freeing memory when it waits, through
+ * ->mr_invalidate() and draco_kill(), for a controller that does not answer to be
+ * stopped. So stop_work has a queue with a rescuer, of its own, and neither it
+ * nor the command before allocates, or waits for anybody who does; the waiter
+ * polls for its completion itself. Everything else, telling the core and starting
+ * again, allocates and is reset_work, for which nobody waits who frees memory:
+ * the controller is stopped then, which ends commands at once.
  */
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
 
 #include "draco.h"
 
@@ -188,6 +198,7 @@ void draco_stop(struct draco_dev *dd)
 {
 	int ret;
 
+	clear_bit(DRACO_F_STOP, &dd->flags);
 	draco_admin_failing(dd, true);
 	ret = draco_disable(dd);
 	if (ret == -ETIMEDOUT)
@@ -209,6 +220,16 @@ static void draco_reset_queue(struct draco_dev *dd, unsigned int ms)
 	spin_unlock_irqrestore(&dd->reset_lock, flags);
 }
 
+static void draco_stop_queue(struct draco_dev *dd)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dd->reset_lock, flags);
+	if (dd->reset_allowed)
+		queue_work(dd->stop_wq, &dd->stop_work);
+	spin_unlock_irqrestore(&dd->reset_lock, flags);
+}
+
 /**
  * draco_reset() - have the controller stopped and started again; any context
  * @dd:  device
@@ -219,7 +240,8 @@ void draco_reset(struct draco_dev *dd, const char *why)
 	if (!draco_admin_failing(dd, false))
 		return;
 	dev_err(&dd->pdev->dev, "resetting the controller: %s\n", why);
-	draco_reset_queue(dd, 0);
+	set_bit(DRACO_F_STOP, &dd->flags);
+	draco_stop_queue(dd);
 }
 
 /**
@@ -381,14 +403,27 @@ stop:
 	return ret;
 }
 
+static void draco_stop_work(struct work_struct *work)
+{
+	struct draco_dev *dd = container_of(work, struct draco_dev, stop_work);
+
+	if (test_and_clear_bit(DRACO_F_STOP, &dd->flags)) {
+		/* Have lockdep complain of whatever allocates in there. */
+		fs_reclaim_acquire(GFP_KERNEL);
+		draco_stop(dd);
+		fs_reclaim_release(GFP_KERNEL);
+	}
+	draco_reset_queue(dd, 0);
+}
+
+/* If the controller is about to be stopped, that queues it once more. */
 static void draco_reset_work(struct work_struct *work)
 {
 	struct draco_dev *dd = container_of(to_delayed_work(work),
 					    struct draco_dev, reset_work);
 
-	if (READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE)
+	if (READ_ONCE(dd->admin.state) != DRACO_ADMIN_DOWN)
 		return;
-	draco_stop(dd);
 	draco_fail(dd);
 	if (draco_removing(dd) || pci_channel_offline(dd->pdev))
 		return;
@@ -407,6 +442,7 @@ static void draco_reset_work(struct work_struct *work)
 void draco_reset_init(struct draco_dev *dd)
 {
 	spin_lock_init(&dd->reset_lock);
+	INIT_WORK(&dd->stop_work, draco_stop_work);
 	INIT_DELAYED_WORK(&dd->reset_work, draco_reset_work);
 	INIT_DELAYED_WORK(&dd->watchdog, draco_watchdog);
 	dd->backoff_ms = DRACO_BACKOFF_MIN_MS;
@@ -424,7 +460,7 @@ void draco_reset_allow(struct draco_dev *dd)
 	queue_delayed_work(dd->wq, &dd->watchdog,
 			   msecs_to_jiffies(DRACO_WATCHDOG_MS));
 	spin_unlock_irq(&dd->reset_lock);
-	draco_reset_queue(dd, 0);
+	draco_stop_queue(dd);
 }
 
 /**
@@ -443,6 +479,7 @@ void draco_reset_disallow(struct draco_dev *dd)
 	spin_unlock_irq(&dd->reset_lock);
 	set_bit(DRACO_F_HALTING, &dd->flags);
 	cancel_delayed_work_sync(&dd->watchdog);
+	cancel_work_sync(&dd->stop_work);
 	cancel_delayed_work_sync(&dd->reset_work);
 }
 
