@@ -24,15 +24,21 @@
  * held up for half a minute in the worst case, never for good, and the device
  * is quiet when this returns.
  *
+ * Nobody waits for fences with dma_resv held: others need it to submit work, or
+ * to let the memory go. A registration that has to wait keeps its mapping, which
+ * the exporter may take away meanwhile, and looks again.
+ *
  * A region is one of: valid; invalid, with @remap queued; revoked, when the
  * exporter refused to map it again: nothing is attached any more, the owner has
  * been told, and it can only be destroyed; dead, when the device has forgotten
  * it: its mapping stays until it is destroyed or revoked.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/overflow.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -194,23 +200,23 @@ static const struct dma_buf_attach_ops fabrex_attach_ops = {
 
 /*
  * Whatever the exporter, or a GPU, has been told to do to the memory must have
- * ended: a dynamic importer has to see to that itself. The kernel can wait
- * interruptibly only; in slices, death and the removal of the port end it. With
- * @ms 0 it does not wait.
+ * ended before the device may look: a dynamic importer has to see to that
+ * itself. When a region is made, that is all that has been submitted to write
+ * it; what is submitted later is its users' affair, or a GPU that is never idle
+ * would keep regions from being made, or valid again. Moves and the clearing of
+ * new memory are always waited for (USAGE_KERNEL).
+ *
+ * The kernel can wait interruptibly only; in slices, death and the removal of
+ * the port end it. With no lock held.
  */
-static int fabrex_dmabuf_fences(struct fabrex_dmabuf *buf, unsigned int ms)
+static int fabrex_dmabuf_wait(struct fabrex_dmabuf *buf,
+			      struct dma_fence *fence, unsigned long end)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(ms);
 	long ret;
 
-	if (!ms)
-		return dma_resv_test_signaled(buf->dmabuf->resv,
-					      DMA_RESV_USAGE_WRITE) ?
-		       0 : -ETIMEDOUT;
 	for (;;) {
-		ret = dma_resv_wait_timeout(buf->dmabuf->resv,
-					    DMA_RESV_USAGE_WRITE, false,
-					    msecs_to_jiffies(FENCE_SLICE_MS));
+		ret = dma_fence_wait_timeout(fence, false,
+					     msecs_to_jiffies(FENCE_SLICE_MS));
 		if (ret)
 			return min(ret, 0L);
 		if (fatal_signal_pending(current))
@@ -220,6 +226,19 @@ static int fabrex_dmabuf_fences(struct fabrex_dmabuf *buf, unsigned int ms)
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
+}
+
+/* With dma_resv held. *@fence: to be waited for, NULL if there is none. */
+static int fabrex_dmabuf_fence(struct fabrex_dmabuf *buf,
+			       enum dma_resv_usage usage,
+			       struct dma_fence **fence)
+{
+	struct dma_resv *resv = buf->dmabuf->resv;
+
+	*fence = NULL;
+	if (dma_resv_test_signaled(resv, usage))
+		return 0;
+	return dma_resv_get_singleton(resv, usage, fence);
 }
 
 /* The device counts in pages of 4 KiB, and nobody bounces for it. */
@@ -235,8 +254,8 @@ static int fabrex_dmabuf_suits(const struct fabrex_dmabuf *buf)
 	return fabrex_coherent(buf->port, buf->sgt) ? 0 : -EOPNOTSUPP;
 }
 
-/* With dma_resv held. @ms: for fences. After an error nothing is mapped. */
-static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, unsigned int ms)
+/* With dma_resv held. @tell: the log. After an error nothing is mapped. */
+static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, bool tell)
 {
 	const char *what = "be mapped";
 	struct sg_table *sgt;
@@ -249,13 +268,9 @@ static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, unsigned int ms)
 		what = "be used as it is";
 		ret = fabrex_dmabuf_suits(buf);
 	}
-	if (!ret) {
-		what = "be waited for";
-		ret = fabrex_dmabuf_fences(buf, ms);
-	}
 	if (!ret)
 		return 0;
-	if (ms)
+	if (tell)
 		fabrex_dmabuf_explain(buf, what, ret);
 	fabrex_dmabuf_unmap(buf);
 	return ret;
@@ -265,7 +280,7 @@ static int fabrex_dmabuf_pin(struct fabrex_dmabuf *buf)
 {
 	int ret;
 
-	if (!buf->pin)
+	if (!buf->pin || buf->pinned)
 		return 0;
 	ret = dma_buf_pin(buf->attach);
 	buf->pinned = !ret;
@@ -342,6 +357,12 @@ static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 	fabrex_dmabuf_detach(buf);
 }
 
+/* Is it there, at the place where it is mapped? With dma_resv held. */
+static bool fabrex_dmabuf_settled(struct fabrex_dmabuf *buf)
+{
+	return dma_resv_test_signaled(buf->dmabuf->resv, DMA_RESV_USAGE_KERNEL);
+}
+
 /* Map it again, at its new place. With dma_resv held. */
 static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 {
@@ -352,12 +373,14 @@ static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 	/* It was promised to stay where it is; or the old place is all we get. */
 	if (buf->pin || fabrex_attach_cached(buf->attach))
 		return -ENODEV;
-	ret = fabrex_dmabuf_fences(buf, 0);
-	if (!ret)
-		ret = fabrex_dmabuf_map(buf, 0);
+	if (!fabrex_dmabuf_settled(buf))
+		return -ETIMEDOUT;
+	ret = fabrex_dmabuf_map(buf, false);
 	if (ret)
 		return fabrex_dmabuf_errno(ret);
-	ret = fabrex_mr_restore(buf->mr);
+	/* Mapping it may have moved it. */
+	ret = fabrex_dmabuf_settled(buf) ? fabrex_mr_restore(buf->mr) :
+					   -ETIMEDOUT;
 	if (ret)
 		fabrex_dmabuf_unmap(buf);
 	return ret;
@@ -424,6 +447,10 @@ fabrex_dmabuf_alloc(struct fabrex_mr *mr, struct dma_buf *dmabuf,
 	init_completion(&buf->released);
 	mutex_init(&buf->supply_lock);
 	mutex_init(&buf->lock);
+	/* Exporters take it when memory is short: have lockdep know. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&buf->lock);
+	fs_reclaim_release(GFP_KERNEL);
 	INIT_DELAYED_WORK(&buf->remap, fabrex_dmabuf_remap);
 	return buf;
 }
@@ -492,6 +519,19 @@ put:
 	return ret;
 }
 
+/* With dma_resv held, as it is afterwards. *@fence: come back after that. */
+static int fabrex_dmabuf_try(struct fabrex_dmabuf *buf,
+			     enum dma_resv_usage usage,
+			     struct dma_fence **fence)
+{
+	int ret = 0;
+
+	*fence = NULL;
+	if (!buf->sgt)
+		ret = fabrex_dmabuf_pin(buf) ?: fabrex_dmabuf_map(buf, true);
+	return ret ?: fabrex_dmabuf_fence(buf, usage, fence);
+}
+
 /**
  * fabrex_dmabuf_enter() - map it, and keep the exporter away
  * @buf: open
@@ -501,16 +541,28 @@ put:
  */
 int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
 {
+	unsigned long end = jiffies + msecs_to_jiffies(FENCE_OPEN_MS);
+	enum dma_resv_usage usage = DMA_RESV_USAGE_WRITE;
+	struct dma_fence *fence;
 	int ret;
 
-	ret = dma_resv_lock_interruptible(buf->dmabuf->resv, NULL);
-	if (ret)
-		return ret == -EINTR ? -ERESTARTSYS : ret;
-	ret = fabrex_dmabuf_pin(buf);
-	if (!ret)
-		ret = fabrex_dmabuf_map(buf, FENCE_OPEN_MS);
-	if (ret)
+	do {
+		ret = dma_resv_lock_interruptible(buf->dmabuf->resv, NULL);
+		if (ret)
+			return ret == -EINTR ? -ERESTARTSYS : ret;
+		ret = fabrex_dmabuf_try(buf, usage, &fence);
+		if (!ret && !fence)
+			return 0;
 		dma_resv_unlock(buf->dmabuf->resv);
+		if (!ret) {
+			ret = fabrex_dmabuf_wait(buf, fence, end);
+			dma_fence_put(fence);
+			if (ret)
+				fabrex_dmabuf_explain(buf, "be waited for",
+						      ret);
+		}
+		usage = DMA_RESV_USAGE_KERNEL;
+	} while (!ret);
 	return fabrex_dmabuf_errno(ret);
 }
 

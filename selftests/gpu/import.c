@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -447,6 +448,93 @@ TEST_F(import, fences)
 	ASSERT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
 	EXPECT_TRUE(raw_all(host.addr, 4096, 0x42));
 	EXPECT_EQ(raw_destroy(self->fd, mr.id), 0);
+	EXPECT_EQ(raw_mr_free(&host), 0);
+}
+
+struct registration {
+	int fd, err;
+	struct gpu_buf *buf;
+	struct raw_mr mr;
+	bool done;
+};
+
+static void *registers(void *arg)
+{
+	struct registration *r = arg;
+
+	r->err = whole(r->fd, r->buf, 0, &r->mr);
+	__atomic_store_n(&r->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* In another thread, until it has mapped the buffer and waits for a fence. */
+static int begins(struct registration *r, pthread_t *thread)
+{
+	struct dgpu_buffer state;
+	int err;
+
+	if (pthread_create(thread, NULL, registers, r))
+		return -EAGAIN;
+	do {
+		err = gpu_state(r->buf, &state);
+	} while (!err && state.out_mappings < 2 &&
+		 !__atomic_load_n(&r->done, __ATOMIC_ACQUIRE));
+	return err;
+}
+
+/* The buffer's reservation is needed to give the GPU more to do. */
+TEST_F(import, fences_hold_up_nobody)
+{
+	struct dgpu_cmd cmd = { .op = DRACO_GPU_FILL,
+				.dst = self->buf[1].handle, .length = 4096 };
+	struct registration r = { .fd = self->fd, .buf = &self->buf[1] };
+	struct fabrex_sqe sqe;
+	struct raw_mr host;
+	pthread_t thread;
+	uint64_t seq;
+
+	ASSERT_EQ(raw_mr(self->fd, 4096, RAW_ALL, &host), 0);
+	ASSERT_EQ(gpu_submit(&self->gpu[1], &cmd, 1, DGPU_SUBMIT_ASYNC, 5000,
+			     NULL), 0);
+	ASSERT_EQ(begins(&r, &thread), 0);
+	cmd.src1_offset = 0x4343434343434343ull;
+	ASSERT_EQ(gpu_submit(&self->gpu[1], &cmd, 1, DGPU_SUBMIT_ASYNC, 0,
+			     &seq), 0);
+	EXPECT_FALSE(__atomic_load_n(&r.done, __ATOMIC_ACQUIRE));
+	pthread_join(thread, NULL);
+	ASSERT_EQ(r.err, 0);
+	ASSERT_EQ(gpu_wait(&self->gpu[1], seq, 60000), 0);
+	sqe = move(&r.mr, 0, &host, 0, 4096, self->self);
+	ASSERT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
+	EXPECT_TRUE(raw_all(host.addr, 4096, 0x43));
+	EXPECT_EQ(raw_destroy(self->fd, r.mr.id), 0);
+	EXPECT_EQ(raw_mr_free(&host), 0);
+}
+
+/* What was mapped before the wait is somewhere else after it. */
+TEST_F(import, moved_while_it_is_waited_for)
+{
+	struct dgpu_cmd cmd = { .op = DRACO_GPU_FILL,
+				.dst = self->buf[1].handle, .length = 4096,
+				.src1_offset = 0x4444444444444444ull };
+	struct registration r = { .fd = self->fd, .buf = &self->buf[1] };
+	struct fabrex_sqe sqe;
+	struct raw_mr host;
+	pthread_t thread;
+
+	if (self->stuck)
+		SKIP(return, "what is mapped does not move");
+	ASSERT_EQ(raw_mr(self->fd, 4096, RAW_ALL, &host), 0);
+	ASSERT_EQ(gpu_submit(&self->gpu[1], &cmd, 1, DGPU_SUBMIT_ASYNC, 2000,
+			     NULL), 0);
+	ASSERT_EQ(begins(&r, &thread), 0);
+	EXPECT_EQ(gpu_move(&self->buf[1], DGPU_PLACE_VRAM), 0);
+	pthread_join(thread, NULL);
+	ASSERT_EQ(r.err, 0);
+	sqe = move(&r.mr, 0, &host, 0, 4096, self->self);
+	ASSERT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
+	EXPECT_TRUE(raw_all(host.addr, 4096, 0x44));
+	EXPECT_EQ(raw_destroy(self->fd, r.mr.id), 0);
 	EXPECT_EQ(raw_mr_free(&host), 0);
 }
 
