@@ -41,6 +41,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/suspend.h>
 #include <linux/workqueue.h>
 
 #include "core.h"
@@ -60,6 +61,15 @@
 #define REMAP_TRIES	120u
 
 static struct workqueue_struct *fabrex_remap_wq;
+/*
+ * Before the machine sleeps, drivers of GPUs empty their memory: some when the
+ * PM notifiers are called, with processes still running, and all in .prepare(),
+ * when processes and freezable workqueues do not run any more. Mapping the
+ * buffers again would bring them straight back. So nothing is mapped again from
+ * our notifier, which is the first, to the end of the sleep; and as there are
+ * ways to sleep without notifiers (Xen), fabrex_remap_wq is freezable.
+ */
+static bool fabrex_asleep;
 
 /*
  * Causes that have been logged. Bounded, as exporters and errors are few; with
@@ -394,6 +404,10 @@ static void fabrex_dmabuf_remap(struct work_struct *work)
 
 	if (!buf->attach)
 		return;
+	if (READ_ONCE(fabrex_asleep)) {
+		fabrex_dmabuf_later(buf, REMAP_MS);
+		return;
+	}
 	if (!dma_resv_trylock(buf->dmabuf->resv)) {
 		fabrex_dmabuf_later(buf, 1);
 		return;
@@ -698,6 +712,31 @@ void fabrex_dmabufs_unregister(struct fabrex_port *port)
 	}
 }
 
+static int fabrex_dmabufs_sleep(struct notifier_block *nb,
+				unsigned long action, void *data)
+{
+	switch (action) {
+	case PM_HIBERNATION_PREPARE:
+	case PM_SUSPEND_PREPARE:
+	case PM_RESTORE_PREPARE:
+		WRITE_ONCE(fabrex_asleep, true);
+		/* Those that have not seen it. */
+		flush_workqueue(fabrex_remap_wq);
+		break;
+	case PM_POST_HIBERNATION:
+	case PM_POST_SUSPEND:
+	case PM_POST_RESTORE:
+		WRITE_ONCE(fabrex_asleep, false);
+		break;
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block fabrex_dmabufs_notifier = {
+	.notifier_call = fabrex_dmabufs_sleep,
+	.priority = INT_MAX,
+};
+
 /**
  * fabrex_dmabufs_init() - begin of the module
  *
@@ -705,8 +744,16 @@ void fabrex_dmabufs_unregister(struct fabrex_port *port)
  */
 int fabrex_dmabufs_init(void)
 {
-	fabrex_remap_wq = alloc_workqueue("fabrex_remap", WQ_UNBOUND, 64);
-	return fabrex_remap_wq ? 0 : -ENOMEM;
+	int ret;
+
+	fabrex_remap_wq = alloc_workqueue("fabrex_remap",
+					  WQ_UNBOUND | WQ_FREEZABLE, 64);
+	if (!fabrex_remap_wq)
+		return -ENOMEM;
+	ret = register_pm_notifier(&fabrex_dmabufs_notifier);
+	if (ret)
+		destroy_workqueue(fabrex_remap_wq);
+	return ret;
 }
 
 /**
@@ -714,6 +761,7 @@ int fabrex_dmabufs_init(void)
  */
 void fabrex_dmabufs_exit(void)
 {
+	unregister_pm_notifier(&fabrex_dmabufs_notifier);
 	destroy_workqueue(fabrex_remap_wq);
 }
 

@@ -376,7 +376,9 @@ void draco_off_drop(struct draco_off *off)
  */
 int draco_hotplug_init(void)
 {
-	draco_off_wq = alloc_workqueue("fabrex_slot_off", WQ_UNBOUND, 0);
+	/* No device is taken away while the PM core puts them to sleep. */
+	draco_off_wq = alloc_workqueue("fabrex_slot_off",
+				       WQ_UNBOUND | WQ_FREEZABLE, 0);
 	return draco_off_wq ? 0 : -ENOMEM;
 }
 

@@ -24,7 +24,7 @@ class Guest:
     (kernel command line), devices (more QEMU arguments), draco (sockets,
     one per host port), cpu (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt"
     for an identity map, "on" for a translating one), vram (bytes, the
-    largest memory BAR that fits into a slot)."""
+    largest memory BAR that fits into a slot), sleep (it can be suspended)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
         if options.get("iommu") not in machine.IOMMU:
@@ -48,6 +48,7 @@ class Guest:
         self.cpu = options.get("cpu")
         self.iommu = options.get("iommu")
         self.vram = options.get("vram", 0)
+        self.sleep = options.get("sleep", False)
         self.accel_options = options.get("accel_options", "")
         self.console = self.socket("console")
         self.child = None
@@ -119,6 +120,16 @@ class Guest:
             self.qmp.command("system_reset")
         else:
             self.start_command("reboot -f")
+        return self.wait_boot(timeout)
+
+    def kexec(self, timeout=60):
+        """Have the kernel start another one, the same, which waits for boot.
+        No firmware runs and no device is reset in between."""
+        self.put(self.kernel.vmlinuz, "/run/vmlinuz")
+        self.put(self.image.initrd, "/run/initrd")
+        self.keep_dmesg()
+        self.boots += 1
+        self.start_command("unplug-kexec /run/vmlinuz /run/initrd")
         return self.wait_boot(timeout)
 
     def restart(self, timeout=60):

@@ -72,8 +72,10 @@ struct dgpu_engine {
  * @vram:    physical address
  * @size:    bytes of it
  * @pool:    free ranges
- * @lock:    @gone, @buffers, @revoked
+ * @lock:    @gone, @buffers, @revoked, @round, and that of buffers
  * @gone:    being removed
+ * @asleep:  between .prepare() and .complete(): nobody may bring buffers back
+ * @round:   counts evictions of everything
  * @buffers: all that have a handle or a dma-buf
  * @revoked: those that the removal has taken the memory from
  * @nbuffers: of them
@@ -93,6 +95,8 @@ struct dgpu {
 	struct gen_pool *pool;
 	struct mutex lock;
 	bool gone;
+	bool asleep;
+	u32 round;
 	struct list_head buffers;
 	struct list_head revoked;
 	atomic_t nbuffers;
@@ -138,6 +142,8 @@ struct dgpu_store {
  * @cookie:  mmap() offset; constant once @inode is set
  * @inode:   of the file with the handle; NULL without one
  * @store:   memory; NULL once it has been given back
+ * @round:   in which everything was evicted last; dgpu.lock
+ * @evicted: in system memory until the next importer maps it
  * @revoked: for good: nobody gets a new mapping
  * @exports: struct dgpu_export_buf
  * @nexports: of them
@@ -158,6 +164,8 @@ struct dgpu_bo {
 	u64 cookie;
 	struct inode *inode;
 	struct dgpu_store *store;
+	u32 round;
+	bool evicted;
 	bool revoked;
 	struct list_head exports;
 	unsigned int nexports;
@@ -188,6 +196,7 @@ struct dgpu_export_buf {
 
 /* pci.c */
 extern bool dgpu_without_p2pdma;
+struct dgpu *dgpu_get_next(int index);
 
 /* file.c */
 extern const struct file_operations dgpu_fops;
@@ -219,6 +228,12 @@ vm_fault_t dgpu_bo_fault(struct vm_fault *vmf, struct dgpu_bo *bo, u64 first);
 /* move.c: other places */
 int dgpu_bo_move(struct dgpu_bo *bo, u32 place);
 int dgpu_bo_move_locked(struct dgpu_bo *bo, u32 place);
+
+/* sleep.c: before and after the machine sleeps */
+extern const struct dev_pm_ops dgpu_pm_ops;
+int dgpu_bo_bring_back(struct dgpu_bo *bo);
+int dgpu_sleep_init(void);
+void dgpu_sleep_exit(void);
 
 /* export.c, sgt.c: dma-bufs */
 struct dma_buf *dgpu_export(struct dgpu_bo *bo, u64 offset, u64 length,

@@ -74,10 +74,14 @@ static struct sg_table *dgpu_dmabuf_map(struct dma_buf_attachment *attach,
 	struct dgpu_export_buf *exp = attach->dmabuf->priv;
 	struct dgpu_bo *bo = exp->bo;
 	struct sg_table *sgt;
+	int ret;
 
 	dma_resv_assert_held(&bo->resv);
 	if (bo->revoked)
 		return ERR_PTR(-ENODEV);
+	ret = dgpu_bo_bring_back(bo);
+	if (ret)
+		return ERR_PTR(ret);
 	sgt = dgpu_sgt_map(exp, attach, dir);
 	if (IS_ERR(sgt))
 		return sgt;

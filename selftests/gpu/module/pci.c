@@ -22,6 +22,8 @@ MODULE_PARM_DESC(without_p2pdma,
 
 static dev_t dgpu_devt;
 static DEFINE_IDA(dgpu_ida);
+/* Those that are there, by index. */
+static DEFINE_XARRAY(dgpu_all);
 static struct class dgpu_class = { .name = "dgpu" };
 
 static void dgpu_dev_release(struct device *dev)
@@ -35,6 +37,25 @@ static void dgpu_dev_release(struct device *dev)
 	pci_dev_put(dg->pdev);
 	mutex_destroy(&dg->lock);
 	kfree(dg);
+}
+
+/**
+ * dgpu_get_next() - the next GPU that is there
+ * @index: N of the first one to look at
+ *
+ * Return: it, with a reference, or NULL
+ */
+struct dgpu *dgpu_get_next(int index)
+{
+	struct dgpu *dg;
+	unsigned long at = index;
+
+	xa_lock(&dgpu_all);
+	dg = xa_find(&dgpu_all, &at, DGPU_MAX - 1, XA_PRESENT);
+	if (dg)
+		get_device(&dg->dev);
+	xa_unlock(&dgpu_all);
+	return dg;
 }
 
 static int dgpu_pool(struct dgpu *dg)
@@ -175,6 +196,8 @@ static int dgpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto stop;
 	pci_set_drvdata(pdev, dg);
+	/* Without, it merely is not emptied before the machine sleeps. */
+	WARN_ON(xa_err(xa_store(&dgpu_all, dg->index, dg, GFP_KERNEL)));
 	dev_info(&pdev->dev, "%s: %s, %llu MiB\n", dev_name(&dg->dev),
 		 dg->name, dg->size >> 20);
 	return 0;
@@ -195,6 +218,7 @@ static void dgpu_remove(struct pci_dev *pdev)
 {
 	struct dgpu *dg = pci_get_drvdata(pdev);
 
+	xa_erase(&dgpu_all, dg->index);
 	mutex_lock(&dg->lock);
 	WRITE_ONCE(dg->gone, true);
 	mutex_unlock(&dg->lock);
@@ -216,6 +240,7 @@ static struct pci_driver dgpu_driver = {
 	.id_table = dgpu_ids,
 	.probe = dgpu_probe,
 	.remove = dgpu_remove,
+	.driver.pm = pm_sleep_ptr(&dgpu_pm_ops),
 };
 
 static int __init dgpu_init(void)
@@ -228,11 +253,16 @@ static int __init dgpu_init(void)
 	ret = class_register(&dgpu_class);
 	if (ret)
 		goto region;
-	ret = pci_register_driver(&dgpu_driver);
+	ret = dgpu_sleep_init();
 	if (ret)
 		goto class;
+	ret = pci_register_driver(&dgpu_driver);
+	if (ret)
+		goto sleep;
 	return 0;
 
+sleep:
+	dgpu_sleep_exit();
 class:
 	class_unregister(&dgpu_class);
 region:
@@ -244,6 +274,7 @@ module_init(dgpu_init);
 static void __exit dgpu_exit(void)
 {
 	pci_unregister_driver(&dgpu_driver);
+	dgpu_sleep_exit();
 	class_unregister(&dgpu_class);
 	unregister_chrdev_region(dgpu_devt, DGPU_MAX);
 	ida_destroy(&dgpu_ida);
