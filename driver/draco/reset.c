@@ -123,6 +123,19 @@ static int draco_flr(struct draco_dev *dd)
 	return ret;
 }
 
+/* Stop it, whoever has left it as it is: us, another driver, another kernel. */
+static int draco_quiesce(struct draco_dev *dd)
+{
+	int ret = -ETIMEDOUT;
+
+	/* Unless it has been tried just now, and nobody has reset it since. */
+	if (!dd->stuck || draco_settled(draco_read(dd, DRACO_REG_STATUS), false))
+		ret = draco_disable(dd);
+	if (ret == -ETIMEDOUT)
+		ret = draco_flr(dd) ?: draco_disable(dd);
+	return ret;
+}
+
 static int draco_check_device(struct draco_dev *dd)
 {
 	u32 magic = draco_read(dd, DRACO_REG_MAGIC);
@@ -158,14 +171,7 @@ int draco_start(struct draco_dev *dd)
 	ret = draco_check_device(dd);
 	if (ret)
 		return ret;
-	/* Unless somebody has reset it meanwhile. */
-	if (dd->stuck &&
-	    !draco_settled(draco_read(dd, DRACO_REG_STATUS), false)) {
-		ret = draco_flr(dd);
-		if (ret)
-			return ret;
-	}
-	ret = draco_disable(dd);
+	ret = draco_quiesce(dd);
 	if (ret)
 		return ret;
 
