@@ -5,11 +5,10 @@ recovery stops the driver, resets what is below and starts it again."""
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
-import fabric
+sys.path.insert(0, os.path.dirname(__file__))
+from recovery import HANG, SIZE, fabric, works_again
 from puppet import WRITE, Puppet, counts, wait_counts
 from scenario import scenario
-from test_reset import HANG, SIZE, works_again
 
 LOG = r"pcieport .*(AER|PCIe Bus Error|error status)|device .*error"
 

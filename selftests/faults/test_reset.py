@@ -5,26 +5,14 @@ stop it meanwhile: sysfs, the PCI core, the end of the driver or of the kernel."
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
-import fabric
-from puppet import WRITE, Puppet, counts, wait_counts
+sys.path.insert(0, os.path.dirname(__file__))
+import install
+from recovery import HANG, fabric, pair, works_again
+from puppet import WRITE
 from scenario import scenario
 
-SIZE = 1 << 16
-# Far beyond what the driver takes (6 s until it gives the controller up).
-HANG = int(os.environ.get("FABREX_HANG", "240"))
 FUNCTION = "/sys/class/fabrex/fabrex*/device"
 STUCK = r"fabrex_draco.*(does not stop|resetting the|resets? )"
-
-
-def pair(lab):
-    """a writes to b; the key."""
-    a, b = Puppet(lab.guest("a")), Puppet(lab.guest("b"))
-    a.mr(0, SIZE)
-    a.fill(0, 0, SIZE, 1)
-    a.queue(0)
-    b.queue(0)
-    return a, b, b.mr(0, SIZE)
 
 
 def get_stuck(lab, t):
@@ -40,24 +28,6 @@ def get_stuck(lab, t):
     t.need(b.run("for i in $(seq 2000); do dmesg | grep -q 'resetting the "
                  "controller' && exit 0; sleep 0.02; done; exit 1").status == 0,
            "its driver wants to stop it", b.dmesg()[-1500:])
-
-
-def works_again(lab, t, what):
-    """Traffic as on the first day, and nothing left over."""
-    t.need(fabric.wait_port(lab.guest("b"), HANG), f"{what}: b's port works",
-           lab.guest("b").dmesg()[-2500:])
-    a, b, rkey = pair(lab)
-    t.ok(fabric.wait_peer(a, "b", True), f"{what}: a sees b")
-    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE).status, "OK",
-            f"{what}: traffic after")
-    t.ok(b.same(0, 0, SIZE, 1), f"{what}: with all bytes")
-    a.close()
-    b.close()
-    guest = lab.guest("b")
-    zero = dict.fromkeys(counts(guest), 0)
-    t.equal(wait_counts(guest, zero), zero, f"{what}: nothing is left over")
-    leak = guest.kmemleak()
-    t.ok(not leak, f"{what}: no leak", leak)
 
 
 def stuck(lab, t, what, command):
@@ -111,11 +81,9 @@ def removed_while_stuck(lab, t):
 @scenario(hosts=["a", "b", "c"])
 def rebooted_while_stuck(lab, t):
     """The kernel ends, in good order, and the next one finds a port."""
-    import install
-
     guest = lab.guest("b")
     guest.allow_log(STUCK)
-    a, _, rkey = pair(lab)
+    a, _, _ = pair(lab)
     get_stuck(lab, t)
     # Not at once: `reboot -f` calls the drivers, the lab's way too.
     guest.reboot(timeout=HANG)

@@ -5,7 +5,7 @@ loses memory that the other one, or itself, is writing or reading."""
 import collections
 
 from gpulab import MIB, MR_PIN, GpuPuppet, Storm, audit, bound, gpu_host
-from puppet import READ, WRITE
+from puppet import READ, WRITE, counts, wait_counts
 
 SIZE = 2 * MIB
 PART = SIZE
@@ -125,3 +125,25 @@ def nothing_late(t, lab, least):
             "no access to memory after it was given back", )
     t.ok(log["revocations"] >= least and log["accesses"] > least,
          "and the log has seen it all", log)
+
+
+def parties(lab):
+    return Party(lab, "a"), Party(lab, "b")
+
+
+def no_leaks(t, lab, before):
+    """What the kernels count is what it was."""
+    for name, was in before.items():
+        guest = lab.guest(name)
+        t.equal(wait_counts(guest, was), was, f"counts on {name} as before")
+        t.equal(guest.sh("for i in $(seq 100); do "
+                         "n=$(cat /sys/module/draco_gpu/refcnt); "
+                         "[ $n = 0 ] && break; sleep 0.05; done; echo $n"),
+                "0", f"no file and no dma-buf is left on {name}")
+        leak = guest.kmemleak()
+        t.ok(not leak, f"no leak on {name}", leak)
+
+
+def before(lab):
+    """Counted objects, with the test driver there."""
+    return {name: counts(gpu_host(lab, name, 2)) for name in "ab"}

@@ -7,11 +7,11 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import (KERNELS, SYSTEM, TOPOLOGY, VRAM, audit, fabric, gpu_host,
+from gpulab import (KERNELS, SYSTEM, TOPOLOGY, VRAM, audit, fabric,
                     wait_devices)
-from puppet import READ, WRITE, counts, wait_counts
-from revocation import (PART, SIZE, Party, Tally, canary, nothing_late,
-                        quick_round, storm_at)
+from puppet import READ, WRITE
+from revocation import (PART, SIZE, Tally, before, canary, no_leaks,
+                        nothing_late, parties, quick_round, storm_at)
 from scenario import scenario
 
 QUICK = int(os.environ.get("FABREX_REVOKES", "92"))
@@ -57,28 +57,6 @@ def slow_round(lab, tally, victim, other, how, n):
     p.words("gclose", 1)
     give_back(lab, victim, how)
     tally.rounds += 1
-
-
-def parties(lab):
-    return Party(lab, "a"), Party(lab, "b")
-
-
-def no_leaks(t, lab, before):
-    """What the kernels count is what it was."""
-    for name, was in before.items():
-        guest = lab.guest(name)
-        t.equal(wait_counts(guest, was), was, f"counts on {name} as before")
-        t.equal(guest.sh("for i in $(seq 3000); do "
-                         "n=$(cat /sys/module/draco_gpu/refcnt); "
-                         "[ $n = 0 ] && break; sleep 0.05; done; echo $n"),
-                "0", f"no file and no dma-buf is left on {name}")
-        leak = guest.kmemleak()
-        t.ok(not leak, f"no leak on {name}", leak)
-
-
-def before(lab):
-    """Counted objects, with the test driver there."""
-    return {name: counts(gpu_host(lab, name, 2)) for name in "ab"}
 
 
 @scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)

@@ -8,8 +8,8 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 from gpulab import KERNELS, SYSTEM, TOPOLOGY, VRAM, audit, fabric
 from puppet import WRITE
-from revocation import PART, SIZE, nothing_late, storm_at
-from test_revoke import before, no_leaks, parties
+from revocation import (PART, SIZE, before, no_leaks, nothing_late, parties,
+                        storm_at)
 from scenario import scenario
 
 HANG = 240

@@ -125,8 +125,8 @@ class Guest:
     def kexec(self, timeout=60):
         """Have the kernel start another one, the same, which waits for boot.
         No firmware runs and no device is reset in between."""
-        self.put(self.kernel.vmlinuz, "/run/vmlinuz")
-        self.put(self.image.initrd, "/run/initrd")
+        self.put(self.kernel.vmlinuz, "/run/vmlinuz", timeout=timeout)
+        self.put(self.image.initrd, "/run/initrd", timeout=timeout)
         self.keep_dmesg()
         self.boots += 1
         self.start_command("unplug-kexec /run/vmlinuz /run/initrd")
@@ -170,7 +170,7 @@ class Guest:
         """Standard output of a command that has to succeed, stripped."""
         return self.run(cmd, timeout, check=True, **kw).stdout.strip()
 
-    def put(self, local, remote, mode=None):
+    def put(self, local, remote, mode=None, timeout=60):
         """Copy a file (path) or bytes into the guest."""
         if isinstance(local, bytes):
             data = local
@@ -180,7 +180,8 @@ class Guest:
             mode = mode or os.stat(local).st_mode & 0o777
         where = shlex.quote(remote)
         self.run(f"mkdir -p $(dirname {where}) && cat >{where} && "
-                 f"chmod {mode or 0o644:o} {where}", stdin=data, check=True)
+                 f"chmod {mode or 0o644:o} {where}", timeout, stdin=data,
+                 check=True)
 
     def get(self, remote, local=None):
         """Bytes of a guest's file, also written to `local` when given."""
