@@ -136,7 +136,7 @@ def no_leaks(t, lab, before):
     for name, was in before.items():
         guest = lab.guest(name)
         t.equal(wait_counts(guest, was), was, f"counts on {name} as before")
-        t.equal(guest.sh("for i in $(seq 100); do "
+        t.equal(guest.sh("for i in $(seq 3000); do "
                          "n=$(cat /sys/module/draco_gpu/refcnt); "
                          "[ $n = 0 ] && break; sleep 0.05; done; echo $n"),
                 "0", f"no file and no dma-buf is left on {name}")

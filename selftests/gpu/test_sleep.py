@@ -48,6 +48,8 @@ def frozen(t, a, b):
     crc = b.puppet.crc(0, SIZE)
     storm = storm_at(a, b, key, False, WRITE)
     t.need(storm.wait(good=4), "freezer: traffic before")
+    while a.puppet.event(0):
+        pass			# of what was before
     back = exporter(a.guest, "brought_back")
     sleep(a.guest, "freezer")
     t.equal(exporter(a.guest, "brought_back") > back or
