@@ -16,8 +16,7 @@
 /* What the two tell each other when they meet. */
 struct card {
 	struct fabrex_remote region;
-	uint32_t queue;
-	uint32_t key;
+	uint64_t key;		/* of the queue */
 };
 
 static int failed(const char *what)
@@ -113,7 +112,6 @@ static int receive(struct fabrex_port *port)
 	    fabrex_listen(port, SERVICE, &listener))
 		return failed("setting up");
 	fabrex_mr_remote(mr, &mine.region);
-	mine.queue = fabrex_queue_number(queue);
 	mine.key = fabrex_queue_key(queue);
 	if (fabrex_accept(listener, &mine, sizeof(mine), NULL, NULL, &peer,
 			  PATIENCE_MS))
@@ -164,7 +162,6 @@ static int send_to(struct fabrex_port *port, const char *name)
 	op.peer = (uint16_t)peer.peer;
 	op.mr = mr;
 	op.rkey = theirs.region.rkey;
-	op.dest_queue = theirs.queue;
 	op.dest_key = theirs.key;
 	if (fabrex_post(queue, &op, 1) != 1)
 		return failed("posting");

@@ -64,14 +64,13 @@ direct_write(struct fabrex_queue *q, const struct fabrex_mr *mr,
 }
 
 static __always_inline bool
-direct_send(struct fabrex_queue *q, uint32_t peer, uint32_t dest_queue,
-	    uint32_t dest_key, const struct fabrex_mr *mr, uint64_t offset,
-	    uint64_t length, uint8_t flags, uint32_t imm, uint64_t user_data)
+direct_send(struct fabrex_queue *q, uint32_t peer, uint64_t dest_key,
+	    const struct fabrex_mr *mr, uint64_t offset, uint64_t length,
+	    uint8_t flags, uint32_t imm, uint64_t user_data)
 {
 	if (unlikely(!length || flags & ~FABREX_SQE_QUIET || !direct_ready(q) ||
-		     !loop_send(q->shared.direct, mr, offset, peer,
-				loop_target(dest_queue, dest_key), length,
-				imm)))
+		     !loop_send(q->shared.direct, mr, offset, peer, dest_key,
+				length, imm)))
 		return false;
 	direct_record(q, user_data, peer, FABREX_OP_SEND, flags,
 		      (uint32_t)length);
@@ -93,9 +92,8 @@ static inline bool direct_post(struct fabrex_queue *q,
 			 op->length, op->flags, op->user_data))
 		return true;
 	if (op->opcode == FABREX_OP_SEND && !op->inline_data &&
-	    direct_send(q, op->peer, op->dest_queue, op->dest_key, op->mr,
-			op->offset, op->length, op->flags, op->imm,
-			op->user_data))
+	    direct_send(q, op->peer, op->dest_key, op->mr, op->offset,
+			op->length, op->flags, op->imm, op->user_data))
 		return true;
 	return false;
 }

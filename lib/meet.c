@@ -3,7 +3,7 @@
  * Meeting: two processes find each other by a service number and swap blobs
  * in datagrams of one cell. Public half: fabrex_connect(3).
  *
- * Client: queue, resolve, SEND HELLO {nonce, own queue and key, blob}.
+ * Client: queue, resolve, SEND HELLO {nonce, key of its queue, blob}.
  * Server: RECV, check, SEND ANSWER {the nonce, blob} to that queue.
  * Everything received is hostile: what does not fit is dropped in silence.
  */
@@ -16,7 +16,7 @@
 
 #include "internal.h"
 
-#define MAGIC		0x31544d58u	/* "XMT1" */
+#define MAGIC		0x32544d58u	/* "XMT2" */
 #define CELL		1024u
 #define LISTEN_CELLS	64u
 #define CONNECT_CELLS	8u
@@ -33,8 +33,7 @@ struct datagram {
 	__le16 length;		/* of the blob */
 	__le64 nonce;
 	__le64 service;
-	__le32 queue;		/* HELLO: where the answer goes */
-	__le32 key;
+	__le64 key;		/* HELLO: of the queue for the answer */
 	__le32 reserved[8];
 	uint8_t blob[FABREX_BLOB_MAX];
 };
@@ -74,8 +73,7 @@ struct letter {
 	uint16_t length;
 	uint32_t peer;
 	uint32_t src_queue;
-	uint32_t queue;
-	uint32_t key;
+	uint64_t key;
 	uint64_t nonce;
 	uint64_t service;
 	const uint8_t *blob;
@@ -133,8 +131,7 @@ static bool letter_read(const struct fabrex_wc *wc, struct letter *letter)
 	letter->length = le16toh(d->length);
 	letter->peer = wc->peer;
 	letter->src_queue = wc->src_queue;
-	letter->queue = le32toh(d->queue);
-	letter->key = le32toh(d->key);
+	letter->key = le64toh(d->key);
 	letter->nonce = le64toh(d->nonce);
 	letter->service = le64toh(d->service);
 	letter->blob = d->blob;
@@ -160,20 +157,18 @@ static int letter_write(struct post_box *box, uint16_t kind, uint64_t nonce,
 	d->length = htole16((uint16_t)length);
 	d->nonce = htole64(nonce);
 	d->service = htole64(service);
-	d->queue = htole32(fabrex_queue_number(box->queue));
-	d->key = htole32(fabrex_queue_key(box->queue));
+	d->key = htole64(fabrex_queue_key(box->queue));
 	if (length)
 		memcpy(d->blob, blob, length);
 	return 0;
 }
 
 /* Post what letter_write() left in the box. */
-static int box_send(struct post_box *box, uint32_t peer, uint32_t queue,
-		    uint32_t key)
+static int box_send(struct post_box *box, uint32_t peer, uint64_t key)
 {
 	size_t offset = (size_t)((char *)box->out - (char *)box->slots);
 
-	return fabrex_post_send(box->queue, peer, queue, key, box->mr, offset,
+	return fabrex_post_send(box->queue, peer, key, box->mr, offset,
 				HEADER + le16toh(box->out->length), 0,
 				++box->token);
 }
@@ -275,13 +270,11 @@ static bool keep(struct fabrex_listener *l, const struct fabrex_wc *wc)
 	struct kept *k;
 
 	if (!letter_read(wc, &letter) || letter.kind != KIND_HELLO ||
-	    letter.service != l->service || letter.queue != letter.src_queue ||
-	    l->nkept == LISTEN_CELLS)
+	    letter.service != l->service || l->nkept == LISTEN_CELLS)
 		return false;
 	k = &l->kept[(l->first + l->nkept++) % LISTEN_CELLS];
 	memset(&k->request, 0, sizeof(k->request));
 	k->request.peer = letter.peer;
-	k->request.queue = letter.queue;
 	k->request.key = letter.key;
 	k->request.nonce = letter.nonce;
 	k->length = letter.length;
@@ -349,7 +342,7 @@ static int answer_once(struct fabrex_listener *l,
 	ret = letter_write(&l->box, KIND_ANSWER, r->nonce, l->service, mine,
 			   length);
 	if (!ret)
-		ret = box_send(&l->box, r->peer, r->queue, r->key);
+		ret = box_send(&l->box, r->peer, r->key);
 	return ret ? ret : listener_sent(l, deadline);
 }
 
@@ -424,7 +417,7 @@ struct client {
 	uint64_t service;
 	uint64_t nonce;
 	uint32_t queue;		/* of the listener, as last resolved */
-	uint32_t key;
+	uint64_t key;
 	uint64_t deadline;
 };
 
@@ -481,7 +474,8 @@ static int client_step(struct client *c, struct letter *letter, int *status,
 /* The listener that was greeted is still the one that offers the service. */
 static bool same_listener(struct client *c)
 {
-	uint32_t queue, key;
+	uint32_t queue;
+	uint64_t key;
 
 	return !fabrex_resolve(c->box.port, c->peer, c->service, &queue,
 			       &key) && queue == c->queue && key == c->key;
@@ -516,7 +510,7 @@ static int client_greet(struct client *c, struct letter *letter)
 	ret = client_resolve(c);
 	if (ret)
 		return ret;
-	ret = box_send(&c->box, c->peer, c->queue, c->key);
+	ret = box_send(&c->box, c->peer, c->key);
 	if (ret)
 		return ret;
 	ret = client_step(c, letter, &status, c->deadline);

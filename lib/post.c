@@ -51,11 +51,6 @@ static inline void put_head(ring_word *to, const struct fabrex_op *op,
 	put(to, USER_DATA, op->user_data);
 }
 
-static inline uint64_t target(const struct fabrex_op *op)
-{
-	return op->dest_queue | (uint64_t)op->dest_key << 32;
-}
-
 static int no_region(const struct fabrex_queue *q)
 {
 	return bad_op(q, "operation without a local region; set mr");
@@ -137,7 +132,7 @@ static int put_send(const struct fabrex_queue *q, ring_word *to,
 		ret = put_local(q, to, op);
 	put(to, ROFFSET, 0);
 	put(to, LENGTH, op->length);
-	put(to, TARGET, target(op));
+	put(to, TARGET, op->dest_key);
 	return ret;
 }
 
@@ -160,7 +155,7 @@ static int put_other(const struct fabrex_queue *q, ring_word *to,
 	case FABREX_OP_READ:
 		return no_region(q);
 	case FABREX_OP_WRITE_IMM:
-		return put_remote(q, to, op, op->imm, op->length, target(op));
+		return put_remote(q, to, op, op->imm, op->length, op->dest_key);
 	case FABREX_OP_CMP_SWAP:
 		return put_remote(q, to, op, 0, op->operand, op->compare);
 	case FABREX_OP_FETCH_ADD:
@@ -482,15 +477,15 @@ EXPORT int fabrex_post_read_sized(struct fabrex_queue *q,
 }
 
 EXPORT int fabrex_post_send(struct fabrex_queue *q, uint32_t peer,
-			    uint32_t dest_queue, uint32_t dest_key,
-			    const struct fabrex_mr *mr, uint64_t offset,
-			    uint64_t length, uint32_t imm, uint64_t user_data)
+			    uint64_t dest_key, const struct fabrex_mr *mr,
+			    uint64_t offset, uint64_t length, uint32_t imm,
+			    uint64_t user_data)
 {
 	struct fabrex_op op;
 
 	if (q->shared.direct &&
-	    likely(direct_send(q, peer, dest_queue, dest_key, mr, offset,
-			       length, 0, imm, user_data)))
+	    likely(direct_send(q, peer, dest_key, mr, offset, length, 0, imm,
+			       user_data)))
 		return 0;
 	if (unlikely(peer > UINT16_MAX))
 		return no_peer(q);
@@ -502,7 +497,6 @@ EXPORT int fabrex_post_send(struct fabrex_queue *q, uint32_t peer,
 	op.mr = mr;
 	op.offset = offset;
 	op.length = length;
-	op.dest_queue = dest_queue;
 	op.dest_key = dest_key;
 	op.inline_data = NULL;
 	return post_one(q, &op);

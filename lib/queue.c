@@ -257,7 +257,7 @@ EXPORT uint32_t fabrex_queue_number(const struct fabrex_queue *queue)
 	return queue->shared.number;
 }
 
-EXPORT uint32_t fabrex_queue_key(const struct fabrex_queue *queue)
+EXPORT uint64_t fabrex_queue_key(const struct fabrex_queue *queue)
 {
 	return queue->shared.key;
 }
@@ -271,7 +271,7 @@ EXPORT int fabrex_queue_fd(const struct fabrex_queue *queue)
 }
 
 EXPORT int fabrex_resolve(struct fabrex_port *port, uint32_t peer,
-			  uint64_t service, uint32_t *number, uint32_t *key)
+			  uint64_t service, uint32_t *number, uint64_t *key)
 {
 	return port->ops->resolve(port->transport, peer, service, number, key);
 }

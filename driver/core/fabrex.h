@@ -118,7 +118,6 @@ struct fabrex_holder {
 /* Parameters of a queue, DMA addresses already mapped by the core. */
 struct fabrex_queue_params {
 	u32 pd;
-	u32 qkey;
 	u32 sq_entries;
 	u32 cq_entries;
 	u32 rq_entries;
@@ -178,7 +177,8 @@ struct fabrex_window_params {
  *
  * @owner:         module of the backend
  * @queue_create:  start a queue; sets the queue number, which is also the
- *                 index of its doorbell page, through @number
+ *                 index of its doorbell page, and the key of 64 bits that
+ *                 senders have to present
  * @queue_destroy: stop it; when this returns the device no longer accesses
  *                 the ring memory, and no operation of the queue is under way
  * @resolve:       queue number and key of @service at @peer
@@ -214,10 +214,10 @@ struct fabrex_port_ops {
 	struct module *owner;
 	int (*queue_create)(struct fabrex_port *port,
 			    const struct fabrex_queue_params *params,
-			    u32 *number);
+			    u32 *number, u64 *key);
 	int (*queue_destroy)(struct fabrex_port *port, u32 number);
 	int (*resolve)(struct fabrex_port *port, u32 peer, u64 service,
-		       u32 *queue, u32 *qkey);
+		       u32 *queue, u64 *key);
 	int (*mr_create)(struct fabrex_port *port,
 			 const struct fabrex_mr_params *params, u32 *number,
 			 u64 *key);

@@ -115,7 +115,7 @@ static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
 	IOCTL_OP(FABREX_IOCTL_COUNTERS, 0, fabrex_cmd_counters,
 		 struct fabrex_counters, out_interrupts),
 	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE,
-		 fabrex_cmd_resolve, struct fabrex_resolve, out_qkey),
+		 fabrex_cmd_resolve, struct fabrex_resolve, __reserved),
 	IOCTL_OP(FABREX_IOCTL_WATCH, FMODE_WRITE,
 		 fabrex_cmd_watch, struct fabrex_watch, out_length),
 	IOCTL_OP(FABREX_IOCTL_P2P_QUERY, 0,

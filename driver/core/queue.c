@@ -10,7 +10,6 @@
 #include <linux/capability.h>
 #include <linux/dma-mapping.h>
 #include <linux/net.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -135,8 +134,7 @@ static int fabrex_queue_check(const struct fabrex_port *port,
 		.max_cell = port->info.max_cell,
 	};
 
-	if (cmd->flags || cmd->__reserved || cmd->__reserved2 ||
-	    cmd->eventfd < -1)
+	if (cmd->flags || cmd->__reserved || cmd->eventfd < -1)
 		return -EINVAL;
 	if (cmd->service && cmd->service < SERVICE_RESERVED &&
 	    !capable(CAP_NET_BIND_SERVICE))
@@ -207,7 +205,6 @@ static void fabrex_queue_params(struct fabrex_queue *queue,
 {
 	*params = (struct fabrex_queue_params) {
 		.pd = queue->res.file->pd,
-		.qkey = cmd->out_qkey,
 		.sq_entries = cmd->sq_entries,
 		.cq_entries = cmd->cq_entries,
 		.rq_entries = cmd->rq_entries,
@@ -233,7 +230,7 @@ static int fabrex_queue_number(struct fabrex_queue *queue)
 }
 
 static int fabrex_queue_make(struct fabrex_queue *queue,
-			     const struct fabrex_queue_create *cmd)
+			     struct fabrex_queue_create *cmd)
 {
 	struct fabrex_res *res = &queue->res;
 	struct fabrex_port *port = res->port;
@@ -248,7 +245,8 @@ static int fabrex_queue_make(struct fabrex_queue *queue,
 		return ret;
 	queue->serial = atomic64_inc_return(&port->serials);
 	fabrex_queue_params(queue, cmd, &params);
-	ret = port->ops->queue_create(port, &params, &res->number);
+	ret = port->ops->queue_create(port, &params, &res->number,
+				      &cmd->out_key);
 	if (ret)
 		return ret;
 	res->created = true;
@@ -265,7 +263,7 @@ static int fabrex_queue_make(struct fabrex_queue *queue,
 
 /* What does. */
 static int fabrex_queue_start(struct fabrex_queue *queue,
-			      const struct fabrex_queue_create *cmd)
+			      struct fabrex_queue_create *cmd)
 {
 	guard(rwsem_read)(&queue->res.port->registration_lock);
 	return fabrex_res_made(&queue->res, fabrex_queue_make(queue, cmd));
@@ -320,7 +318,6 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 		kfree(queue);
 		return ret;
 	}
-	cmd->out_qkey = get_random_u32();
 	ret = fabrex_queue_prepare(queue, cmd, &geo);
 	if (!ret)
 		ret = fabrex_queue_start(queue, cmd);
@@ -412,7 +409,8 @@ int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 	struct fabrex_resolve *cmd = ucmd->cmd;
 	int ret;
 
-	if (cmd->peer >= port->info.max_peers || !cmd->service)
+	if (cmd->__reserved || cmd->peer >= port->info.max_peers ||
+	    !cmd->service)
 		return -EINVAL;
 	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
@@ -420,7 +418,7 @@ int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 		ret = -EOPNOTSUPP;
 	if (!ret)
 		ret = port->ops->resolve(port, cmd->peer, cmd->service,
-					 &cmd->out_queue, &cmd->out_qkey);
+					 &cmd->out_queue, &cmd->out_key);
 	up_read(&port->registration_lock);
 	if (ret == -EHOSTDOWN)
 		ret = -EHOSTUNREACH;

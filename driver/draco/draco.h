@@ -236,10 +236,11 @@ void draco_queues_free(struct draco_dev *dd);
 void draco_queues_forget(struct draco_dev *dd);
 void draco_queues_irq(struct draco_vector *vector);
 int draco_queue_create(struct fabrex_port *port,
-		       const struct fabrex_queue_params *params, u32 *number);
+		       const struct fabrex_queue_params *params, u32 *number,
+		       u64 *key);
 int draco_queue_destroy(struct fabrex_port *port, u32 number);
 int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
-		  u32 *qkey);
+		  u64 *key);
 int draco_counters(struct fabrex_port *port, u32 id, bool queue,
 		   struct fabrex_counters *counters);
 

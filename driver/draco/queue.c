@@ -110,7 +110,7 @@ static void draco_queue_free(struct draco_dev *dd, struct draco_queue *q)
 
 static int draco_queue_exec(struct draco_dev *dd,
 			    const struct fabrex_queue_params *params,
-			    struct draco_queue *q)
+			    struct draco_queue *q, u64 *key)
 {
 	struct draco_queue_create *raw;
 	struct draco_buf buf;
@@ -122,7 +122,6 @@ static int draco_queue_exec(struct draco_dev *dd,
 		return ret;
 	raw = buf.va;
 	raw->pd = cpu_to_le32(params->pd);
-	raw->qkey = cpu_to_le32(params->qkey);
 	raw->sq_entries = cpu_to_le32(params->sq_entries);
 	raw->cq_entries = cpu_to_le32(params->cq_entries);
 	raw->rq_entries = cpu_to_le32(params->rq_entries);
@@ -141,6 +140,7 @@ static int draco_queue_exec(struct draco_dev *dd,
 	cmd.flags = DRACO_CMD_KILLABLE;
 	ret = draco_admin_exec(dd, &cmd);
 	q->number = le32_to_cpu(cmd.cpl.id);
+	*key = le64_to_cpu(cmd.cpl.result);
 	draco_buf_free(dd, &buf);
 	return ret;
 }
@@ -174,12 +174,14 @@ static int draco_queue_link(struct draco_dev *dd, struct draco_queue *q,
  * @port:   port
  * @params: parameters; the rings are page aligned and contiguous
  * @number: number of the queue and its doorbell page
+ * @key:    what senders have to present
  *
  * Return: 0; -EADDRINUSE if the service number is taken; -ENOSPC if the device
  * has no queue left; -EINTR; -ENODEV; another negative errno
  */
 int draco_queue_create(struct fabrex_port *port,
-		       const struct fabrex_queue_params *params, u32 *number)
+		       const struct fabrex_queue_params *params, u32 *number,
+		       u64 *key)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
 	u32 epoch = READ_ONCE(dd->epoch);
@@ -191,7 +193,7 @@ int draco_queue_create(struct fabrex_port *port,
 		return -ENOMEM;
 	if (params->interrupts)
 		q->vector = draco_vector_pick(dd);
-	ret = draco_queue_exec(dd, params, q);
+	ret = draco_queue_exec(dd, params, q, key);
 	if (ret)
 		goto free;
 	*number = q->number;
@@ -234,12 +236,12 @@ int draco_queue_destroy(struct fabrex_port *port, u32 number)
  * @peer:    peer number
  * @service: service number
  * @queue:   number of the queue
- * @qkey:    its key
+ * @key:     its key
  *
  * Return: 0; -ENOENT if nobody offers it; -EHOSTUNREACH if the peer is down
  */
 int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
-		  u32 *qkey)
+		  u64 *key)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
 	struct draco_cmd cmd;
@@ -254,7 +256,7 @@ int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
 	if (ret)
 		return ret;
 	*queue = le32_to_cpu(cmd.cpl.id);
-	*qkey = le64_to_cpu(cmd.cpl.result);
+	*key = le64_to_cpu(cmd.cpl.result);
 	return 0;
 }
 

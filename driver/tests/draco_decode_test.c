@@ -444,7 +444,7 @@ TEST(layouts)
 	CHECK_EQ(sizeof(struct draco_event), 64);
 	CHECK_EQ(sizeof(struct draco_peer), 16);
 	CHECK_EQ(sizeof(struct draco_holder), 128);
-	CHECK_EQ(sizeof(struct draco_queue_create), 80);
+	CHECK_EQ(sizeof(struct draco_queue_create), 72);
 	CHECK_EQ(sizeof(struct draco_mr_create), 72);
 	CHECK_EQ(sizeof(struct draco_window_create), 48);
 	CHECK_EQ(sizeof(struct draco_counters), 128);

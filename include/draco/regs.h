@@ -393,19 +393,18 @@ struct draco_holder {
 
 /*
  * QUEUE_CREATE: data holds one of these. id in the completion: the queue
- * number, which is also the number of its doorbell page. Ring addresses are
- * page aligned and physically contiguous.
+ * number, which is also the number of its doorbell page; result: the 64-bit key
+ * that senders must present. Ring addresses are page aligned and physically
+ * contiguous.
  */
 struct draco_queue_create {
 	__le32	pd;		/* protection domain, chosen by the driver */
-	__le32	qkey;		/* what a sender must present */
 	__le32	sq_entries;	/* power of two */
 	__le32	cq_entries;	/* power of two, >= sq_entries + rq_entries */
 	__le32	rq_entries;	/* power of two, or 0: receives nothing */
 	__le32	cell_size;	/* power of two, 0 if rq_entries is 0 */
 	__le16	vector;		/* MSI-X vector, 0xffff: none */
 	__le16	flags;		/* 0 */
-	__le32	__rsvd;
 	__le64	service;	/* 0, or a number others can RESOLVE; one queue
 				 * of a port each, else BOUND */
 	__le64	ctrl;		/* struct fabrex_qctrl */
@@ -420,7 +419,7 @@ struct draco_queue_create {
 
 /*
  * RESOLVE: id peer number, arg[0] service. Completes with id: queue number,
- * result: qkey; BAD_ID if nobody offers it, HOST_DOWN if the peer is down.
+ * result: key; BAD_ID if nobody offers it, HOST_DOWN if the peer is down.
  */
 
 /* Access rights of a memory region; as FABREX_ACCESS_* of the uapi. */

@@ -314,11 +314,13 @@ int fabrex_queue_create(struct fabrex_port *port,
 			const struct fabrex_queue_attr *attr, size_t size,
 			struct fabrex_queue **queue);
 int fabrex_queue_destroy(struct fabrex_queue *queue);
+/* Which peers see as wc.src_queue; unique at this port. */
 uint32_t fabrex_queue_number(const struct fabrex_queue *queue);
-uint32_t fabrex_queue_key(const struct fabrex_queue *queue);
+/* Unguessable; what a peer needs to send to the queue, with the peer number. */
+uint64_t fabrex_queue_key(const struct fabrex_queue *queue);
 /* Queue that offers a service at a peer. */
 int fabrex_resolve(struct fabrex_port *port, uint32_t peer, uint64_t service,
-		   uint32_t *number, uint32_t *key);
+		   uint32_t *number, uint64_t *key);
 
 /* ---- posting: fabrex_post(3) ------------------------------------------- */
 
@@ -346,8 +348,7 @@ struct fabrex_op {
 	uint64_t roffset;
 	uint64_t operand;	/* FETCH_ADD addend, CMP_SWAP new value */
 	uint64_t compare;	/* CMP_SWAP */
-	uint32_t dest_queue;
-	uint32_t dest_key;
+	uint64_t dest_key;	/* SEND, WRITE_IMM: of the queue at peer */
 	const void *inline_data; /* SEND of up to 24 bytes without a region */
 	uint64_t reserved[5];	/* 0 */
 };
@@ -409,9 +410,9 @@ static inline int fabrex_post_read(struct fabrex_queue *queue,
 }
 
 int fabrex_post_send(struct fabrex_queue *queue, uint32_t peer,
-		     uint32_t dest_queue, uint32_t dest_key,
-		     const struct fabrex_mr *mr, uint64_t offset,
-		     uint64_t length, uint32_t imm, uint64_t user_data);
+		     uint64_t dest_key, const struct fabrex_mr *mr,
+		     uint64_t offset, uint64_t length, uint32_t imm,
+		     uint64_t user_data);
 
 /* ---- completions: fabrex_poll(3) --------------------------------------- */
 
@@ -511,9 +512,8 @@ void fabrex_listener_close(struct fabrex_listener *listener);
  */
 struct fabrex_request {
 	uint32_t peer;
-	uint32_t queue;		/* of the asking side */
-	uint32_t key;
 	uint32_t reserved;	/* 0 */
+	uint64_t key;		/* of the asking side's queue */
 	uint64_t nonce;
 };
 

@@ -303,7 +303,8 @@ struct guest {
 
 static bool offers(struct bootstrap *b, uint32_t peer)
 {
-	uint32_t number, key;
+	uint32_t number;
+	uint64_t key;
 
 	return !fabrex_resolve(b->port, peer, b->service, &number, &key);
 }

@@ -36,7 +36,7 @@ AT(fabrex_op, mr, 16, 16);
 AT(fabrex_op, offset, 24, 20);
 AT(fabrex_op, rkey, 40, 36);
 AT(fabrex_op, operand, 56, 52);
-AT(fabrex_op, dest_queue, 72, 68);
+AT(fabrex_op, dest_key, 72, 68);
 AT(fabrex_op, inline_data, 80, 76);
 AT(fabrex_op, reserved, 88, 80);
 SIZE(fabrex_wc, 48, 44);

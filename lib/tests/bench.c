@@ -65,9 +65,8 @@ static void post_one_by_one(struct bench *b)
 	int ret = 0;
 
 	for (i = 0; i < BATCH && !ret; i++)
-		ret = b->send ? fabrex_post_send(b->q, op->peer, op->dest_queue,
-						 op->dest_key, b->mr, 0, 8, 0,
-						 0) :
+		ret = b->send ? fabrex_post_send(b->q, op->peer, op->dest_key,
+						 b->mr, 0, 8, 0, 0) :
 				fabrex_post_write(b->q, b->mr, 0, &b->self, 64,
 						  8, 0, 0);
 	if (ret)
@@ -103,7 +102,6 @@ static void prepare(struct bench *b)
 		b->ops[i].rkey = b->send ? 0 : fabrex_mr_key(b->mr);
 		b->ops[i].roffset = b->send ? 0 : 64;
 		b->ops[i].length = 8;
-		b->ops[i].dest_queue = b->send ? b->q->shared.number : 0;
 		b->ops[i].dest_key = b->send ? b->q->shared.key : 0;
 	}
 }

@@ -47,7 +47,8 @@ struct side {
 	char *mine;
 	struct hello {
 		struct fabrex_remote remote, other;
-		uint32_t queue, key, peer;
+		uint64_t key;
+		uint32_t peer;
 	} theirs;
 	uint64_t *line;		/* of both */
 	unsigned int me;
@@ -136,7 +137,6 @@ static void start(struct side *s, unsigned int me, const char *fabric)
 	memset(s->mine, 0, 4096);
 	fabrex_mr_remote(s->mr, &mine.remote);
 	fabrex_mr_remote(s->other, &mine.other);
-	mine.queue = fabrex_queue_number(s->queue);
 	mine.key = fabrex_queue_key(s->queue);
 	mine.peer = port.peer;
 	swap(s, &mine);
@@ -186,8 +186,8 @@ static void put_hear(struct side *s, uint64_t size)
 
 static void send_say(struct side *s, uint64_t size)
 {
-	if (fabrex_post_send(s->queue, s->theirs.peer, s->theirs.queue,
-			     s->theirs.key, s->mr, 1024, size, 0, 0))
+	if (fabrex_post_send(s->queue, s->theirs.peer, s->theirs.key, s->mr,
+			     1024, size, 0, 0))
 		fail();
 }
 

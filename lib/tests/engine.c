@@ -53,10 +53,8 @@ struct fabrex_op loop_op(const struct pair *p, uint8_t opcode, uint64_t length)
 
 	if (opcode != FABREX_OP_SEND)
 		op.rkey = p->rb.rkey;
-	if (opcode == FABREX_OP_SEND || opcode == FABREX_OP_WRITE_IMM) {
-		op.dest_queue = fabrex_queue_number(p->qb);
+	if (opcode == FABREX_OP_SEND || opcode == FABREX_OP_WRITE_IMM)
 		op.dest_key = fabrex_queue_key(p->qb);
-	}
 	return op;
 }
 
@@ -456,21 +454,20 @@ TEST(loop_statuses_queue)
 {
 	struct fabrex_queue *deaf;
 	struct fabrex_op op;
+	unsigned int bit;
 	struct pair p;
 
 	loop_open(&p, NULL);
 	CHECK_EQ(fabrex_queue_create(p.b, NULL, 0, &deaf), 0);
 	op = loop_op(&p, FABREX_OP_SEND, 8);
-	op.dest_key ^= 1;
+	for (bit = 0; bit < 64; bit++) {
+		op.dest_key = fabrex_queue_key(p.qb) ^ 1ull << bit;
+		run_is(&p, &op, FABREX_WC_BAD_QUEUE);
+	}
+	op.dest_key = fabrex_queue_number(p.qb);
 	run_is(&p, &op, FABREX_WC_BAD_QUEUE);
-	op = loop_op(&p, FABREX_OP_SEND, 8);
-	op.dest_queue += 100;
+	op.dest_key = UINT64_MAX;
 	run_is(&p, &op, FABREX_WC_BAD_QUEUE);
-	op.dest_queue = 0;
-	run_is(&p, &op, FABREX_WC_BAD_QUEUE);
-	op.dest_queue = UINT32_MAX;
-	run_is(&p, &op, FABREX_WC_BAD_QUEUE);
-	op.dest_queue = fabrex_queue_number(deaf);
 	op.dest_key = fabrex_queue_key(deaf);
 	run_is(&p, &op, FABREX_WC_BAD_QUEUE);
 	op = loop_op(&p, FABREX_OP_SEND, 257);
@@ -508,7 +505,6 @@ TEST(loop_peers_that_cannot_be)
 			CHECK_EQ(fabrex_post_read(p.qa, p.ma, 0, &r, 0, 8, 0,
 						  0), -EINVAL);
 			CHECK_EQ(fabrex_post_send(p.qa, bad[i],
-						  fabrex_queue_number(p.qb),
 						  fabrex_queue_key(p.qb), p.ma,
 						  0, 8, 0, 0), -EINVAL);
 		}
@@ -529,7 +525,7 @@ TEST(loop_entries_that_cannot_be)
 		{ .opcode = FABREX_OP_NOP, .peer = 1 },
 		{ .opcode = FABREX_OP_NOP, .flags = FABREX_SQE_CHECK },
 		{ .opcode = FABREX_OP_WRITE, .imm = 1 },
-		{ .opcode = FABREX_OP_WRITE, .dest_qkey = 1 },
+		{ .opcode = FABREX_OP_WRITE, .dest_key = 1 },
 		{ .opcode = FABREX_OP_READ, .flags = 0x10 },
 		{ .opcode = FABREX_OP_READ, .flags = FABREX_SQE_INLINE },
 		{ .opcode = FABREX_OP_FETCH_ADD, .compare = 1 },

@@ -375,14 +375,14 @@ static int fake_queue_create(struct transport *t,
 	o->attr = *a;
 	o->service = a->service;
 	o->efd = efd < 0 ? -1 : dup(efd);
-	o->key = (uint64_t)random() & 0xffffffffu;
+	o->key = (uint64_t)random() << 32 | o->id;
 	o->shared = *q;
 	o->armed = FAKE_NOT_ARMED;
 	o->ctrl = (struct fabrex_qctrl *)((char *)q->ring + q->ctrl_offset);
 	o->ctrl->db_needed = 1;
 	q->id = o->id;
 	q->number = 100 + o->id;
-	q->key = (uint32_t)o->key;
+	q->key = o->key;
 	*(uint32_t *)((char *)q->doorbell + FABREX_DB_ARM) = FAKE_NOT_ARMED;
 	object_show(o);
 	return 0;
@@ -442,7 +442,7 @@ static int fake_destroy(struct transport *t, uint64_t id)
 }
 
 static int fake_resolve(struct transport *t, uint32_t peer, uint64_t service,
-			uint32_t *number, uint32_t *key)
+			uint32_t *number, uint64_t *key)
 {
 	struct fake_object *o;
 	int ret = -ENOENT;
@@ -457,7 +457,7 @@ static int fake_resolve(struct transport *t, uint32_t peer, uint64_t service,
 		    o->file->port != peer)
 			continue;
 		*number = 100 + o->id;
-		*key = (uint32_t)o->key;
+		*key = o->key;
 		ret = 0;
 	}
 	pthread_mutex_unlock(&fab.lock);

@@ -102,15 +102,13 @@ static void put_cqe(struct fake_object *q, struct fabrex_cqe *cqe)
 	q->cq_tail++;
 }
 
-static struct fake_object *find_queue(uint32_t peer, uint32_t number,
-				      uint32_t key)
+static struct fake_object *find_queue(uint32_t peer, uint64_t key)
 {
 	struct fake_object *o;
 
 	for (o = fab.objects; o; o = o->next)
 		if (o->type == FAKE_QUEUE && o->file->port == peer &&
-		    o->id + 100 == number && (uint32_t)o->key == key &&
-		    o->ctrl->state == FABREX_QUEUE_OK)
+		    o->key == key && o->ctrl->state == FABREX_QUEUE_OK)
 			return o;
 	return NULL;
 }
@@ -119,8 +117,7 @@ static struct fake_object *find_queue(uint32_t peer, uint32_t number,
 static int deliver(struct fake_object *q, const struct fabrex_sqe *sqe,
 		   const void *data, uint64_t length)
 {
-	struct fake_object *to = find_queue(sqe->peer, sqe->dest_queue,
-					    sqe->dest_qkey);
+	struct fake_object *to = find_queue(sqe->peer, sqe->dest_key);
 	struct fabrex_cqe cqe = {
 		.opcode = data ? FABREX_OP_RECV : FABREX_OP_RECV_IMM,
 		.length = (uint32_t)length, .imm = sqe->imm,

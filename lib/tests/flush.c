@@ -177,9 +177,8 @@ static void lies_receiving(enum fake_fault fault)
 
 	pair_open(&p, NULL);
 	fake_fault(fault);
-	CHECK_EQ(fabrex_post_send(p.qa, 1, fabrex_queue_number(p.qb),
-				  fabrex_queue_key(p.qb), p.ma, 0, 64, 0, 1),
-		 0);
+	CHECK_EQ(fabrex_post_send(p.qa, 1, fabrex_queue_key(p.qb), p.ma, 0, 64,
+				  0, 1), 0);
 	poll_n(p.qa, &wc, 1);
 	CHECK_EQ(fabrex_poll(p.qb, &wc, 1), -ENETDOWN);
 	CHECK_SAYS("nothing that was posted");
@@ -216,9 +215,8 @@ TEST(messages_before_death)
 	struct pair p;
 
 	pair_open(&p, NULL);
-	CHECK_EQ(fabrex_post_send(p.qa, 1, fabrex_queue_number(p.qb),
-				  fabrex_queue_key(p.qb), p.ma, 0, 64, 3, 1),
-		 0);
+	CHECK_EQ(fabrex_post_send(p.qa, 1, fabrex_queue_key(p.qb), p.ma, 0, 64,
+				  3, 1), 0);
 	poll_n(p.qa, wc, 1);
 	fake_kill(fabrex_queue_number(p.qb), FABREX_QUEUE_DEAD, 0);
 	CHECK_EQ(fabrex_poll(p.qb, wc, 4), 1);

@@ -32,7 +32,8 @@ static uint32_t random_below(uint32_t n)
 /* What two processes tell each other before one writes to the other. */
 struct card {
 	struct fabrex_remote heap, plain;
-	uint32_t queue, key;
+	uint32_t queue;
+	uint64_t key;
 };
 
 /* A port with everything that can be written to. */
@@ -89,10 +90,8 @@ static struct fabrex_op any_op(const struct site *s, const struct card *to)
 		    op.opcode == FABREX_OP_CMP_SWAP)
 			op.length = 0;
 	}
-	if (op.opcode == FABREX_OP_SEND || op.opcode == FABREX_OP_WRITE_IMM) {
-		op.dest_queue = to->queue;
+	if (op.opcode == FABREX_OP_SEND || op.opcode == FABREX_OP_WRITE_IMM)
 		op.dest_key = to->key;
-	}
 	return op;
 }
 
@@ -145,8 +144,7 @@ static void check_alive(struct site *a, struct site *b, const struct card *to)
 {
 	struct fabrex_op send = {
 		.opcode = FABREX_OP_SEND, .peer = (uint16_t)to->heap.peer,
-		.mr = b->heap, .length = 100, .dest_queue = to->queue,
-		.dest_key = to->key,
+		.mr = b->heap, .length = 100, .dest_key = to->key,
 	};
 	struct fabrex_wc wc;
 
@@ -336,8 +334,7 @@ static void check_held_ring(struct site *s, const struct card *mine,
 		mine->queue - 1].lock, none = 0;
 	struct fabrex_op op = {
 		.opcode = FABREX_OP_SEND, .peer = (uint16_t)mine->heap.peer,
-		.mr = s->heap, .length = 8, .dest_queue = mine->queue,
-		.dest_key = mine->key,
+		.mr = s->heap, .length = 8, .dest_key = mine->key,
 	};
 
 	if (!__atomic_compare_exchange_n(lock, &none, (theirs->heap.peer + 1) |
@@ -571,7 +568,8 @@ static void provoke(struct site *s, const struct card *theirs)
 {
 	struct fabrex_window *window;
 	struct fabrex_remote remote = theirs->heap;
-	uint32_t number, key;
+	uint32_t number;
+	uint64_t key;
 	struct fabrex_op op;
 
 	op = any_op(s, theirs);

@@ -657,8 +657,7 @@ TEST(loop_message_wakes)
 		op = (struct fabrex_op){
 			.opcode = FABREX_OP_SEND,
 			.peer = (uint16_t)s.peer.peer, .mr = s.local.mr,
-			.length = 200, .dest_queue = queue.queue,
-			.dest_key = queue.key,
+			.length = 200, .dest_key = queue.key,
 		};
 		CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
 		hear(s.owner.fd, &got, sizeof(got));

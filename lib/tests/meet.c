@@ -373,7 +373,8 @@ static void spoil(uint8_t *d, int how, uint64_t *length)
 
 TEST(meet_hostile)
 {
-	uint32_t number, key;
+	uint32_t number;
+	uint64_t key;
 	struct fabrex_listener *l;
 	struct fabrex_wc wc;
 	struct caller c;
@@ -390,8 +391,8 @@ TEST(meet_hostile)
 			uint64_t length;
 
 			spoil(p.pa, i, &length);
-			CHECK_EQ(fabrex_post_send(p.qa, 1, number, key, p.ma,
-						  0, length, 0, 1), 0);
+			CHECK_EQ(fabrex_post_send(p.qa, 1, key, p.ma, 0,
+						  length, 0, 1), 0);
 			poll_n(p.qa, &wc, 1);
 			CHECK_EQ(wc.status, 0);
 		}

@@ -98,7 +98,8 @@ struct puppet_order {
 struct puppet_answer {
 	int32_t ret, thing;
 	struct fabrex_remote remote;
-	uint32_t queue, key;
+	uint32_t queue;
+	uint64_t key;
 };
 
 /* Opens port "puppet", then obeys until its socket ends. */

@@ -44,7 +44,6 @@ TEST(write_immediate_and_send)
 	pair_open(&p, NULL);
 	op.mr = p.ma;
 	op.rkey = p.rb.rkey;
-	op.dest_queue = fabrex_queue_number(p.qb);
 	op.dest_key = fabrex_queue_key(p.qb);
 	memset(p.pa, 9, 100);
 	CHECK_EQ(fabrex_post(p.qa, &op, 1), 1);
@@ -57,8 +56,7 @@ TEST(write_immediate_and_send)
 	poll_n(p.qa, &wc, 1);
 	CHECK_EQ(wc.status, 0);
 
-	CHECK_EQ(fabrex_post_send(p.qa, 1, op.dest_queue, op.dest_key, p.ma,
-				  0, 60, 7, 6), 0);
+	CHECK_EQ(fabrex_post_send(p.qa, 1, op.dest_key, p.ma, 0, 60, 7, 6), 0);
 	op.opcode = FABREX_OP_SEND;
 	op.inline_data = "twenty-four bytes inline";
 	op.length = 24;
@@ -265,7 +263,6 @@ TEST(completions_cannot_overrun)
 	int i, rnr = 0;
 
 	pair_open(&p, &attr);
-	op.dest_queue = fabrex_queue_number(p.qa);
 	op.dest_key = fabrex_queue_key(p.qa);
 	for (i = 0; i < 8; i++) {
 		CHECK_EQ(fabrex_post(p.qb, &op, 1), 1);

@@ -26,7 +26,8 @@
 
 /* In memory that all share. A sender is known by its id. */
 struct board {
-	uint32_t peer, queue, key;	/* of the receiver */
+	uint32_t peer, queue;	/* of the receiver */
+	uint64_t key;
 	uint32_t started[IDS], done[IDS];
 	bool stop;
 };
@@ -95,9 +96,8 @@ static void send_one(struct sender *s, uint32_t count)
 
 	note_write(s, count);
 	do {
-		CHECK_EQ(fabrex_post_send(s->queue, b->peer, b->queue, b->key,
-					  s->mr, 0, length_of(count), count,
-					  0), 0);
+		CHECK_EQ(fabrex_post_send(s->queue, b->peer, b->key, s->mr, 0,
+					  length_of(count), count, 0), 0);
 		CHECK_EQ(fabrex_poll(s->queue, &wc, 1), 1);
 		if (wc.status == FABREX_WC_RNR)
 			sched_yield();
@@ -319,9 +319,8 @@ static void victim_run(int fd, void *arg)
 	note_write(s, 1);
 	CHECK(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
 	raise(SIGSTOP);
-	CHECK_EQ(fabrex_post_send(s->queue, s->board->peer, s->board->queue,
-				  s->board->key, s->mr, 0, length_of(1), 1, 0),
-		 0);
+	CHECK_EQ(fabrex_post_send(s->queue, s->board->peer, s->board->key, s->mr,
+				  0, length_of(1), 1, 0), 0);
 	raise(SIGSTOP);
 }
 

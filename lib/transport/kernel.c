@@ -502,7 +502,7 @@ static int kernel_queue_create(struct transport *t,
 		return queue_error(t, -ret, attr->service);
 	q->id = c.out_id;
 	q->number = c.out_queue;
-	q->key = c.out_qkey;
+	q->key = c.out_key;
 	q->ctrl_offset = c.out_ctrl_offset;
 	q->sq_offset = c.out_sq_offset;
 	q->cq_offset = c.out_cq_offset;
@@ -522,7 +522,7 @@ static void kernel_queue_unmap(struct transport *t, struct transport_queue *q)
 }
 
 static int kernel_resolve(struct transport *t, uint32_t peer,
-			  uint64_t service, uint32_t *number, uint32_t *key)
+			  uint64_t service, uint32_t *number, uint64_t *key)
 {
 	struct fabrex_resolve r = {
 		.size = sizeof(r), .peer = peer, .service = service,
@@ -535,7 +535,7 @@ static int kernel_resolve(struct transport *t, uint32_t peer,
 	switch (-ret) {
 	case 0:
 		*number = r.out_queue;
-		*key = r.out_qkey;
+		*key = r.out_key;
 		return 0;
 	case ENOENT:
 		return fxi_error(ENOENT, "%s: %s: nobody offers it there; start the server first",

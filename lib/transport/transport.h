@@ -34,7 +34,7 @@ struct transport_mr {
 struct transport_queue {
 	uint64_t id;
 	uint32_t number;
-	uint32_t key;
+	uint64_t key;
 	void *ring;
 	size_t ring_size;
 	size_t ctrl_offset;
@@ -132,7 +132,7 @@ struct transport_ops {
 			     struct transport_window *window);
 	int (*destroy)(struct transport *transport, uint64_t id);
 	int (*resolve)(struct transport *transport, uint32_t peer,
-		       uint64_t service, uint32_t *number, uint32_t *key);
+		       uint64_t service, uint32_t *number, uint64_t *key);
 	int (*counters)(struct transport *transport, uint64_t id,
 			struct fabrex_stats *stats);
 	int (*event_fd)(struct transport *transport);

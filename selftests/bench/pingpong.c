@@ -30,7 +30,7 @@ struct cells {
 /* What the sides tell each other first. */
 struct hello {
 	struct fabrex_remote region;
-	uint32_t queue, key;
+	uint64_t key;		/* of the queue */
 };
 
 struct side {
@@ -75,7 +75,6 @@ static int open_side(struct side *s)
 		return fail("cannot create a queue");
 	s->cells = fabrex_mr_addr(s->mr);
 	fabrex_mr_remote(s->mr, &s->own.region);
-	s->own.queue = fabrex_queue_number(s->queue);
 	s->own.key = fabrex_queue_key(s->queue);
 	return 0;
 }
@@ -138,7 +137,7 @@ static int put_datagram(struct side *s, uint64_t value)
 		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
 		.peer = (uint16_t)s->peer.region.peer,
 		.inline_data = &value, .length = sizeof(value),
-		.dest_queue = s->peer.queue, .dest_key = s->peer.key,
+		.dest_key = s->peer.key,
 	};
 
 	return fabrex_post(s->queue, &op, 1) == 1 ? 0 :

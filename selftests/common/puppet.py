@@ -98,9 +98,9 @@ class Puppet:
         return tuple(self.ask("queue", n, sq, cq, rq, service)[:2])
 
     def _op(self, verb, q, opcode, peer, mr, loffset, rkey, roffset, length,
-            flags=0, imm=0, dest=(0, 0)):
+            flags=0, imm=0, dest=0):
         return self.words(verb, q, opcode, flags, peer, mr, loffset, rkey,
-                          roffset, length, imm, dest[0], dest[1])
+                          roffset, length, imm, dest)
 
     def op(self, q, opcode, peer, mr="-", loffset=0, rkey=0, roffset=0,
            length=0, **kw):

@@ -146,8 +146,7 @@ struct fabrex_sqe raw_send(uint16_t peer, const struct raw_queue *to,
 	sqe.lkey = local->key;
 	sqe.loffset = loffset;
 	sqe.length = length;
-	sqe.dest_queue = to->info.out_queue;
-	sqe.dest_qkey = to->info.out_qkey;
+	sqe.dest_key = to->info.out_key;
 	return sqe;
 }
 

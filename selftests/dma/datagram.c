@@ -36,8 +36,7 @@ static struct fabrex_sqe in_line(struct bench *b, struct raw_queue *to,
 
 	sqe.length = strlen(text);
 	memcpy(sqe.inline_data, text, strlen(text));
-	sqe.dest_queue = to->info.out_queue;
-	sqe.dest_qkey = to->info.out_qkey;
+	sqe.dest_key = to->info.out_key;
 	return sqe;
 }
 
@@ -102,15 +101,15 @@ TEST_F(datagram, bad_queue)
 	struct fabrex_sqe good = in_line(b, &self->rx, "hi"), sqe;
 	struct raw_queue deaf;
 
-	for (int bit = 0; bit < 32; bit++) {
+	for (int bit = 0; bit < 64; bit++) {
 		sqe = good;
-		sqe.dest_qkey ^= 1u << bit;
+		sqe.dest_key ^= 1ull << bit;
 		ASSERT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_QUEUE);
 	}
 	sqe = good;
-	sqe.dest_queue = b->port.out_max_queues;
+	sqe.dest_key = self->rx.info.out_queue;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_QUEUE);
-	sqe.dest_queue = 0xffffffff;
+	sqe.dest_key = ~0ull;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_QUEUE);
 	/* A queue without cells receives nothing. */
 	ASSERT_EQ(raw_queue(b->fd, 8, 8, 0, &deaf), 0);
@@ -153,11 +152,10 @@ TEST_F(datagram, write_imm_not_ready)
 	for (int i = 0; i < CELLS; i++)
 		ASSERT_EQ(raw_do(&b->q, &fill, NULL), FABREX_WC_OK);
 	sqe.opcode = FABREX_OP_WRITE_IMM;
-	sqe.dest_queue = self->rx.info.out_queue;
-	sqe.dest_qkey = self->rx.info.out_qkey;
+	sqe.dest_key = self->rx.info.out_key;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_RNR);
 	EXPECT_TRUE(bench_untouched(b));
-	sqe.dest_qkey ^= 1;
+	sqe.dest_key ^= 1ull << 63;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_QUEUE);
 	EXPECT_TRUE(bench_untouched(b));
 }

@@ -80,10 +80,9 @@ TEST_F(errors, fields_that_must_be_zero)
 	sqe.imm = 1;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_DESC);
 	sqe.imm = 0;
-	sqe.dest_queue = 1;
+	sqe.dest_key = 1;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_DESC);
-	sqe.dest_queue = 0;
-	sqe.dest_qkey = 1;
+	sqe.dest_key = 1ull << 63;
 	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_DESC);
 	nop.length = 1;
 	EXPECT_EQ(raw_do(&b->q, &nop, NULL), FABREX_WC_BAD_DESC);

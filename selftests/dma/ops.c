@@ -116,8 +116,7 @@ TEST_F(ops, write_imm)
 
 	sqe.opcode = FABREX_OP_WRITE_IMM;
 	sqe.imm = 0xfeedbeef;
-	sqe.dest_queue = b->q.info.out_queue;
-	sqe.dest_qkey = b->q.info.out_qkey;
+	sqe.dest_key = b->q.info.out_key;
 	raw_post(&b->q, &sqe);
 	ASSERT_TRUE(raw_poll(&b->q, &cqe[0], RAW_WAIT_MS));
 	ASSERT_TRUE(raw_poll(&b->q, &cqe[1], RAW_WAIT_MS));

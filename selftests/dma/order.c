@@ -148,8 +148,7 @@ TEST_F(order, data_before_message)
 		memset(b->src.addr, n, 30000);
 		msg.length = 8;
 		memcpy(msg.inline_data, &n, 8);
-		msg.dest_queue = rx.info.out_queue;
-		msg.dest_qkey = rx.info.out_qkey;
+		msg.dest_key = rx.info.out_key;
 		raw_put(&b->q, &data);
 		raw_put(&b->q, &msg);
 		raw_submit(&b->q);

@@ -132,8 +132,8 @@ static void do_queue(char **w)
 	if (err)
 		answer(err);
 	else
-		ok("%u %u %u", q->info.out_queue, q->info.out_qkey,
-		   q->info.out_id);
+		ok("%u %" PRIu64 " %u", q->info.out_queue,
+		   (uint64_t)q->info.out_key, q->info.out_id);
 }
 
 static void do_qdel(char **w)
@@ -203,7 +203,7 @@ static void print_cqe(const struct fabrex_cqe *c)
 	   c->imm, c->crc, c->peer, c->index, (uint64_t)c->user_data);
 }
 
-/* queue opcode flags peer mr loffset rkey roffset length imm dest key */
+/* queue opcode flags peer mr loffset rkey roffset length imm dest */
 struct fabrex_sqe sqe_of(char **w)
 {
 	struct raw_mr none = { 0 };
@@ -213,8 +213,7 @@ struct fabrex_sqe sqe_of(char **w)
 
 	sqe.flags = num(w[3]);
 	sqe.imm = num(w[10]);
-	sqe.dest_queue = num(w[11]);
-	sqe.dest_qkey = num(w[12]);
+	sqe.dest_key = num(w[11]);
 	return sqe;
 }
 
@@ -328,7 +327,7 @@ static void do_resolve(char **w)
 	if (err)
 		answer(err);
 	else
-		ok("%u %u", r.out_queue, r.out_qkey);
+		ok("%u %" PRIu64, r.out_queue, (uint64_t)r.out_key);
 }
 
 static void do_counters(char **w)
@@ -355,7 +354,7 @@ static const struct puppet_command commands[] = {
 	{ "fill", 5, do_fill }, { "set", 5, do_set },
 	{ "differs", 5, do_differs }, { "all", 5, do_all },
 	{ "peek", 3, do_peek },
-	{ "op", 13, do_op }, { "post", 13, do_post },
+	{ "op", 12, do_op }, { "post", 12, do_post },
 	{ "poll", 3, do_poll }, { "state", 2, do_state },
 	{ "window", 7, do_window }, { "windel", 2, do_windel },
 	{ "load", 3, do_load }, { "store", 4, do_store },

@@ -92,8 +92,7 @@ static void credit(struct stream *s, uint16_t peer,
 	struct fabrex_sqe sqe = { .opcode = FABREX_OP_SEND, .peer = peer,
 		.flags = FABREX_SQE_INLINE | FABREX_SQE_QUIET, .imm = seq };
 
-	sqe.dest_queue = to->out_queue;
-	sqe.dest_qkey = to->out_qkey;
+	sqe.dest_key = to->out_key;
 	raw_post(&s->q, &sqe);
 }
 
@@ -145,8 +144,7 @@ static void send_one(struct stream *s, uint16_t peer, uint64_t key,
 	sqe.flags = FABREX_SQE_CHECK;
 	sqe.imm = seq;
 	sqe.user_data = seq;
-	sqe.dest_queue = to->out_queue;
-	sqe.dest_qkey = to->out_qkey;
+	sqe.dest_key = to->out_key;
 	s->posted[seq % 64] = raw_now_ns();
 	raw_post(&s->q, &sqe);
 }

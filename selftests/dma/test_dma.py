@@ -34,7 +34,7 @@ def between_hosts(lab, t):
     rkey = b.mr(0, SIZE)
     b.set(0, 0, SIZE, 0xa5)
     a.queue(0)
-    dest = b.queue(0)
+    _, dest = b.queue(0)
     a.fill(0, 0, SIZE, 5)
     done = a.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE, flags=CHECK)
     t.equal(done.status, "OK", "1 MiB written from a to b")

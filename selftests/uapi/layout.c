@@ -73,8 +73,7 @@ AT(fabrex_queue_create, __reserved, 28);
 AT(fabrex_queue_create, service, 32);
 AT(fabrex_queue_create, out_id, 40);
 AT(fabrex_queue_create, out_queue, 44);
-AT(fabrex_queue_create, out_qkey, 48);
-AT(fabrex_queue_create, __reserved2, 52);
+AT(fabrex_queue_create, out_key, 48);
 AT(fabrex_queue_create, out_ring_mmap, 56);
 AT(fabrex_queue_create, out_ring_size, 64);
 AT(fabrex_queue_create, out_db_mmap, 72);
@@ -117,12 +116,13 @@ AT(fabrex_counters, out_link_downs, 88);
 AT(fabrex_counters, out_crc_errors, 96);
 AT(fabrex_counters, out_interrupts, 104);
 
-SIZE(fabrex_resolve, 24);
+SIZE(fabrex_resolve, 32);
 AT(fabrex_resolve, size, 0);
 AT(fabrex_resolve, peer, 4);
 AT(fabrex_resolve, service, 8);
-AT(fabrex_resolve, out_queue, 16);
-AT(fabrex_resolve, out_qkey, 20);
+AT(fabrex_resolve, out_key, 16);
+AT(fabrex_resolve, out_queue, 24);
+AT(fabrex_resolve, __reserved, 28);
 
 SIZE(fabrex_watch, 32);
 AT(fabrex_watch, size, 0);
@@ -162,8 +162,7 @@ AT(fabrex_sqe, inline_data, 16);
 AT(fabrex_sqe, roffset, 40);
 AT(fabrex_sqe, length, 48);
 AT(fabrex_sqe, operand, 48);
-AT(fabrex_sqe, dest_queue, 56);
-AT(fabrex_sqe, dest_qkey, 60);
+AT(fabrex_sqe, dest_key, 56);
 AT(fabrex_sqe, compare, 56);
 
 SIZE(fabrex_cqe, 32);
@@ -220,11 +219,11 @@ TEST(no_tail_padding)
 	ASSERT_TRUE(FILLED(fabrex_window_create, __reserved));
 	ASSERT_TRUE(FILLED(fabrex_destroy, id));
 	ASSERT_TRUE(FILLED(fabrex_counters, out_interrupts));
-	ASSERT_TRUE(FILLED(fabrex_resolve, out_qkey));
+	ASSERT_TRUE(FILLED(fabrex_resolve, __reserved));
 	ASSERT_TRUE(FILLED(fabrex_watch, out_length));
 	ASSERT_TRUE(FILLED(fabrex_p2p_query, out_distance));
 	ASSERT_TRUE(FILLED(fabrex_event, time_ns));
-	ASSERT_TRUE(FILLED(fabrex_sqe, dest_qkey));
+	ASSERT_TRUE(FILLED(fabrex_sqe, dest_key));
 	ASSERT_TRUE(FILLED(fabrex_cqe, flags));
 	ASSERT_TRUE(FILLED(fabrex_qctrl, __pad3));
 }

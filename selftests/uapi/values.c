@@ -247,7 +247,7 @@ TEST_F(values, service)
 	ASSERT_EQ(raw_queue_create(self->b.fd, &q), 0);
 	ASSERT_EQ(raw_resolve(self->b.fd, self->b.self, 4711, &r), 0);
 	EXPECT_EQ(r.out_queue, q.info.out_queue);
-	EXPECT_EQ(r.out_qkey, q.info.out_qkey);
+	EXPECT_EQ(r.out_key, q.info.out_key);
 	EXPECT_EQ(raw_queue_create(self->b.fd, &other), -EADDRINUSE);
 	ASSERT_EQ(raw_queue_free(&q), 0);
 	EXPECT_EQ(raw_resolve(self->b.fd, self->b.self, 4711, &r), -ENOENT);

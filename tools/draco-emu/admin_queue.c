@@ -6,7 +6,7 @@
 #include "fabric.h"
 #include "port.h"
 
-_Static_assert(sizeof(struct draco_queue_create) == 80, "docs/draco.md");
+_Static_assert(sizeof(struct draco_queue_create) == 72, "docs/draco.md");
 
 unsigned int admin_queue_create(struct port *p, struct admin_cmd *c)
 {
@@ -14,7 +14,7 @@ unsigned int admin_queue_create(struct port *p, struct admin_cmd *c)
 	unsigned int status = admin_in(p, c, &in, sizeof(in));
 
 	if (status == DRACO_SC_OK)
-		status = queue_create(p, &in, &c->id);
+		status = queue_create(p, &in, &c->id, &c->result);
 	return status;
 }
 
@@ -34,7 +34,8 @@ unsigned int admin_queue_destroy(struct port *p, struct admin_cmd *c)
 unsigned int admin_resolve(struct port *p, struct admin_cmd *c)
 {
 	struct port *peer = fabric_port_by_peer(p->fabric, c->cmd.id);
-	uint32_t number, qkey;
+	uint32_t number;
+	uint64_t key;
 
 	if (!peer || !c->cmd.arg[0])
 		return DRACO_SC_BAD_ID;
@@ -44,11 +45,11 @@ unsigned int admin_resolve(struct port *p, struct admin_cmd *c)
 		return DRACO_SC_LINK_DOWN;
 	if (!port_enter(peer))
 		return DRACO_SC_HOST_DOWN;
-	number = queue_by_service(peer, c->cmd.arg[0], &qkey);
+	number = queue_by_service(peer, c->cmd.arg[0], &key);
 	port_leave(peer);
 	if (number == UINT32_MAX)
 		return DRACO_SC_BAD_ID;
 	c->id = number;
-	c->result = qkey;
+	c->result = key;
 	return DRACO_SC_OK;
 }

@@ -136,14 +136,12 @@ static unsigned int reserve_locked(struct queue *q, bool *broken)
 	return room < 0 ? FABREX_WC_BAD_QUEUE : FABREX_WC_RNR;
 }
 
-unsigned int queue_reserve(struct queue *q, uint32_t qkey, bool datagram,
-			   uint64_t len)
+unsigned int queue_reserve(struct queue *q, bool datagram, uint64_t len)
 {
 	bool broken = false;
 	unsigned int wc;
 
-	if (!q->rq_entries || q->qkey != qkey ||
-	    atomic_load(&q->state) != FABREX_QUEUE_OK)
+	if (!q->rq_entries || atomic_load(&q->state) != FABREX_QUEUE_OK)
 		return FABREX_WC_BAD_QUEUE;
 	if (datagram && len > q->cell_size)
 		return FABREX_WC_TOO_LONG;

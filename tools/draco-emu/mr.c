@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define NOT_GIVEN	UINT64_MAX	/* no page begins there */
 #define ACCESS_ALL	(DRACO_ACCESS_LOCAL_WRITE | DRACO_ACCESS_REMOTE_READ | \
@@ -24,6 +23,7 @@ int mr_table_init(struct mr_table *t, uint32_t max,
 		return -ENOMEM;
 	}
 	t->max = max;
+	t->index_mask = key_index_mask(max);
 	t->nfree = max;
 	t->pages = 0;
 	t->drained = drained;
@@ -90,18 +90,6 @@ static bool valid_params(const struct draco_mr_create *c)
 	       end <= c->npages << c->page_shift;
 }
 
-static bool new_key(uint32_t index, uint64_t *key)
-{
-	uint64_t r;
-
-	do {
-		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
-			return false;
-	} while (!(r >> MR_INDEX_BITS));
-	*key = (r & ~(uint64_t)MR_INDEX_MASK) | index;
-	return true;
-}
-
 void mr_forget_pages(struct mr *mr)
 {
 	memset(mr->pages, 0xff, mr->npages * sizeof(*mr->pages));
@@ -133,7 +121,7 @@ unsigned int mr_create(struct mr_table *t, const struct draco_mr_create *c,
 		return DRACO_SC_NO_RESOURCE;
 	*index = t->free[t->nfree - 1];
 	mr = &t->mrs[*index];
-	if (!new_key(*index, key))
+	if (!key_new(*index, t->max, key))
 		return DRACO_SC_INTERNAL;
 	mr->pages = malloc(c->npages * sizeof(*mr->pages));
 	if (!mr->pages)

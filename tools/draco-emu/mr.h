@@ -15,9 +15,8 @@
 #include <draco/regs.h>
 
 #include "gate.h"
+#include "key.h"
 
-#define MR_INDEX_BITS	20
-#define MR_INDEX_MASK	((1u << MR_INDEX_BITS) - 1)
 #define MR_MAX_PAGES	(1u << 20)	/* of one region */
 #define MR_ALL_PAGES	(1u << 22)	/* of all regions of a port */
 
@@ -40,6 +39,7 @@ struct mr {
 struct mr_table {
 	struct mr *mrs;
 	uint32_t max;
+	uint32_t index_mask;	/* of a key */
 	uint32_t *free;
 	uint32_t nfree;
 	uint64_t pages;		/* held by all of them */
@@ -64,7 +64,7 @@ static inline void mr_put(struct mr_table *t, struct mr *mr)
 /* The valid region with this key, held, or NULL. Any thread. */
 static inline struct mr *mr_get(struct mr_table *t, uint64_t key)
 {
-	uint32_t index = key & MR_INDEX_MASK;
+	uint32_t index = key & t->index_mask;
 	struct mr *mr;
 
 	if (index >= t->max)

@@ -131,12 +131,12 @@ static unsigned int send(struct run *r)
 		.peer = r->q->port->peer, .opcode = FABREX_OP_RECV,
 	};
 	unsigned char payload[FABREX_CELL_MAX];
-	struct queue *target = queue_get(r->peer, s->dest_queue);
+	struct queue *target = queue_get_by_key(r->peer, s->dest_key);
 	unsigned int wc;
 
 	if (!target)
 		return FABREX_WC_BAD_QUEUE;
-	wc = queue_reserve(target, s->dest_qkey, true, s->length);
+	wc = queue_reserve(target, true, s->length);
 	if (wc) {
 		queue_put(target);
 		return wc;
@@ -192,10 +192,10 @@ static unsigned int reserve_target(struct run *r)
 
 	if (r->op->target)
 		return FABREX_WC_OK;
-	target = queue_get(r->peer, s->dest_queue);
+	target = queue_get_by_key(r->peer, s->dest_key);
 	if (!target)
 		return FABREX_WC_BAD_QUEUE;
-	wc = queue_reserve(target, s->dest_qkey, false, s->length);
+	wc = queue_reserve(target, false, s->length);
 	if (!wc) {
 		queue_ref(target);
 		r->op->target = target;
@@ -212,7 +212,7 @@ static unsigned int notify_target(struct run *r)
 		.imm = s->imm, .src_queue = r->q->number,
 		.peer = r->q->port->peer, .opcode = FABREX_OP_RECV_IMM,
 	};
-	struct queue *now = queue_get(r->peer, s->dest_queue);
+	struct queue *now = queue_get_by_key(r->peer, s->dest_key);
 	unsigned int wc = FABREX_WC_BAD_QUEUE;
 
 	if (now && now == r->op->target &&

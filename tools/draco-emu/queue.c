@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fabric.h"
+#include "key.h"
 #include "port.h"
 
 int queue_table_init(struct queue_table *t, uint32_t max)
@@ -80,7 +81,7 @@ static bool valid_sizes(const struct draco_queue_create *c)
 
 static bool valid_params(const struct draco_queue_create *c)
 {
-	if (c->flags || c->__rsvd || !valid_sizes(c))
+	if (c->flags || !valid_sizes(c))
 		return false;
 	if (c->vector != DRACO_NO_VECTOR && c->vector >= PORT_MSIX_VECTORS)
 		return false;
@@ -106,7 +107,6 @@ static struct queue *new_queue(struct port *p, uint32_t number,
 	q->number = number;
 	atomic_store(&q->refs, 1);
 	q->pd = c->pd;
-	q->qkey = c->qkey;
 	q->sq_entries = c->sq_entries;
 	q->cq_entries = c->cq_entries;
 	q->rq_entries = c->rq_entries;
@@ -137,7 +137,7 @@ static bool rings_answer(struct port *p, const struct draco_queue_create *c)
 }
 
 unsigned int queue_create(struct port *p, const struct draco_queue_create *c,
-			  uint32_t *number)
+			  uint32_t *number, uint64_t *key)
 {
 	struct queue_table *t = &p->queues;
 	struct queue *q;
@@ -153,9 +153,12 @@ unsigned int queue_create(struct port *p, const struct draco_queue_create *c,
 		;
 	if (i == t->max)
 		return DRACO_SC_NO_RESOURCE;
+	if (!key_new(i, t->max, key))
+		return DRACO_SC_INTERNAL;
 	q = new_queue(p, i, c);
 	if (!q)
 		return DRACO_SC_NO_RESOURCE;
+	q->key = *key;
 	t->slots[i].q = q;
 	t->slots[i].dying = false;
 	gate_open(&t->slots[i].gate);
@@ -212,6 +215,16 @@ struct queue *queue_get(struct port *p, uint32_t number)
 	return gate_enter(&s->gate) ? s->q : NULL;
 }
 
+struct queue *queue_get_by_key(struct port *p, uint64_t key)
+{
+	struct queue *q = queue_get(p, key & key_index_mask(p->queues.max));
+
+	if (!q || q->key == key)
+		return q;
+	queue_put(q);
+	return NULL;
+}
+
 void queue_put(struct queue *q)
 {
 	if (gate_leave(&q->port->queues.slots[q->number].gate))
@@ -223,7 +236,7 @@ bool queue_is_open(struct queue *q)
 	return gate_is_open(&q->port->queues.slots[q->number].gate);
 }
 
-uint32_t queue_by_service(struct port *p, uint64_t service, uint32_t *qkey)
+uint32_t queue_by_service(struct port *p, uint64_t service, uint64_t *key)
 {
 	for (uint32_t i = 0; i < p->queues.max; i++) {
 		struct queue *q = queue_get(p, i);
@@ -232,8 +245,8 @@ uint32_t queue_by_service(struct port *p, uint64_t service, uint32_t *qkey)
 		if (!q)
 			continue;
 		found = q->service == service;
-		if (found && qkey)
-			*qkey = q->qkey;
+		if (found && key)
+			*key = q->key;
 		queue_put(q);
 		if (found)
 			return i;

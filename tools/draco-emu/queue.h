@@ -31,7 +31,8 @@ struct queue {
 	uint32_t number;
 	_Atomic uint32_t refs;		/* of the table, the engine, reservations */
 
-	uint32_t pd, qkey;
+	uint32_t pd;
+	uint64_t key;			/* random above the number */
 	uint32_t sq_entries, cq_entries, rq_entries, cell_size;
 	uint16_t vector;
 	uint64_t service, serial;
@@ -73,7 +74,7 @@ void queue_table_free(struct queue_table *t);
 
 /* The port's work. Status DRACO_SC_*. */
 unsigned int queue_create(struct port *p, const struct draco_queue_create *c,
-			  uint32_t *number);
+			  uint32_t *number, uint64_t *key);
 struct queue_slot *queue_find(struct queue_table *t, uint32_t number);
 /* After its gate has drained. */
 void queue_destroy(struct queue_slot *slot);
@@ -86,11 +87,12 @@ void queue_unref(struct queue *q);
 
 /* Inside the port's gate: the queue, held until queue_put(), or NULL. */
 struct queue *queue_get(struct port *p, uint32_t number);
+struct queue *queue_get_by_key(struct port *p, uint64_t key);
 void queue_put(struct queue *q);
 /* Its slot still is open, cheaply: an operation under way should go on. */
 bool queue_is_open(struct queue *q);
 /* Number of the queue of @p with this service, UINT32_MAX: none. */
-uint32_t queue_by_service(struct port *p, uint64_t service, uint32_t *qkey);
+uint32_t queue_by_service(struct port *p, uint64_t service, uint64_t *key);
 
 /* Stop with an error, once. Any thread, not with cq_lock. */
 void queue_error(struct queue *q, uint32_t error);
@@ -106,8 +108,7 @@ void queue_arm(struct queue *q, uint32_t cq_head);
  * Receive side. Reserve a cell and a completion for @len bytes: FABREX_WC_*;
  * then deliver (or not) exactly once. The caller is inside the queue's gate.
  */
-unsigned int queue_reserve(struct queue *q, uint32_t qkey, bool datagram,
-			   uint64_t len);
+unsigned int queue_reserve(struct queue *q, bool datagram, uint64_t len);
 unsigned int queue_deliver(struct queue *q, const void *payload, uint32_t len,
 			   struct fabrex_cqe *cqe);
 void queue_unreserve(struct queue *q);

@@ -237,7 +237,6 @@ int run_send_latency(const struct options *o, const struct test *test)
 	r.op.peer = (uint16_t)s.peer.peer;
 	r.op.imm = MSG_ECHO;
 	r.op.mr = s.memory.mr;
-	r.op.dest_queue = s.control.dest_queue;
 	r.op.dest_key = s.control.dest_key;
 	ret = run_sizes(&r);
 	session_close(&s);

@@ -102,16 +102,15 @@ const char *memory_why(void);
 /* ---- session.c: what both sides say ------------------------------------ */
 
 #define PERF_MAGIC	0x46524550u	/* "PERF" */
-#define PERF_VERSION	1u
+#define PERF_VERSION	2u
 
 /* Blob of the client. */
 struct perf_hello {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t test;
-	uint32_t queue;		/* of the client's control queue */
-	uint32_t key;
 	uint32_t reserved;
+	uint64_t key;		/* of the client's control queue */
 	uint64_t region;	/* bytes the server shall register */
 };
 
@@ -120,9 +119,8 @@ struct perf_answer {
 	uint32_t magic;
 	uint32_t version;
 	int32_t error;		/* negative errno, or 0 */
-	uint32_t queue;
-	uint32_t key;
 	uint32_t reserved;
+	uint64_t key;
 	struct fabrex_remote region;
 	char text[200];		/* sentence if error */
 };
@@ -148,7 +146,8 @@ struct control {
 	struct fabrex_port *port;
 	struct fabrex_queue *queue;
 	struct fabrex_mr *mr;	/* payload of echoes */
-	uint32_t peer, dest_queue, dest_key;
+	uint32_t peer;
+	uint64_t dest_key;
 };
 
 struct session {

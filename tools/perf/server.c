@@ -58,7 +58,6 @@ static void echo(struct client *c, const struct fabrex_wc *wc)
 		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
 		.peer = (uint16_t)c->control.peer, .imm = MSG_ECHO,
 		.mr = c->control.mr, .length = wc->length,
-		.dest_queue = c->control.dest_queue,
 		.dest_key = c->control.dest_key,
 	};
 
@@ -151,7 +150,6 @@ static int client_prepare(struct fabrex_port *port, struct client *c,
 	}
 	c->region = h->region;
 	c->test = h->test;
-	c->control.dest_queue = h->queue;
 	c->control.dest_key = h->key;
 	return 0;
 }
@@ -192,7 +190,6 @@ static void client_start(struct fabrex_port *port, struct fabrex_listener *l,
 	memcpy(c->name, peer.name, sizeof(c->name));
 	c->quiet = o->quiet;
 	c->control.peer = request->peer;
-	a.queue = fabrex_queue_number(c->control.queue);
 	a.key = fabrex_queue_key(c->control.queue);
 	fabrex_mr_remote(c->memory.mr, &a.region);
 	if (!o->quiet)

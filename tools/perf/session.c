@@ -54,7 +54,7 @@ int control_send(struct control *c, uint32_t kind, const struct perf_msg *m)
 		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
 		.peer = (uint16_t)c->peer, .imm = kind, .user_data = kind,
 		.inline_data = m, .length = m ? sizeof(*m) : 0,
-		.dest_queue = c->dest_queue, .dest_key = c->dest_key,
+		.dest_key = c->dest_key,
 	};
 	int ret = fabrex_post(c->queue, &op, 1);
 
@@ -81,7 +81,6 @@ static int greet(struct session *s, const struct options *o,
 	struct perf_hello hello = {
 		.magic = PERF_MAGIC, .version = PERF_VERSION,
 		.test = test->id, .region = s->region,
-		.queue = fabrex_queue_number(s->control.queue),
 		.key = fabrex_queue_key(s->control.queue),
 	};
 	struct perf_answer answer;
@@ -96,7 +95,6 @@ static int greet(struct session *s, const struct options *o,
 		return ret;
 	s->remote = answer.region;
 	s->control.peer = s->peer.peer;
-	s->control.dest_queue = answer.queue;
 	s->control.dest_key = answer.key;
 	return 0;
 }

@@ -208,10 +208,9 @@ struct fabrex_mr_register {
  * @service:      0, or a number under which peers find this queue with
  *                FABREX_IOCTL_RESOLVE. EADDRINUSE if another queue of the port
  *                has it; numbers below 1024 need CAP_NET_BIND_SERVICE
- * @__reserved2:  must be 0
  * @out_id:       object for FABREX_IOCTL_DESTROY
- * @out_queue:    queue number, for fabrex_sqe.dest_queue of others
- * @out_qkey:     random, for fabrex_sqe.dest_qkey of others
+ * @out_queue:    queue number, which others see in fabrex_cqe.src_queue
+ * @out_key:      unguessable, for fabrex_sqe.dest_key of others
  * @out_ring_mmap: mmap() offset of the rings; shared, read and write
  * @out_ring_size: bytes to map there
  * @out_db_mmap:  mmap() offset of the doorbell page; shared, write only or
@@ -238,8 +237,7 @@ struct fabrex_queue_create {
 	__aligned_u64 service;
 	__u32 out_id;
 	__u32 out_queue;
-	__u32 out_qkey;
-	__u32 __reserved2;
+	__aligned_u64 out_key;
 	__aligned_u64 out_ring_mmap;
 	__aligned_u64 out_ring_size;
 	__aligned_u64 out_db_mmap;
@@ -328,8 +326,9 @@ struct fabrex_counters {
  * @size:       sizeof(struct fabrex_resolve)
  * @peer:       peer number
  * @service:    as given to FABREX_IOCTL_QUEUE_CREATE there
- * @out_queue:  for fabrex_sqe.dest_queue
- * @out_qkey:   for fabrex_sqe.dest_qkey
+ * @out_key:    for fabrex_sqe.dest_key
+ * @out_queue:  number of the queue
+ * @__reserved: must be 0
  *
  * ENOENT: nobody there offers the service; EHOSTUNREACH: the peer is down.
  */
@@ -337,8 +336,9 @@ struct fabrex_resolve {
 	__u32 size;
 	__u32 peer;
 	__aligned_u64 service;
+	__aligned_u64 out_key;
 	__u32 out_queue;
-	__u32 out_qkey;
+	__u32 __reserved;
 };
 #define FABREX_IOCTL_RESOLVE _IO(FABREX_TYPE, FABREX_CMD_RESOLVE)
 

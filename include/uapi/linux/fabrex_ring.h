@@ -16,11 +16,11 @@
  * %FABREX_OP_WRITE:     local memory -> memory of @peer
  * %FABREX_OP_READ:      memory of @peer -> local memory
  * %FABREX_OP_WRITE_IMM: WRITE, then a completion carrying @imm in the queue
- *                       @dest_queue of @peer; consumes one receive cell there
+ *                       @dest_key of @peer; consumes one receive cell there
  * %FABREX_OP_FETCH_ADD: 64-bit remote fetch and add; old value -> local memory
  * %FABREX_OP_CMP_SWAP:  64-bit remote compare and swap; old value -> local
  * %FABREX_OP_SEND:      datagram from local memory into one receive cell of
- *                       @dest_queue of @peer
+ *                       @dest_key of @peer
  */
 #define FABREX_OP_NOP		0x00
 #define FABREX_OP_WRITE		0x01
@@ -73,8 +73,7 @@
  * @length:      bytes to move, up to the port's max_transfer; WRITE and READ
  *               of 0 bytes check keys and peer and move nothing
  * @operand:     FETCH_ADD: addend; CMP_SWAP: the new value
- * @dest_queue:  SEND, WRITE_IMM: queue number at @peer, else 0
- * @dest_qkey:   SEND, WRITE_IMM: queue key of @dest_queue, else 0
+ * @dest_key:    SEND, WRITE_IMM: key of a queue at @peer, else 0
  * @compare:     CMP_SWAP: expected value; FETCH_ADD: 0
  */
 struct fabrex_sqe {
@@ -97,10 +96,7 @@ struct fabrex_sqe {
 		__le64	operand;
 	};
 	union {
-		struct {
-			__le32	dest_queue;
-			__le32	dest_qkey;
-		};
+		__le64	dest_key;
 		__le64	compare;
 	};
 };

@@ -313,10 +313,8 @@ static uint8_t move_checked(struct access *a, uint32_t *crc)
 static uint8_t open_ring(struct access *a, uint64_t length,
 			 struct loop_ring *ring)
 {
-	return fxi_loop_ring_open(a->q, a->number,
-				  loop_target(a->sqe->dest_queue,
-					      a->sqe->dest_qkey),
-				  length, ring);
+	return fxi_loop_ring_open(a->q, a->number, a->sqe->dest_key, length,
+				  ring);
 }
 
 /* ---- operations -------------------------------------------------------- */

@@ -89,7 +89,7 @@ struct loop_last_local {
 };
 
 struct loop_last_ring {
-	uint64_t target;	/* number and key of the queue */
+	uint64_t target;	/* key of the queue */
 	struct segment_cell *cell; /* that the next message would be in */
 	uint64_t number;	/* of the peer, + 1; 0: nothing is known */
 	const struct loop_peer *peer;
@@ -159,7 +159,7 @@ struct loop_datagram {
 	uint32_t imm;
 	uint32_t crc;
 };
-/* target: as loop_target(); length: of a datagram, 0 for an immediate. */
+/* target: key of the queue; length: of a datagram, 0 for an immediate. */
 uint8_t fxi_loop_ring_open(struct loop_queue *q, uint32_t number,
 			   uint64_t target, uint64_t length,
 			   struct loop_ring *ring);
@@ -167,10 +167,13 @@ void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
 			const struct loop_datagram *datagram);
 void fxi_loop_ring_close(const struct loop_ring *ring);
 
-/* Number and key as they lie side by side in a queue's table entry. */
-static inline uint64_t loop_target(uint32_t number, uint32_t key)
+/*
+ * The key of a queue: its number and the random part, as they lie side by side
+ * in the queue's table entry.
+ */
+static inline uint64_t loop_target(uint32_t number, uint32_t random)
 {
-	const uint32_t both[2] = { number, key };
+	const uint32_t both[2] = { number, random };
 	uint64_t target;
 
 	__builtin_memcpy(&target, both, sizeof(target));

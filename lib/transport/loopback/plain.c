@@ -134,13 +134,13 @@ static bool plain_send(struct loop_queue *q, const struct fabrex_op *op)
 		.data = op->inline_data ? op->inline_data :
 					  local_of(q, op, false),
 	};
-	uint64_t target = loop_target(op->dest_queue, op->dest_key);
 	struct loop_ring ring;
 
 	if (!datagram.data ||
 	    (op->inline_data && op->length > FABREX_INLINE_MAX) ||
 	    !peer_of(q->transport, op->peer) ||
-	    fxi_loop_ring_open(q, op->peer, target, op->length, &ring))
+	    fxi_loop_ring_open(q, op->peer, op->dest_key, op->length,
+			       &ring))
 		return false;
 	if (!op->inline_data)
 		remember_local(q, op->mr);

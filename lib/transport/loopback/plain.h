@@ -93,7 +93,7 @@ loop_write_word(struct loop_queue *q, const struct fabrex_mr *mr,
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* Number and key, which lie side by side, in one load. */
+/* Its key: number and random part, which lie side by side, in one load. */
 static inline bool loop_is_target(const struct segment_queue *queue,
 				  uint64_t target)
 {

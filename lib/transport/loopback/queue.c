@@ -77,26 +77,26 @@ static int find_slot(struct transport *t, const struct fabrex_queue_attr *attr,
 			 t->fabric, SEGMENT_QUEUES);
 }
 
-static int random_key(struct transport *t, uint32_t *key)
+static int random_part(struct transport *t, uint32_t *random)
 {
 	do {
-		if (getrandom(key, sizeof(*key), 0) != sizeof(*key))
+		if (getrandom(random, sizeof(*random), 0) != sizeof(*random))
 			return fxi_error(EIO, "loopback:%s: no random numbers from the kernel",
 					 t->fabric);
-	} while (!*key);
+	} while (!*random);
 	return 0;
 }
 
 /* Peers see it from the moment its number is there. */
 static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
-		    const struct fabrex_queue_attr *attr, uint32_t key,
+		    const struct fabrex_queue_attr *attr, uint32_t random,
 		    uint64_t ring)
 {
 	struct segment_queue *s = &t->segment->queues[index];
 
 	q->shared = s;
 	q->number = index + 1;
-	s->key = key;
+	s->random = random;
 	s->service = attr->service;
 	s->rq_entries = attr->rq_entries;
 	s->cell_size = attr->cell_size;
@@ -126,20 +126,20 @@ static int enter(struct transport *t, struct loop_queue *q,
 		 struct transport_queue *out)
 {
 	struct loop_state *s = t->state;
-	uint32_t index = 0, key;
+	uint32_t index = 0, random;
 	int ret;
 
-	ret = random_key(t, &key);
+	ret = random_part(t, &random);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&t->lock);
 	ret = find_slot(t, attr, &index);
 	if (!ret) {
-		publish(t, q, index, attr, key, ring);
+		publish(t, q, index, attr, random, ring);
 		out->id = loop_id(LOOP_QUEUE, ++s->serial, index);
 		s->queue_ids[index] = out->id;
 		out->number = q->number;
-		out->key = key;
+		out->key = loop_target(q->number, random);
 		out->direct = q;
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -272,19 +272,20 @@ static int unknown_service(struct transport *t, uint32_t peer,
 
 /* What a peer's table says, read once. */
 static bool offers(const struct segment_queue *q, uint64_t service,
-		   uint32_t *number, uint32_t *key)
+		   uint32_t *number, uint64_t *key)
 {
 	*number = __atomic_load_n(&q->number, __ATOMIC_ACQUIRE);
 	if (!*number ||
 	    __atomic_load_n(&q->service, __ATOMIC_RELAXED) != service)
 		return false;
-	*key = __atomic_load_n(&q->key, __ATOMIC_RELAXED);
+	*key = loop_target(*number,
+			   __atomic_load_n(&q->random, __ATOMIC_RELAXED));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&q->number, __ATOMIC_RELAXED) == *number;
 }
 
 int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
-		     uint32_t *number, uint32_t *key)
+		     uint32_t *number, uint64_t *key)
 {
 	const struct segment *s;
 	int ret = -ENOENT;

@@ -102,7 +102,7 @@ static inline int segment_piece_take(struct segment_piece *piece,
 struct segment_queue {
 	/* owner, when it is made; number is stored last */
 	uint32_t number;	/* index + 1; 0: none */
-	uint32_t key;
+	uint32_t random;	/* number and this are the queue's key */
 	uint64_t service;
 	uint32_t rq_entries;
 	uint32_t cell_size;

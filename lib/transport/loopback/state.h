@@ -476,7 +476,7 @@ int fxi_loop_queue_create(struct transport *t,
 int fxi_loop_queue_destroy(struct transport *t, uint64_t id);
 void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue);
 int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
-		     uint32_t *number, uint32_t *key);
+		     uint32_t *number, uint64_t *key);
 int fxi_loop_counters(struct transport *t, uint64_t id,
 		      struct fabrex_stats *stats);
 /* By the service thread: signal a queue, or all (number 0). */

@@ -55,10 +55,8 @@ static void help(struct fabrex_sqe *s, unsigned char how)
 		s->roffset %= LEN;
 		s->length %= LEN;
 	}
-	if (how & 32) {
-		s->dest_queue %= 2;
-		s->dest_qkey = qb.qkey;
-	}
+	if (how & 32)
+		s->dest_key = qb.key;
 	if (how & 64)
 		s->imm = 0;
 	if (how & 128)

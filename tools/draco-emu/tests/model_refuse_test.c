@@ -20,8 +20,8 @@ static void test_bad_entries(void)
 	REFUSE(FABREX_OP_WRITE, s.flags = FABREX_SQE_INLINE,
 	       FABREX_WC_BAD_DESC);
 	REFUSE(FABREX_OP_WRITE, s.imm = 1, FABREX_WC_BAD_DESC);
-	REFUSE(FABREX_OP_READ, s.dest_queue = 1, FABREX_WC_BAD_DESC);
-	REFUSE(FABREX_OP_READ, s.dest_qkey = 1, FABREX_WC_BAD_DESC);
+	REFUSE(FABREX_OP_READ, s.dest_key = 1, FABREX_WC_BAD_DESC);
+	REFUSE(FABREX_OP_READ, s.dest_key = 1ull << 63, FABREX_WC_BAD_DESC);
 	REFUSE(FABREX_OP_WRITE, s.length = PORT_MAX_TRANSFER + 1,
 	       FABREX_WC_BAD_DESC);
 	REFUSE(FABREX_OP_NOP, , FABREX_WC_BAD_DESC);
@@ -143,12 +143,14 @@ static void test_target_queue_refusals(void)
 	rig_queue_init(&deaf, B, PD);
 	deaf.rq_entries = deaf.cell = 0;
 	CHECK_EQ(rig_queue_create(&deaf), 0);
-	REFUSE(FABREX_OP_SEND, s.dest_queue = 31, FABREX_WC_BAD_QUEUE);
-	REFUSE(FABREX_OP_SEND, s.dest_queue = ~0u, FABREX_WC_BAD_QUEUE);
-	REFUSE(FABREX_OP_SEND, s.dest_qkey ^= 1, FABREX_WC_BAD_QUEUE);
-	REFUSE(FABREX_OP_SEND, s.dest_queue = deaf.number,
+	for (unsigned int bit = 0; bit < 64; bit++)
+		REFUSE(FABREX_OP_SEND, s.dest_key ^= 1ull << bit,
+		       FABREX_WC_BAD_QUEUE);
+	REFUSE(FABREX_OP_SEND, s.dest_key = qb.number, FABREX_WC_BAD_QUEUE);
+	REFUSE(FABREX_OP_SEND, s.dest_key = ~0ull, FABREX_WC_BAD_QUEUE);
+	REFUSE(FABREX_OP_SEND, s.dest_key = deaf.key, FABREX_WC_BAD_QUEUE);
+	REFUSE(FABREX_OP_WRITE_IMM, s.dest_key ^= 1ull << 63,
 	       FABREX_WC_BAD_QUEUE);
-	REFUSE(FABREX_OP_WRITE_IMM, s.dest_qkey ^= 1, FABREX_WC_BAD_QUEUE);
 	REFUSE(FABREX_OP_SEND, s.length = 257, FABREX_WC_TOO_LONG);
 	CHECK_EQ(rig_queue_destroy(&qb), 0);
 	REFUSE(FABREX_OP_SEND, , FABREX_WC_BAD_QUEUE);

@@ -41,8 +41,7 @@ struct fabrex_sqe entry(unsigned int opcode)
 	};
 
 	if (opcode == FABREX_OP_SEND || opcode == FABREX_OP_WRITE_IMM) {
-		s.dest_queue = qb.number;
-		s.dest_qkey = qb.qkey;
+		s.dest_key = qb.key;
 		s.imm = 0xabcd;
 	}
 	if (opcode == FABREX_OP_SEND) {

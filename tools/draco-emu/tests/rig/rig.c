@@ -308,7 +308,6 @@ void rig_queue_init(struct rig_queue *q, struct rig_guest *g, uint32_t pd)
 	memset(q, 0, sizeof(*q));
 	q->g = g;
 	q->pd = pd;
-	q->qkey = 0x1234;
 	q->sq_entries = 64;
 	q->rq_entries = 16;
 	q->cq_entries = 128;
@@ -330,7 +329,6 @@ unsigned int rig_queue_create(struct rig_queue *q)
 	atomic_store(rig_ctrl(q, offsetof(struct fabrex_qctrl, db_needed)), 1);
 	memset(c, 0, sizeof(*c));
 	c->pd = q->pd;
-	c->qkey = q->qkey;
 	c->sq_entries = q->sq_entries;
 	c->cq_entries = q->cq_entries;
 	c->rq_entries = q->rq_entries;
@@ -346,6 +344,7 @@ unsigned int rig_queue_create(struct rig_queue *q)
 			   rig_cmd(DRACO_ADM_QUEUE_CREATE, 0, sizeof(*c)),
 			   &cpl);
 	q->number = cpl.id;
+	q->key = cpl.result;
 	q->sq_tail = q->cq_head = q->rq_head = 0;
 	return status;
 }

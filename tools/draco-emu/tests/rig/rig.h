@@ -39,7 +39,8 @@ struct rig_guest {
 
 struct rig_queue {
 	struct rig_guest *g;
-	uint32_t number, qkey, pd;
+	uint32_t number, pd;
+	uint64_t key;
 	uint32_t sq_entries, cq_entries, rq_entries, cell;
 	uint64_t base;			/* control page; then sq, cq, rq */
 	uint64_t sq, cq, rq;
