@@ -16,7 +16,7 @@ ST_COMMON := raw rings bench
 ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	uapi/quota dma/ops dma/errors dma/queues dma/order dma/atomics \
 	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
-ST_TESTS += uapi/watch gpu/udmabuf
+ST_TESTS += uapi/watch gpu/udmabuf dma/guess
 ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream faults/stale \
 	faults/flood unplug/kexec
 ST_GPU := gpu/exporter gpu/import gpu/register gpu/hostile gpu/fuzz

@@ -8,6 +8,7 @@
  *   mmap_lock                 of a process; never taken below any of ours
  *   dma_resv                  of a dma-buf. Exporters hold it when they call
  *                             us, so it is never waited for below any of ours
+ *   user->guess_lock          rwsem; see there. Slept with
  *   port->registration_lock   rwsem; held for reading while an operation of
  *                             the backend runs and while objects come and go
  *   dmabuf->supply_lock       mutex; pages are being supplied for it
@@ -78,12 +79,15 @@ enum fabrex_res_type {
  * @ref:  open files and objects; the last put is under port->users_lock
  * @uid:  who
  * @used: by type; windows count in slots
+ * @guess_lock: for reading while a key is tried by the kernel, for writing
+ *        while the user pays for a wrong one
  */
 struct fabrex_user {
 	struct list_head list;
 	refcount_t ref;
 	kuid_t uid;
 	atomic_t used[FABREX_RES_TYPES];
+	struct rw_semaphore guess_lock;
 };
 
 /**

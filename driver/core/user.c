@@ -67,6 +67,7 @@ struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid)
 		goto unlock;
 	user->uid = uid;
 	refcount_set(&user->ref, 1);
+	init_rwsem(&user->guess_lock);
 	list_add(&user->list, &port->users);
 unlock:
 	mutex_unlock(&port->users_lock);

@@ -200,6 +200,36 @@ static int fabrex_window_errno(int ret)
 	return ret == -EHOSTDOWN || ret == -ENETDOWN ? -EHOSTUNREACH : ret;
 }
 
+/*
+ * A wrong key costs its user this time, and the user's other threads with it,
+ * so that one user does not use up what the port may try (docs/draco.md,
+ * section 10).
+ */
+#define WRONG_KEY_MS	10
+
+static void fabrex_window_pay(struct fabrex_user *user)
+{
+	if (down_write_killable(&user->guess_lock))
+		return;
+	schedule_timeout_killable(msecs_to_jiffies(WRONG_KEY_MS));
+	up_write(&user->guess_lock);
+}
+
+static int fabrex_window_try(struct fabrex_window *window, u32 nslots,
+			     struct fabrex_window_create *cmd)
+{
+	struct fabrex_user *user = window->res.user;
+	int ret;
+
+	if (down_read_killable(&user->guess_lock))
+		return -EINTR;
+	ret = fabrex_window_create(window, nslots, cmd);
+	up_read(&user->guess_lock);
+	if (ret == -EACCES)
+		fabrex_window_pay(user);
+	return ret;
+}
+
 /**
  * fabrex_cmd_window_create() - FABREX_IOCTL_WINDOW_CREATE
  * @ucmd: ioctl
@@ -224,7 +254,7 @@ int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
 		kfree(window);
 		return ret;
 	}
-	ret = fabrex_window_create(window, nslots, cmd);
+	ret = fabrex_window_try(window, nslots, cmd);
 	trace_fabrex_window_create(&window->res, cmd, ret);
 	if (ret) {
 		fabrex_res_discard(&window->res);

@@ -35,6 +35,7 @@ static const struct {
 	[DRACO_SC_GONE]		= { -ENODEV, "endpoint was removed" },
 	[DRACO_SC_INTERNAL]	= { -EIO, "internal error of the device" },
 	[DRACO_SC_IN_PROGRESS]	= { -EALREADY, "change under way" },
+	[DRACO_SC_RETRY]	= { -EAGAIN, "too many wrong keys" },
 };
 
 /**

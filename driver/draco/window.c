@@ -2,7 +2,32 @@
 /*
  * Windows of the port. Called by the core through the ops table.
  */
+#include <linux/delay.h>
+
 #include "draco.h"
+
+/* The device answers at once: it looks up no more keys than so many a second
+ * for a host that names wrong ones.
+ */
+#define WINDOW_RETRY_MS	10
+#define WINDOW_RETRIES	20
+
+static int draco_window_exec(struct draco_dev *dd, struct draco_cmd *cmd,
+			     struct draco_buf *buf, u32 len)
+{
+	int ret, tries = WINDOW_RETRIES;
+
+	for (;;) {
+		draco_cmd_init(cmd, DRACO_ADM_WINDOW_CREATE, 0);
+		draco_cmd_data(cmd, buf, len);
+		cmd->flags = DRACO_CMD_KILLABLE;
+		ret = draco_admin_exec(dd, cmd);
+		if (ret != -EAGAIN || !tries--)
+			return ret;
+		if (msleep_interruptible(WINDOW_RETRY_MS))
+			return -EINTR;
+	}
+}
 
 /**
  * draco_window_create() - aim window slots at a peer's region
@@ -11,7 +36,8 @@
  * @number: names it in draco_window_destroy() and in faults
  *
  * Return: 0; -EACCES if the peer refuses key, rights or range; -EHOSTUNREACH
- * if it is down; another negative errno
+ * if it is down; -EAGAIN if wrong keys have been named too often; -EINTR;
+ * another negative errno
  */
 int draco_window_create(struct fabrex_port *port,
 			const struct fabrex_window_params *params, u32 *number)
@@ -36,10 +62,7 @@ int draco_window_create(struct fabrex_port *port,
 	raw->length = cpu_to_le64(params->length);
 	raw->serial = cpu_to_le64(params->serial);
 
-	draco_cmd_init(&cmd, DRACO_ADM_WINDOW_CREATE, 0);
-	draco_cmd_data(&cmd, &buf, sizeof(*raw));
-	cmd.flags = DRACO_CMD_KILLABLE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_window_exec(dd, &cmd, &buf, sizeof(*raw));
 	draco_buf_free(dd, &buf);
 	*number = le32_to_cpu(cmd.cpl.id);
 	if (ret == -EHOSTDOWN || ret == -ENETDOWN)

@@ -376,7 +376,7 @@ TEST(every_status_has_errno_and_text)
 	u32 status;
 
 	CHECK_EQ(draco_status_errno(DRACO_SC_OK), 0);
-	for (status = 1; status <= DRACO_SC_IN_PROGRESS; status++) {
+	for (status = 1; status <= DRACO_SC_RETRY; status++) {
 		CHECK(draco_status_errno(status) < 0);
 		CHECK(draco_status_errno(status) != -EPROTO);
 		CHECK(strlen(draco_status_text(status)) > 4);

@@ -150,6 +150,7 @@ struct draco_acpl {
 #define DRACO_SC_GONE			16	/* ENODEV: endpoint was removed */
 #define DRACO_SC_INTERNAL		17	/* EIO */
 #define DRACO_SC_IN_PROGRESS		18	/* EALREADY: bind/unbind under way */
+#define DRACO_SC_RETRY			19	/* EAGAIN: too many wrong keys */
 
 #define DRACO_NAME_LEN			32
 

@@ -565,6 +565,9 @@ static int window_error(struct transport *t, int err,
 	case ENOSPC:
 		return fxi_error(err, "%s: %s: no room in the aperture; unmap some windows or map less",
 				 t->path, what);
+	case EAGAIN:
+		return fxi_error(err, "%s: %s: too many wrong keys were tried through this port; try again in a moment",
+				 t->path, what);
 	}
 	return common_error(t, err, what);
 }

@@ -21,7 +21,7 @@ def operations(lab, t):
     """Each operation, each error, ordering, queues; one program per host."""
     for host, programs in (("a", ("ops", "errors", "ops-32", "errors-32")),
                            ("b", ("queues", "order")),
-                           ("c", ("atomics", "datagram", "window"))):
+                           ("c", ("atomics", "datagram", "window", "guess"))):
         for program in programs:
             t.program(lab.guest(host), f"dma-{program}")
 

@@ -151,6 +151,8 @@ static void delay(struct engine *e, struct work *w)
 	atomic_store(&w->state, WORK_READY);
 	w->next = e->delayed;
 	e->delayed = w;
+	if (w->due_ns < e->due_ns)
+		e->due_ns = w->due_ns;
 	/* Someone has to sleep no longer than until then. */
 	if (e->sleepers)
 		pthread_cond_signal(&e->wake);
@@ -211,6 +213,9 @@ static uint64_t promote_delayed(struct engine *e)
 	if (!e->delayed)
 		return next;
 	now = engine_now_ns();
+	/* Many may wait, and for long: no others are to pay for that. */
+	if (now < e->due_ns)
+		return e->due_ns;
 	while (*p) {
 		struct work *w = *p;
 
@@ -222,6 +227,7 @@ static uint64_t promote_delayed(struct engine *e)
 			p = &w->next;
 		}
 	}
+	e->due_ns = next;
 	return next;
 }
 
@@ -355,6 +361,7 @@ int engine_init(struct engine *e)
 
 	list_init(&e->ready);
 	list_init(&e->watched);
+	e->due_ns = UINT64_MAX;
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -52,6 +52,7 @@ struct engine {
 	struct work_list ready;		/* lock */
 	struct work_list watched;	/* lock; looked at by the poller */
 	struct work *delayed;		/* lock; any order */
+	uint64_t due_ns;		/* lock; of the first of them */
 	unsigned int sleepers;		/* lock */
 	bool poller;			/* lock; a worker is polling */
 	_Atomic unsigned int nready;	/* length of ready, for looks without lock */

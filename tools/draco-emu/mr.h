@@ -25,7 +25,7 @@ struct mr {
 	uint32_t pd;
 	uint32_t access;
 	uint32_t page_shift;
-	uint64_t key;
+	_Atomic uint64_t key;	/* 0: none. Anybody may look */
 	uint64_t length;
 	uint64_t first;
 	uint64_t npages;
@@ -77,6 +77,14 @@ static inline struct mr *mr_get(struct mr_table *t, uint64_t key)
 	/* A stale key met a new region that may be closing just now. */
 	mr_put(t, mr);
 	return NULL;
+}
+
+/* There is such a region, though perhaps not a valid one. Any thread. */
+static inline bool mr_exists(struct mr_table *t, uint64_t key)
+{
+	uint32_t index = key & t->index_mask;
+
+	return key && index < t->max && t->mrs[index].key == key;
 }
 
 /* Bytes at @offset .. are within the region, without wrap-around. */

@@ -123,6 +123,45 @@ static unsigned int check_entry(const struct fabrex_sqe *s)
 	return FABREX_WC_OK;
 }
 
+/* May a key be looked up at the peer? */
+static unsigned int may_guess(struct run *r)
+{
+	uint64_t now;
+
+	if (r->q->guesser.trusted)
+		return FABREX_WC_OK;
+	now = engine_now_ns();
+	if (guess_may(&r->q->guesser, &r->q->port->queue_guesses, now,
+		      &r->op->wait_until))
+		return FABREX_WC_OK;
+	return OP_WAIT;
+}
+
+static void guessed(struct run *r, bool right)
+{
+	struct guess_budget *budget = &r->q->port->queue_guesses;
+
+	if (!right)
+		guess_miss(&r->q->guesser, budget, engine_now_ns());
+	else if (!r->q->guesser.trusted)
+		guess_hit(&r->q->guesser, budget);
+}
+
+/* Check 12, first part: the queue, held, or NULL with *wc. */
+static struct queue *find_target(struct run *r, unsigned int *wc)
+{
+	struct queue *target;
+
+	*wc = may_guess(r);
+	if (*wc)
+		return NULL;
+	target = queue_get_by_key(r->peer, r->op->sqe.dest_key);
+	guessed(r, target);
+	if (!target)
+		*wc = FABREX_WC_BAD_QUEUE;
+	return target;
+}
+
 static unsigned int send(struct run *r)
 {
 	const struct fabrex_sqe *s = &r->op->sqe;
@@ -131,11 +170,11 @@ static unsigned int send(struct run *r)
 		.peer = r->q->port->peer, .opcode = FABREX_OP_RECV,
 	};
 	unsigned char payload[FABREX_CELL_MAX];
-	struct queue *target = queue_get_by_key(r->peer, s->dest_key);
 	unsigned int wc;
+	struct queue *target = find_target(r, &wc);
 
 	if (!target)
-		return FABREX_WC_BAD_QUEUE;
+		return wc;
 	wc = queue_reserve(target, true, s->length);
 	if (wc) {
 		queue_put(target);
@@ -192,9 +231,9 @@ static unsigned int reserve_target(struct run *r)
 
 	if (r->op->target)
 		return FABREX_WC_OK;
-	target = queue_get_by_key(r->peer, s->dest_key);
+	target = find_target(r, &wc);
 	if (!target)
-		return FABREX_WC_BAD_QUEUE;
+		return wc;
 	wc = queue_reserve(target, false, s->length);
 	if (!wc) {
 		queue_ref(target);
@@ -332,19 +371,23 @@ static unsigned int check_remote(struct run *r)
 
 static unsigned int with_remote(struct run *r)
 {
-	unsigned int wc;
+	struct mr_table *t = &r->peer->mrs;
+	unsigned int wc = may_guess(r);
 
+	if (wc)
+		return wc;
 	r->remote = (struct side){
 		.port = r->peer, .offset = r->op->sqe.roffset,
-		.fault = FABREX_WC_RFAULT,
-		.mr = mr_get(&r->peer->mrs, r->op->sqe.rkey),
+		.fault = FABREX_WC_RFAULT, .mr = mr_get(t, r->op->sqe.rkey),
 	};
+	guessed(r, r->remote.mr || r->op->done ||
+		   mr_exists(t, r->op->sqe.rkey));
 	if (!r->remote.mr)
 		return FABREX_WC_RKEY;
 	wc = check_remote(r);
 	if (!wc)
 		wc = perform(r);
-	mr_put(&r->peer->mrs, r->remote.mr);
+	mr_put(t, r->remote.mr);
 	return wc;
 }
 

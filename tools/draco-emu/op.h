@@ -16,7 +16,9 @@ struct port;
 
 /* What an operation came to, apart from FABREX_WC_*. */
 #define OP_YIELD	0x100	/* more to move, turn is over */
-#define OP_WAIT		0x101	/* a slow link: not before op.wait_until */
+#define OP_WAIT		0x101	/* a slow link, or the price of a wrong key:
+				 * not before op.wait_until
+				 */
 #define OP_GONE		0x102	/* the queue or its port is going: no trace */
 
 struct op {

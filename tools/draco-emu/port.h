@@ -25,6 +25,7 @@
 #include "event.h"
 #include "fault.h"
 #include "gate.h"
+#include "guess.h"
 #include "mr.h"
 #include "queue.h"
 #include "window.h"
@@ -105,6 +106,10 @@ struct port {
 	struct mr_table mrs;
 	struct queue_table queues;
 	struct window_table windows;
+	struct guesser guesser;		/* WINDOW_CREATE */
+
+	/* For as long as the switch runs, whatever becomes of the function. */
+	struct guess_budget queue_guesses, window_guesses;
 
 	struct event_queue events;	/* event_log.lock */
 	struct counters counters;

@@ -181,6 +181,7 @@ void queue_destroy(struct queue_slot *slot)
 	event_unreport(q->port, q->number);
 	slot->q = NULL;
 	slot->dying = false;
+	guess_end(&q->guesser, &q->port->queue_guesses);
 	queue_unref(q);
 }
 

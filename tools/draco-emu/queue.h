@@ -19,6 +19,7 @@
 #include "counters.h"
 #include "engine.h"
 #include "gate.h"
+#include "guess.h"
 #include "op.h"
 
 #define QUEUE_BATCH	16	/* entries fetched at once */
@@ -48,6 +49,7 @@ struct queue {
 	bool watching;			/* db_needed is 0 */
 	uint64_t watch_until, watch_ns;
 	struct op op;
+	struct guesser guesser;		/* of keys at peers */
 
 	pthread_mutex_t cq_lock;
 	uint32_t cq_tail, rq_tail, reserved;

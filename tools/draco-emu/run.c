@@ -16,6 +16,7 @@
 #define SYNC_BYTES	4096u		/* sq_head is stored before such an op */
 #define WATCH_MIN_NS	100000u		/* after the last operation */
 #define WATCH_MAX_NS	1000000u	/* for a queue that is busy again soon */
+#define WAIT_MAX_NS	100000000u	/* then it is looked whether it still is there */
 
 #define STEP_ON		(-1)		/* not an enum run_result: continue */
 #define STEP_DRY	(-2)
@@ -152,6 +153,13 @@ static unsigned int begin(struct queue *q)
 	return failed ? FABREX_WC_FENCED : FABREX_WC_OK;
 }
 
+static void delay(struct queue *q)
+{
+	uint64_t latest = engine_now_ns() + WAIT_MAX_NS;
+
+	q->work.due_ns = q->op.wait_until < latest ? q->op.wait_until : latest;
+}
+
 static int execute(struct queue *q, struct turn *t)
 {
 	unsigned int wc = q->op.active ? FABREX_WC_OK : begin(q);
@@ -167,7 +175,7 @@ static int execute(struct queue *q, struct turn *t)
 	if (wc == OP_YIELD)
 		return RUN_MORE;
 	if (wc == OP_WAIT) {
-		q->work.due_ns = q->op.wait_until;
+		delay(q);
 		return RUN_DELAY;
 	}
 	complete(q, wc);

@@ -98,26 +98,46 @@ static bool slots_free(struct window_table *t,
 	return true;
 }
 
-/* Inside the peer: does the key give all that the window wants? */
-static bool key_allows(struct port *p, struct port *peer,
-		       const struct draco_window_create *c)
+/* Inside the peer: the region, held, or NULL with *status. */
+static struct mr *look_up(struct port *p, struct port *peer, uint64_t key,
+			  unsigned int *status)
 {
-	struct mr *mr = mr_get(&peer->mrs, c->rkey);
+	uint64_t now = engine_now_ns(), due;
+	struct mr *mr;
+
+	*status = DRACO_SC_RETRY;
+	if (!guess_may(&p->guesser, &p->window_guesses, now, &due))
+		return NULL;
+	mr = mr_get(&peer->mrs, key);
+	if (mr || mr_exists(&peer->mrs, key))
+		guess_hit(&p->guesser, &p->window_guesses);
+	else
+		guess_miss(&p->guesser, &p->window_guesses, now);
+	*status = DRACO_SC_BAD_KEY;
+	return mr;
+}
+
+/* Inside the peer: does the key give all that the window wants? */
+static unsigned int check_key(struct port *p, struct port *peer,
+			      const struct draco_window_create *c)
+{
+	unsigned int status;
+	struct mr *mr = look_up(p, peer, c->rkey, &status);
 	bool ok;
 
 	if (!mr)
-		return false;
+		return status;
 	ok = mr_covers(mr, c->offset, c->length) &&
 	     (mr->access & c->access) == c->access &&
 	     mr_open_to(mr, p->peer);
 	mr_put(&peer->mrs, mr);
-	return ok;
+	return ok ? DRACO_SC_OK : DRACO_SC_BAD_KEY;
 }
 
 static unsigned int check_target(struct port *p, struct port *peer,
 				 const struct draco_window_create *c)
 {
-	bool ok;
+	unsigned int status;
 
 	if (!port_is_ready(peer))
 		return DRACO_SC_HOST_DOWN;
@@ -125,9 +145,9 @@ static unsigned int check_target(struct port *p, struct port *peer,
 		return DRACO_SC_LINK_DOWN;
 	if (!port_enter(peer))
 		return DRACO_SC_HOST_DOWN;
-	ok = key_allows(p, peer, c);
+	status = check_key(p, peer, c);
 	port_leave(peer);
-	return ok ? DRACO_SC_OK : DRACO_SC_BAD_KEY;
+	return status;
 }
 
 static void open_window(struct window_table *t, struct window *w,

@@ -577,11 +577,13 @@ static void test_queue_limits_and_services(void)
 	struct draco_acpl cpl;
 	struct rig_queue q;
 	struct draco_acmd c;
+	uint64_t key;
 
 	BEGIN();
 	rig_queue_init(&q, B, PD);
 	q.service = 99;
 	CHECK_EQ(rig_queue_create(&q), 0);
+	key = q.key;
 	CHECK_EQ(rig_queue_create(&q), DRACO_SC_BOUND);
 	q.service = 0;
 	q.sq = RIG_MEM;
@@ -590,7 +592,7 @@ static void test_queue_limits_and_services(void)
 	c.arg[0] = 99;
 	CHECK_EQ(rig_admin(A, c, &cpl), 0);
 	CHECK_EQ(cpl.id, 1);
-	CHECK(cpl.result == q.key && cpl.result >> 32);
+	CHECK(cpl.result == key && key >> 32);
 	c.arg[0] = 98;
 	CHECK_EQ(rig_admin(A, c, &cpl), DRACO_SC_BAD_ID);
 	c.arg[0] = 0;
