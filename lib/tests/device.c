@@ -434,7 +434,7 @@ TEST(event_of_a_revoked_region)
 	pair_open(&p, NULL);
 	e.id = p.ma->object.id;
 	fake_event(0, &e);
-	CHECK_EQ(fabrex_event_read(p.a, &ev, 1000), 0);
+	CHECK_EQ(fabrex_event_read(p.a, &ev, HANG_MS), 0);
 	CHECK(ev.type == FABREX_EV_MR_REVOKED && ev.mr == p.ma && !ev.queue &&
 	      !ev.window && ev.error == EFAULT);
 	pair_close(&p);

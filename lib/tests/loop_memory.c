@@ -565,7 +565,7 @@ TEST(loop_heap_region_inside)
 	CHECK_EQ(fabrex_mr_deregister(all), 0);
 	op.flags = FABREX_SQE_CHECK;
 	CHECK_EQ(operate(q, &op), FABREX_WC_LKEY);
-	CHECK_EQ(fabrex_event_read(port, &event, 1000), 0);
+	CHECK_EQ(fabrex_event_read(port, &event, HANG_MS), 0);
 	CHECK_EQ(event.type, FABREX_EV_MR_REVOKED);
 	CHECK(event.mr == part);
 	CHECK_EQ(fabrex_mr_deregister(part), 0);
@@ -598,7 +598,7 @@ static void check_window(struct scene *s, enum memory_kind kind)
 	CHECK_EQ(end(s, to.thing), 0);
 	CHECK_EQ(at[0], 0);
 	at[0] = 'b';
-	CHECK_EQ(fabrex_event_read(s->port, &event, 1000), 0);
+	CHECK_EQ(fabrex_event_read(s->port, &event, HANG_MS), 0);
 	CHECK_EQ(event.type, FABREX_EV_WINDOW_FAULT);
 	CHECK(event.window == w);
 	CHECK_EQ(fabrex_window_unmap(w), 0);

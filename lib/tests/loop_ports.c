@@ -315,7 +315,7 @@ static void mingle(int fd, void *arg)
 	(void)arg;
 	hear(fd, &go, 1);
 	port = open_port(NULL);
-	for (i = 0; i < 20000; i++) {
+	for (i = 0; i < HANG_MS; i++) {
 		up = 0;
 		for (at = 0; !fabrex_peer_next(port, at, &peer);
 		     at = peer.peer + 1)

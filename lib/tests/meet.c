@@ -160,7 +160,7 @@ TEST(meet)
 	CHECK_EQ(fabrex_accept(l, NULL, 0, got, &len, NULL, 10), -ETIMEDOUT);
 	start(&c, "from client", 3000);
 	len = sizeof(got);
-	CHECK_EQ(fabrex_accept(l, "from server", 12, got, &len, &peer, 3000),
+	CHECK_EQ(fabrex_accept(l, "from server", 12, got, &len, &peer, HANG_MS),
 		 0);
 	end(&c);
 	CHECK_EQ(c.ret, 0);
@@ -181,7 +181,7 @@ TEST(meet_server_comes_late)
 	pause_ms(60);
 	CHECK_EQ(fabrex_open("b.0", &port), 0);
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
-	CHECK_EQ(fabrex_accept(l, "x", 2, NULL, NULL, NULL, 3000), 0);
+	CHECK_EQ(fabrex_accept(l, "x", 2, NULL, NULL, NULL, HANG_MS), 0);
 	end(&c);
 	CHECK_EQ(c.ret, 0);
 	fabrex_listener_close(l);
@@ -288,15 +288,15 @@ TEST(meet_two_steps)
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
 	for (i = 0; i < 3; i++) {
 		start(&c[i], "hi", i == 1 ? 50 : HANG_MS);
-		CHECK_EQ(fabrex_request_next(l, &r[i], NULL, NULL, 3000), 0);
+		CHECK_EQ(fabrex_request_next(l, &r[i], NULL, NULL, HANG_MS), 0);
 	}
 	end(&c[1]);
 	CHECK_EQ(c[1].ret, -ETIMEDOUT);
-	CHECK_EQ(fabrex_request_answer(l, &r[2], "two", 4, 1000), 0);
-	CHECK_EQ(fabrex_request_answer(l, &r[1], "one", 4, 1000),
+	CHECK_EQ(fabrex_request_answer(l, &r[2], "two", 4, HANG_MS), 0);
+	CHECK_EQ(fabrex_request_answer(l, &r[1], "one", 4, HANG_MS),
 		 -ECONNRESET);
 	CHECK_SAYS("has gone");
-	CHECK_EQ(fabrex_request_answer(l, &r[0], "zero", 5, 1000), 0);
+	CHECK_EQ(fabrex_request_answer(l, &r[0], "zero", 5, HANG_MS), 0);
 	end(&c[0]);
 	end(&c[2]);
 	CHECK(!c[0].ret && !strcmp(c[0].theirs, "zero"));
@@ -316,14 +316,14 @@ TEST(meet_blob_too_big)
 	CHECK_EQ(fabrex_open("b.0", &port), 0);
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
 	start(&c, "longer than four", 400);
-	CHECK_EQ(fabrex_accept(l, NULL, 0, small, &len, NULL, 3000),
+	CHECK_EQ(fabrex_accept(l, NULL, 0, small, &len, NULL, HANG_MS),
 		 -EMSGSIZE);
 	CHECK_EQ(len, 17);
 	end(&c);
 	CHECK_EQ(c.ret, -ETIMEDOUT);
 	start(&d, "abc", 3000);
 	len = sizeof(small);
-	CHECK_EQ(fabrex_accept(l, NULL, 0, small, &len, NULL, 3000), 0);
+	CHECK_EQ(fabrex_accept(l, NULL, 0, small, &len, NULL, HANG_MS), 0);
 	end(&d);
 	CHECK(!d.ret && d.theirs_len == 0 && !strcmp(small, "abc"));
 	fabrex_listener_close(l);
@@ -402,7 +402,7 @@ TEST(meet_hostile)
 	}
 	start(&c, "honest", 3000);
 	len = sizeof(got);
-	CHECK_EQ(fabrex_accept(l, "ok", 3, got, &len, NULL, 3000), 0);
+	CHECK_EQ(fabrex_accept(l, "ok", 3, got, &len, NULL, HANG_MS), 0);
 	end(&c);
 	CHECK(!c.ret && !strcmp(got, "honest"));
 	fabrex_listener_close(l);
@@ -421,12 +421,12 @@ TEST(meet_stale_answer)
 	CHECK_EQ(fabrex_open("b.0", &port), 0);
 	CHECK_EQ(fabrex_listen(port, SERVICE, &l), 0);
 	start(&c, "q", 4000);
-	CHECK_EQ(fabrex_request_next(l, &request, NULL, NULL, 3000), 0);
+	CHECK_EQ(fabrex_request_next(l, &request, NULL, NULL, HANG_MS), 0);
 	forged = request;
 	forged.nonce ^= 1;
 	for (i = 0; i < 20; i++)
-		CHECK_EQ(fabrex_request_answer(l, &forged, "bad", 4, 1000), 0);
-	CHECK_EQ(fabrex_request_answer(l, &request, "good", 5, 1000), 0);
+		CHECK_EQ(fabrex_request_answer(l, &forged, "bad", 4, HANG_MS), 0);
+	CHECK_EQ(fabrex_request_answer(l, &request, "good", 5, HANG_MS), 0);
 	end(&c);
 	CHECK(!c.ret && !strcmp(c.theirs, "good"));
 	fabrex_listener_close(l);

@@ -246,7 +246,7 @@ TEST(events)
 	CHECK_EQ(fabrex_event_read(p.a, &ev, 10), -EAGAIN);
 	emit(FABREX_EV_PEER_DOWN, 0);
 	pfd = (struct pollfd){ .fd = fabrex_event_fd(p.a), .events = POLLIN };
-	CHECK_EQ(poll(&pfd, 1, 1000), 1);
+	CHECK_EQ(poll(&pfd, 1, HANG_MS), 1);
 	CHECK_EQ(fabrex_event_read(p.a, &ev, -1), 0);
 	CHECK(ev.type == FABREX_EV_PEER_DOWN && ev.peer == 1 &&
 	      ev.generation == 4 && !ev.queue && !ev.window &&

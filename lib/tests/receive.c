@@ -232,7 +232,7 @@ TEST(ring_threads)
 	}
 	while (total < 4 * MESSAGES) {
 		if (total % 64 == 0)
-			CHECK_EQ(fabrex_wait(r.queue, 5000), 1);
+			CHECK_EQ(fabrex_wait(r.queue, HANG_MS), 1);
 		total += receive_some(&r);
 	}
 	for (i = 0; i < 4; i++)
@@ -361,7 +361,7 @@ static void check_both(struct receiver *r, uint32_t victim, uint32_t after)
 {
 	uint32_t until = r->got[after] + 1;
 
-	CHECK(readable(r->queue, 5000));
+	CHECK(readable(r->queue, HANG_MS));
 	while (r->got[after] < until)
 		receive_some(r);
 	CHECK(r->got[victim] == 1 || r->got[victim] == 2);

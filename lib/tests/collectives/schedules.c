@@ -58,7 +58,7 @@ static void perform(struct world *w, uint32_t kind, uint32_t root)
 		send[i] = value(w->rank, i);
 	memset(recv, 0, sizeof(recv));
 	CHECK_EQ(fabrex_coll_start(w->comm, &what, sizeof(what), &coll), 0);
-	CHECK_EQ(fabrex_coll_wait(coll, 30000), 0);
+	CHECK_EQ(fabrex_coll_wait(coll, 300000), 0);
 	n = gathers(kind) ? (uint64_t)COUNT * w->size : COUNT;
 	if (kind == FABREX_REDUCE && w->rank != root)
 		n = 0;
