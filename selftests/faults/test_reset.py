@@ -85,7 +85,6 @@ def rebooted_while_stuck(lab, t):
     guest.allow_log(STUCK)
     a, _, _ = pair(lab)
     get_stuck(lab, t)
-    # Not at once: `reboot -f` calls the drivers, the lab's way too.
     guest.reboot(timeout=HANG)
     install.install([guest])
     works_again(lab, t, "reboot")

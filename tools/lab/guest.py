@@ -113,13 +113,14 @@ class Guest:
         self.kill()
 
     def reboot(self, timeout=60, hard=False):
-        """Reset the machine (hard) or ask the kernel to; waits for boot."""
+        """Reset the machine (hard) or ask the kernel to, as reboot -f would,
+        with the selftests' program for that; waits for boot."""
         self.keep_dmesg()
         self.boots += 1
         if hard:
             self.qmp.command("system_reset")
         else:
-            self.start_command("reboot -f")
+            self.start_command("unplug-restart")
         return self.wait_boot(timeout)
 
     def kexec(self, timeout=60):
@@ -129,7 +130,7 @@ class Guest:
         self.put(self.image.initrd, "/run/initrd", timeout=timeout)
         self.keep_dmesg()
         self.boots += 1
-        self.start_command("unplug-kexec /run/vmlinuz /run/initrd")
+        self.start_command("unplug-restart /run/vmlinuz /run/initrd")
         return self.wait_boot(timeout)
 
     def restart(self, timeout=60):
