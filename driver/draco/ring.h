@@ -67,7 +67,7 @@ static inline u32 draco_ring_share(u32 entries, enum draco_prio prio)
 	if (prio == DRACO_PRIO_QUERY)
 		share /= 8;
 	else if (prio == DRACO_PRIO_CHANGE)
-		share /= 2;
+		share = draco_ring_limit(entries, DRACO_PRIO_USER) / 2;
 	return share ? share : 1;
 }
 
