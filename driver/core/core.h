@@ -8,7 +8,6 @@
  *   mmap_lock                 of a process; never taken below any of ours
  *   dma_resv                  of a dma-buf. Exporters hold it when they call
  *                             us, so it is never waited for below any of ours
- *   user->guess_lock          rwsem; see there. Slept with
  *   port->registration_lock   rwsem; held for reading while an operation of
  *                             the backend runs and while objects come and go
  *   dmabuf->supply_lock       mutex; pages are being supplied for it
@@ -76,18 +75,18 @@ enum fabrex_res_type {
 /**
  * struct fabrex_user - what one user has of one port
  * @list: in port->users
- * @ref:  open files and objects; the last put is under port->users_lock
+ * @ref:  open files and objects; the last put is under port->users_lock. 0: kept
+ *        until @paid
  * @uid:  who
  * @used: by type; windows count in slots
- * @guess_lock: for reading while a key is tried by the kernel, for writing
- *        while the user pays for a wrong one
+ * @paid: ktime until which wrong keys are being paid for
  */
 struct fabrex_user {
 	struct list_head list;
 	refcount_t ref;
 	kuid_t uid;
 	atomic_t used[FABREX_RES_TYPES];
-	struct rw_semaphore guess_lock;
+	atomic64_t paid;
 };
 
 /**
@@ -776,6 +775,9 @@ int fabrex_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* user.c */
 struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid);
+void fabrex_users_free(struct fabrex_port *port);
+void fabrex_user_wrong_key(struct fabrex_user *user);
+int fabrex_user_wait_paid(struct fabrex_user *user);
 void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user);
 int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 		  enum fabrex_res_type type, u32 n);

@@ -27,6 +27,7 @@ static void fabrex_port_release(struct device *dev)
 	WARN_ON(!list_empty(&port->files));
 	fabrex_changes_destroy(&port->changes);
 	fabrex_model_destroy(&port->model);
+	fabrex_users_free(port);
 	xa_destroy(&port->queues);
 	xa_destroy(&port->windows);
 	ida_destroy(&port->pds);

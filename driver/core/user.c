@@ -3,7 +3,10 @@
  * Quotas: how many queues, window slots and regions one user may have of one
  * port. Called by file.c and res.c.
  */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -45,6 +48,35 @@ static struct fabrex_user *fabrex_user_find(struct fabrex_port *port,
 	return NULL;
 }
 
+/*
+ * With users_lock: forget accounts that nobody has open and that owe nothing.
+ * One that does would otherwise be as good as new for who closes its files.
+ */
+static void fabrex_users_prune(struct fabrex_port *port, bool all)
+{
+	struct fabrex_user *user, *next;
+	s64 now = ktime_get_ns();
+
+	list_for_each_entry_safe(user, next, &port->users, list) {
+		if (refcount_read(&user->ref) ||
+		    (!all && atomic64_read(&user->paid) > now))
+			continue;
+		list_del(&user->list);
+		kfree(user);
+	}
+}
+
+/**
+ * fabrex_users_free() - forget all accounts of a port that nobody uses
+ * @port: port
+ */
+void fabrex_users_free(struct fabrex_port *port)
+{
+	mutex_lock(&port->users_lock);
+	fabrex_users_prune(port, true);
+	mutex_unlock(&port->users_lock);
+}
+
 /**
  * fabrex_user_get() - the account of a user
  * @port: port
@@ -57,9 +89,11 @@ struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid)
 	struct fabrex_user *user;
 
 	mutex_lock(&port->users_lock);
+	fabrex_users_prune(port, false);
 	user = fabrex_user_find(port, uid);
 	if (user) {
-		refcount_inc(&user->ref);
+		if (!refcount_inc_not_zero(&user->ref))
+			refcount_set(&user->ref, 1);
 		goto unlock;
 	}
 	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
@@ -67,7 +101,6 @@ struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid)
 		goto unlock;
 	user->uid = uid;
 	refcount_set(&user->ref, 1);
-	init_rwsem(&user->guess_lock);
 	list_add(&user->list, &port->users);
 unlock:
 	mutex_unlock(&port->users_lock);
@@ -83,9 +116,44 @@ void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->ref, &port->users_lock))
 		return;
-	list_del(&user->list);
+	fabrex_users_prune(port, false);
 	mutex_unlock(&port->users_lock);
-	kfree(user);
+}
+
+/* What a wrong key costs the user who had the kernel try it: this much time,
+ * so that one user does not use up what the port may try (docs/draco.md,
+ * section 10).
+ */
+#define WRONG_KEY_NS	(10 * NSEC_PER_MSEC)
+
+/**
+ * fabrex_user_wrong_key() - a key that the user named was refused
+ * @user: account
+ */
+void fabrex_user_wrong_key(struct fabrex_user *user)
+{
+	s64 now = ktime_get_ns(), old = atomic64_read(&user->paid);
+
+	while (!atomic64_try_cmpxchg(&user->paid, &old,
+				     max(old, now) + WRONG_KEY_NS))
+		;
+}
+
+/**
+ * fabrex_user_wait_paid() - wait before another key is tried for a user
+ * @user: account
+ *
+ * Return: 0, or -EINTR for a process that is being killed
+ */
+int fabrex_user_wait_paid(struct fabrex_user *user)
+{
+	s64 left = atomic64_read(&user->paid) - (s64)ktime_get_ns();
+
+	if (left > 0 &&
+	    schedule_timeout_killable(nsecs_to_jiffies(left) + 1) &&
+	    fatal_signal_pending(current))
+		return -EINTR;
+	return 0;
 }
 
 /**

@@ -150,7 +150,8 @@ static int fabrex_window_make(struct fabrex_window *window,
 	ret = fabrex_res_insert(res);
 	if (ret)
 		return ret;
-	ret = xa_insert(&port->windows, res->number, window, GFP_KERNEL);
+	ret = xa_insert(&port->windows, res->number, window,
+			GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret;
 	fabrex_map_aim(window->map, port->info.window_base +
@@ -200,33 +201,19 @@ static int fabrex_window_errno(int ret)
 	return ret == -EHOSTDOWN || ret == -ENETDOWN ? -EHOSTUNREACH : ret;
 }
 
-/*
- * A wrong key costs its user this time, and the user's other threads with it,
- * so that one user does not use up what the port may try (docs/draco.md,
- * section 10).
- */
-#define WRONG_KEY_MS	10
-
-static void fabrex_window_pay(struct fabrex_user *user)
-{
-	if (down_write_killable(&user->guess_lock))
-		return;
-	schedule_timeout_killable(msecs_to_jiffies(WRONG_KEY_MS));
-	up_write(&user->guess_lock);
-}
-
+/* Whoever owes for wrong keys waits first. */
 static int fabrex_window_try(struct fabrex_window *window, u32 nslots,
 			     struct fabrex_window_create *cmd)
 {
 	struct fabrex_user *user = window->res.user;
 	int ret;
 
-	if (down_read_killable(&user->guess_lock))
-		return -EINTR;
+	ret = fabrex_user_wait_paid(user);
+	if (ret)
+		return ret;
 	ret = fabrex_window_create(window, nslots, cmd);
-	up_read(&user->guess_lock);
 	if (ret == -EACCES)
-		fabrex_window_pay(user);
+		fabrex_user_wrong_key(user);
 	return ret;
 }
 

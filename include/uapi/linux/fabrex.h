@@ -264,7 +264,7 @@ struct fabrex_queue_create {
  * @out_id:     object for FABREX_IOCTL_DESTROY
  * @__reserved: must be 0
  *
- * EACCES: the peer refuses key, rights or range, which takes a while;
+ * EACCES: the peer refuses key, rights or range; the next call waits a while;
  * EHOSTUNREACH: the peer is down; ENOSPC: no room in the aperture; EAGAIN:
  * too many wrong keys were tried through this port, by whomever.
  */
