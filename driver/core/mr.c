@@ -211,7 +211,7 @@ static int fabrex_mr_supply(struct fabrex_mr *mr,
 	int ret;
 
 	batch.pages = kvmalloc_array(batch.room, sizeof(*batch.pages),
-				     GFP_KERNEL);
+				     GFP_KERNEL_ACCOUNT);
 	if (!batch.pages)
 		return -ENOMEM;
 	ret = fabrex_mr_pages(&batch);

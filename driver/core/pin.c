@@ -76,7 +76,7 @@ static int fabrex_pin_all(struct fabrex_pin *pin, unsigned long addr)
 	struct page **pages;
 	int ret = 0;
 
-	pages = (struct page **)__get_free_page(GFP_KERNEL);
+	pages = (struct page **)__get_free_page(GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
 	while (left) {

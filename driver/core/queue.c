@@ -226,7 +226,8 @@ static int fabrex_queue_number(struct fabrex_queue *queue)
 
 	if (res->number >= res->port->info.max_queues)
 		return -EPROTO;
-	return xa_insert(&res->port->queues, res->number, queue, GFP_KERNEL);
+	return xa_insert(&res->port->queues, res->number, queue,
+			 GFP_KERNEL_ACCOUNT);
 }
 
 static int fabrex_queue_make(struct fabrex_queue *queue,
