@@ -309,6 +309,7 @@ struct fabrex_port {
  * @lost:  did not fit
  * @gone:  the port is; the last event
  * @gone_read: and that was read
+ * @seq:   all there were
  * @wait:  readers and pollers
  * @read:  one reader at a time
  * @ring:  events
@@ -320,6 +321,7 @@ struct fabrex_events {
 	u32 lost;
 	bool gone;
 	bool gone_read;
+	u64 seq;
 	wait_queue_head_t wait;
 	struct mutex read;
 	struct fabrex_event ring[FABREX_EVENT_SLOTS];

@@ -38,11 +38,13 @@ void fabrex_events_push(struct fabrex_events *events,
 	unsigned long flags;
 
 	spin_lock_irqsave(&events->lock, flags);
+	events->seq++;
 	if (!events->lost &&
 	    events->tail - events->head < FABREX_EVENT_SLOTS) {
 		slot = &events->ring[SLOT(events->tail++)];
 		*slot = *event;
 		slot->time_ns = ktime_get_ns();
+		slot->seq = events->seq;
 	} else {
 		events->lost++;
 	}
@@ -59,6 +61,7 @@ void fabrex_events_lose(struct fabrex_events *events)
 	unsigned long flags;
 
 	spin_lock_irqsave(&events->lock, flags);
+	events->seq++;
 	events->lost++;
 	spin_unlock_irqrestore(&events->lock, flags);
 	wake_up_interruptible(&events->wait);
@@ -100,9 +103,11 @@ static bool fabrex_events_peek(struct fabrex_events *events,
 		event->type = FABREX_EVENT_LOST;
 		event->error = events->lost;
 		event->time_ns = ktime_get_ns();
+		event->seq = events->seq;
 	} else if (events->gone && !events->gone_read) {
 		event->type = FABREX_EVENT_GONE;
 		event->time_ns = ktime_get_ns();
+		event->seq = events->seq + 1;
 	} else {
 		found = false;
 	}
@@ -134,19 +139,33 @@ static int fabrex_events_wait(struct fabrex_events *events, bool nonblock)
 					READ_ONCE(events->gone));
 }
 
+/* Bytes of a record behind @done others in a buffer; 0: there is no room. */
+static u32 fabrex_event_room(size_t done, size_t count)
+{
+	size_t left = count - done;
+
+	if (left >= sizeof(struct fabrex_event))
+		return sizeof(struct fabrex_event);
+	if (done || left < FABREX_EVENT_SIZE_MIN)
+		return 0;
+	return round_down(left, sizeof(u64));
+}
+
 static ssize_t fabrex_events_copy(struct fabrex_events *events,
 				  char __user *buf, size_t count)
 {
 	struct fabrex_event event;
 	size_t done = 0;
+	u32 size;
 
-	while (count - done >= sizeof(event)) {
+	while ((size = fabrex_event_room(done, count))) {
 		if (!fabrex_events_peek(events, &event))
 			break;
-		if (copy_to_user(buf + done, &event, sizeof(event)))
+		event.size = size;
+		if (copy_to_user(buf + done, &event, size))
 			return done ?: -EFAULT;
 		fabrex_events_drop(events, &event);
-		done += sizeof(event);
+		done += size;
 	}
 	return done;
 }
@@ -158,7 +177,7 @@ static ssize_t fabrex_events_copy(struct fabrex_events *events,
  * @count:    bytes there
  * @nonblock: do not wait
  *
- * Return: bytes of whole events; 0 after FABREX_EVENT_GONE has been read;
+ * Return: bytes of events; 0 after FABREX_EVENT_GONE has been read;
  * -EINVAL if there is no room for one; -EAGAIN; -EFAULT; -ERESTARTSYS
  */
 ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
@@ -166,7 +185,7 @@ ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
 {
 	ssize_t ret;
 
-	if (count < sizeof(struct fabrex_event))
+	if (count < FABREX_EVENT_SIZE_MIN)
 		return -EINVAL;
 	do {
 		ret = fabrex_events_wait(events, nonblock);

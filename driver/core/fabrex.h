@@ -12,6 +12,8 @@
 #include <linux/types.h>
 #include <linux/fabrex.h>
 
+#define FABREX_MAX_PEERS	256
+
 struct fabrex_port;
 struct fabrex_queue;
 struct fabrex_mr;
@@ -30,6 +32,7 @@ struct netlink_ext_ack;
  * @max_peers:        peer numbers are below this (<= FABREX_MAX_PEERS)
  * @generation:       times the port has been enabled
  * @flags:            FABREX_PORT_*
+ * @caps:             FABREX_CAP_OP() and FABREX_CAP_CHECK; the core adds others
  * @manager:          may change the fabric (bind, unbind, control ports)
  * @max_queues:       limits of the port; see struct fabrex_port_query
  * @max_mrs:          likewise
@@ -43,6 +46,7 @@ struct netlink_ext_ack;
  * @window_slot_size: bytes of one slot; power of two
  * @window_base:      CPU physical address of the window aperture
  * @doorbell_base:    CPU physical address of the doorbell pages
+ * @doorbell_stride:  bytes from one to the next; power of two
  * @dma_dev:          device that does the DMA, for the DMA API
  */
 struct fabrex_port_info {
@@ -55,6 +59,7 @@ struct fabrex_port_info {
 	u32 max_peers;
 	u32 generation;
 	u32 flags;
+	u64 caps;
 	bool manager;
 	u32 max_queues;
 	u32 max_mrs;
@@ -68,6 +73,7 @@ struct fabrex_port_info {
 	u64 window_slot_size;
 	phys_addr_t window_base;
 	phys_addr_t doorbell_base;
+	u32 doorbell_stride;
 	struct device *dma_dev;
 };
 

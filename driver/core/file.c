@@ -25,13 +25,24 @@ int fabrex_respond(struct fabrex_ucmd *ucmd)
 	return 0;
 }
 
+static u64 fabrex_port_caps(const struct fabrex_port_info *info)
+{
+	u64 caps = info->caps | FABREX_CAP_SERVICE | FABREX_CAP_DMABUF;
+
+	if (info->max_windows)
+		caps |= FABREX_CAP_WINDOW;
+	if (IS_ENABLED(CONFIG_MMU_NOTIFIER))
+		caps |= FABREX_CAP_WATCH;
+	return caps;
+}
+
 static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 {
 	struct fabrex_port *port = ucmd->file->port;
 	const struct fabrex_port_info *info = &port->info;
 	struct fabrex_port_query *cmd = ucmd->cmd;
 
-	if (cmd->flags || cmd->__reserved)
+	if (cmd->flags)
 		return -EINVAL;
 	*cmd = (struct fabrex_port_query) {
 		.size = cmd->size,
@@ -39,6 +50,7 @@ static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 		.out_max_peers = info->max_peers,
 		.out_generation = READ_ONCE(port->generation),
 		.out_flags = info->flags & FABREX_PORT_EMULATED,
+		.out_caps = fabrex_port_caps(info),
 		.out_max_queues = info->max_queues,
 		.out_max_mrs = info->max_mrs,
 		.out_max_windows = info->max_windows,
@@ -48,7 +60,7 @@ static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 		.out_max_cell = min(info->max_cell, FABREX_CELL_MAX),
 		.out_window_slot_size = info->window_slot_size,
 		.out_max_transfer = info->max_transfer,
-		.out_page_size = FABREX_PAGE_SIZE,
+		.out_page_size = PAGE_SIZE,
 	};
 	if (READ_ONCE(port->link_up))
 		cmd->out_flags |= FABREX_PORT_LINK_UP;
@@ -105,7 +117,7 @@ static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
 	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, fabrex_cmd_peer_query,
 		 struct fabrex_peer_query, out_host),
 	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE,
-		 fabrex_cmd_mr_register, struct fabrex_mr_register, watch),
+		 fabrex_cmd_mr_register, struct fabrex_mr_register, __reserved),
 	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE,
 		 fabrex_cmd_queue_create, struct fabrex_queue_create, out_rq_offset),
 	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE,

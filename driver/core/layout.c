@@ -97,9 +97,10 @@ static bool receive_ok(const struct fabrex_queue_limits *limits,
 			  min_t(u32, limits->max_cell, FABREX_CELL_MAX));
 }
 
-static u32 page_round(u32 bytes)
+/* Each part begins at a page of the machine, as nobody else's may be with it. */
+static u32 page_round(const struct fabrex_queue_limits *limits, u32 bytes)
 {
-	return (bytes + FABREX_PAGE_SIZE - 1) & ~(FABREX_PAGE_SIZE - 1);
+	return (bytes + limits->page_size - 1) & ~(limits->page_size - 1);
 }
 
 /**
@@ -125,13 +126,13 @@ int fabrex_geometry_init(struct fabrex_geometry *geo,
 	if (!entries_ok(cmd->cq_entries, cmd->sq_entries + cmd->rq_entries,
 			min_t(u32, limits->max_cq, FABREX_CQ_MAX)))
 		return -EINVAL;
-	geo->size[FABREX_PART_CTRL] = FABREX_PAGE_SIZE;
+	geo->size[FABREX_PART_CTRL] = page_round(limits, FABREX_PAGE_SIZE);
 	geo->size[FABREX_PART_SQ] =
-		page_round(cmd->sq_entries * sizeof(struct fabrex_sqe));
+		page_round(limits, cmd->sq_entries * sizeof(struct fabrex_sqe));
 	geo->size[FABREX_PART_CQ] =
-		page_round(cmd->cq_entries * sizeof(struct fabrex_cqe));
+		page_round(limits, cmd->cq_entries * sizeof(struct fabrex_cqe));
 	geo->size[FABREX_PART_RQ] =
-		page_round(cmd->rq_entries * cmd->cell_size);
+		page_round(limits, cmd->rq_entries * cmd->cell_size);
 	for (i = 0; i < FABREX_PARTS; i++) {
 		if (geo->size[i])
 			geo->offset[i] = geo->total;

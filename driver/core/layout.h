@@ -56,12 +56,14 @@ struct fabrex_geometry {
  * @max_cq:   entries
  * @max_rq:   cells
  * @max_cell: bytes
+ * @page_size: of the machine, a power of two of at least FABREX_PAGE_SIZE
  */
 struct fabrex_queue_limits {
 	u32 max_sq;
 	u32 max_cq;
 	u32 max_rq;
 	u32 max_cell;
+	u32 page_size;
 };
 
 int fabrex_geometry_init(struct fabrex_geometry *geo,

@@ -6,6 +6,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "core.h"
 #include "trace.h"
@@ -279,40 +280,52 @@ int fabrex_mr_restore(struct fabrex_mr *mr)
 	return ret;
 }
 
-static bool fabrex_peers_ok(const struct fabrex_port *port,
-			    const struct fabrex_mr_register *cmd)
-{
-	u32 peer;
-
-	if (!(cmd->flags & FABREX_MR_PEERS))
-		return !memchr_inv(cmd->peers, 0, sizeof(cmd->peers));
-	for (peer = port->info.max_peers; peer < FABREX_MAX_PEERS; peer++)
-		if (cmd->peers[peer / 64] & (1ull << (peer % 64)))
-			return false;
-	return true;
-}
-
-static int fabrex_mr_check(const struct fabrex_port *port,
-			   const struct fabrex_mr_register *cmd)
+static int fabrex_mr_check(const struct fabrex_mr_register *cmd)
 {
 	if (cmd->flags & ~MR_FLAGS_ALL || cmd->access & ~MR_ACCESS_ALL ||
-	    !cmd->length)
+	    !cmd->length || cmd->__reserved)
 		return -EINVAL;
 	if (!(cmd->flags & FABREX_MR_DMABUF) &&
 	    (cmd->fd || cmd->flags & FABREX_MR_PIN))
 		return -EINVAL;
 	if (!(cmd->flags & FABREX_MR_WATCH) && cmd->watch)
 		return -EINVAL;
-	return fabrex_peers_ok(port, cmd) ? 0 : -EINVAL;
+	if (!(cmd->flags & FABREX_MR_PEERS) && (cmd->peers || cmd->npeers))
+		return -EINVAL;
+	return cmd->npeers > FABREX_PEER_WORDS_MAX ? -EINVAL : 0;
 }
 
-static void fabrex_mr_peers(struct fabrex_mr_params *params,
-			    const struct fabrex_mr_register *cmd)
+/* Bits of word @word that name peers. */
+static u64 fabrex_peers_mask(const struct fabrex_port *port, u32 word)
 {
-	if (cmd->flags & FABREX_MR_PEERS)
-		memcpy(params->peers, cmd->peers, sizeof(params->peers));
-	else
+	u32 peers = port->info.max_peers, first = word * 64;
+
+	if (peers <= first)
+		return 0;
+	return peers - first >= 64 ? U64_MAX : (1ull << (peers - first)) - 1;
+}
+
+static int fabrex_mr_peers(const struct fabrex_port *port,
+			   struct fabrex_mr_params *params,
+			   const struct fabrex_mr_register *cmd)
+{
+	const u64 __user *from = u64_to_user_ptr(cmd->peers);
+	u64 word;
+	u32 i;
+
+	if (!(cmd->flags & FABREX_MR_PEERS)) {
 		memset(params->peers, 0xff, sizeof(params->peers));
+		return 0;
+	}
+	for (i = 0; i < cmd->npeers; i++) {
+		if (copy_from_user(&word, from + i, sizeof(word)))
+			return -EFAULT;
+		if (word & ~fabrex_peers_mask(port, i))
+			return -EINVAL;
+		if (word)
+			params->peers[i] = word;
+	}
+	return 0;
 }
 
 /* Memory of the process. */
@@ -363,10 +376,11 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 	struct fabrex_mr *mr;
 	int ret;
 
-	ret = fabrex_mr_check(file->port, cmd);
+	ret = fabrex_mr_check(cmd);
+	if (!ret)
+		ret = fabrex_mr_peers(file->port, &params, cmd);
 	if (ret)
 		return ret;
-	fabrex_mr_peers(&params, cmd);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return -ENOMEM;

@@ -199,10 +199,17 @@ static int fabrex_info_check(struct fabrex_port *port)
 	const struct fabrex_port_info *info = &port->info;
 	u64 aperture;
 
-	if (PAGE_SIZE != FABREX_PAGE_SIZE) {
+	if (!is_power_of_2(info->doorbell_stride) ||
+	    info->doorbell_stride < PAGE_SIZE) {
 		dev_err(port->dev.parent,
-			"doorbells of 4 KiB cannot be told apart with pages of %lu bytes: use a kernel with 4 KiB pages\n",
-			PAGE_SIZE);
+			"doorbells %u bytes apart cannot be mapped one by one with pages of %lu bytes: use a kernel with smaller pages, or set the switch to a larger distance\n",
+			info->doorbell_stride, PAGE_SIZE);
+		return -EOPNOTSUPP;
+	}
+	if (info->max_windows && info->window_slot_size < PAGE_SIZE) {
+		dev_err(port->dev.parent,
+			"windows of %llu bytes are smaller than pages of %lu bytes: use a kernel with smaller pages, or set the switch to larger ones\n",
+			info->window_slot_size, PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
 	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS ||
@@ -212,7 +219,6 @@ static int fabrex_info_check(struct fabrex_port *port)
 		return -EINVAL;
 	if (info->max_windows &&
 	    (!is_power_of_2(info->window_slot_size) ||
-	     info->window_slot_size < PAGE_SIZE ||
 	     !PAGE_ALIGNED(info->window_base) ||
 	     check_mul_overflow((u64)info->max_windows, info->window_slot_size,
 				&aperture)))

@@ -132,6 +132,7 @@ static int fabrex_queue_check(const struct fabrex_port *port,
 		.max_cq = port->info.max_cq,
 		.max_rq = port->info.max_rq,
 		.max_cell = port->info.max_cell,
+		.page_size = PAGE_SIZE,
 	};
 
 	if (cmd->flags || cmd->__reserved || cmd->eventfd < -1)
@@ -162,8 +163,7 @@ static int fabrex_queue_prepare(struct fabrex_queue *queue,
 		return PTR_ERR(map);
 	queue->rings = map;
 	queue_ctrl(queue)->db_needed = cpu_to_le32(1);
-	map = fabrex_map_io(file, FABREX_MAP_DOORBELL, VM_READ | VM_WRITE,
-			    FABREX_PAGE_SIZE);
+	map = fabrex_map_io(file, FABREX_MAP_DOORBELL, VM_READ | VM_WRITE, PAGE_SIZE);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	queue->doorbell = map;
@@ -258,7 +258,7 @@ static int fabrex_queue_make(struct fabrex_queue *queue,
 	if (ret)
 		return ret;
 	fabrex_map_aim(queue->doorbell, port->info.doorbell_base +
-		       (phys_addr_t)res->number * FABREX_PAGE_SIZE);
+		       (phys_addr_t)res->number * port->info.doorbell_stride);
 	return 0;
 }
 

@@ -12,6 +12,15 @@
 #include "decode.h"
 #include "equal.h"
 
+/* The bits are those of FABREX_CAP_*. */
+#define DRACO_OPS_KNOWN	(FABREX_CAP_CHECK |				\
+			 (FABREX_CAP_OP(FABREX_OP_SEND + 1) - 1))
+#define DRACO_OPS_LEAST	(FABREX_CAP_OP(FABREX_OP_NOP) |			\
+			 FABREX_CAP_OP(FABREX_OP_WRITE) |		\
+			 FABREX_CAP_OP(FABREX_OP_READ))
+_Static_assert(FABREX_CAP_CHECK == 1ull << DRACO_OPS_CHECK,
+	       "operations are handed on as they are");
+
 static const struct {
 	int error;
 	const char *text;
@@ -139,8 +148,12 @@ static const char *draco_ident_identity(const struct draco_identify *raw,
 	ident->host_id = le32_to_cpu(raw->host_id);
 	ident->topology_seq = le64_to_cpu(raw->topology_seq);
 
+	info->caps = le64_to_cpu(raw->operations) & DRACO_OPS_KNOWN;
+
 	if (!info->object_id)
 		return "port_id";
+	if ((info->caps & DRACO_OPS_LEAST) != DRACO_OPS_LEAST)
+		return "operations";
 	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS)
 		return "max_peers";
 	if (info->peer >= info->max_peers)

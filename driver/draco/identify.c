@@ -37,8 +37,8 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 	}
 
 	ret = draco_decode_identify(&raw,
-				    pci_resource_len(pdev, DRACO_BAR_DOORBELL) /
-				    FABREX_PAGE_SIZE,
+				    pci_resource_len(pdev, DRACO_BAR_DOORBELL) >>
+				    DRACO_CAP_DB_SHIFT(dd->cap),
 				    pci_resource_len(pdev, DRACO_BAR_WINDOW),
 				    ident, &bad);
 	if (!ret && ident->info.object_id != draco_read(dd, DRACO_REG_PORT_ID)) {
@@ -52,6 +52,7 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 	}
 	ident->info.window_base = pci_resource_start(pdev, DRACO_BAR_WINDOW);
 	ident->info.doorbell_base = pci_resource_start(pdev, DRACO_BAR_DOORBELL);
+	ident->info.doorbell_stride = 1u << DRACO_CAP_DB_SHIFT(dd->cap);
 	ident->info.dma_dev = &pdev->dev;
 	strscpy(ident->info.driver, KBUILD_MODNAME, sizeof(ident->info.driver));
 	if (draco_read(dd, DRACO_REG_STATUS) & DRACO_STATUS_LINK)

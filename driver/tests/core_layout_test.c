@@ -246,6 +246,7 @@ static const struct fabrex_queue_limits limits = {
 	.max_cq = 8192,
 	.max_rq = 2048,
 	.max_cell = 2048,
+	.page_size = K4,
 };
 
 static int geometry(u32 sq, u32 cq, u32 rq, u32 cell,
@@ -278,6 +279,30 @@ TEST(rings_do_not_overlap)
 		at += geo.size[i];
 	}
 	CHECK_EQ(geo.total, at);
+}
+
+/* Whoever maps one page of a machine with large ones sees no other part. */
+TEST(large_pages)
+{
+	const struct fabrex_queue_limits large = {
+		.max_sq = 4096, .max_cq = 8192, .max_rq = 2048,
+		.max_cell = 2048, .page_size = 65536,
+	};
+	const struct fabrex_queue_create cmd = {
+		.sq_entries = 64, .cq_entries = 4096, .rq_entries = 8,
+		.cell_size = 64,
+	};
+	struct fabrex_geometry geo;
+	int i;
+
+	CHECK_EQ(fabrex_geometry_init(&geo, &large, &cmd), 0);
+	CHECK_EQ(geo.size[FABREX_PART_CTRL], 65536);
+	CHECK_EQ(geo.size[FABREX_PART_SQ], 65536);
+	CHECK_EQ(geo.size[FABREX_PART_CQ], 131072);
+	CHECK_EQ(geo.size[FABREX_PART_RQ], 65536);
+	for (i = 0; i < FABREX_PARTS; i++)
+		CHECK_EQ(geo.offset[i] % 65536, 0);
+	CHECK_EQ(geo.total, 5 * 65536);
 }
 
 TEST(no_receive_ring)
@@ -319,6 +344,7 @@ TEST(abi_limits_count_too)
 		.max_cq = ~0u,
 		.max_rq = ~0u,
 		.max_cell = ~0u,
+		.page_size = K4,
 	};
 	struct fabrex_queue_create cmd = {
 		.sq_entries = FABREX_SQ_MAX,

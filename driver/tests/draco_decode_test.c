@@ -23,6 +23,7 @@ static void good_identify(struct draco_identify *raw)
 	raw->max_peers = cpu_to_le16(64);
 	raw->generation = cpu_to_le32(9);
 	raw->flags = cpu_to_le32(DRACO_IDF_MANAGER | DRACO_IDF_EMULATED);
+	raw->operations = cpu_to_le64(0x10000007full);
 	raw->max_queues = cpu_to_le32(1024);
 	raw->max_mrs = cpu_to_le32(16384);
 	raw->max_windows = cpu_to_le32(64);
@@ -89,6 +90,8 @@ TEST(identify_fields_that_cannot_be_are_refused_by_name)
 	REFUSED(peer, cpu_to_le16(64));
 	REFUSED(max_peers, 0);
 	REFUSED(max_peers, cpu_to_le16(257));
+	REFUSED(operations, 0);
+	REFUSED(operations, cpu_to_le64(3));
 	REFUSED(max_queues, 0);
 	REFUSED(max_queues, cpu_to_le32(DB_PAGES + 1));
 	REFUSED(max_mrs, 0);
@@ -105,6 +108,24 @@ TEST(identify_fields_that_cannot_be_are_refused_by_name)
 	REFUSED(window_slot_size, 0);
 	REFUSED(max_windows, cpu_to_le32(65));
 	REFUSED(max_windows, cpu_to_le32(0xffffffffu));
+}
+
+TEST(identify_operations_are_capabilities)
+{
+	struct draco_identify raw;
+	struct draco_ident ident;
+	const char *bad;
+
+	good_identify(&raw);
+	CHECK_EQ(decode(&raw, &ident, &bad), 0);
+	CHECK_EQ(ident.info.caps, FABREX_CAP_CHECK | 0x7f);
+	/* What we do not know is not passed on. */
+	raw.operations = cpu_to_le64(~0ull);
+	CHECK_EQ(decode(&raw, &ident, &bad), 0);
+	CHECK_EQ(ident.info.caps, FABREX_CAP_CHECK | 0x7f);
+	raw.operations = cpu_to_le64(7);
+	CHECK_EQ(decode(&raw, &ident, &bad), 0);
+	CHECK_EQ(ident.info.caps, 7);
 }
 
 TEST(identify_names_must_end_and_be_printable)

@@ -20,7 +20,7 @@
 
 /* Base address registers of the host port function. */
 #define DRACO_BAR_REGS			0	/* 64 KiB, 64-bit, registers + MSI-X */
-#define DRACO_BAR_DOORBELL		2	/* one 4 KiB page per queue */
+#define DRACO_BAR_DOORBELL		2	/* one page per queue, see CAP */
 #define DRACO_BAR_WINDOW		4	/* window aperture, prefetchable */
 #define DRACO_BAR_REGS_SIZE		0x10000
 #define DRACO_MSIX_TABLE_OFFSET		0x4000
@@ -48,6 +48,10 @@
 #define DRACO_CAP_TIMEOUT(c)		((__u32)(((c) >> 16) & 0xff)) /* 100 ms */
 #define DRACO_CAP_SHADOW_DB		(1ull << 32)	/* fabrex_qctrl.db_needed
 							 * may become 0 */
+
+#define DRACO_CAP_DB_SHIFT(c)		(12 + (__u32)(((c) >> 36) & 0xf))
+						/* log2 of the distance of
+						 * doorbell pages */
 
 #define DRACO_CTRL_ENABLE		(1u << 0)
 #define DRACO_STATUS_READY		(1u << 0)
@@ -178,8 +182,12 @@ struct draco_identify {
 	char	host[DRACO_NAME_LEN];	/* of its host */
 	char	fabric[DRACO_NAME_LEN];
 	char	firmware[DRACO_NAME_LEN];
-	__u8	__rsvd[24];
+	__le64	operations;	/* bit n: queues execute FABREX_OP_* n; bit
+				 * DRACO_OPS_CHECK: with FABREX_SQE_CHECK */
+	__u8	__rsvd[16];
 };
+
+#define DRACO_OPS_CHECK			32
 
 #define DRACO_IDF_MANAGER		(1u << 0) /* may bind, unbind, control ports */
 #define DRACO_IDF_EMULATED		(1u << 1) /* a software model */

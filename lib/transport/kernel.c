@@ -25,6 +25,7 @@ struct transport {
 	char path[64];
 	void *watch;			/* counters, or NULL */
 	size_t watch_length;
+	uint32_t page_size;		/* once queried */
 };
 
 static int kernel_ioctl(struct transport *t, unsigned long request, void *arg)
@@ -229,6 +230,7 @@ static int kernel_query(struct transport *t, struct fabrex_port_attr *attr)
 	attr->max_rq = q.out_max_rq;
 	attr->max_cell = q.out_max_cell;
 	attr->page_size = q.out_page_size;
+	t->page_size = q.out_page_size;
 	attr->window_slot_size = q.out_window_slot_size;
 	attr->max_transfer = q.out_max_transfer;
 	copy_name(attr->name, q.out_name);
@@ -361,6 +363,24 @@ static uint32_t mr_flags(const struct transport_mr *params)
 	       (params->watched ? FABREX_MR_WATCH : 0);
 }
 
+/* Words in use. What no fabric can have is left out. */
+static uint32_t peer_words(const struct transport_mr *params, uint64_t *words)
+{
+	uint32_t n = 0, word;
+	size_t i;
+
+	memset(words, 0, FABREX_PEER_WORDS_MAX * sizeof(*words));
+	for (i = 0; i < params->npeers; i++) {
+		word = params->peers[i] / 64;
+		if (word >= FABREX_PEER_WORDS_MAX)
+			continue;
+		words[word] |= 1ull << params->peers[i] % 64;
+		if (n <= word)
+			n = word + 1;
+	}
+	return n;
+}
+
 static int kernel_mr_register(struct transport *t,
 			      const struct transport_mr *params, uint64_t *key,
 			      uint64_t *id)
@@ -375,12 +395,13 @@ static int kernel_mr_register(struct transport *t,
 		.fd = params->dmabuf ? params->fd : 0,
 		.watch = params->watched ? params->watch : 0,
 	};
-	size_t i;
+	uint64_t peers[FABREX_PEER_WORDS_MAX];
 	int ret;
 
-	for (i = 0; i < params->npeers; i++)
-		r.peers[params->peers[i] / 64 % (FABREX_MAX_PEERS / 64)] |=
-			1ull << params->peers[i] % 64;
+	if (params->peers) {
+		r.peers = (uintptr_t)peers;
+		r.npeers = peer_words(params, peers);
+	}
 	ret = kernel_ioctl(t, FABREX_IOCTL_MR_REGISTER, &r);
 	if (ret)
 		return mr_error(t, -ret, params);
@@ -473,7 +494,7 @@ static int queue_map(struct transport *t, const struct fabrex_queue_create *c,
 			     PROT_READ | PROT_WRITE);
 	if (!q->ring)
 		return -errno;
-	q->doorbell = map_shared(t, c->out_db_mmap, FABREX_PAGE_SIZE,
+	q->doorbell = map_shared(t, c->out_db_mmap, t->page_size,
 				 PROT_READ | PROT_WRITE);
 	if (q->doorbell)
 		return 0;
@@ -518,7 +539,7 @@ static void kernel_queue_unmap(struct transport *t, struct transport_queue *q)
 {
 	(void)t;
 	munmap(q->ring, q->ring_size);
-	munmap(q->doorbell, FABREX_PAGE_SIZE);
+	munmap(q->doorbell, t->page_size);
 }
 
 static int kernel_resolve(struct transport *t, uint32_t peer,
@@ -647,14 +668,14 @@ static int kernel_event_fd(struct transport *t)
 static int kernel_event_read(struct transport *t,
 			     struct transport_event *event)
 {
-	struct fabrex_event e;
+	struct fabrex_event e = { 0 };
 	ssize_t n = read(t->fd, &e, sizeof(e));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return fxi_error_static(EAGAIN, "no event");
 	if (n < 0)
 		return common_error(t, errno, "reading events");
-	if (n != sizeof(e))
+	if (n < (ssize_t)FABREX_EVENT_SIZE_MIN)
 		return common_error(t, ENODEV, "reading events");
 	event->type = e.type;
 	event->peer = e.peer;

@@ -41,7 +41,7 @@ struct transport_queue {
 	size_t sq_offset;
 	size_t cq_offset;
 	size_t rq_offset;
-	void *doorbell;			/* FABREX_PAGE_SIZE bytes */
+	void *doorbell;			/* a page */
 	struct loop_queue *direct;	/* NULL: the rings above */
 };
 

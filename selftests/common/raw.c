@@ -112,7 +112,8 @@ int raw_mr_for(int fd, void *addr, size_t length, uint32_t access,
 
 	if (peers) {
 		arg.flags = FABREX_MR_PEERS;
-		memcpy(arg.peers, peers, sizeof(arg.peers));
+		arg.peers = (uintptr_t)peers;
+		arg.npeers = 4;
 	}
 	err = raw_ioctl(fd, FABREX_IOCTL_MR_REGISTER, &arg);
 	if (err)

@@ -126,7 +126,7 @@ TEST_F(files, read_events)
 	struct fabrex_event ev[4];
 
 	ASSERT_EQ(fcntl(self->other, F_SETFL, O_NONBLOCK), 0);
-	EXPECT_EQ(read(self->other, ev, sizeof(ev[0]) - 1), -1);
+	EXPECT_EQ(read(self->other, ev, FABREX_EVENT_SIZE_MIN - 1), -1);
 	EXPECT_EQ(errno, EINVAL);
 	EXPECT_EQ(read(self->other, ev, 0), -1);
 	EXPECT_EQ(errno, EINVAL);
@@ -151,7 +151,8 @@ TEST_F(files, queue_error_event)
 	EXPECT_EQ(ev.type, FABREX_EVENT_QUEUE_ERROR);
 	EXPECT_EQ(ev.id, self->b.q.info.out_id);
 	EXPECT_EQ(ev.error, FABREX_QERR_SQ_INDEX);
-	EXPECT_EQ(ev.__reserved, 0);
+	EXPECT_EQ(ev.size, sizeof(ev));
+	EXPECT_EQ(ev.seq, 1);
 	EXPECT_GT(ev.time_ns, 0);
 	EXPECT_EQ(self->b.q.ctrl->state, FABREX_QUEUE_ERROR);
 	EXPECT_EQ(self->b.q.ctrl->error, FABREX_QERR_SQ_INDEX);
@@ -182,6 +183,73 @@ TEST_F(files, queue_error_of_predecessor)
 	}
 	EXPECT_GT(same, 0);
 	EXPECT_EQ(poll(&p, 1, 0), 0);
+}
+
+/*
+ * n queues that break, one event each. They stay: one that is destroyed takes
+ * an event that has not been sent yet along.
+ */
+static int events(FIXTURE_DATA(files) *self, int n)
+{
+	struct pollfd p = { .fd = self->b.fd, .events = POLLIN };
+
+	for (int i = 0; i < n; i++) {
+		struct raw_queue q;
+
+		if (raw_queue(self->b.fd, 8, 8, 0, &q))
+			return -1;
+		q.ctrl->sq_tail = 9;
+		q.db[FABREX_DB_SQ / 4] = 9;
+		while (!q.ctrl->state)
+			usleep(1000);
+	}
+	return poll(&p, 1, RAW_WAIT_MS);
+}
+
+/*
+ * A reader compiled with a structure that ended behind time_ns gets one event
+ * each time, and knows how long it is.
+ */
+TEST_F_TIMEOUT(files, older_reader, 300)
+{
+	struct fabrex_event ev;
+
+	ASSERT_EQ(events(self, 3), 1);
+	for (int i = 0; i < 3; i++) {
+		memset(&ev, 0x5a, sizeof(ev));
+		ASSERT_EQ(read(self->b.fd, &ev, FABREX_EVENT_SIZE_MIN),
+			  FABREX_EVENT_SIZE_MIN);
+		EXPECT_EQ(ev.size, FABREX_EVENT_SIZE_MIN);
+		EXPECT_EQ(ev.type, FABREX_EVENT_QUEUE_ERROR);
+		EXPECT_GT(ev.time_ns, 0);
+		EXPECT_EQ(ev.seq, 0x5a5a5a5a5a5a5a5aull);
+	}
+	ASSERT_EQ(events(self, 1), 1);
+	ASSERT_EQ(read(self->b.fd, &ev, sizeof(ev) - 1), FABREX_EVENT_SIZE_MIN);
+	EXPECT_EQ(ev.size, FABREX_EVENT_SIZE_MIN);
+}
+
+/* One with a structure that is longer than the kernel's finds its way too. */
+TEST_F_TIMEOUT(files, newer_reader, 300)
+{
+	char buf[4 * sizeof(struct fabrex_event) + 24];
+	struct fabrex_event *ev;
+	ssize_t n, at;
+	int seen = 0;
+
+	ASSERT_EQ(events(self, 3), 1);
+	while (seen < 3) {
+		n = read(self->b.fd, buf, sizeof(buf));
+		ASSERT_GT(n, 0);
+		for (at = 0; at < n; at += ev->size) {
+			ev = (struct fabrex_event *)(buf + at);
+			ASSERT_GE(ev->size, FABREX_EVENT_SIZE_MIN);
+			ASSERT_LE(at + ev->size, n);
+			EXPECT_EQ(ev->type, FABREX_EVENT_QUEUE_ERROR);
+			EXPECT_EQ(ev->seq, ++seen);
+		}
+	}
+	EXPECT_EQ(seen, 3);
 }
 
 TEST_F(files, read_into_bad_pointer)

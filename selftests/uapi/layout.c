@@ -14,28 +14,28 @@
 #define AT(type, member, n) \
 	_Static_assert(offsetof(struct type, member) == (n), #type "." #member)
 
-SIZE(fabrex_port_query, 200);
+SIZE(fabrex_port_query, 208);
 AT(fabrex_port_query, size, 0);
 AT(fabrex_port_query, flags, 4);
 AT(fabrex_port_query, out_peer, 8);
-AT(fabrex_port_query, out_max_peers, 10);
-AT(fabrex_port_query, out_generation, 12);
-AT(fabrex_port_query, out_flags, 16);
-AT(fabrex_port_query, out_max_queues, 20);
-AT(fabrex_port_query, out_max_mrs, 24);
-AT(fabrex_port_query, out_max_windows, 28);
-AT(fabrex_port_query, out_max_sq, 32);
-AT(fabrex_port_query, out_max_cq, 36);
-AT(fabrex_port_query, out_max_rq, 40);
-AT(fabrex_port_query, out_max_cell, 44);
-AT(fabrex_port_query, out_window_slot_size, 48);
-AT(fabrex_port_query, out_max_transfer, 56);
-AT(fabrex_port_query, out_page_size, 64);
-AT(fabrex_port_query, __reserved, 68);
-AT(fabrex_port_query, out_name, 72);
-AT(fabrex_port_query, out_host, 104);
-AT(fabrex_port_query, out_fabric, 136);
-AT(fabrex_port_query, out_driver, 168);
+AT(fabrex_port_query, out_max_peers, 12);
+AT(fabrex_port_query, out_generation, 16);
+AT(fabrex_port_query, out_flags, 20);
+AT(fabrex_port_query, out_caps, 24);
+AT(fabrex_port_query, out_max_queues, 32);
+AT(fabrex_port_query, out_max_mrs, 36);
+AT(fabrex_port_query, out_max_windows, 40);
+AT(fabrex_port_query, out_max_sq, 44);
+AT(fabrex_port_query, out_max_cq, 48);
+AT(fabrex_port_query, out_max_rq, 52);
+AT(fabrex_port_query, out_max_cell, 56);
+AT(fabrex_port_query, out_page_size, 60);
+AT(fabrex_port_query, out_window_slot_size, 64);
+AT(fabrex_port_query, out_max_transfer, 72);
+AT(fabrex_port_query, out_name, 80);
+AT(fabrex_port_query, out_host, 112);
+AT(fabrex_port_query, out_fabric, 144);
+AT(fabrex_port_query, out_driver, 176);
 
 SIZE(fabrex_peer_query, 128);
 AT(fabrex_peer_query, size, 0);
@@ -49,7 +49,7 @@ AT(fabrex_peer_query, name, 32);
 AT(fabrex_peer_query, out_name, 64);
 AT(fabrex_peer_query, out_host, 96);
 
-SIZE(fabrex_mr_register, 80);
+SIZE(fabrex_mr_register, 64);
 AT(fabrex_mr_register, size, 0);
 AT(fabrex_mr_register, flags, 4);
 AT(fabrex_mr_register, addr, 8);
@@ -57,9 +57,11 @@ AT(fabrex_mr_register, length, 16);
 AT(fabrex_mr_register, access, 24);
 AT(fabrex_mr_register, fd, 28);
 AT(fabrex_mr_register, peers, 32);
-AT(fabrex_mr_register, out_key, 64);
-AT(fabrex_mr_register, out_id, 72);
-AT(fabrex_mr_register, watch, 76);
+AT(fabrex_mr_register, npeers, 40);
+AT(fabrex_mr_register, watch, 44);
+AT(fabrex_mr_register, out_key, 48);
+AT(fabrex_mr_register, out_id, 56);
+AT(fabrex_mr_register, __reserved, 60);
 
 SIZE(fabrex_queue_create, 96);
 AT(fabrex_queue_create, size, 0);
@@ -140,14 +142,15 @@ AT(fabrex_p2p_query, devfn, 12);
 AT(fabrex_p2p_query, out_flags, 16);
 AT(fabrex_p2p_query, out_distance, 20);
 
-SIZE(fabrex_event, 32);
-AT(fabrex_event, type, 0);
-AT(fabrex_event, peer, 4);
-AT(fabrex_event, generation, 8);
-AT(fabrex_event, id, 12);
-AT(fabrex_event, error, 16);
-AT(fabrex_event, __reserved, 20);
+SIZE(fabrex_event, 40);
+AT(fabrex_event, size, 0);
+AT(fabrex_event, type, 4);
+AT(fabrex_event, peer, 8);
+AT(fabrex_event, generation, 12);
+AT(fabrex_event, id, 16);
+AT(fabrex_event, error, 20);
 AT(fabrex_event, time_ns, 24);
+AT(fabrex_event, seq, 32);
 
 SIZE(fabrex_sqe, 64);
 AT(fabrex_sqe, opcode, 0);
@@ -214,7 +217,7 @@ TEST(no_tail_padding)
 {
 	ASSERT_TRUE(FILLED(fabrex_port_query, out_driver));
 	ASSERT_TRUE(FILLED(fabrex_peer_query, out_host));
-	ASSERT_TRUE(FILLED(fabrex_mr_register, watch));
+	ASSERT_TRUE(FILLED(fabrex_mr_register, __reserved));
 	ASSERT_TRUE(FILLED(fabrex_queue_create, out_rq_offset));
 	ASSERT_TRUE(FILLED(fabrex_window_create, __reserved));
 	ASSERT_TRUE(FILLED(fabrex_destroy, id));
@@ -222,7 +225,7 @@ TEST(no_tail_padding)
 	ASSERT_TRUE(FILLED(fabrex_resolve, __reserved));
 	ASSERT_TRUE(FILLED(fabrex_watch, out_length));
 	ASSERT_TRUE(FILLED(fabrex_p2p_query, out_distance));
-	ASSERT_TRUE(FILLED(fabrex_event, time_ns));
+	ASSERT_TRUE(FILLED(fabrex_event, seq));
 	ASSERT_TRUE(FILLED(fabrex_sqe, dest_key));
 	ASSERT_TRUE(FILLED(fabrex_cqe, flags));
 	ASSERT_TRUE(FILLED(fabrex_qctrl, __pad3));
@@ -244,7 +247,8 @@ TEST(constants)
 	ASSERT_EQ(FABREX_MR_WATCH, 8);
 	ASSERT_EQ(FABREX_P2P_REACHABLE, 2);
 	ASSERT_EQ(FABREX_QERR_RESET, 4);
-	ASSERT_EQ(FABREX_MAX_PEERS, 256);
+	ASSERT_EQ(FABREX_PEER_WORDS_MAX, 1024);
+	ASSERT_EQ(FABREX_EVENT_SIZE_MIN, offsetof(struct fabrex_event, seq));
 	ASSERT_EQ(FABREX_NAME_LEN, 32);
 }
 

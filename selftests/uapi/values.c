@@ -30,7 +30,7 @@ TEST_F(values, port_query)
 	struct fabrex_port_query *p = &self->b.port;
 
 	EXPECT_LT(p->out_peer, p->out_max_peers);
-	EXPECT_LE(p->out_max_peers, FABREX_MAX_PEERS);
+	EXPECT_LE(p->out_max_peers, 64 * FABREX_PEER_WORDS_MAX);
 	EXPECT_GE(p->out_generation, 1);
 	EXPECT_TRUE(p->out_flags & FABREX_PORT_LINK_UP);
 	EXPECT_GT(p->out_max_queues, 0);
@@ -40,8 +40,14 @@ TEST_F(values, port_query)
 	EXPECT_LE(p->out_max_cq, FABREX_CQ_MAX);
 	EXPECT_LE(p->out_max_cell, FABREX_CELL_MAX);
 	EXPECT_GE(p->out_max_transfer, 1u << 20);
-	EXPECT_EQ(p->out_page_size, RAW_PAGE);
-	EXPECT_EQ(p->__reserved, 0);
+	EXPECT_EQ(p->out_page_size, (uint32_t)sysconf(_SC_PAGESIZE));
+	for (unsigned int op = FABREX_OP_NOP; op <= FABREX_OP_SEND; op++)
+		EXPECT_TRUE(p->out_caps & FABREX_CAP_OP(op));
+	EXPECT_FALSE(p->out_caps & FABREX_CAP_OP(FABREX_OP_SEND + 1));
+	EXPECT_TRUE(p->out_caps & FABREX_CAP_CHECK);
+	EXPECT_TRUE(p->out_caps & FABREX_CAP_SERVICE);
+	EXPECT_TRUE(p->out_caps & FABREX_CAP_DMABUF);
+	EXPECT_EQ(!!(p->out_caps & FABREX_CAP_WINDOW), !!p->out_max_windows);
 	EXPECT_NE(p->out_name[0], 0);
 	EXPECT_NE(p->out_host[0], 0);
 	EXPECT_NE(p->out_fabric[0], 0);
@@ -89,12 +95,50 @@ TEST_F(values, peer_query_combinations)
 	EXPECT_EQ(raw_ioctl(self->b.fd, FABREX_IOCTL_PEER_QUERY, &p), -ENOENT);
 }
 
+static int mr_peers(struct bench *b, const void *peers, uint32_t n)
+{
+	struct fabrex_mr_register arg = {
+		.size = sizeof(arg), .flags = FABREX_MR_PEERS,
+		.addr = (uintptr_t)b->src.addr, .length = 1,
+		.peers = (uintptr_t)peers, .npeers = n,
+	};
+	int err = raw_ioctl(b->fd, FABREX_IOCTL_MR_REGISTER, &arg);
+
+	if (!err)
+		raw_destroy(b->fd, arg.out_id);
+	return err;
+}
+
+/* As many words as one likes, but only peers that exist. */
+TEST_F(values, mr_peers)
+{
+	static uint64_t words[FABREX_PEER_WORDS_MAX + 1];
+	uint32_t max = self->b.port.out_max_peers, n = FABREX_PEER_WORDS_MAX;
+
+	EXPECT_EQ(mr_peers(&self->b, NULL, 0), 0);
+	EXPECT_EQ(mr_peers(&self->b, words, 1), 0);
+	EXPECT_EQ(mr_peers(&self->b, words, n), 0);
+	EXPECT_EQ(mr_peers(&self->b, words, n + 1), -EINVAL);
+	EXPECT_EQ(mr_peers(&self->b, words, UINT32_MAX), -EINVAL);
+	words[(max - 1) / 64] = 1ull << (max - 1) % 64;
+	EXPECT_EQ(mr_peers(&self->b, words, n), 0);
+	EXPECT_EQ(mr_peers(&self->b, words, (max - 1) / 64 + 1), 0);
+	words[max / 64] = 1ull << max % 64;
+	EXPECT_EQ(mr_peers(&self->b, words, n), -EINVAL);
+	words[max / 64] = 0;
+	words[n - 1] = 1ull << 63;
+	EXPECT_EQ(mr_peers(&self->b, words, n), -EINVAL);
+	EXPECT_EQ(mr_peers(&self->b, NULL, 1), -EFAULT);
+	EXPECT_EQ(mr_peers(&self->b, (void *)-4096l, 4), -EFAULT);
+}
+
 static int mr_with(struct bench *b, uint64_t addr, uint64_t length,
 		   uint32_t access, uint32_t flags, uint64_t peers0)
 {
 	struct fabrex_mr_register arg = {
 		.size = sizeof(arg), .flags = flags, .addr = addr,
-		.length = length, .access = access, .peers = { peers0 },
+		.length = length, .access = access,
+		.peers = peers0 ? (uintptr_t)&peers0 : 0, .npeers = !!peers0,
 	};
 	int err = raw_ioctl(b->fd, FABREX_IOCTL_MR_REGISTER, &arg);
 

@@ -14,6 +14,8 @@
 
 static void fill_limits(struct port *p, struct draco_identify *id)
 {
+	id->operations = ((2ull << FABREX_OP_SEND) - 1) |
+			 (1ull << DRACO_OPS_CHECK);
 	id->max_queues = p->queues.max;
 	id->max_mrs = p->mrs.max;
 	id->max_windows = p->windows.max;

@@ -50,6 +50,7 @@ int port_init(struct port *p, struct fabric *f, unsigned int peer,
 	p->index = index;
 	p->sibling = p;
 	p->manager = f->topo->hosts[host].manager;
+	p->doorbell_shift = __builtin_ctzll(l->doorbell_stride);
 	memcpy(p->name, f->objects[p->link->id - 1].name, sizeof(p->name));
 	pthread_mutex_init(&p->req_lock, NULL);
 	pthread_cond_init(&p->stopped, NULL);

@@ -84,6 +84,7 @@ struct port {
 	unsigned int host;		/* index in the topology */
 	unsigned int index;		/* of the port in its host */
 	bool manager;
+	unsigned int doorbell_shift;
 	char name[DRACO_NAME_LEN];
 
 	_Atomic uint32_t status;	/* READY and FATAL bits */

@@ -34,7 +34,7 @@ static uint32_t read_reg(struct port *p, uint64_t offset)
 	case DRACO_REG_CAP:
 		return CAP_LOW;
 	case DRACO_REG_CAP + 4:
-		return CAP_HIGH;
+		return CAP_HIGH | (p->doorbell_shift - 12) << 4;
 	case DRACO_REG_CTRL:
 		return p->reg.ctrl;
 	case DRACO_REG_STATUS:
@@ -194,14 +194,14 @@ static void queue_doorbell(struct queue *q, uint32_t offset, uint32_t v)
 static void doorbell_write(struct port *p, uint64_t offset, const void *buf,
 			   size_t count)
 {
-	uint32_t reg = offset % FABREX_PAGE_SIZE, v;
+	uint32_t reg = offset & ((1u << p->doorbell_shift) - 1), v;
 	struct queue *q;
 
 	if (count != 4 || (reg != FABREX_DB_SQ && reg != FABREX_DB_ARM) ||
 	    !port_enter(p))
 		return;
 	memcpy(&v, buf, 4);
-	q = queue_get(p, offset / FABREX_PAGE_SIZE);
+	q = queue_get(p, (uint32_t)(offset >> p->doorbell_shift));
 	if (q) {
 		queue_doorbell(q, reg, v);
 		queue_put(q);
@@ -283,7 +283,7 @@ void port_describe(struct port *p, struct function_desc *d)
 	d->bar[DRACO_BAR_REGS].size = DRACO_BAR_REGS_SIZE;
 	d->bar[DRACO_BAR_REGS].flags = FUNCTION_BAR_64;
 	d->bar[DRACO_BAR_DOORBELL].size =
-		round_up_pow2((uint64_t)l->queues * FABREX_PAGE_SIZE);
+		round_up_pow2((uint64_t)l->queues << p->doorbell_shift);
 	d->bar[DRACO_BAR_DOORBELL].flags = FUNCTION_BAR_64;
 	d->bar[DRACO_BAR_WINDOW].size =
 		round_up_pow2(l->window_slots * l->window_slot_size);

@@ -18,7 +18,8 @@ static const char *const top_known[] = {
 };
 
 static const char *const limits_known[] = {
-	"queues", "mrs", "window_slots", "window_slot_size", NULL
+	"queues", "mrs", "window_slots", "window_slot_size",
+	"doorbell_stride", NULL
 };
 
 struct topology *topology_new(const char *name)
@@ -34,6 +35,7 @@ struct topology *topology_new(const char *name)
 	t->limits.mrs = 16384;
 	t->limits.window_slots = 64;
 	t->limits.window_slot_size = 1u << 20;
+	t->limits.doorbell_stride = 4096;
 	return t;
 }
 
@@ -52,7 +54,9 @@ static int read_limits(struct topo_parse *p, const struct topo_at *root)
 	    topo_int(p, &at, "mrs", 1, 1u << 20, &l->mrs) ||
 	    topo_int(p, &at, "window_slots", 1, 4096, &l->window_slots) ||
 	    topo_size(p, &at, "window_slot_size", 4096, 1ull << 30,
-		      &l->window_slot_size))
+		      &l->window_slot_size) ||
+	    topo_size(p, &at, "doorbell_stride", 4096, 65536,
+		      &l->doorbell_stride))
 		return -1;
 	if (l->window_slots * l->window_slot_size > 1ull << 36)
 		return topo_fail(p, &at,

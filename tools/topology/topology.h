@@ -112,6 +112,7 @@ struct topo_limits {
 	unsigned int mrs;
 	unsigned int window_slots;
 	uint64_t window_slot_size;
+	uint64_t doorbell_stride;
 };
 
 struct topology {

@@ -295,6 +295,10 @@ static void put_limits(const struct writer *w)
 	fprintf(w->f, "limits = { queues = %u; mrs = %u; window_slots = %u; ",
 		l->queues, l->mrs, l->window_slots);
 	put_size(w->f, "window_slot_size", l->window_slot_size);
+	if (l->doorbell_stride != 4096) {
+		fputs("; ", w->f);
+		put_size(w->f, "doorbell_stride", l->doorbell_stride);
+	}
 	fputs(" };\n", w->f);
 }
 

@@ -8,10 +8,12 @@
  * (E2BIG otherwise). Unknown flags, and reserved fields or padding that are
  * not zero, are refused with EINVAL; an unknown ioctl with ENOTTY; one that
  * this port cannot do with EOPNOTSUPP; any after the port has gone with
- * ENODEV. On a file that is not open for writing PORT_QUERY, PEER_QUERY,
+ * ENODEV. Which operations a port has is said by fabrex_port_query.out_caps.
+ * On a file that is not open for writing PORT_QUERY, PEER_QUERY,
  * COUNTERS and P2P_QUERY work, the others are EBADF. Results are in members
  * named out_*.
- * Layouts are the same for 32-bit and 64-bit processes.
+ * Layouts are the same for 32-bit and 64-bit processes. Peers are numbered with
+ * 32 bits here; entries of a ring have room for 16, and no fabric has more.
  */
 #ifndef _UAPI_LINUX_FABREX_H
 #define _UAPI_LINUX_FABREX_H
@@ -37,11 +39,22 @@ enum {
 };
 
 #define FABREX_NAME_LEN	32
-#define FABREX_MAX_PEERS 256
 
 /* fabrex_port_query.out_flags */
 #define FABREX_PORT_LINK_UP	(1u << 0)
 #define FABREX_PORT_EMULATED	(1u << 1) /* hardware below is a software model */
+
+/*
+ * fabrex_port_query.out_caps: opcodes that queues of the port execute, and what
+ * else it can do. What is not there fails with FABREX_WC_BAD_OPCODE, and with
+ * EOPNOTSUPP; unknown bits are to be ignored.
+ */
+#define FABREX_CAP_OP(opcode)	(1ull << (opcode)) /* FABREX_OP_*, below 32 */
+#define FABREX_CAP_CHECK	(1ull << 32) /* FABREX_SQE_CHECK */
+#define FABREX_CAP_SERVICE	(1ull << 33) /* services, RESOLVE */
+#define FABREX_CAP_WINDOW	(1ull << 34) /* WINDOW_CREATE */
+#define FABREX_CAP_DMABUF	(1ull << 35) /* FABREX_MR_DMABUF */
+#define FABREX_CAP_WATCH	(1ull << 36) /* FABREX_MR_WATCH, of any memory */
 
 /**
  * struct fabrex_port_query - ioctl(FABREX_IOCTL_PORT_QUERY)
@@ -51,6 +64,7 @@ enum {
  * @out_max_peers:   peer numbers are below this
  * @out_generation:  of this port, increases each time it is enabled
  * @out_flags:       FABREX_PORT_*
+ * @out_caps:        FABREX_CAP_*
  * @out_max_queues:  queues that this port has in all
  * @out_max_mrs:     memory regions likewise
  * @out_max_windows: window slots likewise
@@ -58,10 +72,10 @@ enum {
  * @out_max_cq:      largest completion ring, entries
  * @out_max_rq:      largest receive ring, cells
  * @out_max_cell:    largest receive cell, bytes
+ * @out_page_size:   of this machine; what is mapped begins and ends at a
+ *                   multiple of it, a doorbell page has this size
  * @out_window_slot_size: granularity of windows, bytes
  * @out_max_transfer: bytes that one operation may move
- * @out_page_size:   of doorbell, control page and mmap offsets
- * @__reserved:      must be 0
  * @out_name:        name of the port in the fabric
  * @out_host:        name of its host
  * @out_fabric:      name of the fabric
@@ -70,10 +84,11 @@ enum {
 struct fabrex_port_query {
 	__u32 size;
 	__u32 flags;
-	__u16 out_peer;
-	__u16 out_max_peers;
+	__u32 out_peer;
+	__u32 out_max_peers;
 	__u32 out_generation;
 	__u32 out_flags;
+	__aligned_u64 out_caps;
 	__u32 out_max_queues;
 	__u32 out_max_mrs;
 	__u32 out_max_windows;
@@ -81,10 +96,9 @@ struct fabrex_port_query {
 	__u32 out_max_cq;
 	__u32 out_max_rq;
 	__u32 out_max_cell;
+	__u32 out_page_size;
 	__aligned_u64 out_window_slot_size;
 	__aligned_u64 out_max_transfer;
-	__u32 out_page_size;
-	__u32 __reserved;
 	__u8 out_name[FABREX_NAME_LEN];
 	__u8 out_host[FABREX_NAME_LEN];
 	__u8 out_fabric[FABREX_NAME_LEN];
@@ -142,6 +156,8 @@ struct fabrex_peer_query {
 #define FABREX_MR_PIN		(1u << 2) /* DMABUF: it has to stay in place */
 #define FABREX_MR_WATCH		(1u << 3) /* count changes in entry @watch */
 
+#define FABREX_PEER_WORDS_MAX	1024u	/* fabrex_mr_register.npeers */
+
 /**
  * struct fabrex_mr_register - ioctl(FABREX_IOCTL_MR_REGISTER)
  * @size:       sizeof(struct fabrex_mr_register)
@@ -152,11 +168,16 @@ struct fabrex_peer_query {
  * @access:     FABREX_ACCESS_*
  * @fd:         with FABREX_MR_DMABUF: a dma-buf; it can be closed afterwards.
  *              Otherwise 0
- * @peers:      with FABREX_MR_PEERS: bit n allows peer n; otherwise all 0
- * @out_key:    64-bit key, both lkey and rkey
- * @out_id:     object for FABREX_IOCTL_DESTROY
+ * @peers:      with FABREX_MR_PEERS: address of @npeers words of 64 bits; bit
+ *              n % 64 of word n / 64 allows peer n, which must exist. Otherwise
+ *              0
+ * @npeers:     with FABREX_MR_PEERS: words, at most FABREX_PEER_WORDS_MAX; none
+ *              for nobody. Otherwise 0
  * @watch:      with FABREX_MR_WATCH: entry of the file's watch page (see
  *              FABREX_IOCTL_WATCH). Otherwise 0
+ * @out_key:    64-bit key, both lkey and rkey
+ * @out_id:     object for FABREX_IOCTL_DESTROY
+ * @__reserved: must be 0
  *
  * Memory of the process stays pinned and charged to RLIMIT_MEMLOCK until it is
  * destroyed and all accesses have ended. REMOTE_WRITE and REMOTE_ATOMIC imply
@@ -188,10 +209,12 @@ struct fabrex_mr_register {
 	__aligned_u64 length;
 	__u32 access;
 	__s32 fd;
-	__aligned_u64 peers[FABREX_MAX_PEERS / 64];
+	__aligned_u64 peers;
+	__u32 npeers;
+	__u32 watch;
 	__aligned_u64 out_key;
 	__u32 out_id;
-	__u32 watch;
+	__u32 __reserved;
 };
 #define FABREX_IOCTL_MR_REGISTER _IO(FABREX_TYPE, FABREX_CMD_MR_REGISTER)
 
@@ -255,7 +278,7 @@ struct fabrex_queue_create {
  * @peer:       whose memory
  * @access:     FABREX_ACCESS_REMOTE_READ and/or _REMOTE_WRITE
  * @rkey:       key of the peer's region
- * @offset:     into the region, multiple of the port's page size
+ * @offset:     into the region, multiple of 4096
  * @length:     bytes, not 0
  * @out_mmap:   mmap() offset; shared; PROT_READ needs REMOTE_READ, PROT_WRITE
  *              needs REMOTE_WRITE. Mapped write-combining
@@ -414,27 +437,36 @@ struct fabrex_p2p_query {
 #define FABREX_EVENT_MR_REVOKED	9	/* id of a region of this file, error */
 
 /**
- * struct fabrex_event - read() from the device returns whole ones
- * @type:       FABREX_EVENT_*
+ * struct fabrex_event - read() from the device returns these
+ * @size:       bytes of this record; the next one begins behind it
+ * @type:       FABREX_EVENT_*; unknown ones are to be ignored
  * @peer:       peer number, or 0
  * @generation: of the peer, or 0
  * @id:         object of this file, or 0
  * @error:      FABREX_QERR_*, FABREX_WC_*, an errno (MR_REVOKED) or a count,
  *              by type
- * @__reserved: 0
  * @time_ns:    CLOCK_MONOTONIC
+ * @seq:        events of this file so far, with this one and lost ones
+ *
+ * A kernel may know more members than the reader, which finds the next record
+ * by the @size of this one. Records are whole; only the first that a read()
+ * returns is cut to fit into the buffer if it has room for
+ * FABREX_EVENT_SIZE_MIN bytes at least, and its @size is then what is there. So
+ * a reader of one structure, whichever it was compiled with, always gets one.
  *
  * poll() reports EPOLLIN when there is one, EPOLLHUP once the port has gone.
- * A buffer smaller than one event is EINVAL; none and O_NONBLOCK is EAGAIN.
+ * A smaller buffer is EINVAL; no event and O_NONBLOCK is EAGAIN.
  */
 struct fabrex_event {
+	__u32 size;
 	__u32 type;
 	__u32 peer;
 	__u32 generation;
 	__u32 id;
 	__u32 error;
-	__u32 __reserved;
 	__aligned_u64 time_ns;
+	__aligned_u64 seq;
 };
+#define FABREX_EVENT_SIZE_MIN	32u	/* up to time_ns */
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * fabrex queue rings: what a process, the kernel and a fabric device share in
  * memory. Included by uapi/linux/fabrex.h, by libfabrex and by every device
- * model; all fields are little-endian. Normative text: docs/draco.md, "Queues".
+ * model; all fields are little-endian. Peers have 16 bits here and 32 elsewhere:
+ * there are never more than 65,536.
  */
 #ifndef _UAPI_LINUX_FABREX_RING_H
 #define _UAPI_LINUX_FABREX_RING_H
@@ -199,14 +200,17 @@ struct fabrex_qctrl {
 	__u32	__pad3[14];
 };
 
-/* Doorbell page of a queue: two 32-bit write-only registers. */
+/*
+ * Doorbell page of a queue, as large as a page of the machine: two 32-bit
+ * write-only registers at its beginning.
+ */
 #define FABREX_DB_SQ		0x00	/* value written: sq_tail */
 #define FABREX_DB_ARM		0x04	/* value written: cq_head; one interrupt
 					 * as soon as a completion beyond it
 					 * exists, at once if it already does
 					 */
 
-#define FABREX_PAGE_SIZE	4096u
+#define FABREX_PAGE_SIZE	4096u	/* of the device: control page, rings */
 #define FABREX_SQ_MIN		8u
 #define FABREX_SQ_MAX		16384u
 #define FABREX_CQ_MAX		65536u

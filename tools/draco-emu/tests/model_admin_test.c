@@ -3,6 +3,7 @@
  * Registers and admin commands: enable, disable, fatal errors, every command
  * and refusal, commands in flight, garbage.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -610,6 +611,41 @@ static void test_queue_limits_and_services(void)
 	END();
 }
 
+/* Doorbells as far apart as the largest pages of hosts. */
+static void test_doorbell_stride(void)
+{
+	static char text[8192];
+	struct fabrex_sqe s = { .opcode = FABREX_OP_NOP };
+	struct function_desc d;
+	struct fabrex_cqe c;
+	uint32_t one = 1;
+
+	/* The limits come last. */
+	snprintf(text, sizeof(text), "%.*s limits = { queues = 32; doorbell_stride = \"64K\"; };\n",
+		 (int)(strstr(rig_topology, "limits") - rig_topology),
+		 rig_topology);
+	rig_start(text, 2, NULL);
+	CHECK(rig_enable(A));
+	CHECK_EQ(DRACO_CAP_DB_SHIFT((uint64_t)rig_read(A, DRACO_REG_CAP + 4)
+				    << 32), 16);
+	port_describe(A->port, &d);
+	CHECK_EQ(d.bar[DRACO_BAR_DOORBELL].size, 32 * 65536);
+	rig_queue_init(&qa, A, PD);
+	CHECK_EQ(rig_queue_create(&qa), 0);
+	rig_queue_init(&qa, A, PD);
+	CHECK_EQ(rig_queue_create(&qa), 0);
+	CHECK_EQ(qa.number, 1);
+	rig_push(&qa, &s);
+	atomic_store(rig_ctrl(&qa, 0), 1);
+	port_function_ops.bar_write(A->port, DRACO_BAR_DOORBELL, 4096, &one,
+				    4);
+	CHECK(!rig_poll(&qa, &c, 50));
+	port_function_ops.bar_write(A->port, DRACO_BAR_DOORBELL, 65536, &one,
+				    4);
+	CHECK(rig_poll(&qa, &c, 20000));
+	END();
+}
+
 static void test_counters(void)
 {
 	struct draco_counters *out;
@@ -717,7 +753,7 @@ static const struct tap_test tests[] = {
 	T(stuck_stop),
 	T(mr_fields), T(mr_pages), T(mr_page_size), T(mr_page_budget),
 	T(mr_limits), T(queue_fields),
-	T(queue_limits_and_services), T(counters), T(port_reset), T(garbage),
+	T(queue_limits_and_services), T(doorbell_stride), T(counters), T(port_reset), T(garbage),
 };
 
 int main(int argc, char **argv)
