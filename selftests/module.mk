@@ -101,3 +101,10 @@ include selftests/coll/module.mk
 
 -include $(wildcard $(ST_OUT)/*.d $(ST_OUT)/obj/*.d $(ST_OUT)/obj32/*.d \
 	$(ST_OUT)/obj/gpu/*.d $(ST_OUT)/obj/dma/*.d)
+
+# On the host: nothing of the interface to user space has changed by mistake.
+.PHONY: check-selftests
+check-selftests:
+	@echo TAP version 13; echo 1..1; \
+	if selftests/uapi/frozen.py; then echo ok 1 uapi_is_as_stored; \
+	else echo not ok 1 uapi_is_as_stored; exit 1; fi
