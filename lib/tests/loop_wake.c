@@ -50,7 +50,6 @@ static void send_to(struct pairing *p, int i)
 	struct fabrex_op op = {
 		.opcode = FABREX_OP_SEND, .mr = p->mr, .length = 8,
 		.peer = (uint16_t)p->b->attr.peer,
-		.dest_queue = fabrex_queue_number(p->to[i]),
 		.dest_key = fabrex_queue_key(p->to[i]),
 	};
 
@@ -169,7 +168,8 @@ TEST(loop_wakes_after_own_completion)
 #define ENOUGH_NS 3000000000u
 
 struct address {
-	uint32_t peer, queue, key;
+	uint32_t peer, queue;
+	uint64_t key;
 };
 
 static void address_of(struct fabrex_port *port, struct fabrex_queue *q,
@@ -199,7 +199,7 @@ static void give(struct fabrex_queue *q, const struct address *to,
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
 		.mr = mr, .length = 8, .peer = (uint16_t)to->peer,
-		.dest_queue = to->queue, .dest_key = to->key,
+		.dest_key = to->key,
 	};
 
 	CHECK_EQ(fabrex_post(q, &op, 1), 1);
