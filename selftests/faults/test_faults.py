@@ -194,10 +194,13 @@ def lost_peer_events(lab, t):
     inject(lab, t, cmd="link", port="b.0", state="down")
     event = a.wait_event("PEER_DOWN")
     t.ok(event and event[2] == generation, "a knows that b is gone", event)
+    # Nothing is kept for a file that has not read that something was lost.
+    t.ok(a.wait_event("LOST"), "and that events were lost")
     lose(lab, t, "peer-up", port="a.0")
     inject(lab, t, cmd="link", port="b.0", state="up")
     event = a.wait_event("PEER_UP")
     t.ok(event and event[2] == generation, "and that it is back", event)
+    t.ok(a.wait_event("LOST"), "and that events were lost again")
     # Both at once, so that all there is to see is another generation.
     lose(lab, t, "peer-down", port="a.0")
     t.equal(fabric.ctl(lab.guest("c"), "port b.0 reset --force").status, 0,
