@@ -571,4 +571,6 @@ void fxi_pairs_free(struct fabrex_comm *comm)
 	free(comm->pairs);
 	comm->pairs = NULL;
 	comm->npairs = 0;
+	/* Else it would stay among those that others have to advance. */
+	comm->skipping = 0;
 }

@@ -275,6 +275,35 @@ TEST(refused_sends_come_to_an_end)
 	world_run_far(2, refused_work, NULL);
 }
 
+/*
+ * The receiver ends its communicator while much of the message is still on its
+ * way. What comes of the SEND is the sender's to find out; the receiver forgets
+ * the communicator, and the memory may be another's.
+ */
+static void refused_end_work(struct world *w)
+{
+	struct fabrex_comm *other;
+	char *p = get(w, false);
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(fabrex_comm_split(w->comm, 0, 0, &other), 0);
+		if (!w->rank)
+			fabrex_send(other, p, MOST, FABREX_UINT8, 1);
+		else
+			CHECK_EQ(fabrex_recv(other, p, 100, FABREX_UINT8, 0),
+				 -EMSGSIZE);
+		fabrex_comm_destroy(other);
+		CHECK_EQ(fabrex_barrier(w->comm), 0);
+	}
+}
+
+TEST(refused_send_of_a_communicator_that_ends)
+{
+	world_run(2, refused_end_work, NULL);
+	world_run_far(2, refused_end_work, NULL);
+}
+
 TEST(wrong_lengths_are_told)
 {
 	world_run(2, length_work, NULL);
