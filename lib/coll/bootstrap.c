@@ -532,7 +532,7 @@ static int take_secret(struct bootstrap *b, const char *text)
 {
 	if (!text)
 		text = getenv("FABREX_SECRET");
-	if (!text || !*text || fxi_secret_parse(text, &b->secret))
+	if (!text || fxi_secret_parse(text, &b->secret))
 		return 0;
 	return fxi_error(EINVAL, "port %s: communicator: the secret (FABREX_SECRET) has %zu characters or not only digits; it is %u hexadecimal digits drawn at random, for example by openssl rand -hex 16",
 			 port_name(b), strlen(text), SECRET_DIGITS);

@@ -87,6 +87,14 @@ static int secret_work(struct member *m)
 		m->attr.secret = NULL;
 		setenv("FABREX_SECRET", SECRET, 1);
 	}
+	if (m->rank == 4) {
+		/* What a script makes of a file that is missing is no secret. */
+		setenv("FABREX_SECRET", "", 1);
+		CHECK_EQ(fabrex_comm_create(m->port, &m->attr, sizeof(m->attr),
+					    &comm), -EINVAL);
+		CHECK_SAYS("0 characters");
+		unsetenv("FABREX_SECRET");
+	}
 	for (i = 0; m->rank == 2 && i < 2; i++)
 		CHECK_EQ(read(place->refused[0], &byte, 1), 1);
 	ret = fabrex_comm_create(m->port, &m->attr, sizeof(m->attr), &comm);
