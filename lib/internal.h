@@ -200,9 +200,12 @@ static inline bool remote_plain(const struct fabrex_remote *remote,
 
 	_Static_assert(offsetof(struct fabrex_remote, reserved) ==
 		       offsetof(struct fabrex_remote, flags) + 4, "one word");
+	/* A shorter one may end before them. */
+	if (size != sizeof(*remote))
+		return false;
 	memcpy(&flags, (const char *)remote +
 		       offsetof(struct fabrex_remote, flags), sizeof(flags));
-	return size == sizeof(*remote) && !flags;
+	return !flags;
 }
 int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
 		 uint32_t access);
