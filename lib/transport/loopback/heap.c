@@ -30,6 +30,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 void *fxi_loop_map(int fd, uint64_t size)
 {
 	char *p, *start, *all;
+	int err;
 
 	all = mmap(NULL, size + LOOP_HUGE, PROT_NONE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -39,7 +40,9 @@ void *fxi_loop_map(int fd, uint64_t size)
 	p = mmap(start, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		 fd, 0);
 	if (p == MAP_FAILED) {
+		err = errno;
 		munmap(all, size + LOOP_HUGE);
+		errno = err;
 		return NULL;
 	}
 	if (start > all)

@@ -224,7 +224,7 @@ static int peer_map(struct transport *t, const struct loop_half *h,
 		return -EPROTO;
 	segment = fxi_loop_map(fd, m->size);
 	if (!segment)
-		return -ENOMEM;
+		return -errno;
 	if (segment->magic != SEGMENT_MAGIC ||
 	    segment->version != SEGMENT_VERSION ||
 	    segment->generation != m->generation) {
@@ -417,8 +417,11 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 	for (index = 0; t->state->halves[index].fd != fd; index++)
 		;
 	h = &t->state->halves[index];
-	if (h->waiting)
+	if (h->waiting) {
+		/* It has said who it is; it is for us to answer. */
+		h->deadline = fxi_deadline(GREET_MS);
 		return;
+	}
 	ret = fxi_loop_receive(h->fd, &m, &passed);
 	if (ret == -EAGAIN)
 		return;

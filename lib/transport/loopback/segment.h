@@ -11,7 +11,7 @@
 #include <linux/fabrex_ring.h>
 
 #define SEGMENT_MAGIC	0x3142584646424152ull
-#define SEGMENT_VERSION	2u
+#define SEGMENT_VERSION	3u
 #define SEGMENT_PEERS	256u	/* ports of a fabric */
 #define SEGMENT_MRS	16384u
 #define SEGMENT_QUEUES	1024u
