@@ -272,8 +272,10 @@ free:
  * At each close() by each process that has the file open, and when such a
  * process ends. Only the latter is of interest: all of its threads, of which
  * one may have unshared its descriptors; or exec() that closes it. Of processes
- * that share one table of descriptors (CLONE_FILES without CLONE_THREAD) the
- * last one brings us here.
+ * that share one table of descriptors (CLONE_FILES without CLONE_THREAD) only
+ * the last one brings us here, and only what it has made itself ends then; what
+ * the others have made stays until the file is closed. So does what was made by
+ * a process that had closed the descriptor before it ended.
  */
 static int fabrex_flush(struct file *filp, fl_owner_t id)
 {
