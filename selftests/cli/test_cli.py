@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
 import fabric
 import space
-from scenario import scenario
+from scenario import STOCK, scenario
 
 MAN = os.path.join(space.TREE, "tools", "fabrexctl", "man")
 EP = "columba1.gpu0"
@@ -42,7 +42,7 @@ def examples(path):
     return commands
 
 
-@scenario(hosts=["a", "b", "c"])
+@scenario(hosts=["a", "b", "c"], kernels=STOCK)
 def manual_page_examples(lab, t):
     """Every example of every page works as printed."""
     a = lab.guest("a")
@@ -195,7 +195,7 @@ def events_in_order(lab, t):
             ["binding", "bound", "releasing", "free"], "in that order")
 
 
-@scenario(hosts=["a", "b", "c"])
+@scenario(hosts=["a", "b", "c"], kernels=STOCK)
 def completion(lab, t):
     """The script asks the binary, the binary asks the kernel."""
     a = lab.guest("a")

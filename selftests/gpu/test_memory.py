@@ -18,8 +18,7 @@ P2P = ("7.2", "debug")		# 6.12 has no PCI_P2PDMA: test_older.py
 RUNTIME = {"LD_LIBRARY_PATH": os.path.join(BUILD, "selftests", "runtime")}
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY,
-          kernels=("7.2", "6.12"))	# debug: no CONFIG_MMU_NOTIFIER
+@scenario(hosts=["a", "b"], topology=TOPOLOGY)
 def registration_cache(lab, t):
     """Host memory that changes below the cache; hits, limits, times."""
     a = lab.guest("a")
@@ -75,7 +74,7 @@ def example(t, a, b, name):
                 receiver.stdout + receiver.stderr)
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=P2P)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=("7.2",))
 def examples(lab, t):
     """From GPU memory on a into GPU memory on b, with HIP and with CUDA."""
     a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)
@@ -89,7 +88,7 @@ def examples(lab, t):
         t.ok(host < SIZE / 64, "host memory saw the meeting only", host)
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=P2P)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=("7.2",))
 def perf_between_gpus(lab, t):
     """fabrex-perf with the memory of either side on a GPU."""
     a, b = gpu_host(lab, "a", 1), gpu_host(lab, "b", 1)

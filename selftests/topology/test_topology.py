@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "common"))
 import fabric
 from lab import DEFAULT_TOPOLOGY
-from scenario import scenario
+from scenario import STOCK, scenario
 
 FIRST, SECOND = "columba1.gpu0", "columba1.gpu5"
 # NCCL has classes of its own, so these are left to the writer.
@@ -143,7 +143,7 @@ def export_follows_composition(lab, t):
     fabric.release_all(lab, a)
 
 
-@scenario(hosts=["a", "b"])
+@scenario(hosts=["a", "b"], kernels=STOCK)
 def formats_and_plans(lab, t):
     """What is exported validates, reads back, and can be planned for."""
     a = lab.guest("a")
