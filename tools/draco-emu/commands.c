@@ -331,6 +331,7 @@ static int arm(struct request *r, unsigned int kind, int64_t queue)
 	if (n)
 		announce(r, p, kind);
 	fault_arm(&p->faults, kind, queue < 0 ? FAULT_ANY_QUEUE : queue, n);
+	put_int(r->out, "taken", fault_taken(&p->faults, kind));
 	return 0;
 }
 

@@ -33,7 +33,27 @@ bool fault_take(struct faults *f, unsigned int kind, uint32_t queue)
 	} while (!atomic_compare_exchange_weak(&p->left, &left, left - 1));
 	if (left == 1)
 		atomic_fetch_and(&f->armed, ~(1u << kind));
+	atomic_fetch_add(&p->taken, 1);
 	return true;
+}
+
+void fault_forget_queue(struct faults *f, uint32_t queue)
+{
+	static const unsigned int kinds[] = {
+		DRACO_FAULT_STUCK_COMPLETION, DRACO_FAULT_CORRUPT_COMPLETION,
+		DRACO_FAULT_CORRUPT_PAYLOAD, DRACO_FAULT_DROP_DOORBELL,
+		DRACO_FAULT_LATE_ACCESS,
+	};
+
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (atomic_load(&f->point[kinds[i]].queue) == queue)
+			fault_arm(f, kinds[i], FAULT_ANY_QUEUE, 0);
+	}
+}
+
+uint32_t fault_taken(struct faults *f, unsigned int kind)
+{
+	return atomic_load(&f->point[kind].taken);
 }
 
 unsigned int fault_kind(const char *name)

@@ -22,6 +22,7 @@ struct fault_point {
 	_Atomic uint32_t left;		/* hits to come */
 	_Atomic uint32_t queue;		/* or FAULT_ANY_QUEUE; LOST_EVENT:
 					 * type of the event */
+	_Atomic uint32_t taken;		/* hits so far */
 };
 
 struct faults {
@@ -41,6 +42,11 @@ static inline bool fault_hit(struct faults *f, unsigned int kind,
 
 	return (armed >> kind & 1) && fault_take(f, kind, queue);
 }
+
+/* A queue ends: what was armed for it is not for the next of its number. */
+void fault_forget_queue(struct faults *f, uint32_t queue);
+/* How many have happened since the beginning. */
+uint32_t fault_taken(struct faults *f, unsigned int kind);
 
 /* "stuck-completion", ...; 0 if @name is none. */
 unsigned int fault_kind(const char *name);

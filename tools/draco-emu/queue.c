@@ -179,6 +179,7 @@ void queue_destroy(struct queue_slot *slot)
 
 	/* Whoever has its number next is not told of its error. */
 	event_unreport(q->port, q->number);
+	fault_forget_queue(&q->port->faults, q->number);
 	slot->q = NULL;
 	slot->dying = false;
 	guess_end(&q->guesser, &q->port->queue_guesses);

@@ -385,6 +385,29 @@ static void test_injected_completions(void)
 	END();
 }
 
+/* The next queue of that number did nothing to deserve it. */
+static void test_fault_ends_with_its_queue(void)
+{
+	struct faults *f;
+	struct fabrex_sqe s;
+	uint32_t number;
+
+	BEGIN();
+	f = &A->port->faults;
+	number = qa.number;
+	s = entry(FABREX_OP_WRITE);
+	s.flags = FABREX_SQE_CHECK;
+	fault_arm(f, DRACO_FAULT_CORRUPT_PAYLOAD, number, 2);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_DATA);
+	CHECK_EQ(fault_taken(f, DRACO_FAULT_CORRUPT_PAYLOAD), 1);
+	CHECK_EQ(rig_queue_destroy(&qa), 0);
+	CHECK_EQ(rig_queue_create(&qa), 0);
+	CHECK_EQ(qa.number, number);
+	CHECK_EQ(rig_do(&qa, &s, NULL), FABREX_WC_OK);
+	CHECK_EQ(fault_taken(f, DRACO_FAULT_CORRUPT_PAYLOAD), 1);
+	END();
+}
+
 /* ---- Slow links and two queues at once ---- */
 
 static void test_slow_link(void)
@@ -475,6 +498,7 @@ static const struct tap_test tests[] = {
 	T(large_and_loopback), T(scattered_pages), T(write_imm), T(send),
 	T(receiver_not_ready), T(atomics), T(atomics_together), T(fence),
 	T(quiet), T(check_and_corruption), T(injected_completions),
+	T(fault_ends_with_its_queue),
 	T(slow_link), T(dropped_doorbell), T(many_from_two),
 };
 
