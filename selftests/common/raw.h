@@ -82,7 +82,10 @@ bool raw_poll(struct raw_queue *queue, struct fabrex_cqe *cqe,
 /* Gives cells back. */
 void raw_recv_done(struct raw_queue *queue, uint32_t n);
 void *raw_cell(struct raw_queue *queue, uint32_t index);
-/* Post and wait: FABREX_WC_*, or -ETIMEDOUT; cqe may be NULL. */
+/*
+ * Post and wait: FABREX_WC_*, -ECANCELED if the queue has failed, or -ETIMEDOUT;
+ * cqe may be NULL.
+ */
 int raw_do(struct raw_queue *queue, const struct fabrex_sqe *sqe,
 	   struct fabrex_cqe *cqe);
 /* Wait until sq_head has passed all that was submitted. */

@@ -91,13 +91,20 @@ void *raw_cell(struct raw_queue *queue, uint32_t index)
 int raw_do(struct raw_queue *queue, const struct fabrex_sqe *sqe,
 	   struct fabrex_cqe *cqe)
 {
+	uint64_t end = raw_now_ns() + RAW_WAIT_MS * 1000000ull;
 	struct fabrex_cqe local;
 
 	raw_post(queue, sqe);
 	if (!cqe)
 		cqe = &local;
-	if (!raw_poll(queue, cqe, RAW_WAIT_MS))
-		return -ETIMEDOUT;
+	while (!raw_poll(queue, cqe, 200)) {
+		/* A queue in error ends what it has, but posts no more. */
+		if (queue->ctrl->state != FABREX_QUEUE_OK)
+			return raw_poll(queue, cqe, 1000) ? cqe->status :
+							    -ECANCELED;
+		if (raw_now_ns() > end)
+			return -ETIMEDOUT;
+	}
 	return cqe->status;
 }
 
