@@ -15,15 +15,6 @@ from scenario import scenario
 HANG = 240
 
 
-def sleep(guest, level):
-    """Sleep and wake up again: all of it but `level`'s end, as the kernel's
-    own test does."""
-    guest.sh("echo 1 >/sys/module/suspend/parameters/pm_test_delay; "
-             f"echo {level} >/sys/power/pm_test; "
-             "echo freeze >/sys/power/state; echo none >/sys/power/pm_test",
-             timeout=HANG)
-
-
 def exporter(guest, name):
     return int(guest.sh(f"cat /sys/module/draco_gpu/parameters/{name}"))
 
@@ -51,7 +42,7 @@ def frozen(t, a, b):
     while a.puppet.event(0):
         pass			# of what was before
     back = exporter(a.guest, "brought_back")
-    sleep(a.guest, "freezer")
+    a.guest.sleep("freezer", HANG).check()
     t.equal(exporter(a.guest, "brought_back") > back or
             wait_mapped(a.puppet, 5, VRAM)[0] == VRAM, True,
             "freezer: the buffer comes back to VRAM afterwards")
@@ -76,7 +67,7 @@ def slept(t, a, b):
     generation = fabric.wait_peer(b.puppet, "a", True)
     storm = storm_at(a, b, key, False, WRITE)
     t.need(storm.wait(good=4), "devices: traffic before")
-    sleep(a.guest, "devices")
+    a.guest.sleep("devices", HANG).check()
     t.need(fabric.wait_port(a.guest, HANG), "devices: the port works again",
            a.guest.dmesg()[-2500:])
     t.ok(storm.wait(bad=3, timeout=HANG), "devices: b's operations fail")
@@ -100,7 +91,7 @@ def slept(t, a, b):
     a.puppet.words("gfree", 5)
 
 
-@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS, sleep=True)
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def suspended_with_gpu_memory(lab, t):
     """Suspend and resume, twice each, with traffic before, meanwhile and
     after."""

@@ -53,7 +53,7 @@ class Agent:
     def __init__(self, path):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(path)
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.jobs = {}
         self.next_id = 1
         self.hellos = 0

@@ -23,8 +23,8 @@ class Guest:
     """A host of the fabric. Options: smp, memory (MiB), slots, append
     (kernel command line), devices (more QEMU arguments), draco (sockets,
     one per host port), cpu (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt"
-    for an identity map, "on" for a translating one), vram (bytes, the
-    largest memory BAR that fits into a slot), sleep (it can be suspended)."""
+    for an identity map, "on" for a translating one) and vram (bytes, the
+    largest memory BAR that fits into a slot)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
         if options.get("iommu") not in machine.IOMMU:
@@ -48,7 +48,6 @@ class Guest:
         self.cpu = options.get("cpu")
         self.iommu = options.get("iommu")
         self.vram = options.get("vram", 0)
-        self.sleep = options.get("sleep", False)
         self.accel_options = options.get("accel_options", "")
         self.console = self.socket("console")
         self.child = None
@@ -170,6 +169,17 @@ class Guest:
     def sh(self, cmd, timeout=60, **kw):
         """Standard output of a command that has to succeed, stripped."""
         return self.run(cmd, timeout, check=True, **kw).stdout.strip()
+
+    def sleep(self, level, timeout=240):
+        """Sleep and wake up again: all of it but `level`'s end ("freezer",
+        "devices"), as the kernel's own test does; the Result. What is sent to
+        the host meanwhile waits: its port would lose it."""
+        with self.agent.lock:
+            return self.run(
+                "cd /sys/power && "
+                "echo 1 >/sys/module/suspend/parameters/pm_test_delay && "
+                f"echo {level} >pm_test && echo freeze >state; s=$?; "
+                "echo none >pm_test; exit $s", timeout)
 
     def put(self, local, remote, mode=None, timeout=60):
         """Copy a file (path) or bytes into the guest."""

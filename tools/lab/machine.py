@@ -69,18 +69,16 @@ def iommu(kind):
         if kind else []
 
 
-def tree(sleep):
+def tree():
     """The file system with the tree. Linux' driver of it cannot start it again
-    after sleep, so it has to keep its state: which only PCI Express can say."""
-    argv = ["-fsdev", f"local,id=tree,path={space.TREE},security_model=none,"
-            "readonly=on,multidevs=remap"]
-    device = "virtio-9p-pci,fsdev=tree,mount_tag=tree"
-    if not sleep:
-        return argv + ["-device", device]
-    return argv + ["-device", "pcie-root-port,id=treeport,bus=pcie.0,"
-                   f"hotplug=off,chassis=99,slot={ROOT_PORT_SLOT + 99}",
-                   "-device", device + ",bus=treeport,disable-legacy=on,"
-                   "x-pcie-pm-no-soft-reset=on"]
+    after sleep, so it has to keep its state: which only PCI Express can say. Its
+    port is the last, for partitions to have the first bus numbers."""
+    return ["-fsdev", f"local,id=tree,path={space.TREE},security_model=none,"
+            "readonly=on,multidevs=remap",
+            "-device", "pcie-root-port,id=treeport,bus=pcie.0,addr=0x1e,"
+            f"hotplug=off,chassis=99,slot={ROOT_PORT_SLOT + 99}",
+            "-device", "virtio-9p-pci,fsdev=tree,mount_tag=tree,bus=treeport,"
+            "disable-legacy=on,x-pcie-pm-no-soft-reset=on"]
 
 
 def partition(index, slots, vram=0):
@@ -130,7 +128,7 @@ def qemu(spec):
             + f" {IOMMU[spec.iommu]} {spec.append}"]
     argv += iommu(spec.iommu)
     argv += disk("d0", spec.image.rootfs) + disk("d1", spec.image.extra)
-    argv += tree(spec.sleep)
+    argv += tree()
     argv += ["-device", "virtio-serial-pci",
              "-chardev", f"socket,id=lab,path={spec.socket('lab')},"
              "server=on,wait=off",
