@@ -33,7 +33,7 @@ class Completion:
     def __init__(self, words):
         (self.opcode, status, self.length, self.imm, self.crc, self.peer,
          self.index, self.user_data) = map(int, words)
-        self.status = WC[status]
+        self.status = WC[status] if status < len(WC) else f"status {status}"
 
 
 class Puppet:

@@ -1,94 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Those who work, and those who disturb, at the same time: each is a thread
-that draws what it does from its own random numbers, knows which errors that
-may end with while others disturb, and notes what it did and what was wrong."""
+"""Those who work: compose, move bytes, compute together, register and hoard."""
 
-import collections
-import random
 import re
-import threading
-import time
+import signal
 
 import fabric
-from command import CommandTimeout
+from actor import (ENDPOINTS, HOSTS, RANK_ERRNOS, SIZE, STATUSES, Actor)
 from puppet import CHECK, READ, WRITE, Puppet, PuppetError
-
-HOSTS = "abc"
-# GPU 0 stays with host a, whose test driver has it open.
-CHURNED, ENDPOINTS = "columba1.gpu0", [f"columba1.gpu{n}" for n in range(1, 8)]
-SIZE = 1 << 16
-
-# What a fabric that is being disturbed may answer; anything else is wrong.
-ERRNOS = {"ENODEV", "EIO", "ETIMEDOUT", "ENOENT", "ECANCELED", "ENETDOWN",
-          "EHOSTUNREACH", "EHOSTDOWN", "ENETRESET", "ECONNRESET", "ENXIO",
-          "EAGAIN", "EACCES"}
-STATUSES = {"OK", "UNREACHABLE", "RKEY", "LKEY", "ABORTED", "FENCED",
-            "FLUSHED", "RFAULT", "LFAULT"}
-# fabrexctl: gone, busy, no device, not in time, no room, unreachable.
-EXITS = {0, 3, 4, 6, 7, 9, 10}
-# The rest of it, by what it says.
-SAYS = re.compile(r"EIO|Input/output error|canceled|cancelled|reset|aborted|"
-                  r"interrupted|again|not bound|already|free", re.I)
-RANK_ERRNOS = {-104, -110, -103, -5, -19, -100, -113, -111, -2, -107, -125,
-               -112, -11, -32}
-
-
-class Ledger:
-    """What was done how often, and what was wrong; shared by all actors."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.done = collections.Counter()
-        self.wrong = []
-
-    def count(self, what, n=1):
-        with self.lock:
-            self.done[what] += n
-
-    def fail(self, text):
-        with self.lock:
-            self.wrong.append(text)
-
-
-class Actor(threading.Thread):
-    """One of them, for one round."""
-
-    def __init__(self, lab, ledger, seed, stop):
-        super().__init__(name=type(self).__name__, daemon=True)
-        self.lab = lab
-        self.ledger = ledger
-        self.random = random.Random(f"{seed}.{self.name}")
-        self.stopped = stop
-
-    def run(self):
-        while not self.stopped.is_set():
-            try:
-                self.turn()
-            except (PuppetError, ConnectionError) as e:
-                if getattr(e, "errno", None) not in ERRNOS:
-                    self.ledger.fail(f"{self.name}: {e}")
-                self.pause(0.2)
-            except (CommandTimeout, AssertionError, OSError, ValueError) as e:
-                self.ledger.fail(f"{self.name}: {type(e).__name__}: {e}")
-                self.pause(1)
-
-    def pause(self, seconds):
-        self.stopped.wait(seconds)
-
-    def host(self, but=()):
-        return self.lab.guest(self.random.choice(
-            [h for h in HOSTS if h not in but]))
-
-    def ctl(self, guest, args, what):
-        """fabrexctl, whose end is judged."""
-        result = fabric.ctl(guest, args)
-        kind = "done" if not result.status else f"status {result.status}"
-        self.ledger.count(f"{what}: {kind}")
-        if result.status not in EXITS and not (
-                result.status == 1 and SAYS.search(result.stderr)):
-            self.ledger.fail(f"{guest.name}: fabrexctl {args}: status "
-                             f"{result.status}: {result.stderr[-500:]}")
-        return result
 
 
 class Composer(Actor):
@@ -179,13 +97,28 @@ class Collectives(Actor):
             f"coll-rank stay {n} 3 fabric:{Collectives.service}")
             for n, h in enumerate(HOSTS)]
         self.pause(self.random.uniform(2, 15))
+        self.halt(self.random.choice(ranks))
         victim = self.random.choice(ranks)
         victim.kill()
+        if self.stopped.is_set():
+            self.hurry(ranks)
         for rank in ranks:
             result = rank.wait(120)
             self.ledger.count("rank killed" if rank is victim else
                               "rank ended")
             self.judge(result)
+
+    def halt(self, rank):
+        """One is stopped for a while; the others wait for it."""
+        rank.kill(signal.SIGSTOP)
+        self.pause(self.random.uniform(0, 3))
+        rank.kill(signal.SIGCONT)
+
+    def hurry(self, ranks):
+        """Those who have not met would wait for each other for a minute."""
+        if not all("ready" in rank.output() for rank in ranks):
+            for rank in ranks:
+                rank.kill()
 
     def judge(self, result):
         for line in result.stdout.splitlines():
@@ -200,64 +133,6 @@ class Collectives(Actor):
         if result.status not in (0, 1, 137):
             self.ledger.fail(f"collectives: a rank ended with status "
                              f"{result.status}: {result.stderr[-500:]}")
-
-
-class Disturber(Actor):
-    """Links, ports, switches, functions, drivers, appliances."""
-
-    def turn(self):
-        self.pause(self.random.uniform(0.5, 6))
-        what = self.random.choice(
-            [self.link] * 4 + [self.slow] * 2 + [self.pull] * 2 +
-            [self.port_reset] * 2 + [self.function_reset, self.driver,
-                                     self.switch_reset, self.hang])
-        self.ledger.count("disturbed: " + what.__name__)
-        what()
-
-    def ask(self, **request):
-        answer = self.lab.emu_control(request)
-        if not answer.get("ok"):
-            self.ledger.count("refused: " + request["cmd"])
-        return answer
-
-    def link(self):
-        port = self.random.choice(HOSTS) + ".0"
-        self.ask(cmd="link", port=port, state="down")
-        self.pause(self.random.uniform(0, 2))
-        self.ask(cmd="link", port=port, state="up")
-
-    def slow(self):
-        port = self.random.choice(HOSTS) + ".0"
-        self.ask(cmd="slow", port=port, bytes_per_second=1 << 20)
-        self.pause(self.random.uniform(0, 2))
-        self.ask(cmd="slow", port=port, bytes_per_second=0)
-
-    def pull(self):
-        name = self.random.choice(ENDPOINTS)
-        self.ask(cmd="remove", endpoint=name)
-        self.pause(self.random.uniform(0, 2))
-        self.ask(cmd="insert", endpoint=name)
-
-    def port_reset(self):
-        self.ctl(self.host(), f"port {self.random.choice(HOSTS)}.0 reset "
-                 "--force", "port reset")
-
-    def function_reset(self):
-        self.host().run("echo 1 >$(readlink -f /sys/class/fabrex/fabrex*/"
-                        "device)/reset", timeout=120)
-
-    def driver(self):
-        """Taken from the function and given back, with files open."""
-        self.host().run(
-            "cd /sys/bus/pci/drivers/fabrex_draco && d=$(ls -d 0*) && "
-            "echo $d >unbind; echo $d >bind", timeout=120)
-
-    def switch_reset(self):
-        self.ask(cmd="switch-reset", switch="draco1")
-
-    def hang(self):
-        self.ask(cmd="admin-hang", port=self.random.choice(HOSTS) + ".0",
-                 count=1)
 
 
 class Churn(Actor):
@@ -279,16 +154,22 @@ class Churn(Actor):
                                                + result.stderr)[-500:])
 
 
-ACTORS = (Composer, Traffic, Collectives, Disturber, Churn)
+class Hoarder(Actor):
+    """A user who takes all that quotas give, and gives it back, all the time:
+    nobody else notices."""
 
-
-def play(lab, ledger, seed, seconds):
-    """All of them at once for so long; returns when each has ended."""
-    stop = threading.Event()
-    actors = [kind(lab, ledger, seed, stop) for kind in ACTORS]
-    for actor in actors:
-        actor.start()
-    time.sleep(seconds)
-    stop.set()
-    for actor in actors:
-        actor.join()
+    def turn(self):
+        hoard = self.host().start_command("exec soak-hoard", user="tester",
+                                          keep_stdin=True)
+        self.pause(self.random.uniform(2, 20))
+        if self.random.random() < 0.3:
+            hoard.kill()
+            self.ledger.count("hoard: killed")
+        else:
+            hoard.close_stdin()
+        result = hoard.wait(120)
+        for what, n in re.findall(r"^(\w+) (\d+)$", result.stdout, re.M):
+            self.ledger.count(f"hoard: {what}", int(n))
+        if result.status not in (0, 137):
+            self.ledger.fail(f"hoard: status {result.status}: "
+                             + (result.stdout + result.stderr)[-500:])

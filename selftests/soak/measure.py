@@ -13,7 +13,7 @@ def objects(guest):
     text = guest.sh("cd /sys/class/fabrex/fabrex*/usage && cat " + names)
     found = dict(zip(OBJECTS, map(int, text.split())))
     found["processes"] = int(guest.sh(
-        "ps ax | grep -cE '[d]ma-puppet|[c]oll-rank|[g]pu-churn' || true"))
+        "ps ax | grep -cE '[d]ma-puppet|[c]oll-rank|[g]pu-churn|[s]oak-hoard' || true"))
     return found
 
 
