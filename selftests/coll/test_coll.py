@@ -4,6 +4,7 @@ that loses its link, or its power, is named to the others, who go on."""
 
 import re
 
+import install
 from command import CommandTimeout
 from scenario import scenario
 
@@ -70,7 +71,7 @@ def link_drops(lab, t):
     lab.emu_control({"cmd": "link", "port": "b.0", "state": "up"})
 
 
-@scenario(hosts=HOSTS, fresh=True)
+@scenario(hosts=HOSTS)
 def host_dies(lab, t):
     """c loses its power in the middle of it."""
     ranks = start(lab, "stay", 7003)
@@ -83,6 +84,8 @@ def host_dies(lab, t):
         t.ok("rank 2 (host c" in sentence, f"{host} names rank 2", sentence)
         t.diag(f"{host} knew after {seconds} s (emulated)")
     goes_on(t, ranks[:2], ("a", "b"))
+    lab.guest("c").restart()
+    install.install([lab.guest("c")])
 
 
 @scenario(hosts=HOSTS)

@@ -53,7 +53,9 @@ def scenario(hosts=("a", "b", "c"), topology=DEFAULT_TOPOLOGY,
     """Declare a test. fresh: a lab of its own, because it breaks hosts for
     those after it. options go to Guest (memory, append, iommu, cpu...)."""
     def declare(function):
-        SCENARIOS.append(Scenario(function, tuple(hosts), topology,
+        # By whatever way it is named: those of one file can share a lab.
+        SCENARIOS.append(Scenario(function, tuple(hosts),
+                                  topology and os.path.abspath(topology),
                                   tuple(kernels), fresh, layer, options))
         return function
     return declare
