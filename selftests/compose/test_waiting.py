@@ -98,9 +98,9 @@ def reset_port(lab, t):
 def tickets(lab, t):
     """Tickets: results, events, garbage, as many as there may be."""
     a = lab.guest("a")
-    t.program(a, "netlink-ticket")
+    t.program(a, "netlink-ticket -T pending")
     hang(lab, t, BIND, 1000)
-    t.program(a, "netlink-ticket", env={"FABREX_BINDS_HANG": "1"})
+    t.program(a, "netlink-ticket -t pending -t garbage")
     hang(lab, t, BIND, 0)
 
 

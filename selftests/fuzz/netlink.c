@@ -24,6 +24,47 @@ static uint32_t rnd(uint32_t n)
 	return raw_random(&seed) % n;
 }
 
+/* Of the last dry run of a bind, so that some know a ticket. */
+static uint64_t ticket;
+static uint32_t endpoint, host;
+
+static void find(const struct nlattr *attr[], void *arg)
+{
+	uint32_t type = nl_u32(attr[FABREX_A_OBJECT_TYPE]);
+
+	if (type == FABREX_OBJECT_TYPE_ENDPOINT)
+		endpoint = nl_u32(attr[FABREX_A_OBJECT_ID]);
+	if (type == FABREX_OBJECT_TYPE_PORT &&
+	    nl_u32(attr[FABREX_A_OBJECT_KIND]) == FABREX_PORT_KIND_HOST)
+		host = nl_u32(attr[FABREX_A_OBJECT_ID]);
+}
+
+static bool get_ticket(void)
+{
+	const struct nlattr *attr[NL_MAX_ATTR];
+	struct nl_msg msg, reply;
+	bool good;
+	struct nl nl;
+
+	if (nl_open(&nl))
+		return false;
+	if (!endpoint) {
+		nl_begin(&nl, &msg, FABREX_CMD_OBJECT_GET, 0);
+		nl_dump(&nl, &msg, 65536, find, NULL, NULL, NULL);
+	}
+	nl_begin(&nl, &msg, FABREX_CMD_BIND, 0);
+	nl_put_u32(&msg, FABREX_A_CHANGE_ID, endpoint);
+	nl_put_u32(&msg, FABREX_A_CHANGE_TARGET, host);
+	nl_put(&msg, FABREX_A_CHANGE_DRY_RUN, NULL, 0);
+	good = !nl_do(&nl, &msg, &reply) && nl_parse((void *)reply.buf, attr) &&
+	       attr[FABREX_A_CHANGE_TICKET];
+	if (good)
+		memcpy(&ticket, attr[FABREX_A_CHANGE_TICKET] + 1,
+		       sizeof(ticket));
+	nl_close(&nl);
+	return good;
+}
+
 static bool changes(uint8_t cmd)
 {
 	return cmd == FABREX_CMD_BIND || cmd == FABREX_CMD_UNBIND ||
@@ -53,12 +94,16 @@ static void attribute(struct nl_msg *msg, uint8_t cmd)
 
 static void request(struct nl *nl, struct nl_msg *msg)
 {
-	uint8_t cmd = rnd(12);
+	uint8_t cmd = rnd(FABREX_CMD_MAX + 2);
 	struct nlmsghdr *nlh = (void *)msg->buf;
+	uint64_t near = ticket + rnd(3) - 1;
 
 	nl_begin(nl, msg, cmd, rnd(4) ? NLM_F_ACK : NLM_F_DUMP);
 	for (uint32_t n = rnd(6); n; n--)
 		attribute(msg, cmd);
+	if (rnd(2) && (cmd == FABREX_CMD_CHANGE_GET ||
+		       cmd == FABREX_CMD_CHANGE_CANCEL))
+		nl_put(msg, FABREX_A_CHANGE_TICKET, &near, sizeof(near));
 	if (!rnd(10))		/* bend what is there */
 		msg->buf[NLMSG_HDRLEN + 4 + rnd(msg->len)] ^= changes(cmd) ? 0 :
 			1u << rnd(8);
@@ -98,7 +143,7 @@ static bool works(void)
 int main(int argc, char **argv)
 {
 	int seconds = argc > 1 ? atoi(argv[1]) : 5;
-	unsigned long sent = 0, answers = 0;
+	unsigned long sent = 0, answers = 0, tickets = 0;
 	struct nl_msg msg;
 	uint64_t end;
 	struct nl nl;
@@ -110,6 +155,8 @@ int main(int argc, char **argv)
 	if (nl_open(&nl))
 		return 1;
 	while (raw_now_ns() < end) {
+		if (!rnd(50))
+			tickets += get_ticket();
 		request(&nl, &msg);
 		sent += !nl_send(&nl, &msg);
 		if (rnd(3))
@@ -121,7 +168,7 @@ int main(int argc, char **argv)
 		}
 	}
 	nl_close(&nl);
-	printf("# %lu sent, %lu answers\n", sent, answers);
+	printf("# %lu sent, %lu answers, %lu tickets\n", sent, answers, tickets);
 	printf("%s 1 messages were sent and answered\n",
 	       sent && answers ? "ok" : "not ok");
 	printf("%s 2 the family works afterwards\n",

@@ -14,8 +14,8 @@ def reading(lab, t):
 @scenario(hosts=["a", "b", "c"])
 def changing(lab, t):
     """Only root may change; refusals name object, cause and remedy."""
-    t.program(lab.guest("a"), "netlink-change")
-    t.program(lab.guest("b"), "netlink-change", user="tester")
+    t.program(lab.guest("a"), "netlink-change -T permission")
+    t.program(lab.guest("b"), "netlink-change -t permission", user="tester")
 
 
 @scenario(hosts=["a", "b", "c"])
