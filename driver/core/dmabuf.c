@@ -153,10 +153,14 @@ static void fabrex_dmabuf_explain(const struct fabrex_dmabuf *buf,
 			     fabrex_cause_remedy(error));
 }
 
-/* Some errors are of the kernel only. */
+/* Some errors are of the kernel only. An exporter that was interrupted has done
+ * nothing: the call begins anew, unless the process has a handler for the signal.
+ */
 static int fabrex_dmabuf_errno(int error)
 {
 	switch (error) {
+	case -EINTR:
+		return -ERESTARTSYS;
 	case -ENOTSUPP:
 		return -EOPNOTSUPP;
 	case -EPROBE_DEFER:
