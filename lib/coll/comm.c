@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "coll/bootstrap.h"
+#include "coll/device.h"
 #include "coll/failure.h"
 #include "coll/operation.h"
+#include "coll/program.h"
 
 #define DEATH_MS	1000
 #define TIMEOUT_MS	30000
@@ -30,17 +32,34 @@ uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed)
 	return value ^ value >> 32;
 }
 
+/* ---- forks ------------------------------------------------------------- */
+
+/* A child must find no lock held, and nothing that was the parent's. */
+static void fork_child(void)
+{
+	fxi_operations_forked();
+	fxi_programs_forked();
+	fxi_devices_forked();
+}
+
+static void fork_install(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
 /* ---- making ------------------------------------------------------------ */
 
 static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 				      const struct meeting *meeting,
 				      const struct fabrex_comm_attr *attr)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct fabrex_comm *comm = aligned_alloc(64, (sizeof(*comm) + 63) &
 							     ~(size_t)63);
 
 	if (!comm)
 		return NULL;
+	pthread_once(&once, fork_install);
 	memset(comm, 0, sizeof(*comm));
 	comm->port = port;
 	comm->rank = meeting->rank;

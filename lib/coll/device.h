@@ -20,6 +20,8 @@ struct device;
  */
 int fxi_device_open(const struct fabrex_memory *memory, struct device **out);
 void fxi_device_close(struct device *device);
+/* In the child of a fork. */
+void fxi_devices_forked(void);
 
 /* Memory of the device. Freed ones are not in use by the stream any more. */
 int fxi_device_alloc(struct device *device, size_t bytes, void **ptr);

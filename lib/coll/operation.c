@@ -54,6 +54,17 @@ static void unlist(struct fabrex_comm *comm)
 	pthread_mutex_unlock(&comm->lock);
 }
 
+/*
+ * The communicators are the parent's, whose memory a child has not got, and the
+ * lock may be held by a thread that it has not got either.
+ */
+void fxi_operations_forked(void)
+{
+	pthread_mutex_init(&busy_lock, NULL);
+	busy_first = NULL;
+	busy_count = 0;
+}
+
 static bool idle(const struct fabrex_comm *comm)
 {
 	return !comm->first && !fxi_pairs_busy(comm);

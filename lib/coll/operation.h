@@ -39,6 +39,9 @@ int fxi_coll_result(struct fabrex_coll *coll);
 int fxi_coll_run(struct fabrex_comm *comm,
 		 const struct fabrex_collective *what);
 
+/* In the child of a fork: nothing is under way. */
+void fxi_operations_forked(void);
+
 /* ---- group.c ----------------------------------------------------------- */
 
 /* Remember it until the group ends. */

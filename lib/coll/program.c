@@ -377,6 +377,11 @@ static struct program *compile(const struct fabrex_schedule *s, uint32_t rank)
 	return NULL;
 }
 
+void fxi_programs_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 const struct program *fxi_program(const struct fabrex_schedule *schedule,
 				  uint32_t rank)
 {

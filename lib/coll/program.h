@@ -74,5 +74,7 @@ struct program {
  */
 const struct program *fxi_program(const struct fabrex_schedule *schedule,
 				  uint32_t rank);
+/* In the child of a fork. */
+void fxi_programs_forked(void);
 
 #endif

@@ -141,6 +141,12 @@ static int make(struct device *d)
 	return leave(d, &visit, "a stream", ret);
 }
 
+void fxi_devices_forked(void)
+{
+	pthread_mutex_init(&load_lock, NULL);
+	fxi_kernels_forked();
+}
+
 int fxi_device_open(const struct fabrex_memory *memory, struct device **out)
 {
 	const struct gpu_vendor *vendor = find_vendor(memory->kind);

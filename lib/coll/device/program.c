@@ -203,6 +203,11 @@ static int compile_locked(const struct gpu_vendor *vendor, const char *arch,
 	return ret;
 }
 
+void fxi_kernels_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 int fxi_program_compile(const struct gpu_vendor *vendor, const char *arch,
 			uint32_t type, char **code, size_t *size)
 {

@@ -129,5 +129,7 @@ int fxi_program_compile(const struct gpu_vendor *vendor, const char *arch,
  */
 int fxi_program_get(const struct gpu_vendor *vendor, int number,
 		    uint32_t type, void **function);
+/* In the child of a fork. */
+void fxi_kernels_forked(void);
 
 #endif
