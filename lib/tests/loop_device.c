@@ -7,10 +7,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "internal.h"
 #include "party.h"
 #include "runtime.h"
+#include "transport/loopback/loopback.h"
 
 #define LENGTH	(1u << 20)
 
@@ -272,6 +274,48 @@ TEST(loop_slow_device_others)
 	CHECK_EQ(mover_end(&copied), FABREX_WC_RFAULT);
 	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 0), 0);
 	scene_close(&s);
+}
+
+/*
+ * The owner begins with a piece, and then the link to it ends. If it lives, it
+ * may yet write to the pieces, which are nobody's any more; if not, the queue
+ * goes on with them.
+ */
+static void check_unlinked(bool dies)
+{
+	struct puppet_answer to;
+	struct mover m;
+	struct scene s;
+	void *pieces;
+
+	setenv("FABREX_LOOPBACK_QUIESCE_MS", "20000", 1);
+	scene_open(&s, KIND_HEAP);
+	to = make(&s, KIND_CUDA);
+	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 1), 0);
+	mover_start(&m, &s, &to);
+	CHECK_EQ(obey(&s, PUPPET_HELD, 0, 0), 0);
+	pieces = m.queue->shared.direct->bounce;
+	CHECK(pieces);
+	if (dies)
+		party_kill(&s.owner);
+	else
+		shutdown(s.port->transport->peers[s.peer.peer].link,
+			 SHUT_RDWR);
+	CHECK_EQ(mover_end(&m), FABREX_WC_UNREACHABLE);
+	CHECK(m.queue->shared.direct->bounce == (dies ? pieces : NULL));
+	fabrex_close(s.port);
+	if (!dies)
+		party_kill(&s.owner);
+}
+
+TEST(loop_slow_device_unlinked)
+{
+	check_unlinked(false);
+}
+
+TEST(loop_slow_device_owner_dies)
+{
+	check_unlinked(true);
 }
 
 struct victim {

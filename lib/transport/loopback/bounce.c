@@ -111,8 +111,8 @@ void fxi_loop_bounce_end(struct transport *t)
 
 /*
  * The owner has begun with a piece, lives, and does not come to an end: it may
- * yet. The pieces stay where they are, and are nobody's, for as long as the
- * port is open.
+ * yet, also if there is no link to it any more. The pieces stay where they are,
+ * and are nobody's, for as long as the port is open.
  */
 static void abandon(struct loop_queue *q)
 {
@@ -271,7 +271,7 @@ static void settle(struct passage *w)
 			begun |= !take_back(w, p);
 		w->done += p->length;
 	}
-	if (begun && !gone(w))
+	if (begun && !(gone(w) && fxi_loop_is_dead(w->move->peer->pid)))
 		abandon(w->q);
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,29 +224,50 @@ static const struct loop_looker *first_waited(const struct loop_lookers *all)
 }
 
 /*
- * Stopped by a signal or a debugger: it will not get on by itself. Its name,
- * which is in parentheses before the state, may have any characters.
+ * Letter of its state, '?' if nobody knows. Its name, which is in parentheses
+ * before the state, may have any characters.
  */
-static bool is_stopped(pid_t pid)
+static char state_of(pid_t pid)
 {
-	char path[64], text[256], state = 0;
+	char path[64], text[256], state = '?';
 	const char *name_end;
 	FILE *file;
 	size_t n;
 
-	if (pid <= 0 || pid == getpid())
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	file = fopen(path, "re");
 	if (!file)
-		return false;
+		return '?';
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[n] = 0;
 	name_end = strrchr(text, ')');
 	if (!name_end || sscanf(name_end, ") %c", &state) != 1)
+		return '?';
+	return state;
+}
+
+/* By a signal or a debugger: it will not get on by itself. */
+static bool is_stopped(pid_t pid)
+{
+	char state;
+
+	if (pid <= 0 || pid == getpid())
 		return false;
+	state = state_of(pid);
 	return state == 'T' || state == 't';
+}
+
+bool fxi_loop_is_dead(pid_t pid)
+{
+	char state;
+
+	if (pid <= 0)
+		return false;
+	if (kill(pid, 0) && errno == ESRCH)
+		return true;
+	state = state_of(pid);
+	return state == 'Z' || state == 'X';
 }
 
 static void rest(uint32_t round)

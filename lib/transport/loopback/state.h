@@ -172,6 +172,11 @@ int fxi_loop_heap_back(struct transport *t, const void *start, size_t length);
 /* Maps another's segment at a huge page boundary; NULL: errno. */
 void *fxi_loop_map(int fd, uint64_t size);
 
+/* ---- quiesce.c: processes of peers -------------------------------------- */
+
+/* It has ended. Whose number is not known (0) may live. */
+bool fxi_loop_is_dead(pid_t pid);
+
 /* ---- quiesce.c: threads of this process --------------------------------- */
 
 /*
