@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include <fabrex/fabrex.h>
 
+#include "cancel.h"
 #include "error.h"
 #include "export.h"
 #include "transport/transport.h"

@@ -365,6 +365,7 @@ EXPORT int fabrex_request_answer_sized(struct fabrex_listener *l,
 				       const void *mine, size_t mine_len,
 				       int timeout_ms, size_t size)
 {
+	NO_CANCEL();
 	uint64_t deadline = fxi_deadline(timeout_ms);
 	int ret = check_blob(l->box.port, mine, mine_len);
 	struct fabrex_request r;
@@ -540,6 +541,24 @@ static int new_nonce(struct fabrex_port *port, uint64_t *nonce)
 			 port->attr.name);
 }
 
+static void client_end(void *arg)
+{
+	struct client *c = arg;
+
+	box_close(&c->box, 0);
+}
+
+/* Until it has an answer, which the letter is, or may give up. */
+static int client_run(struct client *c, struct letter *letter)
+{
+	int ret;
+
+	do {
+		ret = client_greet(c, letter);
+	} while (!ret);
+	return ret;
+}
+
 EXPORT int fabrex_connect(struct fabrex_port *port, uint32_t peer,
 			  uint64_t service, const void *mine, size_t mine_len,
 			  void *theirs, size_t *theirs_len, int timeout_ms)
@@ -558,13 +577,15 @@ EXPORT int fabrex_connect(struct fabrex_port *port, uint32_t peer,
 		ret = box_open(&c.box, port, 0, CONNECT_CELLS);
 	if (ret)
 		return ret;
+	/* Whoever is cancelled while it waits leaves nothing either. */
+	pthread_cleanup_push(client_end, &c);
 	ret = letter_write(&c.box, KIND_HELLO, c.nonce, service, mine,
 			   mine_len);
-	while (!ret)
-		ret = client_greet(&c, &letter);
+	if (!ret)
+		ret = client_run(&c, &letter);
 	if (ret > 0)
 		ret = give_blob(port, letter.blob, letter.length, theirs,
 				theirs_len);
-	box_close(&c.box, 0);
+	pthread_cleanup_pop(1);
 	return ret;
 }

@@ -178,6 +178,7 @@ int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
 static int mr_register(struct fabrex_port *port, struct transport_mr *params,
 		       uint32_t kind, struct fabrex_mr **out)
 {
+	NO_CANCEL();
 	struct fabrex_memory memory = { .kind = kind };
 	int ret = 0;
 

@@ -189,6 +189,7 @@ static int open_transport(struct fabrex_port *port, const char *name)
 
 EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 {
+	NO_CANCEL();
 	struct fabrex_port *port;
 	int ret;
 
@@ -274,6 +275,7 @@ static int check_unused(struct fabrex_port *port)
 
 EXPORT int fabrex_close(struct fabrex_port *port)
 {
+	NO_CANCEL();
 	int ret;
 
 	if (!port)

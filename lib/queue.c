@@ -213,6 +213,7 @@ EXPORT int fabrex_queue_create(struct fabrex_port *port,
 			       const struct fabrex_queue_attr *attr,
 			       size_t size, struct fabrex_queue **out)
 {
+	NO_CANCEL();
 	struct fabrex_queue_attr a;
 	struct fabrex_queue *q;
 	int ret;
@@ -237,6 +238,7 @@ EXPORT int fabrex_queue_create(struct fabrex_port *port,
 
 EXPORT int fabrex_queue_destroy(struct fabrex_queue *q)
 {
+	NO_CANCEL();
 	struct fabrex_port *port;
 	int ret;
 

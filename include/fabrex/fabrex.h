@@ -8,7 +8,10 @@
  * fabrex_strerror_last() of the calling thread then names the object, the
  * cause and the remedy. Thread safety: a port, its regions and its windows
  * may be used by several threads at once. A queue belongs to one thread at a
- * time: callers lock it, or have a queue for each thread.
+ * time: callers lock it, or have a queue for each thread. Cancellation points
+ * are fabrex_wait(), fabrex_event_read(), fabrex_connect(), and fabrex_accept()
+ * and fabrex_request_next() until somebody has come: who is cancelled there
+ * leaves nothing behind. No other function is one.
  *
  * Structures grow at their end. The library is told the size that the caller
  * was compiled with: by an argument, or by the header where a function has an

@@ -243,6 +243,7 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 			      const struct fabrex_comm_attr *attr, size_t size,
 			      struct fabrex_comm **comm)
 {
+	NO_CANCEL();
 	struct fabrex_comm_attr a = { .rank = FABREX_RANK_AUTO };
 	struct bootstrap bootstrap;
 	int ret = 0;
@@ -268,6 +269,8 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 
 EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 {
+	NO_CANCEL();
+
 	/* A child has nothing of it: mailboxes and windows are not mapped. */
 	if (!comm || comm->pid != getpid())
 		return;

@@ -300,6 +300,7 @@ static void ask_all(struct fabrex_comm *comm)
 /* What has failed may have seen the death before the fabric has. */
 int fxi_comm_suspect(struct fabrex_comm *comm)
 {
+	NO_CANCEL();
 	uint64_t deadline = fxi_deadline((int)comm->death_ms / 4);
 
 	if (comm->watch->suspecting)

@@ -609,6 +609,7 @@ static int read_from(int fd, const char *path,
 EXPORT int fabrex_schedule_read(const char *path,
 				struct fabrex_schedule **schedule)
 {
+	NO_CANCEL();
 	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
 
 	if (fd < 0)

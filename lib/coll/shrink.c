@@ -336,6 +336,7 @@ static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
 EXPORT int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 			      struct fabrex_comm **out)
 {
+	NO_CANCEL();
 	uint64_t deadline = fxi_deadline(timeout_ms);
 	struct fabrex_comm *next;
 	int ret;

@@ -251,6 +251,7 @@ out:
 EXPORT int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
 			     struct fabrex_comm **out)
 {
+	NO_CANCEL();
 	const struct wish wish = { .color = color < 0 ? -1 : color, .key = key };
 	int ret;
 

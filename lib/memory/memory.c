@@ -157,6 +157,7 @@ int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 EXPORT int fabrex_memory_query(const void *addr, struct fabrex_memory *memory,
 			       size_t size)
 {
+	NO_CANCEL();
 	struct fabrex_memory found;
 	int ret = fxi_memory_find(addr, FABREX_MEMORY_AUTO, &found);
 
@@ -169,6 +170,7 @@ EXPORT int fabrex_memory_export(const void *addr, size_t length,
 				enum fabrex_memory_kind kind, int *fd,
 				uint64_t *offset)
 {
+	NO_CANCEL();
 	struct fabrex_memory memory;
 	int ret;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "error.h"
 #include "export.h"
 #include "p2p/say.h"
@@ -109,6 +110,7 @@ int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 EXPORT int fabrex_p2p_query(const char *initiator, const char *target,
 			    struct fabrex_p2p *p2p, size_t size)
 {
+	NO_CANCEL();
 	struct fabrex_p2p now;
 	struct p2p_env env;
 	int ret;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <linux/fabrex.h>
 
+#include "cancel.h"
 #include "error.h"
 #include "transport/transport.h"
 
@@ -668,6 +669,7 @@ static int kernel_event_fd(struct transport *t)
 static int kernel_event_read(struct transport *t,
 			     struct transport_event *event)
 {
+	NO_CANCEL();
 	struct fabrex_event e = { 0 };
 	ssize_t n = read(t->fd, &e, sizeof(e));
 

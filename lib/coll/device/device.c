@@ -11,6 +11,7 @@
 #include "coll/device.h"
 #include "coll/device/vendor.h"
 #include "coll/reduce.h"
+#include "cancel.h"
 #include "error.h"
 
 #define MARKS	16u		/* kept apart; a later one answers for older */
@@ -149,6 +150,7 @@ void fxi_devices_forked(void)
 
 int fxi_device_open(const struct fabrex_memory *memory, struct device **out)
 {
+	NO_CANCEL();
 	const struct gpu_vendor *vendor = find_vendor(memory->kind);
 	struct device *d;
 	int ret;

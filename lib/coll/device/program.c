@@ -12,6 +12,7 @@
 
 #include "coll/device/kernel.h"
 #include "coll/device/vendor.h"
+#include "cancel.h"
 #include "error.h"
 
 #define MAX_OPTIONS	8
@@ -211,6 +212,7 @@ void fxi_kernels_forked(void)
 int fxi_program_compile(const struct gpu_vendor *vendor, const char *arch,
 			uint32_t type, char **code, size_t *size)
 {
+	NO_CANCEL();
 	int ret;
 
 	pthread_mutex_lock(&lock);
@@ -297,6 +299,7 @@ static int get_locked(const struct gpu_vendor *vendor, int number,
 int fxi_program_get(const struct gpu_vendor *vendor, int number,
 		    uint32_t type, void **function)
 {
+	NO_CANCEL();
 	int ret;
 
 	pthread_mutex_lock(&lock);

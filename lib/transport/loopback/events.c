@@ -95,12 +95,12 @@ int fxi_loop_event_fd(struct transport *t)
 
 int fxi_loop_event_read(struct transport *t, struct transport_event *event)
 {
-	int old = loop_shield();
+	int old = cancel_off();
 	bool got;
 
 	pthread_mutex_lock(&t->lock);
 	got = next(t, event);
 	pthread_mutex_unlock(&t->lock);
-	loop_unshield(old);
+	cancel_restore(old);
 	return got ? 0 : fxi_error_static(EAGAIN, "no event");
 }

@@ -332,12 +332,12 @@ static void wake_self(struct transport *t, uint32_t queue)
 void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 {
 	struct loop_message m = { .type = LOOP_WAKE, .value = { queue } };
-	int err = errno, old = loop_shield();
+	int err = errno, old = cancel_off();
 
 	if (peer == t->number)
 		wake_self(t, queue);
 	else if (fxi_loop_send(t->peers[peer].link, &m, -1))
 		wake_later(t, peer, queue);
-	loop_unshield(old);
+	cancel_restore(old);
 	errno = err;
 }

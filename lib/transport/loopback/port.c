@@ -348,18 +348,18 @@ static int open_shielded(const char *name, struct transport **out)
 
 static int loop_open(const char *name, struct transport **out)
 {
-	int old = loop_shield(), ret = open_shielded(name, out);
+	int old = cancel_off(), ret = open_shielded(name, out);
 
-	loop_unshield(old);
+	cancel_restore(old);
 	return ret;
 }
 
 static void loop_close(struct transport *t)
 {
-	int old = loop_shield();
+	int old = cancel_off();
 
 	shut_down(t, true);
-	loop_unshield(old);
+	cancel_restore(old);
 }
 
 /*
@@ -470,18 +470,18 @@ static int loop_mr_register(struct transport *t,
 			    const struct transport_mr *params, uint64_t *key,
 			    uint64_t *id)
 {
-	int old = loop_shield(), ret = fxi_loop_mr_register(t, params, key, id);
+	int old = cancel_off(), ret = fxi_loop_mr_register(t, params, key, id);
 
-	loop_unshield(old);
+	cancel_restore(old);
 	return ret;
 }
 
 static int loop_mr_alloc(struct transport *t, struct transport_mr *params,
 			 uint64_t *key, uint64_t *id)
 {
-	int old = loop_shield(), ret = fxi_loop_mr_alloc(t, params, key, id);
+	int old = cancel_off(), ret = fxi_loop_mr_alloc(t, params, key, id);
 
-	loop_unshield(old);
+	cancel_restore(old);
 	return ret;
 }
 
@@ -489,10 +489,10 @@ static int loop_queue_create(struct transport *t,
 			     const struct fabrex_queue_attr *attr, int efd,
 			     struct transport_queue *queue)
 {
-	int old = loop_shield(), ret = fxi_loop_queue_create(t, attr, efd,
+	int old = cancel_off(), ret = fxi_loop_queue_create(t, attr, efd,
 							     queue);
 
-	loop_unshield(old);
+	cancel_restore(old);
 	return ret;
 }
 
@@ -501,10 +501,10 @@ static int loop_window_create(struct transport *t,
 			      uint64_t offset, uint64_t length,
 			      uint32_t access, struct transport_window *window)
 {
-	int old = loop_shield(), ret = fxi_loop_window_create(
+	int old = cancel_off(), ret = fxi_loop_window_create(
 			t, remote, offset, length, access, window);
 
-	loop_unshield(old);
+	cancel_restore(old);
 	return ret;
 }
 
@@ -524,9 +524,9 @@ static int destroy_any(struct transport *t, uint64_t id)
 
 static int loop_destroy(struct transport *t, uint64_t id)
 {
-	int old = loop_shield(), ret = destroy_any(t, id);
+	int old = cancel_off(), ret = destroy_any(t, id);
 
-	loop_unshield(old);
+	cancel_restore(old);
 	return ret;
 }
 

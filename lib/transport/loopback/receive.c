@@ -304,10 +304,10 @@ static void signal_queue(const struct loop_queue *q)
 
 	if (!q || q->efd < 0)
 		return;
-	old = loop_shield();
+	old = cancel_off();
 	if (write(q->efd, &one, sizeof(one)) < 0)
 		q = NULL;	/* it is readable already */
-	loop_unshield(old);
+	cancel_restore(old);
 }
 
 void fxi_loop_arm(struct loop_queue *q)

@@ -258,13 +258,13 @@ static uint8_t stage(struct loop_queue *q, const struct loop_move *m)
 
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *m)
 {
-	int old = loop_shield();
+	int old = cancel_off();
 	uint8_t status;
 
 	if (m->local)
 		status = move_local(q, m);
 	else
 		status = is_atomic(m) ? stage_atomic(q, *m) : stage(q, m);
-	loop_unshield(old);
+	cancel_restore(old);
 	return status;
 }

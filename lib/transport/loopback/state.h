@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 #include <time.h>
+#include "cancel.h"
 #include "loopback.h"
 
 /* The largest page there is: what is shared is mapped by pages. */
@@ -31,24 +32,6 @@ static inline void loop_relax(void)
 #else
 	__asm__ volatile("" ::: "memory");
 #endif
-}
-
-/*
- * System calls may end a thread that was cancelled, and would leave locked what
- * it has locked and odd what it made odd. Inside these two they do not. Cheap,
- * but not for what is executed most, which makes no system calls.
- */
-static inline int loop_shield(void)
-{
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	return old;
-}
-
-static inline void loop_unshield(int old)
-{
-	pthread_setcancelstate(old, NULL);
 }
 
 /* ---- settings.c: environment, read once for each port ------------------ */
