@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "memory/memory.h"
 #include "path.h"
 
 bool fxi_port_mine(const struct fabrex_port *port)
@@ -290,6 +291,7 @@ EXPORT int fabrex_close(struct fabrex_port *port)
 	fxi_cache_free(port);
 	if (fxi_port_mine(port)) {
 		port->ops->close(port->transport);
+		fxi_memory_rest();
 		locks_destroy(port);
 	} else {
 		port->ops->release(port->transport);

@@ -306,26 +306,28 @@ static bool amd_copies(void)
 }
 
 /* A stream belongs to the device that is current when it is made. */
-static struct lane *lane_open(int device)
+static bool lane_open(struct lane *lane, int device)
 {
-	struct lane *lane = calloc(1, sizeof(*lane));
 	int current = device, ret;
 
-	if (!lane)
-		return NULL;
 	lane->place = (uintptr_t)device;
+	lane->serial = 0;
+	lane->device = device;
 	fxi_hip.get_device(&current);
 	ret = fxi_hip.set_device(device);
 	if (!ret)
 		ret = fxi_hip.stream_create(&lane->stream, LANE_NON_BLOCKING);
 	fxi_hip.set_device(current);
-	if (!ret)
-		return lane;
-	free(lane);
-	return NULL;
+	return !ret;
 }
 
-static bool copy_by(struct lane *lane, void *addr, void *buffer,
+static void lane_close(struct lane *lane)
+{
+	fxi_hip.stream_destroy(lane->stream);
+	lane->stream = NULL;
+}
+
+static bool copy_by(const struct lane *lane, void *addr, void *buffer,
 		    size_t length, bool read)
 {
 	int ret, waited;
@@ -334,27 +336,46 @@ static bool copy_by(struct lane *lane, void *addr, void *buffer,
 			   read ? HIP_COPY_FROM_DEVICE : HIP_COPY_TO_DEVICE,
 			   lane->stream);
 	waited = fxi_hip.stream_wait(lane->stream);
-	if (!ret && !waited) {
-		fxi_lane_give(&lanes, lane);
-		return true;
-	}
-	fxi_hip.stream_destroy(lane->stream);
-	free(lane);
-	return false;
+	return !ret && !waited;
 }
 
 /* A device that was reset has no streams any more, which HIP says. */
 static bool copy_there(void *addr, void *buffer, size_t length, bool read)
 {
-	struct lane *lane;
+	struct lane *kept, once, *lane;
+	bool fresh, good;
 	int device = 0;
 
 	hip_attribute(&device, HIP_ATTRIBUTE_DEVICE, addr);
-	while ((lane = fxi_lane_take(&lanes, (uintptr_t)device, 0)))
-		if (copy_by(lane, addr, buffer, length, read))
-			return true;
-	lane = lane_open(device);
-	return lane && copy_by(lane, addr, buffer, length, read);
+	do {
+		once.stream = NULL;
+		kept = fxi_lane_take(&lanes, (uintptr_t)device, 0);
+		lane = kept ? kept : &once;
+		fresh = !lane->stream;
+		if (fresh && !lane_open(lane, device))
+			lane->stream = NULL;
+		good = lane->stream &&
+		       copy_by(lane, addr, buffer, length, read);
+		if (lane->stream && (!kept || !good))
+			lane_close(lane);
+		if (kept)
+			fxi_lane_give(kept);
+	} while (!good && !fresh);
+	return good;
+}
+
+/* The thread's last error stays what it was. */
+static void amd_rest(void)
+{
+	int pending = HIP_OK;
+
+	if (!hip_copies())
+		return;
+	if (fxi_hip.peek_error)
+		pending = fxi_hip.peek_error();
+	fxi_lanes_end(&lanes, lane_close);
+	if (!pending && fxi_hip.take_error)
+		fxi_hip.take_error();
 }
 
 /* By a stream of our own, and no part of what another thread captures. */
@@ -393,5 +414,6 @@ const struct vendor fxi_vendor_amd = {
 	.id = amd_id,
 	.copies = amd_copies,
 	.copy = amd_copy,
+	.rest = amd_rest,
 	.export = amd_export,
 };

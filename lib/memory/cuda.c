@@ -195,7 +195,7 @@ static uint64_t cuda_id(const void *addr)
 struct visit {
 	void *context;		/* NULL: none could be had */
 	bool pushed, retained, relaxed;
-	int device;
+	int ordinal, device;
 	int mode;
 };
 
@@ -215,6 +215,7 @@ static void enter(struct visit *v, const void *addr)
 	    fxi_cuda.context(&current) || ask(addr, &f))
 		return;
 	v->context = f.context;
+	v->ordinal = f.device;
 	if (!v->context && fxi_cuda.device && fxi_cuda.primary_retain &&
 	    fxi_cuda.primary_release &&
 	    !fxi_cuda.device(&v->device, f.device))
@@ -340,24 +341,20 @@ static bool serial_of(const struct visit *v, uint64_t *serial)
 	return true;
 }
 
-static struct lane *lane_open(const struct visit *v, uint64_t serial)
+static bool lane_open(struct lane *lane, const struct visit *v,
+		      uint64_t serial)
 {
-	struct lane *lane = calloc(1, sizeof(*lane));
-
-	if (!lane)
-		return NULL;
 	lane->place = (uintptr_t)v->context;
 	lane->serial = serial;
-	if (!fxi_cuda.stream_create(&lane->stream, LANE_NON_BLOCKING))
-		return lane;
-	free(lane);
-	return NULL;
+	lane->device = v->ordinal;
+	return !fxi_cuda.stream_create(&lane->stream, LANE_NON_BLOCKING);
 }
 
+/* In its context. */
 static void lane_close(struct lane *lane)
 {
 	fxi_cuda.stream_destroy(lane->stream);
-	free(lane);
+	lane->stream = NULL;
 }
 
 static int copy_by(const struct lane *lane, void *addr, void *buffer,
@@ -377,23 +374,54 @@ static int copy_by(const struct lane *lane, void *addr, void *buffer,
 static bool copy_there(const struct visit *v, void *addr, void *buffer,
 		       size_t length, bool read)
 {
-	struct lane *lane = NULL;
+	struct lane *kept = NULL, once = { .stream = NULL }, *lane;
 	uint64_t serial;
-	bool keep = serial_of(v, &serial);
-	int ret;
+	bool good;
 
-	if (keep)
-		lane = fxi_lane_take(&lanes, (uintptr_t)v->context, serial);
-	if (!lane)
-		lane = lane_open(v, serial);
-	if (!lane)
-		return false;
-	ret = copy_by(lane, addr, buffer, length, read);
-	if (keep && !ret)
-		fxi_lane_give(&lanes, lane);
-	else
+	if (serial_of(v, &serial))
+		kept = fxi_lane_take(&lanes, (uintptr_t)v->context, serial);
+	lane = kept ? kept : &once;
+	if (!lane->stream && !lane_open(lane, v, serial))
+		lane->stream = NULL;
+	good = lane->stream && !copy_by(lane, addr, buffer, length, read);
+	if (lane->stream && (!kept || !good))
 		lane_close(lane);
-	return !ret;
+	if (kept)
+		fxi_lane_give(kept);
+	return good;
+}
+
+/*
+ * Only in a primary context, which is there for who asks for it: whether
+ * another one still is cannot be asked without it. Streams of such are kept for
+ * the next port, or go with their context.
+ */
+static void lane_end(struct lane *lane)
+{
+	struct visit v = { .context = NULL };
+	uint64_t serial;
+
+	if (fxi_cuda.device(&v.device, lane->device) ||
+	    fxi_cuda.primary_retain(&v.context, v.device))
+		return;
+	v.retained = true;
+	if ((uintptr_t)v.context == lane->place && serial_of(&v, &serial)) {
+		relax(&v);
+		if (serial != lane->serial)
+			lane->stream = NULL;
+		else
+			v.pushed = !fxi_cuda.push(v.context);
+		if (v.pushed)
+			lane_close(lane);
+	}
+	leave(&v);
+}
+
+static void cuda_rest(void)
+{
+	if (fxi_cuda.device && fxi_cuda.primary_retain &&
+	    fxi_cuda.primary_release && fxi_cuda.push && fxi_cuda.pop)
+		fxi_lanes_end(&lanes, lane_end);
 }
 
 /*
@@ -456,6 +484,7 @@ const struct vendor fxi_vendor_cuda = {
 	.migrates = cuda_migrates,
 	.copies = cuda_copies,
 	.copy = cuda_copy,
+	.rest = cuda_rest,
 	.registered = cuda_registered,
 	.settle = cuda_settle,
 	.export = cuda_export,

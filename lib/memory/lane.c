@@ -1,49 +1,66 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Idle streams. The list is taken away as a whole and what is not wanted put
- * back: no lock that a child of a fork could find held, and no element that
- * comes and goes while somebody looks at it. Called by cuda.c and amd.c.
+ * Idle streams. Each has a word that says whose it is, and no lock that a child
+ * of a fork could find held. Called by cuda.c and amd.c.
  */
 #include <stdbool.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "memory/lane.h"
 
-static void push(struct lanes *lanes, struct lane *first, struct lane *last)
+static bool seize(struct lane *lane, uint32_t state)
 {
-	last->next = __atomic_load_n(&lanes->idle, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&lanes->idle, &last->next, first,
-					    true, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED))
-		;
+	return __atomic_load_n(&lane->state, __ATOMIC_RELAXED) == state &&
+	       __atomic_compare_exchange_n(&lane->state, &state, LANE_BUSY,
+					   false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
-void fxi_lane_give(struct lanes *lanes, struct lane *lane)
+void fxi_lane_give(struct lane *lane)
 {
-	push(lanes, lane, lane);
+	__atomic_store_n(&lane->state, lane->stream ? LANE_IDLE : LANE_FREE,
+			 __ATOMIC_RELEASE);
+}
+
+static struct lane *take_idle(struct lanes *lanes, uintptr_t place,
+			      uint64_t serial)
+{
+	struct lane *lane;
+
+	for (lane = lanes->kept; lane < lanes->kept + LANES; lane++) {
+		if (!seize(lane, LANE_IDLE))
+			continue;
+		if (lane->place == place && lane->serial == serial)
+			return lane;
+		/* Of a context that is gone, and its stream with it. */
+		if (lane->place == place)
+			lane->stream = NULL;
+		fxi_lane_give(lane);
+	}
+	return NULL;
 }
 
 struct lane *fxi_lane_take(struct lanes *lanes, uintptr_t place,
 			   uint64_t serial)
 {
-	struct lane *all = __atomic_exchange_n(&lanes->idle, NULL,
-					       __ATOMIC_ACQUIRE);
-	struct lane **link = &all, *lane, *last = NULL, *found = NULL;
+	struct lane *lane = take_idle(lanes, place, serial);
 
-	while ((lane = *link)) {
-		if (lane->place == place && lane->serial != serial) {
-			/* Of a context that is gone, and its stream with it. */
-			*link = lane->next;
-			free(lane);
-		} else if (lane->place == place && !found) {
-			*link = lane->next;
-			found = lane;
-		} else {
-			last = lane;
-			link = &lane->next;
-		}
+	if (lane)
+		return lane;
+	for (lane = lanes->kept; lane < lanes->kept + LANES; lane++)
+		if (seize(lane, LANE_FREE))
+			return lane;
+	return NULL;
+}
+
+void fxi_lanes_end(struct lanes *lanes, void (*end)(struct lane *lane))
+{
+	struct lane *lane;
+
+	for (lane = lanes->kept; lane < lanes->kept + LANES; lane++) {
+		if (!seize(lane, LANE_IDLE))
+			continue;
+		end(lane);
+		fxi_lane_give(lane);
 	}
-	if (last)
-		push(lanes, all, last);
-	return found;
 }

@@ -117,6 +117,15 @@ bool fxi_memory_copies(uint32_t kind)
 	return vendor_of(kind)->copies();
 }
 
+void fxi_memory_rest(void)
+{
+	const struct vendor *const *v;
+
+	for (v = vendors; *v; v++)
+		if ((*v)->ready())
+			(*v)->rest();
+}
+
 bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 		     bool read)
 {

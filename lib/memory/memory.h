@@ -36,6 +36,8 @@ int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 		     bool read);
 bool fxi_memory_copies(uint32_t kind);
+/* Give back what is kept for the next copy, as far as no copy is using it. */
+void fxi_memory_rest(void);
 /*
  * Copies of the application's that have returned are over, now and from now on:
  * some run times have such that are not otherwise. Waits for no kernel; without

@@ -31,6 +31,7 @@ struct reason {
  *          are pinned; NULL: it never does
  * @copies: true if it has what copy needs
  * @copy:   as fxi_memory_copy()
+ * @rest:   as fxi_memory_rest(); for any vendor that has copied
  * @registered: others are going to access it; NULL: nothing to do
  * @settle: as fxi_memory_settle(); NULL: nothing to do
  * @export: dma-buf of memory that was found; *@fd is close-on-exec. False:
@@ -47,6 +48,7 @@ struct vendor {
 	bool (*migrates)(const void *addr, struct reason *why);
 	bool (*copies)(void);
 	bool (*copy)(void *addr, void *buffer, size_t length, bool read);
+	void (*rest)(void);
 	void (*registered)(const void *addr);
 	void (*settle)(const void *addr);
 	bool (*export)(const struct fabrex_memory *memory, const void *addr,

@@ -110,6 +110,8 @@ struct gpu_stream *gpu_legacy(enum gpu_vendor vendor, const void *owner);
  */
 bool gpu_legacy_wait(enum gpu_vendor vendor, const void *owner,
 		     enum gpu_stream_kind most);
+/* Those of a kind that there are, of all owners. */
+unsigned int gpu_streams(enum gpu_vendor vendor, enum gpu_stream_kind kind);
 bool gpu_stream_copy(struct gpu_stream *s, void *to, const void *from,
 		     size_t length);
 /* What is at @from now. */

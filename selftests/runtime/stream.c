@@ -201,6 +201,18 @@ void gpu_stream_free(struct gpu_stream *s)
 	pthread_mutex_unlock(&lock);
 }
 
+unsigned int gpu_streams(enum gpu_vendor vendor, enum gpu_stream_kind kind)
+{
+	struct gpu_stream *s;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (s = streams; s; s = s->next)
+		n += s->vendor == vendor && s->kind == kind;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 bool gpu_stream_wait(struct gpu_stream *s)
 {
 	uint64_t at;
