@@ -76,6 +76,15 @@ int fxi_bootstrap_missing(const struct bootstrap *b, const bool *came)
 			 port_name(b), n, b->meeting.size, b->address, list);
 }
 
+void fxi_bootstrap_text(char *to, const char *from, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n - 1 && from[i]; i++)
+		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+	to[i] = 0;
+}
+
 /* ---- rank 0 ------------------------------------------------------------ */
 
 struct host {
@@ -338,8 +347,7 @@ static int refused(const struct guest *g, const struct answer *answer)
 {
 	char text[sizeof(answer->text)];
 
-	memcpy(text, answer->text, sizeof(text));
-	text[sizeof(text) - 1] = 0;
+	fxi_bootstrap_text(text, answer->text, sizeof(text));
 	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
 			 "port %s: communicator: rank 0 at %s refuses: %s",
 			 port_name(g->b), g->b->address, text);

@@ -24,6 +24,9 @@ int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
 /* bootstrap.c: "ranks 1, 2 and 5 have not come"; for both ways. -ETIMEDOUT. */
 int fxi_bootstrap_missing(const struct bootstrap *b, const bool *came);
 
+/* bootstrap.c: what somebody else has written, of n bytes, fit to be printed. */
+void fxi_bootstrap_text(char *to, const char *from, size_t n);
+
 /* tcp.c: a meeting's exchange, at b->address. */
 int fxi_tcp_check(struct fabrex_port *port, const char *address);
 int fxi_tcp_exchange(struct meeting *meeting, const void *mine, void *all,

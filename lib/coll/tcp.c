@@ -8,8 +8,9 @@
  *
  * Rank 0: CHALLENGE {nonce}; the other: HELLO {its nonce, its part}; rank 0:
  * ANSWER {the table}. If there is a secret, HELLO and ANSWER carry a proof of
- * knowing it, over all of their bytes and the nonces, so that what was heard
- * once is of no use a second time, or in the other direction.
+ * knowing it, over all of their bytes, the nonces and the address, so that what
+ * was heard once is of no use a second time, in the other direction, or in
+ * another meeting with the same secret.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 
 #include "coll/bootstrap.h"
 
-#define MAGIC		0x3250435458424246ull	/* "FBBXTCP2" */
+#define MAGIC		0x3350435458424246ull	/* "FBBXTCP3" */
 #define HELLO_MS	5000	/* for who has connected to say who it is */
 #define RETRY_MS	20
 #define STRANGERS	32u	/* connections beside the ranks' */
@@ -76,6 +77,15 @@ static int new_nonce(const struct bootstrap *b, struct nonce *nonce)
 
 /* ---- proofs ------------------------------------------------------------ */
 
+/* What is said, and in which meeting: as all of its ranks call it. */
+static void proof_begin(struct proof *p, const struct bootstrap *b,
+			const char *what)
+{
+	fxi_proof_begin(p, &b->secret);
+	fxi_proof_add(p, what, strlen(what) + 1);
+	fxi_proof_add(p, b->address, strlen(b->address) + 1);
+}
+
 static uint64_t hello_proof(const struct bootstrap *b,
 			    const struct nonce *asked, struct hello hello,
 			    const void *part, size_t bytes)
@@ -83,8 +93,7 @@ static uint64_t hello_proof(const struct bootstrap *b,
 	struct proof p;
 
 	hello.proof = 0;
-	fxi_proof_begin(&p, &b->secret);
-	fxi_proof_add(&p, "HELLO", 5);
+	proof_begin(&p, b, "HELLO");
 	fxi_proof_add(&p, asked, sizeof(*asked));
 	fxi_proof_add(&p, &hello, sizeof(hello));
 	fxi_proof_add(&p, part, bytes);
@@ -99,8 +108,7 @@ static uint64_t answer_proof(const struct bootstrap *b,
 	struct proof p;
 
 	answer.proof = 0;
-	fxi_proof_begin(&p, &b->secret);
-	fxi_proof_add(&p, "ANSWER", 6);
+	proof_begin(&p, b, "ANSWER");
 	fxi_proof_add(&p, asked, sizeof(*asked));
 	fxi_proof_add(&p, theirs, sizeof(*theirs));
 	fxi_proof_add(&p, &answer, sizeof(answer));
@@ -248,7 +256,7 @@ static void conn_judge(struct server *s, struct conn *c)
 	if (s->b->secret.set &&
 	    hello.proof != hello_proof(s->b, &c->asked, hello,
 				       c->buffer + sizeof(hello), s->bytes)) {
-		conn_answer(s, c, EACCES, "the secret is not that of rank 0; set FABREX_SECRET to the same for all ranks");
+		conn_answer(s, c, EACCES, "");
 	} else if (hello.size != size) {
 		snprintf(text, sizeof(text), "it waits for %u ranks, not for %u",
 			 size, hello.size);
@@ -635,14 +643,19 @@ static int client_strange(const struct bootstrap *b)
 			 b->port->attr.name, b->address);
 }
 
-static int client_refused(const struct bootstrap *b, struct answer *answer)
+/* Who refuses a proof has proved nothing itself: what it says is not told. */
+static int client_refused(const struct bootstrap *b,
+			  const struct answer *answer)
 {
-	int err = answer->error == EINVAL || answer->error == EACCES ?
-		  (int)answer->error : EPROTO;
+	char text[TEXT];
 
-	answer->text[sizeof(answer->text) - 1] = 0;
-	return fxi_error(err, "port %s: communicator: rank 0 at %s refuses: %s",
-			 b->port->attr.name, b->address, answer->text);
+	if (answer->error == EACCES)
+		return fxi_error(EACCES, "port %s: communicator: what listens at %s refuses the proof; give all ranks the same secret (FABREX_SECRET) and the same bootstrap, letter for letter",
+				 b->port->attr.name, b->address);
+	fxi_bootstrap_text(text, answer->text, sizeof(text));
+	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
+			 "port %s: communicator: rank 0 at %s refuses: %s",
+			 b->port->attr.name, b->address, text);
 }
 
 /* Rank 0 speaks first. Does it ask for what there is? */

@@ -227,7 +227,7 @@ static int dial(uint16_t port)
 /* A greeting of rank 1 of 2, each spoiled in one place. */
 static void greeting(uint64_t *words, int how)
 {
-	words[0] = 0x3250435458424246ull;
+	words[0] = 0x3350435458424246ull;
 	words[1] = 2 | 1ull << 32;
 	words[2] = sizeof(struct link_card);
 	switch (how) {
