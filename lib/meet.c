@@ -23,6 +23,9 @@
 #define RETRY_MS	2
 #define RESOLVE_MS	20
 #define RECHECK_MS	500
+#define PEERS		256u	/* told apart: all that a fabric has */
+#define VAIN_MOST	256u
+#define VAIN_NS		100000000u
 
 enum { KIND_HELLO = 1, KIND_ANSWER };
 
@@ -58,6 +61,17 @@ struct kept {
 	uint8_t blob[FABREX_BLOB_MAX];
 };
 
+/*
+ * Answers to keys that a peer has named and that were wrong, of clients that
+ * have gone or of ones that guess. They come out of our port's budget
+ * (docs/draco.md, section 10): each peer has VAIN_MOST, and one more every
+ * VAIN_NS, so that it takes many to spend it.
+ */
+struct vain {
+	uint32_t count;
+	uint64_t since;		/* ns; when count was right */
+};
+
 struct fabrex_listener {
 	struct post_box box;
 	pid_t pid;		/* whose it is: not a child's */
@@ -65,6 +79,7 @@ struct fabrex_listener {
 	unsigned int nkept;
 	unsigned int first;
 	struct kept kept[LISTEN_CELLS];
+	struct vain vain[PEERS];
 };
 
 /* One validated datagram. */
@@ -333,6 +348,20 @@ static int listener_sent(struct fabrex_listener *l, uint64_t deadline)
 	return wc.status;
 }
 
+static struct vain *vain_of(struct fabrex_listener *l, uint32_t peer)
+{
+	struct vain *v = &l->vain[peer % PEERS];
+	uint64_t now = fxi_now_ns(), regained = (now - v->since) / VAIN_NS;
+
+	if (regained >= v->count) {
+		*v = (struct vain){ .since = now };
+	} else {
+		v->count -= (uint32_t)regained;
+		v->since += regained * VAIN_NS;
+	}
+	return v;
+}
+
 static int answer_once(struct fabrex_listener *l,
 		       const struct fabrex_request *r, const void *mine,
 		       size_t length, uint64_t deadline)
@@ -374,6 +403,10 @@ EXPORT int fabrex_request_answer_sized(struct fabrex_listener *l,
 		ret = request_read(l->box.port, &r, request, size);
 	if (ret)
 		return ret;
+	if (vain_of(l, r.peer)->count >= VAIN_MOST)
+		return fxi_error(ECONNRESET, "port %s: answer to peer %u: its clients have named too many wrong keys; it is answered again in %u ms",
+				 l->box.port->attr.name, r.peer,
+				 VAIN_NS / 1000000);
 	while ((ret = answer_once(l, &r, mine, mine_len, deadline)) ==
 	       FABREX_WC_RNR) {
 		if (!fxi_remaining_ms(deadline))
@@ -382,6 +415,8 @@ EXPORT int fabrex_request_answer_sized(struct fabrex_listener *l,
 	}
 	if (ret <= 0)
 		return ret;
+	if (ret == FABREX_WC_BAD_QUEUE)
+		vain_of(l, r.peer)->count++;
 	return fxi_error(ECONNRESET, "port %s: answer to peer %u: %s; the client has gone",
 			 l->box.port->attr.name, r.peer, fabrex_wc_str(ret));
 }

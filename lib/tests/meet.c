@@ -333,7 +333,7 @@ TEST(meet_blob_too_big)
 /* Datagrams of the shape in meet.c, each spoiled in one place. */
 static void spoil(uint8_t *d, int how, uint64_t *length)
 {
-	uint32_t magic = 0x31544d58;
+	uint32_t magic = 0x32544d58;
 	uint16_t kind = 1, blob = 8;
 	uint64_t service = SERVICE;
 
@@ -431,4 +431,74 @@ TEST(meet_stale_answer)
 	CHECK(!c.ret && !strcmp(c.theirs, "good"));
 	fabrex_listener_close(l);
 	fabrex_close(port);
+}
+
+/* ---- wrong keys --------------------------------------------------------- */
+
+static int greet_with(struct pair *p, uint64_t listener, uint64_t key)
+{
+	struct fabrex_wc wc;
+	uint64_t length;
+
+	spoil(p->pa, 7, &length);
+	memcpy(p->pa + 24, &key, sizeof(key));
+	CHECK_EQ(fabrex_post_send(p->qa, 1, listener, p->ma, 0, length, 0, 1),
+		 0);
+	poll_n(p->qa, &wc, 1);
+	return wc.status;
+}
+
+/* As soon as there is a request. */
+static int answer_one(struct fabrex_listener *l)
+{
+	struct fabrex_request request;
+
+	CHECK_EQ(fabrex_request_next(l, &request, NULL, NULL, HANG_MS), 0);
+	return fabrex_request_answer(l, &request, "x", 1, HANG_MS);
+}
+
+static void *connects_at_home(void *port)
+{
+	CHECK_EQ(fabrex_connect(port, 1, SERVICE, "me", 3, NULL, NULL,
+				HANG_MS), 0);
+	return NULL;
+}
+
+/*
+ * A peer that names wrong keys has few of them tried, as each costs our port.
+ * Others are answered meanwhile, and that peer again after a while.
+ */
+TEST(meet_wrong_keys)
+{
+	struct fabrex_listener *l;
+	uint64_t key, begun;
+	uint32_t number, i, tried = 0;
+	struct fabrex_wc wc;
+	pthread_t thread;
+	struct pair p;
+
+	pair_open(&p, NULL);
+	CHECK_EQ(fabrex_listen(p.b, SERVICE, &l), 0);
+	CHECK_EQ(fabrex_resolve(p.a, 1, SERVICE, &number, &key), 0);
+	begun = fxi_now_ns();
+	for (i = 0; i < 2000; i++) {
+		CHECK_EQ(greet_with(&p, key, fabrex_queue_key(p.qa) + i + 1),
+			 FABREX_WC_OK);
+		CHECK_EQ(answer_one(l), -ECONNRESET);
+		tried += !strstr(fabrex_strerror_last(), "too many wrong keys");
+	}
+	printf("# %u of %u tried\n", tried, i);
+	CHECK(tried <= 257 + (fxi_now_ns() - begun) / 100000000);
+	CHECK(!pthread_create(&thread, NULL, connects_at_home, p.b));
+	CHECK_EQ(answer_one(l), 0);
+	CHECK(!pthread_join(thread, NULL));
+	do {
+		pause_ms(20);
+		CHECK_EQ(greet_with(&p, key, fabrex_queue_key(p.qa)), 0);
+	} while (answer_one(l));
+	poll_n(p.qa, &wc, 1);
+	CHECK_EQ(wc.opcode, FABREX_OP_RECV);
+	fabrex_recv_done(p.qa, 1);
+	fabrex_listener_close(l);
+	pair_close(&p);
 }
