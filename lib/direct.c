@@ -25,8 +25,8 @@ bool fxi_direct_post(struct fabrex_queue *q, const struct fabrex_op *op)
 {
 	if (!direct_ready(q) || !fxi_loop_plain(q->shared.direct, op))
 		return false;
-	direct_record(q, op->user_data, op->peer, op->opcode, op->flags,
-		      (uint32_t)op->length);
+	direct_record(q, q->shared.direct, op->user_data, op->peer, op->opcode,
+		      op->flags, (uint32_t)op->length);
 	return true;
 }
 

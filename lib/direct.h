@@ -29,7 +29,8 @@ static inline bool direct_ready(const struct fabrex_queue *q)
 }
 
 /* An operation that was executed without an entry; direct_ready() was true. */
-static inline void direct_record(struct fabrex_queue *q, uint64_t user_data,
+static inline void direct_record(struct fabrex_queue *q,
+				 struct loop_queue *direct, uint64_t user_data,
 				 uint32_t peer, uint8_t opcode, uint8_t flags,
 				 uint32_t length)
 {
@@ -45,8 +46,8 @@ static inline void direct_record(struct fabrex_queue *q, uint64_t user_data,
 	q->sq_tail = at + 1;
 	if (flags & FABREX_SQE_QUIET)
 		fxi_direct_silent(q, at);
-	else if (unlikely(q->shared.direct->armed))
-		fxi_loop_completed(q->shared.direct);
+	else if (unlikely(direct->armed))
+		fxi_loop_completed(direct);
 }
 
 static __always_inline bool
@@ -54,12 +55,14 @@ direct_write(struct fabrex_queue *q, const struct fabrex_mr *mr,
 	     uint64_t offset, uint32_t peer, uint64_t rkey, uint64_t roffset,
 	     uint64_t length, uint8_t flags, uint64_t user_data)
 {
+	struct loop_queue *direct = q->shared.direct;
+
 	if (unlikely(length != 8 || flags & ~FABREX_SQE_QUIET ||
 		     !direct_ready(q) ||
-		     !loop_write_word(q->shared.direct, mr, offset, peer, rkey,
+		     !loop_write_word(direct, mr, offset, peer, rkey,
 				      roffset)))
 		return false;
-	direct_record(q, user_data, peer, FABREX_OP_WRITE, flags, 8);
+	direct_record(q, direct, user_data, peer, FABREX_OP_WRITE, flags, 8);
 	return true;
 }
 
@@ -68,11 +71,13 @@ direct_send(struct fabrex_queue *q, uint32_t peer, uint64_t dest_key,
 	    const struct fabrex_mr *mr, uint64_t offset, uint64_t length,
 	    uint8_t flags, uint32_t imm, uint64_t user_data)
 {
+	struct loop_queue *direct = q->shared.direct;
+
 	if (unlikely(!length || flags & ~FABREX_SQE_QUIET || !direct_ready(q) ||
-		     !loop_send(q->shared.direct, mr, offset, peer, dest_key,
-				length, imm)))
+		     !loop_send(direct, mr, offset, peer, dest_key, length,
+				imm)))
 		return false;
-	direct_record(q, user_data, peer, FABREX_OP_SEND, flags,
+	direct_record(q, direct, user_data, peer, FABREX_OP_SEND, flags,
 		      (uint32_t)length);
 	return true;
 }

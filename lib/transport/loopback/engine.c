@@ -443,7 +443,6 @@ static void count(struct loop_queue *q, const struct access *a,
 
 	stats->tx_ops++;
 	if (likely(!status)) {
-		stats->host_bytes += a->length;
 		if (a->sqe->opcode == FABREX_OP_READ)
 			stats->rx_bytes += a->length;
 		else

@@ -53,7 +53,6 @@ static inline void loop_count(struct loop_queue *q, uint64_t *bytes,
 			      uint64_t length)
 {
 	q->stats.tx_ops++;
-	q->stats.host_bytes += length;
 	*bytes += length;
 }
 

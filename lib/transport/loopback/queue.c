@@ -322,6 +322,8 @@ int fxi_loop_counters(struct transport *t, uint64_t id,
 	for (i = 0; !id && i < t->state->nqueues; i++)
 		if (t->state->queue_ids[i])
 			add_stats(stats, &t->state->queues[i]->stats);
+	/* Not counted with each operation: nothing goes another way. */
+	stats->host_bytes = stats->tx_bytes + stats->rx_bytes;
 	pthread_mutex_unlock(&t->lock);
 	return id && !q ? no_object(t, id) : 0;
 }
