@@ -142,12 +142,26 @@ int fxi_loop_join_start(struct transport *t)
 	return ret == -ENOENT ? 0 : ret;
 }
 
+static const char *remedy_of(int refused)
+{
+	switch (refused) {
+	case EMFILE:
+		return "raise its limit of open files (ulimit -n)";
+	case ENOMEM:
+		return "raise the limit of its address space (ulimit -v) or of its mappings (vm.max_map_count), or set FABREX_LOOPBACK_SIZE for all";
+	case EPROTO:
+		return "use the same version of libfabrex for all";
+	}
+	return "end its process, or use another fabric";
+}
+
 static int refused(struct transport *t)
 {
 	struct loop_state *s = t->state;
 
-	return fxi_error(s->refused, "loopback:%s: port %u cannot take another peer: %s; see its limits (ulimit -n, -v)",
-			 t->fabric, s->refused_by, fxi_errno_str(s->refused));
+	return fxi_error(s->refused, "loopback:%s: port %u cannot take another peer: %s; %s",
+			 t->fabric, s->refused_by, fxi_errno_str(s->refused),
+			 remedy_of(s->refused));
 }
 
 /* What does not answer in time, because it is stopped, comes up when it does. */
