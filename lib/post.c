@@ -413,8 +413,8 @@ static inline int post_move(struct fabrex_queue *q, uint8_t opcode,
 
 /*
  * The remote region is not as it should be, or the caller's structure not as
- * long as ours: with the arguments of the functions that are called, so that
- * these have no more to do than to jump there.
+ * long as ours: with the arguments of who calls it, which has no more to do than
+ * to jump here.
  */
 static __attribute__((cold, noinline)) int
 post_write_other(struct fabrex_queue *q, const struct fabrex_mr *mr,
@@ -427,20 +427,6 @@ post_write_other(struct fabrex_queue *q, const struct fabrex_mr *mr,
 
 	ret = fxi_remote_read(q->object.port, &same, remote, size);
 	return ret ? ret : post_move(q, FABREX_OP_WRITE, mr, offset, &same,
-				     roffset, length, flags, user_data);
-}
-
-static __attribute__((cold, noinline)) int
-post_read_other(struct fabrex_queue *q, const struct fabrex_mr *mr,
-		uint64_t offset, const struct fabrex_remote *remote,
-		uint64_t roffset, uint64_t length, uint8_t flags,
-		uint64_t user_data, size_t size)
-{
-	struct fabrex_remote same;
-	int ret;
-
-	ret = fxi_remote_read(q->object.port, &same, remote, size);
-	return ret ? ret : post_move(q, FABREX_OP_READ, mr, offset, &same,
 				     roffset, length, flags, user_data);
 }
 
@@ -469,9 +455,15 @@ EXPORT int fabrex_post_read_sized(struct fabrex_queue *q,
 				  uint8_t flags, uint64_t user_data,
 				  size_t size)
 {
-	if (unlikely(!remote_plain(remote, size)))
-		return post_read_other(q, mr, offset, remote, roffset, length,
-				       flags, user_data, size);
+	struct fabrex_remote same;
+	int ret;
+
+	if (unlikely(!remote_plain(remote, size))) {
+		ret = fxi_remote_read(q->object.port, &same, remote, size);
+		if (ret)
+			return ret;
+		remote = &same;
+	}
 	return post_move(q, FABREX_OP_READ, mr, offset, remote, roffset,
 			 length, flags, user_data);
 }

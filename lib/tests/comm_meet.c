@@ -3,40 +3,15 @@
  * Tests of how ranks meet: over the fabric, a TCP address, by what launchers
  * say; who does not come, comes twice, or is not a rank at all; and splits.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "coll/bootstrap.h"
 #include "crowd.h"
-
-static void pause_ms(long ms)
-{
-	const struct timespec nap = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&nap, NULL);
-}
-
-/* A TCP port that was free a moment ago. */
-static uint16_t free_port(void)
-{
-	struct sockaddr_in a = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t n = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&a, n) &&
-	      !getsockname(fd, (struct sockaddr *)&a, &n));
-	close(fd);
-	return ntohs(a.sin_port);
-}
 
 /* ---- all well ---------------------------------------------------------- */
 
@@ -78,11 +53,11 @@ TEST(comm_meets_over_tcp)
 
 	for (n = 2; n <= 6; n += 2) {
 		snprintf(address, sizeof(address), "tcp:127.0.0.1:%u",
-			 free_port());
+			 crowd_tcp_port());
 		crowd_start(&c, n, meet_work, address);
 		crowd_finish(&c, 0);
 	}
-	snprintf(address, sizeof(address), "tcp:[::1]:%u", free_port());
+	snprintf(address, sizeof(address), "tcp:[::1]:%u", crowd_tcp_port());
 	crowd_start(&c, 2, meet_work, address);
 	crowd_finish(&c, 0);
 }
@@ -198,31 +173,11 @@ TEST(comm_refuses_strangers)
 	char address[64];
 
 	strangers_come(NULL);
-	snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", free_port());
+	snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", crowd_tcp_port());
 	strangers_come(address);
 }
 
 /* ---- garbage on the TCP port ------------------------------------------- */
-
-static int dial(uint16_t port)
-{
-	struct sockaddr_in a = {
-		.sin_family = AF_INET, .sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	int i, fd;
-
-	for (i = 0; i < 300; i++) {
-		fd = socket(AF_INET, SOCK_STREAM, 0);
-		CHECK(fd >= 0);
-		if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
-			return fd;
-		close(fd);
-		pause_ms(5);
-	}
-	CHECK(!"connected");
-	return -1;
-}
 
 /* A greeting of rank 1 of 2, each spoiled in one place. */
 static void greeting(uint64_t *words, int how)
@@ -266,12 +221,12 @@ static void *pest(void *arg)
 	ssize_t n;
 
 	for (i = 0; i < SLOW; i++) {
-		fds[i] = dial(port);
+		fds[i] = crowd_tcp_dial(port);
 		n = i % 2 ? send(fds[i], "F", 1, MSG_NOSIGNAL) : 0;
 		CHECK(n >= 0);
 	}
 	for (i = 0; i < SPOILED; i++) {
-		fd = dial(port);
+		fd = crowd_tcp_dial(port);
 		memset(words, 0xff, sizeof(words));
 		greeting(words, i);
 		n = send(fd, words, sizeof(words), MSG_NOSIGNAL);
@@ -282,7 +237,7 @@ static void *pest(void *arg)
 		close(fds[i]);
 	/* Still connected and silent while the ranks meet. */
 	for (i = 0; i < SLOW; i++)
-		fds[i] = dial(port);
+		fds[i] = crowd_tcp_dial(port);
 	return NULL;
 }
 
@@ -307,7 +262,7 @@ static int pestered_work(struct member *m)
 
 TEST(comm_tcp_garbage)
 {
-	uint16_t port = free_port();
+	uint16_t port = crowd_tcp_port();
 	struct crowd c;
 
 	crowd_start(&c, 2, pestered_work, &port);

@@ -53,18 +53,9 @@ struct meeting_place {
 	int refused[2];		/* pipe: a byte for each who was */
 };
 
-/* A number that is free now, and never given to who asks for none. */
 static void place_find(struct meeting_place *place)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t n = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
-	CHECK(!getsockname(fd, (struct sockaddr *)&a, &n));
-	close(fd);
-	place->port = ntohs(a.sin_port);
+	place->port = crowd_tcp_port();
 	snprintf(place->address, sizeof(place->address), "tcp:127.0.0.1:%u",
 		 place->port);
 	CHECK(!pipe(place->refused));
@@ -178,20 +169,8 @@ struct hello {
 
 static int dial(uint16_t port, struct challenge *challenge)
 {
-	struct sockaddr_in a = {
-		.sin_family = AF_INET, .sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	int fd;
+	int fd = crowd_tcp_dial(port);
 
-	for (;;) {
-		fd = socket(AF_INET, SOCK_STREAM, 0);
-		CHECK(fd >= 0);
-		if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
-			break;
-		close(fd);
-		usleep(2000);
-	}
 	CHECK_EQ(recv(fd, challenge, sizeof(*challenge), MSG_WAITALL),
 		 sizeof(*challenge));
 	CHECK(challenge->magic == MAGIC && challenge->secret == 1);

@@ -2,10 +2,12 @@
 /*
  * Processes that are ranks, for comm_meet.c and comm_failure.c.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,4 +170,39 @@ int crowd_sum(struct fabrex_comm *comm)
 	if (!ret)
 		CHECK_EQ(sum, n * (n + 1) / 2);
 	return ret;
+}
+
+static struct sockaddr_in tcp_address(uint16_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+uint16_t crowd_tcp_port(void)
+{
+	struct sockaddr_in a = tcp_address(0);
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&a, n) &&
+	      !getsockname(fd, (struct sockaddr *)&a, &n));
+	close(fd);
+	return ntohs(a.sin_port);
+}
+
+int crowd_tcp_dial(uint16_t port)
+{
+	struct sockaddr_in a = tcp_address(port);
+	int fd;
+
+	for (;;) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(fd >= 0);
+		if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+			return fd;
+		close(fd);
+		usleep(2000);
+	}
 }

@@ -46,6 +46,9 @@ void crowd_finish(struct crowd *c, uint32_t except);
 /* Nothing of the fabric is left: no socket, no file. */
 void crowd_gone(void);
 struct fabrex_comm *crowd_create(struct member *m);
+/* A TCP port that was free a moment ago; a connection to one, once it listens. */
+uint16_t crowd_tcp_port(void);
+int crowd_tcp_dial(uint16_t port);
 /* A sum over all that is right, or the error. */
 int crowd_sum(struct fabrex_comm *comm);
 
