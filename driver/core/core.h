@@ -73,19 +73,21 @@ enum fabrex_res_type {
 };
 
 /**
- * struct fabrex_user - what one user has of one port
- * @list: in port->users
- * @ref:  open files and objects; the last put is under port->users_lock. 0: kept
- *        until @paid
- * @uid:  who
- * @used: by type; windows count in slots
- * @paid: ktime until which wrong keys are being paid for
+ * struct fabrex_user - what one user has of one port: an account
+ * @list:   in port->users
+ * @ref:    open files and objects; the last put is under port->users_lock. 0:
+ *          kept until @paid
+ * @uid:    who
+ * @used:   by type; windows count in slots
+ * @bytes:  of regions
+ * @paid:   ktime until which wrong keys are being paid for
  */
 struct fabrex_user {
 	struct list_head list;
 	refcount_t ref;
 	kuid_t uid;
 	atomic_t used[FABREX_RES_TYPES];
+	atomic64_t bytes;
 	atomic64_t paid;
 };
 
@@ -236,7 +238,9 @@ struct fabrex_query {
  * @users_lock: protects @users
  * @users:      struct fabrex_user
  * @quota:      of each user, by type; 0 is no limit
+ * @quota_bytes: likewise
  * @count:      objects that exist, by type
+ * @charged:    bytes of all users
  * @pinned:     bytes
  * @dmabufs_lock: protects @dmabufs and the state of those in it
  * @dmabufs:    struct fabrex_dmabuf, from before it is attached until it is
@@ -281,8 +285,10 @@ struct fabrex_port {
 	struct mutex users_lock;
 	struct list_head users;
 	u32 quota[FABREX_RES_TYPES];
+	u64 quota_bytes;
 
 	atomic_t count[FABREX_RES_TYPES];
+	atomic64_t charged;
 	atomic64_t pinned;
 	spinlock_t dmabufs_lock;
 	struct list_head dmabufs;
@@ -371,6 +377,7 @@ struct fabrex_file {
  * @maker:   process that made it and with which it ends, with a reference
  * @type:    FABREX_RES_*
  * @charge:  to the quota
+ * @bytes:   likewise
  * @id:      in file->objects
  * @number:  of the backend
  * @visible: user space may name it; under xa_lock of file->objects. Whoever
@@ -394,6 +401,7 @@ struct fabrex_res {
 	struct pid *maker;
 	enum fabrex_res_type type;
 	u32 charge;
+	u64 bytes;
 	u32 id;
 	u32 number;
 	bool visible;
@@ -651,6 +659,7 @@ __poll_t fabrex_events_poll(struct fabrex_events *events, struct file *filp,
 /* res.c */
 int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 		    enum fabrex_res_type type, u32 charge);
+int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes);
 int fabrex_res_insert(struct fabrex_res *res);
 int fabrex_res_made(struct fabrex_res *res, int ret);
 int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd);
@@ -669,6 +678,7 @@ void fabrex_res_free_zombies(struct list_head *zombies);
 int fabrex_cmd_destroy(struct fabrex_ucmd *ucmd);
 
 /* pin.c */
+int fabrex_pin_size(u64 addr, u64 length, u64 *npages);
 int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
 	       u64 length, bool writable);
 int fabrex_pin_map(struct fabrex_pin *pin);
@@ -785,7 +795,12 @@ int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 		  enum fabrex_res_type type, u32 n);
 void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
 		     enum fabrex_res_type type, u32 n);
+int fabrex_charge_bytes(struct fabrex_port *port, struct fabrex_user *user,
+			u64 bytes);
+void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
+			   u64 bytes);
 void fabrex_quota_init(struct fabrex_port *port);
+void fabrex_quotas_init(void);
 
 /* model.c */
 int fabrex_model_init(struct fabrex_model *model);

@@ -487,6 +487,13 @@ static int fabrex_dmabuf_check(const struct dma_buf *dmabuf,
 	return 0;
 }
 
+/* It is mapped as a whole, for each region. */
+static int fabrex_dmabuf_charge(const struct fabrex_dmabuf *buf)
+{
+	return fabrex_res_charge_bytes(&buf->mr->res,
+				       PAGE_ALIGN((u64)buf->dmabuf->size));
+}
+
 /**
  * fabrex_dmabuf_open() - attach a dma-buf for a region
  * @mr:       being made; its dmabuf is set if it has to be freed
@@ -516,7 +523,7 @@ int fabrex_dmabuf_open(struct fabrex_mr *mr,
 	buf = fabrex_dmabuf_alloc(mr, dmabuf, cmd, writable);
 	if (!buf)
 		goto put;
-	ret = fabrex_dmabuf_enlist(buf);
+	ret = fabrex_dmabuf_charge(buf) ?: fabrex_dmabuf_enlist(buf);
 	if (ret)
 		goto free;
 	mr->dmabuf = buf;

@@ -332,8 +332,14 @@ static int fabrex_mr_peers(const struct fabrex_port *port,
 static int fabrex_mr_pin(struct fabrex_mr *mr, struct fabrex_mr_params *params,
 			 struct fabrex_mr_register *cmd)
 {
+	u64 npages;
 	int ret;
 
+	ret = fabrex_pin_size(cmd->addr, cmd->length, &npages);
+	if (!ret)
+		ret = fabrex_res_charge_bytes(&mr->res, npages << PAGE_SHIFT);
+	if (ret)
+		return ret;
 	ret = fabrex_watch_pin(&mr->watch, &mr->pin, mr->res.port, cmd->addr,
 			       cmd->length, cmd->access & MR_ACCESS_WRITE);
 	if (ret)

@@ -105,6 +105,30 @@ static void fabrex_pin_release(struct fabrex_pin *pin)
 }
 
 /**
+ * fabrex_pin_size() - pages that memory of the calling process takes
+ * @addr:   user address
+ * @length: bytes, not 0
+ * @npages: number
+ *
+ * Return: 0; -EINVAL if the numbers overflow; -EFAULT if no process has anything
+ * there
+ */
+int fabrex_pin_size(u64 addr, u64 length, u64 *npages)
+{
+	unsigned long start;
+	u64 end;
+
+	if (check_add_overflow(addr, length, &end) || end > ULONG_MAX ||
+	    PAGE_ALIGN(end) < end)
+		return -EINVAL;
+	if (!access_ok(u64_to_user_ptr(addr), length))
+		return -EFAULT;
+	start = untagged_addr((unsigned long)addr);
+	*npages = PAGE_ALIGN(offset_in_page(start) + length) >> PAGE_SHIFT;
+	return *npages > INT_MAX ? -EINVAL : 0;
+}
+
+/**
  * fabrex_pin() - pin memory of the calling process
  * @pin:      zeroed; undone by fabrex_unpin()
  * @port:     that is to access it
@@ -122,21 +146,17 @@ int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
 	       u64 length, bool writable)
 {
 	unsigned long start;
-	u64 end;
+	u64 npages;
 	int ret;
 
-	if (check_add_overflow(addr, length, &end) || end > ULONG_MAX ||
-	    PAGE_ALIGN(end) < end)
-		return -EINVAL;
-	if (!access_ok(u64_to_user_ptr(addr), length))
-		return -EFAULT;
+	ret = fabrex_pin_size(addr, length, &npages);
+	if (ret)
+		return ret;
 	start = untagged_addr((unsigned long)addr);
 	pin->offset = offset_in_page(start);
 	pin->length = length;
 	pin->writable = writable;
-	pin->npages = PAGE_ALIGN(pin->offset + length) >> PAGE_SHIFT;
-	if (pin->npages > INT_MAX)
-		return -EINVAL;
+	pin->npages = npages;
 	ret = fabrex_pin_charge(pin, port);
 	if (ret)
 		return ret;

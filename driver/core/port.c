@@ -605,6 +605,7 @@ static int __init fabrex_init(void)
 	int ret;
 
 	fabrex_tickets_init();
+	fabrex_quotas_init();
 	ret = alloc_chrdev_region(&fabrex_devt, 0, FABREX_MAX_PORTS, "fabrex");
 	if (ret)
 		return ret;

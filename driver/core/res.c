@@ -65,6 +65,23 @@ int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 }
 
 /**
+ * fabrex_res_charge_bytes() - charge the memory that it gives access to
+ * @res:   after fabrex_res_init(), once
+ * @bytes: number
+ *
+ * Until the object is freed. Return: 0 or -EDQUOT
+ */
+int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes)
+{
+	int ret;
+
+	ret = fabrex_charge_bytes(res->port, res->user, bytes);
+	if (!ret)
+		res->bytes = bytes;
+	return ret;
+}
+
+/**
  * fabrex_res_insert() - the backend has made it
  * @res: not visible yet
  *
@@ -94,9 +111,11 @@ static void fabrex_res_free(struct fabrex_res *res)
 	struct fabrex_user *user = res->user;
 	struct pid *maker = res->maker;
 	u32 charge = res->charge;
+	u64 bytes = res->bytes;
 
 	/* May wait for an exporter; it counts until then. */
 	res_ops(res)->free(res);
+	fabrex_uncharge_bytes(port, user, bytes);
 	fabrex_uncharge(port, user, type, charge);
 	fabrex_user_put(port, user);
 	put_pid(maker);

@@ -76,6 +76,7 @@ static const struct attribute_group limits_group = {
 PORT_ATTR(queues, "%d", atomic_read(&port->count[FABREX_RES_QUEUE]));
 PORT_ATTR(mrs, "%d", atomic_read(&port->count[FABREX_RES_MR]));
 PORT_ATTR(windows, "%d", atomic_read(&port->count[FABREX_RES_WINDOW]));
+PORT_ATTR(bytes, "%lld", (s64)atomic64_read(&port->charged));
 PORT_ATTR(pinned_bytes, "%lld", (s64)atomic64_read(&port->pinned));
 PORT_ATTR(dmabuf_bytes, "%lld", (s64)atomic64_read(&port->dmabuf_bytes));
 PORT_ATTR(open_files, "%d", atomic_read(&port->open_files));
@@ -84,6 +85,7 @@ static struct attribute *usage_attrs[] = {
 	&dev_attr_queues.attr,
 	&dev_attr_mrs.attr,
 	&dev_attr_windows.attr,
+	&dev_attr_bytes.attr,
 	&dev_attr_pinned_bytes.attr,
 	&dev_attr_dmabuf_bytes.attr,
 	&dev_attr_open_files.attr,
@@ -133,10 +135,37 @@ QUOTA_ATTR(queues, FABREX_RES_QUEUE);
 QUOTA_ATTR(mrs, FABREX_RES_MR);
 QUOTA_ATTR(windows, FABREX_RES_WINDOW);
 
+static ssize_t quota_bytes_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  READ_ONCE(to_fabrex_port(dev)->quota_bytes));
+}
+
+static ssize_t quota_bytes_store(struct device *dev,
+				 struct device_attribute *attr, const char *buf,
+				 size_t count)
+{
+	u64 value;
+	int ret;
+
+	ret = kstrtou64(buf, 0, &value);
+	if (ret)
+		return ret;
+	if (value > S64_MAX)
+		return -ERANGE;
+	WRITE_ONCE(to_fabrex_port(dev)->quota_bytes, value);
+	return count;
+}
+
+static struct device_attribute quota_attr_bytes =
+	__ATTR(bytes, 0644, quota_bytes_show, quota_bytes_store);
+
 static struct attribute *quota_attrs[] = {
 	&quota_attr_queues.attr,
 	&quota_attr_mrs.attr,
 	&quota_attr_windows.attr,
+	&quota_attr_bytes.attr,
 	NULL
 };
 

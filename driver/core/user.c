@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quotas: how many queues, window slots and regions one user may have of one
- * port. Called by file.c and res.c.
+ * Quotas: how many queues, window slots and regions and how many bytes
+ * one user may have of one port. Called by file.c, res.c, window.c and port.c.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -26,6 +27,36 @@ module_param(quota_mrs, uint, 0644);
 MODULE_PARM_DESC(quota_mrs,
 		 "Memory regions of one user for each new port, 0: no limit (8192)");
 
+#define QUOTA_BYTES_UNSET	ULLONG_MAX
+
+static unsigned long long quota_bytes = QUOTA_BYTES_UNSET;
+module_param(quota_bytes, ullong, 0644);
+MODULE_PARM_DESC(quota_bytes,
+		 "Bytes of memory regions of one user for each new port, 0: no limit (4 times the memory of the host)");
+
+/*
+ * A page that is registered takes up to some 50 bytes of the kernel's: entries
+ * of a scatterlist, of the IOMMU's tables, and of the device's page list if that
+ * is in the host. So four times the memory of the host is about five per cent
+ * of it at most. Less would be too little where GPUs are composed, which have
+ * more memory than the host.
+ */
+static u64 fabrex_quota_bytes_default(void)
+{
+	return (u64)totalram_pages() * 4 << PAGE_SHIFT;
+}
+
+/**
+ * fabrex_quotas_init() - begin of the module
+ *
+ * From now on the parameter says what is the case.
+ */
+void fabrex_quotas_init(void)
+{
+	if (quota_bytes == QUOTA_BYTES_UNSET)
+		quota_bytes = fabrex_quota_bytes_default();
+}
+
 /**
  * fabrex_quota_init() - take over the module's parameters
  * @port: new
@@ -35,6 +66,7 @@ void fabrex_quota_init(struct fabrex_port *port)
 	port->quota[FABREX_RES_QUEUE] = READ_ONCE(quota_queues);
 	port->quota[FABREX_RES_WINDOW] = READ_ONCE(quota_windows);
 	port->quota[FABREX_RES_MR] = READ_ONCE(quota_mrs);
+	port->quota_bytes = READ_ONCE(quota_bytes);
 }
 
 static struct fabrex_user *fabrex_user_find(struct fabrex_port *port,
@@ -193,4 +225,49 @@ void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
 {
 	atomic_sub(n, &user->used[type]);
 	atomic_dec(&port->count[type]);
+}
+
+/* @limit: at most S64_MAX. False if there would be more than that. */
+static bool fabrex_add_below(atomic64_t *used, u64 n, u64 limit)
+{
+	s64 old = atomic64_read(used);
+
+	do {
+		if (n > limit || old > limit - n)
+			return false;
+	} while (!atomic64_try_cmpxchg(used, &old, old + n));
+	return true;
+}
+
+/**
+ * fabrex_charge_bytes() - about to give a device access to memory
+ * @port:  port
+ * @user:  whose
+ * @bytes: that it takes
+ *
+ * Return: 0, or -EDQUOT
+ */
+int fabrex_charge_bytes(struct fabrex_port *port, struct fabrex_user *user,
+			u64 bytes)
+{
+	u64 quota = READ_ONCE(port->quota_bytes);
+
+	if (!fabrex_add_below(&user->bytes, bytes,
+			      quota ? min_t(u64, quota, S64_MAX) : S64_MAX))
+		return -EDQUOT;
+	atomic64_add(bytes, &port->charged);
+	return 0;
+}
+
+/**
+ * fabrex_uncharge_bytes() - it has none any more
+ * @port:  port
+ * @user:  whose it was
+ * @bytes: as charged
+ */
+void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
+			   u64 bytes)
+{
+	atomic64_sub(bytes, &port->charged);
+	atomic64_sub(bytes, &user->bytes);
 }

@@ -41,11 +41,13 @@ class Puppet:
 
     program = "dma-puppet"
 
-    def __init__(self, guest, user=None):
+    def __init__(self, guest, user=None, within=""):
+        """within: a command that runs the puppet, such as unshare."""
         self.guest = guest
         self.lines = queues.Queue()
         self.command = guest.start_command(
-            [self.program] if not user else "exec " + self.program, user=user,
+            f"exec {within} {self.program}" if user or within else
+            [self.program], user=user,
             on_line=lambda stream, line: self.lines.put(line),
             keep_stdin=True)
         try:

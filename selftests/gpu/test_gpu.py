@@ -5,6 +5,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import quota
 from gpulab import KERNELS, TOPOLOGY, gpu_host, load, unload
 from scenario import scenario
 
@@ -23,19 +25,12 @@ def imported(lab, t):
     t.program(a, "gpu-import")
 
 
-QUOTA = "/sys/class/fabrex/fabrex*/quota/mrs"
-
-
 @scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def registered(lab, t):
     """1 MiB to 4 GiB, 10,000 regions, 32 threads; with figures."""
     a = gpu_host(lab, "a", 1)
-    quota = a.sh(f"cat {QUOTA}")
-    a.sh(f"echo 16384 >{QUOTA}")
-    try:
+    with quota.changed(a, mrs=16384, bytes=0):
         out = t.program(a, "gpu-register").stdout
-    finally:
-        a.sh(f"echo {quota} >{QUOTA}")
     for line in out.splitlines():
         if line.startswith("# ") and " us" in line:
             t.diag(line[2:])

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 import space
 from gpulab import TOPOLOGY, fabric, gpu_host
+import quota
 from process import wait_until
 from scenario import scenario
 
@@ -28,11 +29,9 @@ def registration_cache(lab, t):
     t.ok(calls < 60, "hits cost no system call: few ioctls for 109 cached "
          "transfers", calls)
     t.diag(f"{calls} ioctls for 109 cached transfers")
-    quota = "/sys/class/fabrex/fabrex0/quota/mrs"
-    before = a.sh(f"cat {quota}; echo 12000 > {quota}").strip()
-    t.program(a, "runtime-memory scale > /tmp/out; e=$?; cat /tmp/out; exit $e",
-              timeout=600)
-    a.sh(f"echo {before} > {quota}")
+    with quota.changed(a, mrs=12000):
+        t.program(a, "runtime-memory scale > /tmp/out; e=$?; cat /tmp/out; "
+                  "exit $e", timeout=600)
     for line in a.sh("grep '^#' /tmp/out").splitlines():
         t.diag(line[2:])
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What one user may take: RLIMIT_MEMLOCK for pinned memory, and quotas of
- * queues, regions and windows. Runs as an unprivileged user (the runner gives
- * it one of the device's group); root is not limited by RLIMIT_MEMLOCK.
+ * queues, regions, windows and bytes. Runs as an unprivileged user (the runner
+ * gives it one of the device's group, /dev/udmabuf, and a quota of bytes that
+ * can be used up); root is not limited by RLIMIT_MEMLOCK.
  */
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -83,6 +88,74 @@ TEST_F(quota, same_memory_twice)
 	ASSERT_EQ(raw_mr_at(self->fd, p, LIMIT * 3 / 4, 0, &two), 0);
 	EXPECT_EQ(raw_destroy(self->fd, two.id), 0);
 	munmap(p, LIMIT * 3 / 4);
+}
+
+/* One of the sysfs attributes of the port; ~0 if there is none. */
+static uint64_t port_attr(const char *name)
+{
+	char path[128], text[32] = "";
+	int fd, n;
+
+	snprintf(path, sizeof(path), "/sys/class/fabrex/%s/%s",
+		 basename(raw_path()), name);
+	fd = open(path, O_RDONLY);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return n > 0 ? strtoull(text, NULL, 10) : ~0ull;
+}
+
+static int udmabuf(size_t length)
+{
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC };
+	int dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), mem, fd = -1;
+
+	mem = memfd_create("quota", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (dev >= 0 && mem >= 0 && !ftruncate(mem, length) &&
+	    !fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK)) {
+		create.memfd = mem;
+		create.size = length;
+		fd = ioctl(dev, UDMABUF_CREATE, &create);
+	}
+	close(mem);
+	close(dev);
+	return fd;
+}
+
+/* A page of it. */
+static int import(int fd, int dmabuf, uint32_t flags, uint32_t *id)
+{
+	struct fabrex_mr_register mr = {
+		.size = sizeof(mr), .flags = FABREX_MR_DMABUF | flags,
+		.length = RAW_PAGE, .fd = dmabuf,
+	};
+	int err = raw_ioctl(fd, FABREX_IOCTL_MR_REGISTER, &mr);
+
+	*id = mr.out_id;
+	return err;
+}
+
+/* A dma-buf is mapped as a whole for each of its regions. */
+TEST_F(quota, bytes_of_dmabufs)
+{
+	uint64_t most = port_attr("quota/bytes") / LIMIT, n;
+	uint64_t before = port_attr("usage/bytes");
+	int dmabuf = udmabuf(LIMIT);
+	uint32_t id, last = 0;
+
+	ASSERT_GE(dmabuf, 0);
+	ASSERT_GE(most, 2);
+	ASSERT_LE(most, 1000);
+	for (n = 0; n < most; n++)
+		ASSERT_EQ(import(self->fd, dmabuf, 0, &last), 0);
+	EXPECT_EQ(port_attr("usage/bytes") - before, most * LIMIT);
+	EXPECT_EQ(import(self->fd, dmabuf, 0, &id), -EDQUOT);
+	EXPECT_EQ(port_attr("usage/bytes") - before, most * LIMIT);
+	EXPECT_EQ(raw_destroy(self->fd, last), 0);
+	EXPECT_EQ(import(self->fd, dmabuf, 0, &id), 0);
+	close(self->fd);
+	EXPECT_EQ(port_attr("usage/bytes"), before);
+	self->fd = raw_open();
+	close(dmabuf);
 }
 
 static int fill_queues(int fd, unsigned int *n)

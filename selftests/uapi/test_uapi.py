@@ -3,7 +3,10 @@
 node permissions, what users may and may not do."""
 
 import os
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import quota
 import space
 from scenario import scenario
 
@@ -30,7 +33,10 @@ def same_for_32_bit(lab, t):
 @scenario(hosts=["a", "b", "c"])
 def quotas(lab, t):
     """RLIMIT_MEMLOCK and quotas, as a user of the device's group."""
-    t.program(lab.guest("c"), "uapi-quota", user="tester")
+    c = lab.guest("c")
+    c.sh("modprobe -q udmabuf; chmod 666 /dev/udmabuf")
+    with quota.changed(c, bytes=8 << 20):
+        t.program(c, "uapi-quota", user="tester")
 
 
 @scenario(hosts=["a", "b", "c"])

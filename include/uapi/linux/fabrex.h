@@ -185,8 +185,8 @@ struct fabrex_peer_query {
  * of the same open file as lkey, and as rkey for whoever is told it, within
  * @access and @peers.
  *
- * A dma-buf is attached dynamically, peer to peer allowed, and nothing is
- * charged. Its exporter may take the memory away at any time: operations under
+ * A dma-buf is attached dynamically, peer to peer allowed. The whole of it is
+ * charged to the quota of bytes. Its exporter may take the memory away at any time: operations under
  * way finish or fail before it has, later ones fail with LKEY or RKEY. If it
  * merely moved, the region works again once it has been mapped at the new
  * place, with the same key. If it is gone for good, FABREX_EVENT_MR_REVOKED
@@ -196,7 +196,8 @@ struct fabrex_peer_query {
  * remote, needs a dma-buf that was opened for writing.
  *
  * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or memory;
- * ENOSPC: no MR left in the port; EDQUOT: the user's quota; EBADF: @fd is not
+ * ENOSPC: no MR left in the port; EDQUOT: the user's quota of regions or
+ * bytes; EBADF: @fd is not
  * open, EACCES: it is not open for writing, EINVAL: it is no dma-buf, or
  * the range is not inside it. Else, for a dma-buf, what its exporter said,
  * EOPNOTSUPP for example if the device cannot reach it; the kernel log has the

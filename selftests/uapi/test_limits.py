@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Who has used up what he may have of a port leaves to others what they may:
+users."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import quota
+from puppet import CHECK, READ, WRITE, Puppet, counts, wait_counts
+from scenario import scenario
+
+LIMITS = {"queues": 16, "windows": 4, "mrs": 32, "bytes": 1 << 20}
+SIZE = 1 << 18
+
+
+def hog(guest, user=None, within=""):
+    """A process that has all it can get and goes on trying: (it, what stopped
+    it by name)."""
+    command = guest.start_command(f"exec {within} dma-hog", user=user,
+                                  keep_stdin=True)
+    command.wait_for("full")
+    lines = (line.split() for line in command.output().split("\n"))
+    return command, {w[0]: tuple(w[1:]) for w in lines if len(w) == 3}
+
+
+def is_full(t, who, said):
+    most = LIMITS["bytes"]
+    t.equal(said, {"files": ("100", "0"),
+                   "queues": (str(LIMITS["queues"]), "EDQUOT"),
+                   "bytes": (str(most + 4096), "EDQUOT"),
+                   "last": (str(most - (LIMITS["mrs"] - 1) * 4096), "0"),
+                   "mrs": (str(LIMITS["mrs"]), "EDQUOT"),
+                   "windows": (str(LIMITS["windows"]), "EDQUOT")},
+            f"{who} has all it may have, and no more")
+
+
+def end(t, who, command):
+    command.close_stdin()
+    t.equal(command.wait(120).stdout.split("\n")[-2], "got 0",
+            f"{who} has got nothing more, however often it tried")
+
+
+def work(t, who, p, b, rkey, rounds=3):
+    """Everything a process does, with what arrives compared."""
+    for seed in range(1, rounds + 1):
+        key = p.mr(0, SIZE)
+        p.mr(1, SIZE)
+        p.queue(0)
+        p.fill(0, 0, SIZE, seed)
+        done = p.op(0, WRITE, b.peer, 0, 0, rkey, 0, SIZE, flags=CHECK)
+        right = done.status == "OK" and b.same(0, 0, SIZE, seed)
+        done = p.op(0, READ, b.peer, 1, 0, rkey, 0, SIZE, flags=CHECK)
+        right = right and done.status == "OK" and p.same(1, 0, SIZE, seed)
+        p.ask("window", 0, b.peer, rkey, 0, 4096, 6)
+        p.ask("store", 0, 8, seed)
+        right = right and p.ask("load", 0, 8) == [seed]
+        done = b.op(0, WRITE, p.peer, 0, 0, key, 0, 64)
+        t.ok(right and done.status == "OK",
+             f"{who} registers, writes, reads, has windows, is written to "
+             f"({seed})", done.status)
+        for what in ("windel 0", "qdel 0", "mrdel 0", "mrdel 1"):
+            p.words(what)
+
+
+def partner(lab):
+    b = Puppet(lab.guest("b"))
+    b.queue(0)
+    return b, b.mr(0, SIZE)
+
+
+@scenario(hosts=["a", "b", "c"])
+def used_up_by_a_user(lab, t):
+    """One user has used up every quota; another works undisturbed."""
+    c = lab.guest("c")
+    before = counts(c)
+    b, rkey = partner(lab)
+    with quota.changed(c, **LIMITS):
+        command, said = hog(c, user="tester")
+        is_full(t, "tester", said)
+        t.equal(quota.get(c, "usage/bytes"), LIMITS["bytes"],
+                "bytes that are charged")
+        p = Puppet(c, user="tester2")
+        work(t, "tester2", p, b, rkey)
+        poor = Puppet(c, user="tester")
+        t.equal([poor.errno("queue", 0, 8, 8, 0, 0),
+                 poor.errno("mr", 0, 4096, 15)], ["EDQUOT", "EDQUOT"],
+                "another process of tester gets nothing")
+        for how in ("-U -r", "-U -r -p -f --kill-child"):
+            own = Puppet(c, user="tester", within=f"unshare {how}")
+            t.equal(own.errno("queue", 0, 8, 8, 0, 0), "EDQUOT",
+                    f"nor by unshare {how}")
+            own.close()
+        end(t, "tester", command)
+        poor.queue(1, 8, 8, 0)
+        t.ok(True, "when the first one has ended, the other gets a queue")
+        poor.close()
+    p.close()
+    b.close()
+    t.equal(wait_counts(c, before), before, "nothing is left over")
+    t.equal(quota.get(c, "usage/bytes"), 0, "nor charged")
