@@ -60,8 +60,10 @@
 #define FABREX_MAX_PORTS	256
 #define FABREX_EVENT_SLOTS	64	/* events kept for a file; power of two */
 
+struct cred;
 struct fabrex_file;
 struct genl_info;
+struct pid_namespace;
 struct sk_buff;
 
 /* In the order in which they are destroyed when a file is closed. */
@@ -77,7 +79,8 @@ enum fabrex_res_type {
  * @list:   in port->users
  * @ref:    open files and objects; the last put is under port->users_lock. 0:
  *          kept until @paid
- * @uid:    who
+ * @uid:    who, see fabrex_user_get()
+ * @container: and where, with a reference
  * @used:   by type; windows count in slots
  * @bytes:  of regions
  * @paid:   ktime until which wrong keys are being paid for
@@ -86,6 +89,7 @@ struct fabrex_user {
 	struct list_head list;
 	refcount_t ref;
 	kuid_t uid;
+	struct pid_namespace *container;
 	atomic_t used[FABREX_RES_TYPES];
 	atomic64_t bytes;
 	atomic64_t paid;
@@ -786,7 +790,8 @@ u64 fabrex_map_offset(const struct fabrex_map *map);
 int fabrex_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* user.c */
-struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid);
+struct fabrex_user *fabrex_user_get(struct fabrex_port *port,
+				    const struct cred *cred);
 void fabrex_users_free(struct fabrex_port *port);
 void fabrex_user_wrong_key(struct fabrex_user *user);
 int fabrex_user_wait_paid(struct fabrex_user *user);

@@ -244,7 +244,7 @@ static int fabrex_open(struct inode *inode, struct file *filp)
 		ret = PTR_ERR(file->inode);
 		goto free_pd;
 	}
-	file->user = fabrex_user_get(port, filp->f_cred->uid);
+	file->user = fabrex_user_get(port, filp->f_cred);
 	if (!file->user) {
 		ret = -ENOMEM;
 		goto free_inode;

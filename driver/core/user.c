@@ -3,12 +3,15 @@
  * Quotas: how many queues, window slots and regions and how many bytes
  * one user may have of one port. Called by file.c, res.c, window.c and port.c.
  */
+#include <linux/cred.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "core.h"
 
@@ -69,13 +72,45 @@ void fabrex_quota_init(struct fabrex_port *port)
 	port->quota_bytes = READ_ONCE(quota_bytes);
 }
 
+/*
+ * Containers whose processes have the same uid, root's above all, do not share
+ * an account. What tells them apart is the innermost PID namespace that belongs
+ * to the initial user namespace: making one of these takes CAP_SYS_ADMIN, so
+ * that nobody gets an account, and a quota, by unshare(). User namespaces would
+ * not do, as everybody may make them, and as most containers of root have none.
+ */
+static struct pid_namespace *fabrex_container(void)
+{
+	struct pid_namespace *ns = task_active_pid_ns(current);
+
+	while (ns->user_ns != &init_user_ns)
+		ns = ns->parent;
+	return ns;
+}
+
+/*
+ * Uids that a user has by way of a user namespace of his own (/etc/subuid gives
+ * everybody 65,536 of them) are no users of their own.
+ */
+static kuid_t fabrex_account_uid(const struct cred *cred)
+{
+	struct user_namespace *ns = cred->user_ns;
+
+	if (ns == &init_user_ns)
+		return cred->uid;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return uid_eq(ns->owner, GLOBAL_ROOT_UID) ? cred->uid : ns->owner;
+}
+
 static struct fabrex_user *fabrex_user_find(struct fabrex_port *port,
-					    kuid_t uid)
+					    kuid_t uid,
+					    struct pid_namespace *container)
 {
 	struct fabrex_user *user;
 
 	list_for_each_entry(user, &port->users, list)
-		if (uid_eq(user->uid, uid))
+		if (uid_eq(user->uid, uid) && user->container == container)
 			return user;
 	return NULL;
 }
@@ -94,6 +129,7 @@ static void fabrex_users_prune(struct fabrex_port *port, bool all)
 		    (!all && atomic64_read(&user->paid) > now))
 			continue;
 		list_del(&user->list);
+		put_pid_ns(user->container);
 		kfree(user);
 	}
 }
@@ -109,33 +145,45 @@ void fabrex_users_free(struct fabrex_port *port)
 	mutex_unlock(&port->users_lock);
 }
 
-/**
- * fabrex_user_get() - the account of a user
- * @port: port
- * @uid:  user
- *
- * Return: it, with a reference; NULL if there is no memory
- */
-struct fabrex_user *fabrex_user_get(struct fabrex_port *port, kuid_t uid)
+static struct fabrex_user *fabrex_user_new(kuid_t uid,
+					   struct pid_namespace *container)
 {
 	struct fabrex_user *user;
 
-	mutex_lock(&port->users_lock);
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	user->container = get_pid_ns(container);
+	refcount_set(&user->ref, 1);
+	return user;
+}
+
+/**
+ * fabrex_user_get() - the account of the caller
+ * @port: port
+ * @cred: that it opens the port with
+ *
+ * Return: it, with a reference; NULL if there is no memory
+ */
+struct fabrex_user *fabrex_user_get(struct fabrex_port *port,
+				    const struct cred *cred)
+{
+	struct pid_namespace *container = fabrex_container();
+	kuid_t uid = fabrex_account_uid(cred);
+	struct fabrex_user *user;
+
+	guard(mutex)(&port->users_lock);
 	fabrex_users_prune(port, false);
-	user = fabrex_user_find(port, uid);
+	user = fabrex_user_find(port, uid, container);
 	if (user) {
 		if (!refcount_inc_not_zero(&user->ref))
 			refcount_set(&user->ref, 1);
-		goto unlock;
+		return user;
 	}
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-	if (!user)
-		goto unlock;
-	user->uid = uid;
-	refcount_set(&user->ref, 1);
-	list_add(&user->list, &port->users);
-unlock:
-	mutex_unlock(&port->users_lock);
+	user = fabrex_user_new(uid, container);
+	if (user)
+		list_add(&user->list, &port->users);
 	return user;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Who has used up what he may have of a port leaves to others what they may:
-users."""
+users, containers."""
 
 import os
 import sys
@@ -12,6 +12,7 @@ from scenario import scenario
 
 LIMITS = {"queues": 16, "windows": 4, "mrs": 32, "bytes": 1 << 20}
 SIZE = 1 << 18
+CONTAINER = "unshare --pid --fork --kill-child"
 
 
 def hog(guest, user=None, within=""):
@@ -86,6 +87,9 @@ def used_up_by_a_user(lab, t):
         t.equal([poor.errno("queue", 0, 8, 8, 0, 0),
                  poor.errno("mr", 0, 4096, 15)], ["EDQUOT", "EDQUOT"],
                 "another process of tester gets nothing")
+        subuid = c.run("dma-hog mapped 1000")
+        t.equal(subuid.stdout.strip(), "mapped EDQUOT",
+                "nor does one with another uid, of a user namespace of his")
         for how in ("-U -r", "-U -r -p -f --kill-child"):
             own = Puppet(c, user="tester", within=f"unshare {how}")
             t.equal(own.errno("queue", 0, 8, 8, 0, 0), "EDQUOT",
@@ -99,3 +103,27 @@ def used_up_by_a_user(lab, t):
     b.close()
     t.equal(wait_counts(c, before), before, "nothing is left over")
     t.equal(quota.get(c, "usage/bytes"), 0, "nor charged")
+
+
+@scenario(hosts=["a", "b", "c"])
+def used_up_by_a_container(lab, t):
+    """Containers of root have what they may have each of their own."""
+    c = lab.guest("c")
+    before = counts(c)
+    b, rkey = partner(lab)
+    with quota.changed(c, **LIMITS):
+        command, said = hog(c, within=CONTAINER)
+        is_full(t, "a container", said)
+        p = Puppet(c, within=CONTAINER)
+        work(t, "another container", p, b, rkey)
+        host = Puppet(c)
+        work(t, "root outside of containers", host, b, rkey, 1)
+        pid = c.sh("pgrep -x dma-hog")
+        same = Puppet(c, within=f"nsenter --target {pid} --pid")
+        t.equal(same.errno("queue", 0, 8, 8, 0, 0), "EDQUOT",
+                "who joins the first one does not get more")
+        for each in (p, host, same):
+            each.close()
+        end(t, "the container", command)
+    b.close()
+    t.equal(wait_counts(c, before), before, "nothing is left over")
