@@ -83,6 +83,7 @@ enum fabrex_res_type {
  * @container: and where, with a reference
  * @used:   by type; windows count in slots
  * @bytes:  of regions
+ * @locked: pages of them, by callers whom RLIMIT_MEMLOCK limits
  * @paid:   ktime until which wrong keys are being paid for
  */
 struct fabrex_user {
@@ -92,6 +93,7 @@ struct fabrex_user {
 	struct pid_namespace *container;
 	atomic_t used[FABREX_RES_TYPES];
 	atomic64_t bytes;
+	atomic64_t locked;
 	atomic64_t paid;
 };
 
@@ -382,6 +384,7 @@ struct fabrex_file {
  * @type:    FABREX_RES_*
  * @charge:  to the quota
  * @bytes:   likewise
+ * @locked:  pages of them, charged to @user for RLIMIT_MEMLOCK
  * @id:      in file->objects
  * @number:  of the backend
  * @visible: user space may name it; under xa_lock of file->objects. Whoever
@@ -406,6 +409,7 @@ struct fabrex_res {
 	enum fabrex_res_type type;
 	u32 charge;
 	u64 bytes;
+	u64 locked;
 	u32 id;
 	u32 number;
 	bool visible;
@@ -664,6 +668,7 @@ __poll_t fabrex_events_poll(struct fabrex_events *events, struct file *filp,
 int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 		    enum fabrex_res_type type, u32 charge);
 int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes);
+int fabrex_res_charge_locked(struct fabrex_res *res, u64 npages);
 int fabrex_res_insert(struct fabrex_res *res);
 int fabrex_res_made(struct fabrex_res *res, int ret);
 int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd);
@@ -804,6 +809,8 @@ int fabrex_charge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 			u64 bytes);
 void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 			   u64 bytes);
+int fabrex_charge_locked(struct fabrex_user *user, u64 *npages);
+void fabrex_uncharge_locked(struct fabrex_user *user, u64 npages);
 void fabrex_quota_init(struct fabrex_port *port);
 void fabrex_quotas_init(void);
 

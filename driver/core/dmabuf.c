@@ -487,11 +487,21 @@ static int fabrex_dmabuf_check(const struct dma_buf *dmabuf,
 	return 0;
 }
 
-/* It is mapped as a whole, for each region. */
+/*
+ * It is mapped as a whole, for each region, and pinned as a whole. What is pinned
+ * counts for RLIMIT_MEMLOCK: its exporter cannot take it from there any more,
+ * whoever else needs the place.
+ */
 static int fabrex_dmabuf_charge(const struct fabrex_dmabuf *buf)
 {
-	return fabrex_res_charge_bytes(&buf->mr->res,
-				       PAGE_ALIGN((u64)buf->dmabuf->size));
+	u64 npages = PAGE_ALIGN((u64)buf->dmabuf->size) >> PAGE_SHIFT;
+	struct fabrex_res *res = &buf->mr->res;
+	int ret;
+
+	ret = fabrex_res_charge_bytes(res, npages << PAGE_SHIFT);
+	if (!ret && buf->pin)
+		ret = fabrex_res_charge_locked(res, npages);
+	return ret;
 }
 
 /**

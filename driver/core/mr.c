@@ -338,6 +338,8 @@ static int fabrex_mr_pin(struct fabrex_mr *mr, struct fabrex_mr_params *params,
 	ret = fabrex_pin_size(cmd->addr, cmd->length, &npages);
 	if (!ret)
 		ret = fabrex_res_charge_bytes(&mr->res, npages << PAGE_SHIFT);
+	if (!ret)
+		ret = fabrex_res_charge_locked(&mr->res, npages);
 	if (ret)
 		return ret;
 	ret = fabrex_watch_pin(&mr->watch, &mr->pin, mr->res.port, cmd->addr,

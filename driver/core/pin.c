@@ -3,7 +3,8 @@
  * Memory of processes, pinned and mapped for DMA. Called by mr.c.
  *
  * Pinned pages are charged to mm->pinned_vm and limited by RLIMIT_MEMLOCK, as
- * RDMA does: the two add up in that one limit.
+ * RDMA does: the two add up in that one limit. What all processes of a user have
+ * is limited, too, see fabrex_charge_locked().
  */
 #include <linux/capability.h>
 #include <linux/dma-mapping.h>

@@ -82,6 +82,23 @@ int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes)
 }
 
 /**
+ * fabrex_res_charge_locked() - charge the memory that it keeps in place
+ * @res:    after fabrex_res_init(), once
+ * @npages: number
+ *
+ * Until the object is freed. Return: 0 or -ENOMEM
+ */
+int fabrex_res_charge_locked(struct fabrex_res *res, u64 npages)
+{
+	int ret;
+
+	ret = fabrex_charge_locked(res->user, &npages);
+	if (!ret)
+		res->locked = npages;
+	return ret;
+}
+
+/**
  * fabrex_res_insert() - the backend has made it
  * @res: not visible yet
  *
@@ -111,10 +128,12 @@ static void fabrex_res_free(struct fabrex_res *res)
 	struct fabrex_user *user = res->user;
 	struct pid *maker = res->maker;
 	u32 charge = res->charge;
+	u64 locked = res->locked;
 	u64 bytes = res->bytes;
 
 	/* May wait for an exporter; it counts until then. */
 	res_ops(res)->free(res);
+	fabrex_uncharge_locked(user, locked);
 	fabrex_uncharge_bytes(port, user, bytes);
 	fabrex_uncharge(port, user, type, charge);
 	fabrex_user_put(port, user);

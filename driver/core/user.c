@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quotas: how many queues, window slots and regions and how many bytes
- * one user may have of one port. Called by file.c, res.c, window.c and port.c.
+ * Quotas: how many queues, window slots and regions, how many bytes and how
+ * much locked memory one user may have of one port. Called by file.c, res.c,
+ * window.c and port.c.
  */
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -318,4 +320,38 @@ void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 {
 	atomic64_sub(bytes, &port->charged);
 	atomic64_sub(bytes, &user->bytes);
+}
+
+/**
+ * fabrex_charge_locked() - about to lock memory
+ * @user:   whose
+ * @npages: number; on return, what to give to fabrex_uncharge_locked()
+ *
+ * What a user has locked in all is compared with the RLIMIT_MEMLOCK of who
+ * locks more, as io_uring does. The process alone would not do: memory stays
+ * locked when a process that has passed its descriptor on ends. Whom the limit
+ * does not apply to is not charged, so that he leaves to others of the same
+ * user what they have.
+ *
+ * Return: 0, or -ENOMEM
+ */
+int fabrex_charge_locked(struct fabrex_user *user, u64 *npages)
+{
+	u64 limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK)) {
+		*npages = 0;
+		return 0;
+	}
+	return fabrex_add_below(&user->locked, *npages, limit) ? 0 : -ENOMEM;
+}
+
+/**
+ * fabrex_uncharge_locked() - it is not locked any more
+ * @user:   whose it was
+ * @npages: of fabrex_charge_locked()
+ */
+void fabrex_uncharge_locked(struct fabrex_user *user, u64 npages)
+{
+	atomic64_sub(npages, &user->locked);
 }

@@ -284,17 +284,16 @@ static int kernel_peer(struct transport *t, const char *name, uint32_t number,
 
 /* ---- regions ----------------------------------------------------------- */
 
-static int mr_nomem(struct transport *t, uint64_t length)
+static int mr_nomem(struct transport *t, const char *what)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
 	    limit.rlim_cur == RLIM_INFINITY)
-		return fxi_error(ENOMEM, "%s: region of %llu bytes: not enough memory to pin it",
-				 t->path, (unsigned long long)length);
-	return fxi_error(ENOMEM, "%s: region of %llu bytes: more than memory or RLIMIT_MEMLOCK (%llu bytes) lets this process pin; raise it (ulimit -l)",
-			 t->path, (unsigned long long)length,
-			 (unsigned long long)limit.rlim_cur);
+		return fxi_error(ENOMEM, "%s: %s: not enough memory to pin it",
+				 t->path, what);
+	return fxi_error(ENOMEM, "%s: %s: more than memory or RLIMIT_MEMLOCK (%llu bytes for all that the user has pinned) lets this process pin; raise it (ulimit -l)",
+			 t->path, what, (unsigned long long)limit.rlim_cur);
 }
 
 /* What the kernel or the exporter has against a dma-buf. */
@@ -318,6 +317,9 @@ static int dmabuf_error(struct transport *t, int err,
 				 t->path, what, mr->fd);
 	case EOPNOTSUPP:
 		return fxi_error(err, "%s: %s: its exporter says that the port cannot reach it; see the kernel log and fabrexctl p2p",
+				 t->path, what);
+	case ENOMEM:
+		return fxi_error(err, "%s: %s: no memory left, or it is to be pinned and more than RLIMIT_MEMLOCK allows the user; raise it (ulimit -l), or let it move (FABREX_MR_MAY_MOVE)",
 				 t->path, what);
 	case ENOSPC:
 		return fxi_error(err, "%s: %s: the port has no region left; deregister some",
@@ -348,7 +350,7 @@ static int mr_error(struct transport *t, int err,
 		return fxi_error(err, "%s: %s: not mapped, or not writable although the rights ask for it",
 				 t->path, what);
 	case ENOMEM:
-		return mr_nomem(t, mr->length);
+		return mr_nomem(t, what);
 	case ENOSPC:
 		return fxi_error(err, "%s: %s: the port has no region left; deregister some",
 				 t->path, what);

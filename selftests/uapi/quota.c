@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -104,6 +106,90 @@ static uint64_t port_attr(const char *name)
 	return n > 0 ? strtoull(text, NULL, 10) : ~0ull;
 }
 
+struct leaver {
+	int fd;
+	int ret;
+};
+
+static int register_and_leave(void *arg)
+{
+	struct leaver *l = arg;
+	struct raw_mr mr;
+
+	l->ret = raw_mr(l->fd, LIMIT / 4, 0, &mr);
+	return 0;
+}
+
+/* One that closes the descriptor, or shares the table, before it ends. */
+static int run_leaver(struct leaver *l, bool shared)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	int status;
+	pid_t pid;
+
+	if (shared) {
+		pid = clone(register_and_leave, stack + sizeof(stack),
+			    CLONE_FILES | SIGCHLD, l);
+	} else {
+		pid = fork();
+		if (!pid) {
+			register_and_leave(l);
+			close(l->fd);
+			_exit(0);
+		}
+	}
+	return pid < 0 || waitpid(pid, &status, 0) != pid || status;
+}
+
+/*
+ * What processes that are gone have made stays with the file: so does what it
+ * locks, in the account of its user.
+ */
+static void leave(struct __test_metadata *_metadata, int fd, bool shared)
+{
+	struct leaver *l = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t before = port_attr("usage/pinned_bytes");
+
+	ASSERT_NE(l, MAP_FAILED);
+	l->fd = fd;
+	for (int i = 0; i < 8; i++) {
+		ASSERT_EQ(run_leaver(l, shared), 0);
+		EXPECT_EQ(l->ret, i < 4 ? 0 : -ENOMEM) TH_LOG("%d", i);
+	}
+	EXPECT_EQ(port_attr("usage/pinned_bytes") - before, LIMIT);
+	munmap(l, 4096);
+}
+
+TEST_F(quota, memlock_of_those_who_have_left)
+{
+	struct raw_mr mr;
+
+	leave(_metadata, self->fd, false);
+	EXPECT_EQ(raw_mr(self->fd, RAW_PAGE, 0, &mr), -ENOMEM);
+	close(self->fd);
+	self->fd = raw_open();
+	EXPECT_EQ(raw_mr(self->fd, LIMIT, 0, &mr), 0);
+}
+
+TEST_F(quota, memlock_of_those_who_share_descriptors)
+{
+	leave(_metadata, self->fd, true);
+}
+
+/* Files, too, of whatever process: it is the user who has the limit. */
+TEST_F(quota, memlock_of_two_files)
+{
+	int second = raw_open();
+	struct raw_mr one, two;
+
+	ASSERT_GE(second, 0);
+	ASSERT_EQ(raw_mr(self->fd, LIMIT / 2, 0, &one), 0);
+	ASSERT_EQ(raw_mr(second, LIMIT / 2, 0, &two), 0);
+	EXPECT_EQ(raw_mr(second, RAW_PAGE, 0, &two), -ENOMEM);
+	close(second);
+}
+
 static int udmabuf(size_t length)
 {
 	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC };
@@ -132,6 +218,25 @@ static int import(int fd, int dmabuf, uint32_t flags, uint32_t *id)
 
 	*id = mr.out_id;
 	return err;
+}
+
+/* An exporter that may move its memory has nothing locked; pinned, all of it. */
+TEST_F(quota, memlock_of_dmabufs)
+{
+	int large = udmabuf(2 * LIMIT), small = udmabuf(LIMIT / 2);
+	uint32_t id, ids[2];
+
+	ASSERT_GE(large, 0);
+	ASSERT_GE(small, 0);
+	EXPECT_EQ(import(self->fd, large, FABREX_MR_PIN, &id), -ENOMEM);
+	EXPECT_EQ(import(self->fd, large, 0, &id), 0);
+	ASSERT_EQ(import(self->fd, small, FABREX_MR_PIN, &ids[0]), 0);
+	ASSERT_EQ(import(self->fd, small, FABREX_MR_PIN, &ids[1]), 0);
+	EXPECT_EQ(import(self->fd, small, FABREX_MR_PIN, &id), -ENOMEM);
+	EXPECT_EQ(raw_destroy(self->fd, ids[0]), 0);
+	EXPECT_EQ(import(self->fd, small, FABREX_MR_PIN, &id), 0);
+	close(large);
+	close(small);
 }
 
 /* A dma-buf is mapped as a whole for each of its regions. */

@@ -180,7 +180,8 @@ struct fabrex_peer_query {
  * @__reserved: must be 0
  *
  * Memory of the process stays pinned and charged to RLIMIT_MEMLOCK until it is
- * destroyed and all accesses have ended. REMOTE_WRITE and REMOTE_ATOMIC imply
+ * destroyed and all accesses have ended. The limit is for what the process has
+ * pinned, and for all that files of the same user have. REMOTE_WRITE and REMOTE_ATOMIC imply
  * that the process could write the memory itself. The key is valid for queues
  * of the same open file as lkey, and as rkey for whoever is told it, within
  * @access and @peers.
@@ -191,7 +192,8 @@ struct fabrex_peer_query {
  * merely moved, the region works again once it has been mapped at the new
  * place, with the same key. If it is gone for good, FABREX_EVENT_MR_REVOKED
  * says so, and the region can only be destroyed. With FABREX_MR_PIN the
- * exporter is asked to keep it in place, so that only revocation remains.
+ * exporter is asked to keep it in place, so that only revocation remains, and
+ * the whole dma-buf is charged to RLIMIT_MEMLOCK.
  * A kernel that cannot attach dynamically pins in any case. Writing, local or
  * remote, needs a dma-buf that was opened for writing.
  *
