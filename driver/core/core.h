@@ -19,6 +19,7 @@
  *   port->files_lock          mutex; port->files
  *   port->slots_lock          mutex; port->slots
  *   port->users_lock          mutex; port->users
+ *   port->cgroup.lock         mutex; what is charged to cgroups
  *   file->map_lock            rwsem; map->live. Also taken below mmap_lock, by
  *                             page faults, so nothing below it may fault
  *   i_mmap_rwsem              by unmap_mapping_range(), with map_lock released
@@ -34,6 +35,7 @@
 #define _FABREX_CORE_H
 
 #include <linux/cdev.h>
+#include <linux/cgroup_rdma.h>
 #include <linux/cleanup.h>
 #include <linux/completion.h>
 #include <linux/device.h>
@@ -54,6 +56,10 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#if IS_ENABLED(CONFIG_CGROUP_DMEM)
+#include <linux/cgroup_dmem.h>
+#endif
+
 #include "fabrex.h"
 #include "layout.h"
 
@@ -61,6 +67,7 @@
 #define FABREX_EVENT_SLOTS	64	/* events kept for a file; power of two */
 
 struct cred;
+struct fabrex_cgroup_charge;
 struct fabrex_file;
 struct genl_info;
 struct pid_namespace;
@@ -95,6 +102,26 @@ struct fabrex_user {
 	atomic64_t bytes;
 	atomic64_t locked;
 	atomic64_t paid;
+};
+
+/**
+ * struct fabrex_cgroup - a port, as controllers of cgroups see it
+ * @lock:       protects @registered and @charges
+ * @registered: controllers know it
+ * @charges:    struct fabrex_cgroup_charge
+ * @rdma:       device of the rdma controller
+ * @dmem:       region of the dmem controller
+ */
+struct fabrex_cgroup {
+	struct mutex lock;
+	bool registered;
+	struct list_head charges;
+#if IS_ENABLED(CONFIG_CGROUP_RDMA)
+	struct rdmacg_device rdma;
+#endif
+#if IS_ENABLED(CONFIG_CGROUP_DMEM)
+	struct dmem_cgroup_region *dmem;
+#endif
 };
 
 /**
@@ -245,6 +272,7 @@ struct fabrex_query {
  * @users:      struct fabrex_user
  * @quota:      of each user, by type; 0 is no limit
  * @quota_bytes: likewise
+ * @cgroup:     what the controllers of cgroups know of it
  * @count:      objects that exist, by type
  * @charged:    bytes of all users
  * @pinned:     bytes
@@ -292,6 +320,7 @@ struct fabrex_port {
 	struct list_head users;
 	u32 quota[FABREX_RES_TYPES];
 	u64 quota_bytes;
+	struct fabrex_cgroup cgroup;
 
 	atomic_t count[FABREX_RES_TYPES];
 	atomic64_t charged;
@@ -346,6 +375,7 @@ struct fabrex_events {
  * @list:     in port->files
  * @port:     with a reference
  * @user:     who opened it, with a reference
+ * @cgroup:   what that is charged to a cgroup
  * @pd:       protection domain
  * @objects:  struct fabrex_res by id; entries of others than the caller's are
  *            touched only under registration_lock
@@ -363,6 +393,7 @@ struct fabrex_file {
 	struct list_head list;
 	struct fabrex_port *port;
 	struct fabrex_user *user;
+	struct fabrex_cgroup_charge *cgroup;
 	u32 pd;
 	struct xarray objects;
 	u32 next_id;
@@ -385,6 +416,7 @@ struct fabrex_file {
  * @charge:  to the quota
  * @bytes:   likewise
  * @locked:  pages of them, charged to @user for RLIMIT_MEMLOCK
+ * @cgroup:  what is charged to its maker's
  * @id:      in file->objects
  * @number:  of the backend
  * @visible: user space may name it; under xa_lock of file->objects. Whoever
@@ -410,6 +442,7 @@ struct fabrex_res {
 	u32 charge;
 	u64 bytes;
 	u64 locked;
+	struct fabrex_cgroup_charge *cgroup;
 	u32 id;
 	u32 number;
 	bool visible;
@@ -811,8 +844,20 @@ void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 			   u64 bytes);
 int fabrex_charge_locked(struct fabrex_user *user, u64 *npages);
 void fabrex_uncharge_locked(struct fabrex_user *user, u64 npages);
+u64 fabrex_quota_bytes_default(void);
 void fabrex_quota_init(struct fabrex_port *port);
 void fabrex_quotas_init(void);
+
+/* cgroup.c */
+struct fabrex_cgroup_charge *fabrex_cgroup_charge(struct fabrex_port *port,
+						  bool object);
+int fabrex_cgroup_charge_bytes(struct fabrex_port *port,
+			       struct fabrex_cgroup_charge *charge, u64 bytes);
+void fabrex_cgroup_uncharge(struct fabrex_port *port,
+			    struct fabrex_cgroup_charge *charge);
+void fabrex_cgroup_init(struct fabrex_port *port);
+int fabrex_cgroup_register(struct fabrex_port *port);
+void fabrex_cgroup_unregister(struct fabrex_port *port);
 
 /* model.c */
 int fabrex_model_init(struct fabrex_model *model);

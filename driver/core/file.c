@@ -249,14 +249,21 @@ static int fabrex_open(struct inode *inode, struct file *filp)
 		ret = -ENOMEM;
 		goto free_inode;
 	}
+	file->cgroup = fabrex_cgroup_charge(port, false);
+	if (IS_ERR(file->cgroup)) {
+		ret = PTR_ERR(file->cgroup);
+		goto put_user;
+	}
 	ret = fabrex_file_enlist(file);
 	if (ret)
-		goto put_user;
+		goto uncharge;
 	get_device(&port->dev);
 	filp->private_data = file;
 	filp->f_mapping = file->inode->i_mapping;
 	return stream_open(inode, filp);
 
+uncharge:
+	fabrex_cgroup_uncharge(port, file->cgroup);
 put_user:
 	fabrex_user_put(port, file->user);
 free_inode:
@@ -302,6 +309,7 @@ static int fabrex_release(struct inode *inode, struct file *filp)
 	atomic_dec(&port->open_files);
 	filp->f_mapping = inode->i_mapping;
 	fabrex_inode_free(file->inode);
+	fabrex_cgroup_uncharge(port, file->cgroup);
 	fabrex_user_put(port, file->user);
 	fabrex_file_put(file);
 	put_device(&port->dev);

@@ -121,6 +121,7 @@ static void fabrex_port_init(struct fabrex_port *port)
 	init_waitqueue_head(&port->dmabufs_wait);
 	fabrex_changes_init(&port->changes);
 	fabrex_quota_init(port);
+	fabrex_cgroup_init(port);
 }
 
 /**
@@ -298,10 +299,13 @@ int fabrex_port_register(struct fabrex_port *port)
 	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);
 	if (ret)
 		goto close;
+	ret = fabrex_cgroup_register(port);
+	if (ret)
+		goto release;
 	fabrex_aperture_reserve(port);
 	ret = cdev_device_add(&port->cdev, &port->dev);
 	if (ret)
-		goto release;
+		goto unregister;
 	xa_store(&fabrex_ports, port->index, port, GFP_KERNEL);
 	WRITE_ONCE(port->listed, true);
 	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_ADDED);
@@ -309,8 +313,10 @@ int fabrex_port_register(struct fabrex_port *port)
 		 port->info.name, port->info.fabric, port->info.peer);
 	return 0;
 
-release:
+unregister:
 	fabrex_aperture_release(port);
+	fabrex_cgroup_unregister(port);
+release:
 	xa_release(&fabrex_ports, port->index);
 close:
 	fabrex_changes_close(port);
@@ -360,6 +366,7 @@ void fabrex_port_unregister(struct fabrex_port *port)
 	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_REMOVED);
 	WRITE_ONCE(port->listed, false);
 	trace_fabrex_port(port, "unregister");
+	fabrex_cgroup_unregister(port);
 	/* Open files keep the port, but not its name: the next one has it. */
 	port->retired = true;
 	ida_free(&fabrex_ids, port->index);

@@ -41,16 +41,25 @@ static const struct fabrex_res_ops *res_ops(const struct fabrex_res *res)
  * @type:   FABREX_RES_*
  * @charge: to the quota
  *
- * Undone by fabrex_res_discard(). Return: 0 or -EDQUOT
+ * Undone by fabrex_res_discard(). Not below registration_lock.
+ *
+ * Return: 0; -EDQUOT; -ENODEV if the port is gone; -ENOMEM
  */
 int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 		    enum fabrex_res_type type, u32 charge)
 {
+	struct fabrex_cgroup_charge *cgroup;
 	int ret;
 
 	ret = fabrex_charge(file->port, file->user, type, charge);
 	if (ret)
 		return ret;
+	cgroup = fabrex_cgroup_charge(file->port, true);
+	if (IS_ERR(cgroup)) {
+		fabrex_uncharge(file->port, file->user, type, charge);
+		return PTR_ERR(cgroup);
+	}
+	res->cgroup = cgroup;
 	res->port = file->port;
 	res->file = file;
 	res->user = file->user;
@@ -69,16 +78,19 @@ int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
  * @res:   after fabrex_res_init(), once
  * @bytes: number
  *
- * Until the object is freed. Return: 0 or -EDQUOT
+ * Not below registration_lock. Until the object is freed.
+ *
+ * Return: 0; -EDQUOT; -ENODEV if the port is gone; -ENOMEM
  */
 int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes)
 {
 	int ret;
 
 	ret = fabrex_charge_bytes(res->port, res->user, bytes);
-	if (!ret)
-		res->bytes = bytes;
-	return ret;
+	if (ret)
+		return ret;
+	res->bytes = bytes;
+	return fabrex_cgroup_charge_bytes(res->port, res->cgroup, bytes);
 }
 
 /**
@@ -126,6 +138,7 @@ static void fabrex_res_free(struct fabrex_res *res)
 	enum fabrex_res_type type = res->type;
 	struct fabrex_port *port = res->port;
 	struct fabrex_user *user = res->user;
+	struct fabrex_cgroup_charge *cgroup = res->cgroup;
 	struct pid *maker = res->maker;
 	u32 charge = res->charge;
 	u64 locked = res->locked;
@@ -133,6 +146,7 @@ static void fabrex_res_free(struct fabrex_res *res)
 
 	/* May wait for an exporter; it counts until then. */
 	res_ops(res)->free(res);
+	fabrex_cgroup_uncharge(port, cgroup);
 	fabrex_uncharge_locked(user, locked);
 	fabrex_uncharge_bytes(port, user, bytes);
 	fabrex_uncharge(port, user, type, charge);

@@ -39,14 +39,18 @@ module_param(quota_bytes, ullong, 0644);
 MODULE_PARM_DESC(quota_bytes,
 		 "Bytes of memory regions of one user for each new port, 0: no limit (4 times the memory of the host)");
 
-/*
+/**
+ * fabrex_quota_bytes_default() - what one user may register
+ *
  * A page that is registered takes up to some 50 bytes of the kernel's: entries
  * of a scatterlist, of the IOMMU's tables, and of the device's page list if that
  * is in the host. So four times the memory of the host is about five per cent
  * of it at most. Less would be too little where GPUs are composed, which have
  * more memory than the host.
+ *
+ * Return: bytes
  */
-static u64 fabrex_quota_bytes_default(void)
+u64 fabrex_quota_bytes_default(void)
 {
 	return (u64)totalram_pages() * 4 << PAGE_SHIFT;
 }

@@ -54,7 +54,7 @@ static int common_error(struct transport *t, int err, const char *what)
 		return fxi_error(err, "%s: %s: this port cannot do that",
 				 t->path, what);
 	case EDQUOT:
-		return fxi_error(err, "%s: %s: the user's quota is used up; destroy some or have it raised",
+		return fxi_error(err, "%s: %s: the quota of the user or of the cgroup is used up; destroy some or have it raised",
 				 t->path, what);
 	case ETIMEDOUT:
 	case EIO:
@@ -77,6 +77,9 @@ static int open_error(int err, const char *path)
 	case EACCES:
 	case EPERM:
 		return fxi_error(err, "%s: permission denied; join the device's group (usually fabrex) and log in again",
+				 path);
+	case EDQUOT:
+		return fxi_error(err, "%s: the cgroup has as many open files as its rdma.max allows; close some or have it raised",
 				 path);
 	}
 	return fxi_error(err, "%s: %s", path, fxi_errno_str(err));

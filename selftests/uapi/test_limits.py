@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Who has used up what he may have of a port leaves to others what they may:
-users, containers."""
+users, containers, cgroups."""
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import fabric
 import quota
-from puppet import CHECK, READ, WRITE, Puppet, counts, wait_counts
+from puppet import CHECK, READ, WRITE, Puppet, PuppetError, counts, wait_counts
 from scenario import scenario
 
 LIMITS = {"queues": 16, "windows": 4, "mrs": 32, "bytes": 1 << 20}
@@ -127,3 +129,145 @@ def used_up_by_a_container(lab, t):
         end(t, "the container", command)
     b.close()
     t.equal(wait_counts(c, before), before, "nothing is left over")
+
+
+CGROUPS = "/sys/fs/cgroup"
+
+
+def cgroups(guest, t, controller):
+    """Two of them, with the controller; SKIP if the kernel has none."""
+    guest.sh(f"mountpoint -q {CGROUPS} || mount -t cgroup2 none {CGROUPS}")
+    if controller not in guest.sh(f"cat {CGROUPS}/cgroup.controllers").split():
+        t.skip(f"this kernel has no CONFIG_CGROUP_{controller.upper()}")
+    guest.sh(f"cd {CGROUPS} && echo +{controller} >cgroup.subtree_control && "
+             "mkdir -p one two")
+
+
+def inside(guest, name):
+    """A puppet in a cgroup."""
+    return Puppet(guest, within=f"bash -c 'echo $$ >{CGROUPS}/{name}/"
+                  "cgroup.procs; exec \"$0\"'")
+
+
+def in_use(guest, name, controller):
+    """What the cgroup has of the port: the rest of its line, or None."""
+    text = guest.sh(f"cat {CGROUPS}/{name}/{controller}.current")
+    for line in text.split("\n"):
+        if line.startswith("fabrex0 "):
+            return line.removeprefix("fabrex0 ")
+    return None
+
+
+def wait_in_use(guest, name, controller, wanted):
+    end = time.monotonic() + 15 * guest.patience
+    while (now := in_use(guest, name, controller)) != wanted and \
+            time.monotonic() < end:
+        time.sleep(0.1)
+    return now
+
+
+def limit(guest, controller, text):
+    guest.sh(f"echo 'fabrex0 {text}' >{CGROUPS}/one/{controller}.max")
+
+
+def replugged(lab, t, controller, none, fill, after):
+    """The port goes with all of the cgroup open, and comes back."""
+    a = lab.guest("a")
+    dead, late = inside(a, "one"), inside(a, "one")
+    held = fill(dead)
+    t.equal(in_use(a, "one", controller), held, "in use before")
+    a.sh("echo 1 >$(readlink -f /sys/class/fabrex/fabrex0/device)/remove")
+    t.equal(in_use(a, "one", controller), None, "no port, and nothing of it")
+    dead.close()
+    a.sh("echo 1 >/sys/bus/pci/rescan")
+    t.ok(fabric.wait_port(a), "the port is back")
+    t.equal(in_use(a, "one", controller), none, "nothing of it is in use")
+    after()
+    p = inside(a, "one")
+    fill(p)
+    now = in_use(a, "one", controller)
+    late.close()
+    t.equal(in_use(a, "one", controller), now,
+            "files of the port that has gone do not count for the new one")
+    p.close()
+    t.equal(wait_in_use(a, "one", controller, none), none,
+            "nothing is in use in the end")
+    t.ok("Invalid device" not in a.sh("dmesg"), "the controller is content")
+
+
+def rdma(handles, objects):
+    return f"hca_handle={handles} hca_object={objects}"
+
+
+@scenario(hosts=["a", "b", "c"])
+def rdma_cgroup(lab, t):
+    """rdma.max limits open files and objects of a container as a whole."""
+    a = lab.guest("a")
+    cgroups(a, t, "rdma")
+    b, rkey = partner(lab)
+    none, most = rdma(0, 0), rdma(2, 4)
+    limit(a, "rdma", most)
+
+    def fill(p):
+        key = p.mr(0, 4096)
+        p.mr(1, 4096)
+        p.queue(0)
+        p.ask("window", 0, p.peer, key, 0, 4096, 2)
+        return most
+
+    p, second = inside(a, "one"), inside(a, "one")
+    fill(p)
+    t.equal(in_use(a, "one", "rdma"), most, "all that it may have")
+    t.equal([p.errno("mr", 2, 4096, 15), second.errno("queue", 1, 8, 8, 0, 0),
+             p.errno("window", 1, p.peer, rkey, 0, 4096, 2)], ["EDQUOT"] * 3,
+            "no more objects")
+    try:
+        inside(a, "one").close()
+        refused = None
+    except PuppetError as e:
+        refused = e.errno
+    t.equal(refused, "EDQUOT", "no more open files")
+    t.equal(in_use(a, "one", "rdma"), most, "nothing has changed")
+    other = inside(a, "two")
+    work(t, "the other cgroup", other, b, rkey)
+    p.words("mrdel 1")
+    second.mr(0, 4096)
+    t.ok(True, "what one gives back the other can have")
+    second.kill()
+    t.equal(wait_in_use(a, "one", "rdma", rdma(1, 3)), rdma(1, 3),
+            "what has been killed is not in use")
+    p.close()
+    other.close()
+    t.equal(wait_in_use(a, "one", "rdma", none), none, "nor what is closed")
+    replugged(lab, t, "rdma", none, fill, lambda: limit(a, "rdma", most))
+    b.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def dmem_cgroup(lab, t):
+    """dmem.max limits bytes of regions of a container as a whole."""
+    a = lab.guest("a")
+    cgroups(a, t, "dmem")
+    b, rkey = partner(lab)
+    most = 1 << 20
+    limit(a, "dmem", most)
+
+    def fill(p):
+        p.mr(0, most // 2)
+        p.mr(1, most // 2)
+        return str(most)
+
+    p = inside(a, "one")
+    fill(p)
+    t.equal(in_use(a, "one", "dmem"), str(most), "all that it may have")
+    t.equal(p.errno("mr", 2, 4096, 15), "EDQUOT", "no more")
+    t.equal(in_use(a, "one", "dmem"), str(most), "nothing has changed")
+    other = inside(a, "two")
+    work(t, "the other cgroup", other, b, rkey)
+    p.words("mrdel 1")
+    p.mr(1, most // 2)
+    p.kill()
+    other.close()
+    t.equal(wait_in_use(a, "one", "dmem", "0"), "0", "nothing is left")
+    replugged(lab, t, "dmem", "0", fill, lambda: limit(a, "dmem", most))
+    b.close()

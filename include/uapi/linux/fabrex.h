@@ -198,8 +198,8 @@ struct fabrex_peer_query {
  * remote, needs a dma-buf that was opened for writing.
  *
  * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or memory;
- * ENOSPC: no MR left in the port; EDQUOT: the user's quota of regions or
- * bytes; EBADF: @fd is not
+ * ENOSPC: no MR left in the port; EDQUOT: the user's quota of regions or bytes,
+ * or a limit of the cgroup; EBADF: @fd is not
  * open, EACCES: it is not open for writing, EINVAL: it is no dma-buf, or
  * the range is not inside it. Else, for a dma-buf, what its exporter said,
  * EOPNOTSUPP for example if the device cannot reach it; the kernel log has the
