@@ -91,7 +91,9 @@ enum fabrex_res_type {
  * @used:   by type; windows count in slots
  * @bytes:  of regions
  * @locked: pages of them, by callers whom RLIMIT_MEMLOCK limits
- * @paid:   ktime until which wrong keys are being paid for
+ * @trying: somebody has the device try a key
+ * @turn:   those who wait for that to end
+ * @paid:   ktime until which wrong keys are being paid for; of who is @trying
  */
 struct fabrex_user {
 	struct list_head list;
@@ -101,7 +103,9 @@ struct fabrex_user {
 	atomic_t used[FABREX_RES_TYPES];
 	atomic64_t bytes;
 	atomic64_t locked;
-	atomic64_t paid;
+	atomic_t trying;
+	wait_queue_head_t turn;
+	s64 paid;
 };
 
 /**
@@ -831,8 +835,8 @@ int fabrex_mmap(struct file *filp, struct vm_area_struct *vma);
 struct fabrex_user *fabrex_user_get(struct fabrex_port *port,
 				    const struct cred *cred);
 void fabrex_users_free(struct fabrex_port *port);
-void fabrex_user_wrong_key(struct fabrex_user *user);
-int fabrex_user_wait_paid(struct fabrex_user *user);
+int fabrex_user_try_begin(struct fabrex_user *user);
+void fabrex_user_try_end(struct fabrex_user *user, bool wrong);
 void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user);
 int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 		  enum fabrex_res_type type, u32 n);

@@ -6,7 +6,6 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -14,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
+#include <linux/wait.h>
 
 #include "core.h"
 
@@ -131,8 +131,7 @@ static void fabrex_users_prune(struct fabrex_port *port, bool all)
 	s64 now = ktime_get_ns();
 
 	list_for_each_entry_safe(user, next, &port->users, list) {
-		if (refcount_read(&user->ref) ||
-		    (!all && atomic64_read(&user->paid) > now))
+		if (refcount_read(&user->ref) || (!all && user->paid > now))
 			continue;
 		list_del(&user->list);
 		put_pid_ns(user->container);
@@ -162,6 +161,7 @@ static struct fabrex_user *fabrex_user_new(kuid_t uid,
 	user->uid = uid;
 	user->container = get_pid_ns(container);
 	refcount_set(&user->ref, 1);
+	init_waitqueue_head(&user->turn);
 	return user;
 }
 
@@ -212,34 +212,76 @@ void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
  */
 #define WRONG_KEY_NS	(10 * NSEC_PER_MSEC)
 
-/**
- * fabrex_user_wrong_key() - a key that the user named was refused
- * @user: account
- */
-void fabrex_user_wrong_key(struct fabrex_user *user)
-{
-	s64 now = ktime_get_ns(), old = atomic64_read(&user->paid);
+/* A sleep, and a wait for one's turn, that holds up neither death nor sleep. */
+#define FABREX_TRY_STATE	(TASK_KILLABLE | TASK_FREEZABLE)
 
-	while (!atomic64_try_cmpxchg(&user->paid, &old,
-				     max(old, now) + WRONG_KEY_NS))
-		;
+static int fabrex_user_pay(struct fabrex_user *user)
+{
+	s64 left;
+
+	while ((left = user->paid - (s64)ktime_get_ns()) > 0) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		set_current_state(FABREX_TRY_STATE);
+		schedule_timeout(nsecs_to_jiffies(left) + 1);
+	}
+	return 0;
+}
+
+static bool fabrex_user_take_turn(struct fabrex_user *user)
+{
+	return !atomic_xchg_acquire(&user->trying, 1);
+}
+
+/* One is woken at a time, however many wait. */
+static int fabrex_user_wait_turn(struct fabrex_user *user)
+{
+	if (fabrex_user_take_turn(user))
+		return 0;
+	return ___wait_event(user->turn, fabrex_user_take_turn(user),
+			     FABREX_TRY_STATE, 1, 0, schedule());
+}
+
+static void fabrex_user_next(struct fabrex_user *user)
+{
+	atomic_set_release(&user->trying, 0);
+	wake_up(&user->turn);
 }
 
 /**
- * fabrex_user_wait_paid() - wait before another key is tried for a user
+ * fabrex_user_try_begin() - before a key is tried for a user
  * @user: account
  *
- * Return: 0, or -EINTR for a process that is being killed
+ * One at a time, and not before the last wrong one has been paid for: otherwise
+ * as many as the user has threads would be tried at once. So what is owed is
+ * never more than for one key.
+ *
+ * Return: 0, fabrex_user_try_end() has to follow; -EINTR for a process that is
+ * being killed
  */
-int fabrex_user_wait_paid(struct fabrex_user *user)
+int fabrex_user_try_begin(struct fabrex_user *user)
 {
-	s64 left = atomic64_read(&user->paid) - (s64)ktime_get_ns();
+	int ret;
 
-	if (left > 0 &&
-	    schedule_timeout_killable(nsecs_to_jiffies(left) + 1) &&
-	    fatal_signal_pending(current))
+	ret = fabrex_user_wait_turn(user);
+	if (ret)
 		return -EINTR;
-	return 0;
+	ret = fabrex_user_pay(user);
+	if (ret)
+		fabrex_user_next(user);
+	return ret;
+}
+
+/**
+ * fabrex_user_try_end() - a key has been tried
+ * @user:  account
+ * @wrong: it was refused
+ */
+void fabrex_user_try_end(struct fabrex_user *user, bool wrong)
+{
+	if (wrong)
+		user->paid = ktime_get_ns() + WRONG_KEY_NS;
+	fabrex_user_next(user);
 }
 
 /**

@@ -201,19 +201,18 @@ static int fabrex_window_errno(int ret)
 	return ret == -EHOSTDOWN || ret == -ENETDOWN ? -EHOSTUNREACH : ret;
 }
 
-/* Whoever owes for wrong keys waits first. */
+/* Whoever owes for a wrong key waits first. */
 static int fabrex_window_try(struct fabrex_window *window, u32 nslots,
 			     struct fabrex_window_create *cmd)
 {
 	struct fabrex_user *user = window->res.user;
 	int ret;
 
-	ret = fabrex_user_wait_paid(user);
+	ret = fabrex_user_try_begin(user);
 	if (ret)
 		return ret;
 	ret = fabrex_window_create(window, nslots, cmd);
-	if (ret == -EACCES)
-		fabrex_user_wrong_key(user);
+	fabrex_user_try_end(user, ret == -EACCES);
 	return ret;
 }
 

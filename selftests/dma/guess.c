@@ -6,6 +6,7 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "kselftest_harness.h"
@@ -149,6 +150,51 @@ TEST_F_TIMEOUT(guess, windows, 600)
 	w.rkey = self->b.dst.key;
 	ASSERT_EQ(raw_ioctl(self->b.fd, FABREX_IOCTL_WINDOW_CREATE, &w), 0);
 	EXPECT_EQ(raw_destroy(self->b.fd, w.out_id), 0);
+}
+
+#define THREADS		64u
+
+struct guessers {
+	pthread_barrier_t barrier;
+	struct bench *b;
+	uint32_t refused;
+};
+
+static void *guess_once(void *arg)
+{
+	struct guessers *g = arg;
+	struct fabrex_window_create w = {
+		.size = sizeof(w), .peer = g->b->self,
+		.access = FABREX_ACCESS_REMOTE_READ,
+		.rkey = g->b->dst.key + (1ull << 40), .length = 4096,
+	};
+
+	pthread_barrier_wait(&g->barrier);
+	if (raw_ioctl(g->b->fd, FABREX_IOCTL_WINDOW_CREATE, &w) == -EACCES)
+		__atomic_add_fetch(&g->refused, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Many threads are no way around it: none tries before others have paid. */
+TEST_F_TIMEOUT(guess, windows_at_once, 600)
+{
+	struct guessers g = { .b = &self->b };
+	pthread_t threads[THREADS];
+	uint64_t begin;
+
+	pthread_barrier_init(&g.barrier, NULL, THREADS + 1);
+	for (unsigned int i = 0; i < THREADS; i++)
+		ASSERT_EQ(pthread_create(&threads[i], NULL, guess_once, &g), 0);
+	begin = raw_now_ns();
+	pthread_barrier_wait(&g.barrier);
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	TH_LOG("%u keys in %llu ms", g.refused,
+	       (unsigned long long)(raw_now_ns() - begin) / 1000000);
+	/* Window slots are few: those for whom there was none have not tried. */
+	EXPECT_GT(g.refused, 8);
+	EXPECT_GE(raw_now_ns() - begin, (g.refused - 1) * 9000000ull);
+	pthread_barrier_destroy(&g.barrier);
 }
 
 TEST_HARNESS_MAIN
