@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tests in TAP: a table of functions, each of which fails at its first check
- * that does not hold. Included by one file of each test program.
+ * that does not hold. That is also the end of the program, as whatever the test
+ * has started still runs. Included by one file of each test program.
  */
 #ifndef EMU_TAP_H
 #define EMU_TAP_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tap_test {
 	const char *name;
@@ -41,7 +43,6 @@ static inline int tap_run(const struct tap_test *t, unsigned int n,
 			  const char *only)
 {
 	unsigned int i;
-	int bad = 0;
 
 	printf("TAP version 13\n1..%u\n", n);
 	for (i = 0; i < n; i++) {
@@ -53,10 +54,14 @@ static inline int tap_run(const struct tap_test *t, unsigned int n,
 		t[i].fn();
 		printf("%sok %u %s\n", tap_failed ? "not " : "", i + 1,
 		       t[i].name);
+		if (tap_failed)
+			printf("Bail out! %s has left its threads behind\n",
+			       t[i].name);
 		fflush(stdout);
-		bad += tap_failed;
+		if (tap_failed)
+			_exit(1);
 	}
-	return bad ? 1 : 0;
+	return 0;
 }
 
 #endif
