@@ -14,17 +14,22 @@ DT_BIN := $(patsubst $(DT)/%_test.c,$(DT_OUT)/%_test,$(wildcard $(DT)/*_test.c))
 tests: $(DT_BIN)
 
 # What each test needs of the driver.
-$(DT_OUT)/draco_decode_test: driver/draco/decode.c
-$(DT_OUT)/core_layout_test: driver/core/layout.c
-$(DT_OUT)/core_ops_test: driver/core/ops.c
+$(DT_OUT)/draco_decode_test: $(DT_OUT)/obj/draco/decode.o
+$(DT_OUT)/core_layout_test: $(DT_OUT)/obj/core/layout.o
+$(DT_OUT)/core_ops_test: $(DT_OUT)/obj/core/ops.o
 
-$(DT_OUT)/%_test: $(DT)/%_test.c $(DT)/tap.c
+$(DT_OUT)/obj/%.o: driver/%.c
 	@mkdir -p $(@D)
-	$(CC) $(DT_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^)
+	$(CC) $(DT_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+.SECONDARY: $(DT_OUT)/obj/tests/tap.o \
+	$(patsubst $(DT_OUT)/%,$(DT_OUT)/obj/tests/%.o,$(DT_BIN))
+$(DT_OUT)/%_test: $(DT_OUT)/obj/tests/%_test.o $(DT_OUT)/obj/tests/tap.o
+	$(CC) $(DT_CFLAGS) $(CFLAGS) -o $@ $^
 
 check-tests: $(DT_BIN)
 	@for t in $^; do echo "# $$t"; timeout 1200 $$t || exit 1; done
 
 install-tests:
 
--include $(wildcard $(DT_OUT)/*.d)
+-include $(wildcard $(DT_OUT)/obj/*/*.d)
