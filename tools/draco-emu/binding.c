@@ -111,7 +111,53 @@ static bool host_up(struct port *p)
 	return p->slots && slots_host_up(p->slots);
 }
 
+/* ---- What owners are told ---- */
+
+/* @plug: what is in the slot. Without, a FORCE request is only news. */
+static void ask_owner(struct binding *b, const struct plug *plug, uint64_t ms,
+		      unsigned int flags)
+{
+	struct draco_event ev = {
+		.type = DRACO_EV_RELEASE_REQUEST,
+		.obj_type = DRACO_OBJ_ENDPOINT,
+		.flags = flags,
+		.object = fabric_ep_id(b->fabric, b->ep),
+		.port = b->port->link->id,
+		.state = b->state,
+		.arg = { b->token, b->slot, ms },
+	};
+
+	if (flags & DRACO_EVF_FORCE && !plug)
+		event_post_one(b->fabric, &ev, b->port->peer);
+	else
+		event_request(b->port, &ev);
+}
+
+/* That it has been taken away; known until the slot is empty. */
+static void tell_owner(struct binding *b, struct plug *plug,
+		       unsigned int flags)
+{
+	b->token = ++b->fabric->bindings->last_token;
+	ask_owner(b, plug, 0, flags | DRACO_EVF_FORCE);
+	if (plug)
+		plug->token = b->token;
+	b->token = 0;
+}
+
 /* ---- Plugging in ---- */
+
+/* What is in the slot by now is dead: its owner has to power it off. */
+static void give_up_bind(struct binding *b, unsigned int status)
+{
+	struct plug *plug = b->plug;
+
+	drop_plug(b);
+	b->state = DRACO_EP_FREE;
+	if (plug)
+		tell_owner(b, plug, 0);
+	become_free(b, DRACO_EP_FREE, 0);
+	finish(&b->bind, status, 0, NULL);
+}
 
 static void on_presence_timeout(void *arg)
 {
@@ -119,9 +165,7 @@ static void on_presence_timeout(void *arg)
 
 	log_error("endpoint %s: slot %u of port %s shows no presence after %u s; given up",
 		  name_of(b), b->slot, b->port->name, PRESENCE_MS / 1000);
-	drop_plug(b);
-	become_free(b, DRACO_EP_FREE, 0);
-	finish(&b->bind, DRACO_SC_TIMEOUT, 0, NULL);
+	give_up_bind(b, DRACO_SC_TIMEOUT);
 }
 
 static struct plug *new_plug(struct binding *b)
@@ -275,26 +319,6 @@ static void do_bind(struct binding_request *r)
 
 /* ---- Letting go ---- */
 
-/* @plug: what is in the slot. Without, a FORCE request is only news. */
-static void ask_owner(struct binding *b, const struct plug *plug, uint64_t ms,
-		      unsigned int flags)
-{
-	struct draco_event ev = {
-		.type = DRACO_EV_RELEASE_REQUEST,
-		.obj_type = DRACO_OBJ_ENDPOINT,
-		.flags = flags,
-		.object = fabric_ep_id(b->fabric, b->ep),
-		.port = b->port->link->id,
-		.state = b->state,
-		.arg = { b->token, b->slot, ms },
-	};
-
-	if (flags & DRACO_EVF_FORCE && !plug)
-		event_post_one(b->fabric, &ev, b->port->peer);
-	else
-		event_request(b->port, &ev);
-}
-
 static void on_release_timeout(void *arg)
 {
 	struct binding *b = arg;
@@ -304,17 +328,6 @@ static void on_release_timeout(void *arg)
 			       "its owner did not answer", b->port->name);
 	back_to_bound(b);
 	finish(&b->unbind, DRACO_SC_TIMEOUT, 0, NULL);
-}
-
-/* That it has been taken away; known until the slot is empty. */
-static void tell_owner(struct binding *b, struct plug *plug,
-		       unsigned int flags)
-{
-	b->token = ++b->fabric->bindings->last_token;
-	ask_owner(b, plug, 0, flags | DRACO_EVF_FORCE);
-	if (plug)
-		plug->token = b->token;
-	b->token = 0;
 }
 
 /* As if pulled out, whatever is under way. */
@@ -466,9 +479,7 @@ static void do_abort(struct binding_request *r)
 		struct binding *b = &all->list[i];
 
 		if (same(&b->bind, &r->ref)) {
-			drop_plug(b);
-			become_free(b, DRACO_EP_FREE, 0);
-			finish(&b->bind, DRACO_SC_ABORTED, 0, NULL);
+			give_up_bind(b, DRACO_SC_ABORTED);
 		} else if (same(&b->unbind, &r->ref) && !b->released) {
 			back_to_bound(b);
 			finish(&b->unbind, DRACO_SC_ABORTED, 0, NULL);
@@ -545,9 +556,7 @@ static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
 	if (!b)
 		return;
 	if (b->bind.serial && !answers(b)) {
-		drop_plug(b);
-		become_free(b, DRACO_EP_FREE, 0);
-		finish(&b->bind, DRACO_SC_LINK_DOWN, 0, NULL);
+		give_up_bind(b, DRACO_SC_LINK_DOWN);
 		return;
 	}
 	loop_timer_stop(&b->timer);

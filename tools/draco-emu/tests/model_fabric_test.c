@@ -343,6 +343,18 @@ static void test_bind_refusals(void)
 	END();
 }
 
+/* What is in a slot that was given up is dead: its owner is asked to empty it. */
+static bool told_to_empty(struct rig_guest *g, unsigned int n)
+{
+	struct draco_event ev;
+
+	do {
+		if (!event(g, DRACO_EV_RELEASE_REQUEST, &ev))
+			return false;
+	} while (ev.object != ep_id(n));
+	return ev.flags & DRACO_EVF_FORCE && ev.arg[0] && ev.arg[1];
+}
+
 static void test_bind_abort(void)
 {
 	struct draco_acpl cpl;
@@ -361,6 +373,7 @@ static void test_bind_abort(void)
 	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, DRACO_SC_ABORTED);
 	CHECK_EQ(state(0), DRACO_EP_FREE);
+	CHECK(told_to_empty(B, 0));
 	rig_hold_presence(false);
 	END();
 }
@@ -442,6 +455,7 @@ static void test_uplink_down(void)
 	CHECK(rig_wait(A, cid, &cpl, 5000));
 	CHECK_EQ(cpl.status, DRACO_SC_LINK_DOWN);
 	CHECK_EQ(state(2), DRACO_EP_FREE);
+	CHECK(told_to_empty(B, 2));
 	END();
 }
 
