@@ -127,30 +127,45 @@ void draco_admin_set(struct draco_dev *dd, enum draco_admin_state to)
 	struct draco_admin *adm = &dd->admin;
 
 	spin_lock_irq(&adm->lock);
-	adm->state = to;
+	/* Whoever sees it sees what the caller has written down before. */
+	smp_store_release(&adm->state, to);
 	spin_unlock_irq(&adm->lock);
 }
 
 /**
- * draco_admin_failing() - accept no more commands; any context
+ * draco_admin_fail() - accept no more commands; any context
  * @dd:    device; draco_admin_stopped() must follow
- * @setup: also those of whoever has started the controller, who is the caller
+ * @epoch: READ_ONCE(dd->epoch) before the reason for it was found: one that has
+ *         been stopped since is another
  *
  * Return: true if commands were accepted until now
  */
-bool draco_admin_failing(struct draco_dev *dd, bool setup)
+bool draco_admin_fail(struct draco_dev *dd, u32 epoch)
 {
 	struct draco_admin *adm = &dd->admin;
 	unsigned long flags;
 	bool was;
 
 	spin_lock_irqsave(&adm->lock, flags);
-	was = adm->state == DRACO_ADMIN_LIVE ||
-	      (setup && adm->state == DRACO_ADMIN_SETUP);
+	was = adm->state == DRACO_ADMIN_LIVE && READ_ONCE(dd->epoch) == epoch;
 	if (was)
 		adm->state = DRACO_ADMIN_FAILING;
 	spin_unlock_irqrestore(&adm->lock, flags);
 	return was;
+}
+
+/**
+ * draco_admin_close() - as above, by the one who is going to stop the controller
+ * @dd: device
+ */
+void draco_admin_close(struct draco_dev *dd)
+{
+	struct draco_admin *adm = &dd->admin;
+
+	spin_lock_irq(&adm->lock);
+	if (adm->state != DRACO_ADMIN_DOWN)
+		adm->state = DRACO_ADMIN_FAILING;
+	spin_unlock_irq(&adm->lock);
 }
 
 static u32 draco_admin_room(const struct draco_admin *adm, enum draco_prio prio)
@@ -503,8 +518,11 @@ static int draco_admin_wait(struct draco_dev *dd, struct draco_cmd *cmd,
 	}
 }
 
-/* A command that does not even react to ABORT: stop the controller. */
-static void draco_admin_break(struct draco_dev *dd, struct draco_cmd *cmd)
+/* A command that does not even react to ABORT: stop the controller, unless that
+ * has been done since @epoch.
+ */
+static void draco_admin_break(struct draco_dev *dd, struct draco_cmd *cmd,
+			      u32 epoch)
 {
 	char why[48];
 
@@ -512,7 +530,7 @@ static void draco_admin_break(struct draco_dev *dd, struct draco_cmd *cmd)
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
 		draco_stop(dd);
 	else
-		draco_reset(dd, why);
+		draco_reset(dd, epoch, why);
 }
 
 /* Submit the ABORT of @cmd, unless @cmd ends by itself. When many are killed at
@@ -535,6 +553,7 @@ static bool draco_admin_abort(struct draco_dev *dd, struct draco_cmd *cmd,
 /* Make the device let go of @cmd: it is done when this returns. */
 static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 {
+	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_cmd abort;
 	bool sent;
 
@@ -548,7 +567,7 @@ static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 	if (completion_done(&cmd->done) &&
 	    (!sent || completion_done(&abort.done)))
 		return;
-	draco_admin_break(dd, cmd);
+	draco_admin_break(dd, cmd, epoch);
 	wait_for_completion(&cmd->done);
 	if (sent)
 		wait_for_completion(&abort.done);
@@ -561,13 +580,14 @@ static int draco_admin_cancel(struct draco_dev *dd, struct draco_cmd *cmd,
 			      unsigned int ms)
 {
 	const bool *cancel = cmd->cancel;
+	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_cmd abort;
 	int ret;
 
 	cmd->cancel = NULL;
 	if (draco_admin_abort(dd, cmd, &abort) &&
 	    draco_admin_wait(dd, &abort, DRACO_ABORT_MS)) {
-		draco_admin_break(dd, cmd);
+		draco_admin_break(dd, cmd, epoch);
 		wait_for_completion(&abort.done);
 	}
 	ret = draco_admin_wait(dd, cmd, ms);

@@ -118,7 +118,8 @@ struct draco_admin {
 int draco_admin_init(struct draco_dev *dd);
 void draco_admin_free(struct draco_dev *dd);
 void draco_admin_set(struct draco_dev *dd, enum draco_admin_state to);
-bool draco_admin_failing(struct draco_dev *dd, bool setup);
+bool draco_admin_fail(struct draco_dev *dd, u32 epoch);
+void draco_admin_close(struct draco_dev *dd);
 void draco_admin_stopped(struct draco_dev *dd);
 bool draco_admin_reap(struct draco_dev *dd);
 

@@ -30,7 +30,6 @@ enum {
 	DRACO_F_EVENTS,		/* completed GET_EVENTS are handled */
 	DRACO_F_EVENTS_DONE,	/* GET_EVENTS has completed */
 	DRACO_F_POLLED,		/* a completion came without interrupt so far */
-	DRACO_F_STOP,		/* @stop_work is to stop the controller */
 	DRACO_F_HALTING,	/* the works are to leave the controller alone */
 	DRACO_F_RESCAN,		/* the mirror of the fabric is not to be trusted */
 	DRACO_F_REQUESTS,	/* release requests may have been missed */
@@ -125,7 +124,8 @@ struct draco_events {
  * @queue_lock:   protects @queues and what it points to, the lists of @vectors
  *                and @epoch; taken in interrupts
  * @queues:       by number, ident.info.max_queues of them
- * @epoch:        counts how often the controller was stopped
+ * @epoch:        counts how often the controller was stopped; changes before it
+ *                is DOWN
  * @mrs:          numbers of regions in use
  * @windows:      numbers of windows in use
  * @vectors:      interrupt vectors
@@ -209,8 +209,9 @@ void draco_stop(struct draco_dev *dd);
 int draco_health(struct draco_dev *dd);
 void draco_check(struct draco_dev *dd);
 void draco_polled(struct draco_dev *dd);
-void draco_reset(struct draco_dev *dd, const char *why);
-int draco_kill(struct draco_dev *dd, const char *why);
+void draco_reset(struct draco_dev *dd, u32 epoch, const char *why);
+void draco_enabled_anew(struct draco_dev *dd, u32 generation);
+int draco_kill(struct draco_dev *dd, u32 epoch, const char *why);
 int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id);
 void draco_reset_init(struct draco_dev *dd);
 void draco_reset_allow(struct draco_dev *dd);

@@ -46,6 +46,7 @@ void draco_events_arm(struct draco_dev *dd)
 static void draco_events_refresh(struct draco_dev *dd)
 {
 	struct draco_events *ev = &dd->events;
+	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_cmd cmd;
 
 	if (!ev->armed || test_bit(DRACO_F_EVENTS_DONE, &dd->flags) ||
@@ -53,7 +54,7 @@ static void draco_events_refresh(struct draco_dev *dd)
 			msecs_to_jiffies(DRACO_EVENT_REFRESH_MS)))
 		return;
 	if (ev->withdrawn) {
-		draco_reset(dd, "GET_EVENTS hangs");
+		draco_reset(dd, epoch, "GET_EVENTS hangs");
 		return;
 	}
 	ev->withdrawn = true;
@@ -108,8 +109,8 @@ static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
 	draco_event_host(dd, ev->object);
 	if (ev->object != dd->ident.info.object_id)
 		fabrex_port_peer(dd->port, ev->arg[1], up, ev->arg[0]);
-	else if (up && (s32)((u32)ev->arg[0] - READ_ONCE(dd->generation)) > 0)
-		draco_reset(dd, "the port was reset in the fabric");
+	else if (up)
+		draco_enabled_anew(dd, ev->arg[0]);
 }
 
 static void draco_event_endpoint(struct draco_dev *dd,

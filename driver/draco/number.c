@@ -41,7 +41,7 @@ int draco_number_take(struct draco_dev *dd, struct xarray *used, u32 number,
 	int ret = draco_number_enter(dd, used, number, epoch);
 
 	if (ret == -EBUSY)
-		return draco_kill(dd, "it returned a number that is in use");
+		return draco_kill(dd, epoch, "it returned a number that is in use");
 	if (ret == -ENOMEM && draco_exec_destroy(dd, destroy, number))
 		return -ENODEV;
 	return ret;

@@ -201,7 +201,8 @@ int draco_queue_create(struct fabrex_port *port,
 	if (!ret)
 		return 0;
 	if (ret == -EPROTO)
-		ret = draco_kill(dd, "it returned an impossible queue number");
+		ret = draco_kill(dd, epoch,
+				 "it returned an impossible queue number");
 free:
 	draco_queue_free(dd, q);
 	return ret;

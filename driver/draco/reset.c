@@ -204,8 +204,7 @@ void draco_stop(struct draco_dev *dd)
 {
 	int ret;
 
-	clear_bit(DRACO_F_STOP, &dd->flags);
-	draco_admin_failing(dd, true);
+	draco_admin_close(dd);
 	ret = draco_disable(dd);
 	if (ret == -ETIMEDOUT)
 		dev_err(&dd->pdev->dev,
@@ -238,30 +237,45 @@ static void draco_stop_queue(struct draco_dev *dd)
 
 /**
  * draco_reset() - have the controller stopped and started again; any context
- * @dd:  device
- * @why: for the log
+ * @dd:    device
+ * @epoch: READ_ONCE(dd->epoch) before the reason was found. If somebody else has
+ *         stopped the controller since, it is well, and left alone
+ * @why:   for the log
  */
-void draco_reset(struct draco_dev *dd, const char *why)
+void draco_reset(struct draco_dev *dd, u32 epoch, const char *why)
 {
-	if (!draco_admin_failing(dd, false))
+	if (!draco_admin_fail(dd, epoch))
 		return;
 	dev_err(&dd->pdev->dev, "resetting the controller: %s\n", why);
-	set_bit(DRACO_F_STOP, &dd->flags);
 	draco_stop_queue(dd);
 }
 
 /**
- * draco_kill() - stop a controller that cannot be trusted, and wait for it
- * @dd:  device
- * @why: for the log
- *
- * Return: -ENODEV: the device accesses nothing that existed before
+ * draco_enabled_anew() - the fabric says which generation the port has
+ * @dd:         device
+ * @generation: a newer one than the driver has seen: what was made before is void
  */
-int draco_kill(struct draco_dev *dd, const char *why)
+void draco_enabled_anew(struct draco_dev *dd, u32 generation)
 {
 	u32 epoch = READ_ONCE(dd->epoch);
 
-	draco_reset(dd, why);
+	/* Whoever starts it writes down its generation before it is LIVE. */
+	if (smp_load_acquire(&dd->admin.state) == DRACO_ADMIN_LIVE &&
+	    (s32)(generation - READ_ONCE(dd->generation)) > 0)
+		draco_reset(dd, epoch, "the port was reset in the fabric");
+}
+
+/**
+ * draco_kill() - stop a controller that cannot be trusted, and wait for it
+ * @dd:    device
+ * @epoch: as for draco_reset()
+ * @why:   for the log
+ *
+ * Return: -ENODEV: the device accesses nothing that existed before
+ */
+int draco_kill(struct draco_dev *dd, u32 epoch, const char *why)
+{
+	draco_reset(dd, epoch, why);
 	wait_event(dd->admin.wait[DRACO_PRIO_RESERVE],
 		   READ_ONCE(dd->epoch) != epoch ||
 		   READ_ONCE(dd->admin.state) == DRACO_ADMIN_DOWN);
@@ -281,6 +295,7 @@ int draco_kill(struct draco_dev *dd, const char *why)
  */
 int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
 {
+	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_cmd cmd;
 	int ret;
 
@@ -294,7 +309,7 @@ int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
 		return ret;
 	dev_err(&dd->pdev->dev, "command %#x for %u: %s\n", opcode, id,
 		draco_status_text(draco_cmd_status(&cmd)));
-	return draco_kill(dd, "it does not let go of memory");
+	return draco_kill(dd, epoch, "it does not let go of memory");
 }
 
 /**
@@ -303,15 +318,16 @@ int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
  */
 void draco_check(struct draco_dev *dd)
 {
+	u32 epoch = READ_ONCE(dd->epoch);
 	int ret;
 
-	if (READ_ONCE(dd->admin.state) != DRACO_ADMIN_LIVE)
+	if (smp_load_acquire(&dd->admin.state) != DRACO_ADMIN_LIVE)
 		return;
 	ret = draco_health(dd);
 	if (ret == -ENODEV)
-		draco_reset(dd, "the device does not answer");
+		draco_reset(dd, epoch, "the device does not answer");
 	else if (ret)
-		draco_reset(dd, draco_read(dd, DRACO_REG_ERROR) ==
+		draco_reset(dd, epoch, draco_read(dd, DRACO_REG_ERROR) ==
 			    DRACO_FATAL_RESET ?
 			    "the switch was reset" : "fatal error");
 }
@@ -413,7 +429,8 @@ static void draco_stop_work(struct work_struct *work)
 {
 	struct draco_dev *dd = container_of(work, struct draco_dev, stop_work);
 
-	if (test_and_clear_bit(DRACO_F_STOP, &dd->flags)) {
+	/* Not one that somebody else has stopped, and perhaps started again. */
+	if (READ_ONCE(dd->admin.state) == DRACO_ADMIN_FAILING) {
 		/* Have lockdep complain of whatever allocates in there. */
 		fs_reclaim_acquire(GFP_KERNEL);
 		draco_stop(dd);

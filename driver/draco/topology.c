@@ -218,8 +218,8 @@ static void draco_peers_feed(struct draco_dev *dd,
 		if (peer->port != dd->ident.info.object_id)
 			fabrex_port_peer_is(dd->port, peer->peer, peer->up,
 					    peer->generation);
-		else if ((s32)(peer->generation - READ_ONCE(dd->generation)) > 0)
-			draco_reset(dd, "the port was reset in the fabric");
+		else
+			draco_enabled_anew(dd, peer->generation);
 	}
 }
 
