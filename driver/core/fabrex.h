@@ -308,7 +308,8 @@ enum fabrex_notice {
 	FABREX_NOTICE_RESET,
 	FABREX_NOTICE_FAULT,
 	FABREX_NOTICE_LOST,	/* events were dropped; @id, @code 0. After the
-				 * backend has told what has become of it all */
+				 * backend has told what has become of it all,
+				 * as far as the device says: the rest follows */
 };
 void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 			u32 id, u64 code);

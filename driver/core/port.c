@@ -455,7 +455,8 @@ static void fabrex_port_event(struct fabrex_port *port,
 
 /**
  * fabrex_port_lost() - the device has dropped events
- * @port: port; links and peers are again what the device says
+ * @port: port; links and peers are again what the device says, or will be, and
+ *        what is different then is told
  */
 void fabrex_port_lost(struct fabrex_port *port)
 {

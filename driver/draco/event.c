@@ -64,22 +64,28 @@ static void draco_events_refresh(struct draco_dev *dd)
 	draco_admin_exec(dd, &cmd);
 }
 
+/* What cannot be done now is made good by reading all of the fabric. */
+static void draco_event_update(struct draco_dev *dd,
+			       const struct fabrex_object *object)
+{
+	if (fabrex_model_update(dd->port, object))
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+}
+
 /* An element of the fabric has a new state: read it, as more may have changed
  * with it, but tell the core the state of the event, so that it sees each.
  */
 static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
 {
 	struct fabrex_object object;
-	int ret;
 
-	ret = draco_topology_read(dd, ev->object, &object);
-	if (ret == -ENOENT)
+	if (draco_topology_read(dd, ev->object, &object)) {
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-	if (ret)
 		return;
+	}
 	if (ev->type == DRACO_EV_LINK && object.type == DRACO_OBJ_PORT)
 		object.state = ev->state;
-	fabrex_model_update(dd->port, &object);
+	draco_event_update(dd, &object);
 }
 
 static void draco_event_link(struct draco_dev *dd, const struct draco_ev *ev)
@@ -129,7 +135,7 @@ static void draco_event_endpoint(struct draco_dev *dd,
 		       ev->state == DRACO_EP_GONE ? 0 : ev->port;
 	object.slot = object.bound ? ev->arg[0] : 0;
 	object.surprise = ev->flags & DRACO_EVF_SURPRISE;
-	fabrex_model_update(dd->port, &object);
+	draco_event_update(dd, &object);
 }
 
 /* Older than what was read of the fabric, which contains it: it would put back
@@ -234,28 +240,31 @@ static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 	return n;
 }
 
-/* Ask for what events have not told, or nobody knows whether they have. Returns
- * false if that has to be tried again.
+/* Ask for what events have not told, or nobody knows whether they have. Each for
+ * itself, as the device may be able to answer one and not the other: requests
+ * first, since somebody waits for their answers. Returns false if something has
+ * to be tried again.
  */
 static bool draco_events_repair(struct draco_dev *dd)
 {
 	int ret = 0;
 
-	if (test_bit(DRACO_F_RESCAN, &dd->flags))
-		ret = draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG);
-	if (!ret && test_and_clear_bit(DRACO_F_REQUESTS, &dd->flags)) {
+	if (test_and_clear_bit(DRACO_F_REQUESTS, &dd->flags)) {
 		ret = draco_release_ask(dd);
 		if (ret)
 			set_bit(DRACO_F_REQUESTS, &dd->flags);
 	}
-	if (!ret && dd->events.lost) {
-		dd->events.lost = false;
-		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
-	}
+	if (ret != -ENODEV && test_bit(DRACO_F_RESCAN, &dd->flags))
+		ret = draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG);
 	/* Stopped meanwhile: done when it has been started again. */
 	if (ret == -ENODEV)
 		return true;
-	return !ret && !test_bit(DRACO_F_RESCAN, &dd->flags);
+	if (dd->events.lost) {
+		dd->events.lost = false;
+		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
+	}
+	return !test_bit(DRACO_F_REQUESTS, &dd->flags) &&
+	       !test_bit(DRACO_F_RESCAN, &dd->flags);
 }
 
 static void draco_events_work(struct work_struct *work)
