@@ -65,12 +65,14 @@ struct draco_queue {
  * @slot:     where it is
  * @answered: or it was one that needs no answer: only remembered, so that it is
  *            not taken for a new one when the device tells of it again
+ * @again:    it is to be handled anew then, even so
  * @token:    names the request, never used again
  */
 struct draco_release {
 	u32 ep;
 	u16 slot;
 	bool answered;
+	bool again;
 	u64 token;
 };
 
@@ -229,6 +231,7 @@ int draco_events_init(struct draco_dev *dd);
 void draco_events_free(struct draco_dev *dd);
 void draco_events_arm(struct draco_dev *dd);
 void draco_events_kick(struct draco_dev *dd, bool rescan);
+void draco_events_requests(struct draco_dev *dd);
 void draco_events_stop(struct draco_dev *dd);
 
 /* queue.c */
@@ -281,6 +284,7 @@ int draco_release_ask(struct draco_dev *dd);
 int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 			const struct fabrex_holder *holder);
 void draco_release_forget(struct draco_dev *dd);
+void draco_release_repeat(struct draco_dev *dd);
 
 /* sysfs.c */
 extern const struct attribute_group *draco_groups[];

@@ -319,6 +319,18 @@ void draco_events_kick(struct draco_dev *dd, bool rescan)
 }
 
 /**
+ * draco_events_requests() - ask for release requests, but not at once
+ * @dd: device
+ */
+void draco_events_requests(struct draco_dev *dd)
+{
+	set_bit(DRACO_F_REQUESTS, &dd->flags);
+	if (test_bit(DRACO_F_EVENTS, &dd->flags))
+		mod_delayed_work(dd->wq, &dd->events.work,
+				 msecs_to_jiffies(DRACO_EVENT_RETRY_MS));
+}
+
+/**
  * draco_events_stop() - handle no more events
  * @dd: device; the core is not called by the work when this has returned
  */

@@ -49,17 +49,22 @@ static void draco_release_drop(struct draco_dev *dd)
 	memmove(list + i, list + i + 1, (dd->nreleases - i) * sizeof(*list));
 }
 
-/* Returns false if it is known: the device tells of requests again when it is
- * asked, and the event may still come.
+/* Returns false if it is known, and in good hands: the device tells of requests
+ * again when it is asked, and the event may still come.
  */
 static bool draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
 			      bool forced)
 {
-	bool known;
+	struct draco_release *known;
+	bool again = false;
 
 	spin_lock(&dd->release_lock);
 	known = draco_release_find(dd, token);
-	if (!known) {
+	if (known) {
+		again = known->again;
+		known->again = false;
+		known->answered = known->answered && !again;
+	} else {
 		if (dd->nreleases == DRACO_MAX_RELEASES)
 			draco_release_drop(dd);
 		dd->releases[dd->nreleases++] = (struct draco_release){
@@ -68,7 +73,7 @@ static bool draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
 		};
 	}
 	spin_unlock(&dd->release_lock);
-	return !known;
+	return !known || again;
 }
 
 /* The slot that a request was about; it counts as answered. */
@@ -96,9 +101,45 @@ void draco_release_forget(struct draco_dev *dd)
 	u32 i;
 
 	spin_lock(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++)
+	for (i = 0; i < dd->nreleases; i++) {
 		dd->releases[i].answered = true;
+		dd->releases[i].again = false;
+	}
 	spin_unlock(&dd->release_lock);
+}
+
+/**
+ * draco_release_repeat() - the core works again and has heard of no request
+ * @dd: device
+ *
+ * Events are taken since the controller was started: the core may have been told
+ * of a request when it could not answer. Those that the device still tells of
+ * when it is asked are handled once more.
+ */
+void draco_release_repeat(struct draco_dev *dd)
+{
+	u32 i;
+
+	spin_lock(&dd->release_lock);
+	for (i = 0; i < dd->nreleases; i++)
+		if (!dd->releases[i].answered)
+			dd->releases[i].again = true;
+	spin_unlock(&dd->release_lock);
+}
+
+/* It could not be answered, or nobody knows: ask the device, a little later,
+ * whether it still waits.
+ */
+static void draco_release_failed(struct draco_dev *dd, u64 token)
+{
+	struct draco_release *release;
+
+	spin_lock(&dd->release_lock);
+	release = draco_release_find(dd, token);
+	if (release)
+		release->again = true;
+	spin_unlock(&dd->release_lock);
+	draco_events_requests(dd);
 }
 
 /**
@@ -158,7 +199,7 @@ int draco_release_ask(struct draco_dev *dd)
 	return ret;
 }
 
-static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
+static int draco_release_exec(struct draco_dev *dd, u32 ep, u64 token,
 			      const struct fabrex_holder *holder)
 {
 	struct draco_buf buf = {};
@@ -179,6 +220,17 @@ static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
 	cmd.flags = DRACO_CMD_DRIVER;
 	ret = draco_admin_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
+	return ret;
+}
+
+static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
+			      const struct fabrex_holder *holder)
+{
+	int ret = draco_release_exec(dd, ep, token, holder);
+
+	/* A controller that was stopped waits for no answer. */
+	if (ret && ret != -ENODEV)
+		draco_release_failed(dd, token);
 	return ret;
 }
 

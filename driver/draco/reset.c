@@ -414,6 +414,7 @@ static int draco_recover(struct draco_dev *dd)
 	dd->failed = false;
 	draco_admin_set(dd, DRACO_ADMIN_LIVE);
 	fabrex_port_revive(dd->port, ident.info.generation);
+	draco_release_repeat(dd);
 	/* Link and peers too: by the event work, as events may be on their way. */
 	draco_events_kick(dd, true);
 	dev_info(&dd->pdev->dev, "controller works again, generation %u\n",

@@ -11,7 +11,7 @@ import fabric
 from puppet import Puppet
 from scenario import scenario
 
-GET_OBJECTS = 0x02		# include/draco/regs.h
+GET_OBJECTS, RELEASE_REPLY = 0x02, 0x12		# include/draco/regs.h
 LIMIT = "/sys/module/fabrex_draco/parameters/admin_timeout_ms"
 MANY = 1000000
 EP = "columba1.gpu4"
@@ -68,3 +68,11 @@ def lost_while_unreadable(lab, t):
     t.equal(fabric.wait_state(b, EP, "free"), "free",
             "once it can be read b knows what has become of it")
     p.close()
+
+
+@scenario(hosts=["a", "b", "c"])
+def answer_is_repeated(lab, t):
+    """The answer to a request does not get through: there is another one."""
+    a, b = composed(lab, t)
+    with hanging(lab, t, "b", RELEASE_REPLY, 1):
+        released(lab, t, a, b)
