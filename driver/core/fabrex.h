@@ -297,6 +297,10 @@ void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
  */
 void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
 			 u32 generation);
+/* What was the case before that: an event that came too late to be acted on. */
+void fabrex_port_link_was_down(struct fabrex_port *port);
+void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
+			       u32 generation);
 void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
 			     u32 qerr);
 void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,

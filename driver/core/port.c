@@ -487,6 +487,19 @@ void fabrex_port_link(struct fabrex_port *port, bool up)
 FABREX_EXPORT(fabrex_port_link);
 
 /**
+ * fabrex_port_link_was_down() - and it may be up again
+ * @port: port; its link has been read since
+ */
+void fabrex_port_link_was_down(struct fabrex_port *port)
+{
+	if (!READ_ONCE(port->link_up))
+		return;
+	fabrex_port_link(port, false);
+	fabrex_port_link(port, true);
+}
+FABREX_EXPORT(fabrex_port_link_was_down);
+
+/**
  * fabrex_port_peer() - a peer was enabled, or is not any more
  * @port:       port
  * @peer:       number of the peer
@@ -535,6 +548,30 @@ void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
 		fabrex_port_peer(port, peer, true, generation);
 }
 FABREX_EXPORT(fabrex_port_peer_is);
+
+/**
+ * fabrex_port_peer_was_down() - and it may be up again
+ * @port:       port; fabrex_port_peer_is() has been called since
+ * @peer:       number of the peer
+ * @generation: of its port then
+ *
+ * Of one that is up in the same generation it is told that it was down, and is
+ * up: operations under way have failed on either side.
+ */
+void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
+			       u32 generation)
+{
+	struct fabrex_peer known;
+
+	if (peer >= port->info.max_peers)
+		return;
+	fabrex_model_peer_known(port, peer, &known);
+	if (!known.up || known.generation != generation)
+		return;
+	fabrex_port_peer(port, peer, false, generation);
+	fabrex_port_peer(port, peer, true, generation);
+}
+FABREX_EXPORT(fabrex_port_peer_was_down);
 
 static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
 {

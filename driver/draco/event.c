@@ -159,11 +159,25 @@ static bool draco_event_history(const struct draco_dev *dd,
 	}
 }
 
+/* What is the case is known by now. That it was not, meanwhile, is not: a link
+ * that was down and is up again leaves no other trace.
+ */
+static void draco_event_past(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	if (ev->type == DRACO_EV_PEER_DOWN)
+		fabrex_port_peer_was_down(dd->port, ev->arg[1], ev->arg[0]);
+	else if (ev->type == DRACO_EV_LINK && ev->state != DRACO_LINK_UP &&
+		 ev->object == dd->ident.info.object_id)
+		fabrex_port_link_was_down(dd->port);
+}
+
 static void draco_event_dispatch(struct draco_dev *dd,
 				 const struct draco_ev *ev)
 {
-	if (draco_event_history(dd, ev))
+	if (draco_event_history(dd, ev)) {
+		draco_event_past(dd, ev);
 		return;
+	}
 	switch (ev->type) {
 	case DRACO_EV_LINK:
 		draco_event_link(dd, ev);

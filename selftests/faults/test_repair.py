@@ -5,6 +5,7 @@ commands of its own that hang, while things happen in the fabric."""
 import contextlib
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
 import fabric
@@ -76,3 +77,37 @@ def answer_is_repeated(lab, t):
     a, b = composed(lab, t)
     with hanging(lab, t, "b", RELEASE_REPLY, 1):
         released(lab, t, a, b)
+
+
+def heard(puppet, wanted):
+    """All of these events are read, of whichever time."""
+    wanted = set(wanted)
+    end = time.monotonic() + 120 * puppet.guest.patience
+    while wanted and time.monotonic() < end:
+        event = puppet.event(1000)
+        if event:
+            wanted -= {(event[0], event[1]), event[0]}
+    return not wanted
+
+
+@scenario(hosts=["a", "b", "c"])
+def flaps_while_unreadable(lab, t):
+    """What is up again when the fabric is read was down: who asks for events
+    hears of both."""
+    a = Puppet(lab.guest("a"))
+    fabric.wait_peer(a, "b", True)
+    fabric.wait_peer(a, "c", True)
+    peer = a.ask("peer", "b")[0]
+    # The driver reads what an event was about; the others wait.
+    with hanging(lab, t, "a", GET_OBJECTS, 1):
+        inject(lab, t, cmd="link", port="c.0", state="down")
+        for port in ("b.0", "a.0"):
+            for state in ("down", "up"):
+                inject(lab, t, cmd="link", port=port, state=state)
+        t.ok(heard(a, [("PEER_DOWN", peer), ("PEER_UP", peer), "LINK_DOWN",
+                       "LINK_UP"]),
+             "that b was gone, and the own link was down")
+    inject(lab, t, cmd="link", port="c.0", state="up")
+    t.ok(fabric.wait_peer(a, "b", True), "b is there")
+    t.ok(fabric.wait_peer(a, "c", True), "c too")
+    a.close()
