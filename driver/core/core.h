@@ -8,6 +8,7 @@
  *   mmap_lock                 of a process; never taken below any of ours
  *   dma_resv                  of a dma-buf. Exporters hold it when they call
  *                             us, so it is never waited for below any of ours
+ *   fabrex_sleep_lock         rwsem of sleep.c; a dma-buf is being mapped
  *   port->registration_lock   rwsem; held for reading while an operation of
  *                             the backend runs and while objects come and go
  *   dmabuf->supply_lock       mutex; pages are being supplied for it
@@ -786,6 +787,13 @@ static inline void fabrex_dmabufs_exit(void)
 {
 }
 #endif
+
+/* sleep.c, for dmabuf.c */
+bool fabrex_stay_awake(void);
+void fabrex_may_sleep(void);
+int fabrex_wait_awake(unsigned long end);
+int fabrex_sleep_init(void);
+void fabrex_sleep_exit(void);
 
 /* watch.c */
 void fabrex_watch_count(struct fabrex_watcher *watch);

@@ -39,9 +39,8 @@
 #include <linux/dma-resv.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/suspend.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "core.h"
@@ -61,16 +60,6 @@
 #define REMAP_TRIES	120u
 
 static struct workqueue_struct *fabrex_remap_wq;
-/*
- * Before the machine sleeps, drivers of GPUs empty their memory: some when the
- * PM notifiers are called, with processes still running, and all in .prepare(),
- * when processes and freezable workqueues do not run any more. Mapping the
- * buffers again would bring them straight back. So nothing is mapped again from
- * our notifier, which is the first, to the end of the sleep; and as there are
- * ways to sleep without notifiers (Xen), fabrex_remap_wq is freezable.
- */
-static bool fabrex_asleep;
-
 /*
  * Causes that have been logged. Bounded, as exporters and errors are few; with
  * the table full everything is, at a limited rate.
@@ -220,8 +209,9 @@ static const struct dma_buf_attach_ops fabrex_attach_ops = {
  * would keep regions from being made, or valid again. Moves and the clearing of
  * new memory are always waited for (USAGE_KERNEL).
  *
- * The kernel can wait interruptibly only; in slices, death and the removal of
- * the port end it. With no lock held.
+ * Any signal ends it, and the ioctl begins anew: that is also how processes are
+ * frozen, stopped and traced, which must not take as long as somebody's GPU. In
+ * slices, as the removal of the port ends it too. With no lock held.
  */
 static int fabrex_dmabuf_wait(struct fabrex_dmabuf *buf,
 			      struct dma_fence *fence, unsigned long end)
@@ -229,12 +219,10 @@ static int fabrex_dmabuf_wait(struct fabrex_dmabuf *buf,
 	long ret;
 
 	for (;;) {
-		ret = dma_fence_wait_timeout(fence, false,
+		ret = dma_fence_wait_timeout(fence, true,
 					     msecs_to_jiffies(FENCE_SLICE_MS));
 		if (ret)
 			return min(ret, 0L);
-		if (fatal_signal_pending(current))
-			return -EINTR;
 		if (READ_ONCE(buf->dying) || !READ_ONCE(buf->port->ops))
 			return -ENODEV;
 		if (time_after(jiffies, end))
@@ -400,6 +388,21 @@ static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 	return ret;
 }
 
+/* -ESTALE: there is nothing to be done, or it will be later. */
+static int fabrex_dmabuf_try_revive(struct fabrex_dmabuf *buf)
+{
+	int ret;
+
+	if (!dma_resv_trylock(buf->dmabuf->resv)) {
+		fabrex_dmabuf_later(buf, 1);
+		return -ESTALE;
+	}
+	ret = fabrex_dmabuf_revive(buf);
+	dma_resv_unlock(buf->dmabuf->resv);
+	trace_fabrex_mr_move(&buf->mr->res, "remap", ret);
+	return ret;
+}
+
 static void fabrex_dmabuf_remap(struct work_struct *work)
 {
 	struct fabrex_dmabuf *buf = container_of(to_delayed_work(work),
@@ -408,17 +411,12 @@ static void fabrex_dmabuf_remap(struct work_struct *work)
 
 	if (!buf->attach)
 		return;
-	if (READ_ONCE(fabrex_asleep)) {
+	if (!fabrex_stay_awake()) {
 		fabrex_dmabuf_later(buf, REMAP_MS);
 		return;
 	}
-	if (!dma_resv_trylock(buf->dmabuf->resv)) {
-		fabrex_dmabuf_later(buf, 1);
-		return;
-	}
-	ret = fabrex_dmabuf_revive(buf);
-	dma_resv_unlock(buf->dmabuf->resv);
-	trace_fabrex_mr_move(&buf->mr->res, "remap", ret);
+	ret = fabrex_dmabuf_try_revive(buf);
+	fabrex_may_sleep();
 	if (!ret)
 		buf->tries = 0;
 	else if (ret != -ESTALE && !READ_ONCE(buf->dying) &&
@@ -579,24 +577,31 @@ int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
 	unsigned long end = jiffies + msecs_to_jiffies(FENCE_OPEN_MS);
 	enum dma_resv_usage usage = DMA_RESV_USAGE_WRITE;
 	struct dma_fence *fence;
+	bool awake;
 	int ret;
 
 	do {
 		ret = dma_resv_lock_interruptible(buf->dmabuf->resv, NULL);
 		if (ret)
 			return ret == -EINTR ? -ERESTARTSYS : ret;
-		ret = fabrex_dmabuf_try(buf, usage, &fence);
-		if (!ret && !fence)
+		awake = fabrex_stay_awake();
+		if (awake) {
+			ret = fabrex_dmabuf_try(buf, usage, &fence);
+			fabrex_may_sleep();
+		}
+		if (!ret && awake && !fence)
 			return 0;
 		dma_resv_unlock(buf->dmabuf->resv);
-		if (!ret) {
+		if (!awake) {
+			ret = fabrex_wait_awake(end);
+		} else if (!ret) {
 			ret = fabrex_dmabuf_wait(buf, fence, end);
 			dma_fence_put(fence);
 			if (ret)
 				fabrex_dmabuf_explain(buf, "be waited for",
 						      ret);
+			usage = DMA_RESV_USAGE_KERNEL;
 		}
-		usage = DMA_RESV_USAGE_KERNEL;
 	} while (!ret);
 	return fabrex_dmabuf_errno(ret);
 }
@@ -733,45 +738,21 @@ void fabrex_dmabufs_unregister(struct fabrex_port *port)
 	}
 }
 
-static int fabrex_dmabufs_sleep(struct notifier_block *nb,
-				unsigned long action, void *data)
-{
-	switch (action) {
-	case PM_HIBERNATION_PREPARE:
-	case PM_SUSPEND_PREPARE:
-	case PM_RESTORE_PREPARE:
-		WRITE_ONCE(fabrex_asleep, true);
-		/* Those that have not seen it. */
-		flush_workqueue(fabrex_remap_wq);
-		break;
-	case PM_POST_HIBERNATION:
-	case PM_POST_SUSPEND:
-	case PM_POST_RESTORE:
-		WRITE_ONCE(fabrex_asleep, false);
-		break;
-	}
-	return NOTIFY_OK;
-}
-
-static struct notifier_block fabrex_dmabufs_notifier = {
-	.notifier_call = fabrex_dmabufs_sleep,
-	.priority = INT_MAX,
-};
-
 /**
  * fabrex_dmabufs_init() - begin of the module
  *
- * Return: 0 or -ENOMEM
+ * Return: 0 or a negative errno
  */
 int fabrex_dmabufs_init(void)
 {
 	int ret;
 
+	/* There are ways to sleep that sleep.c is not told of (Xen). */
 	fabrex_remap_wq = alloc_workqueue("fabrex_remap",
 					  WQ_UNBOUND | WQ_FREEZABLE, 64);
 	if (!fabrex_remap_wq)
 		return -ENOMEM;
-	ret = register_pm_notifier(&fabrex_dmabufs_notifier);
+	ret = fabrex_sleep_init();
 	if (ret)
 		destroy_workqueue(fabrex_remap_wq);
 	return ret;
@@ -782,7 +763,7 @@ int fabrex_dmabufs_init(void)
  */
 void fabrex_dmabufs_exit(void)
 {
-	unregister_pm_notifier(&fabrex_dmabufs_notifier);
+	fabrex_sleep_exit();
 	destroy_workqueue(fabrex_remap_wq);
 }
 

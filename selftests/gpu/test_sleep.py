@@ -3,10 +3,13 @@
 everything out before, as drivers of real GPUs do (gpu/module/sleep.c)."""
 
 import os
+import queue
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import KERNELS, SYSTEM, TOPOLOGY, VRAM, audit, fabric
+from gpulab import (KERNELS, MR_PIN, SYSTEM, TOPOLOGY, VRAM, GpuPuppet, audit,
+                    fabric)
 from puppet import WRITE
 from revocation import (PART, SIZE, before, no_leaks, nothing_late, parties,
                         storm_at)
@@ -17,6 +20,14 @@ HANG = 240
 
 def exporter(guest, name):
     return int(guest.sh(f"cat /sys/module/draco_gpu/parameters/{name}"))
+
+
+def wait_exporter(guest, name, value):
+    """Wait until a parameter of the GPUs' driver has that value."""
+    return guest.run(f"for i in $(seq {HANG * 20}); do "
+                     f"grep -qx {value} /sys/module/draco_gpu/parameters/{name}"
+                     " && exit 0; sleep 0.05; done; exit 1",
+                     timeout=HANG).status == 0
 
 
 def wait_mapped(puppet, buf, place):
@@ -110,7 +121,79 @@ def suspended_with_gpu_memory(lab, t):
     t.ok(exporter(a.guest, "evicted_early") > 0, "the GPUs were emptied")
     t.equal(exporter(a.guest, "evicted_late"), 0,
             "and nothing was brought back before processes were frozen")
+    t.equal(exporter(a.guest, "brought_back_early"), 0,
+            "nor afterwards, before their driver was done")
     nothing_late(t, lab, 4)
     for party in (a, b):
         party.close()
     no_leaks(t, lab, start)
+
+
+def start(puppet, *args):
+    """Have a puppet do something that takes long."""
+    puppet.command.write((" ".join(str(a) for a in args) + "\n").encode())
+
+
+def finish(puppet):
+    """What became of it."""
+    end = time.monotonic() + HANG * puppet.guest.patience
+    while time.monotonic() < end:
+        puppet.command.poll()
+        try:
+            return puppet.lines.get(timeout=0.05)
+        except queue.Empty:
+            pass
+    return None
+
+
+def registrant(guest, index):
+    """A process about to register memory of that GPU."""
+    p = GpuPuppet(guest)
+    p.gpu(1, index)
+    p.alloc(5, 1, SIZE)
+    p.export(63, 5)
+    return p
+
+
+@scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
+def sleep_while_registering(lab, t):
+    """Who registers GPU memory just then keeps no machine awake, and does not
+    bring the memory back before it has slept."""
+    begin = before(lab)
+    a, b = parties(lab)
+    guest = a.guest
+    # The kernel gives processes 20 s to freeze; 30 s of work for the GPU. What
+    # is pinned is not evicted, or that would wait for the work as well.
+    p = registrant(guest, a.index)
+    for _ in range(3):
+        p.words("gjob", 5, SIZE, 1, 10000)
+    maps = a.puppet.ask("ginfo", 1)[3]
+    start(p, "bmr", 5, 63, 0, SIZE, 15, MR_PIN)
+    for _ in range(HANG * 20):
+        if a.puppet.ask("ginfo", 1)[3] > maps:
+            break
+        guest.sh("sleep 0.05")
+    guest.sleep("freezer", HANG).check()
+    t.ok(True, "the machine sleeps while a registration waits for a GPU")
+    answer = finish(p)
+    t.ok(answer and answer.startswith("ok"), "which is made afterwards", answer)
+    p.close()
+
+    p = registrant(guest, a.index)
+    early = exporter(guest, "brought_back_early")
+    guest.sh("echo 4000 >/sys/module/draco_gpu/parameters/evict_ms")
+    sleeping = guest.start_command(
+        "echo freezer >/sys/power/pm_test; echo freeze >/sys/power/state; "
+        "status=$?; echo none >/sys/power/pm_test; exit $status")
+    t.need(wait_exporter(guest, "emptied", "Y"), "GPUs are being emptied")
+    start(p, "bmr", 5, 63, 0, SIZE, 15, 0)
+    t.equal(sleeping.wait(HANG).status, 0, "the machine sleeps")
+    answer = finish(p)
+    t.ok(answer and answer.startswith("ok"), "the registration is made", answer)
+    t.equal(exporter(guest, "brought_back_early"), early,
+            "and has brought nothing back meanwhile")
+    guest.sh("echo 300 >/sys/module/draco_gpu/parameters/evict_ms")
+    p.close()
+    for party in (a, b):
+        party.close()
+    no_leaks(t, lab, begin)

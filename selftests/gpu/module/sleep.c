@@ -12,13 +12,18 @@
 #include "drv.h"
 
 /* For tests, in /sys/module/draco_gpu/parameters. */
-static unsigned int dgpu_early, dgpu_late, dgpu_back;
+static unsigned int dgpu_early, dgpu_late, dgpu_back, dgpu_back_early;
 module_param_named(evicted_early, dgpu_early, uint, 0444);
 MODULE_PARM_DESC(evicted_early, "buffers moved out by the PM notifier");
 module_param_named(evicted_late, dgpu_late, uint, 0444);
 MODULE_PARM_DESC(evicted_late, "buffers moved out by .prepare()");
 module_param_named(brought_back, dgpu_back, uint, 0444);
 MODULE_PARM_DESC(brought_back, "evicted buffers that an importer had moved back");
+module_param_named(brought_back_early, dgpu_back_early, uint, 0444);
+MODULE_PARM_DESC(brought_back_early, "of those, before the PM notifier was called again");
+static bool dgpu_emptied;
+module_param_named(emptied, dgpu_emptied, bool, 0444);
+MODULE_PARM_DESC(emptied, "between the two calls of the PM notifier");
 /* An importer that brings buffers straight back does so meanwhile. */
 static unsigned int dgpu_evict_ms = 300;
 module_param_named(evict_ms, dgpu_evict_ms, uint, 0644);
@@ -92,6 +97,7 @@ int dgpu_bo_bring_back(struct dgpu_bo *bo)
 		return ret;
 	bo->evicted = false;
 	dgpu_back++;
+	dgpu_back_early += READ_ONCE(dgpu_emptied);
 	return 0;
 }
 
@@ -117,20 +123,35 @@ const struct dev_pm_ops dgpu_pm_ops = {
 	.complete = dgpu_complete,
 };
 
-static int dgpu_notify(struct notifier_block *nb, unsigned long action,
-		       void *data)
+static void dgpu_empty(void)
 {
 	struct dgpu *dg;
 	int next = 0;
 
-	if (action != PM_SUSPEND_PREPARE && action != PM_HIBERNATION_PREPARE)
-		return NOTIFY_DONE;
+	WRITE_ONCE(dgpu_emptied, true);
 	while ((dg = dgpu_get_next(next))) {
 		dgpu_early += dgpu_evict_all(dg);
 		next = dg->index + 1;
 		put_device(&dg->dev);
 	}
-	return NOTIFY_OK;
+}
+
+/* Some need their memory to themselves until they are called again. */
+static int dgpu_notify(struct notifier_block *nb, unsigned long action,
+		       void *data)
+{
+	switch (action) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+		dgpu_empty();
+		return NOTIFY_OK;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+		msleep(dgpu_evict_ms);
+		WRITE_ONCE(dgpu_emptied, false);
+		return NOTIFY_OK;
+	}
+	return NOTIFY_DONE;
 }
 
 static struct notifier_block dgpu_notifier = { .notifier_call = dgpu_notify };
