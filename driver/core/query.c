@@ -4,14 +4,16 @@
  * workqueue, so that the wait has an end even if the device does not answer.
  * Called by netlink.c and change.c.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "core.h"
 
-/* Nobody else's netlink waits longer for a device of ours that hangs. A device
- * that works answers in microseconds.
+/* Nobody else's netlink waits longer for a device of ours that hangs: for a place
+ * and the answer together. A device that works answers in microseconds.
  */
-#define QUERY_MS	5000
+#define QUERY_MS	5000u
+#define QUERY_SLICE_MS	100u
 
 static void query_free(struct kref *ref)
 {
@@ -84,6 +86,20 @@ static int query_queue(struct fabrex_query *query)
 	return 0;
 }
 
+/* Wait for a place. There is no way to wait in turn for one that can be killed
+ * and ends as well: in slices.
+ */
+static int query_place(struct semaphore *places, unsigned long end)
+{
+	while (down_timeout(places, msecs_to_jiffies(QUERY_SLICE_MS))) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
 /**
  * fabrex_query_wait() - ask, and wait for the answer
  * @query: of fabrex_query_new(), filled in
@@ -96,19 +112,22 @@ static int query_queue(struct fabrex_query *query)
  */
 int fabrex_query_wait(struct fabrex_query *query)
 {
-	unsigned long ms = msecs_to_jiffies(QUERY_MS);
+	struct semaphore *places = &query->port->changes.queries;
+	unsigned long end = jiffies + msecs_to_jiffies(QUERY_MS);
 	long left;
 	int ret;
 
-	if (query->shared && down_timeout(&query->port->changes.queries, ms))
-		return -ETIMEDOUT;
+	ret = query->shared ? query_place(places, end) : 0;
+	if (ret)
+		return ret;
 	ret = query_queue(query);
 	if (ret) {
 		if (query->shared)
-			up(&query->port->changes.queries);
+			up(places);
 		return ret;
 	}
-	left = wait_for_completion_killable_timeout(&query->done, ms);
+	left = max((long)(end - jiffies), 1L);
+	left = wait_for_completion_killable_timeout(&query->done, left);
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	return query->ret;
