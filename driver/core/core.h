@@ -149,6 +149,7 @@ struct fabrex_peer {
  * @count:      nodes
  * @generation: changes whenever a node does; never 0
  * @scan:       number of the full rescan; nodes of an older one are removed
+ * @seen:       nodes that it contains
  * @scanning:   between fabrex_model_begin() and fabrex_model_end()
  * @complete:   a full scan has ended, from now on changes are events
  * @peers:      by number
@@ -160,6 +161,7 @@ struct fabrex_model {
 	u32 count;
 	u32 generation;
 	u32 scan;
+	u32 seen;
 	bool scanning;
 	bool complete;
 	struct fabrex_peer peers[FABREX_MAX_PEERS];

@@ -13,7 +13,9 @@
 #include "core.h"
 #include "trace.h"
 
-/* More elements than any fabric has: a device that names more is broken. */
+/* More elements than any fabric has: a device that names more is broken. During
+ * a scan there may be as many that it is going to remove.
+ */
 #define MODEL_MAX	65536u
 
 /**
@@ -109,6 +111,22 @@ static struct fabrex_node *node_new(const struct fabrex_object *object)
 	return node;
 }
 
+/* The scan under way, or the last one, contains the element. */
+static void model_see(struct fabrex_model *model, struct fabrex_node *node)
+{
+	if (node->scan != model->scan)
+		model->seen++;
+	node->scan = model->scan;
+}
+
+/* For one that is new. */
+static bool model_has_room(const struct fabrex_model *model)
+{
+	if (!model->scanning)
+		return model->count < MODEL_MAX;
+	return model->seen < MODEL_MAX && model->count < 2 * MODEL_MAX;
+}
+
 /* Put @new in the place of @old, which may be NULL. */
 static int model_replace(struct fabrex_model *model, struct fabrex_node *old,
 			 struct fabrex_node *new)
@@ -120,7 +138,8 @@ static int model_replace(struct fabrex_model *model, struct fabrex_node *old,
 	if (ret)
 		return ret;
 	hash_add(model->names, &new->hash, name_hash(new->object.name));
-	new->scan = model->scan;
+	new->scan = old ? old->scan : model->scan - 1;
+	model_see(model, new);
 	if (old) {
 		hash_del(&old->hash);
 		kfree(old);
@@ -189,11 +208,11 @@ int fabrex_model_update(struct fabrex_port *port,
 	if (old)
 		before = old->object;
 	if (old && object_same(&old->object, &node->object)) {
-		old->scan = model->scan;
+		model_see(model, old);
 		kfree(node);
 		notify = false;
 	} else {
-		ret = old || model->count < MODEL_MAX ?
+		ret = old || model_has_room(model) ?
 		      model_replace(model, old, node) : -ENOSPC;
 		if (ret)
 			kfree(node);
@@ -240,6 +259,7 @@ void fabrex_model_begin(struct fabrex_port *port)
 {
 	mutex_lock(&port->model.lock);
 	port->model.scan++;
+	port->model.seen = 0;
 	port->model.scanning = true;
 	mutex_unlock(&port->model.lock);
 }
