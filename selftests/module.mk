@@ -18,7 +18,7 @@ ST_TESTS := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	dma/datagram dma/window fuzz/ioctl fail_nth/sweep
 ST_TESTS += uapi/watch gpu/udmabuf dma/guess
 ST_TOOLS := dma/puppet dma/killed dma/survivor dma/stream faults/stale \
-	faults/flood unplug/restart soak/hoard dma/hog
+	faults/flood unplug/restart unplug/exec soak/hoard dma/hog
 ST_GPU := gpu/exporter gpu/import gpu/register gpu/hostile gpu/fuzz
 ST_GPU += p2p/transfer
 ST_GPU += gpu/churn

@@ -7,6 +7,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
 #include <linux/uaccess.h>
 
 #include "core.h"
@@ -275,6 +276,48 @@ free:
 	return ret;
 }
 
+/**
+ * struct fabrex_leave - a process that has become another program leaves a file
+ * @work: before the new program begins
+ * @filp: referenced
+ */
+struct fabrex_leave {
+	struct callback_head work;
+	struct file *filp;
+};
+
+static void fabrex_leave_work(struct callback_head *work)
+{
+	struct fabrex_leave *leave = container_of(work, struct fabrex_leave,
+						  work);
+	struct file *filp = leave->filp;
+
+	fabrex_res_leave(filp->private_data);
+	kfree(leave);
+	fput(filp);
+}
+
+/*
+ * exec() closes files with exec_update_lock held, which everybody takes who wants
+ * to look at the process: they are not to wait for a device that hangs.
+ */
+static void fabrex_leave(struct file *filp)
+{
+	struct fabrex_leave *leave = NULL;
+
+	if (current->in_execve)
+		leave = kmalloc(sizeof(*leave), GFP_KERNEL);
+	if (leave) {
+		init_task_work(&leave->work, fabrex_leave_work);
+		leave->filp = get_file(filp);
+		if (!task_work_add(current, &leave->work, TWA_RESUME))
+			return;
+		fput(filp);
+		kfree(leave);
+	}
+	fabrex_res_leave(filp->private_data);
+}
+
 /*
  * At each close() by each process that has the file open, and when such a
  * process ends. Only the latter is of interest: all of its threads, of which
@@ -287,7 +330,7 @@ free:
 static int fabrex_flush(struct file *filp, fl_owner_t id)
 {
 	if (!atomic_read(&current->signal->live) || current->in_execve)
-		fabrex_res_leave(filp->private_data);
+		fabrex_leave(filp);
 	return 0;
 }
 

@@ -74,6 +74,42 @@ def killed_after_fork(lab, t):
                 f"counts on {g.name} are those of the start")
 
 
+MR_DESTROY = 0x2a		# include/draco/regs.h
+LIMIT = "/sys/module/fabrex_draco/parameters/admin_timeout_ms"
+
+
+@scenario(hosts=["a", "b", "c"])
+def became_another_program(lab, t):
+    """exec() closes the descriptor while the switch does not let go of memory:
+    the process can be looked at meanwhile, and what it had goes with it."""
+    a = lab.guest("a")
+    a.allow_log(r"fabrex_draco")
+    start, limit = counts(a), a.sh(f"cat {LIMIT}")
+    a.sh(f"echo 600000 >{LIMIT}")
+    process = a.start_command("exec unplug-exec", keep_stdin=True)
+    process.wait_for("ready ")
+    pid = process.output().split()[1]
+    t.equal(counts(a)["mrs"], start["mrs"] + 1, "it has registered memory")
+    hang = {"cmd": "admin-hang", "port": "a.0", "opcode": MR_DESTROY}
+    lab.emu_control({**hang, "count": 1000})
+    process.write(b"\n")
+    seen = a.run("for i in $(seq 600); do grep -q sleep /proc/"
+                 f"{pid}/comm && exec timeout 60 cat /proc/{pid}/environ; "
+                 "sleep 0.1; done; exit 1", timeout=200)
+    t.equal(seen.status, 0, "it is another program, and its environment is read")
+    t.equal(counts(a)["mrs"], start["mrs"] + 1, "while the region is still there")
+    lab.emu_control({**hang, "count": 0})
+    a.sh(f"echo {limit} >{LIMIT}")
+    t.equal(fabric.ctl(lab.guest("b"), "port a.0 reset --force").status, 0,
+            "a reset of the port ends it")
+    t.ok(fabric.wait_port(a), "the port works again")
+    t.equal(wait_counts(a, start), start, "the region is gone")
+    t.equal(a.run(f"grep -q sleep /proc/{pid}/comm").status, 0,
+            "and the new program runs")
+    process.kill()
+    process.wait(30)
+
+
 def restart(guest):
     """Power on, modules loaded."""
     guest.restart()
