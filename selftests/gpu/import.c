@@ -490,17 +490,17 @@ TEST_F(import, fences_hold_up_nobody)
 	struct registration r = { .fd = self->fd, .buf = &self->buf[1] };
 	struct fabrex_sqe sqe;
 	struct raw_mr host;
+	uint64_t first, seq;
 	pthread_t thread;
-	uint64_t seq;
 
 	ASSERT_EQ(raw_mr(self->fd, 4096, RAW_ALL, &host), 0);
 	ASSERT_EQ(gpu_submit(&self->gpu[1], &cmd, 1, DGPU_SUBMIT_ASYNC, 5000,
-			     NULL), 0);
+			     &first), 0);
 	ASSERT_EQ(begins(&r, &thread), 0);
 	cmd.src1_offset = 0x4343434343434343ull;
 	ASSERT_EQ(gpu_submit(&self->gpu[1], &cmd, 1, DGPU_SUBMIT_ASYNC, 0,
 			     &seq), 0);
-	EXPECT_FALSE(__atomic_load_n(&r.done, __ATOMIC_ACQUIRE));
+	EXPECT_EQ(gpu_wait(&self->gpu[1], first, 1), -ETIMEDOUT);
 	pthread_join(thread, NULL);
 	ASSERT_EQ(r.err, 0);
 	ASSERT_EQ(gpu_wait(&self->gpu[1], seq, 60000), 0);
@@ -521,6 +521,7 @@ TEST_F(import, moved_while_it_is_waited_for)
 	struct fabrex_sqe sqe;
 	struct raw_mr host;
 	pthread_t thread;
+	uint64_t seq;
 
 	if (self->stuck)
 		SKIP(return, "what is mapped does not move");
@@ -534,6 +535,13 @@ TEST_F(import, moved_while_it_is_waited_for)
 	sqe = move(&r.mr, 0, &host, 0, 4096, self->self);
 	ASSERT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
 	EXPECT_TRUE(raw_all(host.addr, 4096, 0x44));
+	/* Where it was before has the same bytes, but not these. */
+	cmd.src1_offset = 0x4545454545454545ull;
+	ASSERT_EQ(gpu_submit(&self->gpu[1], &cmd, 1, DGPU_SUBMIT_ASYNC, 0,
+			     &seq), 0);
+	ASSERT_EQ(gpu_wait(&self->gpu[1], seq, 60000), 0);
+	ASSERT_EQ(raw_do(&self->q, &sqe, NULL), FABREX_WC_OK);
+	EXPECT_TRUE(raw_all(host.addr, 4096, 0x45));
 	EXPECT_EQ(raw_destroy(self->fd, r.mr.id), 0);
 	EXPECT_EQ(raw_mr_free(&host), 0);
 }
