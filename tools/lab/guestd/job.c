@@ -142,8 +142,11 @@ struct job *job_start(uint32_t id, char *text, uint32_t len, int tty)
 
 void job_signal(struct job *job, int sig)
 {
-	if (!job->exited)
-		kill(-job->pid, sig);
+	if (job->exited)
+		return;
+	/* One that has just been forked has no process group yet. */
+	if (kill(-job->pid, sig) && errno == ESRCH)
+		kill(job->pid, sig);
 }
 
 void job_winsize(struct job *job, uint16_t rows, uint16_t cols)
