@@ -691,6 +691,8 @@ void fabrex_port_lost(struct fabrex_port *port);
 extern const struct file_operations fabrex_fops;
 
 int fabrex_respond(struct fabrex_ucmd *ucmd);
+int fabrex_files_init(void);
+void fabrex_files_exit(void);
 void fabrex_file_put(struct fabrex_file *file);
 
 /* event.c */
@@ -717,7 +719,7 @@ struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
 				  enum fabrex_res_type type);
 void fabrex_res_put(struct fabrex_res *res);
 void fabrex_res_close(struct fabrex_file *file, struct list_head *gone);
-void fabrex_res_leave(struct fabrex_file *file);
+void fabrex_res_leave(struct fabrex_file *file, struct pid *pid);
 void fabrex_res_free_all(struct list_head *gone);
 void fabrex_res_fail(struct fabrex_port *port, u32 qerr,
 		     struct list_head *zombies);

@@ -7,8 +7,8 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/task_work.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 
 #include "core.h"
 
@@ -276,30 +276,36 @@ free:
 	return ret;
 }
 
+static struct workqueue_struct *fabrex_leave_wq;
+
 /**
  * struct fabrex_leave - a process that has become another program leaves a file
- * @work: before the new program begins
+ * @work: destroys what the process has made
  * @filp: referenced
+ * @pid:  of the process, referenced
  */
 struct fabrex_leave {
-	struct callback_head work;
+	struct work_struct work;
 	struct file *filp;
+	struct pid *pid;
 };
 
-static void fabrex_leave_work(struct callback_head *work)
+static void fabrex_leave_work(struct work_struct *work)
 {
 	struct fabrex_leave *leave = container_of(work, struct fabrex_leave,
 						  work);
 	struct file *filp = leave->filp;
 
-	fabrex_res_leave(filp->private_data);
+	fabrex_res_leave(filp->private_data, leave->pid);
+	put_pid(leave->pid);
 	kfree(leave);
 	fput(filp);
 }
 
 /*
  * exec() closes files with exec_update_lock held, which everybody takes who wants
- * to look at the process: they are not to wait for a device that hangs.
+ * to look at the process: they are not to wait for a device that hangs. The new
+ * program may have begun by the time its predecessor's objects are gone.
  */
 static void fabrex_leave(struct file *filp)
 {
@@ -308,14 +314,13 @@ static void fabrex_leave(struct file *filp)
 	if (current->in_execve)
 		leave = kmalloc(sizeof(*leave), GFP_KERNEL);
 	if (leave) {
-		init_task_work(&leave->work, fabrex_leave_work);
+		INIT_WORK(&leave->work, fabrex_leave_work);
 		leave->filp = get_file(filp);
-		if (!task_work_add(current, &leave->work, TWA_RESUME))
-			return;
-		fput(filp);
-		kfree(leave);
+		leave->pid = get_pid(task_tgid(current));
+		queue_work(fabrex_leave_wq, &leave->work);
+		return;
 	}
-	fabrex_res_leave(filp->private_data);
+	fabrex_res_leave(filp->private_data, task_tgid(current));
 }
 
 /*
@@ -386,3 +391,22 @@ const struct file_operations fabrex_fops = {
 	.read		= fabrex_read,
 	.poll		= fabrex_poll,
 };
+
+/**
+ * fabrex_files_init() - begin of the module
+ *
+ * Return: 0 or -ENOMEM
+ */
+int __init fabrex_files_init(void)
+{
+	fabrex_leave_wq = alloc_workqueue("fabrex-leave", WQ_UNBOUND, 0);
+	return fabrex_leave_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * fabrex_files_exit() - end of the module; no file is open
+ */
+void fabrex_files_exit(void)
+{
+	destroy_workqueue(fabrex_leave_wq);
+}

@@ -657,9 +657,12 @@ static int __init fabrex_init(void)
 	ret = class_register(&fabrex_class);
 	if (ret)
 		goto unregister_region;
-	ret = fabrex_release_init();
+	ret = fabrex_files_init();
 	if (ret)
 		goto unregister_class;
+	ret = fabrex_release_init();
+	if (ret)
+		goto exit_files;
 	ret = fabrex_dmabufs_init();
 	if (ret)
 		goto exit_release;
@@ -672,6 +675,8 @@ exit_dmabufs:
 	fabrex_dmabufs_exit();
 exit_release:
 	fabrex_release_exit();
+exit_files:
+	fabrex_files_exit();
 unregister_class:
 	class_unregister(&fabrex_class);
 unregister_region:
@@ -684,6 +689,7 @@ static void __exit fabrex_exit(void)
 	fabrex_netlink_exit();
 	fabrex_dmabufs_exit();
 	fabrex_release_exit();
+	fabrex_files_exit();
 	class_unregister(&fabrex_class);
 	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
 	/* Queues may still be waiting to be freed. */

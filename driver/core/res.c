@@ -417,14 +417,15 @@ static struct fabrex_res *fabrex_res_claim_made(struct fabrex_file *file,
 }
 
 /**
- * fabrex_res_leave() - the calling process ends, others may go on with the file
- * @file: that it has open
+ * fabrex_res_leave() - a process ends, others may go on with the file
+ * @file: that it had open
+ * @pid:  of the process
  *
  * Destroys what the process has made. A child that has inherited the descriptor
  * cannot use it (rings, memory and mappings were the parent's), but would keep
  * it alive: pinned memory, and keys that peers believe in.
  */
-void fabrex_res_leave(struct fabrex_file *file)
+void fabrex_res_leave(struct fabrex_file *file, struct pid *pid)
 {
 	struct fabrex_port *port = file->port;
 	enum fabrex_res_type type;
@@ -435,8 +436,7 @@ void fabrex_res_leave(struct fabrex_file *file)
 	down_read(&port->registration_lock);
 	for (type = 0; type < FABREX_RES_TYPES; type++) {
 		id = 0;
-		while ((res = fabrex_res_claim_made(file, type,
-						    task_tgid(current), &id)))
+		while ((res = fabrex_res_claim_made(file, type, pid, &id)))
 			fabrex_res_close_one(res, &gone);
 	}
 	up_read(&port->registration_lock);

@@ -212,9 +212,9 @@ void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
  */
 #define WRONG_KEY_NS	(10 * NSEC_PER_MSEC)
 
-/* A sleep, and a wait for one's turn, that holds up neither death nor sleep. */
-#define FABREX_TRY_STATE	(TASK_KILLABLE | TASK_FREEZABLE)
-
+/* Not freezable: whoever has the turn is not to be stopped with it, and the
+ * wait is short.
+ */
 static int fabrex_user_pay(struct fabrex_user *user)
 {
 	s64 left;
@@ -222,8 +222,7 @@ static int fabrex_user_pay(struct fabrex_user *user)
 	while ((left = user->paid - (s64)ktime_get_ns()) > 0) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		set_current_state(FABREX_TRY_STATE);
-		schedule_timeout(nsecs_to_jiffies(left) + 1);
+		schedule_timeout_killable(nsecs_to_jiffies(left) + 1);
 	}
 	return 0;
 }
@@ -233,19 +232,21 @@ static bool fabrex_user_take_turn(struct fabrex_user *user)
 	return !atomic_xchg_acquire(&user->trying, 1);
 }
 
-/* One is woken at a time, however many wait. */
+/* Holds up neither death nor the sleep of the machine. */
 static int fabrex_user_wait_turn(struct fabrex_user *user)
 {
 	if (fabrex_user_take_turn(user))
 		return 0;
 	return ___wait_event(user->turn, fabrex_user_take_turn(user),
-			     FABREX_TRY_STATE, 1, 0, schedule());
+			     (TASK_KILLABLE | TASK_FREEZABLE), 0, 0,
+			     schedule());
 }
 
 static void fabrex_user_next(struct fabrex_user *user)
 {
 	atomic_set_release(&user->trying, 0);
-	wake_up(&user->turn);
+	/* All: one that is frozen would be woken for nothing, and alone. */
+	wake_up_all(&user->turn);
 }
 
 /**

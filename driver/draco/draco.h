@@ -132,7 +132,8 @@ struct draco_events {
  * @windows:      numbers of windows in use
  * @vectors:      interrupt vectors
  * @nvec:         how many; the admin vector included
- * @reset_lock:   protects @reset_allowed and queueing of the three works
+ * @reset_lock:   protects @reset_allowed and queueing of the three works; taken
+ *                in interrupts, before admin.lock
  * @reset_allowed: they may be queued
  * @stop_wq:      for @stop_work, see the top of reset.c
  * @stop_work:    stops the controller

@@ -78,8 +78,13 @@ static void draco_event_update(struct draco_dev *dd,
 static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
 {
 	struct fabrex_object object;
+	int ret;
 
-	if (draco_topology_read(dd, ev->object, &object)) {
+	ret = draco_topology_read(dd, ev->object, &object);
+	/* Of a later version's type, which scans leave out as well. */
+	if (ret == -EOPNOTSUPP)
+		return;
+	if (ret) {
 		set_bit(DRACO_F_RESCAN, &dd->flags);
 		return;
 	}
@@ -339,7 +344,9 @@ void draco_events_kick(struct draco_dev *dd, bool rescan)
 void draco_events_requests(struct draco_dev *dd)
 {
 	set_bit(DRACO_F_REQUESTS, &dd->flags);
-	if (test_bit(DRACO_F_EVENTS, &dd->flags))
+	/* If events are there, the work is due at once. */
+	if (test_bit(DRACO_F_EVENTS, &dd->flags) &&
+	    !test_bit(DRACO_F_EVENTS_DONE, &dd->flags))
 		mod_delayed_work(dd->wq, &dd->events.work,
 				 msecs_to_jiffies(DRACO_EVENT_RETRY_MS));
 }

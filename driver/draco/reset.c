@@ -244,10 +244,17 @@ static void draco_stop_queue(struct draco_dev *dd)
  */
 void draco_reset(struct draco_dev *dd, u32 epoch, const char *why)
 {
-	if (!draco_admin_fail(dd, epoch))
-		return;
-	dev_err(&dd->pdev->dev, "resetting the controller: %s\n", why);
-	draco_stop_queue(dd);
+	unsigned long flags;
+	bool failed;
+
+	/* In one step: @stop_work takes any FAILING for its own. */
+	spin_lock_irqsave(&dd->reset_lock, flags);
+	failed = draco_admin_fail(dd, epoch);
+	if (failed && dd->reset_allowed)
+		queue_work(dd->stop_wq, &dd->stop_work);
+	spin_unlock_irqrestore(&dd->reset_lock, flags);
+	if (failed)
+		dev_err(&dd->pdev->dev, "resetting the controller: %s\n", why);
 }
 
 /**
