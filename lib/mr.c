@@ -53,13 +53,14 @@ static int check_peers(struct fabrex_port *port, const uint32_t *peers,
 #define MAKE_ROOM_TRIES	20	/* all is given up long before */
 
 /*
- * Out of pinned memory, regions or quota: does the cache hold some of it?
- * Exporters of dma-bufs say ENOMEM for other reasons, too.
+ * Out of pinned memory, regions or quota: does the cache hold some of it? What
+ * is pinned of a device counts for RLIMIT_MEMLOCK as the host's memory does; of
+ * a dma-buf that may move, ENOMEM is its exporter's.
  */
 static bool short_of_room(const struct transport_mr *params, int ret)
 {
 	return ret == -ENOSPC || ret == -EDQUOT ||
-	       (ret == -ENOMEM && !params->dmabuf);
+	       (ret == -ENOMEM && (!params->dmabuf || params->pin));
 }
 
 static int create(struct fabrex_port *port, const struct transport_mr *params,

@@ -324,8 +324,29 @@ TEST(device_cache_too_much)
 	fabrex_close(port);
 }
 
-/* Exporters are out of other things than we could give up. */
+/* What may move is not locked: its exporter is out of something else. */
 TEST(device_no_memory)
+{
+	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 1 << 20);
+	static char host[4096] __attribute__((aligned(4096)));
+	const struct fabrex_mr_attr attr = {
+		.addr = d, .length = 4096, .kind = FABREX_MEMORY_CUDA,
+		.flags = FABREX_MR_MAY_MOVE,
+	};
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	cached(port, host, FABREX_MEMORY_HOST);
+	fake_mr_errors(1, ENOMEM);
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
+		 -ENOMEM);
+	CHECK_EQ(fake_objects(), 1);
+	fabrex_close(port);
+}
+
+/* Pinned, it counts for the same limit as the host's memory. */
+TEST(device_makes_room)
 {
 	char *d = cuda_alloc(cuda_up("libcuda.so.1"), 1 << 20);
 	static char host[4096] __attribute__((aligned(4096)));
@@ -335,7 +356,13 @@ TEST(device_no_memory)
 	CHECK_EQ(fabrex_open("a.0", &port), 0);
 	cached(port, host, FABREX_MEMORY_HOST);
 	fake_mr_errors(1, ENOMEM);
-	CHECK_EQ(fabrex_mr_register(port, d, 4096, 0, &mr), -ENOMEM);
+	CHECK_EQ(fabrex_mr_register(port, d, 4096, 0, &mr), 0);
+	CHECK_EQ(fake_objects(), 1);
+	CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	cached(port, d, FABREX_MEMORY_CUDA);
+	CHECK_EQ(fake_objects(), 1);
+	fake_mr_errors(1, ENOMEM);
+	CHECK_EQ(fabrex_mr_register(port, host, 4096, 0, &mr), 0);
 	CHECK_EQ(fake_objects(), 1);
 	fabrex_close(port);
 }
