@@ -378,6 +378,11 @@ static void amd_rest(void)
 		fxi_hip.take_error();
 }
 
+static void amd_forked(void)
+{
+	fxi_lanes_forget(&lanes);
+}
+
 /* By a stream of our own, and no part of what another thread captures. */
 static bool hip_copy(void *addr, void *buffer, size_t length, bool read)
 {
@@ -415,5 +420,6 @@ const struct vendor fxi_vendor_amd = {
 	.copies = amd_copies,
 	.copy = amd_copy,
 	.rest = amd_rest,
+	.forked = amd_forked,
 	.export = amd_export,
 };

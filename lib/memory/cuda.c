@@ -424,6 +424,11 @@ static void cuda_rest(void)
 		fxi_lanes_end(&lanes, lane_end);
 }
 
+static void cuda_forked(void)
+{
+	fxi_lanes_forget(&lanes);
+}
+
 /*
  * By a stream of our own, which waits for no kernel of the application's: nor
  * does it, that is, see what one of them is about to write.
@@ -485,6 +490,7 @@ const struct vendor fxi_vendor_cuda = {
 	.copies = cuda_copies,
 	.copy = cuda_copy,
 	.rest = cuda_rest,
+	.forked = cuda_forked,
 	.registered = cuda_registered,
 	.settle = cuda_settle,
 	.export = cuda_export,

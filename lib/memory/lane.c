@@ -5,6 +5,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "memory/lane.h"
 
@@ -63,4 +64,9 @@ void fxi_lanes_end(struct lanes *lanes, void (*end)(struct lane *lane))
 		end(lane);
 		fxi_lane_give(lane);
 	}
+}
+
+void fxi_lanes_forget(struct lanes *lanes)
+{
+	memset(lanes, 0, sizeof(*lanes));
 }

@@ -44,6 +44,8 @@ struct lane *fxi_lane_take(struct lanes *lanes, uintptr_t place,
 			   uint64_t serial);
 /* Free, if it has no stream (any more). */
 void fxi_lane_give(struct lane *lane);
+/* In the child of a fork: all are free, and the streams the parent's. */
+void fxi_lanes_forget(struct lanes *lanes);
 /* The streams of all that are idle are to be destroyed, by end() where it can. */
 void fxi_lanes_end(struct lanes *lanes, void (*end)(struct lane *lane));
 

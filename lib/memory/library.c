@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "memory/library.h"
+#include "memory/memory.h"
 
 #define MAX_TABLE	32	/* function pointers of a library */
 
@@ -41,9 +42,15 @@ static void fork_done(void)
 	pthread_mutex_unlock(&publish_lock);
 }
 
+static void fork_child(void)
+{
+	fork_done();
+	fxi_memory_forked();
+}
+
 static void fork_install(void)
 {
-	pthread_atfork(fork_prepare, fork_done, fork_done);
+	pthread_atfork(fork_prepare, fork_done, fork_child);
 }
 
 /* The first to come fills the table; @handle is used up either way. */

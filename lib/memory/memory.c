@@ -126,6 +126,14 @@ void fxi_memory_rest(void)
 			(*v)->rest();
 }
 
+void fxi_memory_forked(void)
+{
+	const struct vendor *const *v;
+
+	for (v = vendors; *v; v++)
+		(*v)->forked();
+}
+
 bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 		     bool read)
 {

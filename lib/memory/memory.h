@@ -38,6 +38,8 @@ bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 bool fxi_memory_copies(uint32_t kind);
 /* Give back what is kept for the next copy, as far as no copy is using it. */
 void fxi_memory_rest(void);
+/* In the child of a fork: what is kept is the parent's. */
+void fxi_memory_forked(void);
 /*
  * Copies of the application's that have returned are over, now and from now on:
  * some run times have such that are not otherwise. Waits for no kernel; without

@@ -32,6 +32,7 @@ struct reason {
  * @copies: true if it has what copy needs
  * @copy:   as fxi_memory_copy()
  * @rest:   as fxi_memory_rest(); for any vendor that has copied
+ * @forked: as fxi_memory_forked(); ready or not
  * @registered: others are going to access it; NULL: nothing to do
  * @settle: as fxi_memory_settle(); NULL: nothing to do
  * @export: dma-buf of memory that was found; *@fd is close-on-exec. False:
@@ -49,6 +50,7 @@ struct vendor {
 	bool (*copies)(void);
 	bool (*copy)(void *addr, void *buffer, size_t length, bool read);
 	void (*rest)(void);
+	void (*forked)(void);
 	void (*registered)(const void *addr);
 	void (*settle)(const void *addr);
 	bool (*export)(const struct fabrex_memory *memory, const void *addr,

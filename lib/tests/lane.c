@@ -5,6 +5,8 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "gpu.h"
@@ -112,4 +114,39 @@ TEST(lane_kept_hip)
 	void *lib = runtime_load("libamdhip64.so.5");
 
 	check_kept(GPU_AMD, FABREX_MEMORY_HIP, hip_alloc(lib, 4096));
+}
+
+/* What is kept is of the parent's run time, whatever the child does. */
+TEST(lane_fork)
+{
+	void *lib = runtime_load("libamdhip64.so.5");
+	void *gpu = runtime_load("libtest-gpu.so");
+	char *addr = hip_alloc(lib, 4096), byte;
+	struct fabrex_port *port, *own;
+	struct fabrex_mr *mr;
+	uint32_t kept;
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	CHECK_EQ(fabrex_mr_register(port, addr, 4096, FABREX_MR_ALL, &mr), 0);
+	CHECK(fxi_memory_copy(FABREX_MEMORY_HIP, addr, &byte, 1, true));
+	kept = CALL(gpu, gpu_streams, GPU_AMD, GPU_NON_BLOCKING);
+	CHECK(kept > 0);
+	pid = fork();
+	if (!pid) {
+		CHECK_EQ(fabrex_open(loop_name("child"), &own), 0);
+		CHECK_EQ(fabrex_close(own), 0);
+		CHECK_EQ(CALL(gpu, gpu_streams, GPU_AMD, GPU_NON_BLOCKING),
+			 kept);
+		/* The test run time works here: the stream is a new one. */
+		CHECK(fxi_memory_copy(FABREX_MEMORY_HIP, addr, &byte, 1,
+				      true));
+		CHECK_EQ(CALL(gpu, gpu_streams, GPU_AMD, GPU_NON_BLOCKING),
+			 kept + 1);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(fabrex_close(port), 0);
 }
