@@ -290,6 +290,11 @@ static bool amd_export(const struct fabrex_memory *memory, const void *addr,
 
 /* ---- copies ------------------------------------------------------------ */
 
+/*
+ * Kept until the process ends, for the next port. A reset of the device ends its
+ * streams, and one of the application's may have the address of ours then: HIP
+ * has no number that tells, so that none can be destroyed that is idle.
+ */
 static struct lanes lanes;
 
 static bool hip_copies(void)
@@ -364,20 +369,6 @@ static bool copy_there(void *addr, void *buffer, size_t length, bool read)
 	return good;
 }
 
-/* The thread's last error stays what it was. */
-static void amd_rest(void)
-{
-	int pending = HIP_OK;
-
-	if (!hip_copies())
-		return;
-	if (fxi_hip.peek_error)
-		pending = fxi_hip.peek_error();
-	fxi_lanes_end(&lanes, lane_close);
-	if (!pending && fxi_hip.take_error)
-		fxi_hip.take_error();
-}
-
 static void amd_forked(void)
 {
 	fxi_lanes_forget(&lanes);
@@ -419,7 +410,6 @@ const struct vendor fxi_vendor_amd = {
 	.id = amd_id,
 	.copies = amd_copies,
 	.copy = amd_copy,
-	.rest = amd_rest,
 	.forked = amd_forked,
 	.export = amd_export,
 };

@@ -122,7 +122,7 @@ void fxi_memory_rest(void)
 	const struct vendor *const *v;
 
 	for (v = vendors; *v; v++)
-		if ((*v)->ready())
+		if ((*v)->rest && (*v)->ready())
 			(*v)->rest();
 }
 

@@ -31,7 +31,7 @@ struct reason {
  *          are pinned; NULL: it never does
  * @copies: true if it has what copy needs
  * @copy:   as fxi_memory_copy()
- * @rest:   as fxi_memory_rest(); for any vendor that has copied
+ * @rest:   as fxi_memory_rest(); NULL: what is kept is for the next port
  * @forked: as fxi_memory_forked(); ready or not
  * @registered: others are going to access it; NULL: nothing to do
  * @settle: as fxi_memory_settle(); NULL: nothing to do
