@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -775,4 +776,51 @@ TEST(loop_garbage)
 	CHECK(open_files() <= files);
 	fabrex_close(a.port);
 	fabrex_close(b.port);
+}
+
+/* ---- who is dead -------------------------------------------------------- */
+
+static pthread_t first;
+static int told[2];
+
+/* Once the first thread has ended. */
+static void *goes_on(void *unused)
+{
+	(void)unused;
+	pthread_join(first, NULL);
+	CHECK_EQ(write(told[1], "x", 1), 1);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void first_thread_ends(void)
+{
+	pthread_t other;
+
+	alarm(20);
+	first = pthread_self();
+	CHECK(!pthread_create(&other, NULL, goes_on, NULL));
+	pthread_exit(NULL);
+}
+
+TEST(loop_first_thread_ended)
+{
+	siginfo_t info;
+	pid_t pid;
+	char c;
+
+	CHECK(!pipe(told));
+	pid = fork();
+	if (!pid)
+		first_thread_ends();
+	CHECK(pid > 0 && read(told[0], &c, 1) == 1);
+	/* Joined a moment before it is a zombie. */
+	usleep(50000);
+	CHECK(!fxi_loop_is_dead(pid));
+	CHECK(!kill(pid, SIGKILL));
+	CHECK(!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+	CHECK(fxi_loop_is_dead(pid));
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	CHECK(fxi_loop_is_dead(pid));
 }

@@ -225,11 +225,12 @@ static const struct loop_looker *first_waited(const struct loop_lookers *all)
 
 /*
  * Letter of its state, '?' if nobody knows. Its name, which is in parentheses
- * before the state, may have any characters.
+ * before the state, may have any characters. Of a process whose first thread
+ * has ended it is a zombie's, though others of its @threads may go on.
  */
-static char state_of(pid_t pid)
+static char state_of(pid_t pid, long *threads)
 {
-	char path[64], text[256], state = '?';
+	char path[64], text[512], state = '?';
 	const char *name_end;
 	FILE *file;
 	size_t n;
@@ -242,7 +243,9 @@ static char state_of(pid_t pid)
 	fclose(file);
 	text[n] = 0;
 	name_end = strrchr(text, ')');
-	if (!name_end || sscanf(name_end, ") %c", &state) != 1)
+	if (!name_end ||
+	    sscanf(name_end, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+		   &state, threads) != 2)
 		return '?';
 	return state;
 }
@@ -250,24 +253,26 @@ static char state_of(pid_t pid)
 /* By a signal or a debugger: it will not get on by itself. */
 static bool is_stopped(pid_t pid)
 {
+	long threads;
 	char state;
 
 	if (pid <= 0 || pid == getpid())
 		return false;
-	state = state_of(pid);
+	state = state_of(pid, &threads);
 	return state == 'T' || state == 't';
 }
 
 bool fxi_loop_is_dead(pid_t pid)
 {
+	long threads;
 	char state;
 
 	if (pid <= 0)
 		return false;
 	if (kill(pid, 0) && errno == ESRCH)
 		return true;
-	state = state_of(pid);
-	return state == 'Z' || state == 'X';
+	state = state_of(pid, &threads);
+	return (state == 'Z' || state == 'X') && threads <= 1;
 }
 
 static void rest(uint32_t round)
