@@ -369,6 +369,7 @@ static bool something(struct fabrex_queue *q)
 
 EXPORT int fabrex_arm(struct fabrex_queue *q)
 {
+	NO_CANCEL();
 	uint64_t count;
 
 	if (q->efd < 0)

@@ -51,6 +51,11 @@ static void queue(struct scene *s)
 	CHECK_EQ(fabrex_queue_destroy(q), 0);
 }
 
+static void arms(struct scene *s)
+{
+	CHECK_EQ(fabrex_arm(s->queue), 0);
+}
+
 static void regions(struct scene *s)
 {
 	static char memory[8192];
@@ -214,7 +219,7 @@ static void scene_close(struct scene *s)
 TEST(cancel_points_elsewhere)
 {
 	static void (*const calls[])(struct scene *s) = {
-		open_and_close, queue, regions, file_region, answer,
+		open_and_close, queue, arms, regions, file_region, answer,
 		listen_and_close, meet, collectives, schedules, machine,
 	};
 	struct scene s;
