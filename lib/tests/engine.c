@@ -621,6 +621,42 @@ TEST(loop_accounting)
 	loop_close(&p);
 }
 
+static void counted_are(struct fabrex_port *port, struct fabrex_queue *queue,
+			uint64_t tx, uint64_t rx, uint64_t host)
+{
+	struct fabrex_stats stats;
+
+	CHECK_EQ(fabrex_stats(port, queue, &stats, sizeof(stats)), 0);
+	CHECK_EQ(stats.tx_bytes, tx);
+	CHECK_EQ(stats.rx_bytes, rx);
+	CHECK_EQ(stats.host_bytes, host);
+	CHECK_EQ(stats.p2p_bytes, 0);
+}
+
+/* What moved is counted once as such, where the operation was posted. */
+TEST(loop_counted_bytes)
+{
+	struct fabrex_op op;
+	struct fabrex_wc wc;
+	struct pair p;
+
+	loop_open(&p, NULL);
+	op = loop_op(&p, FABREX_OP_WRITE, 1000);
+	run_is(&p, &op, FABREX_WC_OK);
+	op = loop_op(&p, FABREX_OP_READ, 300);
+	run_is(&p, &op, FABREX_WC_OK);
+	op = loop_op(&p, FABREX_OP_SEND, 50);
+	run_is(&p, &op, FABREX_WC_OK);
+	CHECK_EQ(fabrex_poll(p.qb, &wc, 1), 1);
+	counted_are(p.a, p.qa, 1050, 300, 1350);
+	counted_are(p.b, p.qb, 0, 50, 0);
+	/* What was ended stays counted. */
+	CHECK_EQ(fabrex_queue_destroy(p.qb), 0);
+	counted_are(p.b, NULL, 0, 50, 0);
+	CHECK_EQ(fabrex_queue_create(p.b, NULL, 0, &p.qb), 0);
+	loop_close(&p);
+}
+
 /* A burst is executed in order, and posting after prep takes it along. */
 TEST(loop_bursts)
 {

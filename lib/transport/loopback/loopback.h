@@ -125,7 +125,7 @@ struct loop_queue {
 	struct loop_last_local local;
 	struct loop_last_ring ring;
 	uint64_t lock_word;	/* own, in rings of others: receive.c */
-	struct fabrex_stats stats;
+	struct fabrex_stats stats; /* host_bytes: of messages that came */
 	void *bounce;		/* buffers for remote.c, made when needed */
 };
 

@@ -310,6 +310,7 @@ int fxi_loop_counters(struct transport *t, uint64_t id,
 		      struct fabrex_stats *stats)
 {
 	struct loop_queue *q;
+	uint64_t received;
 	uint32_t i;
 
 	memset(stats, 0, sizeof(*stats));
@@ -322,8 +323,14 @@ int fxi_loop_counters(struct transport *t, uint64_t id,
 	for (i = 0; !id && i < t->state->nqueues; i++)
 		if (t->state->queue_ids[i])
 			add_stats(stats, &t->state->queues[i]->stats);
-	/* Not counted with each operation: nothing goes another way. */
+	/*
+	 * Not counted with each operation, as nothing goes another way. Bytes of
+	 * messages are counted there by who sent them, so that those that came
+	 * have been kept apart from what READs fetched.
+	 */
+	received = stats->host_bytes;
 	stats->host_bytes = stats->tx_bytes + stats->rx_bytes;
+	stats->rx_bytes += received;
 	pthread_mutex_unlock(&t->lock);
 	return id && !q ? no_object(t, id) : 0;
 }

@@ -247,7 +247,7 @@ static inline bool take(struct loop_queue *q, const struct segment_cell *cell,
 		if (unlikely(wc->length > q->cell_size))
 			return false;
 		wc->data = payload_of(q, cell, wc->length);
-		q->stats.rx_bytes += wc->length;
+		q->stats.host_bytes += wc->length; /* fxi_loop_counters() */
 	} else if (wc->opcode == FABREX_OP_RECV_IMM) {
 		wc->data = NULL;
 	} else {
