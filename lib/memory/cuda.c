@@ -41,6 +41,8 @@ static const struct library_symbol symbols[] = {
 	  offsetof(struct cuda_table, primary_retain) },
 	{ "cuDevicePrimaryCtxRelease_v2",
 	  offsetof(struct cuda_table, primary_release) },
+	{ "cuDevicePrimaryCtxGetState",
+	  offsetof(struct cuda_table, primary_state) },
 	{ "cuDeviceGetAttribute",
 	  offsetof(struct cuda_table, device_attribute) },
 	{ "cuDeviceGetPCIBusId", offsetof(struct cuda_table, pci_id) },
@@ -392,16 +394,19 @@ static bool copy_there(const struct visit *v, void *addr, void *buffer,
 }
 
 /*
- * Only in a primary context, which is there for who asks for it: whether
- * another one still is cannot be asked without it. Streams of such are kept for
- * the next port, or go with their context.
+ * Only in a primary context that is active: to retain it would make one else,
+ * and whether another context still is there cannot be asked without it. Streams
+ * of such are kept for the next port, or go with their context.
  */
 static void lane_end(struct lane *lane)
 {
 	struct visit v = { .context = NULL };
+	unsigned int flags;
 	uint64_t serial;
+	int active = 0;
 
 	if (fxi_cuda.device(&v.device, lane->device) ||
+	    fxi_cuda.primary_state(v.device, &flags, &active) || !active ||
 	    fxi_cuda.primary_retain(&v.context, v.device))
 		return;
 	v.retained = true;
@@ -420,7 +425,8 @@ static void lane_end(struct lane *lane)
 static void cuda_rest(void)
 {
 	if (fxi_cuda.device && fxi_cuda.primary_retain &&
-	    fxi_cuda.primary_release && fxi_cuda.push && fxi_cuda.pop)
+	    fxi_cuda.primary_release && fxi_cuda.primary_state &&
+	    fxi_cuda.push && fxi_cuda.pop)
 		fxi_lanes_end(&lanes, lane_end);
 }
 

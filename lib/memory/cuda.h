@@ -63,6 +63,7 @@ struct cuda_table {
 	int (*capture_mode)(int *mode);
 	int (*primary_retain)(void **context, int device);
 	int (*primary_release)(int device);
+	int (*primary_state)(int device, unsigned int *flags, int *active);
 	int (*device_attribute)(int *value, int attribute, int device);
 	int (*pci_id)(char *text, int length, int device);
 	int (*error_text)(int error, const char **text);

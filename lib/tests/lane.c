@@ -119,6 +119,26 @@ TEST(lane_kept_hip)
 	check_kept(GPU_AMD, FABREX_MEMORY_HIP, hip_alloc(lib, 4096), LANES);
 }
 
+/* To destroy the stream of a context that is gone, none is made. */
+TEST(lane_context_gone)
+{
+	void *lib = cuda_up("libcuda.so.1");
+	void *gpu = runtime_load("libtest-gpu.so");
+	char *addr = cuda_alloc(lib, 4096), byte;
+	struct fabrex_port *port;
+	uint32_t kept;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	CHECK_EQ(fabrex_memory_query(addr, &(struct fabrex_memory){ 0 },
+				     sizeof(struct fabrex_memory)), 0);
+	CHECK(fxi_memory_copy(FABREX_MEMORY_CUDA, addr, &byte, 1, true));
+	kept = CALL(gpu, gpu_streams, GPU_NVIDIA, GPU_NON_BLOCKING);
+	CHECK(kept > 0);
+	CHECK_EQ(CALL(lib, cuDevicePrimaryCtxRelease, 0), 0);
+	CHECK_EQ(fabrex_close(port), 0);
+	CHECK_EQ(CALL(gpu, gpu_streams, GPU_NVIDIA, GPU_NON_BLOCKING), kept);
+}
+
 /* What is kept is of the parent's run time, whatever the child does. */
 TEST(lane_fork)
 {

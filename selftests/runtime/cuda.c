@@ -208,6 +208,17 @@ API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
+					int *active)
+{
+	ENTER();
+	if (device < 0 || device >= gpu_count())
+		return CUDA_ERROR_INVALID_DEVICE;
+	*flags = 0;
+	*active = primary[device].users > 0;
+	return CUDA_SUCCESS;
+}
+
 API CUresult cuCtxGetCurrent(CUcontext *context)
 {
 	ENTER();

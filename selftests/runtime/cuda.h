@@ -112,6 +112,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
 CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
+				    int *active);
 CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent(CUcontext context);

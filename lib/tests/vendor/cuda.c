@@ -81,7 +81,8 @@ const struct theirs cuda_functions = {
 	cuCtxGetId,
 #endif
 	cuThreadExchangeStreamCaptureMode, cuDevicePrimaryCtxRetain,
-	cuDevicePrimaryCtxRelease, cuDeviceGetAttribute, cuDeviceGetPCIBusId,
+	cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxGetState,
+	cuDeviceGetAttribute, cuDeviceGetPCIBusId,
 	cuGetErrorString,
 };
 
