@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads that are cancelled: system calls may end them, and would leave locked
- * what they have locked. The rule for public functions is in fabrex(7). For
+ * Threads that are cancelled: a cancelled thread may end inside a system call
+ * and leave its locks held. The rule for public functions is in fabrex(7). For
  * files in lib/ only.
  */
 #ifndef LIB_CANCEL_H

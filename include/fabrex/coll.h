@@ -97,7 +97,7 @@ struct fabrex_comm_attr {
  * secret: 32 hexadecimal digits, drawn at random, the same for all ranks. With
  * it who does not know it cannot take part in a meeting by TCP, nor pretend to
  * be rank 0 (-EACCES). It is not sent, and neither is what was said encrypted.
- * All ranks then have to write the address alike, letter for letter.
+ * All ranks then must give exactly the same address string.
  */
 int fabrex_comm_create(struct fabrex_port *port,
 		       const struct fabrex_comm_attr *attr, size_t size,

@@ -10,8 +10,8 @@
  * may be used by several threads at once. A queue belongs to one thread at a
  * time: callers lock it, or have a queue for each thread. Cancellation points
  * are fabrex_wait(), fabrex_event_read(), fabrex_connect(), and fabrex_accept()
- * and fabrex_request_next() until somebody has come: who is cancelled there
- * leaves nothing behind. No other function is one.
+ * and fabrex_request_next() until somebody has come: a thread cancelled
+ * there leaves nothing behind. No other function is one.
  *
  * Structures grow at their end. The library is told the size that the caller
  * was compiled with: by an argument, or by the header where a function has an

@@ -643,7 +643,10 @@ static int client_strange(const struct bootstrap *b)
 			 b->port->attr.name, b->address);
 }
 
-/* Who refuses a proof has proved nothing itself: what it says is not told. */
+/*
+ * A host that refuses our proof has proved nothing itself, so its text is not
+ * shown.
+ */
 static int client_refused(const struct bootstrap *b,
 			  const struct answer *answer)
 {

@@ -54,7 +54,7 @@ static int common_error(struct transport *t, int err, const char *what)
 		return fxi_error(err, "%s: %s: this port cannot do that",
 				 t->path, what);
 	case EDQUOT:
-		return fxi_error(err, "%s: %s: the quota of the user or of the cgroup is used up; destroy some or have it raised",
+		return fxi_error(err, "%s: %s: the quota of the user or of the cgroup is used up; destroy some objects or have the quota raised",
 				 t->path, what);
 	case ETIMEDOUT:
 	case EIO:
@@ -322,7 +322,7 @@ static int dmabuf_error(struct transport *t, int err,
 		return fxi_error(err, "%s: %s: its exporter says that the port cannot reach it; see the kernel log and fabrexctl p2p",
 				 t->path, what);
 	case ENOMEM:
-		return fxi_error(err, "%s: %s: no memory left, or it is to be pinned and more than RLIMIT_MEMLOCK allows the user; raise it (ulimit -l), or let it move (FABREX_MR_MAY_MOVE)",
+		return fxi_error(err, "%s: %s: no memory left, or pinning it would exceed the user's RLIMIT_MEMLOCK; raise it (ulimit -l), or let it move (FABREX_MR_MAY_MOVE)",
 				 t->path, what);
 	case ENOSPC:
 		return fxi_error(err, "%s: %s: the port has no region left; deregister some",

@@ -180,9 +180,10 @@ struct fabrex_peer_query {
  * @__reserved: must be 0
  *
  * Memory of the process stays pinned and charged to RLIMIT_MEMLOCK until it is
- * destroyed and all accesses have ended. The limit is for what the process has
- * pinned, and for all that files of the same user have. REMOTE_WRITE and REMOTE_ATOMIC imply
- * that the process could write the memory itself. The key is valid for queues
+ * destroyed and all accesses have ended. The limit applies both to what
+ * the process has pinned and to the total pinned through all files of the same
+ * user. REMOTE_WRITE and REMOTE_ATOMIC imply that the process could write the
+ * memory itself. The key is valid for queues
  * of the same open file as lkey, and as rkey for whoever is told it, within
  * @access and @peers.
  *
