@@ -404,7 +404,7 @@ EXPORT int fabrex_request_answer_sized(struct fabrex_listener *l,
 	if (ret)
 		return ret;
 	if (vain_of(l, r.peer)->count >= VAIN_MOST)
-		return fxi_error(ECONNRESET, "port %s: answer to peer %u: its clients have named too many wrong keys; it is answered again in %u ms",
+		return fxi_error(ECONNRESET, "port %s: answer to peer %u: its clients have named too many wrong keys; answer this request again in %u ms",
 				 l->box.port->attr.name, r.peer,
 				 VAIN_NS / 1000000);
 	while ((ret = answer_once(l, &r, mine, mine_len, deadline)) ==
