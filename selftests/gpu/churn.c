@@ -32,11 +32,13 @@ static bool stop(void)
 	return !access(stop_file, F_OK);
 }
 
-/* What the port says while it is reset, or after it has gone. */
+/* What the port says while it is reset, or after it has gone; or that memory
+ * could not be registered in time, for the machine slept or the device hung.
+ */
 static bool gone(int err)
 {
 	return err == -ENODEV || err == -EIO || err == -ENOENT ||
-	       err == -ENXIO || err == -EACCES;
+	       err == -ENXIO || err == -EACCES || err == -ETIMEDOUT;
 }
 
 static int port_open(void)

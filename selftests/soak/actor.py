@@ -29,7 +29,7 @@ STATUSES = {"OK", "UNREACHABLE", "RKEY", "LKEY", "ABORTED", "FENCED",
 EXITS = {0, 3, 4, 6, 7, 9, 10}
 # The rest of it, by what it says.
 SAYS = re.compile(r"EIO|Input/output error|canceled|cancelled|reset|aborted|"
-                  r"interrupted|again|not bound|already|free", re.I)
+                  r"interrupted|again|not bound|bound to no|already|free", re.I)
 RANK_ERRNOS = {-104, -110, -103, -5, -19, -100, -113, -111, -2, -107, -125,
                -112, -11, -32}
 
