@@ -101,7 +101,7 @@ struct fabrex_user {
 	refcount_t ref;
 	kuid_t uid;
 	struct pid_namespace *container;
-	atomic_t used[FABREX_RES_TYPES];
+	atomic64_t used[FABREX_RES_TYPES];
 	atomic64_t bytes;
 	atomic64_t locked;
 	atomic_t trying;

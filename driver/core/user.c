@@ -285,6 +285,18 @@ void fabrex_user_try_end(struct fabrex_user *user, bool wrong)
 	fabrex_user_next(user);
 }
 
+/* @limit: at most S64_MAX. False if there would be more than that. */
+static bool fabrex_add_below(atomic64_t *used, u64 n, u64 limit)
+{
+	s64 old = atomic64_read(used);
+
+	do {
+		if (n > limit || old > limit - n)
+			return false;
+	} while (!atomic64_try_cmpxchg(used, &old, old + n));
+	return true;
+}
+
 /**
  * fabrex_charge() - about to make an object
  * @port: port
@@ -298,14 +310,9 @@ int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 		  enum fabrex_res_type type, u32 n)
 {
 	u32 quota = READ_ONCE(port->quota[type]);
-	atomic_t *used = &user->used[type];
 
-	if (n > INT_MAX)
+	if (!fabrex_add_below(&user->used[type], n, quota ?: S64_MAX))
 		return -EDQUOT;
-	if ((u32)atomic_add_return(n, used) > (quota ?: INT_MAX)) {
-		atomic_sub(n, used);
-		return -EDQUOT;
-	}
 	atomic_inc(&port->count[type]);
 	return 0;
 }
@@ -320,20 +327,8 @@ int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
 		     enum fabrex_res_type type, u32 n)
 {
-	atomic_sub(n, &user->used[type]);
+	atomic64_sub(n, &user->used[type]);
 	atomic_dec(&port->count[type]);
-}
-
-/* @limit: at most S64_MAX. False if there would be more than that. */
-static bool fabrex_add_below(atomic64_t *used, u64 n, u64 limit)
-{
-	s64 old = atomic64_read(used);
-
-	do {
-		if (n > limit || old > limit - n)
-			return false;
-	} while (!atomic64_try_cmpxchg(used, &old, old + n));
-	return true;
 }
 
 /**
