@@ -127,7 +127,7 @@ def held_by_a_mapping(lab, t):
     t.equal(len(found), 1, "one holder")
     t.equal(found[0]["comm"], "python3", "by name")
     t.ok("resource0" in found[0]["reason"], found[0]["reason"])
-    error = fails(t, b, f"release {EP}", 4, "EBUSY")
+    error = fails(t, b, f"release {EP} {fabric.PATIENT}", 4, "EBUSY")
     t.ok(str(found[0]["pid"]) in error["message"], "the refusal names it",
          error["message"])
     user.close_stdin()
@@ -153,14 +153,16 @@ def all_or_nothing(lab, t):
           b"{ class = \"gpu\"; count = 4; host = \"c\"; });", "/tmp/w.conf")
     plan = b.run("fabrexctl plan /tmp/w.conf --detailed-exitcode")
     t.equal(plan.status, 8, "plan finds differences")
-    got = b.run("fabrexctl apply /tmp/w.conf --prune", timeout=120)
+    got = b.run("fabrexctl apply /tmp/w.conf --prune "
+                + fabric.PATIENT, timeout=120)
     t.equal(got.status, 4, "apply is refused")
     t.ok("as they were before" in got.stderr, "and says so", got.stderr)
     t.equal(bindings(a), before, "all bindings are as before")
     t.equal(len(fabric.wait_gpus(a, 2)), 2, "a has its two devices")
     user.close_stdin()
     user.wait(20)
-    got = b.run("fabrexctl apply /tmp/w.conf --prune", timeout=120)
+    got = b.run("fabrexctl apply /tmp/w.conf --prune "
+                + fabric.PATIENT, timeout=120)
     t.ok(got.status == 0, "afterwards it works", got.stderr)
     t.equal(len(fabric.wait_gpus(b, 2)), 2, "b has two")
     again = b.run("fabrexctl apply /tmp/w.conf --prune --json")
