@@ -98,7 +98,8 @@ def above(guest, bdf):
 
 def compose(t, guest, name, port):
     """Give a GPU to a port of the host; its address when it has a driver."""
-    done = fabric.ctl(guest, f"--fport {port} compose {name} --to {port}")
+    done = fabric.ctl(guest, f"--fport {port} compose {name} --to {port} "
+                      + fabric.PATIENT)
     t.need(done.status == 0, f"{name} composed to {port}", done.stderr)
     bdf = address(guest, name)
     guest.sh(f"for i in $(seq 5000); do [ -e /sys/bus/pci/devices/{bdf}/driver "
@@ -336,7 +337,7 @@ def kernel_without_p2pdma(lab, t):
     a = lab.guest("a")
     allow(a)
     gpulab.load(a)
-    made = fabric.ctl(a, f"compose {GPU[0]} --to a.0")
+    made = fabric.ctl(a, f"compose {GPU[0]} --to a.0 {fabric.PATIENT}")
     t.equal(made.status, 0, "composed all the same")
     t.ok("! a.0 will reach" in made.stdout and "CONFIG_PCI_P2PDMA"
          in made.stdout, "with a warning", made.stdout)
@@ -414,7 +415,7 @@ def preflight(lab, t):
     t.equal(refused.status, 11, "refused on request")
     t.ok(slot in refused.stderr, "the bridge is named", refused.stderr)
     t.equal(fabric.endpoint(a, GPU[0])["state"], "free", "nothing moved")
-    made = fabric.ctl(a, f"compose {GPU[0]} --to a.0")
+    made = fabric.ctl(a, f"compose {GPU[0]} --to a.0 {fabric.PATIENT}")
     t.equal(made.status, 0, "composed with a warning")
     t.ok(slot in made.stdout and "! " in made.stdout, "that names the bridge",
          made.stdout)
