@@ -53,6 +53,8 @@ def failed_scan_forgets_nothing(lab, t):
     for name, value in (("require-start", hex(start)),
                         ("require-end", hex(end)),
                         ("stacktrace-depth", 32), ("verbose", 0),
+                        ("ignore-gfp-wait", 0), ("cache-filter", 0),
+                        ("task-filter", 0), ("interval", 1), ("space", 0),
                         ("times", -1), ("probability", 100)):
         a.sh(f"echo {value} > {FAILSLAB}/{name}")
     lab.emu_control({"cmd": "fault", "kind": "lost-event", "port": "a.0",
