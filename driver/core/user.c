@@ -212,7 +212,8 @@ void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
  */
 #define WRONG_KEY_NS	(10 * NSEC_PER_MSEC)
 
-/* Not freezable: whoever has the turn is not to be stopped with it, and the
+/*
+ * Not freezable: a task that has the turn must not be frozen with it, and the
  * wait is short.
  */
 static int fabrex_user_pay(struct fabrex_user *user)
