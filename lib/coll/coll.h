@@ -28,7 +28,7 @@
 
 #include <stdbool.h>
 #include <fabrex/coll.h>
-#include "internal.h"
+#include "core/core.h"
 #include "coll/link.h"
 #include "coll/reduce.h"
 

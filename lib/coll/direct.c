@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "coll/operation.h"
-#include "path.h"
+#include "base/path.h"
 
 #define CHUNK	(512u << 10)	/* bytes between looks at other operations */
 #define SLICE	(8u << 10)	/* of one source to several targets */

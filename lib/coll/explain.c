@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "coll/check.h"
-#include "error.h"
+#include "base/error.h"
 
 struct phrase {
 	char text[48];

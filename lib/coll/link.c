@@ -17,7 +17,7 @@
 
 #include "coll/failure.h"
 #include "coll/mailbox.h"
-#include "ring.h"
+#include "core/ring.h"
 
 #define COMPLETIONS	16
 #define FULL_TURNS	16u	/* of a full queue between looks */

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "path.h"
+#include "base/path.h"
 
 static inline struct link *fxi_link(const struct fabrex_comm *comm,
 				    uint32_t rank, enum link_channel channel)

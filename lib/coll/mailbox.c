@@ -13,7 +13,7 @@
 
 #include "coll/failure.h"
 #include "coll/mailbox.h"
-#include "path.h"
+#include "base/path.h"
 
 #define CARD_MAGIC	0x3144524143584246ull	/* "FBXCARD1" */
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "coll/check.h"
-#include "error.h"
+#include "base/error.h"
 
 int fxi_sets_make(struct sets *sets, uint32_t ranks, uint32_t reductions)
 {

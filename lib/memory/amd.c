@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "memory/hip.h"
 #include "memory/hsa.h"
 #include "memory/lane.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "memory/cuda.h"
 #include "memory/lane.h"
 #include "memory/pci.h"

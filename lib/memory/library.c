@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "memory/library.h"
 #include "memory/memory.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "memory/cuda.h"
 #include "memory/hip.h"
 #include "memory/hsa.h"

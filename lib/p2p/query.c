@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cancel.h"
-#include "error.h"
-#include "export.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/export.h"
 #include "p2p/say.h"
 
 void fxi_p2p_env(struct p2p_env *env)

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
-#include "ring.h"
+#include "core/core.h"
+#include "core/ring.h"
 #include "test.h"
 
 #define BATCH	8u

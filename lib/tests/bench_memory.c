@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "fakedev.h"
-#include "internal.h"
+#include "core/core.h"
 #include "test.h"
 
 #define RANGE	4096u

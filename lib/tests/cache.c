@@ -16,8 +16,8 @@
 #include <linux/seccomp.h>
 
 #include "fakedev.h"
-#include "internal.h"
-#include "interval.h"
+#include "core/core.h"
+#include "base/interval.h"
 #include "test.h"
 
 #define SIZE	65536u

@@ -13,7 +13,7 @@
 #include <fabrex/coll.h>
 #include <fabrex/p2p.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 
 #define SERVICE	4242

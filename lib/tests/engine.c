@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "loop.h"
 #include "party.h"
 #include "transport/loopback/loopback.h"

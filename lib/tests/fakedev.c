@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "fakedev.h"
-#include "internal.h"
-#include "ring.h"
+#include "core/core.h"
+#include "core/ring.h"
 
 #define IDLE_PASSES	20	/* until it stops watching sq_tail */
 

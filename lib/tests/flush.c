@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "test.h"
 
 static int count(const struct fabrex_wc *wc, int n, uint8_t status)

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "loop.h"
 #include "test.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "gpu.h"
 #include "memory/lane.h"
 #include "memory/memory.h"

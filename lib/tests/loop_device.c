@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 #include "runtime.h"
 #include "transport/loopback/loopback.h"

@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 #include "transport/loopback/loopback.h"
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 
 static int open_files(void)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "hooks.h"
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 #include "transport/loopback/state.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 #include "transport/loopback/state.h"
 

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "hooks.h"
-#include "internal.h"
+#include "core/core.h"
 #include "party.h"
 #include "transport/loopback/state.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "test.h"
 
 #define SERVICE	5000
@@ -330,7 +330,7 @@ TEST(meet_blob_too_big)
 	fabrex_close(port);
 }
 
-/* Datagrams of the shape in meet.c, each spoiled in one place. */
+/* Datagrams of the shape in connect.c, each spoiled in one place. */
 static void spoil(uint8_t *d, int how, uint64_t *length)
 {
 	uint32_t magic = 0x32544d58;

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "test.h"
 
 TEST(open_names)

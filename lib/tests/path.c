@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tests of lib/path.c: which way bytes go, that they arrive whole at any size
+ * Tests of lib/base/path.c: which way bytes go, that they arrive whole at any size
  * and place, and what FABREX_PATH may say. Run by main.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "path.h"
+#include "base/path.h"
 #include "test.h"
 
 static uint8_t *make(size_t n)

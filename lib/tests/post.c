@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "ring.h"
-#include "internal.h"
+#include "core/ring.h"
+#include "core/core.h"
 #include "test.h"
 
 TEST(write_and_read)

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <linux/fabrex.h>
 
-#include "cancel.h"
-#include "error.h"
+#include "base/cancel.h"
+#include "base/error.h"
 #include "transport/transport.h"
 
 #define MAX_PORTS	256

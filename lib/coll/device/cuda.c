@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "coll/device/vendor.h"
-#include "error.h"
+#include "base/error.h"
 #include "memory/cuda.h"
 
 #define CAPABILITY_MAJOR	75	/* attributes of a device */

@@ -11,8 +11,8 @@
 #include "coll/device.h"
 #include "coll/device/vendor.h"
 #include "coll/reduce.h"
-#include "cancel.h"
-#include "error.h"
+#include "base/cancel.h"
+#include "base/error.h"
 
 #define MARKS	16u		/* kept apart; a later one answers for older */
 #define THREADS	256u		/* of a block */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "coll/device/vendor.h"
-#include "error.h"
+#include "base/error.h"
 #include "memory/hip.h"
 
 #define COPY_DEFAULT	4		/* by the addresses */

@@ -12,8 +12,8 @@
 
 #include "coll/device/kernel.h"
 #include "coll/device/vendor.h"
-#include "cancel.h"
-#include "error.h"
+#include "base/cancel.h"
+#include "base/error.h"
 
 #define MAX_OPTIONS	8
 #define MAX_ARCHS	64

@@ -11,7 +11,7 @@
 #endif
 
 #include "coll/reduce/isa.h"
-#include "error.h"
+#include "base/error.h"
 
 /* Later ones are better, and have a base that was listed before. */
 static const struct reduce_isa *const all[] = {

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "world.h"
 
 #define LIMIT_S	900	/* of what hangs */

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include "internal.h"
+#include "core/core.h"
 #include "segment.h"
 
 #define LOOP_MAX_TRANSFER	(1ull << 31)	/* attr.max_transfer */
@@ -130,7 +130,7 @@ struct loop_queue {
 };
 
 /*
- * engine.c, called by lib/direct.c: FABREX_WC_*; *length bytes moved, *crc if
+ * engine.c, called by lib/core/direct.c: FABREX_WC_*; *length bytes moved, *crc if
  * asked for.
  */
 uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
@@ -180,7 +180,7 @@ static inline uint64_t loop_target(uint32_t number, uint32_t random)
 	return target;
 }
 
-/* receive.c, receiving side, called by lib/direct.c. */
+/* receive.c, receiving side, called by lib/core/direct.c. */
 bool fxi_loop_received(const struct loop_queue *q);
 /* Number of messages taken, at most n. */
 int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n);

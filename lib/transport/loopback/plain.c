@@ -2,7 +2,7 @@
 /*
  * Operations that are as usual, but for where they go: what plain.h does the
  * next time is found out here. What is not usual, or not right, is left to
- * engine.c. Called by lib/direct.h.
+ * engine.c. Called by lib/core/direct.h.
  */
 #include "plain.h"
 

@@ -2,7 +2,7 @@
 /*
  * What is executed most: writes and messages to where the last one went, from
  * plain memory. Every check is made; whatever is different, or not right, is
- * left to plain.c and engine.c. For lib/direct.h and this directory.
+ * left to plain.c and engine.c. For lib/core/direct.h and this directory.
  */
 #ifndef LIB_LOOPBACK_PLAIN_H
 #define LIB_LOOPBACK_PLAIN_H

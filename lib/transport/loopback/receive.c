@@ -2,7 +2,7 @@
 /*
  * Messages: receive rings with many senders and one receiver (docs/loopback.md,
  * "Messages"). The sending side is called by engine.c, the receiving side by
- * lib/direct.c, what concerns the dead by the service thread.
+ * lib/core/direct.c, what concerns the dead by the service thread.
  *
  * Order. A cell belongs to who holds the lock until its seq is stored (release)
  * and found (acquire) by the receiver; then it is the receiver's until rq_head

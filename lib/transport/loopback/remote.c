@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "path.h"
+#include "base/path.h"
 #include "state.h"
 
 #define CMA_CHUNK	(1ull << 30)	/* the kernel moves 2 GiB at most */

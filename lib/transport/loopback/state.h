@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 #include <time.h>
-#include "cancel.h"
+#include "base/cancel.h"
 #include "loopback.h"
 
 /* The largest page there is: what is shared is mapped by pages. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "path.h"
+#include "base/path.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "direct.h"
-#include "internal.h"
-#include "ring.h"
+#include "core/direct.h"
+#include "core/core.h"
+#include "core/ring.h"
 
 static const char *death_cause(uint32_t error)
 {

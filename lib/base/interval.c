@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "interval.h"
+#include "base/interval.h"
 
 /* Any function that has nothing to do with the order of addresses. */
 static uint32_t mix(const struct interval *node)

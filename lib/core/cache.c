@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal.h"
-#include "interval.h"
+#include "core/core.h"
+#include "base/interval.h"
 #include "memory/memory.h"
 
 #define WATCHED_MAX	16384u	/* counters, so regions that are kept */

@@ -4,7 +4,7 @@
  * is what the shadow array says of its entry: no lock, and no memory that
  * others have. Called by post.c and poll.c.
  */
-#include "direct.h"
+#include "core/direct.h"
 
 static inline struct shadow *shadow_of(const struct fabrex_queue *q, uint32_t i)
 {

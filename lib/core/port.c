@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "memory/memory.h"
-#include "path.h"
+#include "base/path.h"
 
 bool fxi_port_mine(const struct fabrex_port *port)
 {

@@ -8,7 +8,7 @@
 #define LIB_DIRECT_H
 
 #include <stdbool.h>
-#include "internal.h"
+#include "core/core.h"
 #include "transport/loopback/plain.h"
 
 /*

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <fabrex/fabrex.h>
 
-#include "error.h"
-#include "export.h"
+#include "base/error.h"
+#include "base/export.h"
 
 #define STRINGIFY_(x)	#x
 #define STRINGIFY(x)	STRINGIFY_(x)

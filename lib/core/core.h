@@ -13,9 +13,9 @@
 #include <sys/types.h>
 #include <fabrex/fabrex.h>
 
-#include "cancel.h"
-#include "error.h"
-#include "export.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/export.h"
 #include "transport/transport.h"
 
 #define likely(x)	__builtin_expect(!!(x), 1)

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "direct.h"
-#include "internal.h"
-#include "ring.h"
+#include "core/direct.h"
+#include "core/core.h"
+#include "core/ring.h"
 
 #define POST_FLAGS	(FABREX_SQE_FENCE | FABREX_SQE_QUIET | FABREX_SQE_CHECK)
 

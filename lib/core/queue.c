@@ -9,8 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "internal.h"
-#include "ring.h"
+#include "core/core.h"
+#include "core/ring.h"
 
 #define DEFAULT_SQ	128u
 #define DEFAULT_CELL	256u

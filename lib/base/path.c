@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 
 #define INLINE_MOST	64u	/* what fxi_path_copy_few() can do */
 #define VALUE_MOST	(1ull << 62)

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal.h"
-#include "ring.h"
+#include "core/core.h"
+#include "core/ring.h"
 
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 

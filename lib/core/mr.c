@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core/core.h"
 #include "memory/memory.h"
 
 static int check_access(struct fabrex_port *port, uint32_t access)
