@@ -3,8 +3,8 @@
  * What the handles of the public header are made of. For files in lib/ only;
  * names that are not static begin with fxi_.
  */
-#ifndef LIB_INTERNAL_H
-#define LIB_INTERNAL_H
+#ifndef LIB_CORE_H
+#define LIB_CORE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,14 +14,12 @@
 #include <fabrex/fabrex.h>
 
 #include "base/cancel.h"
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/export.h"
+#include "base/sized.h"
 #include "transport/transport.h"
-
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
-#define container_of(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
 
 enum object_type { OBJECT_MR, OBJECT_QUEUE, OBJECT_WINDOW };
 
@@ -174,9 +172,6 @@ void fxi_object_add(struct fabrex_port *port, struct object *object,
 int fxi_object_end(struct object *object);
 /* Lookup under the port's lock, which the caller holds. */
 struct object *fxi_object_find(struct fabrex_port *port, uint64_t id);
-/* Copy the first @size bytes the caller has; what we do not know is 0. */
-void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
-
 /*
  * Take what the caller has of a structure that grows; the rest stays as it
  * was. -E2BIG: it is longer than ours, and not 0 there.
@@ -235,12 +230,5 @@ void fxi_cache_free(struct fabrex_port *port);
 bool fxi_retire_quiet(struct fabrex_queue *queue);
 /* Sentence about a queue that has stopped; -ENETDOWN. */
 int fxi_queue_stopped(struct fabrex_queue *queue);
-
-/* clock.c */
-uint64_t fxi_now_ns(void);
-/* Absolute time at which @timeout_ms is up; for ever if negative. */
-uint64_t fxi_deadline(int timeout_ms);
-/* What is left of it for poll(2), rounded up; -1 for ever. */
-int fxi_remaining_ms(uint64_t deadline);
 
 #endif

@@ -31,14 +31,6 @@ void fxi_port_drop(struct fabrex_port *port, enum port_user user)
 	pthread_mutex_unlock(&port->lock);
 }
 
-void fxi_copy_out(void *to, size_t size, const void *from, size_t known)
-{
-	size_t n = size < known ? size : known;
-
-	memcpy(to, from, n);
-	memset((char *)to + n, 0, size - n);
-}
-
 int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 		size_t known, const void *from, size_t size)
 {

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/barrier.h"
 #include "core/core.h"
-#include "core/ring.h"
 
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 
@@ -108,10 +108,10 @@ EXPORT int fabrex_window_flush(struct fabrex_window *w)
 	/* Regions begin anywhere; the word is in the first page either way. */
 	uintptr_t word = (uintptr_t)w->shared.addr & ~(uintptr_t)3;
 
-	ring_wc_flush();
+	barrier_wc();
 	if (!(w->access & FABREX_MR_REMOTE_READ))
 		return fxi_error_static(EOPNOTSUPP, "window: stores were pushed, but it cannot be read to see them arrive; map it with FABREX_MR_REMOTE_READ too");
 	(void)*(volatile uint32_t *)word;
-	ring_load_done();
+	barrier_device_load();
 	return 0;
 }

@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/export.h"
+#include "base/sized.h"
 #include "memory/cuda.h"
 #include "memory/hip.h"
 #include "memory/hsa.h"

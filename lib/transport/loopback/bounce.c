@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/barrier.h"
 #include "state.h"
 
 #define PIECES		4u
@@ -157,7 +158,7 @@ static uint8_t wait_for(struct passage *w, struct segment_piece *p)
 	for (i = 0; i < SPINS; i++) {
 		if (state_of(p) == SEGMENT_PIECE_DONE)
 			return FABREX_WC_OK;
-		loop_relax();
+		cpu_relax();
 	}
 	while (state_of(p) != SEGMENT_PIECE_DONE) {
 		if (gone(w))

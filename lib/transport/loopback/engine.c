@@ -116,7 +116,7 @@ static uint8_t check_peer(struct access *a)
 	if (!__atomic_load_n(&a->peer->up, __ATOMIC_ACQUIRE))
 		return FABREX_WC_UNREACHABLE;
 	if (a->peer->fence)
-		ring_barrier();
+		barrier_full();
 	return FABREX_WC_OK;
 }
 
@@ -468,7 +468,7 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 	} else {
 		loop_enter(q);
 		if (unlikely(t->peers[t->number].fence))
-			ring_barrier();
+			barrier_full();
 		status = run(&a, crc);
 		loop_leave(q);
 		q->failed |= status != FABREX_WC_OK;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "loopback.h"
+#include "base/barrier.h"
 #include "base/path.h"
-#include "core/ring.h"
 
 /*
  * Only this thread writes it; others read. One instruction, whose store is

@@ -21,7 +21,7 @@ static inline bool loop_up(const struct loop_peer *peer)
 	if (unlikely(!__atomic_load_n(&peer->up, __ATOMIC_ACQUIRE)))
 		return false;
 	if (unlikely(peer->fence))
-		ring_barrier();
+		barrier_full();
 	return true;
 }
 
@@ -158,7 +158,7 @@ static inline void loop_ring_done(struct loop_queue *q,
 	loop_unlock(queue);
 	q->ring.sent++;
 	if (unlikely(q->ring.peer->fence))
-		ring_barrier();
+		barrier_full();
 	__asm__ volatile("" ::: "memory");
 	if (unlikely(__atomic_load_n(&queue->armed, __ATOMIC_RELAXED)))
 		fxi_loop_ring_wake(q, (uint32_t)(q->ring.number - 1), queue);

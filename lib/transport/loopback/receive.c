@@ -17,21 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/barrier.h"
 #include "plain.h"
 #include "state.h"
 
 #define SPINS	100u	/* looks at the lock before the processor is yielded */
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield" ::: "memory");
-#else
-	__asm__ volatile("" ::: "memory");
-#endif
-}
 
 /* ---- the lock ---------------------------------------------------------- */
 
@@ -99,7 +89,7 @@ static uint8_t lock_slowly(const struct transport *t,
 		if (!__atomic_load_n(&ring->peer->up, __ATOMIC_RELAXED))
 			return FABREX_WC_UNREACHABLE;
 		if (++spins % SPINS) {
-			relax();
+			cpu_relax();
 			continue;
 		}
 		if (too_long(t, &since))
@@ -314,7 +304,7 @@ void fxi_loop_arm(struct loop_queue *q)
 {
 	__atomic_store_n(&q->armed, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->shared->armed, 1, __ATOMIC_RELAXED);
-	ring_barrier();
+	barrier_full();
 	if (fxi_loop_membarrier(q->transport))
 		return;
 	/* A message may be overlooked: one sleeps for a moment only. */

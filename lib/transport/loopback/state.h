@@ -25,15 +25,6 @@
 #define LOOP_HALVES	512u
 #define LOOP_EVENTS	1024u
 
-static inline void loop_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#else
-	__asm__ volatile("" ::: "memory");
-#endif
-}
-
 /* ---- settings.c: environment, read once for each port ------------------ */
 
 struct loop_settings {
