@@ -52,6 +52,7 @@ struct post_box {
 	struct datagram *slots;	/* one for each SEND that can be under way */
 	struct datagram *out;	/* the one written last */
 	uint64_t token;		/* user_data of the last SEND */
+	uint32_t outstanding;	/* SENDs without a completion yet */
 };
 
 /* A HELLO that was taken from the ring; it keeps one cell of it reserved. */
@@ -112,6 +113,7 @@ static int box_open(struct post_box *box, struct fabrex_port *port,
 
 	box->port = port;
 	box->token = 0;
+	box->outstanding = 0;
 	ret = fabrex_mr_alloc(port, FABREX_SQ_MIN * sizeof(struct datagram), 0,
 			      &box->mr);
 	if (ret)
@@ -162,7 +164,7 @@ static int letter_write(struct post_box *box, uint16_t kind, uint64_t nonce,
 {
 	struct datagram *d = &box->slots[(box->token + 1) % FABREX_SQ_MIN];
 
-	if (box->queue->sq_next - box->queue->sq_done >= FABREX_SQ_MIN)
+	if (box->outstanding >= FABREX_SQ_MIN)
 		return fxi_error(EBUSY, "port %s: earlier datagrams have not been sent yet; try again later",
 				 box->port->attr.name);
 	box->out = d;
@@ -182,10 +184,14 @@ static int letter_write(struct post_box *box, uint16_t kind, uint64_t nonce,
 static int box_send(struct post_box *box, uint32_t peer, uint64_t key)
 {
 	size_t offset = (size_t)((char *)box->out - (char *)box->slots);
+	int ret;
 
-	return fabrex_post_send(box->queue, peer, key, box->mr, offset,
-				HEADER + le16toh(box->out->length), 0,
-				++box->token);
+	ret = fabrex_post_send(box->queue, peer, key, box->mr, offset,
+			       HEADER + le16toh(box->out->length), 0,
+			       ++box->token);
+	if (!ret)
+		box->outstanding++;
+	return ret;
 }
 
 static int timed_out(struct post_box *box, const char *what)
@@ -202,6 +208,8 @@ static int box_next(struct post_box *box, struct fabrex_wc *wc,
 
 	for (;;) {
 		ret = fabrex_poll(box->queue, wc, 1);
+		if (ret > 0 && !(wc->opcode & FABREX_OP_RECV))
+			box->outstanding--;
 		if (ret)
 			return ret < 0 ? ret : 0;
 		ret = fabrex_wait(box->queue, fxi_remaining_ms(deadline));

@@ -69,76 +69,15 @@ struct fabrex_mr {
 };
 
 /*
- * One accepted entry, until it is reported. Never read from shared memory.
- * Queues with shared.direct have private memory for sq (queue.c), as many
- * entries as here, and no ctrl, cq, rq or doorbell.
- */
-struct shadow {
-	uint64_t user_data;
-	union {
-		uint64_t who;		/* as shadow_who() */
-		struct {
-			uint16_t peer;
-			uint8_t opcode;
-			uint8_t state;	/* direct.c */
-			uint32_t length;
-		} direct;
-	};
-};
-
-/* Peer and opcode where the last word of a completion has them. */
-static inline uint64_t shadow_who(uint16_t peer, uint8_t opcode, uint8_t flags)
-{
-	return peer | (uint64_t)(opcode | (uint32_t)flags << 8) << 32;
-}
-
-static inline uint8_t shadow_opcode(const struct shadow *s)
-{
-	return (uint8_t)(s->who >> 32);
-}
-
-static inline uint8_t shadow_flags(const struct shadow *s)
-{
-	return (uint8_t)(s->who >> 40);
-}
-
-
-/*
- * Indices are free-running. sq_done <= sq_tail <= sq_next: entries below
- * sq_done are reported (or QUIET and successful), those below sq_tail known
- * to the device. limit >= sq_next - sq_done at all times, which is what keeps
- * the completion ring from overrunning: cq_entries - rq_entries at most.
+ * A queue, as far as it is the same on all transports. Each has a structure of
+ * its own that begins with this one (transport_ops.queue_size).
  */
 struct fabrex_queue {
-	/* posting */
-	struct fabrex_sqe *sq;
-	struct shadow *shadow;
-	struct fabrex_qctrl *ctrl;
-	void *doorbell;
-	uint32_t sq_mask;
-	uint32_t limit;
-	uint32_t sq_next;
-	uint32_t sq_tail;
-	uint32_t sq_done;
-	bool stopped;			/* nothing more goes to the device */
-	bool received_first;		/* direct.c: what the next poll takes */
-
-	/* polling */
-	const struct fabrex_cqe *cq __attribute__((aligned(64)));
-	uint8_t *rq;
-	uint32_t cq_entries;
-	uint32_t cq_head;		/* taken */
-	uint32_t rq_entries;
-	uint32_t rq_next;		/* cell the next RECV must name */
-	uint32_t rq_head;		/* cells given back */
-	uint32_t cell_size;
-	uint32_t flush_head;		/* stopped: sq_head when it happened */
-
-	/* the rest */
-	struct object object __attribute__((aligned(64)));
-	struct transport_queue shared;
-	const char *broken;		/* what the device did wrong, or NULL */
-	int efd;
+	const struct queue_ops *ops;
+	struct object object;
+	uint64_t key;
+	uint32_t number;
+	int efd;			/* eventfd, or -1 */
 };
 
 struct fabrex_window {
@@ -225,10 +164,14 @@ bool fxi_cache_make_room(struct fabrex_port *port);
 /* After all regions of the port have ended. */
 void fxi_cache_free(struct fabrex_port *port);
 
-/* poll.c */
-/* Take entries that succeeded quietly off the books. True if there were. */
-bool fxi_retire_quiet(struct fabrex_queue *queue);
-/* Sentence about a queue that has stopped; -ENETDOWN. */
-int fxi_queue_stopped(struct fabrex_queue *queue);
+/* queue.c: errors that name port and queue */
+/* The caller's operation or structure is wrong: -EINVAL. */
+int fxi_queue_invalid(const struct fabrex_queue *queue, const char *why)
+	__attribute__((cold));
+/* As many entries are outstanding as there can be: -EAGAIN. */
+int fxi_queue_full(void) __attribute__((cold));
+/* The queue has ended, and everything outstanding was reported: -ENETDOWN. */
+int fxi_queue_ended(const struct fabrex_queue *queue, const char *cause)
+	__attribute__((cold));
 
 #endif

@@ -15,7 +15,7 @@ EXPORT int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
 
 	if (queue && queue->object.port != port)
 		return fxi_error(EINVAL, "port %s: queue %u belongs to port %s; ask that one",
-				 port->attr.name, queue->shared.number,
+				 port->attr.name, queue->number,
 				 queue->object.port->attr.name);
 	memset(&now, 0, sizeof(now));
 	ret = port->ops->counters(port->transport,

@@ -10,7 +10,6 @@
 
 #include "fakedev.h"
 #include "core/core.h"
-#include "core/ring.h"
 
 #define IDLE_PASSES	20	/* until it stops watching sq_tail */
 

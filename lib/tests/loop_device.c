@@ -294,7 +294,7 @@ static void check_unlinked(bool dies)
 	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 1), 0);
 	mover_start(&m, &s, &to);
 	CHECK_EQ(obey(&s, PUPPET_HELD, 0, 0), 0);
-	pieces = m.queue->shared.direct->bounce;
+	pieces = loop_queue_of(m.queue)->bounce;
 	CHECK(pieces);
 	if (dies)
 		party_kill(&s.owner);
@@ -302,7 +302,7 @@ static void check_unlinked(bool dies)
 		shutdown(s.port->transport->peers[s.peer.peer].link,
 			 SHUT_RDWR);
 	CHECK_EQ(mover_end(&m), FABREX_WC_UNREACHABLE);
-	CHECK(m.queue->shared.direct->bounce == (dies ? pieces : NULL));
+	CHECK(loop_queue_of(m.queue)->bounce == (dies ? pieces : NULL));
 	fabrex_close(s.port);
 	if (!dies)
 		party_kill(&s.owner);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Execution of entries by the thread that submits them: checks, statuses and
- * order of docs/draco.md section 12. Called by lib/core/direct.c.
+ * order of docs/draco.md section 12. Called by post.c.
  */
 #include <string.h>
 

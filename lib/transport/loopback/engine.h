@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What engine.c, plain.c and receive.c have in common; only for them.
+ * What engine.c, fast.h and send.c have in common; only for them.
  */
 #ifndef LIB_LOOPBACK_ENGINE_H
 #define LIB_LOOPBACK_ENGINE_H

@@ -2,7 +2,7 @@
 /*
  * Sockets between the processes of a loopback fabric: addresses, who is on the
  * other side, messages with descriptors. Called by join.c, service.c, port.c
- * and, for wake-ups, by receive.c.
+ * and, for wake-ups, by send.c.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * answers peers), link.c (sockets, messages), events.c, heap.c (allocation in
  * the segment), region.c (regions), window.c, quiesce.c (the end of accesses),
  * remote.c (memory that is not in a segment), queue.c (queues), engine.c
- * (execution of entries), receive.c (messages), plain.c (what is
- * executed most). Inside: state.h.
+ * (execution of entries), fast.c (the most frequent ones), post.c, poll.c and
+ * send.c (what queues do; messages). Inside: state.h.
  */
 #ifndef LIB_LOOPBACK_H
 #define LIB_LOOPBACK_H
@@ -34,7 +34,7 @@ struct loop_peer {
 				 */
 	uint32_t generation;
 	uint32_t died;		/* generation of the last that has gone:
-				 * receive.c
+				 * send.c
 				 */
 	pid_t pid;
 	int link;		/* socket, -1: none (ourselves) */
@@ -101,48 +101,107 @@ struct loop_last_ring {
 	uint32_t sent;		/* messages since one was received */
 };
 
+/* An entry that was executed, until it is polled. */
+struct loop_record {
+	uint64_t user_data;
+	uint16_t peer;
+	uint8_t opcode;
+	uint8_t state;		/* FABREX_WC_*, and these: */
+	uint32_t length;
+};
+
+#define LOOP_RECORD_STATUS	0x3fu
+#define LOOP_RECORD_CRC		0x40u	/* the entry's imm is the CRC */
+#define LOOP_RECORD_SILENT	0x80u	/* there is nothing to report */
+
 /*
- * Queue as its thread uses it. Made and ended by queue.c, used by engine.c and
- * receive.c without a lock. active (of shared) is odd also while messages are
- * sent: the target's queue ends only when it has been seen even.
+ * Queue as its thread uses it. Made and ended by queue.c; post.c and poll.c and
+ * what they call use it without a lock. active (of shared) is odd also while
+ * messages are sent: the target's queue ends only when it has been seen even.
+ *
+ * Indices are free-running. sq_done <= sq_tail <= sq_next <= sq_done + limit:
+ * entries from sq_tail on are prepared, those below executed, and those below
+ * sq_done reported, or QUIET and successful.
  */
 struct loop_queue {
+	struct fabrex_queue queue;
+
+	struct fabrex_sqe *sq;	/* entries; private, as nobody else reads them */
+	struct loop_record *records; /* as many */
+	uint32_t sq_mask;
+	uint32_t limit;
+	uint32_t sq_next, sq_tail, sq_done;
+	bool received_first;	/* what the next poll begins with */
+	bool failed;		/* since the last fenced entry */
+	uint8_t turn;		/* base/path.h: of large copies */
+	bool armed;		/* shared->armed was set and may be yet */
 	struct transport *transport;
 	struct segment_queue *shared; /* ours, in our segment */
 	struct segment_cell *cells;
 	uint8_t *payload;
-	uint32_t number;
 	uint32_t rq_entries, rq_mask;
 	uint32_t cell_size;
-	int efd;		/* -1: none */
-	bool failed;		/* since the last fenced entry */
-	uint8_t turn;		/* path.h: of large copies */
-	bool armed;		/* shared->armed was set and may be yet */
+	int efd;		/* of @queue, or -1 once it ends */
 	uint32_t rq_next;	/* cell that the next message comes in */
 	uint32_t rq_head;	/* cells given back */
 	const char *broken;	/* what a sender did wrong, or NULL */
 	struct loop_last_region region;
 	struct loop_last_local local;
 	struct loop_last_ring ring;
-	uint64_t lock_word;	/* own, in rings of others: receive.c */
+	uint64_t lock_word;	/* ours, in rings of others: send.c */
 	struct fabrex_stats stats; /* host_bytes: of messages that came */
 	void *bounce;		/* buffers for remote.c, made when needed */
 };
 
+static inline struct loop_queue *loop_queue_of(struct fabrex_queue *queue)
+{
+	return container_of(queue, struct loop_queue, queue);
+}
+
+/* post.c, poll.c: queue_ops */
+int fxi_loop_prep(struct fabrex_queue *queue, const struct fabrex_op *op);
+int fxi_loop_submit(struct fabrex_queue *queue);
+int fxi_loop_post(struct fabrex_queue *queue, const struct fabrex_op *ops,
+		  unsigned int n);
+int fxi_loop_post_write(struct fabrex_queue *queue, const struct fabrex_mr *mr,
+			uint64_t offset, const struct fabrex_remote *remote,
+			uint64_t roffset, uint64_t length, uint8_t flags,
+			uint64_t user_data);
+int fxi_loop_post_read(struct fabrex_queue *queue, const struct fabrex_mr *mr,
+		       uint64_t offset, const struct fabrex_remote *remote,
+		       uint64_t roffset, uint64_t length, uint8_t flags,
+		       uint64_t user_data);
+int fxi_loop_post_send(struct fabrex_queue *queue, uint32_t peer,
+		       uint64_t dest_key, const struct fabrex_mr *mr,
+		       uint64_t offset, uint64_t length, uint32_t imm,
+		       uint64_t user_data);
+int fxi_loop_poll(struct fabrex_queue *queue, struct fabrex_wc *wc, int n);
+void fxi_loop_recv_done(struct fabrex_queue *queue, unsigned int n);
+bool fxi_loop_pending(struct fabrex_queue *queue);
+/* A full barrier. */
+void fxi_loop_arm(struct fabrex_queue *queue);
+
 /*
- * engine.c, called by lib/core/direct.c: FABREX_WC_*; *length bytes moved, *crc if
- * asked for.
+ * poll.c, called by post.c: free records that are silent, true if there were
+ * any; and: a record was added to a queue that is armed.
+ */
+bool fxi_loop_retire(struct loop_queue *q);
+void fxi_loop_completed(struct loop_queue *q);
+
+/*
+ * engine.c, called by post.c: FABREX_WC_*; *length bytes moved, *crc if asked
+ * for.
  */
 uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 			 uint32_t *length, uint32_t *crc);
 /*
- * plain.c, called by post.c. True: executed, and OK. False: nothing was done,
+ * fast.c, called by post.c. True: executed, and OK. False: nothing was done;
  * fxi_loop_execute() does it or knows why not.
  */
 bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op);
 
 /*
- * receive.c, sending side, called by engine.c and plain.c while active is odd.
+ * send.c, called by engine.c and fast.c while active is odd.
  * A ring that was opened (0, otherwise FABREX_WC_*) is locked with a free cell,
  * until it is filled or closed.
  */
@@ -180,18 +239,8 @@ static inline uint64_t loop_target(uint32_t number, uint32_t random)
 	return target;
 }
 
-/* receive.c, receiving side, called by lib/core/direct.c. */
-bool fxi_loop_received(const struct loop_queue *q);
-/* Number of messages taken, at most n. */
-int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n);
-void fxi_loop_recv_done(struct loop_queue *q, unsigned int n);
-/* From now on the next message signals the eventfd. A full barrier. */
-void fxi_loop_arm(struct loop_queue *q);
-/* An own completion was recorded; signals too if armed. */
-void fxi_loop_completed(struct loop_queue *q);
-
 /*
- * receive.c, by the service thread as soon as the link has ended: the peer of
+ * send.c, by the service thread as soon as the link has ended: the peer of
  * that generation has gone, and none of its threads posts any more. Takes back
  * what it held in our receive rings. Lock held.
  */

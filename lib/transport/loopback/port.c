@@ -368,10 +368,6 @@ static void loop_close(struct transport *t)
  */
 static void loop_release(struct transport *t)
 {
-	uint32_t i;
-
-	for (i = 0; i < SEGMENT_QUEUES; i++)
-		free(t->state->queues[i]);
 	fxi_loop_copier_free(t);
 	fxi_loop_quarantine_end(t);
 	fxi_loop_bounce_end(t);
@@ -486,11 +482,10 @@ static int loop_mr_alloc(struct transport *t, struct transport_mr *params,
 }
 
 static int loop_queue_create(struct transport *t,
-			     const struct fabrex_queue_attr *attr, int efd,
-			     struct transport_queue *queue)
+			     const struct fabrex_queue_attr *attr,
+			     struct fabrex_queue *queue, uint64_t *id)
 {
-	int old = cancel_off(), ret = fxi_loop_queue_create(t, attr, efd,
-							     queue);
+	int old = cancel_off(), ret = fxi_loop_queue_create(t, attr, queue, id);
 
 	cancel_restore(old);
 	return ret;
@@ -543,8 +538,9 @@ const struct transport_ops fxi_transport_loopback = {
 	.watch = fxi_loop_watch,
 	.mr_alloc = loop_mr_alloc,
 	.mr_find = fxi_loop_mr_find,
+	.queue_size = sizeof(struct loop_queue),
 	.queue_create = loop_queue_create,
-	.queue_unmap = fxi_loop_queue_unmap,
+	.queue_free = fxi_loop_queue_free,
 	.window_create = loop_window_create,
 	.window_unmap = fxi_loop_window_unmap,
 	.destroy = loop_destroy,

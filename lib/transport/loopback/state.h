@@ -450,14 +450,17 @@ void fxi_loop_windows_revoke(struct transport *t, uint32_t number,
 void fxi_loop_windows_orphan(struct transport *t, uint32_t number);
 
 int fxi_loop_queue_create(struct transport *t,
-			  const struct fabrex_queue_attr *attr, int efd,
-			  struct transport_queue *queue);
+			  const struct fabrex_queue_attr *attr,
+			  struct fabrex_queue *queue, uint64_t *id);
 int fxi_loop_queue_destroy(struct transport *t, uint64_t id);
-void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue);
+void fxi_loop_queue_free(struct transport *t, struct fabrex_queue *queue,
+			 bool unmap);
 int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
 		     uint32_t *number, uint64_t *key);
 int fxi_loop_counters(struct transport *t, uint64_t id,
 		      struct fabrex_stats *stats);
+/* Wake whoever sleeps on its descriptor. */
+void fxi_loop_queue_signal(const struct loop_queue *q);
 /* By the service thread: signal a queue, or all (number 0). */
 void fxi_loop_signal(struct transport *t, uint32_t number);
 

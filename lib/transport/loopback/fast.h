@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is executed most: writes and messages to where the last one went, from
- * plain memory. Every check is made; whatever is different, or not right, is
- * left to plain.c and engine.c. For lib/core/direct.h and this directory.
+ * The fast path: writes of a word and messages to where the last one went, from
+ * host memory. Every check is made; whatever is different, or wrong, is left to
+ * fast.c and engine.c. For post.c, fast.c and send.c.
  */
-#ifndef LIB_LOOPBACK_PLAIN_H
-#define LIB_LOOPBACK_PLAIN_H
+#ifndef LIB_LOOPBACK_FAST_H
+#define LIB_LOOPBACK_FAST_H
 
 #include "engine.h"
 
@@ -137,7 +137,7 @@ static inline void loop_fill(const struct loop_queue *q,
 	cell->length = (uint32_t)d->length;
 	cell->imm = d->imm;
 	cell->crc = d->crc;
-	cell->src_queue = q->number;
+	cell->src_queue = q->queue.number;
 	cell->peer = (uint16_t)q->transport->number;
 	cell->opcode = d->opcode;
 	cell->status = FABREX_WC_OK;

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Messages: receive rings with many senders and one receiver (docs/loopback.md,
- * "Messages"). The sending side is called by engine.c, the receiving side by
- * lib/core/direct.c, what concerns the dead by the service thread.
+ * Sending messages: a receive ring has many senders and one receiver
+ * (docs/loopback.md, "Messages"). Called by fast.c and engine.c; what concerns
+ * senders that have died, by the service thread. The receiver is in poll.c.
  *
- * Order. A cell belongs to who holds the lock until its seq is stored (release)
- * and found (acquire) by the receiver; then it is the receiver's until rq_head
- * is stored (release) and found (acquire) by a sender, who holds the lock, as
- * rq_seen is. The lock is taken with acquire and given back with release, so
- * each holder sees rq_tail and rq_seen of the one before. Sleeping: the receiver
- * stores armed, full barrier, reads seq; a sender stores seq, full barrier,
- * reads armed: one of them sees the other. Where the receiver's barrier is
- * membarrier(), the sender's is one for the compiler.
+ * Order. A cell belongs to the sender that holds the lock until its seq is
+ * stored (release) and found (acquire) by the receiver; then it is the
+ * receiver's until rq_head is stored (release) and found (acquire) by a sender,
+ * who holds the lock, as rq_seen is. The lock is taken with acquire and given
+ * back with release, so each holder sees rq_tail and rq_seen of the one before.
+ * Sleeping: the receiver stores armed, full barrier, reads seq; a sender stores
+ * seq, full barrier, reads armed: one of them sees the other. Where the
+ * receiver's barrier is membarrier(), the sender's is one for the compiler.
  */
 #include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/barrier.h"
-#include "plain.h"
+#include "fast.h"
 #include "state.h"
 
 #define SPINS	100u	/* looks at the lock before the processor is yielded */
@@ -58,7 +57,7 @@ static void repair(struct segment_queue *queue,
 		__atomic_store_n(&queue->rq_tail, tail + 1, __ATOMIC_RELAXED);
 }
 
-/* A holder that is stopped blocks nobody for ever. */
+/* A holder that is stopped does not block the others for ever. */
 static bool too_long(const struct transport *t, uint64_t *since)
 {
 	uint64_t now = fxi_now_ns();
@@ -191,144 +190,12 @@ void fxi_loop_ring_close(const struct loop_ring *ring)
 	loop_unlock(ring->queue);
 }
 
-/* ---- receiving --------------------------------------------------------- */
-
-static inline const struct segment_cell *next_cell(const struct loop_queue *q)
-{
-	const struct segment_cell *cell = &q->cells[q->rq_next & q->rq_mask];
-
-	if ((uint32_t)__atomic_load_n(&cell->seq, __ATOMIC_ACQUIRE) !=
-	    q->rq_next + 1)
-		return NULL;
-	return cell;
-}
-
-bool fxi_loop_received(const struct loop_queue *q)
-{
-	return q->rq_entries && (q->broken || next_cell(q));
-}
-
-/* length to status, which lie there as in a completion. */
-#define HEADER	offsetof(struct segment_cell, length)
-#define HEADER_SIZE (offsetof(struct segment_cell, status) + 1 - HEADER)
-_Static_assert(offsetof(struct fabrex_wc, status) -
-	       offsetof(struct fabrex_wc, length) ==
-	       offsetof(struct segment_cell, status) - HEADER,
-	       "a cell's header does not fit a completion");
-
-static inline void *payload_of(const struct loop_queue *q,
-			       const struct segment_cell *cell, uint32_t length)
-{
-	if (likely(length <= SEGMENT_SMALL))
-		return (void *)(uintptr_t)cell->small;
-	return q->payload + (size_t)(q->rq_next & q->rq_mask) * q->cell_size;
-}
-
-/* What a sender wrote is read once. False: it cannot be. */
-static inline bool take(struct loop_queue *q, const struct segment_cell *cell,
-			struct fabrex_wc *wc)
-{
-	memcpy(&wc->length, &cell->length, HEADER_SIZE);
-	__asm__ volatile("" ::: "memory");
-	wc->user_data = 0;
-	wc->cell = q->rq_next;
-	wc->reserved = 0;
-	if (likely(wc->opcode == FABREX_OP_RECV)) {
-		if (unlikely(wc->length > q->cell_size))
-			return false;
-		wc->data = payload_of(q, cell, wc->length);
-		q->stats.host_bytes += wc->length; /* fxi_loop_counters() */
-	} else if (wc->opcode == FABREX_OP_RECV_IMM) {
-		wc->data = NULL;
-	} else {
-		return false;
-	}
-	q->rq_next++;
-	q->stats.rx_ops++;
-	return true;
-}
-
-/* Who has answered the one before with one will do so again. */
-static inline void expect_answer(struct loop_queue *q)
-{
-	if (q->ring.sent == 1)
-		fxi_path_fetch(q->ring.cell);
-	q->ring.sent = 0;
-}
-
-int fxi_loop_take(struct loop_queue *q, struct fabrex_wc *wc, int n)
-{
-	const struct segment_cell *cell;
-	int got = 0;
-
-	if (!q->rq_entries)
-		return 0;
-	while (got < n) {
-		cell = next_cell(q);
-		if (!cell)
-			break;
-		expect_answer(q);
-		if (unlikely(!take(q, cell, &wc[got]))) {
-			q->broken = "a peer wrote a message that cannot be";
-			break;
-		}
-		got++;
-	}
-	return got;
-}
-
-void fxi_loop_recv_done(struct loop_queue *q, unsigned int n)
-{
-	uint32_t held = q->rq_next - q->rq_head;
-
-	q->rq_head += n < held ? n : held;
-	__atomic_store_n(&q->shared->rq_head, q->rq_head, __ATOMIC_RELEASE);
-}
-
-/* ---- sleeping ---------------------------------------------------------- */
-
-static void signal_queue(const struct loop_queue *q)
-{
-	uint64_t one = 1;
-	int old;
-
-	if (!q || q->efd < 0)
-		return;
-	old = cancel_off();
-	if (write(q->efd, &one, sizeof(one)) < 0)
-		q = NULL;	/* it is readable already */
-	cancel_restore(old);
-}
-
-void fxi_loop_arm(struct loop_queue *q)
-{
-	__atomic_store_n(&q->armed, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->shared->armed, 1, __ATOMIC_RELAXED);
-	barrier_full();
-	if (fxi_loop_membarrier(q->transport))
-		return;
-	/* A message may be overlooked: one sleeps for a moment only. */
-	sched_yield();
-	signal_queue(q);
-}
-
-/*
- * Not for one's own sake: others may sleep on the descriptor. A sender that has
- * taken armed back may be dead, and is not known to have had it from here on.
- */
-void fxi_loop_completed(struct loop_queue *q)
-{
-	__atomic_store_n(&q->armed, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->shared->armed, 0, __ATOMIC_RELAXED);
-	signal_queue(q);
-}
-
-/* ---- the dead ---------------------------------------------------------- */
+/* ---- senders that have died -------------------------------------------- */
 
 /*
  * A sender may have died with the lock of one of our rings, or with its message
- * there and the receiver not woken. Those who wait for the lock may never have
- * known it, so the ring's owner takes it back.
+ * there and the receiver not woken. Those that wait for the lock may never have
+ * known it, so the ring's owner takes the lock back.
  */
 static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 {
@@ -342,7 +209,7 @@ static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 	/* It may have taken armed back, and not told us. */
 	if (__atomic_load_n(&q->armed, __ATOMIC_SEQ_CST)) {
 		__atomic_store_n(&queue->armed, 0, __ATOMIC_SEQ_CST);
-		signal_queue(q);
+		fxi_loop_queue_signal(q);
 	}
 }
 

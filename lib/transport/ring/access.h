@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Accessors for memory and registers shared with a device: the only place
- * with memory ordering of rings. Called by post.c, poll.c, queue.c and tests.
+ * Accessors for rings and registers shared with a device: the only place where
+ * their memory ordering is written down. For this directory and tests.
  */
-#ifndef LIB_RING_H
-#define LIB_RING_H
+#ifndef LIB_RING_ACCESS_H
+#define LIB_RING_ACCESS_H
 
 #include <endian.h>
 #include <stdbool.h>

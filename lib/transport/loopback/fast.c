@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Operations that are as usual, but for where they go: what plain.h does the
- * next time is found out here. What is not usual, or not right, is left to
- * engine.c. Called by lib/core/direct.h.
+ * Plain operations between host memory and mapped segments. What they find out
+ * about their target is remembered for the fast path (fast.h). Whatever is not
+ * plain, or wrong, is left to engine.c. Called by post.c.
  */
-#include "plain.h"
+#include "fast.h"
 
 static const struct loop_peer *peer_of(const struct transport *t,
 				       uint32_t number)
