@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 #define HUGE_SIZE	(2u << 20)
 

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 #include "base/interval.h"
 #include "memory/memory.h"
 

@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 #define MAGIC		0x32544d58u	/* "XMT2" */
 #define CELL		1024u

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the handles of the public header are made of. For files in lib/ only;
- * names that are not static begin with fxi_.
+ * What the handles of the public header are made of, and what transports and
+ * collectives may ask of the core besides the public functions. What only the
+ * core's own files share is in core/internal.h. Names that are not static begin
+ * with fxi_.
  */
 #ifndef LIB_CORE_H
 #define LIB_CORE_H
@@ -31,12 +33,6 @@ struct object {
 	uint64_t id;
 };
 
-/* An object that the device may know of already, and the list does not. */
-struct birth {
-	struct birth *next, *prev;
-	uint64_t number;
-};
-
 /* What is made of a port's objects, and so has to end before it. */
 enum port_user { USER_LISTENER, USER_CONNECT, USER_COMM, PORT_USERS };
 
@@ -50,7 +46,7 @@ struct fabrex_port {
 	struct object *objects;
 	uint32_t users[PORT_USERS];
 	pthread_cond_t born;		/* a birth is over */
-	struct birth *births;		/* a ring, oldest first */
+	struct birth *births;		/* internal.h: a ring, oldest first */
 	uint64_t nbirths;		/* so far */
 	struct cache *cache;		/* made when first used: cache.c */
 };
@@ -88,83 +84,21 @@ struct fabrex_window {
 };
 
 /* port.c */
-/* False in the child of a fork, which must not touch what it inherited. */
-bool fxi_port_mine(const struct fabrex_port *port);
 /* From now on, and until dropped, the port is not closed. Not in a child. */
 void fxi_port_hold(struct fabrex_port *port, enum port_user user);
 void fxi_port_drop(struct fabrex_port *port, enum port_user user);
-/*
- * Around whatever makes an object at the transport, and its addition: events
- * of it may be read by another thread as soon as it is made.
- */
-void fxi_birth_begin(struct fabrex_port *port, struct birth *birth);
-void fxi_birth_end(struct fabrex_port *port, struct birth *birth);
-/* Until all that had begun are over; under the port's lock. */
-void fxi_births_wait(struct fabrex_port *port);
-void fxi_object_add(struct fabrex_port *port, struct object *object,
-		    enum object_type type, uint64_t id);
-/*
- * End @object at the transport and take it off the list. 0: the caller now
- * unmaps and frees; 1: the same without unmapping, which this process (child
- * of a fork) does not have; negative: it lives on.
- */
-int fxi_object_end(struct object *object);
-/* Lookup under the port's lock, which the caller holds. */
+/* By its id at the transport; under the port's lock. NULL: it has ended. */
 struct object *fxi_object_find(struct fabrex_port *port, uint64_t id);
 /*
- * Take what the caller has of a structure that grows; the rest stays as it
- * was. -E2BIG: it is longer than ours, and not 0 there.
+ * Take over what the caller has of a structure that may grow; the rest stays as
+ * it was. -E2BIG: it is longer than ours, and not 0 there. @what is for the
+ * message.
  */
 int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 		size_t known, const void *from, size_t size);
 
-/* What the first version had of structures that grow; nobody has less. */
-#define REMOTE_FIRST	offsetof(struct fabrex_remote, reserved)
-#define OP_FIRST	offsetof(struct fabrex_op, reserved)
-#define WC_FIRST	offsetof(struct fabrex_wc, reserved)
 
-/* mr.c */
-/* Takes over what a caller has of a remote region, if we understand all of it. */
-int fxi_remote_read(struct fabrex_port *port, struct fabrex_remote *to,
-		    const void *from, size_t size);
-/* False: it has to be looked at, by fxi_remote_read(). */
-static inline bool remote_plain(const struct fabrex_remote *remote,
-				size_t size)
-{
-	uint64_t flags;
-
-	_Static_assert(offsetof(struct fabrex_remote, reserved) ==
-		       offsetof(struct fabrex_remote, flags) + 4, "one word");
-	/* A shorter one may end before them. */
-	if (size != sizeof(*remote))
-		return false;
-	memcpy(&flags, (const char *)remote +
-		       offsetof(struct fabrex_remote, flags), sizeof(flags));
-	return !flags;
-}
-int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
-		 uint32_t access);
-/* Register what @params say; @memory is what was found out about it. */
-int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
-		  const struct fabrex_memory *memory, struct fabrex_mr **out);
-/* Memory of the transport's own, if it has mr_alloc. */
-int fxi_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
-		 struct fabrex_mr **out);
-/* As fxi_mr_create(); exports device memory first. */
-int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
-		    const struct fabrex_memory *memory,
-		    struct fabrex_mr **out);
-
-/* cache.c */
-/*
- * Give up half of what is unused, or wait while others give up something.
- * False: there was nothing.
- */
-bool fxi_cache_make_room(struct fabrex_port *port);
-/* After all regions of the port have ended. */
-void fxi_cache_free(struct fabrex_port *port);
-
-/* queue.c: errors that name port and queue */
+/* queue.c: errors of queues, for transports; the message names port and queue */
 /* The caller's operation or structure is wrong: -EINVAL. */
 int fxi_queue_invalid(const struct fabrex_queue *queue, const char *why)
 	__attribute__((cold));

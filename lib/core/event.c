@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 EXPORT int fabrex_event_fd(struct fabrex_port *port)
 {

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 #include "memory/memory.h"
 
 static int check_access(struct fabrex_port *port, uint32_t access)

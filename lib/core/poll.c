@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 /* The caller's completions have another size than this library's. */
 static __attribute__((noinline)) int

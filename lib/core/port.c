@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 #include "memory/memory.h"
 #include "base/path.h"
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 #define BATCH	16u	/* operations that are converted at once */
 

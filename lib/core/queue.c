@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 #define DEFAULT_SQ	128u
 #define DEFAULT_CELL	256u

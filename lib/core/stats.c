@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 EXPORT int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
 			struct fabrex_stats *stats, size_t size)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/barrier.h"
-#include "core/core.h"
+#include "core/internal.h"
 
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 
