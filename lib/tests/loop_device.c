@@ -277,8 +277,8 @@ TEST(loop_slow_device_others)
 }
 
 /*
- * The owner begins with a piece, and then the link to it ends. If it lives, it
- * may yet write to the pieces, which are nobody's any more; if not, the queue
+ * The owner begins with a piece, and then the connection to it ends. If it
+ * lives, it may still write to the pieces, which stay unused; if not, the queue
  * goes on with them.
  */
 static void check_unlinked(bool dies)
@@ -299,7 +299,7 @@ static void check_unlinked(bool dies)
 	if (dies)
 		party_kill(&s.owner);
 	else
-		shutdown(s.port->transport->peers[s.peer.peer].link,
+		shutdown(s.port->transport->peers[s.peer.peer].sock,
 			 SHUT_RDWR);
 	CHECK_EQ(mover_end(&m), FABREX_WC_UNREACHABLE);
 	CHECK(loop_queue_of(m.queue)->bounce == (dies ? pieces : NULL));

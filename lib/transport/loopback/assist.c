@@ -43,7 +43,7 @@ static uint8_t check(const struct job *j, uint64_t key)
 	struct segment_mr mr;
 
 	if (j->t->segment->mrs[j->index].key != key ||
-	    !fxi_loop_own_entry(j->t, key, &mr))
+	    !fxi_loop_region_entry(j->t, key, &mr))
 		return FABREX_WC_RKEY;
 	if (!right)
 		return FABREX_WC_BAD_OPCODE;

@@ -111,9 +111,9 @@ void fxi_loop_bounce_end(struct transport *t)
 }
 
 /*
- * The owner has begun with a piece, lives, and does not come to an end: it may
- * yet, also if there is no link to it any more. The pieces stay where they are,
- * and are nobody's, for as long as the port is open.
+ * The owner has begun with a piece, lives, and does not finish: it still may,
+ * even if its connection has ended. The pieces stay where they are, unused, for
+ * as long as the port is open.
  */
 static void abandon(struct loop_queue *q)
 {
@@ -177,7 +177,8 @@ static uint8_t send(struct passage *w, const struct loop_message *m)
 	const struct timespec nap = { .tv_nsec = 100000 };
 	int ret;
 
-	while ((ret = fxi_loop_send(w->move->peer->link, m, -1)) == -EAGAIN) {
+	while ((ret = fxi_loop_socket_send(w->move->peer->sock, m, -1)) ==
+	       -EAGAIN) {
 		if (gone(w))
 			return FABREX_WC_UNREACHABLE;
 		if (fxi_now_ns() > w->deadline)

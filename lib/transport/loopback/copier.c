@@ -119,8 +119,9 @@ static void perform(struct transport *t, struct loop_copy *copy)
 		return;			/* taken back */
 	c->now = copy;
 	pthread_mutex_unlock(&t->lock);
-	status = fxi_loop_own_copy(t, copy->index, copy->offset,
-				   copy->piece + 1, copy->length, copy->read);
+	status = fxi_loop_device_copy(t, copy->index, copy->offset,
+				      copy->piece + 1, copy->length,
+				      copy->read);
 	fxi_loop_piece_done(copy->piece, status);
 	pthread_mutex_lock(&t->lock);
 	c->now = NULL;

@@ -94,7 +94,7 @@ static uint8_t check_local(struct access *a)
 	char *base;
 
 	if (!loop_key(t->segment, sqe->lkey) ||
-	    !fxi_loop_own_entry(t, sqe->lkey, &mr))
+	    !fxi_loop_region_entry(t, sqe->lkey, &mr))
 		return FABREX_WC_LKEY;
 	if (!loop_inside(sqe->loffset, a->length, mr.length))
 		return FABREX_WC_LBOUNDS;
@@ -164,7 +164,7 @@ static uint8_t check_remote(struct access *a)
 		return FABREX_WC_RKEY;
 	a->mr = *(const volatile struct segment_mr *)mr;
 	if (a->number == self &&
-	    !fxi_loop_own_entry(a->q->transport, sqe->rkey, &a->mr))
+	    !fxi_loop_region_entry(a->q->transport, sqe->rkey, &a->mr))
 		return FABREX_WC_RKEY;
 	a->mr.key = sqe->rkey;
 	if (!loop_inside(sqe->roffset, a->length, a->mr.length))
@@ -242,7 +242,7 @@ static uint8_t transfer_local(struct access *a, void *buffer, uint64_t n,
 	struct transport *t = a->q->transport;
 	struct segment_mr mr;
 
-	if (!fxi_loop_own_entry(t, a->sqe->lkey, &mr))
+	if (!fxi_loop_region_entry(t, a->sqe->lkey, &mr))
 		return FABREX_WC_LFAULT;
 	return transfer(a->q, t->number, &mr, a->sqe->loffset, buffer, n, read);
 }
@@ -278,7 +278,7 @@ static uint8_t sum_local(struct access *a, uint32_t *crc)
 		return FABREX_WC_OK;
 	}
 	/* As we know it, not as it is in the table that peers write to. */
-	if (!fxi_loop_own_entry(t, a->sqe->lkey, &mr))
+	if (!fxi_loop_region_entry(t, a->sqe->lkey, &mr))
 		return FABREX_WC_LFAULT;
 	return sum_region(a->q, t->number, &mr, a->sqe->loffset, a->length,
 			  crc);

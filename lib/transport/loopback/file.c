@@ -2,7 +2,7 @@
 /*
  * Regions that are files (dma-bufs, memory files): the owner's service thread
  * hands out the descriptor once, and each process uses it by itself. Called by
- * remote.c and window.c, and by service.c for what comes over links.
+ * remote.c and window.c, and by service.c for what comes over connections.
  */
 #include <errno.h>
 #include <fcntl.h>

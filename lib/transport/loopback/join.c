@@ -18,7 +18,7 @@
 
 #define GREET_MS	10000	/* for whoever connects to say who it is */
 
-/* ---- half-open links --------------------------------------------------- */
+/* ---- half-open connections --------------------------------------------- */
 
 void fxi_loop_half_add(struct transport *t, int fd, bool outgoing,
 		       uint32_t number)
@@ -93,7 +93,7 @@ static int say(struct loop_half *h, enum loop_message_type type, int err)
 {
 	struct loop_message m = { .type = type, .value = { (uint64_t)err } };
 
-	return fxi_loop_send(h->fd, &m, -1);
+	return fxi_loop_socket_send(h->fd, &m, -1);
 }
 
 /* -ENOENT without a sentence: nobody is there. */
@@ -104,7 +104,7 @@ static int join_one(struct transport *t, uint32_t number,
 
 	pthread_mutex_lock(&t->lock);
 	ret = fxi_loop_connect(t, number, &fd);
-	if (!ret && fxi_loop_send(fd, m, t->fd))
+	if (!ret && fxi_loop_socket_send(fd, m, t->fd))
 		close(fd);
 	else if (!ret)
 		fxi_loop_half_add(t, fd, true, number);
@@ -124,7 +124,7 @@ static int join_patiently(struct transport *t, uint32_t number,
 		nanosleep(&nap, NULL);
 	if (ret != -EAGAIN)
 		return ret;
-	return fxi_error(ETIMEDOUT, "loopback:%s: port %u accepts no links, too many wait for it already: it is stopped, or flooded; continue or end its process, or use another fabric",
+	return fxi_error(ETIMEDOUT, "loopback:%s: port %u accepts no connections, too many wait for it already: it is stopped, or flooded; continue or end its process, or use another fabric",
 			 t->fabric, number);
 }
 
@@ -251,7 +251,7 @@ static int peer_map(struct transport *t, const struct loop_half *h,
 	p->pid = fxi_loop_pid_of(h->fd);
 	p->cma = probe_cma(t, p->pid, m);
 	p->fence = !t->state->barrier || !segment->nofence;
-	p->link = h->fd;
+	p->sock = h->fd;
 	p->fd = fd;
 	*passed = -1;
 	memcpy(p->name, m->name, sizeof(p->name));
@@ -278,7 +278,7 @@ static int accept_hello(struct transport *t, struct loop_half *h,
 	hello(t, &answer);
 	h->mapped = true;
 	h->number = m->number;
-	return fxi_loop_send(h->fd, &answer, t->fd);
+	return fxi_loop_socket_send(h->fd, &answer, t->fd);
 }
 
 /* Ours were answered. */
@@ -312,7 +312,7 @@ static void input_hello(struct transport *t, uint32_t index,
 		return;
 	}
 	if (t->state->slots[m->number].state != SLOT_EMPTY) {
-		half_fail(t, index, 0); /* the other link has won */
+		half_fail(t, index, 0); /* the other connection has won */
 		return;
 	}
 	if (!h->outgoing)
@@ -353,7 +353,7 @@ static void input(struct transport *t, uint32_t index,
 		input_hello(t, index, m, passed);
 }
 
-/* The last two messages come over a link that may be in use already. */
+/* The last two messages come over a connection that may be in use already. */
 bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type)
 {
 	struct loop_state *s = t->state;
@@ -377,9 +377,9 @@ bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type)
 	return true;
 }
 
-static bool link_ended(int link)
+static bool socket_ended(int sock)
 {
-	struct pollfd pfd = { .fd = link, .events = POLLRDHUP };
+	struct pollfd pfd = { .fd = sock, .events = POLLRDHUP };
 
 	return poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLRDHUP | POLLHUP);
 }
@@ -395,7 +395,7 @@ static bool old_one_stays(struct transport *t, const struct loop_message *m)
 	const struct loop_peer *p = &t->peers[m->number];
 
 	if (slot->state == SLOT_KNOWN && p->generation != m->generation) {
-		if (!link_ended(p->link))
+		if (!socket_ended(p->sock))
 			return true;
 		fxi_loop_peer_down(t, m->number);
 	}
@@ -403,9 +403,9 @@ static bool old_one_stays(struct transport *t, const struct loop_message *m)
 }
 
 /*
- * Both may have connected to each other: the link that the higher number made
- * stays. If that is ours, we wait for what becomes of it: whom we have
- * connected to may be gone, and this another one with its number.
+ * Both may have connected to each other: the connection that the higher number
+ * made stays. If that is ours, we wait for what becomes of it: the port that we
+ * have connected to may be gone, and this be another one with its number.
  */
 static bool must_wait(struct transport *t, const struct loop_half *h)
 {
@@ -436,7 +436,7 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 		h->deadline = fxi_deadline(GREET_MS);
 		return;
 	}
-	ret = fxi_loop_receive(h->fd, &m, &passed);
+	ret = fxi_loop_socket_receive(h->fd, &m, &passed);
 	if (ret == -EAGAIN)
 		return;
 	if (ret != 1)
@@ -465,16 +465,16 @@ static void retire_end(struct transport *t, uint32_t number)
 	struct loop_peer *p = &t->peers[number];
 
 	munmap(p->segment, p->size);
-	close(p->link);
+	close(p->sock);
 	close(p->fd);
 	p->segment = NULL;
-	p->link = p->fd = -1;
+	p->sock = p->fd = -1;
 	slot->state = SLOT_EMPTY;
 }
 
 /*
- * The link tells nobody anything any more, but its descriptor stays: a thread
- * that posts may be about to use it.
+ * The connection carries nothing any more, but its descriptor stays open: a
+ * thread that posts may be about to use it.
  */
 void fxi_loop_peer_down(struct transport *t, uint32_t number)
 {
@@ -483,7 +483,7 @@ void fxi_loop_peer_down(struct transport *t, uint32_t number)
 	bool was_up = p->up;
 
 	__atomic_store_n(&p->up, false, __ATOMIC_SEQ_CST);
-	shutdown(p->link, SHUT_RDWR);
+	shutdown(p->sock, SHUT_RDWR);
 	slot->state = SLOT_RETIRING;
 	drop_mapped(t, number);
 	fxi_loop_grace_begin(t, &slot->grace);
@@ -534,10 +534,10 @@ void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 		if (unmap)
 			munmap(t->peers[i].segment, t->peers[i].size);
 		/* Also if some child has it, that was made without us. */
-		shutdown(t->peers[i].link, SHUT_RDWR);
-		close(t->peers[i].link);
+		shutdown(t->peers[i].sock, SHUT_RDWR);
+		close(t->peers[i].sock);
 		close(t->peers[i].fd);
-		t->peers[i].link = t->peers[i].fd = -1;
+		t->peers[i].sock = t->peers[i].fd = -1;
 		free(s->slots[i].grace.actives);
 		s->slots[i].grace.actives = NULL;
 	}

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The loopback transport's own state in this process. Files: port.c (open,
- * close, limits), join.c (how processes meet), service.c (the thread that
- * answers peers), link.c (sockets, messages), events.c, heap.c (allocation in
- * the segment), region.c (regions), window.c, quiesce.c (the end of accesses),
- * remote.c (memory that is not in a segment), queue.c (queues), engine.c
- * (execution of entries), fast.c (the most frequent ones), post.c, poll.c and
- * send.c (what queues do; messages). Inside: state.h.
+ * Loopback: a fabric of the processes of one machine (docs/loopback.md). What
+ * post, poll and the execution of operations need; the rest is in state.h.
+ *
+ *   port.c settings.c         open, close, limits; environment
+ *   join.c socket.c outbox.c  peers: greeting, connections, messages to them
+ *   service.c events.c        the thread that answers peers; events
+ *   heap.c room.c mapped.c    memory of the segment; whether there is enough
+ *   region.c window.c queue.c objects
+ *   quiesce.c quarantine.c    the end of accesses to what is taken away
+ *   post.c poll.c             queue_ops
+ *   fast.h fast.c engine.c    execution: the usual, the plain, all
+ *   send.c                    messages into receive rings of others
+ *   remote.c device.c file.c  memory that is not in a mapped segment,
+ *   bounce.c assist.c copier.c  and whom its owner's threads copy it for
  */
 #ifndef LIB_LOOPBACK_H
 #define LIB_LOOPBACK_H
@@ -37,7 +44,7 @@ struct loop_peer {
 				 * send.c
 				 */
 	pid_t pid;
-	int link;		/* socket, -1: none (ourselves) */
+	int sock;		/* connected; -1: ourselves */
 	int fd;			/* of the segment */
 	char name[32], host[32];
 };
@@ -54,7 +61,9 @@ struct transport {
 	 * device, which fxi_loop_move() reaches.
 	 */
 	void *locals[SEGMENT_MRS];
-	pthread_mutex_t lock;	/* tables, heap, links; by posts on slow ways only */
+	pthread_mutex_t lock;	/* tables, heap, connections; posts take it
+				 * on slow paths only
+				 */
 	struct loop_state *state; /* the rest: state.h */
 	char name[32], fabric[32];
 };
@@ -240,7 +249,7 @@ static inline uint64_t loop_target(uint32_t number, uint32_t random)
 }
 
 /*
- * send.c, by the service thread as soon as the link has ended: the peer of
+ * send.c, by the service thread as soon as a connection has ended: the peer of
  * that generation has gone, and none of its threads posts any more. Takes back
  * what it held in our receive rings. Lock held.
  */
@@ -270,14 +279,14 @@ struct loop_move {
 };
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
 /*
- * own.c: an own region as its owner knows it, whatever peers have written into
- * the table. False: it has not that key.
+ * region.c: a region of this port as we know it, whatever peers have written into
+ * the table. False: none has that key.
  */
-bool fxi_loop_own_entry(const struct transport *transport, uint64_t key,
-			struct segment_mr *mr);
+bool fxi_loop_region_entry(const struct transport *transport, uint64_t key,
+			   struct segment_mr *mr);
 
 /*
- * link.c: have the service thread of a peer (or of this process) signal the
+ * socket.c: have the service thread of a peer (or of this process) signal the
  * eventfd of its queue. Called while active is odd. Never waits.
  */
 void fxi_loop_wake(struct transport *transport, uint32_t peer,

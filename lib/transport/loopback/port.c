@@ -80,7 +80,7 @@ static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct transport *ports;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* No link is on its way into a table, and no list in the middle of a change. */
+/* No connection is about to enter a table, and no list is being changed. */
 static void fork_prepare(void)
 {
 	struct transport *t;
@@ -106,7 +106,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void close_links(struct transport *t)
+static void close_sockets(struct transport *t)
 {
 	struct loop_state *s = t->state;
 	uint32_t i;
@@ -119,7 +119,7 @@ static void close_links(struct transport *t)
 		if (!s->halves[i].mapped)
 			close_fd(&s->halves[i].fd);
 	for (i = 0; i < SEGMENT_PEERS; i++) {
-		close_fd(&t->peers[i].link);
+		close_fd(&t->peers[i].sock);
 		close_fd(&t->peers[i].fd);
 	}
 }
@@ -129,7 +129,7 @@ static void fork_child(void)
 	struct transport *t;
 
 	for (t = ports; t; t = t->state->next) {
-		close_links(t);
+		close_sockets(t);
 		pthread_mutex_init(&t->lock, NULL);
 	}
 	ports = NULL;
@@ -182,7 +182,7 @@ static struct transport *transport_alloc(void)
 	t->state->events.fd = -1;
 	t->state->uid = geteuid();
 	for (i = 0; i < SEGMENT_PEERS; i++)
-		t->peers[i].link = t->peers[i].fd = -1;
+		t->peers[i].sock = t->peers[i].fd = -1;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -306,7 +306,7 @@ static void shut_down(struct transport *t, bool unmap)
 	fxi_loop_copier_stop(t);
 	pthread_mutex_lock(&t->lock);
 	fxi_loop_peers_unmap(t, unmap);
-	close_links(t);
+	close_sockets(t);
 	pthread_mutex_unlock(&t->lock);
 	list_remove(t);
 	fxi_loop_files_free(t, unmap);
@@ -363,8 +363,8 @@ static void loop_close(struct transport *t)
 }
 
 /*
- * The child has one thread, nothing that was mapped, and closed its links when
- * it began.
+ * The child has one thread and nothing that was mapped, and closed its
+ * connections when it began.
  */
 static void loop_release(struct transport *t)
 {

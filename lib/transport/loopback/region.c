@@ -115,6 +115,23 @@ static void publish(struct transport *t, uint32_t index,
 	__atomic_store_n(&mr->key, key, __ATOMIC_RELEASE);
 }
 
+bool fxi_loop_region_entry(const struct transport *t, uint64_t key,
+			   struct segment_mr *mr)
+{
+	const struct loop_region *r = &t->state->regions[key &
+							 (SEGMENT_MRS - 1)];
+
+	if (!key || r->key != key)
+		return false;
+	mr->key = key;
+	mr->length = r->length;
+	mr->place = r->place;
+	mr->access = r->access;
+	mr->kind = r->kind;
+	memcpy(mr->peers, &r->peers, sizeof(mr->peers));
+	return true;
+}
+
 /* ---- registration ------------------------------------------------------ */
 
 static bool in_segment(struct transport *t, const void *addr)

@@ -41,14 +41,14 @@ static uint8_t cma_status(const struct loop_move *m, uint64_t done, int err)
 }
 
 /*
- * A number of a process is another one's after its end, and the same one's
- * after exec(), when its memory is something else; either ends the link, which
- * our service thread may not have read. What remains is the moment between
- * this look and the system's at the process.
+ * The number of a process may be another one's after its end, and stays the same
+ * after exec(), when its memory is something else. Either ends the connection,
+ * which our service thread may not have read yet. What remains is the moment
+ * between this check and the system's use of the number.
  */
-static bool link_lives(const struct loop_peer *peer)
+static bool is_connected(const struct loop_peer *peer)
 {
-	struct pollfd pfd = { .fd = peer->link, .events = POLLRDHUP };
+	struct pollfd pfd = { .fd = peer->sock, .events = POLLRDHUP };
 
 	/* Ourselves: -1. */
 	return poll(&pfd, 1, 0) <= 0;
@@ -76,7 +76,7 @@ static bool move_cma(const struct loop_move *m, uint8_t *status)
 
 	*status = FABREX_WC_OK;
 	while (done < m->length) {
-		if (!link_lives(m->peer)) {
+		if (!is_connected(m->peer)) {
 			*status = FABREX_WC_UNREACHABLE;
 			break;
 		}
@@ -165,8 +165,8 @@ static uint8_t move_self(struct loop_queue *q, const struct loop_move *m)
 	if (!base && is_atomic(m))
 		return FABREX_WC_BAD_OPCODE;
 	if (!base)
-		return fxi_loop_own_copy(q->transport, index, m->offset,
-					 m->local, m->length, m->read);
+		return fxi_loop_device_copy(q->transport, index, m->offset,
+					    m->local, m->length, m->read);
 	if (is_atomic(m))
 		return atomic_at(m, base + m->offset);
 	if (m->read)
@@ -220,8 +220,9 @@ static uint8_t stage_atomic(struct loop_queue *q, struct loop_move m)
 	status = move_local(q, &m);
 	if (status)
 		return status;
-	return local_fault(fxi_loop_own_copy(q->transport, m.lindex, m.loffset,
-					     &old, sizeof(old), false));
+	return local_fault(fxi_loop_device_copy(q->transport, m.lindex,
+						m.loffset, &old, sizeof(old),
+						false));
 }
 
 static uint8_t stage_piece(struct loop_queue *q, const struct loop_move *m,
@@ -238,8 +239,9 @@ static uint8_t stage_piece(struct loop_queue *q, const struct loop_move *m,
 		if (status)
 			return status;
 	}
-	status = fxi_loop_own_copy(q->transport, m->lindex, m->loffset + done,
-				   buffer, piece.length, !m->read);
+	status = fxi_loop_device_copy(q->transport, m->lindex,
+				      m->loffset + done, buffer, piece.length,
+				      !m->read);
 	if (status)
 		return FABREX_WC_LFAULT;
 	return m->read ? FABREX_WC_OK : move_local(q, &piece);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The service thread: sleeps until a link has something to say, and does what
- * peers need of this process. Started and stopped by port.c.
+ * The service thread: sleeps until a message arrives, and does what peers need
+ * of this process. Started and stopped by port.c.
  */
 #include <errno.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 #include "state.h"
 
-#define BURST		64	/* messages of one link in a row */
+#define BURST		64	/* messages of one connection in a row */
 #define REAP_MS		1	/* at first */
 #define REAP_MAX_MS	64
 #define FULL_MS		100	/* until descriptors or ranges may be free */
@@ -63,14 +63,15 @@ static bool handle(struct transport *t, uint32_t number,
 	return false;
 }
 
-/* Some of them: other links, and threads of ours, have their turn. */
+/* Some of them: other connections, and threads of ours, have their turn. */
 static void input(struct transport *t, uint32_t number)
 {
 	struct loop_message m;
 	int i, ret, passed;
 
 	for (i = 0; i < BURST; i++) {
-		ret = fxi_loop_receive(t->peers[number].link, &m, &passed);
+		ret = fxi_loop_socket_receive(t->peers[number].sock, &m,
+					      &passed);
 		/* Without memory nothing was read, and nothing has ended. */
 		if (ret == -EAGAIN || ret == -ENOMEM || ret == -ENOBUFS)
 			return;
@@ -85,7 +86,7 @@ static void input(struct transport *t, uint32_t number)
 	}
 }
 
-/* ---- new links --------------------------------------------------------- */
+/* ---- new connections --------------------------------------------------- */
 
 /* Some of them: whoever floods us gets a share, the others the lock. */
 static void accept_some(struct transport *t, struct watch_list *w)
@@ -160,7 +161,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 		if (s->slots[i].state != SLOT_KNOWN || i == t->number)
 			continue;
 		w->peers[w->npeers++] = i;
-		add(w, n, t->peers[i].link, true);
+		add(w, n, t->peers[i].sock, true);
 		if (loop_outbox_empty(&s->outboxes[i]))
 			continue;
 		if (s->outboxes[i].full)
@@ -236,7 +237,7 @@ static void serve(struct transport *t, struct watch_list *w)
 	for (i = 0; i < w->npeers; i++)
 		if (w->fds[2 + i].revents &&
 		    s->slots[w->peers[i]].state == SLOT_KNOWN &&
-		    t->peers[w->peers[i]].link == w->fds[2 + i].fd)
+		    t->peers[w->peers[i]].sock == w->fds[2 + i].fd)
 			input(t, w->peers[i]);
 	send_kept(t, w);
 	halves_input(t, w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the files of the loopback transport share beside what the engine needs
- * (loopback.h). Functions return 0 or a negative errno with its sentence set,
- * unless they say otherwise.
+ * What the files of the loopback transport share beside loopback.h. Functions
+ * return 0 or a negative errno with the error message set, unless their comment
+ * states something else.
  */
 #ifndef LIB_LOOPBACK_STATE_H
 #define LIB_LOOPBACK_STATE_H
@@ -37,7 +37,7 @@ struct loop_settings {
 
 int fxi_loop_settings(struct loop_settings *settings);
 
-/* ---- link.c: sockets and messages -------------------------------------- */
+/* ---- socket.c: sockets and messages -------------------------------------- */
 
 enum loop_message_type {
 	LOOP_HELLO = 1,		/* both ways, with the segment's descriptor */
@@ -90,10 +90,12 @@ bool fxi_loop_is_foreign(struct transport *t, uint32_t number, uint32_t *uid);
 /* -EAGAIN: nobody waits; others: errno without a sentence. */
 int fxi_loop_accept(int listener, int *fd);
 /* -errno without a sentence. pass: descriptor or -1. Never waits. */
-int fxi_loop_send(int link, const struct loop_message *message, int pass);
+int fxi_loop_socket_send(int sock, const struct loop_message *message,
+			 int pass);
 /* 1, 0: ended, -errno; *passed: descriptor or -1. Never waits. */
-int fxi_loop_receive(int link, struct loop_message *message, int *passed);
-pid_t fxi_loop_pid_of(int link);
+int fxi_loop_socket_receive(int sock, struct loop_message *message,
+			    int *passed);
+pid_t fxi_loop_pid_of(int sock);
 
 /* ---- outbox.c: messages that wait for room ------------------------------ */
 
@@ -112,13 +114,13 @@ static inline bool loop_outbox_empty(const struct loop_outbox *box)
 
 /*
  * Lock held: REVOKE, REVOKED, FILE or FILE_IS with that key, now or when the
- * link has room; in order. Never waits.
+ * connection has room; in order. Never waits.
  */
 void fxi_loop_tell(struct transport *t, uint32_t number,
 		   enum loop_message_type type, uint64_t key);
 /*
  * Lock held: WAKE for a queue, number as in the peer's table, as soon as the
- * link has room, which it had not. Takes no memory.
+ * connection has room, which it had not. Takes no memory.
  */
 void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue);
 /* Lock held. By the service thread: there may be room. */
@@ -166,7 +168,7 @@ void fxi_loop_grace_begin(struct transport *t, struct loop_grace *grace);
 /* True once, and grace is as new then. */
 bool fxi_loop_grace_over(struct transport *t, struct loop_grace *grace);
 
-/* ---- remote.c, bounce.c, assist.c, own.c, file.c ----------------------- */
+/* ---- remote.c, bounce.c, assist.c, device.c, file.c -------------------- */
 
 #define LOOP_PIECE	(256u << 10)	/* bytes in one piece, at most */
 
@@ -221,11 +223,12 @@ void fxi_loop_copier_forget(struct transport *t, uint32_t number);
 bool fxi_loop_copier_serves(const struct transport *t, uint32_t number);
 
 /*
- * Between a buffer and an own region that has no address (locals is NULL).
- * FABREX_WC_OK or _RFAULT.
+ * device.c: between a buffer and a region of this port that has no address
+ * (locals is NULL). FABREX_WC_OK or _RFAULT.
  */
-uint8_t fxi_loop_own_copy(struct transport *t, uint32_t index, uint64_t offset,
-			  void *buffer, uint64_t length, bool read);
+uint8_t fxi_loop_device_copy(struct transport *t, uint32_t index,
+			     uint64_t offset, void *buffer, uint64_t length,
+			     bool read);
 
 /* A region of a peer that is a file: the file, as this process has it. */
 struct loop_file {
@@ -300,7 +303,7 @@ struct loop_slot {
 	struct loop_grace grace; /* RETIRING */
 };
 
-/* A link whose other side is not yet known, or has not yet answered. */
+/* A connection whose other side is not yet known, or has not yet answered. */
 struct loop_half {
 	int fd;
 	bool outgoing;

@@ -151,12 +151,12 @@ int fxi_loop_check_user(const struct transport *t)
 }
 
 /* 0: not visible from here. */
-pid_t fxi_loop_pid_of(int link)
+pid_t fxi_loop_pid_of(int sock)
 {
 	struct ucred cred;
 	socklen_t length = sizeof(cred);
 
-	if (getsockopt(link, SOL_SOCKET, SO_PEERCRED, &cred, &length))
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length))
 		return 0;
 	return cred.pid;
 }
@@ -172,7 +172,7 @@ static int connect_failed(struct transport *t, uint32_t number, int err)
 	case EAGAIN:
 		return -EAGAIN;
 	}
-	return fxi_error(err, "loopback:%s: no link to port %u: %s; end its process, or use another fabric",
+	return fxi_error(err, "loopback:%s: no connection to port %u: %s; end its process, or use another fabric",
 			 t->fabric, number, fxi_errno_str(err));
 }
 
@@ -231,7 +231,7 @@ union control {
 	char space[CMSG_SPACE(4 * sizeof(int))];
 };
 
-int fxi_loop_send(int link, const struct loop_message *message, int pass)
+int fxi_loop_socket_send(int sock, const struct loop_message *message, int pass)
 {
 	struct iovec iov = {
 		.iov_base = (void *)(uintptr_t)message,
@@ -253,7 +253,7 @@ int fxi_loop_send(int link, const struct loop_message *message, int pass)
 		memcpy(CMSG_DATA(c), &pass, sizeof(pass));
 	}
 	do {
-		n = sendmsg(link, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	if (n >= 0)
 		return 0;
@@ -282,7 +282,7 @@ static void take_passed(struct msghdr *msg, int *passed)
 	}
 }
 
-int fxi_loop_receive(int link, struct loop_message *message, int *passed)
+int fxi_loop_socket_receive(int sock, struct loop_message *message, int *passed)
 {
 	struct iovec iov = {
 		.iov_base = message, .iov_len = sizeof(*message),
@@ -296,7 +296,7 @@ int fxi_loop_receive(int link, struct loop_message *message, int *passed)
 
 	*passed = -1;
 	do {
-		n = recvmsg(link, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
@@ -328,7 +328,7 @@ static void wake_self(struct transport *t, uint32_t queue)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* A link that is full, or has no memory, is left to the service thread. */
+/* If the connection is full, or memory is short, the service thread does it. */
 void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 {
 	struct loop_message m = { .type = LOOP_WAKE, .value = { queue } };
@@ -336,7 +336,7 @@ void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 
 	if (peer == t->number)
 		wake_self(t, queue);
-	else if (fxi_loop_send(t->peers[peer].link, &m, -1))
+	else if (fxi_loop_socket_send(t->peers[peer].sock, &m, -1))
 		wake_later(t, peer, queue);
 	cancel_restore(old);
 	errno = err;
