@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the language lacks: branch hints and the way from a member to the
- * structure around it. For all of lib/.
+ * Branch hints, and from a member to the structure around it. For all of lib/.
  */
 #ifndef LIB_COMPILER_H
 #define LIB_COMPILER_H

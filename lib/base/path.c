@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How bytes move: thresholds, what the environment says of them, and the moves
- * between mapped places (stream.c has those past the caches). See path.h.
+ * How bytes are copied: thresholds, their settings in the environment, and
+ * copies between mapped places (stream.c has those that bypass the caches).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static const struct {
 
 #define NAMES	(sizeof(names) / sizeof(*names))
 
-/* "64", "8M", "1g" up to @end; false: something else. */
+/* "64", "8M", "1g" up to @end. False: it is something else. */
 static bool parse_size(const char *text, const char *end, uint64_t *value)
 {
 	static const char units[] = "kmgt";

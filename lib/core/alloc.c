@@ -16,7 +16,7 @@ static size_t round_up(size_t value, size_t unit)
 	return (value + unit - 1) & ~(unit - 1);
 }
 
-/* From the pool of huge pages, if the administrator made one. */
+/* From the pool of huge pages, if the administrator has set one up. */
 static void *alloc_hugetlb(size_t length, size_t *mapped)
 {
 	void *p;
@@ -73,7 +73,7 @@ static void *alloc_memory(size_t length, size_t *mapped)
 	madvise(p, *mapped, MADV_DONTFORK);
 	/*
 	 * Real pages before they are pinned: a pin for reading only must not
-	 * get the page of zeroes that all of the system shares.
+	 * get the page of zeroes that the whole system shares.
 	 */
 	madvise(p, *mapped, MADV_POPULATE_WRITE);
 	return p;

@@ -98,7 +98,7 @@ int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 		size_t known, const void *from, size_t size);
 
 
-/* queue.c: errors of queues, for transports; the message names port and queue */
+/* queue.c: errors of queues, for transports; messages name port and queue */
 /* The caller's operation or structure is wrong: -EINVAL. */
 int fxi_queue_invalid(const struct fabrex_queue *queue, const char *why)
 	__attribute__((cold));

@@ -50,12 +50,12 @@ static int check_peers(struct fabrex_port *port, const uint32_t *peers,
 	return 0;
 }
 
-#define MAKE_ROOM_TRIES	20	/* all is given up long before */
+#define MAKE_ROOM_TRIES	20	/* by then the cache is empty */
 
 /*
- * Out of pinned memory, regions or quota: does the cache hold some of it? What
- * is pinned of a device counts for RLIMIT_MEMLOCK as the host's memory does; of
- * a dma-buf that may move, ENOMEM is its exporter's.
+ * Out of pinned memory, regions or quota, of which the cache may hold some?
+ * Pinned device memory counts for RLIMIT_MEMLOCK as host memory does; for a
+ * dma-buf that may move, ENOMEM comes from its exporter.
  */
 static bool short_of_room(const struct transport_mr *params, int ret)
 {
@@ -148,7 +148,7 @@ int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 	return 0;
 }
 
-/* Device memory: by way of a dma-buf, which need not stay open. */
+/* Device memory: through a dma-buf, which need not stay open. */
 static int create_device(struct fabrex_port *port, struct transport_mr *params,
 			 const struct fabrex_memory *memory,
 			 struct fabrex_mr **out)

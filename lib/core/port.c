@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Ports: opening, limits, peers, and the list of what was made from them.
- * The public half is fabrex_open(3); fxi_object_* is for the other nouns.
+ * Ports: opening, limits, peers, and the list of the objects of a port. Public
+ * half: fabrex_open(3); fxi_object_* is for regions, queues and windows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ void fxi_birth_end(struct fabrex_port *port, struct birth *birth)
 	pthread_mutex_unlock(&port->lock);
 }
 
-/* Those of the parent end there, not in the child of a fork. */
+/* In the child of a fork the parent's threads do not exist. */
 void fxi_births_wait(struct fabrex_port *port)
 {
 	uint64_t until = port->nbirths;
@@ -99,8 +99,8 @@ void fxi_object_add(struct fabrex_port *port, struct object *object,
 }
 
 /*
- * In the child of a fork there is one thread, and the lock may be held, for
- * ever, by one of the parent's.
+ * The child of a fork has one thread, and the lock may be held by one that
+ * exists only in the parent.
  */
 static void object_remove(struct object *object, bool mine)
 {
@@ -118,7 +118,7 @@ static void object_remove(struct object *object, bool mine)
 		pthread_mutex_unlock(&port->lock);
 }
 
-/* What has gone by itself (-ENODEV, -ENOENT) is ended all the same. */
+/* An object that is gone already (-ENODEV, -ENOENT) is freed all the same. */
 int fxi_object_end(struct object *object)
 {
 	struct fabrex_port *port = object->port;
@@ -249,8 +249,8 @@ static void destroy_all(struct fabrex_port *port, enum object_type type)
 }
 
 /*
- * These have handles of their own, and memory that their next call would look
- * for objects in.
+ * Listeners and communicators have handles of their own, and would use the port
+ * at their next call.
  */
 static int check_unused(struct fabrex_port *port)
 {

@@ -100,8 +100,8 @@ EXPORT volatile void *fabrex_window_addr(const struct fabrex_window *w)
 }
 
 /*
- * The fence empties the write-combining buffers; the load cannot pass the
- * posted stores on their way, and has its answer only behind them.
+ * The fence empties the write-combining buffers; the load cannot overtake the
+ * posted stores, so its result comes back only after they have arrived.
  */
 EXPORT int fabrex_window_flush(struct fabrex_window *w)
 {

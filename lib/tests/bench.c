@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * bench N [ring | ring-one | write | send | one | one-send]: N times post a batch
- * of 8 small operations and poll their completions: writes on rings whose device
- * is played in line, or writes or messages to itself on a loopback fabric;
- * "one": one by one with fabrex_post_write() and fabrex_post_send().
+ * bench N [ring | ring-one | write | send | one | one-send]: N times post a
+ * batch of 8 small operations and poll their completions: writes on rings whose
+ * device is played in line, or writes or messages to itself on a loopback
+ * fabric; "one": one by one with fabrex_post_write() and fabrex_post_send().
  * bench-instructions counts what the library's functions take.
  */
 #include <stdbool.h>

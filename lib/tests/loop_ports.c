@@ -175,7 +175,7 @@ TEST(loop_cancelled)
 	CHECK(!pthread_create(&thread, NULL, open_another, a));
 	CHECK(!pthread_join(thread, &end));
 	CHECK(end != PTHREAD_CANCELED);
-	/* a's own thread closes its end of the connection when it hears of it. */
+	/* a's own thread closes its end of the connection after that. */
 	for (i = 0; i < 3000 && open_files() > files; i++)
 		usleep(1000);
 	CHECK_EQ(open_files(), files);

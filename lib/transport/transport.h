@@ -48,7 +48,8 @@ struct transport_event {
 /*
  * Each returns 0 or a negative errno after setting the error message, and
  * leaves nothing behind on failure. All may be called by several threads. An id
- * is never that of an object which has ended, since events and caches know them.
+ * is never that of an object which has ended, since events and caches know
+ * them.
  *
  * @name:          chosen by "name:" before the port's name in fabrex_open()
  * @coherent:      windows are ordinary memory: loads and stores of another
@@ -134,8 +135,8 @@ struct transport_ops {
 /*
  * What a queue does, called by one thread at a time. The arguments are those of
  * the public functions, with structures in this library's size and a remote
- * region whose reserved fields are 0; so the core has no more to do than to jump
- * here. Errors are negative errnos with the message set.
+ * region whose reserved fields are 0; so the core has no more to do than to
+ * jump here. Errors are negative errnos with the message set.
  *
  * @prep:       fabrex_prep(3)
  * @submit:     fabrex_submit(3)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The thread that copies for peers what is not simply there: memory of devices,
- * by their run times, and files. That takes as long as the device likes, so it
+ * by their runtimes, and files. That takes as long as the device likes, so it
  * is done without the lock and not by the service thread. Started by region.c
  * with the first such region, stopped by port.c.
  */

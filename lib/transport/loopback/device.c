@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Copies between a buffer and a region of this port that has no address in the
- * process: memory of a device, by its runtime, and dma-bufs, whose exporter wants
- * to be told when the processor uses them. Called by remote.c and copier.c, with
- * no lock held while bytes move.
+ * process: memory of a device, by its runtime, and dma-bufs, whose exporter
+ * wants to be told when the processor uses them. Called by remote.c and
+ * copier.c, with no lock held while bytes move.
  */
 #include "memory/memory.h"
 #include "state.h"

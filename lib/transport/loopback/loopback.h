@@ -135,7 +135,7 @@ struct loop_record {
 struct loop_queue {
 	struct fabrex_queue queue;
 
-	struct fabrex_sqe *sq;	/* entries; private, as nobody else reads them */
+	struct fabrex_sqe *sq;	/* entries; private: no device reads them */
 	struct loop_record *records; /* as many */
 	uint32_t sq_mask;
 	uint32_t limit;
@@ -279,8 +279,8 @@ struct loop_move {
 };
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
 /*
- * region.c: a region of this port as we know it, whatever peers have written into
- * the table. False: none has that key.
+ * region.c: a region of this port as we know it, whatever peers have written
+ * into the table. False: none has that key.
  */
 bool fxi_loop_region_entry(const struct transport *transport, uint64_t key,
 			   struct segment_mr *mr);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Messages that must not be lost because a connection is full at the moment:
- * kept for each peer, in order, until the service thread has sent them. Wake-ups
- * go before all others, and once for each queue. Called by region.c, file.c,
- * window.c, socket.c and service.c.
+ * kept for each peer, in order, until the service thread has sent them.
+ * Wake-ups go before all others, and once for each queue. Called by region.c,
+ * file.c, window.c, socket.c and service.c.
  */
 #include <errno.h>
 #include <stdlib.h>

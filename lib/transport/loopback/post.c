@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Posting on a loopback queue: the thread that posts executes, at once or, what
- * was only prepared, when it submits. What was executed waits in the queue's own
- * records to be polled (poll.c): no lock, and no memory that others have.
+ * was only prepared, when it submits. What was executed waits in the queue's
+ * own records to be polled (poll.c): no lock, and no memory that others have.
  * Called through queue_ops.
  */
 #include "fast.h"
@@ -14,7 +14,7 @@ static inline struct loop_record *record_of(const struct loop_queue *q,
 	return &q->records[at & q->sq_mask];
 }
 
-/* Entry @at, the newest, is not reported. If it is the oldest too, it is done. */
+/* The newest entry, @at, is not reported; as the oldest, it is done at once. */
 static __attribute__((noinline)) void silence(struct loop_queue *q, uint32_t at)
 {
 	record_of(q, at)->state = LOOP_RECORD_SILENT;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Beginning and end of a loopback port's queues: entries of the segment's table,
- * receive cells; services, counters, signals. Called through the transport's
- * operations.
+ * Beginning and end of a loopback port's queues: entries of the segment's
+ * table, receive cells; services, counters, signals. Called through the
+ * transport's operations.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -268,7 +268,8 @@ int fxi_loop_queue_destroy(struct transport *t, uint64_t id)
 		return no_object(t, id);
 	cells = (uint64_t)((char *)q->cells - (char *)t->segment);
 	length = q->rq_entries ? ring_size(q->rq_entries, q->cell_size) : 0;
-	busy = fxi_loop_quiesce(t, NULL, t->state->queue_born[q->queue.number - 1],
+	busy = fxi_loop_quiesce(t, NULL,
+				t->state->queue_born[q->queue.number - 1],
 				&lookers, &who);
 	pthread_mutex_lock(&t->lock);
 	if (busy)

@@ -301,7 +301,7 @@ static bool is_inside(const struct transport_mr *p)
 	       end.kind == device->kind && end.device == device->device;
 }
 
-/* Copied by its run time, or else mapped by way of its dma-buf. */
+/* Copied by its runtime, or else mapped through its dma-buf. */
 static int register_device(struct transport *t, const struct transport_mr *p,
 			   uint64_t *key, uint64_t *id)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that is not in a mapped segment, on either side: which way its bytes
- * go. Called by engine.c after all checks. Thresholds and ways: docs/loopback.md.
+ * Memory that is not in a mapped segment, on either side: which path its bytes
+ * take. Called by engine.c after all checks. Thresholds:
+ * docs/loopback.md.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,10 +42,10 @@ static uint8_t cma_status(const struct loop_move *m, uint64_t done, int err)
 }
 
 /*
- * The number of a process may be another one's after its end, and stays the same
- * after exec(), when its memory is something else. Either ends the connection,
- * which our service thread may not have read yet. What remains is the moment
- * between this check and the system's use of the number.
+ * The number of a process may be another one's after its end, and stays the
+ * same after exec(), when its memory is something else. Either ends the
+ * connection, which our service thread may not have read yet. What remains is
+ * the moment between this check and the system's use of the number.
  */
 static bool is_connected(const struct loop_peer *peer)
 {
