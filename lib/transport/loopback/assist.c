@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the service thread moves for peers: they ask for a piece of one of our
- * regions, and it is copied to or from their segment. Called by service.c with
- * the lock held, so that no region ends meanwhile. What might take long is
- * left to copier.c.
+ * What the service thread copies for peers: a piece of one of our regions, to
+ * or from their segment. Called by service.c with the lock held, so that no
+ * region ends meanwhile. What might take long is left to copier.c.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -57,8 +56,8 @@ static uint8_t check(const struct job *j, uint64_t key)
 }
 
 /*
- * By way of the peer's file, so that memory of ours that is not there any more
- * is an error of the system's and not the end of this process.
+ * Through the peer's file: if our memory is no longer mapped, the system call
+ * fails, where a copy would end this process with a signal.
  */
 static uint8_t copy_process(const struct job *j, char *at)
 {
@@ -80,7 +79,7 @@ static uint8_t copy_process(const struct job *j, char *at)
 	return FABREX_WC_OK;
 }
 
-/* Is the page there, and may it be written? Kernels before 5.14 cannot say. */
+/* Is the page mapped, and writable? Kernels before 5.14 cannot tell. */
 static bool writable(const char *at)
 {
 	uintptr_t page = (uintptr_t)at & ~((uintptr_t)sysconf(_SC_PAGESIZE) -
@@ -113,7 +112,7 @@ static bool is_atomic(const struct job *j)
 	       j->opcode == FABREX_OP_CMP_SWAP;
 }
 
-/* What has no address here is copied by others, and has no atomics. */
+/* A region without an address is left to the copier, and has no atomics. */
 static uint8_t perform(const struct job *j)
 {
 	char *base = j->t->locals[j->index];
@@ -124,7 +123,7 @@ static uint8_t perform(const struct job *j)
 	return base ? copy_process(j, base + j->offset) : FABREX_WC_RFAULT;
 }
 
-/* False: it is to be performed here, or there is no room for it. */
+/* False: the service thread does it, or there is no room for it. */
 static bool hand_over(const struct job *j, uint32_t serial)
 {
 	const struct loop_copy copy = {

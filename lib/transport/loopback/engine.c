@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Execution of entries by the thread that submits them: checks, statuses and
- * order of docs/draco.md section 12. Called by post.c.
+ * Execution of entries by the thread that submits them, with the checks,
+ * statuses and order of docs/draco.md, section 12. Called by post.c.
  */
 #include <string.h>
 
@@ -133,8 +133,8 @@ static uint32_t right_needed(uint8_t opcode)
 }
 
 /*
- * Where the region is in this process, if it is. What the other side has
- * written is checked against what we have mapped.
+ * Where the region is in this process, if it is mapped. The peer's table is not
+ * trusted: the place is checked against what is mapped.
  */
 static uint8_t locate(struct access *a)
 {
@@ -218,8 +218,9 @@ static uint8_t move(struct access *a)
 }
 
 /*
- * Between a buffer and any region, our own by way of ourselves as a peer. Small
- * pieces on rare ways: sums of, results into, messages from memory of devices.
+ * Between a buffer and any region; for a local one this port is its own peer.
+ * For rare and small transfers: sums of, results into, messages from device
+ * memory.
  */
 static uint8_t transfer(struct loop_queue *q, uint32_t number,
 			const struct segment_mr *mr, uint64_t offset,
@@ -235,7 +236,7 @@ static uint8_t transfer(struct loop_queue *q, uint32_t number,
 	return fxi_loop_move(q, &piece);
 }
 
-/* The same with the entry's own region. */
+/* The same with the entry's local region. */
 static uint8_t transfer_local(struct access *a, void *buffer, uint64_t n,
 			      bool read)
 {
@@ -277,7 +278,7 @@ static uint8_t sum_local(struct access *a, uint32_t *crc)
 		*crc = fxi_crc32c(0, a->local, a->length);
 		return FABREX_WC_OK;
 	}
-	/* As we know it, not as it is in the table that peers write to. */
+	/* As this port knows it: peers can write to the table. */
 	if (!fxi_loop_region_entry(t, a->sqe->lkey, &mr))
 		return FABREX_WC_LFAULT;
 	return sum_region(a->q, t->number, &mr, a->sqe->loffset, a->length,
@@ -331,8 +332,8 @@ static uint8_t run_move(struct access *a, uint32_t *crc)
 }
 
 /*
- * The cell is held while the bytes move, so that a write which would find no
- * room for its completion moves nothing.
+ * The cell is locked before the bytes move: a write without room for its
+ * immediate moves nothing.
  */
 static uint8_t run_write_imm(struct access *a, uint32_t *crc)
 {
@@ -386,7 +387,7 @@ static uint8_t run_atomic(struct access *a)
 	return FABREX_WC_OK;
 }
 
-/* Its bytes have to be in this process before the cell is taken. */
+/* The bytes have to be in this process before the cell is locked. */
 static uint8_t run_send(struct access *a)
 {
 	char buffer[FABREX_CELL_MAX];

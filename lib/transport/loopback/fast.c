@@ -14,7 +14,7 @@ static const struct loop_peer *peer_of(const struct transport *t,
 	return &t->peers[number];
 }
 
-/* Where a region of a peer is, once found right. */
+/* Where a region of a peer is, after all checks. */
 struct found {
 	const struct loop_peer *peer;
 	const struct segment_mr *mr;
@@ -152,7 +152,7 @@ bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op)
 {
 	bool done = false, read = op->opcode == FABREX_OP_READ;
 
-	/* Length 0 is neither more nor less than rare. */
+	/* Length 0 is rare. */
 	if (op->flags & ~FABREX_SQE_QUIET || !op->length ||
 	    op->length > LOOP_MAX_TRANSFER)
 		return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How ports meet and part: the greeting, what is believed of it, the peer's
+ * How ports join a fabric and leave it: the handshake, its checks, the peer's
  * segment, and the end of both. Called by port.c (before the service thread
- * runs) and service.c. The greeting has four messages: docs/loopback.md.
+ * runs) and service.c. The handshake has four messages: docs/loopback.md.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "state.h"
 
-#define GREET_MS	10000	/* for whoever connects to say who it is */
+#define GREET_MS	10000	/* for a new connection to send HELLO */
 
 /* ---- half-open connections --------------------------------------------- */
 
@@ -51,7 +51,7 @@ void fxi_loop_half_drop(struct transport *t, uint32_t index)
 	half_remove(t, index);
 }
 
-/* Ours to a peer that has connected to us as well. */
+/* Our connection to a peer that has connected to us as well. */
 static void drop_outgoing(struct transport *t, uint32_t number)
 {
 	struct loop_state *s = t->state;
@@ -96,7 +96,7 @@ static int say(struct loop_half *h, enum loop_message_type type, int err)
 	return fxi_loop_socket_send(h->fd, &m, -1);
 }
 
-/* -ENOENT without a sentence: nobody is there. */
+/* -ENOENT without a message: no port has that number. */
 static int join_one(struct transport *t, uint32_t number,
 		    const struct loop_message *m)
 {
@@ -112,7 +112,7 @@ static int join_one(struct transport *t, uint32_t number,
 	return ret;
 }
 
-/* Those who wait there are let in, unless its process is stopped. */
+/* Its backlog is accepted soon, unless its process is stopped. */
 static int join_patiently(struct transport *t, uint32_t number,
 			  const struct loop_message *m, uint64_t end)
 {
@@ -164,7 +164,7 @@ static int refused(struct transport *t)
 			 remedy_of(s->refused));
 }
 
-/* What does not answer in time, because it is stopped, comes up when it does. */
+/* A peer that does not answer in time (it is stopped) comes up when it does. */
 int fxi_loop_join_wait(struct transport *t)
 {
 	struct loop_state *s = t->state;
@@ -210,7 +210,7 @@ static bool is_segment(int fd, uint64_t size)
 	       (uint64_t)st.st_size >= size;
 }
 
-/* Does reading its memory give what it says is there? */
+/* Does reading its memory (CMA) return what the segment has? */
 static bool probe_cma(struct transport *t, pid_t pid,
 		      const struct loop_message *m)
 {
@@ -269,7 +269,7 @@ static void peer_up(struct transport *t, uint32_t number)
 
 /* ---- steps ------------------------------------------------------------- */
 
-/* The joiner has our segment, we have its: up here, and it may know. */
+/* The joiner has mapped our segment, we have its: up here; tell it. */
 static int accept_hello(struct transport *t, struct loop_half *h,
 			const struct loop_message *m)
 {
@@ -281,7 +281,7 @@ static int accept_hello(struct transport *t, struct loop_half *h,
 	return fxi_loop_socket_send(h->fd, &answer, t->fd);
 }
 
-/* Ours were answered. */
+/* Our handshakes were answered. */
 static int answered_hello(struct transport *t, struct loop_half *h)
 {
 	h->mapped = true;
@@ -293,7 +293,7 @@ static void half_fail(struct transport *t, uint32_t index, int err)
 	struct loop_half *h = &t->state->halves[index];
 
 	if (h->mapped) {
-		fxi_loop_peer_down(t, h->number); /* with the half */
+		fxi_loop_peer_down(t, h->number); /* with the half-open one */
 		return;
 	}
 	if (err)
@@ -385,9 +385,9 @@ static bool socket_ended(int sock)
 }
 
 /*
- * A number has a new owner: the old one is gone, and its end on the way. As
- * long as threads of ours look at what it had, the new one waits. It waits too
- * if the old one lives: whoever says so is not believed.
+ * A number has a new owner: the old one is gone, and its end will be noticed.
+ * As long as threads of ours may access its memory, the new one waits. It also
+ * waits if the old one lives: a claim to its number is not believed.
  */
 static bool old_one_stays(struct transport *t, const struct loop_message *m)
 {
@@ -427,12 +427,12 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 	int ret, passed, fd = h->fd;
 
 	h->waiting = must_wait(t, h);
-	/* Halves of the old one may have gone, and the list moved. */
+	/* Half-open ones of the old owner may have gone; the list moved. */
 	for (index = 0; t->state->halves[index].fd != fd; index++)
 		;
 	h = &t->state->halves[index];
 	if (h->waiting) {
-		/* It has said who it is; it is for us to answer. */
+		/* It has sent HELLO; the next message is ours. */
 		h->deadline = fxi_deadline(GREET_MS);
 		return;
 	}
@@ -515,8 +515,8 @@ bool fxi_loop_reap(struct transport *t)
 }
 
 /*
- * All that is left when the port ends; no thread of ours looks any more. Lock
- * held.
+ * All that are left when the port ends; no thread of ours accesses them any
+ * more. Lock held.
  */
 void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 {
@@ -533,7 +533,7 @@ void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 			continue;
 		if (unmap)
 			munmap(t->peers[i].segment, t->peers[i].size);
-		/* Also if some child has it, that was made without us. */
+		/* Even if a child has it, created without atfork handlers. */
 		shutdown(t->peers[i].sock, SHUT_RDWR);
 		close(t->peers[i].sock);
 		close(t->peers[i].fd);

@@ -12,7 +12,7 @@
 
 #include "state.h"
 
-/* More than all regions there are: it asks, and never reads the answers. */
+/* More than there are regions: the peer asks and never reads the answers. */
 #define LIMIT	(4 * SEGMENT_MRS)
 
 struct loop_letter {
@@ -32,14 +32,14 @@ static int deliver(struct transport *t, uint32_t number,
 	return fxi_loop_socket_send(t->peers[number].sock, &m, pass);
 }
 
-/* Errors that go away; with others the connection's end is about to be read. */
+/* Temporary errors; after others the end of the connection will be read. */
 static bool try_later(int ret)
 {
 	return ret == -EAGAIN || ret == -ENOBUFS || ret == -ENOMEM ||
 	       ret == -ETOOMANYREFS;
 }
 
-/* Lost without memory for it, as if it had come too late. */
+/* Without memory the message is lost, as if it had come too late. */
 static void keep(struct transport *t, uint32_t number,
 		 enum loop_message_type type, uint64_t key)
 {
@@ -76,7 +76,7 @@ void fxi_loop_tell(struct transport *t, uint32_t number,
 		keep(t, number, type, key);
 }
 
-/* Whom it says may have ended, or be no queue at all: the peer's to find out. */
+/* The peer checks the number: that queue may have ended, or never existed. */
 void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue)
 {
 	struct loop_outbox *box = &t->state->outboxes[number];
@@ -90,7 +90,7 @@ void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue)
 	box->wake = true;
 }
 
-/* False: not all, there is no room. */
+/* False: there was no room for all. */
 static bool send_wakes(struct transport *t, uint32_t number)
 {
 	struct loop_outbox *box = &t->state->outboxes[number];

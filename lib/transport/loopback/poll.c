@@ -71,7 +71,7 @@ static inline const struct segment_cell *next_cell(const struct loop_queue *q)
 	return cell;
 }
 
-/* length to status, which lie there as in a completion. */
+/* length to status have the same order as in a completion. */
 #define HEADER	offsetof(struct segment_cell, length)
 #define HEADER_SIZE (offsetof(struct segment_cell, status) + 1 - HEADER)
 _Static_assert(offsetof(struct fabrex_wc, status) -
@@ -190,14 +190,15 @@ void fxi_loop_arm(struct fabrex_queue *queue)
 	barrier_full();
 	if (fxi_loop_membarrier(q->transport))
 		return;
-	/* A message may be overlooked: one sleeps for a moment only. */
+	/* A message may be overlooked: the caller must not sleep now. */
 	sched_yield();
 	fxi_loop_queue_signal(q);
 }
 
 /*
- * Not for this thread's sake: others may sleep on the descriptor. A sender that
- * has cleared armed may be dead, and from here on nobody knows that it had.
+ * Not for this thread, but for others that sleep on the descriptor. A sender
+ * that has cleared armed may have died before it woke us, which nobody could
+ * tell from here on.
  */
 void fxi_loop_completed(struct loop_queue *q)
 {

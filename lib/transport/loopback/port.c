@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A port of a loopback fabric: opening, closing, limits, peers, and what
- * becomes of it in the child of a fork. Called through the table of operations
- * at the end. Design: docs/loopback.md.
+ * A port of a loopback fabric: open, close, limits, peers, and the child of a
+ * fork. Called through the table of operations at the end. Design:
+ * docs/loopback.md.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int take_name(const char *what, const char *from, size_t length,
 	return 0;
 }
 
-/* Numbers are everybody's names: "7" is port 7. */
+/* Numbers are names that all ports have: "7" is port 7. */
 static int take_port_name(struct transport *t, const char *name)
 {
 	if (name[strspn(name, "0123456789")])
@@ -43,7 +43,7 @@ static int take_port_name(struct transport *t, const char *name)
 			 t->fabric, name);
 }
 
-/* "FABRIC", "FABRIC/PORT"; NULL: as the environment says. */
+/* "FABRIC", "FABRIC/PORT"; NULL: from the environment. */
 static int parse(struct transport *t, const char *text)
 {
 	const char *slash;
@@ -73,8 +73,8 @@ static void host_name(struct loop_state *s)
 /* ---- forks ------------------------------------------------------------- */
 
 /*
- * A child must not keep alive what tells others that this process has died.
- * Its memory it has not got in the first place: MADV_DONTFORK.
+ * A child must not keep the sockets open whose end tells others that this
+ * process has died. It does not inherit the segments: MADV_DONTFORK.
  */
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct transport *ports;
@@ -198,7 +198,7 @@ static void transport_free(struct transport *t)
 	free(t);
 }
 
-/* Another user can take addresses of ours, though not join. */
+/* Another user can occupy our addresses, but not join. */
 static int all_taken(struct transport *t)
 {
 	uint32_t i, uid, other = 0, foreign = 0;
@@ -216,7 +216,7 @@ static int all_taken(struct transport *t)
 			 t->state->uid, t->fabric);
 }
 
-/* The lowest number that nobody has. */
+/* The lowest free number. */
 static int take_number(struct transport *t)
 {
 	int ret;
@@ -230,8 +230,8 @@ static int take_number(struct transport *t)
 }
 
 /*
- * Complete before anybody can see it. Bound first, so that the number is ours;
- * whoever connects meanwhile waits in the queue.
+ * Complete before a peer can see it. The address is bound first, so that the
+ * number is ours; connections wait in the backlog meanwhile.
  */
 static int segment_fill(struct transport *t)
 {
@@ -266,7 +266,7 @@ static void know_self(struct transport *t)
 	t->state->slots[t->number].seen = true;
 }
 
-/* Not in the middle of a fork, whose child would keep them. */
+/* Not during a fork, whose child would keep the sockets. */
 static int take_addresses(struct transport *t)
 {
 	int ret;
@@ -414,7 +414,7 @@ static void describe(struct transport *t, uint32_t number,
 	memcpy(peer->host, p->host, sizeof(peer->host));
 }
 
-/* Those that are up before those that were. */
+/* Peers that are up before those that were. */
 static bool find_name(struct transport *t, const char *name,
 		      uint32_t *number)
 {

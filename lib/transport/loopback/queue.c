@@ -115,7 +115,7 @@ static int random_part(struct transport *t, uint32_t *random)
 	return 0;
 }
 
-/* Peers see it from the moment its number is there. */
+/* Peers see the queue from the moment its number is stored. */
 static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 		    const struct fabrex_queue_attr *attr, uint32_t random,
 		    uint64_t ring)
@@ -224,7 +224,7 @@ static int no_object(struct transport *t, uint64_t id)
 			 t->fabric, (unsigned long long)id);
 }
 
-/* Nobody finds it from now on; who is about to send into it is waited for. */
+/* No peer finds it from now on; the caller waits for those that just have. */
 static struct loop_queue *withdraw(struct transport *t, uint64_t id)
 {
 	struct loop_queue *q;
@@ -242,7 +242,7 @@ static struct loop_queue *withdraw(struct transport *t, uint64_t id)
 	return q;
 }
 
-/* A sender that does not get on keeps the cells, and the number with them. */
+/* A sender that does not continue keeps the cells, and the queue's number. */
 static void keep(struct transport *t, struct loop_queue *q,
 		 const struct loop_lookers *lookers, uint64_t offset,
 		 uint64_t length)
@@ -301,7 +301,7 @@ static int unknown_service(struct transport *t, uint32_t peer,
 			 t->fabric, (unsigned long long)service, peer);
 }
 
-/* What a peer's table says, read once. */
+/* The peer's table, read once. */
 static bool offers(const struct segment_queue *q, uint64_t service,
 		   uint32_t *number, uint64_t *key)
 {
@@ -355,9 +355,9 @@ int fxi_loop_counters(struct transport *t, uint64_t id,
 		if (t->state->queue_ids[i])
 			add_stats(stats, &t->state->queues[i]->stats);
 	/*
-	 * Not counted with each operation, as nothing goes another way. Bytes of
-	 * messages are counted there by who sent them, so that those that came
-	 * have been kept apart from what READs fetched.
+	 * host_bytes is not counted with each operation, as all bytes pass
+	 * through host memory. Until here it has the bytes of messages that
+	 * arrived, apart from those that READs fetched.
 	 */
 	received = stats->host_bytes;
 	stats->host_bytes = stats->tx_bytes + stats->rx_bytes;

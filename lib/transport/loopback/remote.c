@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Memory that is not in a mapped segment, on either side: which path its bytes
- * take. Called by engine.c after all checks. Thresholds:
- * docs/loopback.md.
+ * take. Called by engine.c after all checks. Thresholds: docs/loopback.md.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "base/path.h"
 #include "state.h"
 
-#define CMA_CHUNK	(1ull << 30)	/* the kernel moves 2 GiB at most */
+#define CMA_CHUNK	(1ull << 30)	/* the kernel copies 2 GiB at most */
 #define STAGE		(32u << 10)	/* on the stack */
 
 static bool is_atomic(const struct loop_move *m)
@@ -23,7 +22,7 @@ static bool is_atomic(const struct loop_move *m)
 
 /* ---- cross-memory attach ----------------------------------------------- */
 
-/* Own memory answers? Tells whose fault a fault is. */
+/* Is the local memory accessible? Then the fault was the peer's. */
 static bool local_ok(const struct loop_move *m, uint64_t done)
 {
 	char *at = (char *)m->local + done, byte;
@@ -113,7 +112,7 @@ static uint8_t atomic_at(const struct loop_move *m, char *at)
 	return FABREX_WC_OK;
 }
 
-/* Of a file that is not mapped only the owner can do atomics. */
+/* Only the owner can do atomics on a file that is not mapped. */
 static uint8_t atomic_file(struct loop_queue *q, const struct loop_move *m,
 			   const struct loop_file *f)
 {
@@ -134,7 +133,7 @@ static uint8_t move_file(struct loop_queue *q, const struct loop_move *m)
 
 	if (ret == -ETIMEDOUT)
 		return FABREX_WC_RFAULT;
-	/* What we cannot have ourselves the owner copies. */
+	/* The owner copies what this process cannot open. */
 	if (ret)
 		return fxi_loop_bounce(q, m);
 	if (is_atomic(m))
@@ -157,7 +156,7 @@ static uint8_t move_plain(const struct loop_move *m)
 	return FABREX_WC_OK;
 }
 
-/* Our own port as its peer. */
+/* This port is the peer. */
 static uint8_t move_self(struct loop_queue *q, const struct loop_move *m)
 {
 	uint32_t index = m->mr->key & (SEGMENT_MRS - 1);
@@ -205,7 +204,7 @@ static uint8_t move_local(struct loop_queue *q, const struct loop_move *m)
 	return FABREX_WC_RFAULT;
 }
 
-/* ---- own memory without an address ------------------------------------- */
+/* ---- local memory without an address ----------------------------------- */
 
 static uint8_t local_fault(uint8_t status)
 {

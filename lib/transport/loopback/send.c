@@ -20,7 +20,7 @@
 #include "fast.h"
 #include "state.h"
 
-#define SPINS	100u	/* looks at the lock before the processor is yielded */
+#define SPINS	100u	/* checks of the lock between yields */
 
 /* ---- the lock ---------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static inline uint64_t own_word(const struct transport *t)
 	return holder_word(t->number, t->peers[t->number].generation);
 }
 
-/* Only what is known to have lived and gone; a newcomer is not. */
+/* Known to have existed and ended; a peer that is still joining is not. */
 static bool is_dead(const struct transport *t, uint64_t holder)
 {
 	uint32_t number = (uint32_t)holder - 1;
@@ -45,8 +45,8 @@ static bool is_dead(const struct transport *t, uint64_t holder)
 }
 
 /*
- * The holder before us may have died anywhere between storing seq and counting
- * up: then its message is there.
+ * The previous holder may have died after it stored seq and before it counted
+ * rq_tail up: then its message counts.
  */
 static void repair(struct segment_queue *queue,
 		   const struct segment_cell *cells, uint32_t mask)
@@ -57,7 +57,7 @@ static void repair(struct segment_queue *queue,
 		__atomic_store_n(&queue->rq_tail, tail + 1, __ATOMIC_RELAXED);
 }
 
-/* A holder that is stopped does not block the others for ever. */
+/* A stopped holder must not block the others without limit. */
 static bool too_long(const struct transport *t, uint64_t *since)
 {
 	uint64_t now = fxi_now_ns();
@@ -105,7 +105,7 @@ static bool entries_valid(uint32_t entries, uint32_t cell_size)
 	       entries <= FABREX_RQ_MAX && cell_size <= FABREX_CELL_MAX;
 }
 
-/* A queue as its owner has described it, read once and checked. */
+/* The owner's description of its queue, read once and checked. */
 static bool describe(const struct loop_peer *peer, struct segment_queue *queue,
 		     struct loop_last_ring *r)
 {
@@ -170,7 +170,7 @@ uint8_t fxi_loop_ring_open(struct loop_queue *q, uint32_t number,
 	return FABREX_WC_RNR;
 }
 
-/* Whoever takes armed back wakes the owner, so it is woken once. */
+/* The one that clears armed wakes the owner, so it is woken once. */
 void fxi_loop_ring_wake(struct loop_queue *q, uint32_t number,
 			struct segment_queue *queue)
 {
@@ -193,9 +193,10 @@ void fxi_loop_ring_close(const struct loop_ring *ring)
 /* ---- senders that have died -------------------------------------------- */
 
 /*
- * A sender may have died with the lock of one of our rings, or with its message
- * there and the receiver not woken. Those that wait for the lock may never have
- * known it, so the ring's owner takes the lock back.
+ * A sender may have died while it held the lock of one of our rings, or after
+ * it stored its message and before it woke the receiver. Those that wait for
+ * the lock may never have known that peer, so the ring's owner takes the lock
+ * back.
  */
 static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 {
@@ -206,7 +207,7 @@ static void queue_recover(struct transport *t, uint32_t index, uint64_t dead)
 		repair(queue, q->cells, q->rq_mask);
 		loop_unlock(queue);
 	}
-	/* It may have taken armed back, and not told us. */
+	/* It may have cleared armed without waking us. */
 	if (__atomic_load_n(&q->armed, __ATOMIC_SEQ_CST)) {
 		__atomic_store_n(&queue->armed, 0, __ATOMIC_SEQ_CST);
 		fxi_loop_queue_signal(q);

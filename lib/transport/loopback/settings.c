@@ -16,7 +16,7 @@
 #define SIZE_MAX_	(1ull << 44)
 #define SIZE_DEFAULT	(256 * GIB)	/* at most */
 
-/* "4096", "64M", "2g"; false: something else. */
+/* "4096", "64M", "2g". False: it is something else. */
 static bool parse_size(const char *text, uint64_t *value)
 {
 	static const char units[] = "kmgt";
@@ -55,7 +55,7 @@ static int take(const char *name, uint64_t min, uint64_t max, uint64_t *value)
 	return 0;
 }
 
-/* Address space, not memory: as much as the machine has. */
+/* Address space, not memory: as much as the machine has memory. */
 static uint64_t size_default(void)
 {
 	uint64_t size = (uint64_t)sysconf(_SC_PHYS_PAGES) *
@@ -65,7 +65,7 @@ static uint64_t size_default(void)
 	return size < SIZE_DEFAULT ? size : SIZE_DEFAULT;
 }
 
-/* A file beyond the limit is answered by a signal that ends the process. */
+/* A file above RLIMIT_FSIZE would end the process with a signal. */
 static int check_file_limit(struct loop_settings *s, bool chosen)
 {
 	struct rlimit limit;
