@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "operation.h"
 #include "state.h"
 
 struct job {
@@ -21,24 +22,9 @@ struct job {
 	uint64_t place;		/* of its bytes in the peer's file */
 };
 
-static uint32_t right_needed(uint8_t opcode)
-{
-	switch (opcode) {
-	case FABREX_OP_WRITE:
-	case FABREX_OP_WRITE_IMM:
-		return FABREX_MR_REMOTE_WRITE;
-	case FABREX_OP_READ:
-		return FABREX_MR_REMOTE_READ;
-	case FABREX_OP_FETCH_ADD:
-	case FABREX_OP_CMP_SWAP:
-		return FABREX_MR_REMOTE_ATOMIC;
-	}
-	return 0;
-}
-
 static uint8_t check(const struct job *j, uint64_t key)
 {
-	uint32_t right = right_needed(j->opcode);
+	uint32_t right = loop_right_needed(j->opcode);
 	struct segment_mr mr;
 
 	if (j->t->segment->mrs[j->index].key != key ||
@@ -91,25 +77,13 @@ static bool writable(const char *at)
 
 static uint8_t run_atomic(const struct job *j, char *at)
 {
-	uint64_t *word = (uint64_t *)(void *)at, old = j->compare;
-
 	if ((uintptr_t)at & 7 || j->length != 8)
 		return FABREX_WC_BAD_DESC;
 	if (!writable(at))
 		return FABREX_WC_RFAULT;
-	if (j->opcode == FABREX_OP_FETCH_ADD)
-		old = __atomic_fetch_add(word, j->operand, __ATOMIC_SEQ_CST);
-	else
-		__atomic_compare_exchange_n(word, &old, j->operand, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	j->piece->result = old;
+	j->piece->result = loop_atomic(j->opcode, (uint64_t *)(void *)at,
+				       j->operand, j->compare);
 	return FABREX_WC_OK;
-}
-
-static bool is_atomic(const struct job *j)
-{
-	return j->opcode == FABREX_OP_FETCH_ADD ||
-	       j->opcode == FABREX_OP_CMP_SWAP;
 }
 
 /* A region without an address is left to the copier, and has no atomics. */
@@ -117,7 +91,7 @@ static uint8_t perform(const struct job *j)
 {
 	char *base = j->t->locals[j->index];
 
-	if (is_atomic(j))
+	if (loop_is_atomic(j->opcode))
 		return base ? run_atomic(j, base + j->offset) :
 			      FABREX_WC_BAD_OPCODE;
 	return base ? copy_process(j, base + j->offset) : FABREX_WC_RFAULT;
@@ -132,7 +106,7 @@ static bool hand_over(const struct job *j, uint32_t serial)
 		.read = j->opcode == FABREX_OP_READ,
 	};
 
-	return !j->t->locals[j->index] && !is_atomic(j) &&
+	return !j->t->locals[j->index] && !loop_is_atomic(j->opcode) &&
 	       fxi_loop_copier_add(j->t, &copy);
 }
 

@@ -7,6 +7,7 @@
 
 #include "crc.h"
 #include "engine.h"
+#include "operation.h"
 
 /* What the checks of one entry have found. */
 struct access {
@@ -34,12 +35,6 @@ static const uint8_t known_flags[] = {
 	[FABREX_OP_SEND] = FABREX_SQE_FENCE | FABREX_SQE_QUIET |
 			   FABREX_SQE_INLINE,
 };
-
-static bool is_atomic(const struct fabrex_sqe *sqe)
-{
-	return sqe->opcode == FABREX_OP_FETCH_ADD ||
-	       sqe->opcode == FABREX_OP_CMP_SWAP;
-}
 
 /* ---- checks ------------------------------------------------------------ */
 
@@ -89,7 +84,8 @@ static uint8_t check_local(struct access *a)
 {
 	const struct fabrex_sqe *sqe = a->sqe;
 	struct transport *t = a->q->transport;
-	bool written = sqe->opcode == FABREX_OP_READ || is_atomic(sqe);
+	bool written = sqe->opcode == FABREX_OP_READ ||
+		       loop_is_atomic(sqe->opcode);
 	struct segment_mr mr;
 	char *base;
 
@@ -118,18 +114,6 @@ static uint8_t check_peer(struct access *a)
 	if (a->peer->fence)
 		barrier_full();
 	return FABREX_WC_OK;
-}
-
-static uint32_t right_needed(uint8_t opcode)
-{
-	switch (opcode) {
-	case FABREX_OP_WRITE:
-	case FABREX_OP_WRITE_IMM:
-		return FABREX_MR_REMOTE_WRITE;
-	case FABREX_OP_READ:
-		return FABREX_MR_REMOTE_READ;
-	}
-	return FABREX_MR_REMOTE_ATOMIC;
 }
 
 /*
@@ -169,7 +153,7 @@ static uint8_t check_remote(struct access *a)
 	a->mr.key = sqe->rkey;
 	if (!loop_inside(sqe->roffset, a->length, a->mr.length))
 		return FABREX_WC_RBOUNDS;
-	if (!(a->mr.access & right_needed(sqe->opcode)))
+	if (!(a->mr.access & loop_right_needed(sqe->opcode)))
 		return FABREX_WC_RACCESS;
 	if (!(a->mr.peers[self / 64] >> self % 64 & 1))
 		return FABREX_WC_RPEER;
@@ -358,17 +342,6 @@ static uint8_t run_write_imm(struct access *a, uint32_t *crc)
 	return status;
 }
 
-static uint64_t perform(const struct fabrex_sqe *sqe, uint64_t *word)
-{
-	uint64_t old = sqe->compare;
-
-	if (sqe->opcode == FABREX_OP_FETCH_ADD)
-		return __atomic_fetch_add(word, sqe->operand, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(word, &old, sqe->operand, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return old;
-}
-
 static uint8_t run_atomic(struct access *a)
 {
 	uint8_t status = check_region(a);
@@ -380,7 +353,8 @@ static uint8_t run_atomic(struct access *a)
 		return FABREX_WC_BAD_DESC;
 	if (!a->remote)
 		return move_elsewhere(a);
-	old = perform(a->sqe, (uint64_t *)(void *)a->remote);
+	old = loop_atomic(a->sqe->opcode, (uint64_t *)(void *)a->remote,
+			  a->sqe->operand, a->sqe->compare);
 	if (!a->local)
 		return transfer_local(a, &old, sizeof(old), false);
 	loop_copy(a->q, a->local, &old, sizeof(old));
@@ -462,7 +436,7 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 	uint8_t status;
 
 	*length = *crc = 0;
-	a.length = is_atomic(sqe) ? 8 : sqe->length;
+	a.length = loop_is_atomic(sqe->opcode) ? 8 : sqe->length;
 	if (sqe->flags & FABREX_SQE_FENCE && q->failed) {
 		q->failed = false;
 		status = FABREX_WC_FENCED;

@@ -9,16 +9,11 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "operation.h"
 #include "state.h"
 
 #define CMA_CHUNK	(1ull << 30)	/* the kernel copies 2 GiB at most */
 #define STAGE		(32u << 10)	/* on the stack */
-
-static bool is_atomic(const struct loop_move *m)
-{
-	return m->opcode == FABREX_OP_FETCH_ADD ||
-	       m->opcode == FABREX_OP_CMP_SWAP;
-}
 
 /* ---- cross-memory attach ----------------------------------------------- */
 
@@ -99,15 +94,12 @@ static bool move_cma(const struct loop_move *m, uint8_t *status)
 
 static uint8_t atomic_at(const struct loop_move *m, char *at)
 {
-	uint64_t *word = (uint64_t *)(void *)at, old = m->compare;
+	uint64_t old;
 
 	if ((uintptr_t)at & 7)
 		return FABREX_WC_BAD_DESC;
-	if (m->opcode == FABREX_OP_FETCH_ADD)
-		old = __atomic_fetch_add(word, m->operand, __ATOMIC_SEQ_CST);
-	else
-		__atomic_compare_exchange_n(word, &old, m->operand, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	old = loop_atomic(m->opcode, (uint64_t *)(void *)at, m->operand,
+			  m->compare);
 	memcpy(m->local, &old, sizeof(old));
 	return FABREX_WC_OK;
 }
@@ -136,7 +128,7 @@ static uint8_t move_file(struct loop_queue *q, const struct loop_move *m)
 	/* The owner copies what this process cannot open. */
 	if (ret)
 		return fxi_loop_bounce(q, m);
-	if (is_atomic(m))
+	if (loop_is_atomic(m->opcode))
 		return atomic_file(q, m, f);
 	return fxi_loop_file_copy(f, m->offset, m->local, m->length, m->read);
 }
@@ -147,7 +139,7 @@ static uint8_t move_plain(const struct loop_move *m)
 {
 	char *at = (char *)m->peer->segment + m->mr->place + m->offset;
 
-	if (is_atomic(m))
+	if (loop_is_atomic(m->opcode))
 		return atomic_at(m, at);
 	if (m->read)
 		memcpy(m->local, at, m->length);
@@ -162,12 +154,12 @@ static uint8_t move_self(struct loop_queue *q, const struct loop_move *m)
 	uint32_t index = m->mr->key & (SEGMENT_MRS - 1);
 	char *base = q->transport->locals[index];
 
-	if (!base && is_atomic(m))
+	if (!base && loop_is_atomic(m->opcode))
 		return FABREX_WC_BAD_OPCODE;
 	if (!base)
 		return fxi_loop_device_copy(q->transport, index, m->offset,
 					    m->local, m->length, m->read);
-	if (is_atomic(m))
+	if (loop_is_atomic(m->opcode))
 		return atomic_at(m, base + m->offset);
 	if (m->read)
 		memcpy(m->local, base + m->offset, m->length);
@@ -181,7 +173,8 @@ static uint8_t move_process(struct loop_queue *q, const struct loop_move *m)
 	enum fxi_path path = fxi_path_foreign(m->length, m->peer->cma, false);
 	uint8_t status;
 
-	if (path == FXI_PATH_CMA && !is_atomic(m) && move_cma(m, &status))
+	if (path == FXI_PATH_CMA && !loop_is_atomic(m->opcode) &&
+	    move_cma(m, &status))
 		return status;
 	return fxi_loop_bounce(q, m);
 }
@@ -198,7 +191,7 @@ static uint8_t move_local(struct loop_queue *q, const struct loop_move *m)
 	case SEGMENT_MR_FD:
 		return move_file(q, m);
 	case SEGMENT_MR_DEVICE:
-		return is_atomic(m) ? FABREX_WC_BAD_OPCODE :
+		return loop_is_atomic(m->opcode) ? FABREX_WC_BAD_OPCODE :
 				      fxi_loop_bounce(q, m);
 	}
 	return FABREX_WC_RFAULT;
@@ -266,7 +259,8 @@ uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *m)
 	if (m->local)
 		status = move_local(q, m);
 	else
-		status = is_atomic(m) ? stage_atomic(q, *m) : stage(q, m);
+		status = loop_is_atomic(m->opcode) ? stage_atomic(q, *m) :
+						     stage(q, m);
 	cancel_restore(old);
 	return status;
 }
