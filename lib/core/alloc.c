@@ -90,8 +90,11 @@ EXPORT int fabrex_mr_alloc(struct fabrex_port *port, size_t length,
 	if (!length || length > SIZE_MAX / 2)
 		return fxi_error(EINVAL, "port %s: cannot allocate %zu bytes; give a length that fits the address space",
 				 port->attr.name, length);
+	ret = fxi_mr_check_access(port, access);
+	if (ret)
+		return ret;
 	if (port->ops->mr_alloc)
-		return fxi_mr_alloc(port, length, access, mr);
+		return fxi_mr_create(port, &params, &host, mr);
 	params.addr = alloc_memory(length, &mapped);
 	if (!params.addr)
 		return fxi_error(ENOMEM, "port %s: no memory for a region of %zu bytes; ask for less or free some",

@@ -63,14 +63,17 @@ static inline bool remote_plain(const struct fabrex_remote *remote,
 
 /* ---- mr.c: regions ----------------------------------------------------- */
 
+int fxi_mr_check_access(struct fabrex_port *port, uint32_t access);
+/* All three. */
 int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
 		 uint32_t access);
-/* Register what @params say; @memory is what was found out about it. */
-int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
+/*
+ * Register what @params describe; @memory is what was found out about it. With
+ * neither address nor dma-buf the transport allocates (ops->mr_alloc) and sets
+ * the address.
+ */
+int fxi_mr_create(struct fabrex_port *port, struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out);
-/* Memory of the transport's own, if it has mr_alloc. */
-int fxi_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
-		 struct fabrex_mr **out);
 /* As fxi_mr_create(); exports device memory first. */
 int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
 		    const struct fabrex_memory *memory,
