@@ -4,16 +4,16 @@
  * post, poll and the execution of operations need; the rest is in state.h.
  *
  *   port.c settings.c         open, close, limits; environment
- *   join.c socket.c outbox.c  peers: greeting, connections, messages to them
+ *   join.c socket.c outbox.c  peers: handshake, connections, messages
  *   service.c events.c        the thread that answers peers; events
  *   heap.c room.c mapped.c    memory of the segment; whether there is enough
  *   region.c window.c queue.c objects
  *   quiesce.c quarantine.c    the end of accesses to what is taken away
- *   post.c poll.c             queue_ops
- *   fast.h fast.c engine.c    execution: the usual, the plain, all
- *   send.c                    messages into receive rings of others
+ *   post.c poll.c             what queues do (queue_ops)
+ *   fast.h fast.c engine.c    execution: the fast path, the plain cases, all
+ *   send.c                    messages into receive rings of peers
  *   remote.c device.c file.c  memory that is not in a mapped segment,
- *   bounce.c assist.c copier.c  and whom its owner's threads copy it for
+ *   bounce.c assist.c copier.c  and that its owner has to copy
  */
 #ifndef LIB_LOOPBACK_H
 #define LIB_LOOPBACK_H
@@ -26,14 +26,15 @@
 #define LOOP_MAX_TRANSFER	(1ull << 31)	/* attr.max_transfer */
 
 /*
- * How another process is seen. Lives as long as the transport; reused. What a
- * thread that executes reads here, without lock, it reads once, after it has
+ * A peer as this process sees it. Exists as long as the transport; reused. A
+ * thread that executes reads it without lock, each field once, after it has
  * made active of its queue odd: @up (acquire), then the others. They change
- * only while @up is false and all queues of ours have been seen even.
+ * only while
+ * @up is false and after all our queues have been seen even.
  */
 struct loop_peer {
 	struct segment *segment; /* mapped */
-	uint64_t size;		/* of it, as this process has checked */
+	uint64_t size;		/* of it, checked by this process */
 	bool up;
 	bool cma;		/* process_vm_*() works with it */
 	bool fence;		/* a full barrier is needed after active has
@@ -69,11 +70,11 @@ struct transport {
 };
 
 /*
- * Where a queue has moved bytes to and sent to last, which is where it mostly
- * does next. What is known of a region holds as long as its key is in its
- * place, and of a ring as long as its queue has that number and key; both are
- * looked at every time, after active has been made odd and if the peer is up
- * and its segment where it was. Until then addresses are only fetched.
+ * The last targets of a queue, which are mostly the next ones, too. What is
+ * remembered of a region holds as long as its key is in its place, and of a
+ * ring as long as its queue has that number and key. Both are checked every
+ * time, after active has been made odd and if the peer is up and its segment is
+ * the same. Before that the addresses are only prefetched.
  */
 struct loop_last_region {
 	uint64_t rkey;
@@ -87,7 +88,7 @@ struct loop_last_region {
 	const uint64_t *entry;	/* where the key is */
 };
 
-/* An own region; the handle lives as long as the key is in its place. */
+/* A local region; the handle is valid as long as the key is in its place. */
 struct loop_last_local {
 	const struct fabrex_mr *mr;
 	const uint64_t *entry;	/* its place */
@@ -107,7 +108,7 @@ struct loop_last_ring {
 	struct segment_cell *cells;
 	char *payload;
 	uint32_t entries, cell_size;
-	uint32_t sent;		/* messages since one was received */
+	uint32_t sent;		/* messages since the last one received */
 };
 
 /* An entry that was executed, until it is polled. */
@@ -124,9 +125,10 @@ struct loop_record {
 #define LOOP_RECORD_SILENT	0x80u	/* there is nothing to report */
 
 /*
- * Queue as its thread uses it. Made and ended by queue.c; post.c and poll.c and
- * what they call use it without a lock. active (of shared) is odd also while
- * messages are sent: the target's queue ends only when it has been seen even.
+ * A queue as its thread uses it. Created and destroyed by queue.c; post.c,
+ * poll.c and what they call use it without a lock. active (of shared) is odd
+ * also while messages are sent: the target's queue ends only after it has been
+ * seen even.
  *
  * Indices are free-running. sq_done <= sq_tail <= sq_next <= sq_done + limit:
  * entries from sq_tail on are prepared, those below executed, and those below
@@ -143,9 +145,9 @@ struct loop_queue {
 	bool received_first;	/* what the next poll begins with */
 	bool failed;		/* since the last fenced entry */
 	uint8_t turn;		/* base/path.h: of large copies */
-	bool armed;		/* shared->armed was set and may be yet */
+	bool armed;		/* shared->armed was set and may still be */
 	struct transport *transport;
-	struct segment_queue *shared; /* ours, in our segment */
+	struct segment_queue *shared; /* its entry in our segment */
 	struct segment_cell *cells;
 	uint8_t *payload;
 	uint32_t rq_entries, rq_mask;
@@ -191,8 +193,8 @@ bool fxi_loop_pending(struct fabrex_queue *queue);
 void fxi_loop_arm(struct fabrex_queue *queue);
 
 /*
- * poll.c, called by post.c: free records that are silent, true if there were
- * any; and: a record was added to a queue that is armed.
+ * poll.c, called by post.c: free records that are silent (true: there were
+ * some); a record was added to a queue that is armed.
  */
 bool fxi_loop_retire(struct loop_queue *q);
 void fxi_loop_completed(struct loop_queue *q);
@@ -210,9 +212,9 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op);
 
 /*
- * send.c, called by engine.c and fast.c while active is odd.
- * A ring that was opened (0, otherwise FABREX_WC_*) is locked with a free cell,
- * until it is filled or closed.
+ * send.c, called by engine.c and fast.c while active is odd. A ring that was
+ * opened (0, otherwise FABREX_WC_*) is locked and has a free cell, until it is
+ * filled or closed.
  */
 struct loop_ring {
 	struct segment_queue *queue;
@@ -236,8 +238,8 @@ void fxi_loop_ring_fill(struct loop_queue *q, const struct loop_ring *ring,
 void fxi_loop_ring_close(const struct loop_ring *ring);
 
 /*
- * The key of a queue: its number and the random part, as they lie side by side
- * in the queue's table entry.
+ * The key of a queue: its number and random part, adjacent as in the queue's
+ * table entry.
  */
 static inline uint64_t loop_target(uint32_t number, uint32_t random)
 {
@@ -257,19 +259,19 @@ void fxi_loop_peer_died(struct transport *transport, uint32_t number,
 			uint32_t generation);
 
 /*
- * remote.c: move between an own region and one of a peer where either is not
+ * remote.c: copy between a local region and one of a peer where either is not
  * plain memory of this process or of a mapped segment: regions of the kinds
  * PROCESS, FD and DEVICE of peers (also of this process as its own peer), and
  * all with @local NULL. Called by engine.c after all checks, while active is
  * odd; the peer's fields are passed as they were read. FABREX_WC_*. Chooses
- * itself among cma, bounce, mapped file and device.
+ * among cma, bounce, mapped file and device.
  */
 struct loop_move {
 	uint32_t number;	/* of the peer */
 	const struct loop_peer *peer;
 	const struct segment_mr *mr; /* a copy, checked */
 	void *local;		/* in this process; NULL: memory of a device */
-	uint32_t lindex;	/* of the own region, if local is NULL */
+	uint32_t lindex;	/* of the local region, if local is NULL */
 	uint64_t loffset;
 	uint64_t offset;	/* into the region of the peer */
 	uint64_t length;
@@ -279,8 +281,8 @@ struct loop_move {
 };
 uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *move);
 /*
- * region.c: a region of this port as we know it, whatever peers have written
- * into the table. False: none has that key.
+ * region.c: a region of this port from its private records, whatever peers have
+ * written into the table. False: none has that key.
  */
 bool fxi_loop_region_entry(const struct transport *transport, uint64_t key,
 			   struct segment_mr *mr);
