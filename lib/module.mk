@@ -26,7 +26,8 @@ LIB_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 LIB_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -fvisibility=hidden -fPIC \
 	-fno-semantic-interposition -pthread
 
-LIB_SRC := $(wildcard lib/base/*.c lib/core/*.c lib/transport/*.c \
+LIB_SRC := $(wildcard lib/base/*.c lib/core/*.c \
+	lib/transport/*.c lib/transport/ring/*.c \
 	lib/transport/loopback/*.c \
 	lib/memory/*.c lib/p2p/*.c lib/coll/*.c lib/coll/reduce/*.c \
 	lib/coll/device/*.c)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Time-outs as absolute times, so that waits made of several sleeps end when
- * the caller said. Called by event.c, poll.c and connect.c.
+ * Timeouts as absolute times.
  */
 #include <limits.h>
 #include <time.h>
 
-#include "core/core.h"
+#include "base/clock.h"
 
 uint64_t fxi_now_ns(void)
 {

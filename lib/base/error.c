@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Error sentences and names of completion statuses. The sentence lives in the
- * thread: no lock, and nobody else's failure overwrites it.
+ * Error messages and names of completion statuses. The message is kept per
+ * thread: it needs no lock, and other threads' failures do not overwrite it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,27 +14,27 @@
 #define STRINGIFY_(x)	#x
 #define STRINGIFY(x)	STRINGIFY_(x)
 
-static __thread const char *last_sentence;
+static __thread const char *last_message;
 static __thread char last_buffer[320];
 static __thread char errno_buffer[64];
 
 int fxi_error(int err, const char *fmt, ...)
 {
-	char sentence[sizeof(last_buffer)];
+	char message[sizeof(last_buffer)];
 	va_list ap;
 
-	/* An argument may be the previous sentence. */
+	/* An argument may be the previous message. */
 	va_start(ap, fmt);
-	vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	memcpy(last_buffer, sentence, sizeof(last_buffer));
-	last_sentence = last_buffer;
+	memcpy(last_buffer, message, sizeof(last_buffer));
+	last_message = last_buffer;
 	return -err;
 }
 
-int fxi_error_static(int err, const char *sentence)
+int fxi_error_static(int err, const char *message)
 {
-	last_sentence = sentence;
+	last_message = message;
 	return -err;
 }
 
@@ -50,7 +50,7 @@ const char *fxi_errno_str(int err)
 
 EXPORT const char *fabrex_strerror_last(void)
 {
-	return last_sentence ? last_sentence : "no error";
+	return last_message ? last_message : "no error";
 }
 
 EXPORT const char *fabrex_version(void)

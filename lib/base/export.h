@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Marks what libfabrex.so offers; everything else is hidden. The names are
- * listed once more, with their version, in libfabrex.map.
+ * Marks the public functions; every other symbol is hidden. libfabrex.map lists
+ * them with their versions.
  */
 #ifndef LIB_EXPORT_H
 #define LIB_EXPORT_H

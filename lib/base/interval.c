@@ -7,7 +7,7 @@
 
 #include "base/interval.h"
 
-/* Any function that has nothing to do with the order of addresses. */
+/* Any function that does not depend on the order of addresses. */
 static uint32_t mix(const struct interval *node)
 {
 	uint64_t x = (uintptr_t)node ^ (uint64_t)node->start << 13;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Set of address ranges that may overlap, for "which of them covers this?".
- * A treap with the largest end in each subtree. Not locked; used by cache.c.
+ * Set of address ranges that may overlap, to find one that covers another: a
+ * treap with the largest end in each subtree. Not locked. For core/cache.c.
  */
 #ifndef LIB_INTERVAL_H
 #define LIB_INTERVAL_H
@@ -17,13 +17,13 @@ struct interval {
 	uint32_t access;		/* what it may be used for */
 };
 
-/* start, end and access are set; the rest is ours. */
+/* The caller sets start, end and access. */
 void fxi_interval_add(struct interval **root, struct interval *node);
 void fxi_interval_remove(struct interval **root, struct interval *node);
 /* One that covers start .. end with all rights of @access, or NULL. */
 struct interval *fxi_interval_cover(struct interval *root, uintptr_t start,
 				    uintptr_t end, uint32_t access);
-/* One of start .. end alone, with just the rights @access and others of @more. */
+/* One of just start .. end, with the rights @access and maybe some of @more. */
 struct interval *fxi_interval_exact(struct interval *root, uintptr_t start,
 				    uintptr_t end, uint32_t access,
 				    uint32_t more);

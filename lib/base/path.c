@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How bytes move: thresholds, what the environment says of them, and the moves
- * between mapped places (stream.c has those past the caches). See path.h.
+ * How bytes are copied: thresholds, their settings in the environment, and
+ * copies between mapped places (stream.c has those that bypass the caches).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/path.h"
+#include "base/size.h"
 
 #define INLINE_MOST	64u	/* what fxi_path_copy_few() can do */
 #define VALUE_MOST	(1ull << 62)
@@ -36,35 +37,11 @@ static const struct {
 
 #define NAMES	(sizeof(names) / sizeof(*names))
 
-/* "64", "8M", "1g" up to @end; false: something else. */
-static bool parse_size(const char *text, const char *end, uint64_t *value)
-{
-	static const char units[] = "kmgt";
-	const char *unit;
-	char *rest;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &rest, 10);
-	if (errno || *value > VALUE_MOST)
-		return false;
-	if (rest == end)
-		return true;
-	unit = memchr(units, *rest | 0x20, sizeof(units) - 1);
-	if (!unit || rest + 1 != end)
-		return false;
-	unit++;
-	if (*value > VALUE_MOST >> 10 * (unit - units))
-		return false;
-	*value <<= 10 * (unit - units);
-	return true;
-}
-
 /* "name=size" from @text to @end. */
 static int parse_one(const char *text, const char *end,
 		     struct fxi_path_limits *limits)
 {
+	const char *rest;
 	uint64_t value;
 	size_t i, n;
 
@@ -72,8 +49,8 @@ static int parse_one(const char *text, const char *end,
 		n = strlen(names[i].name);
 		if (strncmp(text, names[i].name, n) || text[n] != '=')
 			continue;
-		if (!parse_size(text + n + 1, end, &value) ||
-		    value > names[i].most)
+		if (!size_parse(text + n + 1, "kmgtKMGT", &value, &rest) ||
+		    rest != end || value > names[i].most)
 			break;
 		memcpy((char *)limits + names[i].offset, &value,
 		       sizeof(value));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The one place that decides by size and kind of memory how bytes move. Called
- * by transports and collectives. Thresholds: docs/loopback.md, "Who moves the
- * bytes", and $FABREX_PATH.
+ * The one place that decides, by size and kind of memory, how bytes are copied.
+ * Called by transports and collectives. $FABREX_PATH changes the thresholds;
+ * docs/loopback.md has their reasons.
  */
 #ifndef LIB_PATH_H
 #define LIB_PATH_H
@@ -14,15 +14,15 @@
 enum fxi_path {
 	FXI_PATH_INLINE,	/* a few moves in registers */
 	FXI_PATH_COPY,		/* memcpy */
-	FXI_PATH_STREAM,	/* stores past the caches */
+	FXI_PATH_STREAM,	/* stores that bypass the caches */
 	FXI_PATH_CMA,		/* the kernel copies between processes */
 	FXI_PATH_BOUNCE,	/* the owner's service thread copies */
-	FXI_PATH_DEVICE,	/* the same, with the run time of a device */
+	FXI_PATH_DEVICE,	/* the same, with a device's runtime */
 	FXI_PATH_PIO,		/* stores through a window */
 	FXI_PATH_ENGINE,	/* the device's queues */
 };
 
-/* Of the process. Names in $FABREX_PATH are those of the members. */
+/* Of the process. $FABREX_PATH has the names of the members. */
 struct fxi_path_limits {
 	uint64_t inline_;	/* INLINE up to that size */
 	uint64_t turn;		/* COPY in alternating directions from it */
@@ -32,7 +32,7 @@ struct fxi_path_limits {
 };
 extern struct fxi_path_limits fxi_path_limits;
 
-/* Reads $FABREX_PATH; when a port is opened. -EINVAL: it is not understood. */
+/* Read $FABREX_PATH, when a port is opened. -EINVAL: it makes no sense. */
 int fxi_path_open(void);
 
 static inline uint64_t path_limit(const uint64_t *limit)
@@ -75,20 +75,20 @@ static inline enum fxi_path fxi_path_message(uint64_t length)
 }
 
 /*
- * Moves them as fxi_path_mapped() says. *turn is the caller's, 0 at first: large
- * copies begin at the end where the one before stopped, because what it touched
- * last is still in the cache if it is the same memory again.
+ * Copy along fxi_path_mapped(). *turn belongs to the caller, 0 at first: a
+ * large copy begins at the end where the one before stopped, because what that
+ * one touched last is still in the cache if it is the same memory again.
  */
 void fxi_path_copy(void *to, const void *from, uint64_t n, uint8_t *turn);
-/* Past the caches. All of it is visible before what the caller stores later. */
+/* Bypass the caches. All is visible before what the caller stores later. */
 void fxi_path_stream(void *to, const void *from, uint64_t n);
 
 /*
- * Has a line fetched that will be written to, so that it is not fetched twice:
- * what another processor watches is the longest part of a short message. Any
- * address will do; a wrong one costs whoever has the line.
- * (The builtin means a reading one on x86 without -mprfchw. Processors without
- * the instruction take it for nothing.)
+ * Fetch a cache line that will be written to, so that it is not fetched twice:
+ * getting a line that another processor polls is most of a short message's
+ * time. Any address is allowed; a useless one takes the line from its user.
+ * (The builtin prefetches for reading on x86 without -mprfchw. Processors
+ * without the instruction ignore it.)
  */
 static inline void fxi_path_fetch(const void *at)
 {

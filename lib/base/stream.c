@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copies whose stores go past the caches, so that what is there stays there and
+ * Copies whose stores bypass the caches, so that their contents stay there and
  * memory is not read before it is overwritten. Called by path.c.
  */
 #include <string.h>
@@ -13,14 +13,13 @@
 
 #define LINE	64u
 #define PAGE	4096u
-#define STRANDS	4u	/* pages at a time, which memory serves at once */
-#define AHEAD	512u	/* bytes of each that are fetched ahead */
+#define STRANDS	4u	/* pages at a time, which memory serves in parallel */
+#define AHEAD	512u	/* bytes of each that are prefetched */
 #define BLOCK	(STRANDS * PAGE)
 
 /*
- * Two lines of each of the pages in turn. Fetching beyond the end of a page
- * means the next one, which another strand has read: nothing is lost by it, and
- * a fetch cannot fault.
+ * Two lines of each page in turn. A prefetch beyond the end of a page hits the
+ * next one, which another strand has read: it costs nothing and cannot fault.
  */
 #define DEFINE_BLOCKS(name, isa, vector, load, store)			\
 __attribute__((target(isa)))						\
@@ -79,7 +78,7 @@ void fxi_path_stream(void *to, const void *from, uint64_t n)
 	memcpy((char *)to + head, (const char *)from + head, n - head);
 }
 #else
-/* Elsewhere memcpy() knows best. */
+/* Elsewhere memcpy() is best. */
 void fxi_path_stream(void *to, const void *from, uint64_t n)
 {
 	memcpy(to, from, n);

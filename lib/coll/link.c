@@ -17,7 +17,7 @@
 
 #include "coll/failure.h"
 #include "coll/mailbox.h"
-#include "core/ring.h"
+#include "base/barrier.h"
 
 #define COMPLETIONS	16
 #define FULL_TURNS	16u	/* of a full queue between looks */
@@ -156,7 +156,7 @@ static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 	memcpy(from, slot, sizeof(from));
 	for (i = 0; i < HEADER_BYTES / 8; i++)
 		words[i] = from[i];
-	ring_wc_flush();
+	barrier_wc();
 }
 
 /* The message is in the slot: the number makes it one. */

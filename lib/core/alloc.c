@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 #define HUGE_SIZE	(2u << 20)
 
@@ -16,7 +16,7 @@ static size_t round_up(size_t value, size_t unit)
 	return (value + unit - 1) & ~(unit - 1);
 }
 
-/* From the pool of huge pages, if the administrator made one. */
+/* From the pool of huge pages, if the administrator has set one up. */
 static void *alloc_hugetlb(size_t length, size_t *mapped)
 {
 	void *p;
@@ -73,7 +73,7 @@ static void *alloc_memory(size_t length, size_t *mapped)
 	madvise(p, *mapped, MADV_DONTFORK);
 	/*
 	 * Real pages before they are pinned: a pin for reading only must not
-	 * get the page of zeroes that all of the system shares.
+	 * get the page of zeroes that the whole system shares.
 	 */
 	madvise(p, *mapped, MADV_POPULATE_WRITE);
 	return p;
@@ -90,8 +90,11 @@ EXPORT int fabrex_mr_alloc(struct fabrex_port *port, size_t length,
 	if (!length || length > SIZE_MAX / 2)
 		return fxi_error(EINVAL, "port %s: cannot allocate %zu bytes; give a length that fits the address space",
 				 port->attr.name, length);
+	ret = fxi_mr_check_access(port, access);
+	if (ret)
+		return ret;
 	if (port->ops->mr_alloc)
-		return fxi_mr_alloc(port, length, access, mr);
+		return fxi_mr_create(port, &params, &host, mr);
 	params.addr = alloc_memory(length, &mapped);
 	if (!params.addr)
 		return fxi_error(ENOMEM, "port %s: no memory for a region of %zu bytes; ask for less or free some",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Registration cache of a port. Public half: fabrex_mr_cache_get(3). What
- * belongs together in time: a counter of the watch page is read before its
- * region is registered, and again on every hit; the device's driver counts it
- * up before the memory can be anything else. So a hit costs a search and a
- * load. The lock is never held across a registration or the end of one.
+ * Registration cache of a port. Public half: fabrex_mr_cache_get(3). A counter
+ * of the watch page is read before its region is registered, and again on every
+ * hit; the driver increments it before the memory can become anything else. So
+ * a hit costs a search and a load. The lock is never held while a region is
+ * registered or deregistered.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 #include "base/interval.h"
 #include "memory/memory.h"
 
@@ -24,9 +24,9 @@
 #define KEPT_MAX	1024u	/* regions kept unused, unless told */
 
 enum cached_state {
-	PENDING,			/* being registered by somebody */
+	PENDING,			/* being registered by a thread */
 	FRESH,				/* good when last looked at */
-	STALE,				/* not found any more; dies unused */
+	STALE,				/* not found again; ends once unused */
 };
 
 struct cached {
@@ -55,9 +55,9 @@ struct cache {
 	const uint32_t *alive;		/* 0 in the child of a fork */
 };
 
-/* ---- making ------------------------------------------------------------ */
+/* ---- creation ---------------------------------------------------------- */
 
-/* A page that is zeroes in children; no system call tells more cheaply. */
+/* A page that is all zeroes in children: cheaper than any system call. */
 static const uint32_t *make_alive(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -108,8 +108,8 @@ static bool may_pin_all(void)
 }
 
 /*
- * Pinned memory is nobody else's, and others have caches, too: a part of the
- * machine, and of what the process may pin.
+ * Pinned memory is lost for everything else, and other processes have caches,
+ * too: a part of the machine's memory, and of what the process may pin.
  */
 static uint64_t kept_bytes_default(void)
 {
@@ -152,7 +152,7 @@ static int bad_child(struct fabrex_port *port)
 			 port->attr.name);
 }
 
-/* The port's cache, made by whoever is first. */
+/* The port's cache, created by the first caller. */
 static int cache_of(struct fabrex_port *port, struct cache **out)
 {
 	struct cache *c = __atomic_load_n(&port->cache, __ATOMIC_ACQUIRE);
@@ -176,7 +176,7 @@ static int cache_of(struct fabrex_port *port, struct cache **out)
 	return 0;
 }
 
-/* In a child the lock may be held, and waited for, by threads it has not. */
+/* In a child the lock may be held by a thread that does not exist there. */
 void fxi_cache_free(struct fabrex_port *port)
 {
 	struct cache *c = port->cache;
@@ -234,8 +234,8 @@ static void unused_remove(struct cache *c, struct cached *e)
 /* ---- endings ----------------------------------------------------------- */
 
 /*
- * Off the books. Its counter is another's from now on: what its region still
- * counts there is one stale hit more, not one less.
+ * Forget it. Another region gets its counter: what this one still counts there
+ * makes that one stale too early, never too late.
  */
 static void forget(struct cache *c, const struct cached *e)
 {
@@ -245,7 +245,7 @@ static void forget(struct cache *c, const struct cached *e)
 	c->stats.bytes -= bytes_of(e);
 }
 
-/* And onto the list of those to be ended once the lock is given up. */
+/* And put it on the list of those to be ended once the lock is dropped. */
 static void doom(struct cache *c, struct cached *e, struct cached **doomed)
 {
 	forget(c, e);
@@ -322,7 +322,7 @@ static void evict_to(struct cache *c, uint64_t regions, uint64_t bytes,
 	}
 }
 
-/* Until somebody has ended some of those that are to end. */
+/* Wait until another thread has ended some of those that are to end. */
 static void wait_ended(struct cache *c)
 {
 	uint64_t ended = c->ended;
@@ -332,8 +332,8 @@ static void wait_ended(struct cache *c)
 }
 
 /*
- * Called while a region is registered, for which others may wait: whoever
- * counts in ending does not, but ends.
+ * Called while a region is being registered, for which others may wait. Threads
+ * counted in ending do not wait for anything, so they make progress.
  */
 bool fxi_cache_make_room(struct fabrex_port *port)
 {
@@ -364,8 +364,8 @@ static bool counted(const struct cache *c, const struct cached *e)
 }
 
 /*
- * A key that peers may use is good for what was asked for and nothing else:
- * the caller hands it out.
+ * A key that peers may use covers exactly what was asked for, because the
+ * caller hands it out.
  */
 static struct interval *match(const struct cache *c,
 			      const struct interval *want)
@@ -378,8 +378,8 @@ static struct interval *match(const struct cache *c,
 }
 
 /*
- * For one that is being registered. Who registers it may be short of the room
- * that the doomed have: these end first, and everything is looked at again.
+ * Wait for one that is being registered. That thread may need the room that the
+ * doomed regions have: they end first, and the search starts again.
  */
 static void wait_pending(struct cache *c, struct cached **doomed)
 {
@@ -396,8 +396,8 @@ static void wait_pending(struct cache *c, struct cached **doomed)
 }
 
 /*
- * One that will do and was good until now, with a reference; NULL if there is
- * none. Waits for one that is being registered; the lock is given up meanwhile.
+ * One that fits and is not stale, with a reference; NULL if there is none.
+ * Waits for one that is being registered; the lock is dropped meanwhile.
  */
 static struct cached *lookup(struct cache *c, const struct interval *want,
 			     struct cached **doomed)
@@ -422,7 +422,7 @@ static struct cached *lookup(struct cache *c, const struct interval *want,
 	return NULL;
 }
 
-/* Without being asked for they would hold pinned pages that nobody can use. */
+/* Nobody would ask for them again, and they hold pinned pages. */
 static void sweep(struct cache *c, struct cached **doomed)
 {
 	struct cached *e, *newer;
@@ -439,11 +439,11 @@ static void sweep(struct cache *c, struct cached **doomed)
 /* ---- registration ------------------------------------------------------ */
 
 /*
- * What nobody else can use may be larger than what was asked for, so that it
- * is found more often: pages are pinned whole anyway, and device memory is
- * exported by allocation. Without an id there is none: a reserved range of
- * addresses may hold memory of many, or none, and change in parts. A key that
- * peers may use covers no byte more.
+ * A region that peers cannot use may be larger than what was asked for, so that
+ * it is found more often: pages are pinned whole anyway, and device memory is
+ * exported by allocation. Memory without an id has no allocation: a reserved
+ * address range may contain several or none, and change in parts. A key that
+ * peers may use covers not one byte more.
  */
 static struct interval widen(const struct interval *want,
 			     const struct fabrex_memory *memory)
@@ -463,7 +463,7 @@ static struct interval widen(const struct interval *want,
 	return all;
 }
 
-/* A placeholder, so that others who want the same wait for it. */
+/* A placeholder, so that others that want the same wait for it. */
 static struct cached *reserve(struct cache *c, const struct interval *range)
 {
 	struct cached *e = calloc(1, sizeof(*e));
@@ -482,7 +482,7 @@ static struct cached *reserve(struct cache *c, const struct interval *range)
 	return e;
 }
 
-/* Registered, or not to be: whoever waits looks again. */
+/* Registered, or it failed: those that wait search again. */
 static int settle(struct cache *c, struct cached *e, int ret)
 {
 	pthread_mutex_lock(&c->lock);
@@ -513,7 +513,7 @@ static int attempt(struct fabrex_port *port, struct cached *e,
 	return fxi_mr_register(port, &params, memory, &e->mr);
 }
 
-/* Those who wait for more of it than it is now go their own way. */
+/* Those that wait for more of it than it is now register it themselves. */
 static void shrink(struct cache *c, struct cached *e,
 		   const struct interval *want)
 {
@@ -536,9 +536,9 @@ static void unwatch(struct cache *c, struct cached *e)
 }
 
 /*
- * Of device memory the whole may be too much for the port, or for who exports
- * it, where a part is not. A kernel without MMU notifiers has the counters, but
- * no way to count what happens to memory of the host.
+ * The whole of a device allocation may be too much for the port or the exporter
+ * where a part is not. A kernel without MMU notifiers has the counters, but
+ * cannot count changes of host memory.
  */
 static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e,
 		  const struct interval *want,
@@ -577,7 +577,7 @@ static bool keepable(const struct cached *e)
 	       (!fxi_memory_is_device(e->mr->kind) || e->mr->allocation);
 }
 
-/* The hit was none. */
+/* It was not a hit after all. */
 static void disown(struct cache *c, struct cached *e, struct cached **doomed)
 {
 	c->stats.hits--;
@@ -587,7 +587,7 @@ static void disown(struct cache *c, struct cached *e, struct cached **doomed)
 	expire(c, e, doomed);
 }
 
-/* Nobody uses it any more: keep it for the next, if it may be kept. */
+/* It has no user any more: keep it for the next one, if it may be kept. */
 static void retire(struct cache *c, struct cached *e, struct cached **doomed)
 {
 	if (e->state == STALE) {
@@ -630,7 +630,7 @@ static struct cached *find(struct cache *c, const struct interval *want)
 	return e;
 }
 
-/* Room for a region, unless somebody else has made one meanwhile. */
+/* Room for a region, unless another thread has registered one meanwhile. */
 static struct cached *find_or_reserve(struct cache *c,
 				      const struct interval *want,
 				      const struct interval *range, bool *hit)
@@ -671,7 +671,7 @@ static int make(struct fabrex_port *port, struct cache *c,
 	return *hit ? 0 : enroll(port, c, *out, want, &memory);
 }
 
-/* A thread that were cancelled while it makes one would leave it PENDING. */
+/* If the thread were cancelled meanwhile, the region would stay PENDING. */
 static int find_or_make(struct fabrex_port *port, struct cache *c,
 			const struct interval *want, struct cached **out,
 			bool *hit)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Meeting: two processes find each other by a service number and swap blobs
- * in datagrams of one cell. Public half: fabrex_connect(3).
+ * Listen, connect and accept: two processes find each other by a service number
+ * and exchange blobs in datagrams of one cell. Public half: fabrex_connect(3).
  *
  * Client: queue, resolve, SEND HELLO {nonce, key of its queue, blob}.
  * Server: RECV, check, SEND ANSWER {the nonce, blob} to that queue.
- * Everything received is hostile: what does not fit is dropped in silence.
+ * Nothing received is trusted: what is not as it should be is dropped silently.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 #define MAGIC		0x32544d58u	/* "XMT2" */
 #define CELL		1024u
@@ -49,9 +49,10 @@ struct post_box {
 	struct fabrex_port *port;
 	struct fabrex_queue *queue;
 	struct fabrex_mr *mr;
-	struct datagram *slots;	/* one for each SEND that can be under way */
+	struct datagram *slots;	/* one for each SEND that can be outstanding */
 	struct datagram *out;	/* the one written last */
 	uint64_t token;		/* user_data of the last SEND */
+	uint32_t outstanding;	/* SENDs without a completion yet */
 };
 
 /* A HELLO that was taken from the ring; it keeps one cell of it reserved. */
@@ -62,10 +63,10 @@ struct kept {
 };
 
 /*
- * Answers to keys that a peer has named and that were wrong, of clients that
- * have gone or of ones that guess. They come out of our port's budget
- * (docs/draco.md, section 10): each peer has VAIN_MOST, and one more every
- * VAIN_NS, so that it takes many to spend it.
+ * Answers in vain: to keys that a peer has named and that were wrong, because
+ * the client has gone or is guessing. They are charged to our port's budget
+ * (docs/draco.md, section 10). Each peer has VAIN_MOST, and one more every
+ * VAIN_NS, so that no single one can exhaust it.
  */
 struct vain {
 	uint32_t count;
@@ -112,6 +113,7 @@ static int box_open(struct post_box *box, struct fabrex_port *port,
 
 	box->port = port;
 	box->token = 0;
+	box->outstanding = 0;
 	ret = fabrex_mr_alloc(port, FABREX_SQ_MIN * sizeof(struct datagram), 0,
 			      &box->mr);
 	if (ret)
@@ -133,7 +135,7 @@ static void box_close(struct post_box *box, uint64_t service)
 	fxi_port_drop(box->port, box_user(service));
 }
 
-/* Copies what it believes; false if the datagram is not one of ours. */
+/* Copies what passes the checks. False: the datagram is not one of ours. */
 static bool letter_read(const struct fabrex_wc *wc, struct letter *letter)
 {
 	const struct datagram *d = wc->data;
@@ -154,15 +156,15 @@ static bool letter_read(const struct fabrex_wc *wc, struct letter *letter)
 }
 
 /*
- * Into the slot that follows: with fewer than FABREX_SQ_MIN SENDs outstanding,
- * the device has done with it. -EBUSY otherwise.
+ * Into the next slot: with fewer than FABREX_SQ_MIN SENDs outstanding, the
+ * device does not use it any more. -EBUSY otherwise.
  */
 static int letter_write(struct post_box *box, uint16_t kind, uint64_t nonce,
 			uint64_t service, const void *blob, size_t length)
 {
 	struct datagram *d = &box->slots[(box->token + 1) % FABREX_SQ_MIN];
 
-	if (box->queue->sq_next - box->queue->sq_done >= FABREX_SQ_MIN)
+	if (box->outstanding >= FABREX_SQ_MIN)
 		return fxi_error(EBUSY, "port %s: earlier datagrams have not been sent yet; try again later",
 				 box->port->attr.name);
 	box->out = d;
@@ -182,10 +184,14 @@ static int letter_write(struct post_box *box, uint16_t kind, uint64_t nonce,
 static int box_send(struct post_box *box, uint32_t peer, uint64_t key)
 {
 	size_t offset = (size_t)((char *)box->out - (char *)box->slots);
+	int ret;
 
-	return fabrex_post_send(box->queue, peer, key, box->mr, offset,
-				HEADER + le16toh(box->out->length), 0,
-				++box->token);
+	ret = fabrex_post_send(box->queue, peer, key, box->mr, offset,
+			       HEADER + le16toh(box->out->length), 0,
+			       ++box->token);
+	if (!ret)
+		box->outstanding++;
+	return ret;
 }
 
 static int timed_out(struct post_box *box, const char *what)
@@ -202,6 +208,8 @@ static int box_next(struct post_box *box, struct fabrex_wc *wc,
 
 	for (;;) {
 		ret = fabrex_poll(box->queue, wc, 1);
+		if (ret > 0 && !(wc->opcode & FABREX_OP_RECV))
+			box->outstanding--;
 		if (ret)
 			return ret < 0 ? ret : 0;
 		ret = fabrex_wait(box->queue, fxi_remaining_ms(deadline));
@@ -462,7 +470,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Nobody there yet, or the peer on its way up: worth another try. */
+/* No service there yet, or the peer is just coming up: worth another try. */
 static int client_resolve(struct client *c)
 {
 	int ret;
@@ -507,7 +515,7 @@ static int client_step(struct client *c, struct letter *letter, int *status,
 	}
 }
 
-/* The listener that was greeted is still the one that offers the service. */
+/* The listener that got the HELLO is still the one that offers the service. */
 static bool same_listener(struct client *c)
 {
 	uint32_t queue;
@@ -517,7 +525,7 @@ static bool same_listener(struct client *c)
 			       &key) && queue == c->queue && key == c->key;
 }
 
-/* Greeted and waiting. 1: answer; 0: greet again; negative: give up. */
+/* HELLO was sent. 1: answer; 0: send it again; negative: give up. */
 static int client_await(struct client *c, struct letter *letter)
 {
 	int status, ret;
@@ -538,7 +546,7 @@ static int client_await(struct client *c, struct letter *letter)
 	}
 }
 
-/* One HELLO and what comes of it; results as client_await(). */
+/* One HELLO and its answer; results as client_await(). */
 static int client_greet(struct client *c, struct letter *letter)
 {
 	int status = 0, ret;
@@ -612,7 +620,7 @@ EXPORT int fabrex_connect(struct fabrex_port *port, uint32_t peer,
 		ret = box_open(&c.box, port, 0, CONNECT_CELLS);
 	if (ret)
 		return ret;
-	/* Whoever is cancelled while it waits leaves nothing either. */
+	/* A thread that is cancelled meanwhile leaves nothing behind. */
 	pthread_cleanup_push(client_end, &c);
 	ret = letter_write(&c.box, KIND_HELLO, c.nonce, service, mine,
 			   mine_len);

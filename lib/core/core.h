@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the handles of the public header are made of. For files in lib/ only;
- * names that are not static begin with fxi_.
+ * What the handles of the public header are made of, and what transports and
+ * collectives may ask of the core besides the public functions. What only the
+ * core's own files share is in core/internal.h. Names that are not static begin
+ * with fxi_.
  */
-#ifndef LIB_INTERNAL_H
-#define LIB_INTERNAL_H
+#ifndef LIB_CORE_H
+#define LIB_CORE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,14 +16,12 @@
 #include <fabrex/fabrex.h>
 
 #include "base/cancel.h"
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/export.h"
+#include "base/sized.h"
 #include "transport/transport.h"
-
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
-#define container_of(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
 
 enum object_type { OBJECT_MR, OBJECT_QUEUE, OBJECT_WINDOW };
 
@@ -31,12 +31,6 @@ struct object {
 	struct object *next, *prev;
 	enum object_type type;
 	uint64_t id;
-};
-
-/* An object that the device may know of already, and the list does not. */
-struct birth {
-	struct birth *next, *prev;
-	uint64_t number;
 };
 
 /* What is made of a port's objects, and so has to end before it. */
@@ -52,7 +46,7 @@ struct fabrex_port {
 	struct object *objects;
 	uint32_t users[PORT_USERS];
 	pthread_cond_t born;		/* a birth is over */
-	struct birth *births;		/* a ring, oldest first */
+	struct birth *births;		/* internal.h: a ring, oldest first */
 	uint64_t nbirths;		/* so far */
 	struct cache *cache;		/* made when first used: cache.c */
 };
@@ -71,76 +65,15 @@ struct fabrex_mr {
 };
 
 /*
- * One accepted entry, until it is reported. Never read from shared memory.
- * Queues with shared.direct have private memory for sq (queue.c), as many
- * entries as here, and no ctrl, cq, rq or doorbell.
- */
-struct shadow {
-	uint64_t user_data;
-	union {
-		uint64_t who;		/* as shadow_who() */
-		struct {
-			uint16_t peer;
-			uint8_t opcode;
-			uint8_t state;	/* direct.c */
-			uint32_t length;
-		} direct;
-	};
-};
-
-/* Peer and opcode where the last word of a completion has them. */
-static inline uint64_t shadow_who(uint16_t peer, uint8_t opcode, uint8_t flags)
-{
-	return peer | (uint64_t)(opcode | (uint32_t)flags << 8) << 32;
-}
-
-static inline uint8_t shadow_opcode(const struct shadow *s)
-{
-	return (uint8_t)(s->who >> 32);
-}
-
-static inline uint8_t shadow_flags(const struct shadow *s)
-{
-	return (uint8_t)(s->who >> 40);
-}
-
-
-/*
- * Indices are free-running. sq_done <= sq_tail <= sq_next: entries below
- * sq_done are reported (or QUIET and successful), those below sq_tail known
- * to the device. limit >= sq_next - sq_done at all times, which is what keeps
- * the completion ring from overrunning: cq_entries - rq_entries at most.
+ * A queue, as far as it is the same on all transports. Each has a structure of
+ * its own that begins with this one (transport_ops.queue_size).
  */
 struct fabrex_queue {
-	/* posting */
-	struct fabrex_sqe *sq;
-	struct shadow *shadow;
-	struct fabrex_qctrl *ctrl;
-	void *doorbell;
-	uint32_t sq_mask;
-	uint32_t limit;
-	uint32_t sq_next;
-	uint32_t sq_tail;
-	uint32_t sq_done;
-	bool stopped;			/* nothing more goes to the device */
-	bool received_first;		/* direct.c: what the next poll takes */
-
-	/* polling */
-	const struct fabrex_cqe *cq __attribute__((aligned(64)));
-	uint8_t *rq;
-	uint32_t cq_entries;
-	uint32_t cq_head;		/* taken */
-	uint32_t rq_entries;
-	uint32_t rq_next;		/* cell the next RECV must name */
-	uint32_t rq_head;		/* cells given back */
-	uint32_t cell_size;
-	uint32_t flush_head;		/* stopped: sq_head when it happened */
-
-	/* the rest */
-	struct object object __attribute__((aligned(64)));
-	struct transport_queue shared;
-	const char *broken;		/* what the device did wrong, or NULL */
-	int efd;
+	const struct queue_ops *ops;
+	struct object object;
+	uint64_t key;
+	uint32_t number;
+	int efd;			/* eventfd, or -1 */
 };
 
 struct fabrex_window {
@@ -151,96 +84,28 @@ struct fabrex_window {
 };
 
 /* port.c */
-/* False in the child of a fork, which must not touch what it inherited. */
-bool fxi_port_mine(const struct fabrex_port *port);
 /* From now on, and until dropped, the port is not closed. Not in a child. */
 void fxi_port_hold(struct fabrex_port *port, enum port_user user);
 void fxi_port_drop(struct fabrex_port *port, enum port_user user);
-/*
- * Around whatever makes an object at the transport, and its addition: events
- * of it may be read by another thread as soon as it is made.
- */
-void fxi_birth_begin(struct fabrex_port *port, struct birth *birth);
-void fxi_birth_end(struct fabrex_port *port, struct birth *birth);
-/* Until all that had begun are over; under the port's lock. */
-void fxi_births_wait(struct fabrex_port *port);
-void fxi_object_add(struct fabrex_port *port, struct object *object,
-		    enum object_type type, uint64_t id);
-/*
- * End @object at the transport and take it off the list. 0: the caller now
- * unmaps and frees; 1: the same without unmapping, which this process (child
- * of a fork) does not have; negative: it lives on.
- */
-int fxi_object_end(struct object *object);
-/* Lookup under the port's lock, which the caller holds. */
+/* By its id at the transport; under the port's lock. NULL: it has ended. */
 struct object *fxi_object_find(struct fabrex_port *port, uint64_t id);
-/* Copy the first @size bytes the caller has; what we do not know is 0. */
-void fxi_copy_out(void *to, size_t size, const void *from, size_t known);
-
 /*
- * Take what the caller has of a structure that grows; the rest stays as it
- * was. -E2BIG: it is longer than ours, and not 0 there.
+ * Take over what the caller has of a structure that may grow; the rest stays as
+ * it was. -E2BIG: it is longer than ours, and not 0 there. @what is for the
+ * message.
  */
 int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 		size_t known, const void *from, size_t size);
 
-/* What the first version had of structures that grow; nobody has less. */
-#define REMOTE_FIRST	offsetof(struct fabrex_remote, reserved)
-#define OP_FIRST	offsetof(struct fabrex_op, reserved)
-#define WC_FIRST	offsetof(struct fabrex_wc, reserved)
 
-/* mr.c */
-/* Takes over what a caller has of a remote region, if we understand all of it. */
-int fxi_remote_read(struct fabrex_port *port, struct fabrex_remote *to,
-		    const void *from, size_t size);
-/* False: it has to be looked at, by fxi_remote_read(). */
-static inline bool remote_plain(const struct fabrex_remote *remote,
-				size_t size)
-{
-	uint64_t flags;
-
-	_Static_assert(offsetof(struct fabrex_remote, reserved) ==
-		       offsetof(struct fabrex_remote, flags) + 4, "one word");
-	/* A shorter one may end before them. */
-	if (size != sizeof(*remote))
-		return false;
-	memcpy(&flags, (const char *)remote +
-		       offsetof(struct fabrex_remote, flags), sizeof(flags));
-	return !flags;
-}
-int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
-		 uint32_t access);
-/* Register what @params say; @memory is what was found out about it. */
-int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
-		  const struct fabrex_memory *memory, struct fabrex_mr **out);
-/* Memory of the transport's own, if it has mr_alloc. */
-int fxi_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
-		 struct fabrex_mr **out);
-/* As fxi_mr_create(); exports device memory first. */
-int fxi_mr_register(struct fabrex_port *port, struct transport_mr *params,
-		    const struct fabrex_memory *memory,
-		    struct fabrex_mr **out);
-
-/* cache.c */
-/*
- * Give up half of what is unused, or wait while others give up something.
- * False: there was nothing.
- */
-bool fxi_cache_make_room(struct fabrex_port *port);
-/* After all regions of the port have ended. */
-void fxi_cache_free(struct fabrex_port *port);
-
-/* poll.c */
-/* Take entries that succeeded quietly off the books. True if there were. */
-bool fxi_retire_quiet(struct fabrex_queue *queue);
-/* Sentence about a queue that has stopped; -ENETDOWN. */
-int fxi_queue_stopped(struct fabrex_queue *queue);
-
-/* clock.c */
-uint64_t fxi_now_ns(void);
-/* Absolute time at which @timeout_ms is up; for ever if negative. */
-uint64_t fxi_deadline(int timeout_ms);
-/* What is left of it for poll(2), rounded up; -1 for ever. */
-int fxi_remaining_ms(uint64_t deadline);
+/* queue.c: errors of queues, for transports; messages name port and queue */
+/* The caller's operation or structure is wrong: -EINVAL. */
+int fxi_queue_invalid(const struct fabrex_queue *queue, const char *why)
+	__attribute__((cold));
+/* As many entries are outstanding as there can be: -EAGAIN. */
+int fxi_queue_full(void) __attribute__((cold));
+/* The queue has ended, and everything outstanding was reported: -ENETDOWN. */
+int fxi_queue_ended(const struct fabrex_queue *queue, const char *cause)
+	__attribute__((cold));
 
 #endif

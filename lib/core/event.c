@@ -7,14 +7,14 @@
 #include <poll.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 EXPORT int fabrex_event_fd(struct fabrex_port *port)
 {
 	return port->ops->event_fd(port->transport);
 }
 
-/* One that is being made is waited for: there may be no second event of it. */
+/* Waits for one that is being created: there may be no second event of it. */
 static struct object *find(struct fabrex_port *port, uint64_t id)
 {
 	struct object *object = fxi_object_find(port, id);

@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 #include "memory/memory.h"
 
-static int check_access(struct fabrex_port *port, uint32_t access)
+int fxi_mr_check_access(struct fabrex_port *port, uint32_t access)
 {
 	if (access & ~FABREX_MR_ALL)
 		return fxi_error(EINVAL, "port %s: memory region: unknown access rights 0x%x; use FABREX_MR_*",
@@ -31,7 +31,7 @@ int fxi_mr_check(struct fabrex_port *port, const void *addr, uint64_t length,
 	if (length > UINTPTR_MAX - (uintptr_t)addr)
 		return fxi_error(EINVAL, "port %s: memory region of %llu bytes at %p wraps around the address space; check the length",
 				 name, (unsigned long long)length, addr);
-	return check_access(port, access);
+	return fxi_mr_check_access(port, access);
 }
 
 static int check_peers(struct fabrex_port *port, const uint32_t *peers,
@@ -50,12 +50,12 @@ static int check_peers(struct fabrex_port *port, const uint32_t *peers,
 	return 0;
 }
 
-#define MAKE_ROOM_TRIES	20	/* all is given up long before */
+#define MAKE_ROOM_TRIES	20	/* by then the cache is empty */
 
 /*
- * Out of pinned memory, regions or quota: does the cache hold some of it? What
- * is pinned of a device counts for RLIMIT_MEMLOCK as the host's memory does; of
- * a dma-buf that may move, ENOMEM is its exporter's.
+ * Out of pinned memory, regions or quota, of which the cache may hold some?
+ * Pinned device memory counts for RLIMIT_MEMLOCK as host memory does; for a
+ * dma-buf that may move, ENOMEM comes from its exporter.
  */
 static bool short_of_room(const struct transport_mr *params, int ret)
 {
@@ -63,66 +63,28 @@ static bool short_of_room(const struct transport_mr *params, int ret)
 	       (ret == -ENOMEM && (!params->dmabuf || params->pin));
 }
 
-static int create(struct fabrex_port *port, const struct transport_mr *params,
+static int create(struct fabrex_port *port, struct transport_mr *params,
 		  struct fabrex_mr *mr)
 {
+	const struct transport_ops *ops = port->ops;
 	struct birth birth;
 	uint64_t id = 0;
 	int ret;
 
 	fxi_birth_begin(port, &birth);
-	ret = port->ops->mr_register(port->transport, params, &mr->key, &id);
-	if (!ret)
+	if (params->addr || params->dmabuf)
+		ret = ops->mr_register(port->transport, params, &mr->key, &id);
+	else
+		ret = ops->mr_alloc(port->transport, params, &mr->key, &id);
+	if (!ret) {
+		mr->addr = params->addr;
 		fxi_object_add(port, &mr->object, OBJECT_MR, id);
-	fxi_birth_end(port, &birth);
-	return ret;
-}
-
-/* The same with memory of the transport's own. */
-static int create_shared(struct fabrex_port *port, struct transport_mr *params,
-			 struct fabrex_mr *mr)
-{
-	struct birth birth;
-	uint64_t id = 0;
-	int ret;
-
-	fxi_birth_begin(port, &birth);
-	ret = port->ops->mr_alloc(port->transport, params, &mr->key, &id);
-	if (!ret)
-		fxi_object_add(port, &mr->object, OBJECT_MR, id);
-	fxi_birth_end(port, &birth);
-	return ret;
-}
-
-int fxi_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
-		 struct fabrex_mr **out)
-{
-	struct transport_mr params = { .length = length, .access = access };
-	struct fabrex_mr *mr = calloc(1, sizeof(*mr));
-	int ret, tries = MAKE_ROOM_TRIES;
-
-	if (!mr)
-		return fxi_error(ENOMEM, "port %s: memory region: out of memory",
-				 port->attr.name);
-	ret = check_access(port, access);
-	if (!ret)
-		ret = create_shared(port, &params, mr);
-	while (short_of_room(&params, ret) && tries-- &&
-	       fxi_cache_make_room(port))
-		ret = create_shared(port, &params, mr);
-	if (ret) {
-		free(mr);
-		return ret;
 	}
-	mr->addr = params.addr;
-	mr->length = length;
-	mr->access = access;
-	mr->kind = FABREX_MEMORY_HOST;
-	*out = mr;
-	return 0;
+	fxi_birth_end(port, &birth);
+	return ret;
 }
 
-int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
+int fxi_mr_create(struct fabrex_port *port, struct transport_mr *params,
 		  const struct fabrex_memory *memory, struct fabrex_mr **out)
 {
 	struct fabrex_mr *mr = calloc(1, sizeof(*mr));
@@ -131,7 +93,6 @@ int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 	if (!mr)
 		return fxi_error(ENOMEM, "port %s: memory region: out of memory",
 				 port->attr.name);
-	mr->addr = params->addr;
 	mr->length = params->length;
 	mr->access = params->access;
 	mr->kind = memory->kind;
@@ -148,7 +109,7 @@ int fxi_mr_create(struct fabrex_port *port, const struct transport_mr *params,
 	return 0;
 }
 
-/* Device memory: by way of a dma-buf, which need not stay open. */
+/* Device memory: through a dma-buf, which need not stay open. */
 static int create_device(struct fabrex_port *port, struct transport_mr *params,
 			 const struct fabrex_memory *memory,
 			 struct fabrex_mr **out)
@@ -227,7 +188,7 @@ static int check_dmabuf(struct fabrex_port *port,
 				 port->attr.name,
 				 (unsigned long long)a->length,
 				 (unsigned long long)a->offset);
-	return check_access(port, a->access);
+	return fxi_mr_check_access(port, a->access);
 }
 
 static int check_attr(struct fabrex_port *port, const struct fabrex_mr_attr *a)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Ports: opening, limits, peers, and the list of what was made from them.
- * The public half is fabrex_open(3); fxi_object_* is for the other nouns.
+ * Ports: opening, limits, peers, and the list of the objects of a port. Public
+ * half: fabrex_open(3); fxi_object_* is for regions, queues and windows.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 #include "memory/memory.h"
 #include "base/path.h"
 
@@ -29,14 +29,6 @@ void fxi_port_drop(struct fabrex_port *port, enum port_user user)
 	pthread_mutex_lock(&port->lock);
 	port->users[user]--;
 	pthread_mutex_unlock(&port->lock);
-}
-
-void fxi_copy_out(void *to, size_t size, const void *from, size_t known)
-{
-	size_t n = size < known ? size : known;
-
-	memcpy(to, from, n);
-	memset((char *)to + n, 0, size - n);
 }
 
 int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
@@ -77,7 +69,7 @@ void fxi_birth_end(struct fabrex_port *port, struct birth *birth)
 	pthread_mutex_unlock(&port->lock);
 }
 
-/* Those of the parent end there, not in the child of a fork. */
+/* In the child of a fork the parent's threads do not exist. */
 void fxi_births_wait(struct fabrex_port *port)
 {
 	uint64_t until = port->nbirths;
@@ -107,8 +99,8 @@ void fxi_object_add(struct fabrex_port *port, struct object *object,
 }
 
 /*
- * In the child of a fork there is one thread, and the lock may be held, for
- * ever, by one of the parent's.
+ * The child of a fork has one thread, and the lock may be held by one that
+ * exists only in the parent.
  */
 static void object_remove(struct object *object, bool mine)
 {
@@ -126,7 +118,7 @@ static void object_remove(struct object *object, bool mine)
 		pthread_mutex_unlock(&port->lock);
 }
 
-/* What has gone by itself (-ENODEV, -ENOENT) is ended all the same. */
+/* An object that is gone already (-ENODEV, -ENOENT) is freed all the same. */
 int fxi_object_end(struct object *object)
 {
 	struct fabrex_port *port = object->port;
@@ -257,8 +249,8 @@ static void destroy_all(struct fabrex_port *port, enum object_type type)
 }
 
 /*
- * These have handles of their own, and memory that their next call would look
- * for objects in.
+ * Listeners and communicators have handles of their own, and would use the port
+ * at their next call.
  */
 static int check_unused(struct fabrex_port *port)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Life of a queue: limits, rings, shadow array, eventfd. What is posted and
- * polled is in post.c and poll.c. Public half: fabrex_queue_create(3).
+ * Creation and end of queues, and the error messages about them. Public half:
+ * fabrex_queue_create(3).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/core.h"
-#include "core/ring.h"
+#include "core/internal.h"
 
 #define DEFAULT_SQ	128u
 #define DEFAULT_CELL	256u
@@ -96,81 +95,21 @@ static int check_attr(struct fabrex_port *port, struct fabrex_queue_attr *a)
 	return 0;
 }
 
-static bool inside(const struct transport_queue *s, size_t offset, size_t n)
+static struct fabrex_queue *queue_alloc(struct fabrex_port *port,
+					uint32_t flags)
 {
-	return offset <= s->ring_size && n <= s->ring_size - offset;
-}
-
-/* A transport that says something impossible must not make us write there. */
-static int check_shared(struct fabrex_port *port,
-			const struct fabrex_queue_attr *a,
-			const struct transport_queue *s)
-{
-	if (inside(s, s->ctrl_offset, sizeof(struct fabrex_qctrl)) &&
-	    inside(s, s->sq_offset,
-		   a->sq_entries * sizeof(struct fabrex_sqe)) &&
-	    inside(s, s->cq_offset,
-		   a->cq_entries * sizeof(struct fabrex_cqe)) &&
-	    inside(s, s->rq_offset, (size_t)a->rq_entries * a->cell_size) &&
-	    !(s->ctrl_offset % 64) && !(s->sq_offset % 64) &&
-	    !(s->cq_offset % 64) && !(s->rq_offset % 64))
-		return 0;
-	return fxi_error(EPROTO, "port %s: queue %u: rings outside the %zu bytes mapped; library and %s do not match, update the older",
-			 port->attr.name, s->number, s->ring_size,
-			 port->ops->name);
-}
-
-static void queue_bind_rings(struct fabrex_queue *q)
-{
-	char *base = q->shared.ring;
-
-	q->ctrl = (struct fabrex_qctrl *)(base + q->shared.ctrl_offset);
-	q->sq = (struct fabrex_sqe *)(base + q->shared.sq_offset);
-	q->cq = (const struct fabrex_cqe *)(base + q->shared.cq_offset);
-	q->rq = (uint8_t *)base + q->shared.rq_offset;
-	q->doorbell = q->shared.doorbell;
-}
-
-static void queue_bind(struct fabrex_queue *q,
-		       const struct fabrex_queue_attr *a)
-{
-	if (!q->shared.direct)
-		queue_bind_rings(q);
-	q->sq_mask = a->sq_entries - 1;
-	q->cq_entries = a->cq_entries;
-	q->rq_entries = a->rq_entries;
-	q->cell_size = a->cell_size;
-	q->limit = a->cq_entries - a->rq_entries;
-	if (q->limit > a->sq_entries)
-		q->limit = a->sq_entries;
-}
-
-/* Nobody else reads them: entries are executed when they are submitted. */
-static int make_entries(struct fabrex_port *port, struct fabrex_queue *q,
-			const struct fabrex_queue_attr *a)
-{
-	q->sq = aligned_alloc(64, a->sq_entries * sizeof(*q->sq));
-	if (!q->sq)
-		return fxi_error(ENOMEM, "port %s: queue of %u entries: out of memory",
-				 port->attr.name, a->sq_entries);
-	memset(q->sq, 0, a->sq_entries * sizeof(*q->sq));
-	return 0;
-}
-
-static struct fabrex_queue *queue_alloc(const struct fabrex_queue_attr *a)
-{
-	struct fabrex_queue *q = aligned_alloc(64, sizeof(*q));
+	size_t size = (port->ops->queue_size + 63) & ~(size_t)63;
+	struct fabrex_queue *q = aligned_alloc(64, size);
 
 	if (!q)
 		return NULL;
-	memset(q, 0, sizeof(*q));
+	memset(q, 0, size);
+	q->object.port = port;
 	q->efd = -1;
-	q->shadow = calloc(a->sq_entries, sizeof(*q->shadow));
-	if (q->shadow && a->flags & FABREX_QUEUE_EVENTFD)
+	if (flags & FABREX_QUEUE_EVENTFD)
 		q->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (q->shadow && (q->efd >= 0 || !(a->flags & FABREX_QUEUE_EVENTFD)))
+	if (q->efd >= 0 || !(flags & FABREX_QUEUE_EVENTFD))
 		return q;
-	free(q->shadow);
 	free(q);
 	return NULL;
 }
@@ -179,9 +118,6 @@ static void queue_free(struct fabrex_queue *q)
 {
 	if (q->efd >= 0)
 		close(q->efd);
-	if (q->shared.direct)
-		free(q->sq);
-	free(q->shadow);
 	free(q);
 }
 
@@ -189,22 +125,13 @@ static int create(struct fabrex_port *port, struct fabrex_queue *q,
 		  const struct fabrex_queue_attr *a)
 {
 	struct birth birth;
+	uint64_t id = 0;
 	int ret;
 
 	fxi_birth_begin(port, &birth);
-	ret = port->ops->queue_create(port->transport, a, q->efd, &q->shared);
-	if (ret)
-		goto end;
-	ret = q->shared.direct ? make_entries(port, q, a) :
-				 check_shared(port, a, &q->shared);
-	if (!ret) {
-		queue_bind(q, a);
-		fxi_object_add(port, &q->object, OBJECT_QUEUE, q->shared.id);
-	} else {
-		port->ops->destroy(port->transport, q->shared.id);
-		port->ops->queue_unmap(port->transport, &q->shared);
-	}
-end:
+	ret = port->ops->queue_create(port->transport, a, q, &id);
+	if (!ret)
+		fxi_object_add(port, &q->object, OBJECT_QUEUE, id);
 	fxi_birth_end(port, &birth);
 	return ret;
 }
@@ -223,7 +150,7 @@ EXPORT int fabrex_queue_create(struct fabrex_port *port,
 		ret = check_attr(port, &a);
 	if (ret)
 		return ret;
-	q = queue_alloc(&a);
+	q = queue_alloc(port, a.flags);
 	if (!q)
 		return fxi_error(ENOMEM, "port %s: queue: no memory or file descriptor left; see ulimit -n",
 				 port->attr.name);
@@ -248,20 +175,19 @@ EXPORT int fabrex_queue_destroy(struct fabrex_queue *q)
 	ret = fxi_object_end(&q->object);
 	if (ret < 0)
 		return ret;
-	if (!ret)
-		port->ops->queue_unmap(port->transport, &q->shared);
+	port->ops->queue_free(port->transport, q, !ret);
 	queue_free(q);
 	return 0;
 }
 
 EXPORT uint32_t fabrex_queue_number(const struct fabrex_queue *queue)
 {
-	return queue->shared.number;
+	return queue->number;
 }
 
 EXPORT uint64_t fabrex_queue_key(const struct fabrex_queue *queue)
 {
-	return queue->shared.key;
+	return queue->key;
 }
 
 EXPORT int fabrex_queue_fd(const struct fabrex_queue *queue)
@@ -269,11 +195,30 @@ EXPORT int fabrex_queue_fd(const struct fabrex_queue *queue)
 	if (queue->efd >= 0)
 		return queue->efd;
 	return fxi_error(EINVAL, "port %s: queue %u has no eventfd; create it with FABREX_QUEUE_EVENTFD",
-			 queue->object.port->attr.name, queue->shared.number);
+			 queue->object.port->attr.name, queue->number);
 }
 
 EXPORT int fabrex_resolve(struct fabrex_port *port, uint32_t peer,
 			  uint64_t service, uint32_t *number, uint64_t *key)
 {
 	return port->ops->resolve(port->transport, peer, service, number, key);
+}
+
+/* ---- errors ------------------------------------------------------------ */
+
+int fxi_queue_invalid(const struct fabrex_queue *q, const char *why)
+{
+	return fxi_error(EINVAL, "port %s: queue %u: %s",
+			 q->object.port->attr.name, q->number, why);
+}
+
+int fxi_queue_full(void)
+{
+	return fxi_error_static(EAGAIN, "queue: as many entries are outstanding as the rings hold; call fabrex_poll() first");
+}
+
+int fxi_queue_ended(const struct fabrex_queue *q, const char *cause)
+{
+	return fxi_error(ENETDOWN, "port %s: queue %u has ended: %s; poll what is outstanding, destroy it, create another",
+			 q->object.port->attr.name, q->number, cause);
 }

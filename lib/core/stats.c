@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/internal.h"
 
 EXPORT int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
 			struct fabrex_stats *stats, size_t size)
@@ -15,7 +15,7 @@ EXPORT int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
 
 	if (queue && queue->object.port != port)
 		return fxi_error(EINVAL, "port %s: queue %u belongs to port %s; ask that one",
-				 port->attr.name, queue->shared.number,
+				 port->attr.name, queue->number,
 				 queue->object.port->attr.name);
 	memset(&now, 0, sizeof(now));
 	ret = port->ops->counters(port->transport,

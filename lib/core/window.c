@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/core.h"
-#include "core/ring.h"
+#include "base/barrier.h"
+#include "core/internal.h"
 
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 
@@ -100,18 +100,18 @@ EXPORT volatile void *fabrex_window_addr(const struct fabrex_window *w)
 }
 
 /*
- * The fence empties the write-combining buffers; the load cannot pass the
- * posted stores on their way, and has its answer only behind them.
+ * The fence empties the write-combining buffers; the load cannot overtake the
+ * posted stores, so its result comes back only after they have arrived.
  */
 EXPORT int fabrex_window_flush(struct fabrex_window *w)
 {
 	/* Regions begin anywhere; the word is in the first page either way. */
 	uintptr_t word = (uintptr_t)w->shared.addr & ~(uintptr_t)3;
 
-	ring_wc_flush();
+	barrier_wc();
 	if (!(w->access & FABREX_MR_REMOTE_READ))
 		return fxi_error_static(EOPNOTSUPP, "window: stores were pushed, but it cannot be read to see them arrive; map it with FABREX_MR_REMOTE_READ too");
 	(void)*(volatile uint32_t *)word;
-	ring_load_done();
+	barrier_device_load();
 	return 0;
 }

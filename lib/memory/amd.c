@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * AMD memory. HSA decides, because it answers without setting anything up and
- * without leaving an error behind; HIP adds what HSA does not know, and stands
- * in where only HIP is there. Called through fxi_vendor_amd.
+ * AMD memory. HSA is asked first, because it answers without initialising
+ * anything and without leaving an error behind; HIP adds what HSA does not
+ * know, and replaces it where there is no HSA. Called through fxi_vendor_amd.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,12 +30,12 @@ static int amd_load(void)
 {
 	int ret;
 
-	/* What the application has of it is enough. */
+	/* What the application has loaded of it is enough. */
 	fxi_library_notice();
 	ret = fxi_library_load(&fxi_library_hsa);
 	if (ret)
 		ret = fxi_library_load(&fxi_library_hip);
-	/* Without either, the sentence is to be about the first. */
+	/* Without either, the message is about the first. */
 	if (ret)
 		ret = fxi_library_load(&fxi_library_hsa);
 	else if (!have_hsa() && !have_hip())
@@ -50,7 +50,7 @@ static bool amd_ready(void)
 
 /* ---- HIP --------------------------------------------------------------- */
 
-/* The calling thread's last HIP error is the application's: leave it. */
+/* The calling thread's last HIP error belongs to the application: keep it. */
 static bool hip_attribute(void *value, int attribute, const void *addr)
 {
 	int pending = HIP_OK;
@@ -116,7 +116,7 @@ static bool hsa_of_gpu(const struct hsa_pointer_info *info,
 {
 	uint32_t type = 0, bdf = 0, domain = 0, node = 0;
 
-	/* Mappings may have no owner; only devices have such. */
+	/* Mappings may have no owner; devices always have one. */
 	if (fxi_hsa.agent_info(info->owner, HSA_INFO_DEVICE, &type))
 		return info->type == HSA_POINTER_VMEM;
 	if (type != HSA_TYPE_GPU)
@@ -152,7 +152,7 @@ static bool hsa_find(const void *addr, struct fabrex_memory *memory,
 
 /*
  * Mapped by the virtual memory functions: the address can get other memory
- * without an allocation, so that no id tells.
+ * without an allocation, which no id would show.
  */
 static bool is_virtual(const void *addr)
 {
@@ -211,7 +211,7 @@ static bool hsa_export(const void *addr, size_t length, int *fd,
 
 	if (!library_ready(&fxi_library_hsa))
 		return fxi_because(why, ENOTSUP, "libhsa-runtime64.so.1 is not loaded");
-	/* By way of PCIe, not of the vendor's own links, where one can say. */
+	/* Over PCIe, not the vendor's own links, where there is a choice. */
 	if (fxi_hsa.export_dmabuf_v2)
 		ret = fxi_hsa.export_dmabuf_v2(addr, length, fd, offset,
 					       HSA_DMABUF_PCIE);
@@ -224,7 +224,7 @@ static bool hsa_export(const void *addr, size_t length, int *fd,
 		     true;
 }
 
-/* Whole pages around the range, as the function demands. */
+/* Whole pages around the range, as the function requires. */
 static bool hip_export_range(const void *addr, size_t length, int *fd,
 			     uint64_t *offset, struct reason *why)
 {
@@ -291,9 +291,10 @@ static bool amd_export(const struct fabrex_memory *memory, const void *addr,
 /* ---- copies ------------------------------------------------------------ */
 
 /*
- * Kept until the process ends, for the next port. A reset of the device ends its
- * streams, and one of the application's may have the address of ours then: HIP
- * has no number that tells, so that none can be destroyed that is idle.
+ * Kept until the process ends, for the next port. A reset of the device ends
+ * its streams, and the application may get a new one at the same address. HIP
+ * has no number that distinguishes them, so idle streams cannot be destroyed
+ * safely.
  */
 static struct lanes lanes;
 
@@ -344,7 +345,7 @@ static bool copy_by(const struct lane *lane, void *addr, void *buffer,
 	return !ret && !waited;
 }
 
-/* A device that was reset has no streams any more, which HIP says. */
+/* A device that was reset has no streams any more; HIP reports that. */
 static bool copy_there(void *addr, void *buffer, size_t length, bool read)
 {
 	struct lane *kept, once, *lane;
@@ -374,7 +375,7 @@ static void amd_forked(void)
 	fxi_lanes_forget(&lanes);
 }
 
-/* By a stream of our own, and no part of what another thread captures. */
+/* On a stream of ours, and not part of what another thread captures. */
 static bool hip_copy(void *addr, void *buffer, size_t length, bool read)
 {
 	int pending = HIP_OK, mode = HIP_CAPTURE_RELAXED;
@@ -391,7 +392,7 @@ static bool hip_copy(void *addr, void *buffer, size_t length, bool read)
 	return good;
 }
 
-/* HIP first: it knows the device's queues. HSA's copy waits for none. */
+/* HIP first: it knows the device's queues, which HSA's copy ignores. */
 static bool amd_copy(void *addr, void *buffer, size_t length, bool read)
 {
 	if (hip_copies())

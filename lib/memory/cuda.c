@@ -117,8 +117,8 @@ static int ask(const void *addr, struct facts *f)
 
 /*
  * Only allocations have an id. Memory that was mapped by the virtual memory
- * functions, or comes of a pool, belongs to no context: the address can get
- * other memory with nothing allocated.
+ * functions, or that comes from a pool, belongs to no context: the address can
+ * get other memory without an allocation.
  */
 static uint64_t id_of(const struct facts *f)
 {
@@ -141,7 +141,7 @@ static bool is_managed(struct reason *why)
 	return fxi_because(why, ENOTSUP, "it is managed, so that CUDA moves it even while it is pinned; use cudaMalloc() or cudaMallocHost(), or, if no GPU touches it meanwhile, FABREX_MEMORY_HOST");
 }
 
-/* What a GPU touches goes there, and the pinned pages are nobody's. */
+/* Pages that a GPU touches move there; the pinned ones are then unused. */
 static bool cuda_migrates(const void *addr, struct reason *why)
 {
 	struct facts f;
@@ -169,7 +169,7 @@ static bool cuda_find(const void *addr, struct fabrex_memory *memory,
 		return false;
 	memory->device = f.device;
 	memory->id = id_of(&f);
-	/* Else it is the reserved range, whatever is mapped there. */
+	/* Otherwise it is the reserved range, whatever is mapped there. */
 	if (memory->id) {
 		memory->base = (void *)f.base;
 		memory->length = f.length;
@@ -190,9 +190,9 @@ static uint64_t cuda_id(const void *addr)
 /* ---- contexts ---------------------------------------------------------- */
 
 /*
- * The memory's context made current, in a thread that had another or none, and
- * what we call there is no part of a graph: another thread may be capturing
- * one, which forbids this one to wait, and is broken by the attempt.
+ * The memory's context is current, in a thread that had another or none, and
+ * what we call is no part of a graph: while another thread captures one, this
+ * thread may not wait, and an attempt would break the capture.
  */
 struct visit {
 	void *context;		/* NULL: none could be had */
@@ -253,7 +253,7 @@ static bool device_exports(int ordinal)
 	return value;
 }
 
-/* 0 if the memory says that it is not made for other devices' accesses. */
+/* 0 if the memory was not allocated for access by other devices. */
 static bool rdma_capable(const void *addr)
 {
 	int which[] = { CUDA_ATTRIBUTE_RDMA_CAPABLE };
@@ -279,8 +279,8 @@ static bool export_failed(int ret, const struct fabrex_memory *memory,
 }
 
 /*
- * Without this a copy of up to 64 KiB from the host's memory is not on the
- * device yet when cuMemcpyHtoD() returns.
+ * Without this a copy of up to 64 KiB from host memory is not on the device yet
+ * when cuMemcpyHtoD() returns.
  */
 static void make_synchronous(const void *addr)
 {
@@ -291,7 +291,7 @@ static void make_synchronous(const void *addr)
 				       (cuda_ptr)addr);
 }
 
-/* Whole pages around the range, as the function demands. */
+/* Whole pages around the range, as the function requires. */
 static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
 			size_t length, int *fd, uint64_t *offset,
 			struct reason *why)
@@ -306,7 +306,7 @@ static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
 	enter(&v, addr);
 	ret = fxi_cuda.address_handle(fd, start, size, CUDA_RANGE_DMABUF,
 				      CUDA_RANGE_PCIE);
-	/* Drivers before 12.8 know no flag. */
+	/* Drivers before 12.8 do not know the flag. */
 	if (ret)
 		ret = fxi_cuda.address_handle(fd, start, size,
 					      CUDA_RANGE_DMABUF, 0);
@@ -329,8 +329,8 @@ static bool cuda_copies(void)
 }
 
 /*
- * Contexts have numbers from CUDA 12.0 on. Before that nobody could tell
- * whether a stream that was kept is still there.
+ * Contexts have numbers from CUDA 12.0 on. Before that it is unknown whether a
+ * stream that was kept still exists.
  */
 static bool serial_of(const struct visit *v, uint64_t *serial)
 {
@@ -394,9 +394,9 @@ static bool copy_there(const struct visit *v, void *addr, void *buffer,
 }
 
 /*
- * Only in a primary context that is active: to retain it would make one else,
- * and whether another context still is there cannot be asked without it. Streams
- * of such are kept for the next port, or go with their context.
+ * Only in a primary context that is active: retaining an inactive one would
+ * create it, and whether another context still exists cannot be queried. Their
+ * streams are kept for the next port, or go with their context.
  */
 static void lane_end(struct lane *lane)
 {
@@ -436,8 +436,8 @@ static void cuda_forked(void)
 }
 
 /*
- * By a stream of our own, which waits for no kernel of the application's: nor
- * does it, that is, see what one of them is about to write.
+ * On a stream of ours, which waits for no kernel of the application. So it does
+ * not see what a running kernel is about to write either.
  */
 static bool cuda_copy(void *addr, void *buffer, size_t length, bool read)
 {
@@ -451,8 +451,8 @@ static bool cuda_copy(void *addr, void *buffer, size_t length, bool read)
 }
 
 /*
- * Functions that are synchronous by their names are from now on; what they have
- * begun and returned from is over when the attribute has been set.
+ * From now on the functions that are called synchronous are; copies that they
+ * have returned from are complete when the attribute has been set.
  */
 static void cuda_registered(const void *addr)
 {
@@ -464,10 +464,10 @@ static void cuda_registered(const void *addr)
 }
 
 /*
- * Memory of pools and of the virtual memory functions, which belongs to no
- * context, has no such attribute, or does not mind it: small copies are in the
- * legacy stream, which ours do not wait for. Nor is it waited for by us while
- * something is captured that it would have to wait for in turn.
+ * Memory of pools and of the virtual memory functions belongs to no context and
+ * has no such attribute, or ignores it: small copies are in the legacy stream,
+ * which our streams do not wait for. We do not wait for it either while
+ * something is being captured that it would have to wait for.
  */
 static void cuda_settle(const void *addr)
 {

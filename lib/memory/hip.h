@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The part of AMD's HIP run time that we call, declared from the HIP API
- * documentation. lib/tests/vendor_hip.c compares it with the real header.
+ * The part of AMD's HIP runtime that we call, declared from the HIP API
+ * documentation. lib/tests/vendor/hip.c compares it with the real header.
  */
 #ifndef LIB_MEMORY_HIP_H
 #define LIB_MEMORY_HIP_H
@@ -14,8 +14,9 @@
 #define HIP_OK				0
 #define HIP_ERROR_NOT_SUPPORTED		801
 
-/* Attributes of pointers, asked for one by one: the structure that holds
- * several, and the numbers of memory types, differ between HIP 5 and 6.
+/*
+ * Attributes of pointers, queried one by one: the structure that holds several,
+ * and the numbers of memory types, differ between HIP 5 and 6.
  */
 #define HIP_ATTRIBUTE_MEMORY_TYPE	2
 #define HIP_ATTRIBUTE_BUFFER_ID		7

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The HSA run time as a library: its names. What is done with it is in amd.c.
+ * The HSA runtime as a library: its symbols. It is used in amd.c.
  */
 #include "memory/hsa.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The part of AMD's HSA run time that we call, declared from the ROCr
- * documentation. lib/tests/vendor_hip.c compares it with the real header.
+ * The part of AMD's HSA runtime that we call, declared from the ROCr
+ * documentation. lib/tests/vendor/hsa.c compares it with the real header.
  */
 #ifndef LIB_MEMORY_HSA_H
 #define LIB_MEMORY_HSA_H
@@ -40,7 +40,7 @@ struct hsa_agent {
 	uint64_t handle;
 };
 
-/* The run time fills in as much as size says, or as it knows. */
+/* The runtime fills in @size bytes, or as many as it knows. */
 struct hsa_pointer_info {
 	uint32_t size;
 	int32_t type;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Idle streams. Each has a word that says whose it is, and no lock that a child
- * of a fork could find held. Called by cuda.c and amd.c.
+ * Idle streams. An atomic word states who has one; there is no lock that the
+ * child of a fork could find held. Called by cuda.c and amd.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static struct lane *take_idle(struct lanes *lanes, uintptr_t place,
 			continue;
 		if (lane->place == place && lane->serial == serial)
 			return lane;
-		/* Of a context that is gone, and its stream with it. */
+		/* Its context is gone, and the stream with it. */
 		if (lane->place == place)
 			lane->stream = NULL;
 		fxi_lane_give(lane);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Streams of ours for copies: ordered with none of the application's, so that
- * its kernels delay no copy. A copy has one to itself; afterwards it is kept
- * for the next, if there are not too many. For lib/memory/ only.
+ * Lanes: streams for our copies, not ordered with the application's, so that
+ * its kernels delay no copy. Each copy has a stream to itself, which is kept
+ * for the next one if there are not too many. For lib/memory/ only.
  */
 #ifndef LIB_MEMORY_LANE_H
 #define LIB_MEMORY_LANE_H
 
 #include <stdint.h>
 
-#define LANE_NON_BLOCKING	1	/* flag of streams, of both run times */
+#define LANE_NON_BLOCKING	1	/* flag of streams, of both runtimes */
 #define LANES			16u	/* of each vendor */
 
 enum lane_state { LANE_FREE, LANE_IDLE, LANE_BUSY };
 
 /*
- * @state: enum lane_state; the rest is of whoever has made it BUSY
+ * @state: enum lane_state; who has made it BUSY has the other fields
  * @device: number of it
  * @place: context or device that the stream belongs to; streams are gone with
  *         their context, and another one may have its address
@@ -36,17 +36,17 @@ struct lanes {
 };
 
 /*
- * One with a stream of that place, or a free one, whose stream the caller is to
- * make. NULL: there is neither; then a stream is made for the one copy. Never
- * waits, and no lock is held.
+ * One with a stream of that place, or a free one, for which the caller creates
+ * a stream. NULL: there is neither; the caller creates a stream for the one
+ * copy. Never waits; takes no lock.
  */
 struct lane *fxi_lane_take(struct lanes *lanes, uintptr_t place,
 			   uint64_t serial);
-/* Free, if it has no stream (any more). */
+/* Idle again; free if it has no stream (any more). */
 void fxi_lane_give(struct lane *lane);
-/* In the child of a fork: all are free, and the streams the parent's. */
+/* In the child of a fork: all are free; the streams are the parent's. */
 void fxi_lanes_forget(struct lanes *lanes);
-/* The streams of all that are idle are to be destroyed, by end() where it can. */
+/* Have end() destroy the streams of all that are idle, where it can. */
 void fxi_lanes_end(struct lanes *lanes, void (*end)(struct lane *lane));
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Finding and loading the run times of GPU vendors. No lock is held while the
+ * Finding and loading the runtimes of GPU vendors. No lock is held while the
  * dynamic linker is called: it runs constructors, which may call us.
  */
 #include <dlfcn.h>
@@ -26,12 +26,12 @@ static size_t resolve(const struct library *lib, void *handle, void **table)
 	for (i = 0; lib->symbols[i].name; i++)
 		table[lib->symbols[i].offset / sizeof(void *)] =
 			dlsym(handle, lib->symbols[i].name);
-	/* What is missing is not an error of the application's. */
+	/* A missing symbol is not the application's error. */
 	dlerror();
 	return i * sizeof(void *);
 }
 
-/* The child of a fork has not got the thread that may hold it. */
+/* The thread that holds it does not exist in the child of a fork. */
 static void fork_prepare(void)
 {
 	pthread_mutex_lock(&publish_lock);
@@ -53,7 +53,7 @@ static void fork_install(void)
 	pthread_atfork(fork_prepare, fork_done, fork_child);
 }
 
-/* The first to come fills the table; @handle is used up either way. */
+/* The first caller fills the table; the others drop their @handle. */
 static void publish(struct library *lib, void *handle)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -102,8 +102,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Loaded already, if anywhere; waits for a dlopen() of it under way. Lazily:
- * flags of ours must not change how it was bound.
+ * A library that the process has loaded already; waits for a dlopen() of it
+ * that has not returned. Lazily: our flags must not change how it was bound.
  */
 static void take_up(struct library *lib)
 {
@@ -121,7 +121,7 @@ static void take_up(struct library *lib)
 
 /*
  * The dynamic linker counts what it loads. A thread that sees the count of
- * another's last look sees what that one has taken up.
+ * another one's last look also sees the libraries that it has taken up.
  */
 void fxi_library_notice(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Shared libraries of others that we use when they are there: noticed once the
- * process has loaded them, or loaded on demand. Called by lib/memory/ only.
+ * Shared libraries that are used if they are there: noticed once the process
+ * has loaded them, or loaded on demand. For lib/memory/ and for the compilers
+ * of lib/coll/device/.
  */
 #ifndef LIB_MEMORY_LIBRARY_H
 #define LIB_MEMORY_LIBRARY_H
@@ -16,9 +17,9 @@ struct library_symbol {
 };
 
 /*
- * @prefix: that names of its files begin with, as "libcuda.so"
- * @sonames: to load, in turn; ends with NULL
- * @symbols: ends with a NULL name; what is missing stays NULL in the table
+ * @prefix: what names of its files begin with, such as "libcuda.so"
+ * @sonames: to try in turn when it is loaded; ends with NULL
+ * @symbols: ends with a NULL name; a missing one stays NULL in the table
  * @table:  function pointers, valid and constant once library_ready()
  */
 struct library {
@@ -26,7 +27,7 @@ struct library {
 	const char *const *sonames;
 	const struct library_symbol *symbols;
 	void *table;
-	void *handle;			/* kept: it is never unloaded again */
+	void *handle;			/* never unloaded */
 };
 
 static inline bool library_ready(const struct library *lib)
@@ -38,11 +39,11 @@ static inline bool library_ready(const struct library *lib)
 extern struct library *const fxi_libraries[];
 
 /*
- * Take up libraries that the process has loaded by itself since the last call.
- * Costs a comparison and no system call if nothing was loaded at all.
+ * Take up libraries that the process itself has loaded since the last call.
+ * Costs a comparison and no system call if nothing was loaded.
  */
 void fxi_library_notice(void);
-/* Load it if it is not yet; -ENOTSUP with a sentence that says what failed. */
+/* Load it if it is not loaded yet. -ENOTSUP: the message has the reason. */
 int fxi_library_load(struct library *lib);
 
 #endif

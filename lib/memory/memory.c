@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Kinds of memory: which vendor's run time knows an address, and the dma-buf
- * of it. Public half: fabrex_memory_query(3).
+ * Kinds of memory: which vendor's runtime knows an address, and its dma-buf.
+ * Public half: fabrex_memory_query(3).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/export.h"
+#include "base/sized.h"
 #include "memory/cuda.h"
 #include "memory/hip.h"
 #include "memory/hsa.h"
@@ -65,7 +68,7 @@ static int find_by(const struct vendor *vendor, const void *addr,
 	memory->kind = vendor->kind;
 	if (vendor->find(addr, memory, &why))
 		return 0;
-	fxi_because(&why, ENOTSUP, "it is not device memory of this run time; register it as host memory");
+	fxi_because(&why, ENOTSUP, "it is not device memory of this runtime; register it as host memory");
 	return fxi_error(why.err, "%s memory at %p: %s", vendor->name, addr,
 			 why.text);
 }
@@ -202,7 +205,7 @@ EXPORT int fabrex_memory_export(const void *addr, size_t length,
 	if (ret)
 		return ret;
 	if (memory.kind == FABREX_MEMORY_HOST)
-		return fxi_error(ENOTSUP, "memory at %p is host memory, as far as the run times that are loaded know; register its address",
+		return fxi_error(ENOTSUP, "memory at %p is host memory, as far as the loaded runtimes know; register its address",
 				 addr);
 	return fxi_memory_export(&memory, addr, length, fd, offset);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What an address points to, and dma-bufs of device memory. Called by mr.c,
- * cache.c and the public functions in memory.c; knows no port.
+ * What an address points to; dma-bufs and copies of device memory. What
+ * lib/memory offers to the core, to transports and to collectives; it knows no
+ * port.
  */
 #ifndef LIB_MEMORY_H
 #define LIB_MEMORY_H
@@ -13,42 +14,42 @@
 #include <fabrex/fabrex.h>
 
 /*
- * AUTO: cannot fail, HOST if nobody knows the address. HIP, CUDA: loads the
- * run time, and fails with a sentence unless it knows the address.
+ * AUTO: cannot fail; HOST if no runtime knows the address. HIP, CUDA: loads the
+ * runtime, and fails unless it knows the address.
  */
 int fxi_memory_find(const void *addr, uint32_t kind,
 		    struct fabrex_memory *memory);
 /*
- * The same for a region that is to be made: -ENOTSUP for host memory of AUTO
- * that would not stay where it is.
+ * The same for a region that is to be registered: with AUTO, -ENOTSUP for host
+ * memory that would not stay where it is.
  */
 int fxi_memory_find_for_region(const void *addr, uint32_t kind,
 			       struct fabrex_memory *memory);
-/* dma-buf of device memory that was found; the caller closes *fd. */
+/* The dma-buf of device memory that was found; the caller closes *fd. */
 int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,
 		      size_t length, int *fd, uint64_t *offset);
 /*
- * Between device memory and a buffer of the host, by the run time; done when
- * it returns. Not ordered with what the application's streams do, and so not
- * held up by it, but takes as long as the device does. False: it cannot, or
- * failed.
+ * Copy between device memory and host memory, by the runtime; complete when it
+ * returns. Not ordered with the application's streams, and so not delayed by
+ * them, but takes as long as the device does. False: it failed, or there is no
+ * way to copy.
  */
 bool fxi_memory_copy(uint32_t kind, void *addr, void *buffer, size_t length,
 		     bool read);
 bool fxi_memory_copies(uint32_t kind);
-/* Give back what is kept for the next copy, as far as no copy is using it. */
+/* Free what is kept for the next copy, unless a copy is using it. */
 void fxi_memory_rest(void);
-/* In the child of a fork: what is kept is the parent's. */
+/* In the child of a fork: forget it; it is the parent's. */
 void fxi_memory_forked(void);
 /*
- * Copies of the application's that have returned are over, now and from now on:
- * some run times have such that are not otherwise. Waits for no kernel; without
- * effect on memory that has no id.
+ * The application's copies that have returned are complete, now and from now
+ * on; with some runtimes they are not otherwise. Waits for no kernel. No effect
+ * on memory without an id.
  */
 void fxi_memory_registered(uint32_t kind, const void *addr);
-/* Now, of any memory; that without an id may wait for kernels. */
+/* The same once, for any memory; without an id it may wait for kernels. */
 void fxi_memory_settle(uint32_t kind, const void *addr);
-/* Of the allocation at addr now; 0 if there is none or it has none. */
+/* The id of the allocation at addr now; 0: there is none. */
 uint64_t fxi_memory_id(uint32_t kind, const void *addr);
 
 /* The whole pages that hold a range. */

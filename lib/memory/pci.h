@@ -16,7 +16,7 @@ static inline void pci_write(char *out, size_t size, unsigned int domain,
 		 device & 0x1f, function & 7);
 }
 
-/* As the run times write it: upper case, domain of 4 or 8 digits. */
+/* From how runtimes write it: upper case, domain of 4 or 8 digits. */
 static inline void pci_rewrite(char *out, size_t size, const char *text)
 {
 	unsigned int domain, bus, device, function;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One GPU vendor: what memory.c asks of amd.c and cuda.c. Nothing here is
- * called before one of its libraries is ready.
+ * One GPU vendor: what memory.c calls in amd.c and cuda.c. Except for load,
+ * ready and forked, only once one of its libraries is ready.
  */
 #ifndef LIB_MEMORY_VENDOR_H
 #define LIB_MEMORY_VENDOR_H
@@ -13,7 +13,7 @@
 
 #include "memory/memory.h"
 
-/* Why a query or an export failed, to be put into a sentence. */
+/* Why a query or an export failed, for the error message. */
 struct reason {
 	int err;			/* errno, 0: none yet */
 	char text[200];			/* cause and remedy */
@@ -21,13 +21,13 @@ struct reason {
 
 /*
  * @kind:   of its memory
- * @name:   in sentences
+ * @name:   in messages
  * @load:   make a library ready; as fxi_library_load()
  * @ready:  true if one is
  * @find:   true if @addr is device memory of this vendor; all of @memory that
- *          is known is then set. Otherwise @why may say why, if it is not NULL
+ *          is known is then set. Otherwise @why, if not NULL, may be set
  * @id:     as fxi_memory_id()
- * @migrates: true, with @why, if the run time moves pages at @addr though they
+ * @migrates: true, with @why, if the runtime moves pages at @addr although they
  *          are pinned; NULL: it never does
  * @copies: true if it has what copy needs
  * @copy:   as fxi_memory_copy()
@@ -61,7 +61,7 @@ struct vendor {
 extern const struct vendor fxi_vendor_amd;
 extern const struct vendor fxi_vendor_cuda;
 
-/* The first reason stays: the later ones are about ways round it. False. */
+/* Set *why unless it is set: later reasons are about workarounds. False. */
 bool fxi_because(struct reason *why, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

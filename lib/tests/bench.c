@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * bench N [ring | write | send | one | one-send]: N times post a batch of 8
- * small operations and poll their completions: writes on rings with the device
- * played in line; writes, or messages, to oneself on a loopback fabric; the
- * same one by one with fabrex_post_write() and fabrex_post_send().
+ * bench N [ring | ring-one | write | send | one | one-send]: N times post a
+ * batch of 8 small operations and poll their completions: writes on rings whose
+ * device is played in line, or writes or messages to itself on a loopback
+ * fabric; "one": one by one with fabrex_post_write() and fabrex_post_send().
  * bench-instructions counts what the library's functions take.
  */
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "core/core.h"
-#include "core/ring.h"
 #include "test.h"
+#include "transport/ring/ring.h"
 
 #define BATCH	8u
 
@@ -25,7 +25,7 @@ void test_register(struct test *test)
 }
 
 /* What the device would write for entries first .. first + n - 1. */
-static void answer(struct fabrex_queue *q, uint32_t first, uint32_t n)
+static void answer(const struct ring_queue *q, uint32_t first, uint32_t n)
 {
 	struct fabrex_cqe *cq = (struct fabrex_cqe *)(uintptr_t)q->cq;
 	uint32_t i;
@@ -83,7 +83,7 @@ static void round_trip(struct bench *b, uint32_t first)
 	else if (fabrex_post(b->q, b->ops, BATCH) != (int)BATCH)
 		abort();
 	if (b->ring)
-		answer(b->q, first, BATCH);
+		answer(ring_queue_of(b->q), first, BATCH);
 	if (fabrex_poll(b->q, wc, n) != n || wc[0].status)
 		abort();
 	if (b->send)
@@ -102,7 +102,7 @@ static void prepare(struct bench *b)
 		b->ops[i].rkey = b->send ? 0 : fabrex_mr_key(b->mr);
 		b->ops[i].roffset = b->send ? 0 : 64;
 		b->ops[i].length = 8;
-		b->ops[i].dest_key = b->send ? b->q->shared.key : 0;
+		b->ops[i].dest_key = b->send ? b->q->key : 0;
 	}
 }
 
@@ -120,7 +120,7 @@ static int open_all(struct bench *b)
 	fabrex_mr_remote(b->mr, &b->self);
 	if (b->ring) {
 		fake_hold();
-		b->q->ctrl->db_needed = 0;
+		ring_queue_of(b->q)->ctrl->db_needed = 0;
 	}
 	return 0;
 }
@@ -131,9 +131,9 @@ int main(int argc, char **argv)
 	struct bench b = { .what = argc > 2 ? argv[2] : "ring" };
 	double start;
 
-	b.ring = !strcmp(b.what, "ring");
+	b.ring = !strncmp(b.what, "ring", 4);
 	b.send = strstr(b.what, "send");
-	b.one = !strncmp(b.what, "one", 3);
+	b.one = strstr(b.what, "one");
 	if (open_all(&b)) {
 		fprintf(stderr, "bench: %s\n", fabrex_strerror_last());
 		return 1;

@@ -323,7 +323,7 @@ TEST(loop_message_that_cannot_be)
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		loop_open(&p, NULL);
-		p.qb->shared.direct->cells[0] = bad[i];
+		loop_queue_of(p.qb)->cells[0] = bad[i];
 		CHECK_EQ(fabrex_poll(p.qb, &wc, 1), -ENETDOWN);
 		CHECK_SAYS("cannot be");
 		CHECK_EQ(fabrex_wait(p.qb, 0), 1);
@@ -539,6 +539,7 @@ TEST(loop_entries_that_cannot_be)
 		  .roffset = 8 },
 	};
 	struct fabrex_op nop = { .opcode = FABREX_OP_NOP };
+	struct loop_queue *q;
 	struct fabrex_wc wc;
 	struct pair p;
 	size_t i;
@@ -546,7 +547,8 @@ TEST(loop_entries_that_cannot_be)
 	loop_open(&p, NULL);
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		CHECK_EQ(fabrex_prep(p.qa, &nop), 0);
-		p.qa->sq[(p.qa->sq_next - 1) & p.qa->sq_mask] = bad[i];
+		q = loop_queue_of(p.qa);
+		q->sq[(q->sq_next - 1) & q->sq_mask] = bad[i];
 		CHECK_EQ(fabrex_submit(p.qa), 1);
 		CHECK_EQ(fabrex_poll(p.qa, &wc, 1), 1);
 		CHECK_EQ(wc.status, i < 2 ? FABREX_WC_BAD_OPCODE :

@@ -343,8 +343,7 @@ static bool service_taken(struct transport *t, uint64_t service)
 	return taken;
 }
 
-static void layout(struct transport_queue *q,
-		   const struct fabrex_queue_attr *a)
+static void layout(struct ring_memory *q, const struct fabrex_queue_attr *a)
 {
 	q->ctrl_offset = 0;
 	q->sq_offset = 4096;
@@ -360,39 +359,54 @@ static void layout(struct transport_queue *q,
 	pthread_mutex_unlock(&fab.lock);
 }
 
+static void rings_unmap(const struct ring_memory *m)
+{
+	munmap(m->ring, m->ring_size);
+	munmap(m->doorbell, FABREX_PAGE_SIZE);
+}
+
 static int fake_queue_create(struct transport *t,
-			     const struct fabrex_queue_attr *a, int efd,
-			     struct transport_queue *q)
+			     const struct fabrex_queue_attr *a,
+			     struct fabrex_queue *q, uint64_t *id)
 {
 	struct fake_object *o;
+	int ret;
 
 	if (gone(t))
 		return -ENODEV;
 	if (service_taken(t, a->service))
 		return fxi_error(EADDRINUSE, "fake service is taken");
 	o = object_add(t, FAKE_QUEUE);
-	layout(q, a);
+	layout(&o->shared, a);
 	o->attr = *a;
 	o->service = a->service;
-	o->efd = efd < 0 ? -1 : dup(efd);
 	o->key = (uint64_t)random() << 32 | o->id;
-	o->shared = *q;
 	o->armed = FAKE_NOT_ARMED;
-	o->ctrl = (struct fabrex_qctrl *)((char *)q->ring + q->ctrl_offset);
-	o->ctrl->db_needed = 1;
-	q->id = o->id;
+	*id = o->id;
 	q->number = 100 + o->id;
 	q->key = o->key;
-	*(uint32_t *)((char *)q->doorbell + FABREX_DB_ARM) = FAKE_NOT_ARMED;
+	ret = fxi_ring_init(q, a, &o->shared);
+	if (ret) {
+		rings_unmap(&o->shared);
+		fake_destroy_new(o);
+		return ret;
+	}
+	o->efd = q->efd < 0 ? -1 : dup(q->efd);
+	o->ctrl = ring_queue_of(q)->ctrl;
+	o->ctrl->db_needed = 1;
+	*(uint32_t *)((char *)o->shared.doorbell + FABREX_DB_ARM) =
+		FAKE_NOT_ARMED;
 	object_show(o);
 	return 0;
 }
 
-static void fake_queue_unmap(struct transport *t, struct transport_queue *q)
+static void fake_queue_free(struct transport *t, struct fabrex_queue *q,
+			    bool unmap)
 {
 	(void)t;
-	munmap(q->ring, q->ring_size);
-	munmap(q->doorbell, FABREX_PAGE_SIZE);
+	if (unmap)
+		rings_unmap(&ring_queue_of(q)->memory);
+	fxi_ring_free(q);
 }
 
 static int fake_window_create(struct transport *t,
@@ -502,8 +516,9 @@ const struct transport_ops fake_ops = {
 	.peer = fake_peer,
 	.mr_register = fake_mr_register,
 	.watch = fake_watch,
+	.queue_size = sizeof(struct ring_queue),
 	.queue_create = fake_queue_create,
-	.queue_unmap = fake_queue_unmap,
+	.queue_free = fake_queue_free,
 	.window_create = fake_window_create,
 	.window_unmap = fake_window_unmap,
 	.destroy = fake_destroy,

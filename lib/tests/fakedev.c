@@ -10,7 +10,6 @@
 
 #include "fakedev.h"
 #include "core/core.h"
-#include "core/ring.h"
 
 #define IDLE_PASSES	20	/* until it stops watching sq_tail */
 
@@ -327,7 +326,7 @@ static void serve_queue(struct fake_object *q)
 			ring_release(&q->ctrl->db_needed, 0);
 		} else if (watching && q->idle > IDLE_PASSES) {
 			ring_release(&q->ctrl->db_needed, 1);
-			ring_barrier();
+			barrier_full();
 			serve_entries(q, ring_acquire(&q->ctrl->sq_tail));
 		}
 	}

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include "fake.h"
+#include "transport/ring/ring.h"
 
 #define FAKE_NOT_ARMED	0xffffffffu
 
@@ -38,7 +39,7 @@ struct fake_object {
 	uint32_t watch;
 	/* queue */
 	struct fabrex_queue_attr attr;
-	struct transport_queue shared;
+	struct ring_memory shared;
 	struct fabrex_qctrl *ctrl;
 	uint64_t service;
 	int efd;

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "core/core.h"
+#include "transport/ring/ring.h"
 #include "test.h"
 
 static int count(const struct fabrex_wc *wc, int n, uint8_t status)
@@ -75,8 +76,8 @@ TEST(flush_uses_private_copy)
 	fake_hold();
 	for (i = 0; i < 4; i++)
 		CHECK_EQ(post_small(&p, 0, 0x100 + (uint64_t)i), 0);
-	memset(p.qa->sq, 0xff, 16 * sizeof(struct fabrex_sqe));
-	p.qa->ctrl->sq_head = 0x12345;
+	memset(ring_queue_of(p.qa)->sq, 0xff, 16 * sizeof(struct fabrex_sqe));
+	ring_queue_of(p.qa)->ctrl->sq_head = 0x12345;
 	fake_kill(fabrex_queue_number(p.qa), FABREX_QUEUE_ERROR, 1);
 	CHECK_EQ(fabrex_poll(p.qa, wc, 4), 4);
 	for (i = 0; i < 4; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * All interleavings of the receive ring's protocol (lib/transport/loopback/
- * receive.c and plain.h), in a model: two senders, of which one may die
+ * send.c and fast.h), in a model: two senders, of which one may die
  * anywhere, over links that may be full, a receiver that sleeps, and whose own
  * operation comes to its end, and the service thread that cleans up after the
  * dead. Stores wait in a buffer for each of them, as on x86, and become

@@ -625,7 +625,7 @@ TEST(loop_nonsense)
 
 /* ---- garbage over links ------------------------------------------------ */
 
-static int raw_link(uint32_t number)
+static int raw_connection(uint32_t number)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), n;
@@ -684,7 +684,7 @@ static int greet(uint32_t to, uint32_t number)
 		.version = SEGMENT_VERSION, .size = 4 * LOOP_HUGE,
 		.name = "garbage",
 	};
-	int fd = raw_link(to), file, passed;
+	int fd = raw_connection(to), file, passed;
 	struct segment *s;
 
 	if (fd < 0)
@@ -698,12 +698,12 @@ static int greet(uint32_t to, uint32_t number)
 	s->magic = SEGMENT_MAGIC;
 	s->version = SEGMENT_VERSION;
 	s->generation = 4711;
-	fxi_loop_send(fd, &m, file);
+	fxi_loop_socket_send(fd, &m, file);
 	nap_ms(2);
-	if (fxi_loop_receive(fd, &m, &passed) == 1 && passed >= 0)
+	if (fxi_loop_socket_receive(fd, &m, &passed) == 1 && passed >= 0)
 		close(passed);
 	m.type = LOOP_READY;
-	fxi_loop_send(fd, &m, -1);
+	fxi_loop_socket_send(fd, &m, -1);
 	munmap(s, 4 * LOOP_HUGE);
 	close(file);
 	return fd;
@@ -713,14 +713,14 @@ static void babble(int fd, void *arg)
 {
 	struct loop_message m;
 	struct card to;
-	int link, file, i, n;
+	int sock, file, i, n;
 
 	(void)arg;
 	hear(fd, &to, sizeof(to));
 	for (i = 0; i < 400; i++) {
-		link = random_below(2) ? raw_link(to.heap.peer) :
+		sock = random_below(2) ? raw_connection(to.heap.peer) :
 		       greet(to.heap.peer, 100 + random_below(100));
-		if (link < 0)
+		if (sock < 0)
 			continue;
 		for (n = (int)random_below(20); n; n--) {
 			any_message(&m);
@@ -728,14 +728,14 @@ static void babble(int fd, void *arg)
 				m.value[REQUEST_KEY] = random_below(2) ?
 					to.heap.rkey : to.plain.rkey;
 			file = any_file();
-			fxi_loop_send(link, &m, file);
+			fxi_loop_socket_send(sock, &m, file);
 			if (file >= 0)
 				close(file);
 		}
 		if (!random_below(8))
-			CHECK(send(link, &m, random_below(sizeof(m)),
+			CHECK(send(sock, &m, random_below(sizeof(m)),
 				   MSG_NOSIGNAL) >= -1);
-		close(link);
+		close(sock);
 	}
 }
 

@@ -277,8 +277,8 @@ TEST(loop_slow_device_others)
 }
 
 /*
- * The owner begins with a piece, and then the link to it ends. If it lives, it
- * may yet write to the pieces, which are nobody's any more; if not, the queue
+ * The owner begins with a piece, and then the connection to it ends. If it
+ * lives, it may still write to the pieces, which stay unused; if not, the queue
  * goes on with them.
  */
 static void check_unlinked(bool dies)
@@ -294,15 +294,15 @@ static void check_unlinked(bool dies)
 	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 1), 0);
 	mover_start(&m, &s, &to);
 	CHECK_EQ(obey(&s, PUPPET_HELD, 0, 0), 0);
-	pieces = m.queue->shared.direct->bounce;
+	pieces = loop_queue_of(m.queue)->bounce;
 	CHECK(pieces);
 	if (dies)
 		party_kill(&s.owner);
 	else
-		shutdown(s.port->transport->peers[s.peer.peer].link,
+		shutdown(s.port->transport->peers[s.peer.peer].sock,
 			 SHUT_RDWR);
 	CHECK_EQ(mover_end(&m), FABREX_WC_UNREACHABLE);
-	CHECK(m.queue->shared.direct->bounce == (dies ? pieces : NULL));
+	CHECK(loop_queue_of(m.queue)->bounce == (dies ? pieces : NULL));
 	fabrex_close(s.port);
 	if (!dies)
 		party_kill(&s.owner);

@@ -175,7 +175,7 @@ TEST(loop_cancelled)
 	CHECK(!pthread_create(&thread, NULL, open_another, a));
 	CHECK(!pthread_join(thread, &end));
 	CHECK(end != PTHREAD_CANCELED);
-	/* a's own thread closes its end of the link when it hears of it. */
+	/* a's own thread closes its end of the connection after that. */
 	for (i = 0; i < 3000 && open_files() > files; i++)
 		usleep(1000);
 	CHECK_EQ(open_files(), files);
@@ -607,7 +607,7 @@ TEST(loop_squatter)
 	fabrex_close(open_port(NULL));
 }
 
-/* A port with which no link can be made is not taken for none. */
+/* A port with which no connection can be made is not taken for none. */
 TEST(loop_full_backlog)
 {
 	struct fabrex_port *port;

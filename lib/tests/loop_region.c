@@ -50,7 +50,7 @@ static void map_parts(int fd, void *arg)
 	fabrex_close(port);
 }
 
-/* More messages than a link holds. */
+/* More messages than a connection holds. */
 TEST(loop_many_windows_end)
 {
 	static struct fabrex_remote parts[PARTS];

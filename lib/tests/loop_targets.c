@@ -123,7 +123,7 @@ static void become_another(int fd, void *arg)
 
 static bool link_ended(const struct loop_peer *peer)
 {
-	struct pollfd pfd = { .fd = peer->link, .events = POLLRDHUP };
+	struct pollfd pfd = { .fd = peer->sock, .events = POLLRDHUP };
 
 	return poll(&pfd, 1, 0) > 0;
 }
@@ -148,7 +148,7 @@ TEST(loop_exec)
 	op.rkey = remote->rkey;
 	op.mr = s.mr;
 	CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
-	/* The service thread does not get to read the link's end. */
+	/* The service thread does not get to read the connection's end. */
 	pthread_mutex_lock(&t->lock);
 	tell(p.fd, "", 1);
 	for (i = 0; i < HANG_MS && !link_ended(&t->peers[op.peer]); i++)
@@ -175,7 +175,7 @@ static int say_hello(uint32_t to, const struct loop_message *m)
 	CHECK(!connect(fd, (struct sockaddr *)&a,
 		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 				   (size_t)n)));
-	CHECK_EQ(fxi_loop_send(fd, m, -1), 0);
+	CHECK_EQ(fxi_loop_socket_send(fd, m, -1), 0);
 	return fd;
 }
 

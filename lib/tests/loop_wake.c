@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Tests of the loopback transport's wake-ups: whoever sleeps on a queue is
- * woken, whatever else the link carries, and without any time being up.
+ * woken, whatever else the connection carries, and without any time being up.
  */
 #include <errno.h>
 #include <poll.h>
@@ -82,7 +82,7 @@ TEST(loop_wakes_over_a_full_link)
 	int i;
 
 	pairing_open(&p);
-	CHECK(!setsockopt(p.a->transport->peers[p.b->attr.peer].link,
+	CHECK(!setsockopt(p.a->transport->peers[p.b->attr.peer].sock,
 			  SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)));
 	for (i = 0; i < QUEUES; i++)
 		CHECK_EQ(fabrex_arm(p.to[i]), 0);

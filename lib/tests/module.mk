@@ -104,6 +104,8 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	out=$$(LD_LIBRARY_PATH=$(CUDA_LIB)$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH)) \
 		$(LIB_TEST_O)/compile) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'
+	lib/tests/check-layers lib $(LIB_O)
+	CC="$(CC)" lib/tests/check-layers-test
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)

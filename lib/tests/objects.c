@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "transport/ring/ring.h"
 #include "test.h"
 
 TEST(open_names)
@@ -61,7 +62,7 @@ TEST(sizes_of_callers)
 		 -E2BIG);
 	q.attr.sq_entries = 32;
 	CHECK_EQ(fabrex_queue_create(port, &q.attr, 4, &queue), 0);
-	CHECK_EQ(queue->limit, 32);
+	CHECK_EQ(ring_queue_of(queue)->limit, 32);
 	fabrex_close(port);
 }
 

@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "core/ring.h"
 #include "core/core.h"
+#include "transport/ring/ring.h"
 #include "test.h"
 
 TEST(write_and_read)
@@ -276,13 +276,13 @@ TEST(completions_cannot_overrun)
 	poll_n(p.qb, wc, 1);
 	CHECK_EQ(wc[0].status, FABREX_WC_RNR);
 	poll_n(p.qa, wc, 16);
-	CHECK_EQ(p.qa->ctrl->state, FABREX_QUEUE_OK);
+	CHECK_EQ(ring_queue_of(p.qa)->ctrl->state, FABREX_QUEUE_OK);
 	/* Completions are taken, but the cells are still held. */
 	CHECK_EQ(fabrex_post(p.qb, &op, 1), 1);
 	poll_n(p.qb, wc, 1);
 	CHECK_EQ(wc[0].status, FABREX_WC_RNR);
 	fabrex_recv_done(p.qa, 100);
-	CHECK_EQ(p.qa->ctrl->rq_head, 8);
+	CHECK_EQ(ring_queue_of(p.qa)->ctrl->rq_head, 8);
 	pair_close(&p);
 }
 
@@ -321,8 +321,8 @@ TEST(doorbell_protocol)
 
 	pair_open(&p, NULL);
 	fake_hold();
-	ctrl = p.qa->ctrl;
-	db = p.qa->doorbell;
+	ctrl = ring_queue_of(p.qa)->ctrl;
+	db = ring_queue_of(p.qa)->doorbell;
 	CHECK_EQ(ctrl->db_needed, 1);
 	CHECK_EQ(post_small(&p, 0, 1), 0);
 	CHECK_EQ(*db, 1);

@@ -17,6 +17,7 @@
 
 #include "base/cancel.h"
 #include "base/error.h"
+#include "transport/ring/ring.h"
 #include "transport/transport.h"
 
 #define MAX_PORTS	256
@@ -490,28 +491,34 @@ static int kernel_watch(struct transport *t, uint32_t entries,
 	return 0;
 }
 
-static int queue_map(struct transport *t, const struct fabrex_queue_create *c,
-		     struct transport_queue *q)
+static int map_rings(struct transport *t, const struct fabrex_queue_create *c,
+		     struct ring_memory *m)
 {
 	int err;
 
-	q->ring_size = (size_t)c->out_ring_size;
-	q->ring = map_shared(t, c->out_ring_mmap, c->out_ring_size,
+	m->ring_size = (size_t)c->out_ring_size;
+	m->ring = map_shared(t, c->out_ring_mmap, c->out_ring_size,
 			     PROT_READ | PROT_WRITE);
-	if (!q->ring)
+	if (!m->ring)
 		return -errno;
-	q->doorbell = map_shared(t, c->out_db_mmap, t->page_size,
+	m->doorbell = map_shared(t, c->out_db_mmap, t->page_size,
 				 PROT_READ | PROT_WRITE);
-	if (q->doorbell)
+	if (m->doorbell)
 		return 0;
 	err = errno;
-	munmap(q->ring, q->ring_size);
+	munmap(m->ring, m->ring_size);
 	return -err;
 }
 
+static void unmap_rings(struct transport *t, const struct ring_memory *m)
+{
+	munmap(m->ring, m->ring_size);
+	munmap(m->doorbell, t->page_size);
+}
+
 static int kernel_queue_create(struct transport *t,
-			       const struct fabrex_queue_attr *attr, int efd,
-			       struct transport_queue *q)
+			       const struct fabrex_queue_attr *attr,
+			       struct fabrex_queue *q, uint64_t *id)
 {
 	struct fabrex_queue_create c = {
 		.size = sizeof(c),
@@ -519,33 +526,41 @@ static int kernel_queue_create(struct transport *t,
 		.cq_entries = attr->cq_entries,
 		.rq_entries = attr->rq_entries,
 		.cell_size = attr->cell_size,
-		.eventfd = efd,
+		.eventfd = q->efd,
 		.service = attr->service,
 	};
+	struct ring_memory memory;
 	int ret;
 
 	ret = kernel_ioctl(t, FABREX_IOCTL_QUEUE_CREATE, &c);
 	if (ret)
 		return queue_error(t, -ret, attr->service);
-	q->id = c.out_id;
+	memory.ctrl_offset = c.out_ctrl_offset;
+	memory.sq_offset = c.out_sq_offset;
+	memory.cq_offset = c.out_cq_offset;
+	memory.rq_offset = attr->rq_entries ? c.out_rq_offset : 0;
+	ret = map_rings(t, &c, &memory);
+	if (ret) {
+		kernel_destroy(t, c.out_id);
+		return common_error(t, -ret, "mapping of a queue's rings");
+	}
+	*id = c.out_id;
 	q->number = c.out_queue;
 	q->key = c.out_key;
-	q->ctrl_offset = c.out_ctrl_offset;
-	q->sq_offset = c.out_sq_offset;
-	q->cq_offset = c.out_cq_offset;
-	q->rq_offset = attr->rq_entries ? c.out_rq_offset : 0;
-	ret = queue_map(t, &c, q);
-	if (!ret)
-		return 0;
-	kernel_destroy(t, c.out_id);
-	return common_error(t, -ret, "mapping of a queue's rings");
+	ret = fxi_ring_init(q, attr, &memory);
+	if (ret) {
+		kernel_destroy(t, c.out_id);
+		unmap_rings(t, &memory);
+	}
+	return ret;
 }
 
-static void kernel_queue_unmap(struct transport *t, struct transport_queue *q)
+static void kernel_queue_free(struct transport *t, struct fabrex_queue *q,
+			      bool unmap)
 {
-	(void)t;
-	munmap(q->ring, q->ring_size);
-	munmap(q->doorbell, t->page_size);
+	if (unmap)
+		unmap_rings(t, &ring_queue_of(q)->memory);
+	fxi_ring_free(q);
 }
 
 static int kernel_resolve(struct transport *t, uint32_t peer,
@@ -702,8 +717,9 @@ const struct transport_ops fxi_transport_kernel = {
 	.peer = kernel_peer,
 	.mr_register = kernel_mr_register,
 	.watch = kernel_watch,
+	.queue_size = sizeof(struct ring_queue),
 	.queue_create = kernel_queue_create,
-	.queue_unmap = kernel_queue_unmap,
+	.queue_free = kernel_queue_free,
 	.window_create = kernel_window_create,
 	.window_unmap = kernel_window_unmap,
 	.destroy = kernel_destroy,

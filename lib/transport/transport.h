@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What lies below libfabrex: one table of operations for each way to reach a
- * fabric. Implemented in transport/, called by the rest of lib/, which knows
- * nothing of system calls below.
+ * The contract between the core and what carries bytes: one table of operations
+ * for a transport, and one for its queues. The core owns this header and calls
+ * through it; transports (kernel.c, loopback/) implement it and may include the
+ * core's headers. Nothing else of lib/transport/ is included outside of it.
  */
 #ifndef LIB_TRANSPORT_H
 #define LIB_TRANSPORT_H
@@ -13,7 +14,6 @@
 #include <fabrex/fabrex.h>
 
 struct transport;
-struct loop_queue;
 
 struct transport_mr {
 	void *addr;			/* of the process, unless dmabuf */
@@ -28,21 +28,6 @@ struct transport_mr {
 	int fd;				/* the caller's, not kept */
 	uint64_t offset;
 	uint32_t watch;
-};
-
-/* A queue's shared memory, as offsets into ring, all inside ring_size. */
-struct transport_queue {
-	uint64_t id;
-	uint32_t number;
-	uint64_t key;
-	void *ring;
-	size_t ring_size;
-	size_t ctrl_offset;
-	size_t sq_offset;
-	size_t cq_offset;
-	size_t rq_offset;
-	void *doorbell;			/* a page */
-	struct loop_queue *direct;	/* NULL: the rings above */
 };
 
 struct transport_window {
@@ -61,9 +46,10 @@ struct transport_event {
 };
 
 /*
- * Each returns 0 or a negative errno after setting the error sentence, and
+ * Each returns 0 or a negative errno after setting the error message, and
  * leaves nothing behind on failure. All may be called by several threads. An id
- * is never that of an object which has ended, since events and caches know them.
+ * is never that of an object which has ended, since events and caches know
+ * them.
  *
  * @name:          chosen by "name:" before the port's name in fabrex_open()
  * @coherent:      windows are ordinary memory: loads and stores of another
@@ -86,12 +72,17 @@ struct transport_event {
  *                 which is set. It is freed by @destroy
  * @mr_find:       optional: region of @mr_alloc that covers the addresses, its
  *                 id, or 0
- * @queue_create:  @efd: signalled when armed and a completion arrives, or -1.
- *                 With queue->direct set there are no rings and no doorbell:
- *                 entries are executed when they are submitted (loopback)
- * @queue_unmap:   after @destroy, or in the child of a fork
+ * @queue_size:    of the structure that it has for a queue, which begins with
+ *                 struct fabrex_queue. The core allocates it, zeroed, at a
+ *                 boundary of 64 bytes
+ * @queue_create:  with port and efd of @queue set; sets its ops, number and key,
+ *                 and @id. @efd is signalled when the queue is armed and a
+ *                 completion arrives; -1: nobody sleeps on it
+ * @queue_free:    what @queue_create has attached to @queue, after @destroy;
+ *                 without @unmap in the child of a fork, which has inherited
+ *                 memory of the process but no mappings of the device's
  * @window_create: @offset is a multiple of the page size
- * @window_unmap:  as queue_unmap
+ * @window_unmap:  after @destroy; not in the child of a fork
  * @destroy:       mr, queue or window; returns when it is no longer used
  * @resolve:       queue that offers @service at @peer
  * @counters:      of queue @id, or of the port if 0
@@ -119,11 +110,12 @@ struct transport_ops {
 			uint64_t *id);
 	uint64_t (*mr_find)(struct transport *transport, const void *addr,
 			    uint64_t length);
+	size_t queue_size;
 	int (*queue_create)(struct transport *transport,
-			    const struct fabrex_queue_attr *attr, int efd,
-			    struct transport_queue *queue);
-	void (*queue_unmap)(struct transport *transport,
-			    struct transport_queue *queue);
+			    const struct fabrex_queue_attr *attr,
+			    struct fabrex_queue *queue, uint64_t *id);
+	void (*queue_free)(struct transport *transport,
+			   struct fabrex_queue *queue, bool unmap);
 	int (*window_create)(struct transport *transport,
 			     const struct fabrex_remote *remote,
 			     uint64_t offset, uint64_t length, uint32_t access,
@@ -138,6 +130,46 @@ struct transport_ops {
 	int (*event_fd)(struct transport *transport);
 	int (*event_read)(struct transport *transport,
 			  struct transport_event *event);
+};
+
+/*
+ * What a queue does, called by one thread at a time. The arguments are those of
+ * the public functions, with structures in this library's size and a remote
+ * region whose reserved fields are 0; so the core has no more to do than to
+ * jump here. Errors are negative errnos with the message set.
+ *
+ * @prep:       fabrex_prep(3)
+ * @submit:     fabrex_submit(3)
+ * @post:       fabrex_post(3)
+ * @post_write, @post_read, @post_send: fabrex_post_write(3): one operation,
+ *              without a structure that describes it
+ * @poll:       fabrex_poll(3)
+ * @recv_done:  fabrex_recv_done(3)
+ * @pending:    @poll would return something else than 0
+ * @arm:        the next completion signals the eventfd; what has arrived before
+ *              need not, so @pending is asked once more afterwards
+ */
+struct queue_ops {
+	int (*prep)(struct fabrex_queue *queue, const struct fabrex_op *op);
+	int (*submit)(struct fabrex_queue *queue);
+	int (*post)(struct fabrex_queue *queue, const struct fabrex_op *ops,
+		    unsigned int n);
+	int (*post_write)(struct fabrex_queue *queue,
+			  const struct fabrex_mr *mr, uint64_t offset,
+			  const struct fabrex_remote *remote, uint64_t roffset,
+			  uint64_t length, uint8_t flags, uint64_t user_data);
+	int (*post_read)(struct fabrex_queue *queue, const struct fabrex_mr *mr,
+			 uint64_t offset, const struct fabrex_remote *remote,
+			 uint64_t roffset, uint64_t length, uint8_t flags,
+			 uint64_t user_data);
+	int (*post_send)(struct fabrex_queue *queue, uint32_t peer,
+			 uint64_t dest_key, const struct fabrex_mr *mr,
+			 uint64_t offset, uint64_t length, uint32_t imm,
+			 uint64_t user_data);
+	int (*poll)(struct fabrex_queue *queue, struct fabrex_wc *wc, int n);
+	void (*recv_done)(struct fabrex_queue *queue, unsigned int n);
+	bool (*pending)(struct fabrex_queue *queue);
+	void (*arm)(struct fabrex_queue *queue);
 };
 
 extern const struct transport_ops fxi_transport_kernel;

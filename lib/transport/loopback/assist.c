@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the service thread moves for peers: they ask for a piece of one of our
- * regions, and it is copied to or from their segment. Called by service.c with
- * the lock held, so that no region ends meanwhile. What might take long is
- * left to copier.c.
+ * What the service thread copies for peers: a piece of one of our regions, to
+ * or from their segment. Called by service.c with the lock held, so that no
+ * region ends meanwhile. What might take long is left to copier.c.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "operation.h"
 #include "state.h"
 
 struct job {
@@ -22,28 +22,13 @@ struct job {
 	uint64_t place;		/* of its bytes in the peer's file */
 };
 
-static uint32_t right_needed(uint8_t opcode)
-{
-	switch (opcode) {
-	case FABREX_OP_WRITE:
-	case FABREX_OP_WRITE_IMM:
-		return FABREX_MR_REMOTE_WRITE;
-	case FABREX_OP_READ:
-		return FABREX_MR_REMOTE_READ;
-	case FABREX_OP_FETCH_ADD:
-	case FABREX_OP_CMP_SWAP:
-		return FABREX_MR_REMOTE_ATOMIC;
-	}
-	return 0;
-}
-
 static uint8_t check(const struct job *j, uint64_t key)
 {
-	uint32_t right = right_needed(j->opcode);
+	uint32_t right = loop_right_needed(j->opcode);
 	struct segment_mr mr;
 
 	if (j->t->segment->mrs[j->index].key != key ||
-	    !fxi_loop_own_entry(j->t, key, &mr))
+	    !fxi_loop_region_entry(j->t, key, &mr))
 		return FABREX_WC_RKEY;
 	if (!right)
 		return FABREX_WC_BAD_OPCODE;
@@ -57,8 +42,8 @@ static uint8_t check(const struct job *j, uint64_t key)
 }
 
 /*
- * By way of the peer's file, so that memory of ours that is not there any more
- * is an error of the system's and not the end of this process.
+ * Through the peer's file: if our memory is no longer mapped, the system call
+ * fails, where a copy would end this process with a signal.
  */
 static uint8_t copy_process(const struct job *j, char *at)
 {
@@ -80,7 +65,7 @@ static uint8_t copy_process(const struct job *j, char *at)
 	return FABREX_WC_OK;
 }
 
-/* Is the page there, and may it be written? Kernels before 5.14 cannot say. */
+/* Is the page mapped, and writable? Kernels before 5.14 cannot tell. */
 static bool writable(const char *at)
 {
 	uintptr_t page = (uintptr_t)at & ~((uintptr_t)sysconf(_SC_PAGESIZE) -
@@ -92,39 +77,27 @@ static bool writable(const char *at)
 
 static uint8_t run_atomic(const struct job *j, char *at)
 {
-	uint64_t *word = (uint64_t *)(void *)at, old = j->compare;
-
 	if ((uintptr_t)at & 7 || j->length != 8)
 		return FABREX_WC_BAD_DESC;
 	if (!writable(at))
 		return FABREX_WC_RFAULT;
-	if (j->opcode == FABREX_OP_FETCH_ADD)
-		old = __atomic_fetch_add(word, j->operand, __ATOMIC_SEQ_CST);
-	else
-		__atomic_compare_exchange_n(word, &old, j->operand, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	j->piece->result = old;
+	j->piece->result = loop_atomic(j->opcode, (uint64_t *)(void *)at,
+				       j->operand, j->compare);
 	return FABREX_WC_OK;
 }
 
-static bool is_atomic(const struct job *j)
-{
-	return j->opcode == FABREX_OP_FETCH_ADD ||
-	       j->opcode == FABREX_OP_CMP_SWAP;
-}
-
-/* What has no address here is copied by others, and has no atomics. */
+/* A region without an address is left to the copier, and has no atomics. */
 static uint8_t perform(const struct job *j)
 {
 	char *base = j->t->locals[j->index];
 
-	if (is_atomic(j))
+	if (loop_is_atomic(j->opcode))
 		return base ? run_atomic(j, base + j->offset) :
 			      FABREX_WC_BAD_OPCODE;
 	return base ? copy_process(j, base + j->offset) : FABREX_WC_RFAULT;
 }
 
-/* False: it is to be performed here, or there is no room for it. */
+/* False: the service thread does it, or there is no room for it. */
 static bool hand_over(const struct job *j, uint32_t serial)
 {
 	const struct loop_copy copy = {
@@ -133,7 +106,7 @@ static bool hand_over(const struct job *j, uint32_t serial)
 		.read = j->opcode == FABREX_OP_READ,
 	};
 
-	return !j->t->locals[j->index] && !is_atomic(j) &&
+	return !j->t->locals[j->index] && !loop_is_atomic(j->opcode) &&
 	       fxi_loop_copier_add(j->t, &copy);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that only its owner can reach: pieces in the own heap, several under
- * way, that the owner's service thread fills or empties. Called by remote.c
- * while active is odd. The other half is assist.c.
+ * Memory that only its owner can access: bounce buffers in this port's heap,
+ * several at a time, which the owner's service thread fills or empties. Called
+ * by remote.c while active is odd. The other half is assist.c.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -12,22 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/barrier.h"
 #include "state.h"
 
 #define PIECES		4u
 #define STEP		(sizeof(struct segment_piece) + LOOP_PIECE)
 #define PIECE_MIN	(16u << 10)
 #define SPINS		200
-#define NAP_NS		10000000	/* then it is looked whether it lives */
+#define NAP_NS		10000000	/* between checks of the owner */
 
 struct loop_bounce {
 	struct loop_bounce *next; /* spare */
 	uint64_t offset;	/* of the pieces in our segment */
 	uint32_t serial;
-	bool late;		/* requests for it may come to be read yet */
+	bool late;		/* requests for it may still be unread */
 };
 
-/* One that is under way. */
+/* A piece that the owner was asked for. */
 struct piece {
 	struct segment_piece *shared;
 	uint64_t offset, length; /* into the move */
@@ -77,8 +78,8 @@ static struct loop_bounce *bounce_of(struct loop_queue *q)
 }
 
 /*
- * Requests that were taken back are read by their target some day: until then
- * their place must not become something that looks like them.
+ * A request that was taken back is still read by the owner at some time: until
+ * then its place must not become something that looks like it.
  */
 void fxi_loop_bounce_free(struct loop_queue *q)
 {
@@ -110,9 +111,9 @@ void fxi_loop_bounce_end(struct transport *t)
 }
 
 /*
- * The owner has begun with a piece, lives, and does not come to an end: it may
- * yet, also if there is no link to it any more. The pieces stay where they are,
- * and are nobody's, for as long as the port is open.
+ * The owner has begun with a piece, lives, and does not finish: it still may,
+ * even if its connection has ended. The pieces stay where they are, unused, for
+ * as long as the port is open.
  */
 static void abandon(struct loop_queue *q)
 {
@@ -138,7 +139,7 @@ static void sleep_on(struct segment_piece *p)
 			0);
 }
 
-/* Before somebody else gives up waiting for us to give up. */
+/* Give up before those that wait for this thread do. */
 static uint64_t patience(const struct loop_queue *q)
 {
 	return fxi_now_ns() + q->transport->state->settings.quiesce_ms *
@@ -157,7 +158,7 @@ static uint8_t wait_for(struct passage *w, struct segment_piece *p)
 	for (i = 0; i < SPINS; i++) {
 		if (state_of(p) == SEGMENT_PIECE_DONE)
 			return FABREX_WC_OK;
-		loop_relax();
+		cpu_relax();
 	}
 	while (state_of(p) != SEGMENT_PIECE_DONE) {
 		if (gone(w))
@@ -176,7 +177,8 @@ static uint8_t send(struct passage *w, const struct loop_message *m)
 	const struct timespec nap = { .tv_nsec = 100000 };
 	int ret;
 
-	while ((ret = fxi_loop_send(w->move->peer->link, m, -1)) == -EAGAIN) {
+	while ((ret = fxi_loop_socket_send(w->move->peer->sock, m, -1)) ==
+	       -EAGAIN) {
 		if (gone(w))
 			return FABREX_WC_UNREACHABLE;
 		if (fxi_now_ns() > w->deadline)
@@ -240,14 +242,14 @@ static uint8_t take_oldest(struct passage *w)
 		return status;
 	w->done += p->length;
 	w->deadline = patience(w->q);
-	/* What the owner says is a number, and copied once. */
+	/* The owner's status is read once; it may be any number. */
 	status = (uint8_t)p->shared->status;
 	if (!status && v->read)
 		memcpy((char *)v->local + p->offset, p->shared + 1, p->length);
 	return status;
 }
 
-/* False: the owner has begun with it. */
+/* False: the owner has begun to copy it. */
 static bool take_back(struct passage *w, struct piece *p)
 {
 	w->bounce->late = true;
@@ -257,8 +259,8 @@ static bool take_back(struct passage *w, struct piece *p)
 }
 
 /*
- * Whatever is still under way after a failure has to be over, or never to
- * begin: what was reported to have failed is not done later.
+ * After a failure every piece has to be finished, or never to begin: nothing is
+ * copied after the operation was reported to have failed.
  */
 static void settle(struct passage *w)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The thread that copies for peers what is not simply there: memory of devices,
- * by their run times, and files. That takes as long as the device likes, so it
- * is done without the lock and not by the service thread. Started by region.c
- * with the first such region, stopped by port.c.
+ * The copier: the thread that copies device memory, by the runtime, and files
+ * for peers. That may take long, so it is done without the lock and not by the
+ * service thread. Started by region.c with the first such region, stopped by
+ * port.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -56,7 +56,7 @@ static struct loop_copy *unlink_copy(struct loop_copier *c,
 	return copy;
 }
 
-/* The peer's segment is still there, as long as it waits. */
+/* The peer's segment stays mapped as long as a request waits. */
 static void refuse(struct loop_copy *copy, uint8_t status)
 {
 	if (segment_piece_take(copy->piece, copy->serial, SEGMENT_PIECE_BUSY))
@@ -109,7 +109,7 @@ bool fxi_loop_copier_await(struct transport *t, uint32_t index,
 
 /* ---- the thread -------------------------------------------------------- */
 
-/* The region and the peer's segment stay meanwhile: others look at now. */
+/* Meanwhile the region and the peer's segment stay: others check now. */
 static void perform(struct transport *t, struct loop_copy *copy)
 {
 	struct loop_copier *c = &t->state->copier;
@@ -119,8 +119,9 @@ static void perform(struct transport *t, struct loop_copy *copy)
 		return;			/* taken back */
 	c->now = copy;
 	pthread_mutex_unlock(&t->lock);
-	status = fxi_loop_own_copy(t, copy->index, copy->offset,
-				   copy->piece + 1, copy->length, copy->read);
+	status = fxi_loop_device_copy(t, copy->index, copy->offset,
+				      copy->piece + 1, copy->length,
+				      copy->read);
 	fxi_loop_piece_done(copy->piece, status);
 	pthread_mutex_lock(&t->lock);
 	c->now = NULL;
@@ -168,7 +169,7 @@ int fxi_loop_copier_start(struct transport *t)
 	return 0;
 }
 
-/* Once nobody adds to it any more. Waits for the copy that is under way. */
+/* When no request can be added any more. Waits for the current copy. */
 void fxi_loop_copier_stop(struct transport *t)
 {
 	struct loop_copier *c = &t->state->copier;

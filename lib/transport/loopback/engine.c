@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Execution of entries by the thread that submits them: checks, statuses and
- * order of docs/draco.md section 12. Called by lib/core/direct.c.
+ * Execution of entries by the thread that submits them, with the checks,
+ * statuses and order of docs/draco.md, section 12. Called by post.c.
  */
 #include <string.h>
 
 #include "crc.h"
 #include "engine.h"
+#include "operation.h"
 
 /* What the checks of one entry have found. */
 struct access {
@@ -34,12 +35,6 @@ static const uint8_t known_flags[] = {
 	[FABREX_OP_SEND] = FABREX_SQE_FENCE | FABREX_SQE_QUIET |
 			   FABREX_SQE_INLINE,
 };
-
-static bool is_atomic(const struct fabrex_sqe *sqe)
-{
-	return sqe->opcode == FABREX_OP_FETCH_ADD ||
-	       sqe->opcode == FABREX_OP_CMP_SWAP;
-}
 
 /* ---- checks ------------------------------------------------------------ */
 
@@ -89,12 +84,13 @@ static uint8_t check_local(struct access *a)
 {
 	const struct fabrex_sqe *sqe = a->sqe;
 	struct transport *t = a->q->transport;
-	bool written = sqe->opcode == FABREX_OP_READ || is_atomic(sqe);
+	bool written = sqe->opcode == FABREX_OP_READ ||
+		       loop_is_atomic(sqe->opcode);
 	struct segment_mr mr;
 	char *base;
 
 	if (!loop_key(t->segment, sqe->lkey) ||
-	    !fxi_loop_own_entry(t, sqe->lkey, &mr))
+	    !fxi_loop_region_entry(t, sqe->lkey, &mr))
 		return FABREX_WC_LKEY;
 	if (!loop_inside(sqe->loffset, a->length, mr.length))
 		return FABREX_WC_LBOUNDS;
@@ -116,25 +112,13 @@ static uint8_t check_peer(struct access *a)
 	if (!__atomic_load_n(&a->peer->up, __ATOMIC_ACQUIRE))
 		return FABREX_WC_UNREACHABLE;
 	if (a->peer->fence)
-		ring_barrier();
+		barrier_full();
 	return FABREX_WC_OK;
 }
 
-static uint32_t right_needed(uint8_t opcode)
-{
-	switch (opcode) {
-	case FABREX_OP_WRITE:
-	case FABREX_OP_WRITE_IMM:
-		return FABREX_MR_REMOTE_WRITE;
-	case FABREX_OP_READ:
-		return FABREX_MR_REMOTE_READ;
-	}
-	return FABREX_MR_REMOTE_ATOMIC;
-}
-
 /*
- * Where the region is in this process, if it is. What the other side has
- * written is checked against what we have mapped.
+ * Where the region is in this process, if it is mapped. The peer's table is not
+ * trusted: the place is checked against what is mapped.
  */
 static uint8_t locate(struct access *a)
 {
@@ -164,12 +148,12 @@ static uint8_t check_remote(struct access *a)
 		return FABREX_WC_RKEY;
 	a->mr = *(const volatile struct segment_mr *)mr;
 	if (a->number == self &&
-	    !fxi_loop_own_entry(a->q->transport, sqe->rkey, &a->mr))
+	    !fxi_loop_region_entry(a->q->transport, sqe->rkey, &a->mr))
 		return FABREX_WC_RKEY;
 	a->mr.key = sqe->rkey;
 	if (!loop_inside(sqe->roffset, a->length, a->mr.length))
 		return FABREX_WC_RBOUNDS;
-	if (!(a->mr.access & right_needed(sqe->opcode)))
+	if (!(a->mr.access & loop_right_needed(sqe->opcode)))
 		return FABREX_WC_RACCESS;
 	if (!(a->mr.peers[self / 64] >> self % 64 & 1))
 		return FABREX_WC_RPEER;
@@ -218,8 +202,9 @@ static uint8_t move(struct access *a)
 }
 
 /*
- * Between a buffer and any region, our own by way of ourselves as a peer. Small
- * pieces on rare ways: sums of, results into, messages from memory of devices.
+ * Between a buffer and any region; for a local one this port is its own peer.
+ * For rare and small transfers: sums of, results into, messages from device
+ * memory.
  */
 static uint8_t transfer(struct loop_queue *q, uint32_t number,
 			const struct segment_mr *mr, uint64_t offset,
@@ -235,14 +220,14 @@ static uint8_t transfer(struct loop_queue *q, uint32_t number,
 	return fxi_loop_move(q, &piece);
 }
 
-/* The same with the entry's own region. */
+/* The same with the entry's local region. */
 static uint8_t transfer_local(struct access *a, void *buffer, uint64_t n,
 			      bool read)
 {
 	struct transport *t = a->q->transport;
 	struct segment_mr mr;
 
-	if (!fxi_loop_own_entry(t, a->sqe->lkey, &mr))
+	if (!fxi_loop_region_entry(t, a->sqe->lkey, &mr))
 		return FABREX_WC_LFAULT;
 	return transfer(a->q, t->number, &mr, a->sqe->loffset, buffer, n, read);
 }
@@ -277,8 +262,8 @@ static uint8_t sum_local(struct access *a, uint32_t *crc)
 		*crc = fxi_crc32c(0, a->local, a->length);
 		return FABREX_WC_OK;
 	}
-	/* As we know it, not as it is in the table that peers write to. */
-	if (!fxi_loop_own_entry(t, a->sqe->lkey, &mr))
+	/* As this port knows it: peers can write to the table. */
+	if (!fxi_loop_region_entry(t, a->sqe->lkey, &mr))
 		return FABREX_WC_LFAULT;
 	return sum_region(a->q, t->number, &mr, a->sqe->loffset, a->length,
 			  crc);
@@ -331,8 +316,8 @@ static uint8_t run_move(struct access *a, uint32_t *crc)
 }
 
 /*
- * The cell is held while the bytes move, so that a write which would find no
- * room for its completion moves nothing.
+ * The cell is locked before the bytes move: a write without room for its
+ * immediate moves nothing.
  */
 static uint8_t run_write_imm(struct access *a, uint32_t *crc)
 {
@@ -357,17 +342,6 @@ static uint8_t run_write_imm(struct access *a, uint32_t *crc)
 	return status;
 }
 
-static uint64_t perform(const struct fabrex_sqe *sqe, uint64_t *word)
-{
-	uint64_t old = sqe->compare;
-
-	if (sqe->opcode == FABREX_OP_FETCH_ADD)
-		return __atomic_fetch_add(word, sqe->operand, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(word, &old, sqe->operand, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return old;
-}
-
 static uint8_t run_atomic(struct access *a)
 {
 	uint8_t status = check_region(a);
@@ -379,14 +353,15 @@ static uint8_t run_atomic(struct access *a)
 		return FABREX_WC_BAD_DESC;
 	if (!a->remote)
 		return move_elsewhere(a);
-	old = perform(a->sqe, (uint64_t *)(void *)a->remote);
+	old = loop_atomic(a->sqe->opcode, (uint64_t *)(void *)a->remote,
+			  a->sqe->operand, a->sqe->compare);
 	if (!a->local)
 		return transfer_local(a, &old, sizeof(old), false);
 	loop_copy(a->q, a->local, &old, sizeof(old));
 	return FABREX_WC_OK;
 }
 
-/* Its bytes have to be in this process before the cell is taken. */
+/* The bytes have to be in this process before the cell is locked. */
 static uint8_t run_send(struct access *a)
 {
 	char buffer[FABREX_CELL_MAX];
@@ -461,14 +436,14 @@ uint8_t fxi_loop_execute(struct loop_queue *q, const struct fabrex_sqe *sqe,
 	uint8_t status;
 
 	*length = *crc = 0;
-	a.length = is_atomic(sqe) ? 8 : sqe->length;
+	a.length = loop_is_atomic(sqe->opcode) ? 8 : sqe->length;
 	if (sqe->flags & FABREX_SQE_FENCE && q->failed) {
 		q->failed = false;
 		status = FABREX_WC_FENCED;
 	} else {
 		loop_enter(q);
 		if (unlikely(t->peers[t->number].fence))
-			ring_barrier();
+			barrier_full();
 		status = run(&a, crc);
 		loop_leave(q);
 		q->failed |= status != FABREX_WC_OK;

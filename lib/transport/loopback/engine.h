@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What engine.c, plain.c and receive.c have in common; only for them.
+ * What engine.c, fast.h and send.c share; only for them.
  */
 #ifndef LIB_LOOPBACK_ENGINE_H
 #define LIB_LOOPBACK_ENGINE_H
@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "loopback.h"
+#include "base/barrier.h"
 #include "base/path.h"
-#include "core/ring.h"
 
 /*
- * Only this thread writes it; others read. One instruction, whose store is
- * ordered behind what was read and written before; in C it would be three.
+ * Only this thread writes it; others read it. One instruction, whose store
+ * comes after all earlier loads and stores; in C it would be three.
  */
 static inline void loop_step(uint32_t *active)
 {
@@ -25,9 +25,9 @@ static inline void loop_step(uint32_t *active)
 }
 
 /*
- * Odd until leave(): regions and queues whose keys are found right in between
- * stay where they are. A compiler barrier is enough where those who take them
- * away order us by membarrier().
+ * Odd until loop_leave(): regions and queues whose keys are found to be right
+ * in between stay where they are. A compiler barrier is enough where those that
+ * take them away use membarrier().
  */
 static inline void loop_enter(struct loop_queue *q)
 {
@@ -40,13 +40,13 @@ static inline void loop_leave(struct loop_queue *q)
 	loop_step(&q->shared->active);
 }
 
-/* The entry of a key in its owner's table if the key is right, else NULL. */
+/* The entry of a key in its owner's table; NULL: the key is wrong. */
 static inline const struct segment_mr *loop_key(const struct segment *segment,
 						uint64_t key)
 {
 	const struct segment_mr *mr = &segment->mrs[key & (SEGMENT_MRS - 1)];
 
-	/* The index has 16 bits; those beyond the table differ by the key. */
+	/* An index beyond the table wraps to the entry of another key. */
 	if (unlikely(__atomic_load_n(&mr->key, __ATOMIC_ACQUIRE) != key ||
 		     !key))
 		return NULL;
@@ -58,7 +58,7 @@ static inline bool loop_inside(uint64_t offset, uint64_t length, uint64_t space)
 	return offset <= space && length <= space - offset;
 }
 
-/* Never seen in parts, if both are aligned. */
+/* One store, if both are aligned: never seen in part. */
 static inline void loop_move_word(void *to, const void *from)
 {
 	typedef uint64_t __attribute__((may_alias)) word;

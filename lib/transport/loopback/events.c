@@ -66,7 +66,7 @@ void fxi_loop_events_clear(struct transport *t)
 	quiet(&t->state->events);
 }
 
-/* The loss is reported where it happened: after what was there before. */
+/* Missed events are reported after those that came before. */
 static bool next(struct transport *t, struct transport_event *event)
 {
 	struct loop_events *e = &t->state->events;

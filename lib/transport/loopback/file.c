@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Regions that are files (dma-bufs, memory files): the owner's service thread
- * hands out the descriptor once, and each process uses it by itself. Called by
- * remote.c and window.c, and by service.c for what comes over links.
+ * passes the descriptor once, and each process uses it itself. Called by
+ * remote.c and window.c, and by service.c for what comes over connections.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ static bool is_dmabuf(int fd)
 }
 
 /*
- * A file that may shrink is not mapped: what is beyond its end is then a
- * signal, while reading and writing it just fail.
+ * A file that may shrink is not mapped: an access beyond its end would be a
+ * signal, while read and write just fail.
  */
 static bool mappable(const struct loop_file *f)
 {
@@ -57,8 +57,8 @@ static bool mappable(const struct loop_file *f)
 }
 
 /*
- * The position in the file is shared with the application: it is moved only
- * where a dma-buf of an old kernel does not say its size otherwise.
+ * The file position is shared with the application: it is moved only for a
+ * dma-buf whose size an old kernel does not report otherwise.
  */
 static off_t size_of(int fd)
 {
@@ -188,7 +188,7 @@ bool fxi_loop_files_reap(struct transport *t)
 	return t->state->dropped;
 }
 
-/* Lock held. The owner calls it back as it does windows. */
+/* Lock held. The owner calls it back like a window. */
 static struct loop_file *ask(struct transport *t, uint32_t number,
 			     uint64_t key)
 {
@@ -211,7 +211,7 @@ static struct loop_file *ask(struct transport *t, uint32_t number,
 	return f;
 }
 
-/* Lock held, and given up meanwhile: the list may change. */
+/* Lock held, and dropped meanwhile: the list may change. */
 static int await(struct transport *t, uint32_t number, uint64_t key,
 		 struct loop_file **out)
 {

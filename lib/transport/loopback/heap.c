@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The own segment: a sparse memfd, and the ranges of it that are handed out,
- * with memory behind them, for regions and receive cells. Called by port.c,
- * region.c, queue.c, quiesce.c and join.c (mapping).
+ * This port's segment: a sparse memfd, and the allocation of ranges with memory
+ * behind them, for regions and receive cells. Called by port.c, region.c,
+ * queue.c, quiesce.c and join.c (mapping).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE	25	/* Linux 6.1 */
 #endif
-#define LARGE	(64ull << 20)	/* worth a look at what the machine has */
+#define LARGE	(64ull << 20)	/* from here on free memory is checked first */
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -48,7 +48,7 @@ void *fxi_loop_map(int fd, uint64_t size)
 	if (start > all)
 		munmap(all, (size_t)(start - all));
 	munmap(start + size, (size_t)(all + LOOP_HUGE - start));
-	/* Holes would be filled by whoever dumps core. */
+	/* A core dump would fill the holes. */
 	madvise(p, size, MADV_DONTDUMP);
 	madvise(p, size, MADV_DONTFORK);
 	madvise(p, size, MADV_HUGEPAGE);
@@ -62,7 +62,7 @@ static int map_error(struct transport *t, int err)
 			 fxi_errno_str(err));
 }
 
-/* Peers trust it not to shrink under their feet. */
+/* Peers rely on its not shrinking. */
 static int segment_open(struct transport *t)
 {
 	int err;
@@ -163,9 +163,9 @@ int fxi_loop_heap_back(struct transport *t, const void *start, size_t length)
 }
 
 /*
- * Huge pages, where there are some: the system makes one of a block that has
- * any page at all, also if it does not by itself. Peers then map a block with
- * one fault. What this leaves to do is done with small ones.
+ * Huge pages, where possible: on request the system makes one of a block that
+ * has any page at all. Peers then map a block with one fault. The rest gets
+ * small pages.
  */
 static void fill_huge(struct transport *t, uint64_t offset, uint64_t length)
 {
@@ -179,7 +179,7 @@ static void fill_huge(struct transport *t, uint64_t offset, uint64_t length)
 	madvise((char *)t->segment + offset, end - offset, MADV_COLLAPSE);
 }
 
-/* Memory now, not when it is touched: that would be a SIGBUS. */
+/* Allocate memory now: a failure at the first access would be a SIGBUS. */
 static int fill(struct transport *t, uint64_t offset, uint64_t length)
 {
 	char *start = (char *)t->segment + offset;
@@ -255,7 +255,7 @@ static void merge(struct loop_extent *e)
 	free(next);
 }
 
-/* Without memory for the list's entry the range is lost, and nothing else. */
+/* Without memory for a list entry only the range is lost. */
 static void give_range(struct loop_state *s, uint64_t start, uint64_t length)
 {
 	struct loop_extent **link = &s->free, *prev = NULL, *e;
@@ -308,7 +308,7 @@ full:
 			 (unsigned long long)t->size);
 }
 
-/* Back to the system first: what is found in it later are zeroes. */
+/* Give it back to the system first: the next owner finds zeroes. */
 void fxi_loop_heap_free(struct transport *t, uint64_t offset, uint64_t length)
 {
 	length = round_up(length, LOOP_PAGE);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How ports meet and part: the greeting, what is believed of it, the peer's
+ * How ports join a fabric and leave it: the handshake, its checks, the peer's
  * segment, and the end of both. Called by port.c (before the service thread
- * runs) and service.c. The greeting has four messages: docs/loopback.md.
+ * runs) and service.c. The handshake has four messages: docs/loopback.md.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 
 #include "state.h"
 
-#define GREET_MS	10000	/* for whoever connects to say who it is */
+#define GREET_MS	10000	/* for a new connection to send HELLO */
 
-/* ---- half-open links --------------------------------------------------- */
+/* ---- half-open connections --------------------------------------------- */
 
 void fxi_loop_half_add(struct transport *t, int fd, bool outgoing,
 		       uint32_t number)
@@ -51,7 +51,7 @@ void fxi_loop_half_drop(struct transport *t, uint32_t index)
 	half_remove(t, index);
 }
 
-/* Ours to a peer that has connected to us as well. */
+/* Our connection to a peer that has connected to us as well. */
 static void drop_outgoing(struct transport *t, uint32_t number)
 {
 	struct loop_state *s = t->state;
@@ -93,10 +93,10 @@ static int say(struct loop_half *h, enum loop_message_type type, int err)
 {
 	struct loop_message m = { .type = type, .value = { (uint64_t)err } };
 
-	return fxi_loop_send(h->fd, &m, -1);
+	return fxi_loop_socket_send(h->fd, &m, -1);
 }
 
-/* -ENOENT without a sentence: nobody is there. */
+/* -ENOENT without a message: no port has that number. */
 static int join_one(struct transport *t, uint32_t number,
 		    const struct loop_message *m)
 {
@@ -104,7 +104,7 @@ static int join_one(struct transport *t, uint32_t number,
 
 	pthread_mutex_lock(&t->lock);
 	ret = fxi_loop_connect(t, number, &fd);
-	if (!ret && fxi_loop_send(fd, m, t->fd))
+	if (!ret && fxi_loop_socket_send(fd, m, t->fd))
 		close(fd);
 	else if (!ret)
 		fxi_loop_half_add(t, fd, true, number);
@@ -112,7 +112,7 @@ static int join_one(struct transport *t, uint32_t number,
 	return ret;
 }
 
-/* Those who wait there are let in, unless its process is stopped. */
+/* Its backlog is accepted soon, unless its process is stopped. */
 static int join_patiently(struct transport *t, uint32_t number,
 			  const struct loop_message *m, uint64_t end)
 {
@@ -124,7 +124,7 @@ static int join_patiently(struct transport *t, uint32_t number,
 		nanosleep(&nap, NULL);
 	if (ret != -EAGAIN)
 		return ret;
-	return fxi_error(ETIMEDOUT, "loopback:%s: port %u accepts no links, too many wait for it already: it is stopped, or flooded; continue or end its process, or use another fabric",
+	return fxi_error(ETIMEDOUT, "loopback:%s: port %u accepts no connections, too many wait for it already: it is stopped, or flooded; continue or end its process, or use another fabric",
 			 t->fabric, number);
 }
 
@@ -164,7 +164,7 @@ static int refused(struct transport *t)
 			 remedy_of(s->refused));
 }
 
-/* What does not answer in time, because it is stopped, comes up when it does. */
+/* A peer that does not answer in time (it is stopped) comes up when it does. */
 int fxi_loop_join_wait(struct transport *t)
 {
 	struct loop_state *s = t->state;
@@ -210,7 +210,7 @@ static bool is_segment(int fd, uint64_t size)
 	       (uint64_t)st.st_size >= size;
 }
 
-/* Does reading its memory give what it says is there? */
+/* Does reading its memory (CMA) return what the segment has? */
 static bool probe_cma(struct transport *t, pid_t pid,
 		      const struct loop_message *m)
 {
@@ -251,7 +251,7 @@ static int peer_map(struct transport *t, const struct loop_half *h,
 	p->pid = fxi_loop_pid_of(h->fd);
 	p->cma = probe_cma(t, p->pid, m);
 	p->fence = !t->state->barrier || !segment->nofence;
-	p->link = h->fd;
+	p->sock = h->fd;
 	p->fd = fd;
 	*passed = -1;
 	memcpy(p->name, m->name, sizeof(p->name));
@@ -269,7 +269,7 @@ static void peer_up(struct transport *t, uint32_t number)
 
 /* ---- steps ------------------------------------------------------------- */
 
-/* The joiner has our segment, we have its: up here, and it may know. */
+/* The joiner has mapped our segment, we have its: up here; tell it. */
 static int accept_hello(struct transport *t, struct loop_half *h,
 			const struct loop_message *m)
 {
@@ -278,10 +278,10 @@ static int accept_hello(struct transport *t, struct loop_half *h,
 	hello(t, &answer);
 	h->mapped = true;
 	h->number = m->number;
-	return fxi_loop_send(h->fd, &answer, t->fd);
+	return fxi_loop_socket_send(h->fd, &answer, t->fd);
 }
 
-/* Ours were answered. */
+/* Our handshakes were answered. */
 static int answered_hello(struct transport *t, struct loop_half *h)
 {
 	h->mapped = true;
@@ -293,7 +293,7 @@ static void half_fail(struct transport *t, uint32_t index, int err)
 	struct loop_half *h = &t->state->halves[index];
 
 	if (h->mapped) {
-		fxi_loop_peer_down(t, h->number); /* with the half */
+		fxi_loop_peer_down(t, h->number); /* with the half-open one */
 		return;
 	}
 	if (err)
@@ -312,7 +312,7 @@ static void input_hello(struct transport *t, uint32_t index,
 		return;
 	}
 	if (t->state->slots[m->number].state != SLOT_EMPTY) {
-		half_fail(t, index, 0); /* the other link has won */
+		half_fail(t, index, 0); /* the other connection has won */
 		return;
 	}
 	if (!h->outgoing)
@@ -353,7 +353,7 @@ static void input(struct transport *t, uint32_t index,
 		input_hello(t, index, m, passed);
 }
 
-/* The last two messages come over a link that may be in use already. */
+/* The last two messages come over a connection that may be in use already. */
 bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type)
 {
 	struct loop_state *s = t->state;
@@ -377,17 +377,17 @@ bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type)
 	return true;
 }
 
-static bool link_ended(int link)
+static bool socket_ended(int sock)
 {
-	struct pollfd pfd = { .fd = link, .events = POLLRDHUP };
+	struct pollfd pfd = { .fd = sock, .events = POLLRDHUP };
 
 	return poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLRDHUP | POLLHUP);
 }
 
 /*
- * A number has a new owner: the old one is gone, and its end on the way. As
- * long as threads of ours look at what it had, the new one waits. It waits too
- * if the old one lives: whoever says so is not believed.
+ * A number has a new owner: the old one is gone, and its end will be noticed.
+ * As long as threads of ours may access its memory, the new one waits. It also
+ * waits if the old one lives: a claim to its number is not believed.
  */
 static bool old_one_stays(struct transport *t, const struct loop_message *m)
 {
@@ -395,7 +395,7 @@ static bool old_one_stays(struct transport *t, const struct loop_message *m)
 	const struct loop_peer *p = &t->peers[m->number];
 
 	if (slot->state == SLOT_KNOWN && p->generation != m->generation) {
-		if (!link_ended(p->link))
+		if (!socket_ended(p->sock))
 			return true;
 		fxi_loop_peer_down(t, m->number);
 	}
@@ -403,9 +403,9 @@ static bool old_one_stays(struct transport *t, const struct loop_message *m)
 }
 
 /*
- * Both may have connected to each other: the link that the higher number made
- * stays. If that is ours, we wait for what becomes of it: whom we have
- * connected to may be gone, and this another one with its number.
+ * Both may have connected to each other: the connection that the higher number
+ * made stays. If that is ours, we wait for what becomes of it: the port that we
+ * have connected to may be gone, and this be another one with its number.
  */
 static bool must_wait(struct transport *t, const struct loop_half *h)
 {
@@ -427,16 +427,16 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 	int ret, passed, fd = h->fd;
 
 	h->waiting = must_wait(t, h);
-	/* Halves of the old one may have gone, and the list moved. */
+	/* Half-open ones of the old owner may have gone; the list moved. */
 	for (index = 0; t->state->halves[index].fd != fd; index++)
 		;
 	h = &t->state->halves[index];
 	if (h->waiting) {
-		/* It has said who it is; it is for us to answer. */
+		/* It has sent HELLO; the next message is ours. */
 		h->deadline = fxi_deadline(GREET_MS);
 		return;
 	}
-	ret = fxi_loop_receive(h->fd, &m, &passed);
+	ret = fxi_loop_socket_receive(h->fd, &m, &passed);
 	if (ret == -EAGAIN)
 		return;
 	if (ret != 1)
@@ -465,16 +465,16 @@ static void retire_end(struct transport *t, uint32_t number)
 	struct loop_peer *p = &t->peers[number];
 
 	munmap(p->segment, p->size);
-	close(p->link);
+	close(p->sock);
 	close(p->fd);
 	p->segment = NULL;
-	p->link = p->fd = -1;
+	p->sock = p->fd = -1;
 	slot->state = SLOT_EMPTY;
 }
 
 /*
- * The link tells nobody anything any more, but its descriptor stays: a thread
- * that posts may be about to use it.
+ * The connection carries nothing any more, but its descriptor stays open: a
+ * thread that posts may be about to use it.
  */
 void fxi_loop_peer_down(struct transport *t, uint32_t number)
 {
@@ -483,7 +483,7 @@ void fxi_loop_peer_down(struct transport *t, uint32_t number)
 	bool was_up = p->up;
 
 	__atomic_store_n(&p->up, false, __ATOMIC_SEQ_CST);
-	shutdown(p->link, SHUT_RDWR);
+	shutdown(p->sock, SHUT_RDWR);
 	slot->state = SLOT_RETIRING;
 	drop_mapped(t, number);
 	fxi_loop_grace_begin(t, &slot->grace);
@@ -515,8 +515,8 @@ bool fxi_loop_reap(struct transport *t)
 }
 
 /*
- * All that is left when the port ends; no thread of ours looks any more. Lock
- * held.
+ * All that are left when the port ends; no thread of ours accesses them any
+ * more. Lock held.
  */
 void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 {
@@ -533,11 +533,11 @@ void fxi_loop_peers_unmap(struct transport *t, bool unmap)
 			continue;
 		if (unmap)
 			munmap(t->peers[i].segment, t->peers[i].size);
-		/* Also if some child has it, that was made without us. */
-		shutdown(t->peers[i].link, SHUT_RDWR);
-		close(t->peers[i].link);
+		/* Even if a child has it, created without atfork handlers. */
+		shutdown(t->peers[i].sock, SHUT_RDWR);
+		close(t->peers[i].sock);
 		close(t->peers[i].fd);
-		t->peers[i].link = t->peers[i].fd = -1;
+		t->peers[i].sock = t->peers[i].fd = -1;
 		free(s->slots[i].grace.actives);
 		s->slots[i].grace.actives = NULL;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Is memory there, and may this process read or write it? Called by region.c
+ * Is memory mapped, and may this process read or write it? Called by region.c
  * when memory of the process is registered.
  */
 #include <errno.h>
@@ -15,10 +15,10 @@
 #define MADV_POPULATE_READ	22	/* Linux 5.14 */
 #define MADV_POPULATE_WRITE	23
 #endif
-/* More is not made to be there before it is used. */
+/* Larger regions are not populated in advance. */
 #define POPULATE	(64u << 20)
 
-/* One mapping of the list: false if it ends the search with *ok. */
+/* One line of the list. False: the search ends with *ok. */
 static bool advance(const char *line, bool write, uintptr_t *at, uintptr_t end,
 		    bool *ok)
 {
@@ -33,7 +33,7 @@ static bool advance(const char *line, bool write, uintptr_t *at, uintptr_t end,
 	return *ok && to < end;
 }
 
-/* What the system says of all mappings: slow where there are many. */
+/* The system's list of all mappings: slow if there are many. */
 static bool listed(uintptr_t start, uintptr_t end, bool write)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
@@ -65,6 +65,6 @@ bool fxi_loop_mapped(const void *addr, uint64_t length, bool write)
 	if (!madvise((void *)start, end - start,
 		     write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
 		return true;
-	/* Not allowed, or memory of a device, or not known to the kernel. */
+	/* Not permitted, device memory, or unknown to this kernel. */
 	return errno == EINVAL && listed(start, end, write);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Messages that must not be lost because a link is full at the moment: kept
- * for each peer, in order, until the service thread has sent them. Wake-ups
- * are before all others, and only once for each queue. Called by region.c,
- * file.c, window.c, link.c and service.c.
+ * Messages that must not be lost because a connection is full at the moment:
+ * kept for each peer, in order, until the service thread has sent them.
+ * Wake-ups go before all others, and once for each queue. Called by region.c,
+ * file.c, window.c, socket.c and service.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "state.h"
 
-/* More than all regions there are: it asks, and never reads the answers. */
+/* More than there are regions: the peer asks and never reads the answers. */
 #define LIMIT	(4 * SEGMENT_MRS)
 
 struct loop_letter {
@@ -29,17 +29,17 @@ static int deliver(struct transport *t, uint32_t number,
 
 	if (type == LOOP_FILE_IS)
 		pass = fxi_loop_file_is(t, number, key, &m);
-	return fxi_loop_send(t->peers[number].link, &m, pass);
+	return fxi_loop_socket_send(t->peers[number].sock, &m, pass);
 }
 
-/* Errors that go away; with others the link's end is about to be read. */
+/* Temporary errors; after others the end of the connection will be read. */
 static bool try_later(int ret)
 {
 	return ret == -EAGAIN || ret == -ENOBUFS || ret == -ENOMEM ||
 	       ret == -ETOOMANYREFS;
 }
 
-/* Lost without memory for it, as if it had come too late. */
+/* Without memory the message is lost, as if it had come too late. */
 static void keep(struct transport *t, uint32_t number,
 		 enum loop_message_type type, uint64_t key)
 {
@@ -57,7 +57,7 @@ static void keep(struct transport *t, uint32_t number,
 		box->first = l;
 	box->last = l;
 	if (++box->count > LIMIT)
-		shutdown(t->peers[number].link, SHUT_RDWR);
+		shutdown(t->peers[number].sock, SHUT_RDWR);
 }
 
 void fxi_loop_tell(struct transport *t, uint32_t number,
@@ -76,7 +76,7 @@ void fxi_loop_tell(struct transport *t, uint32_t number,
 		keep(t, number, type, key);
 }
 
-/* Whom it says may have ended, or be no queue at all: the peer's to find out. */
+/* The peer checks the number: that queue may have ended, or never existed. */
 void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue)
 {
 	struct loop_outbox *box = &t->state->outboxes[number];
@@ -90,7 +90,7 @@ void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue)
 	box->wake = true;
 }
 
-/* False: not all, there is no room. */
+/* False: there was no room for all. */
 static bool send_wakes(struct transport *t, uint32_t number)
 {
 	struct loop_outbox *box = &t->state->outboxes[number];
@@ -102,7 +102,7 @@ static bool send_wakes(struct transport *t, uint32_t number)
 		if (!(box->wakes[i / 64] >> i % 64 & 1))
 			continue;
 		m.value[0] = i + 1;
-		ret = fxi_loop_send(t->peers[number].link, &m, -1);
+		ret = fxi_loop_socket_send(t->peers[number].sock, &m, -1);
 		box->full = ret == -EAGAIN;
 		if (try_later(ret))
 			return false;

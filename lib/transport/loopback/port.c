@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A port of a loopback fabric: opening, closing, limits, peers, and what
- * becomes of it in the child of a fork. Called through the table of operations
- * at the end. Design: docs/loopback.md.
+ * A port of a loopback fabric: open, close, limits, peers, and the child of a
+ * fork. Called through the table of operations at the end. Design:
+ * docs/loopback.md.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int take_name(const char *what, const char *from, size_t length,
 	return 0;
 }
 
-/* Numbers are everybody's names: "7" is port 7. */
+/* Numbers are names that all ports have: "7" is port 7. */
 static int take_port_name(struct transport *t, const char *name)
 {
 	if (name[strspn(name, "0123456789")])
@@ -43,7 +43,7 @@ static int take_port_name(struct transport *t, const char *name)
 			 t->fabric, name);
 }
 
-/* "FABRIC", "FABRIC/PORT"; NULL: as the environment says. */
+/* "FABRIC", "FABRIC/PORT"; NULL: from the environment. */
 static int parse(struct transport *t, const char *text)
 {
 	const char *slash;
@@ -73,14 +73,14 @@ static void host_name(struct loop_state *s)
 /* ---- forks ------------------------------------------------------------- */
 
 /*
- * A child must not keep alive what tells others that this process has died.
- * Its memory it has not got in the first place: MADV_DONTFORK.
+ * A child must not keep the sockets open whose end tells others that this
+ * process has died. It does not inherit the segments: MADV_DONTFORK.
  */
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct transport *ports;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* No link is on its way into a table, and no list in the middle of a change. */
+/* No connection is about to enter a table, and no list is being changed. */
 static void fork_prepare(void)
 {
 	struct transport *t;
@@ -106,7 +106,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void close_links(struct transport *t)
+static void close_sockets(struct transport *t)
 {
 	struct loop_state *s = t->state;
 	uint32_t i;
@@ -119,7 +119,7 @@ static void close_links(struct transport *t)
 		if (!s->halves[i].mapped)
 			close_fd(&s->halves[i].fd);
 	for (i = 0; i < SEGMENT_PEERS; i++) {
-		close_fd(&t->peers[i].link);
+		close_fd(&t->peers[i].sock);
 		close_fd(&t->peers[i].fd);
 	}
 }
@@ -129,7 +129,7 @@ static void fork_child(void)
 	struct transport *t;
 
 	for (t = ports; t; t = t->state->next) {
-		close_links(t);
+		close_sockets(t);
 		pthread_mutex_init(&t->lock, NULL);
 	}
 	ports = NULL;
@@ -182,7 +182,7 @@ static struct transport *transport_alloc(void)
 	t->state->events.fd = -1;
 	t->state->uid = geteuid();
 	for (i = 0; i < SEGMENT_PEERS; i++)
-		t->peers[i].link = t->peers[i].fd = -1;
+		t->peers[i].sock = t->peers[i].fd = -1;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -198,7 +198,7 @@ static void transport_free(struct transport *t)
 	free(t);
 }
 
-/* Another user can take addresses of ours, though not join. */
+/* Another user can occupy our addresses, but not join. */
 static int all_taken(struct transport *t)
 {
 	uint32_t i, uid, other = 0, foreign = 0;
@@ -216,7 +216,7 @@ static int all_taken(struct transport *t)
 			 t->state->uid, t->fabric);
 }
 
-/* The lowest number that nobody has. */
+/* The lowest free number. */
 static int take_number(struct transport *t)
 {
 	int ret;
@@ -230,8 +230,8 @@ static int take_number(struct transport *t)
 }
 
 /*
- * Complete before anybody can see it. Bound first, so that the number is ours;
- * whoever connects meanwhile waits in the queue.
+ * Complete before a peer can see it. The address is bound first, so that the
+ * number is ours; connections wait in the backlog meanwhile.
  */
 static int segment_fill(struct transport *t)
 {
@@ -266,7 +266,7 @@ static void know_self(struct transport *t)
 	t->state->slots[t->number].seen = true;
 }
 
-/* Not in the middle of a fork, whose child would keep them. */
+/* Not during a fork, whose child would keep the sockets. */
 static int take_addresses(struct transport *t)
 {
 	int ret;
@@ -306,7 +306,7 @@ static void shut_down(struct transport *t, bool unmap)
 	fxi_loop_copier_stop(t);
 	pthread_mutex_lock(&t->lock);
 	fxi_loop_peers_unmap(t, unmap);
-	close_links(t);
+	close_sockets(t);
 	pthread_mutex_unlock(&t->lock);
 	list_remove(t);
 	fxi_loop_files_free(t, unmap);
@@ -363,15 +363,11 @@ static void loop_close(struct transport *t)
 }
 
 /*
- * The child has one thread, nothing that was mapped, and closed its links when
- * it began.
+ * The child has one thread and nothing that was mapped, and closed its
+ * connections when it began.
  */
 static void loop_release(struct transport *t)
 {
-	uint32_t i;
-
-	for (i = 0; i < SEGMENT_QUEUES; i++)
-		free(t->state->queues[i]);
 	fxi_loop_copier_free(t);
 	fxi_loop_quarantine_end(t);
 	fxi_loop_bounce_end(t);
@@ -418,7 +414,7 @@ static void describe(struct transport *t, uint32_t number,
 	memcpy(peer->host, p->host, sizeof(peer->host));
 }
 
-/* Those that are up before those that were. */
+/* Peers that are up before those that were. */
 static bool find_name(struct transport *t, const char *name,
 		      uint32_t *number)
 {
@@ -486,11 +482,10 @@ static int loop_mr_alloc(struct transport *t, struct transport_mr *params,
 }
 
 static int loop_queue_create(struct transport *t,
-			     const struct fabrex_queue_attr *attr, int efd,
-			     struct transport_queue *queue)
+			     const struct fabrex_queue_attr *attr,
+			     struct fabrex_queue *queue, uint64_t *id)
 {
-	int old = cancel_off(), ret = fxi_loop_queue_create(t, attr, efd,
-							     queue);
+	int old = cancel_off(), ret = fxi_loop_queue_create(t, attr, queue, id);
 
 	cancel_restore(old);
 	return ret;
@@ -543,8 +538,9 @@ const struct transport_ops fxi_transport_loopback = {
 	.watch = fxi_loop_watch,
 	.mr_alloc = loop_mr_alloc,
 	.mr_find = fxi_loop_mr_find,
+	.queue_size = sizeof(struct loop_queue),
 	.queue_create = loop_queue_create,
-	.queue_unmap = fxi_loop_queue_unmap,
+	.queue_free = fxi_loop_queue_free,
 	.window_create = loop_window_create,
 	.window_unmap = fxi_loop_window_unmap,
 	.destroy = loop_destroy,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What has ended and may not be used again yet, since somebody may still look
- * at it: ranges of the heap, and places in the tables of regions and queues.
- * Called by region.c, queue.c and service.c. Rules: docs/loopback.md.
+ * What has ended and cannot be used again yet, because a stopped peer may still
+ * access it: ranges of the heap, and places in the tables of regions and
+ * queues. Called by region.c, queue.c and service.c. Rules: docs/loopback.md.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Queues of a loopback port: entries of the segment's table, receive cells,
- * services, counters. Called through the transport's operations.
+ * Beginning and end of a loopback port's queues: entries of the segment's
+ * table, receive cells; services, counters, signals. Called through the
+ * transport's operations.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,21 +20,48 @@ static int queue_nomem(struct transport *t)
 			 t->fabric);
 }
 
-static struct loop_queue *queue_alloc(struct transport *t,
-				      const struct fabrex_queue_attr *attr,
-				      int efd)
-{
-	struct loop_queue *q = aligned_alloc(64, (sizeof(*q) + 63) & ~63ul);
+static const struct queue_ops queue_ops = {
+	.prep = fxi_loop_prep,
+	.submit = fxi_loop_submit,
+	.post = fxi_loop_post,
+	.post_write = fxi_loop_post_write,
+	.post_read = fxi_loop_post_read,
+	.post_send = fxi_loop_post_send,
+	.poll = fxi_loop_poll,
+	.recv_done = fxi_loop_recv_done,
+	.pending = fxi_loop_pending,
+	.arm = fxi_loop_arm,
+};
 
-	if (!q)
-		return NULL;
-	memset(q, 0, sizeof(*q));
+static void entries_free(struct loop_queue *q)
+{
+	free(q->sq);
+	free(q->records);
+}
+
+static int queue_init(struct transport *t, struct loop_queue *q,
+		      const struct fabrex_queue_attr *attr)
+{
+	size_t size = attr->sq_entries * sizeof(*q->sq);
+
+	q->queue.ops = &queue_ops;
 	q->transport = t;
+	q->efd = q->queue.efd;
 	q->rq_entries = attr->rq_entries;
 	q->rq_mask = attr->rq_entries ? attr->rq_entries - 1 : 0;
 	q->cell_size = attr->cell_size;
-	q->efd = efd;
-	return q;
+	q->sq_mask = attr->sq_entries - 1;
+	q->limit = attr->cq_entries - attr->rq_entries;
+	if (q->limit > attr->sq_entries)
+		q->limit = attr->sq_entries;
+	q->sq = aligned_alloc(64, size);
+	q->records = calloc(attr->sq_entries, sizeof(*q->records));
+	if (!q->sq || !q->records) {
+		entries_free(q);
+		return queue_nomem(t);
+	}
+	memset(q->sq, 0, size);
+	return 0;
 }
 
 static uint64_t cells_size(uint32_t entries)
@@ -87,7 +115,7 @@ static int random_part(struct transport *t, uint32_t *random)
 	return 0;
 }
 
-/* Peers see it from the moment its number is there. */
+/* Peers see the queue from the moment its number is stored. */
 static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 		    const struct fabrex_queue_attr *attr, uint32_t random,
 		    uint64_t ring)
@@ -95,7 +123,8 @@ static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 	struct segment_queue *s = &t->segment->queues[index];
 
 	q->shared = s;
-	q->number = index + 1;
+	q->queue.number = index + 1;
+	q->queue.key = loop_target(index + 1, random);
 	s->random = random;
 	s->service = attr->service;
 	s->rq_entries = attr->rq_entries;
@@ -123,7 +152,7 @@ static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 
 static int enter(struct transport *t, struct loop_queue *q,
 		 const struct fabrex_queue_attr *attr, uint64_t ring,
-		 struct transport_queue *out)
+		 uint64_t *id)
 {
 	struct loop_state *s = t->state;
 	uint32_t index = 0, random;
@@ -136,36 +165,33 @@ static int enter(struct transport *t, struct loop_queue *q,
 	ret = find_slot(t, attr, &index);
 	if (!ret) {
 		publish(t, q, index, attr, random, ring);
-		out->id = loop_id(LOOP_QUEUE, ++s->serial, index);
-		s->queue_ids[index] = out->id;
-		out->number = q->number;
-		out->key = loop_target(q->number, random);
-		out->direct = q;
+		*id = loop_id(LOOP_QUEUE, ++s->serial, index);
+		s->queue_ids[index] = *id;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return ret;
 }
 
 int fxi_loop_queue_create(struct transport *t,
-			  const struct fabrex_queue_attr *attr, int efd,
-			  struct transport_queue *out)
+			  const struct fabrex_queue_attr *attr,
+			  struct fabrex_queue *queue, uint64_t *id)
 {
-	struct loop_queue *q = queue_alloc(t, attr, efd);
+	struct loop_queue *q = loop_queue_of(queue);
 	uint64_t ring = 0, size = ring_size(attr->rq_entries, attr->cell_size);
-	int ret = 0;
+	int ret;
 
-	if (!q)
-		return queue_nomem(t);
-	memset(out, 0, sizeof(*out));
+	ret = queue_init(t, q, attr);
+	if (ret)
+		return ret;
 	if (attr->rq_entries)
 		ret = fxi_loop_heap_alloc(t, size, &ring);
 	if (!ret)
-		ret = enter(t, q, attr, ring, out);
+		ret = enter(t, q, attr, ring, id);
 	if (!ret)
 		return 0;
 	if (ring)
 		fxi_loop_heap_free(t, ring, size);
-	free(q);
+	entries_free(q);
 	return ret;
 }
 
@@ -198,7 +224,7 @@ static int no_object(struct transport *t, uint64_t id)
 			 t->fabric, (unsigned long long)id);
 }
 
-/* Nobody finds it from now on; who is about to send into it is waited for. */
+/* No peer finds it from now on; the caller waits for those that just have. */
 static struct loop_queue *withdraw(struct transport *t, uint64_t id)
 {
 	struct loop_queue *q;
@@ -209,24 +235,24 @@ static struct loop_queue *withdraw(struct transport *t, uint64_t id)
 		__atomic_store_n(&q->shared->number, 0, __ATOMIC_SEQ_CST);
 		q->shared->service = 0;
 		q->efd = -1;
-		t->state->queue_ids[q->number - 1] = 0;
+		t->state->queue_ids[q->queue.number - 1] = 0;
 		add_stats(&t->state->ended, &q->stats);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return q;
 }
 
-/* A sender that does not get on keeps the cells, and the number with them. */
+/* A sender that does not continue keeps the cells, and the queue's number. */
 static void keep(struct transport *t, struct loop_queue *q,
 		 const struct loop_lookers *lookers, uint64_t offset,
 		 uint64_t length)
 {
 	const struct loop_quarantine all = {
-		.lookers = *lookers, .queue = q->number, .offset = offset,
+		.lookers = *lookers, .queue = q->queue.number, .offset = offset,
 		.length = length,
 	};
 
-	t->state->queue_kept[q->number - 1] = true;
+	t->state->queue_kept[q->queue.number - 1] = true;
 	fxi_loop_quarantine(t, &all);
 }
 
@@ -242,23 +268,28 @@ int fxi_loop_queue_destroy(struct transport *t, uint64_t id)
 		return no_object(t, id);
 	cells = (uint64_t)((char *)q->cells - (char *)t->segment);
 	length = q->rq_entries ? ring_size(q->rq_entries, q->cell_size) : 0;
-	busy = fxi_loop_quiesce(t, NULL, t->state->queue_born[q->number - 1],
+	busy = fxi_loop_quiesce(t, NULL,
+				t->state->queue_born[q->queue.number - 1],
 				&lookers, &who);
 	pthread_mutex_lock(&t->lock);
 	if (busy)
 		keep(t, q, &lookers, cells, length);
-	t->state->queues[q->number - 1] = NULL;
+	t->state->queues[q->queue.number - 1] = NULL;
 	pthread_mutex_unlock(&t->lock);
 	if (!busy && length)
 		fxi_loop_heap_free(t, cells, length);
 	return 0;
 }
 
-void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue)
+void fxi_loop_queue_free(struct transport *t, struct fabrex_queue *queue,
+			 bool unmap)
 {
+	struct loop_queue *q = loop_queue_of(queue);
+
 	(void)t;
-	fxi_loop_bounce_free(queue->direct);
-	free(queue->direct);
+	if (unmap)
+		fxi_loop_bounce_free(q);
+	entries_free(q);
 }
 
 /* ---- services, counters, signals --------------------------------------- */
@@ -270,7 +301,7 @@ static int unknown_service(struct transport *t, uint32_t peer,
 			 t->fabric, (unsigned long long)service, peer);
 }
 
-/* What a peer's table says, read once. */
+/* The peer's table, read once. */
 static bool offers(const struct segment_queue *q, uint64_t service,
 		   uint32_t *number, uint64_t *key)
 {
@@ -324,9 +355,9 @@ int fxi_loop_counters(struct transport *t, uint64_t id,
 		if (t->state->queue_ids[i])
 			add_stats(stats, &t->state->queues[i]->stats);
 	/*
-	 * Not counted with each operation, as nothing goes another way. Bytes of
-	 * messages are counted there by who sent them, so that those that came
-	 * have been kept apart from what READs fetched.
+	 * host_bytes is not counted with each operation, as all bytes pass
+	 * through host memory. Until here it has the bytes of messages that
+	 * arrived, apart from those that READs fetched.
 	 */
 	received = stats->host_bytes;
 	stats->host_bytes = stats->tx_bytes + stats->rx_bytes;
@@ -335,18 +366,28 @@ int fxi_loop_counters(struct transport *t, uint64_t id,
 	return id && !q ? no_object(t, id) : 0;
 }
 
+void fxi_loop_queue_signal(const struct loop_queue *q)
+{
+	uint64_t one = 1;
+	int old;
+
+	if (q->efd < 0)
+		return;
+	old = cancel_off();
+	if (write(q->efd, &one, sizeof(one)) < 0)
+		q = NULL;	/* it is readable already */
+	cancel_restore(old);
+}
+
 /* Lock held. */
 void fxi_loop_signal(struct transport *t, uint32_t number)
 {
-	struct loop_queue *q;
-	uint64_t one = 1;
+	const struct loop_queue *q;
 	uint32_t i;
 
 	for (i = 0; i < t->state->nqueues; i++) {
 		q = t->state->queues[i];
-		if (!q || q->efd < 0 || (number && q->number != number))
-			continue;
-		if (write(q->efd, &one, sizeof(one)) < 0)
-			continue;	/* it polls readable already */
+		if (q && (!number || q->queue.number == number))
+			fxi_loop_queue_signal(q);
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The end of accesses: when nobody looks any more at what was taken away.
- * Called by region.c, queue.c, quarantine.c, file.c and join.c. Rules:
- * docs/loopback.md.
+ * The end of accesses: waiting until no thread of any process can still access
+ * what was taken away. Called by region.c, queue.c, quarantine.c, file.c and
+ * join.c. Rules: docs/loopback.md.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -21,7 +21,7 @@
 #define TRIES		8	/* of membarrier() */
 #define UNORDERED_NS	1000000
 #define NAP_NS		50000
-#define STOPPED_NS	100000000u /* then it is looked whether it is stopped */
+#define STOPPED_NS	100000000u /* then check whether it is stopped */
 
 /* ---- barriers ---------------------------------------------------------- */
 
@@ -36,9 +36,9 @@ bool fxi_loop_membarrier_register(void)
 }
 
 /*
- * All threads of processes that have registered have a full barrier now. Those
- * of processes that have not have one of their own in every operation. The
- * system may lack memory for it, or forbid it after the port was opened.
+ * A full barrier in all threads of processes that have registered. Those of
+ * other processes have one of their own in every operation. The system may lack
+ * memory for it, or forbid it after the port was opened.
  */
 bool fxi_loop_membarrier(struct transport *t)
 {
@@ -87,7 +87,7 @@ bool fxi_loop_lookers_gone(struct transport *t, struct loop_lookers *all)
 	return !n && !all->unknown;
 }
 
-/* Without memory for the list it is never empty. */
+/* Without memory for the list it counts as never empty. */
 static void add_looker(struct loop_lookers *all, const struct loop_looker *l)
 {
 	struct loop_looker *list = all->list;
@@ -105,8 +105,8 @@ static void add_looker(struct loop_lookers *all, const struct loop_looker *l)
 /* ---- those that were waited for in vain --------------------------------- */
 
 /*
- * As long as it is at the same operation it has not begun another, and what
- * did not exist when it was waited for cannot be what it looks at.
+ * While it is in the same operation it has not begun another, and cannot access
+ * what was created after the last wait for it.
  */
 struct loop_stuck {
 	struct loop_stuck *next;
@@ -170,7 +170,7 @@ void fxi_loop_stuck_end(struct transport *t)
 
 /* ---- who looks --------------------------------------------------------- */
 
-/* Lock held. False: nobody needs to wait, it is stuck. */
+/* Lock held. False: waiting is useless, it is stuck. */
 static bool collect_peer(struct transport *t, uint32_t number, bool waited,
 			 uint64_t born, struct loop_lookers *all)
 {
@@ -224,9 +224,9 @@ static const struct loop_looker *first_waited(const struct loop_lookers *all)
 }
 
 /*
- * Letter of its state, '?' if nobody knows. Its name, which is in parentheses
- * before the state, may have any characters. Of a process whose first thread
- * has ended it is a zombie's, though others of its @threads may go on.
+ * Letter of its state; '?': unknown. Its name, in parentheses before the state,
+ * may have any characters. A process whose first thread has ended shows as a
+ * zombie, although others of its @threads may go on.
  */
 static char state_of(pid_t pid, long *threads)
 {
@@ -250,7 +250,7 @@ static char state_of(pid_t pid, long *threads)
 	return state;
 }
 
-/* By a signal or a debugger: it will not get on by itself. */
+/* By a signal or a debugger: it will not continue by itself. */
 static bool is_stopped(pid_t pid)
 {
 	long threads;
@@ -296,7 +296,7 @@ static bool any_stopped(struct transport *t, const struct loop_lookers *all)
 	return false;
 }
 
-/* Lock held, and given up meanwhile. */
+/* Lock held, and dropped meanwhile. */
 static bool wait_all(struct transport *t, struct loop_lookers *all)
 {
 	uint64_t limit = t->state->settings.quiesce_ms * 1000000ull, spent;
@@ -352,7 +352,7 @@ void fxi_loop_grace_begin(struct transport *t, struct loop_grace *g)
 	const struct timespec nap = { .tv_nsec = UNORDERED_NS };
 	uint32_t i;
 
-	/* What a thread has stored is seen by then without a barrier, too. */
+	/* By then stores are visible without a barrier, too. */
 	if (!fxi_loop_membarrier(t))
 		nanosleep(&nap, NULL);
 	g->n = t->state->nqueues;
@@ -361,7 +361,7 @@ void fxi_loop_grace_begin(struct transport *t, struct loop_grace *g)
 		g->actives[i] = active_of(&t->segment->queues[i]);
 }
 
-/* Without memory for what was: a moment when all are even will do. */
+/* Without memory for the old values: a moment when all are even will do. */
 static bool is_over(struct transport *t, const struct loop_grace *g)
 {
 	uint32_t i, now;

@@ -115,6 +115,23 @@ static void publish(struct transport *t, uint32_t index,
 	__atomic_store_n(&mr->key, key, __ATOMIC_RELEASE);
 }
 
+bool fxi_loop_region_entry(const struct transport *t, uint64_t key,
+			   struct segment_mr *mr)
+{
+	const struct loop_region *r = &t->state->regions[key &
+							 (SEGMENT_MRS - 1)];
+
+	if (!key || r->key != key)
+		return false;
+	mr->key = key;
+	mr->length = r->length;
+	mr->place = r->place;
+	mr->access = r->access;
+	mr->kind = r->kind;
+	memcpy(mr->peers, &r->peers, sizeof(mr->peers));
+	return true;
+}
+
 /* ---- registration ------------------------------------------------------ */
 
 static bool in_segment(struct transport *t, const void *addr)
@@ -178,7 +195,7 @@ static int not_mapped(struct transport *t, const struct transport_mr *p)
 }
 
 /*
- * Whether there is an allocation for a part is looked at with the same lock: it
+ * The allocation that a part belongs to is looked up under the same lock: it
  * may end at any moment before.
  */
 static int enter(struct transport *t, const struct transport_mr *p,
@@ -220,7 +237,7 @@ static int file_error(struct transport *t, const struct transport_mr *p,
 			 fxi_errno_str(err));
 }
 
-/* The caller's descriptor is not kept: one of our own is. */
+/* The caller may close its descriptor: a duplicate is kept. */
 static int file_open(struct transport *t, const struct transport_mr *p,
 		     struct loop_file **out)
 {
@@ -244,7 +261,7 @@ static int file_open(struct transport *t, const struct transport_mr *p,
 	return ret;
 }
 
-/* A dma-buf has no plain address: it wants to know when it is used. */
+/* A dma-buf gets no address: accesses have to be announced to its exporter. */
 static int register_file(struct transport *t, const struct transport_mr *p,
 			 uint64_t *key, uint64_t *id)
 {
@@ -269,7 +286,7 @@ static int not_inside(struct transport *t, const struct transport_mr *p)
 			 t->fabric, (unsigned long long)p->length, p->addr);
 }
 
-/* Where the allocation is not known, both of its ends are the device's. */
+/* If the allocation is unknown, both ends must be memory of the device. */
 static bool is_inside(const struct transport_mr *p)
 {
 	const struct fabrex_memory *device = p->device;
@@ -284,7 +301,7 @@ static bool is_inside(const struct transport_mr *p)
 	       end.kind == device->kind && end.device == device->device;
 }
 
-/* Copied by its run time, or else mapped by way of its dma-buf. */
+/* Copied by its runtime, or else mapped through its dma-buf. */
 static int register_device(struct transport *t, const struct transport_mr *p,
 			   uint64_t *key, uint64_t *id)
 {
@@ -354,8 +371,8 @@ int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *p,
 }
 
 /*
- * Memory that is not pinned is what the process has there, whatever that is:
- * nothing goes stale but ranges of the heap, which are counted by unhook().
+ * Memory is not pinned: an access reaches whatever the process has mapped
+ * there. So only ranges of the heap can go stale, which unhook() counts.
  */
 int fxi_loop_watch(struct transport *t, uint32_t entries,
 		   const uint32_t **counters)
@@ -376,7 +393,7 @@ int fxi_loop_watch(struct transport *t, uint32_t entries,
 
 /* ---- end --------------------------------------------------------------- */
 
-/* Lock held: nobody finds it any more. Its windows are called back later. */
+/* Lock held: it is not found any more. Its windows are called back later. */
 static void unhook(struct transport *t, uint32_t index)
 {
 	struct loop_region *r = &t->state->regions[index];
@@ -396,7 +413,7 @@ static bool inside(const struct loop_region *r, const struct loop_region *all)
 
 /*
  * Lock held: regions that were registered inside an allocation that ends. Until
- * it has, what is known of their windows has to stay where it is.
+ * it has ended, the records of their windows stay.
  */
 static void unhook_inside(struct transport *t, const struct loop_region *all)
 {
@@ -416,7 +433,7 @@ static void unhook_inside(struct transport *t, const struct loop_region *all)
 	}
 }
 
-/* Lock held. Who has windows, and is told to give them back. */
+/* Lock held: tell all peers that have windows to give them back. */
 static void call_back(struct transport *t, uint32_t index)
 {
 	struct loop_region *r = &t->state->regions[index];
@@ -472,7 +489,7 @@ static uint32_t first_of(const struct loop_set *set)
 	return i;
 }
 
-/* Who has not answered before is not waited for once more. */
+/* A peer that did not answer before is not waited for again. */
 static bool worth_waiting(const struct transport *t,
 			  const struct loop_region *r)
 {
@@ -484,7 +501,7 @@ static bool worth_waiting(const struct transport *t,
 	return false;
 }
 
-/* Lock held, and given up meanwhile. */
+/* Lock held, and dropped meanwhile. */
 static bool wait_given(struct transport *t, const struct loop_region *r,
 		       const struct timespec *ts, uint32_t *who)
 {
@@ -511,8 +528,8 @@ static bool part_of(const struct loop_region *part,
 }
 
 /*
- * Windows on all of it. False: some are left. Those of an orphan are called back
- * by the thread that ends its allocation.
+ * Call back all its windows. False: some are left. Those of an orphan are
+ * called back by the thread that ends its allocation.
  */
 static bool revoke_windows(struct transport *t, struct loop_region *r,
 			   uint32_t *who)
@@ -570,7 +587,7 @@ static struct loop_region *find(struct transport *t, uint64_t id)
 	return &t->state->regions[index];
 }
 
-/* Lock held. Who may touch any of it. */
+/* Lock held: the peers that may access any of it. */
 static void add_peers(struct transport *t, const struct loop_region *r,
 		      struct loop_set *peers)
 {
@@ -608,7 +625,7 @@ void fxi_loop_mr_index_free(struct transport *t, uint32_t index)
 	give_index(t->state, index);
 }
 
-/* Lock held: what of it may not be used again yet. */
+/* Lock held: quarantine what cannot be used again yet. */
 static void keep(struct transport *t, struct loop_region *r, bool busy,
 		 const struct loop_lookers *lookers)
 {
@@ -630,7 +647,7 @@ static void keep(struct transport *t, struct loop_region *r, bool busy,
 	fxi_loop_quarantine(t, &q);
 }
 
-/* Lock held, and given up meanwhile: nobody looks at the part any more. */
+/* Lock held, and dropped meanwhile: until no thread uses the part. */
 static void await_release(struct transport *t, const struct loop_region *part)
 {
 	while (part->held)
@@ -648,7 +665,7 @@ static void release_parts(struct transport *t, const struct loop_region *all)
 	pthread_cond_broadcast(&t->state->changed);
 }
 
-/* Its memory goes back to where it came from, at once or later. */
+/* Its memory is freed, at once or later. */
 static void release(struct transport *t, struct loop_region *r, bool busy,
 		    const struct loop_lookers *lookers)
 {
@@ -679,7 +696,7 @@ static bool is_orphan(struct transport *t, const struct loop_region *r)
 	return orphan;
 }
 
-/* By our own copier. A device may take long, or not answer at all. */
+/* By this port's copier. A device may take long, or not answer at all. */
 static bool copies_end(struct transport *t, const struct loop_region *r)
 {
 	struct timespec ts = deadline_in(t->state->settings.quiesce_ms);
@@ -705,9 +722,9 @@ static int not_copied(struct transport *t, struct loop_region *r)
 }
 
 /*
- * Memory of the heap that somebody may still look at stays out of use; memory
- * of the application is its own, so that it has to know. So it does while an
- * allocation lasts that the region is a part of.
+ * Heap memory that may still be accessed is quarantined. Memory of the
+ * application is reused by the application, so it has to be told with an error;
+ * likewise while the allocation exists that the region is a part of.
  */
 int fxi_loop_mr_destroy(struct transport *t, uint64_t id)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that is not in a mapped segment, on either side: which way its bytes
- * go. Called by engine.c after all checks. Thresholds and ways: docs/loopback.md.
+ * Memory that is not in a mapped segment, on either side: which path its bytes
+ * take. Called by engine.c after all checks. Thresholds: docs/loopback.md.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,20 +9,15 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "operation.h"
 #include "state.h"
 
-#define CMA_CHUNK	(1ull << 30)	/* the kernel moves 2 GiB at most */
+#define CMA_CHUNK	(1ull << 30)	/* the kernel copies 2 GiB at most */
 #define STAGE		(32u << 10)	/* on the stack */
-
-static bool is_atomic(const struct loop_move *m)
-{
-	return m->opcode == FABREX_OP_FETCH_ADD ||
-	       m->opcode == FABREX_OP_CMP_SWAP;
-}
 
 /* ---- cross-memory attach ----------------------------------------------- */
 
-/* Own memory answers? Tells whose fault a fault is. */
+/* Is the local memory accessible? Then the fault was the peer's. */
 static bool local_ok(const struct loop_move *m, uint64_t done)
 {
 	char *at = (char *)m->local + done, byte;
@@ -41,14 +36,14 @@ static uint8_t cma_status(const struct loop_move *m, uint64_t done, int err)
 }
 
 /*
- * A number of a process is another one's after its end, and the same one's
- * after exec(), when its memory is something else; either ends the link, which
- * our service thread may not have read. What remains is the moment between
- * this look and the system's at the process.
+ * The number of a process may be another one's after its end, and stays the
+ * same after exec(), when its memory is something else. Either ends the
+ * connection, which our service thread may not have read yet. What remains is
+ * the moment between this check and the system's use of the number.
  */
-static bool link_lives(const struct loop_peer *peer)
+static bool is_connected(const struct loop_peer *peer)
 {
-	struct pollfd pfd = { .fd = peer->link, .events = POLLRDHUP };
+	struct pollfd pfd = { .fd = peer->sock, .events = POLLRDHUP };
 
 	/* Ourselves: -1. */
 	return poll(&pfd, 1, 0) <= 0;
@@ -76,7 +71,7 @@ static bool move_cma(const struct loop_move *m, uint8_t *status)
 
 	*status = FABREX_WC_OK;
 	while (done < m->length) {
-		if (!link_lives(m->peer)) {
+		if (!is_connected(m->peer)) {
 			*status = FABREX_WC_UNREACHABLE;
 			break;
 		}
@@ -99,20 +94,17 @@ static bool move_cma(const struct loop_move *m, uint8_t *status)
 
 static uint8_t atomic_at(const struct loop_move *m, char *at)
 {
-	uint64_t *word = (uint64_t *)(void *)at, old = m->compare;
+	uint64_t old;
 
 	if ((uintptr_t)at & 7)
 		return FABREX_WC_BAD_DESC;
-	if (m->opcode == FABREX_OP_FETCH_ADD)
-		old = __atomic_fetch_add(word, m->operand, __ATOMIC_SEQ_CST);
-	else
-		__atomic_compare_exchange_n(word, &old, m->operand, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	old = loop_atomic(m->opcode, (uint64_t *)(void *)at, m->operand,
+			  m->compare);
 	memcpy(m->local, &old, sizeof(old));
 	return FABREX_WC_OK;
 }
 
-/* Of a file that is not mapped only the owner can do atomics. */
+/* Only the owner can do atomics on a file that is not mapped. */
 static uint8_t atomic_file(struct loop_queue *q, const struct loop_move *m,
 			   const struct loop_file *f)
 {
@@ -133,10 +125,10 @@ static uint8_t move_file(struct loop_queue *q, const struct loop_move *m)
 
 	if (ret == -ETIMEDOUT)
 		return FABREX_WC_RFAULT;
-	/* What we cannot have ourselves the owner copies. */
+	/* The owner copies what this process cannot open. */
 	if (ret)
 		return fxi_loop_bounce(q, m);
-	if (is_atomic(m))
+	if (loop_is_atomic(m->opcode))
 		return atomic_file(q, m, f);
 	return fxi_loop_file_copy(f, m->offset, m->local, m->length, m->read);
 }
@@ -147,7 +139,7 @@ static uint8_t move_plain(const struct loop_move *m)
 {
 	char *at = (char *)m->peer->segment + m->mr->place + m->offset;
 
-	if (is_atomic(m))
+	if (loop_is_atomic(m->opcode))
 		return atomic_at(m, at);
 	if (m->read)
 		memcpy(m->local, at, m->length);
@@ -156,18 +148,18 @@ static uint8_t move_plain(const struct loop_move *m)
 	return FABREX_WC_OK;
 }
 
-/* Our own port as its peer. */
+/* This port is the peer. */
 static uint8_t move_self(struct loop_queue *q, const struct loop_move *m)
 {
 	uint32_t index = m->mr->key & (SEGMENT_MRS - 1);
 	char *base = q->transport->locals[index];
 
-	if (!base && is_atomic(m))
+	if (!base && loop_is_atomic(m->opcode))
 		return FABREX_WC_BAD_OPCODE;
 	if (!base)
-		return fxi_loop_own_copy(q->transport, index, m->offset,
-					 m->local, m->length, m->read);
-	if (is_atomic(m))
+		return fxi_loop_device_copy(q->transport, index, m->offset,
+					    m->local, m->length, m->read);
+	if (loop_is_atomic(m->opcode))
 		return atomic_at(m, base + m->offset);
 	if (m->read)
 		memcpy(m->local, base + m->offset, m->length);
@@ -181,7 +173,8 @@ static uint8_t move_process(struct loop_queue *q, const struct loop_move *m)
 	enum fxi_path path = fxi_path_foreign(m->length, m->peer->cma, false);
 	uint8_t status;
 
-	if (path == FXI_PATH_CMA && !is_atomic(m) && move_cma(m, &status))
+	if (path == FXI_PATH_CMA && !loop_is_atomic(m->opcode) &&
+	    move_cma(m, &status))
 		return status;
 	return fxi_loop_bounce(q, m);
 }
@@ -198,13 +191,13 @@ static uint8_t move_local(struct loop_queue *q, const struct loop_move *m)
 	case SEGMENT_MR_FD:
 		return move_file(q, m);
 	case SEGMENT_MR_DEVICE:
-		return is_atomic(m) ? FABREX_WC_BAD_OPCODE :
+		return loop_is_atomic(m->opcode) ? FABREX_WC_BAD_OPCODE :
 				      fxi_loop_bounce(q, m);
 	}
 	return FABREX_WC_RFAULT;
 }
 
-/* ---- own memory without an address ------------------------------------- */
+/* ---- local memory without an address ----------------------------------- */
 
 static uint8_t local_fault(uint8_t status)
 {
@@ -220,8 +213,9 @@ static uint8_t stage_atomic(struct loop_queue *q, struct loop_move m)
 	status = move_local(q, &m);
 	if (status)
 		return status;
-	return local_fault(fxi_loop_own_copy(q->transport, m.lindex, m.loffset,
-					     &old, sizeof(old), false));
+	return local_fault(fxi_loop_device_copy(q->transport, m.lindex,
+						m.loffset, &old, sizeof(old),
+						false));
 }
 
 static uint8_t stage_piece(struct loop_queue *q, const struct loop_move *m,
@@ -238,8 +232,9 @@ static uint8_t stage_piece(struct loop_queue *q, const struct loop_move *m,
 		if (status)
 			return status;
 	}
-	status = fxi_loop_own_copy(q->transport, m->lindex, m->loffset + done,
-				   buffer, piece.length, !m->read);
+	status = fxi_loop_device_copy(q->transport, m->lindex,
+				      m->loffset + done, buffer, piece.length,
+				      !m->read);
 	if (status)
 		return FABREX_WC_LFAULT;
 	return m->read ? FABREX_WC_OK : move_local(q, &piece);
@@ -264,7 +259,8 @@ uint8_t fxi_loop_move(struct loop_queue *q, const struct loop_move *m)
 	if (m->local)
 		status = move_local(q, m);
 	else
-		status = is_atomic(m) ? stage_atomic(q, *m) : stage(q, m);
+		status = loop_is_atomic(m->opcode) ? stage_atomic(q, *m) :
+						     stage(q, m);
 	cancel_restore(old);
 	return status;
 }

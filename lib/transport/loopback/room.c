@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How much memory could be had without the system ending somebody: of the
- * machine, and of the control groups (version 2) that this process is in.
- * Called by heap.c before it asks for much.
+ * How much memory can be allocated without an out-of-memory kill: by the
+ * machine, and by the control groups (version 2) of this process. Called by
+ * heap.c before large allocations.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* What files have in the cache is given up, and others are swapped out. */
+/* The page cache can be dropped, and other memory swapped out. */
 static uint64_t group_room(const char *dir)
 {
 	uint64_t room = left(value_of(dir, "memory.max", "", UINT64_MAX),

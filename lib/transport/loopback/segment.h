@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the processes of a loopback fabric share: one segment of memory for
- * each port, mapped by all its peers. Layout and rules: docs/loopback.md. Only
- * for files in this directory. Native byte order: one machine.
+ * What the processes of a loopback fabric share: one segment of memory for each
+ * port, mapped by all its peers. Layout and rules: docs/loopback.md. Only for
+ * files in this directory. Native byte order, as all are on one machine.
  */
 #ifndef LIB_LOOPBACK_SEGMENT_H
 #define LIB_LOOPBACK_SEGMENT_H
@@ -61,15 +61,15 @@ struct segment_cell {
 #define SEGMENT_SMALL	32u
 
 /*
- * One piece of memory that the owner of a region copies for a peer, in the
- * peer's heap: the bytes follow. The peer makes @serial and @state. The owner
- * takes a piece by making it BUSY, if both are as the request says, copies, and
- * stores @state last. The peer takes it back in the same way: one of them has
- * it, so what was taken back is never done.
+ * A bounce buffer in the peer's heap, for one piece that the owner of a region
+ * copies; the bytes follow. The peer sets @serial and @state. The owner takes
+ * the piece by making it BUSY, if both are as in the request, copies, and
+ * stores @state last. The peer takes it back in the same way: only one of them
+ * succeeds, so a piece that was taken back is never copied.
  */
 struct segment_piece {
 	uint32_t state;		/* SEGMENT_PIECE_*, a futex */
-	uint32_t serial;	/* of the request; another: forget it */
+	uint32_t serial;	/* of the request; if different, ignore it */
 	uint32_t status;	/* FABREX_WC_* */
 	uint32_t reserved;
 	uint64_t result;	/* of an atomic */
@@ -83,7 +83,7 @@ enum {
 	SEGMENT_PIECE_DONE,
 };
 
-/* From asked to @to, which only one can do; false: it is not asked any more. */
+/* From ASKED to @to; only one can succeed. False: it is not ASKED any more. */
 static inline int segment_piece_take(struct segment_piece *piece,
 				     uint32_t serial, uint32_t to)
 {
@@ -110,8 +110,8 @@ struct segment_queue {
 	uint64_t payload;	/* offset: rq_entries * cell_size bytes */
 
 	/*
-	 * owner, while it executes: odd between the look at a peer's region
-	 * and the last access to it
+	 * owner, while it executes: odd from before a peer's key is checked
+	 * until after the last access
 	 */
 	uint32_t active __attribute__((aligned(64)));
 
@@ -120,12 +120,12 @@ struct segment_queue {
 						     * above; 0: free
 						     */
 	uint32_t rq_tail;	/* cells filled */
-	uint32_t rq_seen;	/* rq_head as a sender has seen it last */
+	uint32_t rq_seen;	/* rq_head as last seen by a sender */
 
 	/* owner, while it receives */
 	uint32_t rq_head __attribute__((aligned(64))); /* cells given back */
 
-	/* owner, before it sleeps; apart from what changes all the time */
+	/* owner, before it sleeps; not in a line that changes all the time */
 	uint32_t armed __attribute__((aligned(64))); /* 1: the next sender
 						      * wakes the owner
 						      */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The service thread: sleeps until a link has something to say, and does what
- * peers need of this process. Started and stopped by port.c.
+ * The service thread: sleeps until a message arrives, and does what peers need
+ * of this process. Started and stopped by port.c.
  */
 #include <errno.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 #include "state.h"
 
-#define BURST		64	/* messages of one link in a row */
+#define BURST		64	/* messages of one connection in a row */
 #define REAP_MS		1	/* at first */
 #define REAP_MAX_MS	64
 #define FULL_MS		100	/* until descriptors or ranges may be free */
@@ -63,15 +63,16 @@ static bool handle(struct transport *t, uint32_t number,
 	return false;
 }
 
-/* Some of them: other links, and threads of ours, have their turn. */
+/* A limited number: other connections and our threads get their turn. */
 static void input(struct transport *t, uint32_t number)
 {
 	struct loop_message m;
 	int i, ret, passed;
 
 	for (i = 0; i < BURST; i++) {
-		ret = fxi_loop_receive(t->peers[number].link, &m, &passed);
-		/* Without memory nothing was read, and nothing has ended. */
+		ret = fxi_loop_socket_receive(t->peers[number].sock, &m,
+					      &passed);
+		/* Without memory nothing was read, and the peer still lives. */
 		if (ret == -EAGAIN || ret == -ENOMEM || ret == -ENOBUFS)
 			return;
 		if (ret == 1 && !handle(t, number, &m, &passed))
@@ -85,9 +86,9 @@ static void input(struct transport *t, uint32_t number)
 	}
 }
 
-/* ---- new links --------------------------------------------------------- */
+/* ---- new connections --------------------------------------------------- */
 
-/* Some of them: whoever floods us gets a share, the others the lock. */
+/* A limited number: if we are flooded, other threads still get the lock. */
 static void accept_some(struct transport *t, struct watch_list *w)
 {
 	int fd, ret, i;
@@ -105,7 +106,7 @@ static void accept_some(struct transport *t, struct watch_list *w)
 	}
 }
 
-/* Who connects and then says nothing. */
+/* Connections that do not complete the handshake. */
 static void expire(struct transport *t)
 {
 	struct loop_state *s = t->state;
@@ -127,7 +128,7 @@ static void add(struct watch_list *w, uint32_t *n, int fd, bool wanted)
 	w->fds[(*n)++].revents = 0;
 }
 
-/* The next that has said nothing for too long by then. */
+/* When the next of them times out. */
 static int silent_until(const struct loop_state *s)
 {
 	uint64_t first = UINT64_MAX;
@@ -141,9 +142,8 @@ static int silent_until(const struct loop_state *s)
 }
 
 /*
- * Time is waited for only where nobody can tell: who holds a descriptor or
- * memory that we lack, who looks at what is to end, who says nothing. For all
- * else somebody writes to a descriptor.
+ * Timeouts only for what no descriptor reports: descriptors or memory that
+ * become free, threads that finish an access, peers that stay silent.
  */
 static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 {
@@ -160,7 +160,7 @@ static void prepare(struct transport *t, struct watch_list *w, uint32_t *n)
 		if (s->slots[i].state != SLOT_KNOWN || i == t->number)
 			continue;
 		w->peers[w->npeers++] = i;
-		add(w, n, t->peers[i].link, true);
+		add(w, n, t->peers[i].sock, true);
 		if (loop_outbox_empty(&s->outboxes[i]))
 			continue;
 		if (s->outboxes[i].full)
@@ -189,7 +189,7 @@ static void halves_input(struct transport *t, const struct watch_list *w)
 	struct loop_state *s = t->state;
 	uint32_t i, k;
 
-	/* The list changes meanwhile: each is found by its descriptor. */
+	/* The list changes meanwhile: find each by its descriptor. */
 	for (i = 0; i < w->nhalves; i++) {
 		if (p[i].fd < 0 || !p[i].revents)
 			continue;
@@ -208,7 +208,7 @@ static void waiting_again(struct loop_state *s)
 		s->halves[i].waiting = false;
 }
 
-/* What found no room before. */
+/* Messages that found no room before. */
 static void send_kept(struct transport *t, const struct watch_list *w)
 {
 	const struct loop_outbox *box;
@@ -236,7 +236,7 @@ static void serve(struct transport *t, struct watch_list *w)
 	for (i = 0; i < w->npeers; i++)
 		if (w->fds[2 + i].revents &&
 		    s->slots[w->peers[i]].state == SLOT_KNOWN &&
-		    t->peers[w->peers[i]].link == w->fds[2 + i].fd)
+		    t->peers[w->peers[i]].sock == w->fds[2 + i].fd)
 			input(t, w->peers[i]);
 	send_kept(t, w);
 	halves_input(t, w);
@@ -278,8 +278,8 @@ void fxi_loop_service_kick(struct transport *t)
 }
 
 /*
- * Neither the priority nor the processor of the thread that opens the port,
- * which may poll there for ever: peers wait for this one.
+ * Not with the priority or on the processor of the thread that opens the port,
+ * which may poll there all the time, while peers wait for this thread.
  */
 static int thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
@@ -296,7 +296,7 @@ static int thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 		pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
 	ret = pthread_create(thread, &attr, run, arg);
 	pthread_attr_destroy(&attr);
-	/* Where that is not allowed it is as its creator. */
+	/* If that is not permitted, it inherits those of its creator. */
 	return ret && ret != EAGAIN ? pthread_create(thread, NULL, run, arg) :
 				      ret;
 }

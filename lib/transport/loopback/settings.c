@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "state.h"
 
 #define GIB		(1ull << 30)
@@ -16,38 +17,15 @@
 #define SIZE_MAX_	(1ull << 44)
 #define SIZE_DEFAULT	(256 * GIB)	/* at most */
 
-/* "4096", "64M", "2g"; false: something else. */
-static bool parse_size(const char *text, uint64_t *value)
-{
-	static const char units[] = "kmgt";
-	unsigned int shift = 0;
-	const char *unit;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	if (*end) {
-		unit = strchr(units, *end | 0x20);
-		if (!unit || end[1])
-			return false;
-		shift = 10 * (unsigned int)(unit - units + 1);
-	}
-	if (errno || *value > UINT64_MAX >> shift)
-		return false;
-	*value <<= shift;
-	return true;
-}
-
 static int take(const char *name, uint64_t min, uint64_t max, uint64_t *value)
 {
-	const char *text = getenv(name);
+	const char *text = getenv(name), *end;
 	uint64_t v;
 
 	if (!text || !*text)
 		return 0;
-	if (!parse_size(text, &v) || v < min || v > max)
+	if (!size_parse(text, "kmgtKMGT", &v, &end) || *end || v < min ||
+	    v > max)
 		return fxi_error(EINVAL, "%s=%s: give a number from %llu to %llu, or unset it",
 				 name, text, (unsigned long long)min,
 				 (unsigned long long)max);
@@ -55,7 +33,7 @@ static int take(const char *name, uint64_t min, uint64_t max, uint64_t *value)
 	return 0;
 }
 
-/* Address space, not memory: as much as the machine has. */
+/* Address space, not memory: as much as the machine has memory. */
 static uint64_t size_default(void)
 {
 	uint64_t size = (uint64_t)sysconf(_SC_PHYS_PAGES) *
@@ -65,7 +43,7 @@ static uint64_t size_default(void)
 	return size < SIZE_DEFAULT ? size : SIZE_DEFAULT;
 }
 
-/* A file beyond the limit is answered by a signal that ends the process. */
+/* A file above RLIMIT_FSIZE would end the process with a signal. */
 static int check_file_limit(struct loop_settings *s, bool chosen)
 {
 	struct rlimit limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the files of the loopback transport share beside what the engine needs
- * (loopback.h). Functions return 0 or a negative errno with its sentence set,
- * unless they say otherwise.
+ * What the files of the loopback transport share beside loopback.h. Functions
+ * return 0 or a negative errno with the error message set, unless their comment
+ * states something else.
  */
 #ifndef LIB_LOOPBACK_STATE_H
 #define LIB_LOOPBACK_STATE_H
@@ -14,7 +14,7 @@
 #include "base/cancel.h"
 #include "loopback.h"
 
-/* The largest page there is: what is shared is mapped by pages. */
+/* The largest possible page: what is shared is mapped by pages. */
 #if defined(__x86_64__) || defined(__i386__)
 #define LOOP_PAGE	4096u
 #else
@@ -24,15 +24,6 @@
 #define LOOP_WINDOWS	4096u
 #define LOOP_HALVES	512u
 #define LOOP_EVENTS	1024u
-
-static inline void loop_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#else
-	__asm__ volatile("" ::: "memory");
-#endif
-}
 
 /* ---- settings.c: environment, read once for each port ------------------ */
 
@@ -46,12 +37,12 @@ struct loop_settings {
 
 int fxi_loop_settings(struct loop_settings *settings);
 
-/* ---- link.c: sockets and messages -------------------------------------- */
+/* ---- socket.c: sockets and messages -------------------------------------- */
 
 enum loop_message_type {
-	LOOP_HELLO = 1,		/* both ways, with the segment's descriptor */
+	LOOP_HELLO = 1,		/* both ways; passes the segment's descriptor */
 	LOOP_READY,		/* the joiner has mapped us */
-	LOOP_UP,		/* and we take it for up */
+	LOOP_UP,		/* and we have marked it up */
 	LOOP_REFUSE,		/* value[0]: errno */
 	LOOP_WAKE,		/* value[0]: number of a queue */
 	LOOP_REVOKE,		/* value[0]: key whose windows must end */
@@ -83,33 +74,35 @@ enum loop_request {
 	REQUEST_COMPARE,
 };
 
-/* Can others be told from this user at all? */
+/* Can other users be distinguished from this one at all? */
 int fxi_loop_check_user(const struct transport *t);
-/* Descriptor of a listening socket at an address nobody else has. */
+/* Descriptor of a listening socket at a free address. */
 int fxi_loop_listen(struct transport *t, uint32_t number, int *fd);
-/* One that holds a name; see loopback.md. */
+/* One that reserves a name; see loopback.md. */
 int fxi_loop_hold_name(struct transport *t, int *fd);
 /*
- * Without a sentence: -ENOENT, nobody of this user is there; -EAGAIN, too many
- * wait there already.
+ * Without a message: -ENOENT, no process of this user listens there; -EAGAIN,
+ * too many wait there already.
  */
 int fxi_loop_connect(struct transport *t, uint32_t number, int *fd);
 /* True: another user listens there. */
 bool fxi_loop_is_foreign(struct transport *t, uint32_t number, uint32_t *uid);
-/* -EAGAIN: nobody waits; others: errno without a sentence. */
+/* -EAGAIN: none waits; others: errno without a message. */
 int fxi_loop_accept(int listener, int *fd);
-/* -errno without a sentence. pass: descriptor or -1. Never waits. */
-int fxi_loop_send(int link, const struct loop_message *message, int pass);
+/* -errno without a message. pass: descriptor or -1. Never waits. */
+int fxi_loop_socket_send(int sock, const struct loop_message *message,
+			 int pass);
 /* 1, 0: ended, -errno; *passed: descriptor or -1. Never waits. */
-int fxi_loop_receive(int link, struct loop_message *message, int *passed);
-pid_t fxi_loop_pid_of(int link);
+int fxi_loop_socket_receive(int sock, struct loop_message *message,
+			    int *passed);
+pid_t fxi_loop_pid_of(int sock);
 
 /* ---- outbox.c: messages that wait for room ------------------------------ */
 
 struct loop_outbox {
 	struct loop_letter *first, *last;
 	uint32_t count;
-	bool full;		/* poll for room; otherwise: try now and then */
+	bool full;		/* poll for room; otherwise: retry by time */
 	uint64_t wakes[SEGMENT_QUEUES / 64]; /* queues to be signalled */
 	bool wake;		/* there are some */
 };
@@ -121,13 +114,13 @@ static inline bool loop_outbox_empty(const struct loop_outbox *box)
 
 /*
  * Lock held: REVOKE, REVOKED, FILE or FILE_IS with that key, now or when the
- * link has room; in order. Never waits.
+ * connection has room; in order. Never waits.
  */
 void fxi_loop_tell(struct transport *t, uint32_t number,
 		   enum loop_message_type type, uint64_t key);
 /*
- * Lock held: WAKE for a queue, number as in the peer's table, as soon as the
- * link has room, which it had not. Takes no memory.
+ * Lock held: WAKE for a queue, number as in the peer's table, once the
+ * connection, which is full, has room. Takes no memory.
  */
 void fxi_loop_tell_wake(struct transport *t, uint32_t number, uint32_t queue);
 /* Lock held. By the service thread: there may be room. */
@@ -157,14 +150,14 @@ void *fxi_loop_map(int fd, uint64_t size);
 
 /* ---- quiesce.c: processes of peers -------------------------------------- */
 
-/* It has ended. Whose number is not known (0) may live. */
+/* It has ended. With an unknown number (0) it may live. */
 bool fxi_loop_is_dead(pid_t pid);
 
 /* ---- quiesce.c: threads of this process --------------------------------- */
 
 /*
- * Threads of ours that may look at something that was just taken away. Lock
- * held. Over when none of them does any more.
+ * Threads of this process that may still access what was just taken away. Lock
+ * held. Over when none of them can any more.
  */
 struct loop_grace {
 	uint32_t *actives;	/* of our queues, as they were; NULL: as now */
@@ -172,23 +165,23 @@ struct loop_grace {
 };
 
 void fxi_loop_grace_begin(struct transport *t, struct loop_grace *grace);
-/* True once, and grace is as new then. */
+/* True once; grace is then as new. */
 bool fxi_loop_grace_over(struct transport *t, struct loop_grace *grace);
 
-/* ---- remote.c, bounce.c, assist.c, own.c, file.c ----------------------- */
+/* ---- remote.c, bounce.c, assist.c, device.c, file.c -------------------- */
 
 #define LOOP_PIECE	(256u << 10)	/* bytes in one piece, at most */
 
 /* Asks the owner. FABREX_WC_*. */
 uint8_t fxi_loop_bounce(struct loop_queue *q, const struct loop_move *move);
 void fxi_loop_bounce_free(struct loop_queue *q);
-/* Nobody bounces any more: what queues have left. */
+/* When no thread bounces any more: free what queues have left. */
 void fxi_loop_bounce_end(struct transport *t);
-/* By the service thread: a peer asks us. Lock held. False: nonsense. */
+/* By the service thread: a peer asks us. Lock held. False: malformed. */
 bool fxi_loop_assist(struct transport *t, uint32_t number,
 		     const struct loop_message *m);
 
-/* Its owner is told: FABREX_WC_*. */
+/* Report FABREX_WC_* to the one that asked. */
 void fxi_loop_piece_done(struct segment_piece *piece, uint8_t status);
 
 /* ---- copier.c: pieces of what takes its time --------------------------- */
@@ -210,39 +203,40 @@ struct loop_copier {
 	pthread_cond_t wake;	/* with the port's lock */
 	struct loop_copy *first, **last;
 	uint32_t count;
-	const struct loop_copy *now; /* under way, without the lock */
+	const struct loop_copy *now; /* in progress, without the lock */
 };
 
 /* For regions that have no address. Takes the lock. */
 int fxi_loop_copier_start(struct transport *t);
 void fxi_loop_copier_stop(struct transport *t);
-/* What was to be copied; in the child of a fork, where there is no thread. */
+/* Free the requests; in the child of a fork, where there is no thread. */
 void fxi_loop_copier_free(struct transport *t);
 /* The others: lock held. False: there is no room for it. */
 bool fxi_loop_copier_add(struct transport *t, const struct loop_copy *what);
-/* The region ends: what waits for it is refused ... */
+/* The region ends: waiting requests for it are refused ... */
 void fxi_loop_copier_cancel(struct transport *t, uint32_t index);
-/* ... and what is under way is waited for. False: it is not over in time. */
+/* ... and the current one is waited for. False: it did not end in time. */
 bool fxi_loop_copier_await(struct transport *t, uint32_t index,
 			   const struct timespec *until);
-/* The peer is gone; its segment stays as long as something is under way. */
+/* The peer is gone; its segment stays until the current copy is over. */
 void fxi_loop_copier_forget(struct transport *t, uint32_t number);
 bool fxi_loop_copier_serves(const struct transport *t, uint32_t number);
 
 /*
- * Between a buffer and an own region that has no address (locals is NULL).
- * FABREX_WC_OK or _RFAULT.
+ * device.c: between a buffer and a region of this port that has no address
+ * (locals is NULL). FABREX_WC_OK or _RFAULT.
  */
-uint8_t fxi_loop_own_copy(struct transport *t, uint32_t index, uint64_t offset,
-			  void *buffer, uint64_t length, bool read);
+uint8_t fxi_loop_device_copy(struct transport *t, uint32_t index,
+			     uint64_t offset, void *buffer, uint64_t length,
+			     bool read);
 
-/* A region of a peer that is a file: the file, as this process has it. */
+/* The file of a region of kind FD, of a peer or of our own. */
 struct loop_file {
 	struct loop_file *next;
 	uint32_t number;
 	uint64_t key;
 	bool asked;		/* the answer is still to come */
-	bool sync;		/* a dma-buf: says when the processor uses it */
+	bool sync;		/* a dma-buf: CPU accesses are announced */
 	int error;		/* errno that the owner answered */
 	int fd;
 	uint64_t offset, length; /* of the region in the file */
@@ -252,7 +246,7 @@ struct loop_file {
 	struct loop_grace grace; /* dropped */
 };
 
-/* Errno, no sentence. Found or asked for; valid while active is odd. */
+/* Found, or asked for. Errno without a message. Valid while active is odd. */
 int fxi_loop_file_get(struct transport *t, uint32_t number, uint64_t key,
 		      struct loop_file **file);
 uint8_t fxi_loop_file_copy(const struct loop_file *file, uint64_t offset,
@@ -262,18 +256,18 @@ struct loop_file *fxi_loop_file_find(struct transport *t, uint32_t number,
 				     uint64_t key);
 void fxi_loop_file_answer(struct transport *t, uint32_t number,
 			  const struct loop_message *m, int *passed);
-/* What a peer that asks is told, and what is passed to it: or -1. */
+/* Fill in the answer to a peer; returns the descriptor to pass, or -1. */
 int fxi_loop_file_is(struct transport *t, uint32_t number, uint64_t key,
 		     struct loop_message *m);
-/* With key 0 all of the peer. They end when no thread of ours uses them. */
+/* Key 0: all of the peer. They end when no thread of ours uses them. */
 void fxi_loop_files_drop(struct transport *t, uint32_t number, uint64_t key);
-/* True: there are some that could not end yet. */
+/* True: some could not end yet. */
 bool fxi_loop_files_reap(struct transport *t);
 /* All that is left when the port ends, of peers and our own. */
 void fxi_loop_files_free(struct transport *t, bool unmap);
-/* Maps what can be mapped without harm; offset, length, fd are set. */
+/* Map it if that is safe; offset, length, fd are set. */
 int fxi_loop_file_map(struct loop_file *file, bool writable);
-/* And frees it. */
+/* Unmap, close and free it. */
 void fxi_loop_file_end(struct loop_file *file, bool unmap);
 void fxi_loop_file_sync(const struct loop_file *file, bool start, bool read);
 
@@ -300,7 +294,7 @@ int fxi_loop_event_read(struct transport *t, struct transport_event *event);
 enum loop_slot_state {
 	SLOT_EMPTY,
 	SLOT_KNOWN,		/* mapped; up or about to be */
-	SLOT_RETIRING,		/* gone, but threads of ours may look at it */
+	SLOT_RETIRING,		/* gone, but threads of ours may access it */
 };
 
 struct loop_slot {
@@ -309,7 +303,7 @@ struct loop_slot {
 	struct loop_grace grace; /* RETIRING */
 };
 
-/* A link whose other side is not yet known, or has not yet answered. */
+/* A half-open connection: the other side is unknown, or has not answered. */
 struct loop_half {
 	int fd;
 	bool outgoing;
@@ -319,43 +313,43 @@ struct loop_half {
 	uint64_t deadline;
 };
 
-/* Connect to everybody; before the service thread runs. */
+/* Connect to all ports; before the service thread runs. */
 int fxi_loop_join_start(struct transport *t);
-/* Until all have answered, or time is up. */
+/* Wait until all have answered, or time is up. */
 int fxi_loop_join_wait(struct transport *t);
-/* By the service thread: READY or UP; false: out of place. Lock held. */
+/* By the service thread: READY or UP. False: unexpected. Lock held. */
 bool fxi_loop_greeted(struct transport *t, uint32_t number, uint32_t type);
-/* By the service thread: something came over one that is not mapped. */
+/* By the service thread: input from one that is not mapped. */
 void fxi_loop_half_input(struct transport *t, uint32_t index);
 void fxi_loop_half_add(struct transport *t, int fd, bool outgoing,
 		       uint32_t number);
 void fxi_loop_half_drop(struct transport *t, uint32_t index);
 /* Lock held. */
 void fxi_loop_peer_down(struct transport *t, uint32_t number);
-/* Lock held. True: there are some that cannot be unmapped yet. */
+/* Lock held. True: some cannot be unmapped yet. */
 bool fxi_loop_reap(struct transport *t);
 void fxi_loop_peers_unmap(struct transport *t, bool unmap);
 
 /* ---- service.c --------------------------------------------------------- */
 
-/* A thread of the port's: signals are the application's. Errno. */
+/* A thread of the port, with all signals blocked. Errno. */
 int fxi_loop_thread(pthread_t *thread, void *(*run)(void *arg),
 		    struct transport *t, const char *name);
 int fxi_loop_service_start(struct transport *t);
 void fxi_loop_service_stop(struct transport *t);
-/* Have it look at its descriptors anew. */
+/* Have it collect its descriptors again. */
 void fxi_loop_service_kick(struct transport *t);
 
 /* ---- room.c ------------------------------------------------------------ */
 
-/* Bytes that could be had of the machine, and of our control groups. */
+/* Bytes that the machine and our control groups still allow. */
 uint64_t fxi_loop_room(void);
-/* Of the group and those that it is in, below root. */
+/* What the group and those that contain it, below root, allow. */
 uint64_t fxi_loop_group_room(const char *root, const char *group);
 
 /* ---- mapped.c ---------------------------------------------------------- */
 
-/* All of it is there, and may be read or (write) written. */
+/* All of it is mapped, and readable or (write) writable. */
 bool fxi_loop_mapped(const void *addr, uint64_t length, bool write);
 
 /* ---- region.c, window.c, queue.c, quiesce.c: operations ---------------- */
@@ -406,15 +400,15 @@ struct loop_region {
 	bool ending;		/* a thread ends it now */
 	bool watched;
 	bool orphan;		/* inside an allocation that has ended */
-	bool held;		/* or that a thread is just ending */
+	bool held;		/* or inside one that a thread is ending */
 	uint32_t kind;		/* SEGMENT_MR_* */
 	uint32_t watch;
 	uint32_t next_free;
 	uint32_t memory;	/* DEVICE: enum fabrex_memory_kind */
 	void *addr;		/* DEVICE */
-	struct loop_file *file;	/* FD: our own */
+	struct loop_file *file;	/* FD */
 	struct loop_set revoking; /* who has to give back windows */
-	struct loop_set peers;	/* who may touch it */
+	struct loop_set peers;	/* who may access it */
 	uint32_t access;
 	uint64_t key;		/* as long as the region lives */
 	uint64_t born;
@@ -459,14 +453,17 @@ void fxi_loop_windows_revoke(struct transport *t, uint32_t number,
 void fxi_loop_windows_orphan(struct transport *t, uint32_t number);
 
 int fxi_loop_queue_create(struct transport *t,
-			  const struct fabrex_queue_attr *attr, int efd,
-			  struct transport_queue *queue);
+			  const struct fabrex_queue_attr *attr,
+			  struct fabrex_queue *queue, uint64_t *id);
 int fxi_loop_queue_destroy(struct transport *t, uint64_t id);
-void fxi_loop_queue_unmap(struct transport *t, struct transport_queue *queue);
+void fxi_loop_queue_free(struct transport *t, struct fabrex_queue *queue,
+			 bool unmap);
 int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
 		     uint32_t *number, uint64_t *key);
 int fxi_loop_counters(struct transport *t, uint64_t id,
 		      struct fabrex_stats *stats);
+/* Wake the threads that sleep on its descriptor. */
+void fxi_loop_queue_signal(const struct loop_queue *q);
 /* By the service thread: signal a queue, or all (number 0). */
 void fxi_loop_signal(struct transport *t, uint32_t number);
 
@@ -474,7 +471,7 @@ void fxi_loop_signal(struct transport *t, uint32_t number);
 struct loop_looker {
 	uint32_t number, generation;
 	uint32_t queue, active;
-	bool waited;		/* it may look at what was taken away */
+	bool waited;		/* it may access what was taken away */
 };
 
 struct loop_lookers {
@@ -484,36 +481,36 @@ struct loop_lookers {
 };
 
 /*
- * Every thread of the peers of the set (NULL: of all) and of ours that may
- * have seen what was true before this call has stopped looking. Otherwise
- * -ETIMEDOUT without a sentence: *who is the first that did not within the time
- * set, or did not move since it was waited for the last time; SEGMENT_PEERS:
- * the system did not let us look. Who has not
- * moved since before what was taken away was made (born) does not matter.
- * *left, of both results: queues that may yet look into the tables, to be
+ * Wait until every thread of the peers in the set (NULL: all) and of this
+ * process that may have seen what was true before this call has finished its
+ * access. Otherwise -ETIMEDOUT without a message: *who is the first peer that
+ * did not within the time set, or that has made no progress since the last wait
+ * for it; SEGMENT_PEERS: the system did not allow us to find out. Threads that
+ * have made no progress since before the object was created (born) do not
+ * count. *left, with both results: queues that may still read the tables, to be
  * freed by the caller. Takes the lock.
  */
 int fxi_loop_quiesce(struct transport *t, const struct loop_set *set,
 		     uint64_t born, struct loop_lookers *left, uint32_t *who);
-/* Lock held: strikes off who is. */
+/* Lock held: removes those that have finished. True: all have. */
 bool fxi_loop_lookers_gone(struct transport *t, struct loop_lookers *all);
 void fxi_loop_stuck_end(struct transport *t);
-/* True if all memory orders can be left to membarrier(). */
+/* True if membarrier() can provide all memory ordering. */
 bool fxi_loop_membarrier_register(void);
-/* False: the system would not. */
+/* False: the system refused. */
 bool fxi_loop_membarrier(struct transport *t);
 
 /* ---- quarantine.c ------------------------------------------------------- */
 
-/* Who has windows that were called back. */
+/* Peers that have windows which were called back. */
 struct loop_debt {
 	uint64_t key;
 	struct loop_set windows;
 };
 
 /*
- * What a peer may still look at or write to: it did not stop looking in time,
- * or did not give back its windows.
+ * What a peer may still access: it did not finish an access in time, or did not
+ * give back its windows.
  */
 struct loop_quarantine {
 	struct loop_quarantine *next;
@@ -524,18 +521,18 @@ struct loop_quarantine {
 	uint64_t offset, length; /* of the heap */
 };
 /*
- * Lock held. A copy is kept, and the lists with it; without memory for it all
- * of it is lost, and nothing else.
+ * Lock held. Keeps a copy, and owns the lists. Without memory for the copy the
+ * range and the places are lost, and nothing else.
  */
 void fxi_loop_quarantine(struct transport *t,
 			 const struct loop_quarantine *quarantine);
-/* Before that: windows are out. False: no memory, it never ends. */
+/* Before that: windows are still mapped. False: no memory, it never ends. */
 bool fxi_loop_quarantine_owes(struct loop_quarantine *q, uint64_t key,
 			      const struct loop_set *windows);
-/* Lock held: a peer gave back its windows with that key; 0: is gone. */
+/* Lock held: a peer gave back its windows with that key; 0: it is gone. */
 void fxi_loop_quarantine_given(struct transport *t, uint32_t number,
 			       uint64_t key);
-/* Give back what is free of suspicion. Takes the lock. */
+/* Free what cannot be accessed any more. Takes the lock. */
 void fxi_loop_quarantine_sweep(struct transport *t);
 void fxi_loop_quarantine_end(struct transport *t);
 /* Lock held, region.c: the peer has given back windows of a region. */
@@ -553,10 +550,10 @@ struct loop_state {
 	bool barrier;		/* membarrier() works */
 	char host[32];
 	int listener, name_holder;
-	int kick;		/* eventfd: service thread looks anew */
+	int kick;		/* eventfd: fxi_loop_service_kick() */
 	bool running, stopping;
-	uint64_t untold;	/* times that the service thread went on since
-				 * time was up
+	uint64_t untold;	/* wake-ups of the service thread after a
+				 * timeout
 				 */
 	pthread_t thread;
 	pthread_cond_t changed;	/* halves, windows: broadcast */
@@ -568,7 +565,7 @@ struct loop_state {
 	struct loop_outbox outboxes[SEGMENT_PEERS];
 	struct loop_half halves[LOOP_HALVES];
 	uint32_t nhalves;
-	int refused;		/* errno of a peer that would not have us */
+	int refused;		/* errno of a peer that refused us */
 	uint32_t refused_by;
 	struct loop_region regions[SEGMENT_MRS];
 	uint32_t free_region;	/* index + 1 */

@@ -17,7 +17,7 @@ static int refused(struct transport *t, const struct fabrex_remote *remote)
 			 t->fabric, remote->peer);
 }
 
-/* The owner's entry as it was while its key was right. */
+/* A copy of the owner's entry, made while its key was right. */
 static bool entry_copy(struct loop_peer *p, uint64_t key,
 		       struct segment_mr *mr)
 {
@@ -142,8 +142,8 @@ static uint64_t *mark_of(struct transport *t, uint32_t number, uint64_t key)
 }
 
 /*
- * The owner clears the key before it looks who has windows; this is the other
- * order. False: it has.
+ * The owner clears the key and then reads who has windows; this is the opposite
+ * order. False: the key is cleared.
  */
 bool fxi_loop_window_mark(struct transport *t, uint32_t number, uint64_t key)
 {
@@ -167,7 +167,7 @@ static void unmark(struct transport *t, uint32_t number, uint64_t key)
 				   __ATOMIC_SEQ_CST);
 }
 
-/* What is to be mapped: of a file, or of the peer's segment. */
+/* What is to be mapped: part of a file, or of the peer's segment. */
 struct view {
 	const struct loop_file *file; /* or NULL */
 	uint64_t place;
@@ -232,7 +232,7 @@ static const struct loop_file *file_of(struct transport *t,
 	return f && f->base ? f : NULL;
 }
 
-/* -EAGAIN: without the file that it takes. */
+/* -EAGAIN: the file is not here yet. */
 static int create(struct transport *t, const struct fabrex_remote *remote,
 		  uint64_t offset, struct view *v,
 		  struct transport_window *out)
@@ -246,7 +246,7 @@ static int create(struct transport *t, const struct fabrex_remote *remote,
 		v->file = file_of(t, remote);
 		ret = v->file ? 0 : -EAGAIN;
 	}
-	/* What the owner did meanwhile is seen when it is marked. */
+	/* What the owner does meanwhile is noticed when it is marked. */
 	if (!ret) {
 		v->place = offset + (v->file ? v->file->offset : mr.place);
 		ret = enter(t, remote, v, out);
@@ -285,7 +285,7 @@ int fxi_loop_window_create(struct transport *t,
 
 /* ---- end --------------------------------------------------------------- */
 
-/* The mapping goes with its id; see fxi_loop_window_unmap(). */
+/* The mapping ends with the id, before another window can get its place. */
 int fxi_loop_window_destroy(struct transport *t, uint64_t id)
 {
 	struct loop_window *w = &t->state->windows[loop_id_index(id) %
@@ -307,7 +307,7 @@ int fxi_loop_window_destroy(struct transport *t, uint64_t id)
 			 t->fabric, (unsigned long long)id);
 }
 
-/* Nothing is left to do: a child of a fork never had the mapping. */
+/* Nothing is left to do, and the child of a fork never had the mapping. */
 void fxi_loop_window_unmap(struct transport *t,
 			   struct transport_window *window)
 {
@@ -315,14 +315,14 @@ void fxi_loop_window_unmap(struct transport *t,
 	(void)window;
 }
 
-/* Pages that are nobody's, in one step: loads and stores go on. */
+/* Anonymous pages, in one step: loads and stores continue. */
 static void blank(struct transport *t, struct loop_window *w)
 {
 	void *p = mmap(w->base, w->length, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
 		       MAP_NORESERVE, -1, 0);
 
-	/* Without room for it: a SIGSEGV, not another's memory. */
+	/* Without memory: better a SIGSEGV than another's memory. */
 	if (p == MAP_FAILED)
 		mprotect(w->base, w->length, PROT_NONE);
 	w->revoked = true;

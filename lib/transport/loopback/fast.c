@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Operations that are as usual, but for where they go: what plain.h does the
- * next time is found out here. What is not usual, or not right, is left to
- * engine.c. Called by lib/core/direct.h.
+ * Plain operations between host memory and mapped segments. What they find out
+ * about their target is remembered for the fast path (fast.h). Whatever is not
+ * plain, or wrong, is left to engine.c. Called by post.c.
  */
-#include "plain.h"
+#include "fast.h"
 
 static const struct loop_peer *peer_of(const struct transport *t,
 				       uint32_t number)
@@ -14,7 +14,7 @@ static const struct loop_peer *peer_of(const struct transport *t,
 	return &t->peers[number];
 }
 
-/* Where a region of a peer is, once found right. */
+/* Where a region of a peer is, after all checks. */
 struct found {
 	const struct loop_peer *peer;
 	const struct segment_mr *mr;
@@ -152,7 +152,7 @@ bool fxi_loop_plain(struct loop_queue *q, const struct fabrex_op *op)
 {
 	bool done = false, read = op->opcode == FABREX_OP_READ;
 
-	/* Length 0 is neither more nor less than rare. */
+	/* Length 0 is rare. */
 	if (op->flags & ~FABREX_SQE_QUIET || !op->length ||
 	    op->length > LOOP_MAX_TRANSFER)
 		return false;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Accessors for memory and registers shared with a device: the only place
- * with memory ordering. Called by post.c, poll.c, queue.c, window.c and tests.
+ * Accessors for rings and registers shared with a device: the only place where
+ * their memory ordering is written down. For this directory and tests.
  */
-#ifndef LIB_RING_H
-#define LIB_RING_H
+#ifndef LIB_RING_ACCESS_H
+#define LIB_RING_ACCESS_H
 
 #include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <linux/fabrex_ring.h>
+
+#include "base/barrier.h"
 
 /* All that the other side wrote before it stored *p is visible afterwards. */
 static inline uint32_t ring_acquire(const __le32 *p)
@@ -28,30 +30,12 @@ static inline void ring_release(__le32 *p, uint32_t value)
 	__atomic_store_n(p, htole32(value), __ATOMIC_RELEASE);
 }
 
-/* Full barrier: earlier stores before later loads too. */
-static inline void ring_barrier(void)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-/* Earlier stores to memory before a later store to a register. */
-static inline void ring_io_barrier(void)
-{
-#if defined(__aarch64__)
-	__asm__ volatile("dmb oshst" ::: "memory");
-#elif defined(__x86_64__) || defined(__i386__)
-	__asm__ volatile("" ::: "memory");
-#else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
 /* One 32-bit store to a doorbell register. */
 static inline void ring_doorbell(void *page, unsigned int reg, uint32_t value)
 {
 	volatile uint32_t *p = (volatile uint32_t *)((char *)page + reg);
 
-	ring_io_barrier();
+	barrier_io();
 	__atomic_store_n(p, htole32(value), __ATOMIC_RELAXED);
 }
 
@@ -63,7 +47,7 @@ static inline void ring_publish_sq(struct fabrex_qctrl *ctrl, void *page,
 				   uint32_t tail)
 {
 	ring_release(&ctrl->sq_tail, tail);
-	ring_barrier();
+	barrier_full();
 	if (ring_read(&ctrl->db_needed))
 		ring_doorbell(page, FABREX_DB_SQ, tail);
 }
@@ -154,35 +138,6 @@ static inline bool ring_cqe_match(const struct fabrex_cqe *from,
 		return false;
 	ring_cqe_unpack(cqe, from, last);
 	return true;
-}
-
-/*
- * Stores through a write-combining mapping have left the processor, in order,
- * before a later load through it starts. (sfence lets that load pass.)
- */
-static inline void ring_wc_flush(void)
-{
-#if defined(__x86_64__) || defined(__SSE2__)
-	__asm__ volatile("mfence" ::: "memory");
-#elif defined(__i386__)
-	__asm__ volatile("lock; addl $0,(%%esp)" ::: "memory", "cc");
-#elif defined(__aarch64__)
-	__asm__ volatile("dsb sy" ::: "memory");
-#else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
-/* A load from a device has returned before anything later starts. */
-static inline void ring_load_done(void)
-{
-#if defined(__x86_64__) || defined(__SSE2__)
-	__asm__ volatile("lfence" ::: "memory");
-#elif defined(__aarch64__)
-	__asm__ volatile("dsb ld" ::: "memory");
-#else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
 }
 
 #endif

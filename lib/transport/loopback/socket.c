@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sockets between the processes of a loopback fabric: addresses, who is on the
- * other side, messages with descriptors. Called by join.c, service.c, port.c
- * and, for wake-ups, by receive.c.
+ * Sockets between the processes of a loopback fabric: addresses, credentials of
+ * the other side, messages with descriptors. Called by join.c, service.c,
+ * port.c and, for wake-ups, by send.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* ---- addresses --------------------------------------------------------- */
 
-/* Abstract: the kernel's own name space, without files. */
+/* Abstract socket addresses: names without files. */
 static socklen_t address_of(struct transport *t, struct sockaddr_un *a,
 			    const char *kind, const char *last)
 {
@@ -51,7 +51,7 @@ static int new_socket(struct transport *t, int *fd)
 			 t->fabric, fxi_errno_str(errno));
 }
 
-/* -EADDRINUSE without a sentence: somebody has it. */
+/* -EADDRINUSE without a message: it is taken. */
 static int bind_to(struct transport *t, const struct sockaddr_un *a,
 		   socklen_t length, int *fd)
 {
@@ -108,7 +108,7 @@ static bool same_user(int fd)
 	       cred.uid == geteuid();
 }
 
-/* All ids there are: no other user can look like one of them. */
+/* All ids are mapped: no other user can look like one of them. */
 static bool all_users_mapped(void)
 {
 	unsigned long inside, outside, count;
@@ -137,8 +137,8 @@ static unsigned long overflow_uid(void)
 }
 
 /*
- * In a user namespace everybody who has no id there has this one, so that the
- * kernel's word on the other side of a socket says nothing.
+ * In a user namespace all users without an id there have this one, so the
+ * kernel's credentials of the other side prove nothing.
  */
 int fxi_loop_check_user(const struct transport *t)
 {
@@ -151,17 +151,17 @@ int fxi_loop_check_user(const struct transport *t)
 }
 
 /* 0: not visible from here. */
-pid_t fxi_loop_pid_of(int link)
+pid_t fxi_loop_pid_of(int sock)
 {
 	struct ucred cred;
 	socklen_t length = sizeof(cred);
 
-	if (getsockopt(link, SOL_SOCKET, SO_PEERCRED, &cred, &length))
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length))
 		return 0;
 	return cred.pid;
 }
 
-/* What the system says of a connection: EPERM, EACCES: it keeps us apart. */
+/* Why no connection was made. EPERM, EACCES: a security policy forbids it. */
 static int connect_failed(struct transport *t, uint32_t number, int err)
 {
 	switch (err) {
@@ -172,7 +172,7 @@ static int connect_failed(struct transport *t, uint32_t number, int err)
 	case EAGAIN:
 		return -EAGAIN;
 	}
-	return fxi_error(err, "loopback:%s: no link to port %u: %s; end its process, or use another fabric",
+	return fxi_error(err, "loopback:%s: no connection to port %u: %s; end its process, or use another fabric",
 			 t->fabric, number, fxi_errno_str(err));
 }
 
@@ -231,7 +231,7 @@ union control {
 	char space[CMSG_SPACE(4 * sizeof(int))];
 };
 
-int fxi_loop_send(int link, const struct loop_message *message, int pass)
+int fxi_loop_socket_send(int sock, const struct loop_message *message, int pass)
 {
 	struct iovec iov = {
 		.iov_base = (void *)(uintptr_t)message,
@@ -253,14 +253,14 @@ int fxi_loop_send(int link, const struct loop_message *message, int pass)
 		memcpy(CMSG_DATA(c), &pass, sizeof(pass));
 	}
 	do {
-		n = sendmsg(link, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	if (n >= 0)
 		return 0;
 	return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-/* Of what was passed the first is wanted; the others must not leak. */
+/* The first descriptor is wanted; others must not leak. */
 static void take_passed(struct msghdr *msg, int *passed)
 {
 	struct cmsghdr *c;
@@ -282,7 +282,7 @@ static void take_passed(struct msghdr *msg, int *passed)
 	}
 }
 
-int fxi_loop_receive(int link, struct loop_message *message, int *passed)
+int fxi_loop_socket_receive(int sock, struct loop_message *message, int *passed)
 {
 	struct iovec iov = {
 		.iov_base = message, .iov_len = sizeof(*message),
@@ -296,7 +296,7 @@ int fxi_loop_receive(int link, struct loop_message *message, int *passed)
 
 	*passed = -1;
 	do {
-		n = recvmsg(link, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
@@ -312,7 +312,7 @@ int fxi_loop_receive(int link, struct loop_message *message, int *passed)
 
 /* ---- wake-ups ---------------------------------------------------------- */
 
-/* Nobody else wakes its owner: who took armed back does. */
+/* Only the one that cleared armed wakes the owner. */
 static void wake_later(struct transport *t, uint32_t peer, uint32_t queue)
 {
 	pthread_mutex_lock(&t->lock);
@@ -320,7 +320,7 @@ static void wake_later(struct transport *t, uint32_t peer, uint32_t queue)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Our own: the number was looked up in our segment by the caller. */
+/* A queue of this port: the caller has found its number in our segment. */
 static void wake_self(struct transport *t, uint32_t queue)
 {
 	pthread_mutex_lock(&t->lock);
@@ -328,7 +328,7 @@ static void wake_self(struct transport *t, uint32_t queue)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* A link that is full, or has no memory, is left to the service thread. */
+/* If the connection is full, or memory is short, the service thread does it. */
 void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 {
 	struct loop_message m = { .type = LOOP_WAKE, .value = { queue } };
@@ -336,7 +336,7 @@ void fxi_loop_wake(struct transport *t, uint32_t peer, uint32_t queue)
 
 	if (peer == t->number)
 		wake_self(t, queue);
-	else if (fxi_loop_send(t->peers[peer].link, &m, -1))
+	else if (fxi_loop_socket_send(t->peers[peer].sock, &m, -1))
 		wake_later(t, peer, queue);
 	cancel_restore(old);
 	errno = err;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is executed most: writes and messages to where the last one went, from
- * plain memory. Every check is made; whatever is different, or not right, is
- * left to plain.c and engine.c. For lib/core/direct.h and this directory.
+ * The fast path: writes of a word and messages to where the last one went, from
+ * host memory. Every check is made; whatever is different, or wrong, is left to
+ * fast.c and engine.c. For post.c, fast.c and send.c.
  */
-#ifndef LIB_LOOPBACK_PLAIN_H
-#define LIB_LOOPBACK_PLAIN_H
+#ifndef LIB_LOOPBACK_FAST_H
+#define LIB_LOOPBACK_FAST_H
 
 #include "engine.h"
 
-/* What is remembered of a peer has its number + 1: no number is 0 then. */
+/* A peer is remembered by its number + 1, so that 0 means none. */
 static inline uint64_t loop_known_as(uint32_t number)
 {
 	return (uint64_t)number + 1;
 }
 
-/* Nothing else of a peer is read before that. */
+/* Checked before anything else of a peer is read. */
 static inline bool loop_up(const struct loop_peer *peer)
 {
 	if (unlikely(!__atomic_load_n(&peer->up, __ATOMIC_ACQUIRE)))
 		return false;
 	if (unlikely(peer->fence))
-		ring_barrier();
+		barrier_full();
 	return true;
 }
 
@@ -36,7 +36,7 @@ static inline bool loop_has_key(const uint64_t *entry, uint64_t key)
 	return __atomic_load_n(entry, __ATOMIC_ACQUIRE) == key;
 }
 
-/* Own memory of an operation, if it is where it was last time. */
+/* Local memory of an operation, if the region is the same as last time. */
 static inline char *loop_local(const struct loop_queue *q,
 			       const struct fabrex_mr *mr, uint64_t offset,
 			       uint64_t length)
@@ -57,9 +57,9 @@ static inline void loop_count(struct loop_queue *q, uint64_t *bytes,
 }
 
 /*
- * A word of 8 bytes, which is what latency is about. That a region is known
- * (its number is not 0) means that both are. True: done. False: nothing was
- * done.
+ * A word of 8 bytes: the case in which latency counts. If a remote region is
+ * remembered (its number is not 0), so is a local one. True: done. False:
+ * nothing was done.
  */
 static __always_inline bool
 loop_write_word(struct loop_queue *q, const struct fabrex_mr *mr,
@@ -92,7 +92,7 @@ loop_write_word(struct loop_queue *q, const struct fabrex_mr *mr,
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* Its key: number and random part, which lie side by side, in one load. */
+/* Its key: number and random part are adjacent, so one load reads both. */
 static inline bool loop_is_target(const struct segment_queue *queue,
 				  uint64_t target)
 {
@@ -114,7 +114,7 @@ static inline void loop_unlock(struct segment_queue *queue)
 	__atomic_store_n(&queue->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Under the lock. The receiver's line is read only when it has to be. */
+/* Under the lock. The receiver's cache line is read only if necessary. */
 static inline bool loop_has_cell(struct segment_queue *queue, uint32_t entries)
 {
 	if (likely(queue->rq_tail - queue->rq_seen < entries))
@@ -123,7 +123,7 @@ static inline bool loop_has_cell(struct segment_queue *queue, uint32_t entries)
 	return queue->rq_tail - queue->rq_seen < entries;
 }
 
-/* length to status, which lie there as in a completion. */
+/* length to status have the same order as in a completion. */
 static inline void loop_fill(const struct loop_queue *q,
 			     const struct loop_ring *ring,
 			     const struct loop_datagram *d)
@@ -137,7 +137,7 @@ static inline void loop_fill(const struct loop_queue *q,
 	cell->length = (uint32_t)d->length;
 	cell->imm = d->imm;
 	cell->crc = d->crc;
-	cell->src_queue = q->number;
+	cell->src_queue = q->queue.number;
 	cell->peer = (uint16_t)q->transport->number;
 	cell->opcode = d->opcode;
 	cell->status = FABREX_WC_OK;
@@ -148,7 +148,7 @@ static inline void loop_fill(const struct loop_queue *q,
 void fxi_loop_ring_wake(struct loop_queue *q, uint32_t number,
 			struct segment_queue *queue);
 
-/* The cell is there: let the others in, and wake the receiver. */
+/* The cell is filled: release the lock and wake the receiver. */
 static inline void loop_ring_done(struct loop_queue *q,
 				  const struct loop_ring *ring)
 {
@@ -158,7 +158,7 @@ static inline void loop_ring_done(struct loop_queue *q,
 	loop_unlock(queue);
 	q->ring.sent++;
 	if (unlikely(q->ring.peer->fence))
-		ring_barrier();
+		barrier_full();
 	__asm__ volatile("" ::: "memory");
 	if (unlikely(__atomic_load_n(&queue->armed, __ATOMIC_RELAXED)))
 		fxi_loop_ring_wake(q, (uint32_t)(q->ring.number - 1), queue);
@@ -181,7 +181,7 @@ static inline bool loop_ring_cell(struct loop_queue *q, struct loop_ring *ring)
 	return true;
 }
 
-/* Everything but a queue that is as before, and free, is ring_open()'s. */
+/* Only the queue of last time, unlocked; else see fxi_loop_ring_open(). */
 static inline bool loop_ring_open(struct loop_queue *q, uint64_t target,
 				  uint64_t length, struct loop_ring *ring)
 {
