@@ -13,7 +13,7 @@
 #include "coll/device.h"
 #include "coll/failure.h"
 #include "coll/operation.h"
-#include "coll/program.h"
+#include "schedule/program.h"
 
 #define DEATH_MS	1000
 #define TIMEOUT_MS	30000

@@ -7,7 +7,7 @@
 #define LIB_COLL_EXECUTE_H
 
 #include "coll/coll.h"
-#include "coll/program.h"
+#include "schedule/program.h"
 
 /* Where a part is: at @own until something has come for it, at @home then. */
 struct place {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "coll/coll.h"
-#include "coll/schedule.h"
+#include "schedule/schedule.h"
 
 void fxi_given_free(struct fabrex_comm *comm)
 {

@@ -14,6 +14,8 @@
 /* Bytes that are copied while messages may come. */
 #define COPY		(256u << 10)
 
+_Static_assert(PROGRAM_RUN + 2 <= REDUCE_MAX, "own part, run, own result");
+
 /* One pass, while it is put together. */
 struct pass {
 	const void *src[REDUCE_MAX];

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "coll/operation.h"
-#include "coll/schedule.h"
+#include "schedule/schedule.h"
 
 #define NAME		24u
 #define ALL_KINDS	0u	/* rule->kind */

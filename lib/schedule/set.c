@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which ranks' parts a value consists of, and how it was computed, for
- * check.c. No more sets than twice the ranks are ever in use.
+ * The ranks whose parts a value consists of, and how it was computed. Called by
+ * check.c and explain.c. At most twice as many sets as ranks are in use.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/check.h"
 #include "base/error.h"
+#include "schedule/check.h"
 
 int fxi_sets_make(struct sets *sets, uint32_t ranks, uint32_t reductions)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one rank has to do in a schedule: program.c makes it, execute.c follows
- * it. docs/schedule.md says why ranks that do so never wait in a circle.
+ * What one rank has to do in a schedule. program.c derives it, whoever executes
+ * the schedule follows it; docs/schedule.md proves that this cannot deadlock.
  */
-#ifndef LIB_COLL_PROGRAM_H
-#define LIB_COLL_PROGRAM_H
+#ifndef LIB_SCHEDULE_PROGRAM_H
+#define LIB_SCHEDULE_PROGRAM_H
 
-#include "coll/schedule.h"
+#include "schedule/schedule.h"
+
+/* Receives, and sends, that one pass over memory may combine. */
+#define PROGRAM_RUN	62u
 
 enum act_flags {
 	ACT_SEND = 1,		/* else it receives */
@@ -74,6 +77,8 @@ struct program {
  */
 const struct program *fxi_program(const struct fabrex_schedule *schedule,
 				  uint32_t rank);
+/* With the schedule: all its programs. */
+void fxi_programs_free(struct program *programs);
 /* In the child of a fork. */
 void fxi_programs_forked(void);
 

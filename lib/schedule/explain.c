@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is wrong with a schedule, in words: which transfers, in which lines, and
- * why. Called by check.c once something is; may take its time.
+ * Words the error of a schedule that is wrong: which transfers, on which lines,
+ * and why. Called by check.c once the proof has failed; need not be fast.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/check.h"
 #include "base/error.h"
+#include "schedule/check.h"
 
 struct phrase {
 	char text[48];
@@ -27,7 +27,7 @@ static struct phrase at(const struct checker *c, uint32_t t)
 	return p;
 }
 
-/* "FILE:LINE" of where the sentence begins. */
+/* Goes behind the name: ":LINE" of a file, or the transfer. */
 static struct phrase head(const struct checker *c, uint32_t t)
 {
 	const struct transfer *x = &c->schedule->transfers[t];
@@ -290,7 +290,7 @@ static uint32_t complete(const struct checker *c)
 	return NOTHING;
 }
 
-int fxi_explain_lost(struct checker *c, uint32_t rank)
+int fxi_explain_missing(struct checker *c, uint32_t rank)
 {
 	const struct fabrex_schedule *s = c->schedule;
 	const struct holder *h = &c->holders[rank];

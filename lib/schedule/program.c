@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From a schedule to what one rank has to do: its acts by chunk, with what
- * each depends on, and by the rank at the other end. For execute.c.
+ * Derives from a schedule the program of one rank: its acts by chunk, with
+ * their dependencies, and by the rank at the other end. For those who execute.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/coll.h"
-#include "coll/program.h"
-
-#define RUN	(REDUCE_MAX - 2)	/* receives, and sends, of a run */
+#include "schedule/program.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -92,7 +89,7 @@ static void fill_act(const struct fabrex_schedule *s, const struct key *key,
  * What an act depends on: a send on the receive before it, a receive on all
  * sends since the one before it. And where the rank's own bytes are.
  */
-static void link_acts(struct program *p, struct local_part *part)
+static void add_dependencies(struct program *p, struct local_part *part)
 {
 	uint32_t end = part->first + part->n, last = end, sends = end, i;
 
@@ -147,12 +144,12 @@ static uint32_t make_run(struct compiler *c, const struct local_part *part,
 
 	c->runs++;
 	fresh_peer(c, &acts[i]);
-	for (r = i + 1; r < end && r - i < RUN; r++)
+	for (r = i + 1; r < end && r - i < PROGRAM_RUN; r++)
 		if ((acts[r].flags & (ACT_SEND | ACT_REDUCE | ACT_SWAP |
 				      ACT_LATE)) != ACT_REDUCE ||
 		    !fresh_peer(c, &acts[r]))
 			break;
-	for (s = r; s < end && s - r < RUN && sends(&acts[s]); s++)
+	for (s = r; s < end && s - r < PROGRAM_RUN && sends(&acts[s]); s++)
 		if (!fresh_peer(c, &acts[s]))
 			break;
 	if (s < end && sends(&acts[s]))
@@ -219,7 +216,7 @@ static void add_part(struct compiler *c, uint32_t chunk, uint32_t first,
 	if (n)
 		part->stages = c->p->acts[first + n - 1].stage -
 			       c->p->acts[first].stage;
-	link_acts(c->p, part);
+	add_dependencies(c->p, part);
 	make_runs(c, part);
 }
 
@@ -246,13 +243,13 @@ static void fill_parts(struct compiler *c, const struct key *keys, uint32_t n)
 /* ---- lanes ------------------------------------------------------------- */
 
 /* Where in a lane: by peer and direction, then as the transfers are. */
-struct place {
+struct lane_key {
 	uint32_t lane, turn, transfer, act;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_lane_keys(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct lane_key *x = a, *y = b;
 
 	if (x->lane != y->lane)
 		return x->lane < y->lane ? -1 : 1;
@@ -287,27 +284,27 @@ static bool fill_lanes(struct compiler *c)
 {
 	struct program *p = c->p;
 	uint32_t n = c->s->ranks, i;
-	struct place *places = malloc((p->nacts + 1) * sizeof(*places));
+	struct lane_key *keys = malloc((p->nacts + 1) * sizeof(*keys));
 
-	if (!places)
+	if (!keys)
 		return false;
 	for (i = 0; i < p->nacts; i++) {
 		const struct act *act = &p->acts[i];
 		uint32_t hops = sends(act) ? act->peer + n - p->rank :
 					     p->rank + n - act->peer;
 
-		places[i].lane = 2 * (hops % n) + sends(act);
-		places[i].turn = (c->s->transfers[act->transfer].level - 1) %
+		keys[i].lane = 2 * (hops % n) + sends(act);
+		keys[i].turn = (c->s->transfers[act->transfer].level - 1) %
 				 c->s->busiest;
-		places[i].transfer = act->transfer;
-		places[i].act = i;
+		keys[i].transfer = act->transfer;
+		keys[i].act = i;
 	}
-	qsort(places, p->nacts, sizeof(*places), compare_places);
+	qsort(keys, p->nacts, sizeof(*keys), compare_lane_keys);
 	for (i = 0; i < p->nacts; i++) {
-		p->lane_acts[i] = places[i].act;
+		p->lane_acts[i] = keys[i].act;
 		add_lane(p, i);
 	}
-	free(places);
+	free(keys);
 	return true;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Proves a schedule right before it runs, by executing it with sets of ranks
- * in place of bytes, and puts its transfers into an order that all ranks can
- * follow. Called when schedules are read and made.
+ * Proves a schedule right before it runs by executing it with sets of ranks in
+ * place of bytes, and gives its transfers the levels that order them the same
+ * way at all ranks. Called by parse.c and make.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/check.h"
 #include "base/error.h"
+#include "schedule/check.h"
 
 /* ---- transfers by chunk ------------------------------------------------ */
 
@@ -256,7 +256,7 @@ static int execute_group(struct checker *c, uint32_t i, uint32_t n)
 	return ret;
 }
 
-/* ---- what there is in the end ------------------------------------------ */
+/* ---- the result -------------------------------------------------------- */
 
 static int check_end(struct checker *c, uint32_t rank, uint32_t *model)
 {
@@ -265,7 +265,7 @@ static int check_end(struct checker *c, uint32_t rank, uint32_t *model)
 	struct holder *h = holder(c, rank);
 
 	if (h->value.count != whole)
-		return fxi_explain_lost(c, rank);
+		return fxi_explain_missing(c, rank);
 	h->used = true;
 	if (*model == NOTHING)
 		*model = rank;
@@ -289,7 +289,7 @@ static int check_ends(struct checker *c)
 	return ret;
 }
 
-/* Nothing was sent for nothing. */
+/* No transfer is useless. */
 static int check_used(struct checker *c)
 {
 	uint32_t i;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Symbolic execution of a schedule, one chunk after the other: check.c does it,
- * set.c keeps what values consist of, explain.c says what is wrong.
+ * The proof that a schedule is right, by symbolic execution of one chunk after
+ * the other. For check.c, which executes, set.c, which keeps what values
+ * consist of, and explain.c, which words the errors; nobody else includes it.
  */
-#ifndef LIB_COLL_CHECK_H
-#define LIB_COLL_CHECK_H
+#ifndef LIB_SCHEDULE_CHECK_H
+#define LIB_SCHEDULE_CHECK_H
 
-#include "coll/schedule.h"
+#include "schedule/schedule.h"
 
 #define NOTHING		UINT32_MAX
 
@@ -40,7 +41,7 @@ void fxi_sets_free(struct sets *sets);
 void fxi_sets_clear(struct sets *sets, uint32_t ranks);
 bool fxi_set_has(const struct sets *sets, const struct value *v,
 		 uint32_t rank);
-/* A rank that is in both, NOTHING if there is none. */
+/* A rank that is in both; NOTHING if there is none. */
 uint32_t fxi_set_common(const struct sets *sets, const struct value *a,
 			const struct value *b);
 /* All of @a is in @b. */
@@ -79,7 +80,7 @@ struct checker {
 };
 
 /*
- * Sentences. @t: number of the transfer that is wrong. All return the negative
+ * Error messages. @t: number of the transfer that is wrong. All return the negative
  * errno.
  */
 int fxi_explain_empty(struct checker *c, uint32_t t);
@@ -88,7 +89,7 @@ int fxi_explain_race(struct checker *c, uint32_t t, uint32_t other);
 int fxi_explain_known(struct checker *c, uint32_t t);
 int fxi_explain_overwritten(struct checker *c, uint32_t t);
 int fxi_explain_unused(struct checker *c, uint32_t t);
-int fxi_explain_lost(struct checker *c, uint32_t rank);
+int fxi_explain_missing(struct checker *c, uint32_t rank);
 int fxi_explain_order(struct checker *c, uint32_t rank, uint32_t other);
 
 #endif

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Explicit schedules: what docs/schedule.md describes, in memory. Called by
- * the files that read, make, check and execute them, and by table.c.
+ * Schedules of collectives in memory: docs/schedule.md. lib/schedule reads,
+ * makes, checks and prints them on its own; lib/coll chooses and executes them.
+ *
+ *   shard.c                    which rank holds which elements
+ *   set.c explain.c check.c    the proof that a schedule is right
+ *   program.c                  what one rank has to do
+ *   schedule.c                 the object
+ *   parse.c make.c format.c    from text, from an algorithm's name, to text
  */
-#ifndef LIB_COLL_SCHEDULE_H
-#define LIB_COLL_SCHEDULE_H
+#ifndef LIB_SCHEDULE_H
+#define LIB_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +50,7 @@ struct program;
  * are the parts, numbered through.
  */
 struct fabrex_schedule {
-	char name[SCHEDULE_NAME];	/* for sentences */
+	char name[SCHEDULE_NAME];	/* for error messages */
 	uint32_t kind, ranks, root;
 	uint32_t references;		/* atomic */
 	uint32_t nshards, nchunks;
@@ -75,6 +81,9 @@ int fxi_schedule_add(struct fabrex_schedule *schedule, struct transfer t);
 struct fabrex_schedule *
 fxi_schedule_get(const struct fabrex_schedule *schedule);
 
+/* ---- shard.c ----------------------------------------------------------- */
+
+/* NULL: no schedule can be for it. */
 const char *fxi_schedule_kind_name(uint32_t kind);
 bool fxi_schedule_reduces(uint32_t kind);
 /* Shards of a schedule of that kind. */
@@ -92,16 +101,12 @@ void fxi_schedule_range(const struct fabrex_schedule *schedule, uint32_t chunk,
 			uint64_t count, uint32_t size, uint64_t *start,
 			uint64_t *end);
 
-/* ---- check.c, explain.c ------------------------------------------------ */
+/* ---- check.c ----------------------------------------------------------- */
 
 /*
  * Prove it right, and fill in levels and flags. 0, or a negative errno and the
  * reason.
  */
 int fxi_schedule_check(struct fabrex_schedule *schedule);
-
-/* ---- program.c --------------------------------------------------------- */
-
-void fxi_programs_free(struct program *programs);
 
 #endif

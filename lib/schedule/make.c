@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The library's own schedules, for fabrex_schedule_make() and the table.
+ * Generates schedules by the name of an algorithm. Public half:
+ * fabrex_schedule_make(3); the library's own choices are made here, too.
  *
  * ring      P. Patarasuk, X. Yuan: Bandwidth optimal all-reduce algorithms for
  *           clusters of workstations. J. Parallel Distrib. Comput. 69 (2009).
@@ -14,14 +15,16 @@
  *           reduce-scatter and allreduce algorithms. arXiv:2410.14234 (2024).
  * doubling  R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective
  *           communication operations in MPICH. IJHPCA 19 (2005), section 4.
- * direct, chain  what the names say.
+ * direct    every rank sends to every other.
+ * chain     along a line, from neighbour to neighbour.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/coll.h"
-#include "coll/schedule.h"
+#include "base/error.h"
+#include "base/export.h"
+#include "schedule/schedule.h"
 
 #define CHANNELS	64u
 
@@ -45,7 +48,7 @@ struct recipe {
 	void (*make)(struct maker *m);
 };
 
-/* ---- words that the recipes are written in ----------------------------- */
+/* ---- building blocks of the recipes ------------------------------------ */
 
 static void send(struct maker *m, uint32_t chunk, uint32_t from, uint32_t to,
 		 uint32_t flags)

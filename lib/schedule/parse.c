@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The text of a schedule, as docs/schedule.md describes it. Every error names
- * file, line and word. What the transfers amount to is check.c's matter.
+ * Reads the text of a schedule: docs/schedule.md. Every error names file, line
+ * and word; check.c then proves what was read. Public half:
+ * fabrex_schedule_parse(3).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "coll/coll.h"
-#include "coll/schedule.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/export.h"
+#include "schedule/schedule.h"
 
 #define WORD_SHOWN	24u
 
@@ -157,7 +160,7 @@ static int grow(const struct parser *p, void *array, uint32_t n,
 	return 0;
 }
 
-/* ---- what comes first -------------------------------------------------- */
+/* ---- head -------------------------------------------------------------- */
 
 static int parse_version(struct parser *p)
 {
