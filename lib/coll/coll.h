@@ -4,8 +4,8 @@
  * For files in lib/coll only. Below it is link.h (messages between two ranks),
  * above it the public header.
  *
- *   comm.c bootstrap.c launcher.c         ranks meet,
- *   tcp.c secret.c                        also by TCP
+ *   bootstrap/                            how ranks find each other
+ *   comm.c                                communicators
  *   split.c                               parts of a communicator
  *   link.c mailbox.c                      messages; memory they go to
  *   buffer.c                              peers' buffers: mapped, or read
@@ -28,11 +28,12 @@
 
 #include <stdbool.h>
 #include <fabrex/coll.h>
-#include "core/core.h"
+#include "coll/comm.h"
 #include "coll/link.h"
 #include "coll/reduce.h"
 
 struct algorithm;
+struct rendezvous;
 
 /* One operation, from start to the end. */
 struct fabrex_coll {
@@ -80,79 +81,10 @@ struct algorithm {
 
 extern const struct algorithm fxi_flat, fxi_direct, fxi_staged, fxi_scheduled;
 
-struct fabrex_comm {
-	struct fabrex_port *port;
-	pid_t pid;			/* whose it is: not a child's */
-	uint32_t rank, size;
-	uint64_t id;			/* the same at every rank */
-	uint32_t death_ms, silence_ms;
-	char *algorithms;		/* as in the attributes */
-	uint32_t splits;		/* so far */
-	bool coherent;			/* windows are ordinary memory */
-	bool crowded;			/* fewer processors than ranks here:
-					 * who waits yields at once
-					 */
-	struct links *links;		/* link.c */
-	uint64_t moved;			/* messages sent and taken, counted by
-					 * link.c: not silent
-					 */
-
-	/* failure.c */
-	int error;			/* 0, or what everything returns */
-	char *reason;			/* its sentence, if failure.c has none */
-	uint32_t culprit;		/* rank that the sentence names */
-	uint32_t why;			/* enum failure_why */
-	uint64_t *failed;		/* bit for each rank */
-	uint64_t looked_ns;		/* last look for the dead */
-	struct watch *watch;		/* the rest of what it remembers */
-	bool shrunk;			/* another has come of it */
-	uint64_t attempt;		/* at that */
-
-	/* operation.c */
-	struct fabrex_coll *first, *last;	/* first is under way */
-	uint32_t sequence;
-	uint32_t tests;			/* in vain, in a row */
-	bool grouping;
-	struct fabrex_coll *group, *group_last;
-	struct fabrex_coll *ended;	/* not tested yet, by next */
-	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
-	uint32_t npairs;		/* SENDs and RECVs under way */
-	uint32_t skipping;		/* pairs with the rest of a SEND that
-					 * its RECV has refused
-					 */
-	struct flat *flat;		/* of the operation under way: flat.c, */
-	struct direct *direct;		/* direct.c, */
-	struct staged *staged;		/* staged.c */
-	struct reads *reads;		/* buffer.c */
-	struct gpu *gpus;		/* place.c */
-	struct fabrex_comm *busy_next;	/* communicators with operations */
-	pthread_mutex_t lock;		/* held by who advances it if listed */
-	bool listed;
-
-	struct table *table;		/* table.c */
-
-	/* given.c */
-	struct fabrex_schedule *schedules[FABREX_RECV + 1];
-	struct fabrex_traffic *traffic;	/* by rank; NULL: none so far */
-};
-
 /* ---- comm.c ------------------------------------------------------------ */
 
-/* Not for keeping secrets. */
-uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
-/*
- * Everything but the meeting, which @exchange does: it gives @mine to all and
- * gets theirs, in the order of ranks. Used by create, split and shrink.
- */
-struct meeting {
-	uint32_t rank, size;
-	uint64_t id;			/* 0: rank 0 draws one */
-	int (*exchange)(struct meeting *meeting, const void *mine, void *all,
-			size_t bytes);	/* zeroes: of one that has died */
-	void *state;
-	uint64_t deadline;
-};
-int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
+/* Used by create, split and shrink. */
+int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out);
 
@@ -247,7 +179,5 @@ fxi_table_choose(struct fabrex_comm *comm,
 
 /* With the communicator. */
 void fxi_given_free(struct fabrex_comm *comm);
-
-#include "coll/link_inline.h"
 
 #endif

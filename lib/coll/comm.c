@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Communicators: made when their ranks have met, split, ended. Public half:
- * fabrex_comm_create(3); how ranks meet is in bootstrap.c.
+ * Communicators: created once their ranks have found each other, destroyed.
+ * Public half: fabrex_comm_create(3); finding each other is in bootstrap/.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "coll/bootstrap.h"
+#include "coll/bootstrap/bootstrap.h"
 #include "coll/device.h"
 #include "coll/failure.h"
 #include "coll/operation.h"
@@ -18,19 +18,6 @@
 #define DEATH_MS	1000
 #define TIMEOUT_MS	30000
 #define CARD_GIVEN_UP	0x50554e4556494746ull	/* magic: no mailbox */
-
-/* FNV-1a, stirred at the end. */
-uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed)
-{
-	const unsigned char *p = bytes;
-	uint64_t value = 0xcbf29ce484222325ull ^ seed * 0x9e3779b97f4a7c15ull;
-	size_t i;
-
-	for (i = 0; i < length; i++)
-		value = (value ^ p[i]) * 0x100000001b3ull;
-	value = (value ^ value >> 32) * 0xd6e8feb86659fd93ull;
-	return value ^ value >> 32;
-}
 
 /* ---- forks ------------------------------------------------------------- */
 
@@ -50,7 +37,7 @@ static void fork_install(void)
 /* ---- making ------------------------------------------------------------ */
 
 static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
-				      const struct meeting *meeting,
+				      const struct rendezvous *rendezvous,
 				      const struct fabrex_comm_attr *attr)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -62,9 +49,9 @@ static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 	pthread_once(&once, fork_install);
 	memset(comm, 0, sizeof(*comm));
 	comm->port = port;
-	comm->rank = meeting->rank;
-	comm->size = meeting->size;
-	comm->id = meeting->id;
+	comm->rank = rendezvous->rank;
+	comm->size = rendezvous->size;
+	comm->id = rendezvous->id;
 	comm->death_ms = attr->death_ms ? attr->death_ms : DEATH_MS;
 	comm->silence_ms = attr->silence_ms;
 	comm->coherent = port->ops->coherent;
@@ -92,7 +79,7 @@ static void comm_free(struct fabrex_comm *comm)
 	fxi_port_drop(port, USER_COMM);
 }
 
-/* All must have met for the same; those that died on the way are marked. */
+/* All must have come for the same one; those that have died are marked. */
 static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
 {
 	uint32_t rank;
@@ -147,10 +134,11 @@ static void tell_failed(struct fabrex_comm *comm)
 }
 
 /*
- * This rank cannot: the others must not wait for it, so it comes, says so, and
- * returns its own error.
+ * This rank cannot take part. So that the others do not wait for it, it takes
+ * part in the exchange, reports that, and returns its own error.
  */
-static int meet_in_vain(struct fabrex_comm *comm, struct meeting *meeting,
+static int report_failure(struct fabrex_comm *comm,
+			  struct rendezvous *rendezvous,
 			struct link_card *all, int error)
 {
 	const struct link_card mine = {
@@ -159,13 +147,13 @@ static int meet_in_vain(struct fabrex_comm *comm, struct meeting *meeting,
 	};
 	char *sentence = strdup(fabrex_strerror_last());
 
-	meeting->exchange(meeting, &mine, all, sizeof(mine));
+	rendezvous->exchange(rendezvous, &mine, all, sizeof(mine));
 	fxi_error(-error, "%s", sentence ? sentence : "out of memory");
 	free(sentence);
 	return error;
 }
 
-static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
+static int comm_connect(struct fabrex_comm *comm, struct rendezvous *rendezvous)
 {
 	struct link_card mine, *all;
 	int ret;
@@ -176,9 +164,10 @@ static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
 				 comm->port->attr.name, comm->size);
 	ret = fxi_links_make(comm, &mine);
 	if (ret)
-		ret = meet_in_vain(comm, meeting, all, ret);
+		ret = report_failure(comm, rendezvous, all, ret);
 	else
-		ret = meeting->exchange(meeting, &mine, all, sizeof(mine));
+		ret = rendezvous->exchange(rendezvous, &mine, all,
+					   sizeof(mine));
 	if (!ret)
 		ret = check_cards(comm, all);
 	if (!ret)
@@ -187,22 +176,22 @@ static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
 	return ret;
 }
 
-int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
+int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out)
 {
-	struct fabrex_comm *comm = comm_alloc(port, meeting, attr);
+	struct fabrex_comm *comm = comm_alloc(port, rendezvous, attr);
 	int ret;
 
 	if (!comm)
 		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
-				 port->attr.name, meeting->size);
+				 port->attr.name, rendezvous->size);
 	if (!comm->id && !comm->rank &&
 	    getrandom(&comm->id, sizeof(comm->id), 0) != sizeof(comm->id))
 		comm->id = fxi_now_ns();
 	ret = fxi_watch_make(comm);
 	if (!ret)
-		ret = comm_meet(comm, meeting);
+		ret = comm_connect(comm, rendezvous);
 	if (!ret)
 		ret = fxi_operations_make(comm, comm->algorithms);
 	if (ret) {
@@ -230,9 +219,9 @@ static int check_attr(struct fabrex_port *port,
 		if (a->reserved[i])
 			return fxi_error(EINVAL, "port %s: communicator: reserved[%zu] is not 0; clear the structure first",
 					 name, i);
-	if (a->size > LINK_RANKS)
+	if (a->size > COMM_RANKS)
 		return fxi_error(EINVAL, "port %s: communicator of %u ranks; it may have %u at most",
-				 name, a->size, LINK_RANKS);
+				 name, a->size, COMM_RANKS);
 	if (a->rank != FABREX_RANK_AUTO && a->rank >= a->size)
 		return fxi_error(EINVAL, "port %s: communicator: rank %u of %u; ranks are 0 to size - 1, or FABREX_RANK_AUTO",
 				 name, a->rank, a->size);
@@ -264,7 +253,7 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 	ret = fxi_bootstrap_begin(port, &a, &bootstrap);
 	if (ret)
 		return ret;
-	return fxi_comm_make(port, &bootstrap.meeting, &a, comm);
+	return fxi_comm_make(port, &bootstrap.rendezvous, &a, comm);
 }
 
 EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)

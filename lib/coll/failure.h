@@ -9,7 +9,7 @@
 
 #include "coll/coll.h"
 
-#define FAILED_WORDS	(LINK_RANKS / 64)
+#define FAILED_WORDS	(COMM_RANKS / 64)
 
 enum failure_why {
 	WHY_DEAD = 1,		/* does not answer the fabric any more */

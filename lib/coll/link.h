@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <fabrex/coll.h>
 
+#include "coll/comm.h"
+
 enum link_channel {
 	LINK_COLL,		/* collectives, one after the other */
 	LINK_PAIR,		/* SEND and RECV */
@@ -78,8 +80,6 @@ struct links {
 	bool far;			/* some are reached only by WRITE */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
 };
-
-struct fabrex_comm;
 
 /*
  * The first of these are inline: link_inline.h.
@@ -181,8 +181,6 @@ int fxi_link_read_test(struct fabrex_comm *comm);
 
 /* ---- life: mailbox.c, for comm.c and failure.c ------------------------- */
 
-#define LINK_RANKS	1024u	/* of a communicator */
-
 /* What a rank tells the others when they meet. */
 struct link_card {
 	uint64_t magic;		/* of this layout; in the native order */
@@ -218,5 +216,7 @@ int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
 		  const void *bytes, uint32_t length);
 const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 				      uint32_t rank);
+
+#include "coll/link_inline.h"
 
 #endif

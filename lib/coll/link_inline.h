@@ -2,7 +2,7 @@
 /*
  * The part of link.h that every message runs through, for windows that are
  * ordinary memory: one line stored by the sender and read by the receiver; no
- * call, no lock. Included by coll.h, at its end.
+ * call, no lock. Included by link.h, at its end.
  */
 #ifndef LIB_COLL_LINK_INLINE_H
 #define LIB_COLL_LINK_INLINE_H

@@ -195,7 +195,7 @@ uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase)
 uint64_t fxi_coll_word(const struct fabrex_coll *coll)
 {
 	_Static_assert(FABREX_FLOAT64 < 16 && FABREX_AVG < 16 &&
-		       LINK_RANKS <= 1 << 16, "fits");
+		       COMM_RANKS <= 1 << 16, "fits");
 
 	return (coll->what.count & 0xffffffffffffull) |
 	       (uint64_t)coll->what.type << 48 |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Going on without ranks that have failed: those that live agree who they are,
- * and meet again. Public half: fabrex_comm_create(3).
+ * Shrinking: the ranks that survive agree on who they are and make a new
+ * communicator. Public half: fabrex_comm_create(3).
  *
  * Everybody writes the set F of failed ranks it knows of to the boards of all,
  * takes over what others know more, and decides on F when all that are not in
@@ -11,14 +11,15 @@
  * have had to write its F to the other before the other's. Deaths after the
  * decision are the new communicator's.
  *
- * Who has decided stays with it, also if it tries again after the meeting has
+ * Who has decided stays with it, also if it tries again after the exchange has
  * failed. Attempts have numbers: every rank follows the highest that it sees,
- * so that none meets the mailbox of an attempt that was given up.
+ * so that none connects to the mailbox of an attempt that was given up.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/bootstrap/bootstrap.h"
 #include "coll/failure.h"
 #include "coll/operation.h"
 
@@ -153,7 +154,7 @@ static int agree(struct shrink *s)
 	return 0;
 }
 
-/* ---- meeting again ----------------------------------------------------- */
+/* ---- the new communicator ---------------------------------------------- */
 
 static uint64_t card_check(const struct board_card *card)
 {
@@ -239,15 +240,15 @@ static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 				    s->comm->size, rank) : 0;
 }
 
-static int board_exchange(struct meeting *meeting, const void *mine,
+static int board_exchange(struct rendezvous *rendezvous, const void *mine,
 			  void *all, size_t bytes)
 {
-	struct shrink *s = meeting->state;
+	struct shrink *s = rendezvous->state;
 	struct link_card *cards = all;
 	uint32_t rank, at = 0;
 	int ret = 0;
 
-	memset(all, 0, meeting->size * bytes);
+	memset(all, 0, rendezvous->size * bytes);
 	card_post(s, mine);
 	for (rank = 0; rank < s->comm->size && !ret; rank++) {
 		if (has(s->agreed, rank))
@@ -261,14 +262,14 @@ static int board_exchange(struct meeting *meeting, const void *mine,
 	return ret;
 }
 
-static int meet_once(struct shrink *s, struct fabrex_comm **out)
+static int rejoin_once(struct shrink *s, struct fabrex_comm **out)
 {
 	struct fabrex_comm *comm = s->comm;
 	const struct fabrex_comm_attr attr = {
 		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
 		.algorithms = comm->algorithms,
 	};
-	struct meeting meeting = {
+	struct rendezvous rendezvous = {
 		.exchange = board_exchange, .state = s,
 		.deadline = s->deadline,
 	};
@@ -277,15 +278,15 @@ static int meet_once(struct shrink *s, struct fabrex_comm **out)
 
 	for (rank = 0; rank < comm->size; rank++) {
 		if (rank == comm->rank)
-			meeting.rank = meeting.size;
-		meeting.size += !has(s->agreed, rank);
+			rendezvous.rank = rendezvous.size;
+		rendezvous.size += !has(s->agreed, rank);
 	}
-	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	return fxi_comm_make(comm->port, &meeting, &attr, out);
+	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
+	return fxi_comm_make(comm->port, &rendezvous, &attr, out);
 }
 
 /* Again as long as somebody is ahead. */
-static int meet(struct shrink *s, struct fabrex_comm **out)
+static int rejoin(struct shrink *s, struct fabrex_comm **out)
 {
 	int ret;
 
@@ -294,7 +295,7 @@ static int meet(struct shrink *s, struct fabrex_comm **out)
 		if (s->later)
 			s->comm->attempt = s->later;
 		s->later = 0;
-		ret = meet_once(s, out);
+		ret = rejoin_once(s, out);
 	} while (ret && s->later);
 	return ret;
 }
@@ -327,7 +328,7 @@ static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
 	begin(comm);
 	ret = agree(&s);
 	if (!ret)
-		ret = meet(&s, out);
+		ret = rejoin(&s, out);
 	comm->shrunk = !ret;
 	fxi_comm_leave(comm);
 	return ret;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Communicators of a part of the ranks: fabrex_comm_create(3). They meet by
- * messages of the communicator that is split.
+ * Splitting: ranks of the same color make a communicator of their own, over
+ * messages of the one that is split. Public half: fabrex_comm_create(3).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/bootstrap/bootstrap.h"
 #include "coll/failure.h"
 #include "coll/operation.h"
 
@@ -148,19 +149,19 @@ static int gather(struct fabrex_comm *comm, const uint32_t *ranks, uint32_t n,
 	return ret;
 }
 
-static int party_exchange(struct meeting *meeting, const void *mine,
+static int party_exchange(struct rendezvous *rendezvous, const void *mine,
 			  void *all, size_t bytes)
 {
-	struct party *p = meeting->state;
+	struct party *p = rendezvous->state;
 
 	p->met = true;
-	return gather(p->parent, p->ranks, meeting->size, meeting->rank,
+	return gather(p->parent, p->ranks, rendezvous->size, rendezvous->rank,
 		      p->word, mine, all, bytes);
 }
 
 /* Those of the own color, by key and rank. */
 static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
-		   struct meeting *meeting, uint32_t *ranks)
+		   struct rendezvous *rendezvous, uint32_t *ranks)
 {
 	const struct wish *mine = &wishes[comm->rank];
 	uint32_t rank, at;
@@ -168,7 +169,7 @@ static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
 	for (rank = 0; rank < comm->size; rank++) {
 		if (wishes[rank].color != mine->color)
 			continue;
-		at = meeting->size++;
+		at = rendezvous->size++;
 		while (at && wishes[ranks[at - 1]].key > wishes[rank].key) {
 			ranks[at] = ranks[at - 1];
 			at--;
@@ -177,7 +178,7 @@ static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
 	}
 	for (at = 0; ranks[at] != comm->rank; at++)
 		;
-	meeting->rank = at;
+	rendezvous->rank = at;
 }
 
 static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
@@ -190,7 +191,7 @@ static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
 	struct party party = {
 		.parent = comm, .ranks = ranks, .word = comm->splits,
 	};
-	struct meeting meeting = {
+	struct rendezvous rendezvous = {
 		.exchange = party_exchange, .state = &party,
 	};
 	uint64_t words[2] = {
@@ -198,9 +199,9 @@ static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
 	};
 	int ret;
 
-	choose(comm, wishes, &meeting, ranks);
-	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	ret = fxi_comm_make(comm->port, &meeting, &attr, out);
+	choose(comm, wishes, &rendezvous, ranks);
+	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
+	ret = fxi_comm_make(comm->port, &rendezvous, &attr, out);
 	if (ret && !party.met)
 		fxi_comm_break(comm, ret);
 	return ret;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Generates schedules by the name of an algorithm. Public half:
- * fabrex_schedule_make(3); the library's own choices are made here, too.
+ * Generates schedules by the name of an algorithm: fabrex_schedule_make(), for
+ * applications and for the library's own choice of algorithms.
  *
  * ring      P. Patarasuk, X. Yuan: Bandwidth optimal all-reduce algorithms for
  *           clusters of workstations. J. Parallel Distrib. Comput. 69 (2009).

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coll/bootstrap.h"
+#include "coll/bootstrap/methods.h"
+#include "coll/link.h"
 #include "crowd.h"
 
 /* ---- all well ---------------------------------------------------------- */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Ranks meet over the fabric: rank 0 offers a service, the others greet it and
- * say where the table of all may be written. Also: which way it is to be.
- * Called by comm.c; public half: fabrex_comm_create(3).
+ * The exchange over the fabric itself: rank 0 offers a service, the others
+ * greet it and say where the table of all may be written. Called by
+ * bootstrap.c.
  *
  * Client: landing region, HELLO {rank, size, landing, its part}, answer, wait.
  * Rank 0: when all have come, WRITE the table to every landing, then, if all
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "coll/bootstrap.h"
+#include "coll/bootstrap/methods.h"
 
 #define MAGIC		0x31544f4f42584246ull	/* "FBXBOOT1" */
 #define LANDING		64u	/* bytes before the table */
@@ -49,40 +49,17 @@ static const char *port_name(const struct bootstrap *b)
 	return b->port->attr.name;
 }
 
-static struct bootstrap *bootstrap_of(struct meeting *meeting)
+int fxi_fabric_check(struct bootstrap *b)
 {
-	return container_of(meeting, struct bootstrap, meeting);
-}
+	const char *text = b->address + strlen("fabric:");
+	char *end;
 
-int fxi_bootstrap_missing(const struct bootstrap *b, const bool *came)
-{
-	char list[120] = "";
-	uint32_t rank, n = 0;
-	size_t used = 0;
-
-	for (rank = 0; rank < b->meeting.size; rank++) {
-		if (came[rank])
-			continue;
-		if (used < sizeof(list) - 20)
-			used += (size_t)snprintf(list + used,
-						 sizeof(list) - used, "%s%u",
-						 n ? ", " : "", rank);
-		else if (list[used - 1] != '.')
-			used += (size_t)snprintf(list + used,
-						 sizeof(list) - used, ", ...");
-		n++;
-	}
-	return fxi_error(ETIMEDOUT, "port %s: communicator: %u of %u ranks have not come to %s within the time given: %s; start them, or give more timeout_ms",
-			 port_name(b), n, b->meeting.size, b->address, list);
-}
-
-void fxi_bootstrap_text(char *to, const char *from, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n - 1 && from[i]; i++)
-		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-	to[i] = 0;
+	errno = 0;
+	b->service = strtoull(text, &end, 0);
+	if (*text < '0' || *text > '9' || errno || *end || !b->service)
+		return fxi_error(EINVAL, "port %s: bootstrap \"%s\": after fabric: comes a service number, for example fabric:5000",
+				 b->port->attr.name, b->address);
+	return 0;
 }
 
 /* ---- rank 0 ------------------------------------------------------------ */
@@ -112,7 +89,7 @@ static void host_close(struct host *h)
 static int host_open(struct host *h)
 {
 	const struct fabrex_queue_attr attr = { .sq_entries = FABREX_SQ_MIN };
-	uint32_t n = h->b->meeting.size;
+	uint32_t n = h->b->rendezvous.size;
 	int ret;
 
 	h->landings = calloc(n, sizeof(*h->landings));
@@ -149,7 +126,7 @@ static uint32_t refuse(struct answer *answer, int err, const char *fmt, ...)
 static uint32_t judge(const struct host *h, const struct hello *hello,
 		      size_t length, struct answer *answer)
 {
-	uint32_t size = h->b->meeting.size;
+	uint32_t size = h->b->rendezvous.size;
 
 	if (length < sizeof(*hello) || hello->magic != MAGIC)
 		return refuse(answer, EPROTO, "not a greeting of this version");
@@ -192,7 +169,7 @@ static bool all_came(const struct host *h)
 {
 	uint32_t rank;
 
-	for (rank = 0; rank < h->b->meeting.size; rank++)
+	for (rank = 0; rank < h->b->rendezvous.size; rank++)
 		if (!h->came[rank])
 			return false;
 	return true;
@@ -200,7 +177,7 @@ static bool all_came(const struct host *h)
 
 static int collect(struct host *h)
 {
-	uint64_t deadline = h->b->meeting.deadline;
+	uint64_t deadline = h->b->rendezvous.deadline;
 	struct fabrex_request request;
 	uint8_t blob[FABREX_BLOB_MAX];
 	size_t length;
@@ -211,7 +188,7 @@ static int collect(struct host *h)
 		ret = fabrex_request_next(h->listener, &request, blob, &length,
 					  fxi_remaining_ms(deadline));
 		if (ret == -ETIMEDOUT)
-			return fxi_bootstrap_missing(h->b, h->came);
+			return fxi_rendezvous_missing(h->b, h->came);
 		if (ret)
 			return ret;
 		greet(h, &request, blob, length, deadline);
@@ -239,7 +216,7 @@ static int reap(struct host *h, uint32_t *done, uint32_t *lost)
 static int distribute(struct host *h, size_t offset, size_t length,
 		      uint32_t *lost)
 {
-	uint32_t rank = 1, done = 0, n = h->b->meeting.size;
+	uint32_t rank = 1, done = 0, n = h->b->rendezvous.size;
 	int ret = 0;
 
 	while (!ret && done < n - 1) {
@@ -252,7 +229,7 @@ static int distribute(struct host *h, size_t offset, size_t length,
 		}
 		if (!ret)
 			ret = reap(h, &done, lost);
-		if (!ret && !fxi_remaining_ms(h->b->meeting.deadline))
+		if (!ret && !fxi_remaining_ms(h->b->rendezvous.deadline))
 			ret = fxi_error(ETIMEDOUT, "port %s: communicator: the table of ranks could not be written to all within the time given",
 					port_name(h->b));
 	}
@@ -270,7 +247,7 @@ static int host_serve(struct host *h)
 	fabrex_listener_close(h->listener);
 	h->listener = NULL;
 	if (!ret)
-		ret = distribute(h, LANDING, h->b->meeting.size * h->bytes,
+		ret = distribute(h, LANDING, h->b->rendezvous.size * h->bytes,
 				 &lost);
 	if (ret)
 		return ret;
@@ -294,7 +271,7 @@ static int host_exchange(struct bootstrap *b, const void *mine, void *all,
 		ret = host_serve(&h);
 	}
 	if (!ret)
-		memcpy(all, h.memory + LANDING, b->meeting.size * bytes);
+		memcpy(all, h.memory + LANDING, b->rendezvous.size * bytes);
 	host_close(&h);
 	return ret;
 }
@@ -347,7 +324,7 @@ static int refused(const struct guest *g, const struct answer *answer)
 {
 	char text[sizeof(answer->text)];
 
-	fxi_bootstrap_text(text, answer->text, sizeof(text));
+	fxi_printable(text, answer->text, sizeof(text));
 	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
 			 "port %s: communicator: rank 0 at %s refuses: %s",
 			 port_name(g->b), g->b->address, text);
@@ -372,7 +349,7 @@ static int guest_greet(struct guest *g)
 	}
 	ret = fabrex_connect(b->port, g->root, b->service, g->greeting,
 			     g->length, &answer, &length,
-			     min_ms(fxi_remaining_ms(b->meeting.deadline),
+			     min_ms(fxi_remaining_ms(b->rendezvous.deadline),
 				    CONNECT_MS));
 	if (ret || length != sizeof(answer) || answer.magic != MAGIC)
 		return ret == -ENOMEM || ret == -ENODEV ? ret : 0;
@@ -403,9 +380,9 @@ static int guest_await(struct guest *g)
 	uint64_t state, gone = 0, watch = fxi_deadline(WATCH_MS);
 
 	while (!(state = __atomic_load_n(word, __ATOMIC_ACQUIRE))) {
-		if (!fxi_remaining_ms(g->b->meeting.deadline))
+		if (!fxi_remaining_ms(g->b->rendezvous.deadline))
 			return fxi_error(ETIMEDOUT, "port %s: communicator: not all of %u ranks have come to %s within the time given; rank 0 says which",
-					 port_name(g->b), g->b->meeting.size,
+					 port_name(g->b), g->b->rendezvous.size,
 					 g->b->address);
 		poll(NULL, 0, 1);
 		if (fxi_remaining_ms(watch))
@@ -425,8 +402,8 @@ static int guest_await(struct guest *g)
 static int guest_open(struct guest *g, const void *mine, size_t bytes)
 {
 	struct hello hello = {
-		.magic = MAGIC, .size = g->b->meeting.size,
-		.rank = g->b->meeting.rank, .bytes = (uint32_t)bytes,
+		.magic = MAGIC, .size = g->b->rendezvous.size,
+		.rank = g->b->rendezvous.rank, .bytes = (uint32_t)bytes,
 	};
 	int ret;
 
@@ -455,124 +432,23 @@ static int guest_exchange(struct bootstrap *b, const void *mine, void *all,
 		return ret;
 	do {
 		ret = guest_greet(&g);
-		if (!ret && !fxi_remaining_ms(b->meeting.deadline))
+		if (!ret && !fxi_remaining_ms(b->rendezvous.deadline))
 			ret = no_root(&g);
 	} while (!ret);
 	if (ret > 0)
 		ret = guest_await(&g);
 	if (!ret)
-		memcpy(all, g.landing + LANDING, b->meeting.size * bytes);
+		memcpy(all, g.landing + LANDING, b->rendezvous.size * bytes);
 	fabrex_mr_deregister(g.mr);
 	return ret;
 }
 
-static int fabric_exchange(struct meeting *meeting, const void *mine,
-			   void *all, size_t bytes)
+int fxi_fabric_exchange(struct rendezvous *rendezvous, const void *mine,
+			void *all, size_t bytes)
 {
-	struct bootstrap *b = bootstrap_of(meeting);
+	struct bootstrap *b = bootstrap_of(rendezvous);
 
-	if (meeting->rank)
+	if (rendezvous->rank)
 		return guest_exchange(b, mine, all, bytes);
 	return host_exchange(b, mine, all, bytes);
-}
-
-/* ---- which way --------------------------------------------------------- */
-
-static int alone_exchange(struct meeting *meeting, const void *mine,
-			  void *all, size_t bytes)
-{
-	(void)meeting;
-	memcpy(all, mine, bytes);
-	return 0;
-}
-
-static int parse_fabric(struct bootstrap *b)
-{
-	const char *text = b->address + strlen("fabric:");
-	char *end;
-
-	errno = 0;
-	b->service = strtoull(text, &end, 0);
-	if (*text < '0' || *text > '9' || errno || *end || !b->service)
-		return fxi_error(EINVAL, "port %s: bootstrap \"%s\": after fabric: comes a service number, for example fabric:5000",
-				 port_name(b), b->address);
-	b->meeting.exchange = fabric_exchange;
-	return 0;
-}
-
-static int parse_address(struct bootstrap *b)
-{
-	if (!strncmp(b->address, "fabric:", 7))
-		return parse_fabric(b);
-	if (!strncmp(b->address, "tcp:", 4)) {
-		b->meeting.exchange = fxi_tcp_exchange;
-		return fxi_tcp_check(b->port, b->address);
-	}
-	return fxi_error(EINVAL, "port %s: bootstrap \"%s\": use fabric:SERVICE, tcp:HOST:PORT or launcher",
-			 port_name(b), b->address);
-}
-
-/* What the launcher says, where the attributes leave it open. */
-static int ask_launcher(struct bootstrap *b, struct fabrex_comm_attr *a,
-			bool address)
-{
-	struct launch launch;
-	int ret = fxi_launch(b->port, &launch);
-
-	if (ret)
-		return ret;
-	if (a->rank != FABREX_RANK_AUTO &&
-	    (a->rank != launch.rank || a->size != launch.size))
-		return fxi_error(EINVAL, "port %s: communicator: rank %u of %u, but the launcher says %u of %u; give FABREX_RANK_AUTO, or another bootstrap",
-				 port_name(b), a->rank, a->size, launch.rank,
-				 launch.size);
-	if (launch.size > LINK_RANKS)
-		return fxi_error(EINVAL, "port %s: communicator of %u ranks; it may have %u at most",
-				 port_name(b), launch.size, LINK_RANKS);
-	a->rank = launch.rank;
-	a->size = launch.size;
-	if (address)
-		memcpy(b->address, launch.address, sizeof(b->address));
-	return 0;
-}
-
-static int take_secret(struct bootstrap *b, const char *text)
-{
-	if (!text)
-		text = getenv("FABREX_SECRET");
-	if (!text || fxi_secret_parse(text, &b->secret))
-		return 0;
-	return fxi_error(EINVAL, "port %s: communicator: the secret (FABREX_SECRET) has %zu characters or not only digits; it is %u hexadecimal digits drawn at random, for example by openssl rand -hex 16",
-			 port_name(b), strlen(text), SECRET_DIGITS);
-}
-
-int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
-			struct bootstrap *b)
-{
-	const char *text = a->bootstrap;
-	bool launcher;
-	int ret = 0;
-
-	memset(b, 0, sizeof(*b));
-	b->port = port;
-	if (!text)
-		text = getenv("FABREX_BOOTSTRAP");
-	launcher = !text || !*text || !strcmp(text, "launcher");
-	if (!launcher && strlen(text) >= sizeof(b->address))
-		return fxi_error(EINVAL, "port %s: bootstrap of %zu characters; it may have %zu",
-				 port->attr.name, strlen(text),
-				 sizeof(b->address) - 1);
-	if (!launcher)
-		memcpy(b->address, text, strlen(text) + 1);
-	ret = take_secret(b, a->secret);
-	if (!ret &&
-	    (a->rank == FABREX_RANK_AUTO || (launcher && a->size > 1)))
-		ret = ask_launcher(b, a, launcher);
-	if (ret)
-		return ret;
-	b->meeting.rank = a->rank;
-	b->meeting.size = a->size;
-	b->meeting.deadline = fxi_deadline(a->timeout_ms);
-	b->meeting.exchange = alone_exchange;
-	return a->size > 1 ? parse_address(b) : 0;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Ranks meet at a TCP address: rank 0 listens, the others send their part and
- * get the table of all. Called by bootstrap.c.
+ * The exchange over TCP: rank 0 listens, the others connect, send their part
+ * and get the table of all. Called by bootstrap.c.
  *
- * Whoever can reach the address may talk to it: nothing is believed, nobody
- * can keep it busy, and who sends nonsense is shown the door.
+ * Anybody who can reach the address may connect, so nothing received is
+ * trusted, nobody can keep the server busy, and nonsense ends the connection.
  *
  * Rank 0: CHALLENGE {nonce}; the other: HELLO {its nonce, its part}; rank 0:
  * ANSWER {the table}. If there is a secret, HELLO and ANSWER carry a proof of
- * knowing it, over all of their bytes, the nonces and the address, so that what
- * was heard once is of no use a second time, in the other direction, or in
- * another meeting with the same secret.
+ * knowing it, over all of their bytes, the nonces and the address, so that
+ * nothing can be replayed: not later, not in the other direction, not in
+ * another rendezvous with the same secret.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "coll/bootstrap.h"
+#include "coll/bootstrap/methods.h"
 
 #define MAGIC		0x3350435458424246ull	/* "FBBXTCP3" */
 #define HELLO_MS	5000	/* for who has connected to say who it is */
@@ -62,11 +62,6 @@ struct answer {
 	char text[TEXT];
 };
 
-static struct bootstrap *bootstrap_of(struct meeting *meeting)
-{
-	return container_of(meeting, struct bootstrap, meeting);
-}
-
 static int new_nonce(const struct bootstrap *b, struct nonce *nonce)
 {
 	if (getrandom(nonce, sizeof(*nonce), 0) == sizeof(*nonce))
@@ -77,7 +72,7 @@ static int new_nonce(const struct bootstrap *b, struct nonce *nonce)
 
 /* ---- proofs ------------------------------------------------------------ */
 
-/* What is said, and in which meeting: as all of its ranks call it. */
+/* Binds the proof to the kind of message and to the address. */
 static void proof_begin(struct proof *p, const struct bootstrap *b,
 			const char *what)
 {
@@ -237,7 +232,8 @@ static void conn_answer(const struct server *s, struct conn *c, int err,
 	if (s->b->secret.set && err != EACCES)
 		c->answer.proof = answer_proof(s->b, &c->asked, &c->theirs,
 					       c->answer, s->table,
-					       s->b->meeting.size * s->bytes);
+					       s->b->rendezvous.size *
+					       s->bytes);
 	c->refused = err;
 	c->state = CONN_WRITING;
 	c->done = 0;
@@ -247,7 +243,7 @@ static void conn_answer(const struct server *s, struct conn *c, int err,
 /* A whole greeting is there. */
 static void conn_judge(struct server *s, struct conn *c)
 {
-	uint32_t size = s->b->meeting.size;
+	uint32_t size = s->b->rendezvous.size;
 	struct hello hello;
 	char text[TEXT];
 
@@ -317,7 +313,7 @@ static void conn_waits(struct server *s, struct conn *c)
 
 static void conn_write(struct server *s, struct conn *c)
 {
-	size_t table = c->refused ? 0 : s->b->meeting.size * s->bytes;
+	size_t table = c->refused ? 0 : s->b->rendezvous.size * s->bytes;
 	size_t head = sizeof(c->answer);
 	const uint8_t *from = c->done < head ?
 			      (const uint8_t *)&c->answer + c->done :
@@ -421,7 +417,7 @@ static int server_listen(struct server *s)
 
 static int server_open(struct server *s)
 {
-	uint32_t i, size = s->b->meeting.size;
+	uint32_t i, size = s->b->rendezvous.size;
 
 	s->fd = -1;
 	s->nconns = size + STRANGERS;
@@ -481,7 +477,7 @@ static void server_step(struct server *s, struct conn *c, short events)
 
 static int server_round(struct server *s, bool accepting)
 {
-	int ms = fxi_remaining_ms(s->b->meeting.deadline);
+	int ms = fxi_remaining_ms(s->b->rendezvous.deadline);
 	uint32_t i;
 
 	s->fds[s->nconns].fd = accepting ? s->fd : -1;
@@ -518,7 +514,7 @@ static int server_finish(struct server *s)
 			continue;
 		}
 		conn_answer(s, c, 0, "");
-		c->deadline = s->b->meeting.deadline;
+		c->deadline = s->b->rendezvous.deadline;
 		n++;
 	}
 	do {
@@ -545,13 +541,14 @@ static int serve(struct bootstrap *b, const void *mine, void *all,
 		memcpy(s.table, mine, bytes);
 	while (!ret && s.missing) {
 		ret = server_round(&s, true);
-		if (!ret && s.missing && !fxi_remaining_ms(b->meeting.deadline))
-			ret = fxi_bootstrap_missing(b, s.came);
+		if (!ret && s.missing &&
+		    !fxi_remaining_ms(b->rendezvous.deadline))
+			ret = fxi_rendezvous_missing(b, s.came);
 	}
 	if (!ret)
 		ret = server_finish(&s);
 	if (!ret)
-		memcpy(all, s.table, b->meeting.size * bytes);
+		memcpy(all, s.table, b->rendezvous.size * bytes);
 	server_close(&s);
 	return ret;
 }
@@ -569,7 +566,7 @@ static int try_connect(const struct bootstrap *b, const struct addrinfo *a,
 		       int *out)
 {
 	struct pollfd p = { .events = POLLOUT };
-	int ms = fxi_remaining_ms(b->meeting.deadline), err = 0;
+	int ms = fxi_remaining_ms(b->rendezvous.deadline), err = 0;
 	socklen_t n = sizeof(err);
 
 	p.fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -601,7 +598,7 @@ static int client_connect(const struct bootstrap *b, int *fd)
 			if (!ret)
 				goto out;
 		}
-		if (!fxi_remaining_ms(b->meeting.deadline)) {
+		if (!fxi_remaining_ms(b->rendezvous.deadline)) {
 			ret = client_late(b, "rank 0 does not listen");
 			goto out;
 		}
@@ -630,9 +627,9 @@ static int transfer(const struct bootstrap *b, int fd, void *bytes, size_t n,
 		}
 		if (!got || (errno != EAGAIN && errno != EINTR))
 			return -ECONNRESET;
-		if (!fxi_remaining_ms(b->meeting.deadline))
+		if (!fxi_remaining_ms(b->rendezvous.deadline))
 			return client_late(b, "not all ranks have come");
-		poll(&p, 1, fxi_remaining_ms(b->meeting.deadline));
+		poll(&p, 1, fxi_remaining_ms(b->rendezvous.deadline));
 	}
 	return 0;
 }
@@ -655,7 +652,7 @@ static int client_refused(const struct bootstrap *b,
 	if (answer->error == EACCES)
 		return fxi_error(EACCES, "port %s: communicator: what listens at %s refuses the proof; give all ranks the same secret (FABREX_SECRET) and the same bootstrap, letter for letter",
 				 b->port->attr.name, b->address);
-	fxi_bootstrap_text(text, answer->text, sizeof(text));
+	fxi_printable(text, answer->text, sizeof(text));
 	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
 			 "port %s: communicator: rank 0 at %s refuses: %s",
 			 b->port->attr.name, b->address, text);
@@ -684,7 +681,7 @@ static int client_hear(const struct bootstrap *b, int fd,
 		       const struct nonce *asked, const struct nonce *ours,
 		       void *all, size_t bytes)
 {
-	size_t table = b->meeting.size * bytes;
+	size_t table = b->rendezvous.size * bytes;
 	struct answer answer;
 	int ret;
 
@@ -734,8 +731,8 @@ static int join(struct bootstrap *b, const void *mine, void *all,
 		size_t bytes)
 {
 	const struct hello hello = {
-		.magic = MAGIC, .size = b->meeting.size,
-		.rank = b->meeting.rank, .bytes = (uint32_t)bytes,
+		.magic = MAGIC, .size = b->rendezvous.size,
+		.rank = b->rendezvous.rank, .bytes = (uint32_t)bytes,
 	};
 	uint8_t *greeting = malloc(sizeof(hello) + bytes);
 	int fd = -1, ret;
@@ -758,11 +755,11 @@ static int join(struct bootstrap *b, const void *mine, void *all,
 	return ret;
 }
 
-int fxi_tcp_exchange(struct meeting *meeting, const void *mine, void *all,
+int fxi_tcp_exchange(struct rendezvous *rendezvous, const void *mine, void *all,
 		     size_t bytes)
 {
-	struct bootstrap *b = bootstrap_of(meeting);
+	struct bootstrap *b = bootstrap_of(rendezvous);
 
-	return meeting->rank ? join(b, mine, all, bytes) :
+	return rendezvous->rank ? join(b, mine, all, bytes) :
 			       serve(b, mine, all, bytes);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rank, size and meeting place from the environment that a launcher makes.
- * Called by bootstrap.c.
+ * Rank, size and address from the environment that a launcher sets up. Called
+ * by bootstrap.c.
  *
- * The meeting place is a service on the fabric that all ranks have in common,
- * so no address is needed. Its number is derived from what names the job, and
- * from the user, so that jobs do not meet each other.
+ * The address is a service on the fabric that all ranks share, so no host has
+ * to be named. Its number is derived from what names the job, and from the
+ * user, so that two jobs do not use the same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coll/bootstrap.h"
+#include "coll/bootstrap/methods.h"
 
 #define JOB_NAMES	4
 

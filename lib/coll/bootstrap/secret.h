@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The secret that ranks have in common, and proofs of knowing it: SipHash-2-4
- * of what is said, which nobody can make without the key, and which says
- * nothing about it. Called by bootstrap.c and tcp.c.
+ * The secret that ranks share, and proofs of knowing it: SipHash-2-4 of a
+ * message, which nobody can compute without the key and which does not reveal
+ * it. Called by bootstrap.c and tcp.c.
  */
-#ifndef LIB_COLL_SECRET_H
-#define LIB_COLL_SECRET_H
+#ifndef LIB_COLL_BOOTSTRAP_SECRET_H
+#define LIB_COLL_BOOTSTRAP_SECRET_H
 
 #include <stdbool.h>
 #include <stddef.h>

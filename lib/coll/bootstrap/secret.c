@@ -7,7 +7,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "coll/secret.h"
+#include "coll/bootstrap/secret.h"
 
 static int digit(char c)
 {
