@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <fabrex/coll.h>
 #include "coll/comm.h"
-#include "coll/link.h"
+#include "coll/failure/failure.h"
 #include "coll/reduce.h"
 
 struct algorithm;
@@ -87,52 +87,6 @@ extern const struct algorithm fxi_flat, fxi_direct, fxi_staged, fxi_scheduled;
 int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out);
-
-/* ---- failure.c --------------------------------------------------------- */
-
-/*
- * To be called again and again by who waits, with how often it has done so in
- * a row: spins, yields, and looks for deaths and for who is silent. 0, or what
- * the operation has to return from now on.
- */
-int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
-		  uint32_t patience);
-/*
- * With every so many rounds of patience it looks. 0 is the beginning of a wait,
- * from which on silence counts; who has done something else meanwhile goes on
- * with this, so that it looks, and what is silent stays silent.
- */
-#define PATIENCE_LOOKS	16u
-/*
- * This rank waits for another communicator, but takes part in this one, where
- * it is @waiting's turn: said to the others, who may be waiting for it.
- */
-void fxi_comm_beat(struct fabrex_comm *comm, uint32_t waiting);
-/* This rank has noticed that @rank is gone: tell the others. */
-int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
-/*
- * Something failed at this rank: is it because another has gone? comm->error,
- * or 0 if all are there.
- */
-int fxi_comm_suspect(struct fabrex_comm *comm);
-/* Sets the sentence of comm->error; returns it. */
-int fxi_comm_error(struct fabrex_comm *comm);
-/* The alarm is raised: what for? */
-int fxi_comm_notice(struct fabrex_comm *comm);
-
-/*
- * To be asked by who has read a peer's memory, before it says that all went
- * well. Ranks that take an error raise all alarms before they return it: if
- * ours is not raised, no buffer had been given back when the reads were done.
- * 0, or what the operation has to return.
- */
-static inline int fxi_comm_alarmed(struct fabrex_comm *comm)
-{
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (likely(!__atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)))
-		return 0;
-	return fxi_comm_notice(comm);
-}
 
 /* ---- operation.c ------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #include "coll/bootstrap/bootstrap.h"
 #include "coll/device.h"
-#include "coll/failure.h"
+#include "coll/failure/failure.h"
 #include "coll/operation.h"
 #include "schedule/program.h"
 
@@ -72,7 +72,7 @@ static void comm_free(struct fabrex_comm *comm)
 	struct fabrex_port *port = comm->port;
 
 	fxi_links_free(comm);
-	fxi_watch_free(comm);
+	fxi_failure_free(comm);
 	fxi_given_free(comm);
 	free(comm->algorithms);
 	free(comm);
@@ -162,7 +162,7 @@ static int comm_connect(struct fabrex_comm *comm, struct rendezvous *rendezvous)
 	if (!all)
 		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
 				 comm->port->attr.name, comm->size);
-	ret = fxi_links_make(comm, &mine);
+	ret = fxi_links_make(comm, &fxi_failure_reports, &mine);
 	if (ret)
 		ret = report_failure(comm, rendezvous, all, ret);
 	else
@@ -189,7 +189,7 @@ int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
 	if (!comm->id && !comm->rank &&
 	    getrandom(&comm->id, sizeof(comm->id), 0) != sizeof(comm->id))
 		comm->id = fxi_now_ns();
-	ret = fxi_watch_make(comm);
+	ret = fxi_failure_make(comm);
 	if (!ret)
 		ret = comm_connect(comm, rendezvous);
 	if (!ret)

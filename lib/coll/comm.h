@@ -12,6 +12,7 @@
 #include "core/core.h"
 
 #define COMM_RANKS	1024u	/* of a communicator, at most */
+#define FAILED_WORDS	(COMM_RANKS / 64)
 
 struct fabrex_comm {
 	struct fabrex_port *port;
@@ -22,22 +23,24 @@ struct fabrex_comm {
 	char *algorithms;		/* as in the attributes */
 	uint32_t splits;		/* so far */
 	bool coherent;			/* windows are ordinary memory */
-	bool crowded;			/* fewer processors than ranks here:
-					 * who waits yields at once
+	bool crowded;			/* fewer processors than ranks here: a
+					 * wait yields at once
 					 */
-	struct links *links;		/* link.c */
+	struct links *links;		/* link/ */
 	uint64_t moved;			/* messages sent and taken, counted by
-					 * link.c: not silent
+					 * link/: not silent
 					 */
 
-	/* failure.c */
+	/* failure/ */
 	int error;			/* 0, or what everything returns */
-	char *reason;			/* its sentence, if failure.c has none */
-	uint32_t culprit;		/* rank that the sentence names */
+	char *reason;			/* its message, if failure/ has none */
+	uint32_t culprit;		/* rank that the message names */
 	uint32_t why;			/* enum failure_why */
 	uint64_t *failed;		/* bit for each rank */
-	uint64_t looked_ns;		/* last look for the dead */
-	struct watch *watch;		/* the rest of what it remembers */
+	struct board *board;		/* as told to the others */
+	struct detector *detector;	/* the rest of what it remembers */
+
+	/* shrink.c */
 	bool shrunk;			/* another has come of it */
 	uint64_t attempt;		/* at that */
 
@@ -56,7 +59,7 @@ struct fabrex_comm {
 	struct flat *flat;		/* of the operation under way: flat.c, */
 	struct direct *direct;		/* direct.c, */
 	struct staged *staged;		/* staged.c */
-	struct reads *reads;		/* buffer.c */
+	struct peer_buffers *peer_buffers;
 	struct gpu *gpus;		/* place.c */
 	struct fabrex_comm *busy_next;	/* communicators with operations */
 	pthread_mutex_t lock;		/* held by who advances it if listed */
@@ -73,5 +76,17 @@ struct fabrex_comm {
 
 /* Spreads well; not for keeping secrets. */
 uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
+
+/* ---- backoff.c --------------------------------------------------------- */
+
+/* Rounds of a wait before each of them gives the processor away. */
+#define BACKOFF_SPINS	4096u
+/* One round of a wait that took @patience rounds so far. */
+void fxi_backoff(const struct fabrex_comm *comm, uint32_t patience);
+
+static inline bool fxi_failed(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return comm->failed[rank / 64] >> rank % 64 & 1;
+}
 
 #endif

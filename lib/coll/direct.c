@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "coll/operation.h"
+#include "coll/peer_buffer.h"
 #include "base/path.h"
 
 #define CHUNK	(512u << 10)	/* bytes between looks at other operations */
@@ -125,9 +126,9 @@ static bool shows_recv(const struct fabrex_coll *coll, uint32_t rank)
 static void publish_one(struct fabrex_coll *coll, const void *addr,
 			uint64_t bytes, struct spot *spot)
 {
-	struct link_buffer buffer;
+	struct peer_buffer buffer;
 
-	fxi_link_export(coll->comm, addr, bytes, RIGHTS, NULL, &buffer);
+	fxi_buffer_export(coll->comm, addr, bytes, RIGHTS, NULL, &buffer);
 	spot->key = buffer.length / PAGE > UINT32_MAX ? 0 : buffer.rkey;
 	spot->offset = buffer.offset & ((1ull << 52) - 1);
 	spot->pages = (uint32_t)(buffer.length / PAGE);
@@ -197,7 +198,7 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 		     const struct spot *spot, uint64_t length)
 {
 	const struct link_card *card = fxi_link_card(coll->comm, rank);
-	struct link_buffer buffer = {
+	struct peer_buffer buffer = {
 		.rkey = spot->key, .offset = spot->offset,
 		.length = (uint64_t)spot->pages * PAGE + spot->tail,
 		.peer = card->mailbox.peer,
@@ -211,7 +212,7 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 	}
 	if (buffer.length < buffer.offset + length)
 		buffer.length = buffer.offset + length;
-	return fxi_link_map(coll->comm, rank, &buffer);
+	return fxi_buffer_map(coll->comm, rank, &buffer);
 }
 
 /* Its owner has died, or else it is this rank that cannot. */

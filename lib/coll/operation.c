@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "coll/operation.h"
+#include "coll/peer_buffer.h"
 #include "coll/place.h"
 
 #define TEST_ROUNDS	32u	/* tests in vain for each look at failures */
@@ -111,14 +112,6 @@ static bool progress_others(const struct fabrex_comm *mine)
 
 /* ---- failure ----------------------------------------------------------- */
 
-void fxi_comm_break(struct fabrex_comm *comm, int error)
-{
-	if (comm->error)
-		return;
-	comm->reason = strdup(fabrex_strerror_last());
-	fxi_comm_fail(comm, comm->rank, error);
-}
-
 /* Its caller has a handle, and may never ask. */
 static void keep(struct fabrex_coll *coll)
 {
@@ -159,7 +152,7 @@ static void end_first(struct fabrex_comm *comm, int result)
 	if (!comm->first) {
 		comm->last = NULL;
 		if (!comm->npairs)
-			fxi_link_tidy(comm);
+			fxi_buffers_tidy(comm);
 	}
 	fxi_coll_ended(coll, result);
 }
@@ -168,7 +161,7 @@ void fxi_comm_give_up(struct fabrex_comm *comm)
 {
 	while (comm->first)
 		end_first(comm, comm->error);
-	fxi_reads_stop(comm);
+	fxi_peer_buffers_stop(comm);
 	fxi_pairs_give_up(comm, comm->error);
 }
 
@@ -535,7 +528,7 @@ int fxi_operations_make(struct fabrex_comm *comm, const char *algorithms)
 	if (!ret)
 		ret = fxi_staged_make(comm);
 	if (!ret)
-		ret = fxi_reads_make(comm);
+		ret = fxi_peer_buffers_make(comm);
 	if (ret)
 		fxi_operations_free(comm);
 	return ret;
@@ -562,7 +555,7 @@ void fxi_operations_free(struct fabrex_comm *comm)
 	fxi_comm_enter(comm);
 	fxi_group_free(comm);
 	free_kept(comm);
-	fxi_reads_free(comm);
+	fxi_peer_buffers_free(comm);
 	fxi_pairs_free(comm);
 	fxi_flat_free(comm);
 	fxi_direct_free(comm);
@@ -571,7 +564,5 @@ void fxi_operations_free(struct fabrex_comm *comm)
 	fxi_comm_leave(comm);
 	fxi_table_free(comm->table);
 	comm->table = NULL;
-	free(comm->reason);
-	comm->reason = NULL;
 	pthread_mutex_destroy(&comm->lock);
 }

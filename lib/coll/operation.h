@@ -25,8 +25,6 @@ void fxi_comm_enter(struct fabrex_comm *comm);
 void fxi_comm_leave(struct fabrex_comm *comm);
 /* Everything under way ends with comm->error. */
 void fxi_comm_give_up(struct fabrex_comm *comm);
-/* A failure that the communicator does not survive; the others are told. */
-void fxi_comm_break(struct fabrex_comm *comm, int error);
 /* Begin, or queue, an operation whose arguments were found right. */
 void fxi_coll_begin(struct fabrex_coll *coll);
 /* It has ended. */
@@ -71,12 +69,5 @@ int fxi_direct_make(struct fabrex_comm *comm);
 void fxi_direct_free(struct fabrex_comm *comm);
 int fxi_staged_make(struct fabrex_comm *comm);
 void fxi_staged_free(struct fabrex_comm *comm);
-
-/* ---- buffer.c ---------------------------------------------------------- */
-
-int fxi_reads_make(struct fabrex_comm *comm);
-void fxi_reads_free(struct fabrex_comm *comm);
-/* Nothing is written by one any more. */
-void fxi_reads_stop(struct fabrex_comm *comm);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "coll/operation.h"
+#include "coll/peer_buffer.h"
 #include "coll/place.h"
 
 /*
@@ -23,7 +24,7 @@
 
 enum {
 	PAIR_DATA = 1,		/* payload is the next piece of word bytes */
-	PAIR_LARGE,		/* payload is a link_buffer of word bytes */
+	PAIR_LARGE,		/* payload: struct peer_buffer, of word bytes */
 };
 
 struct fifo {
@@ -43,9 +44,9 @@ struct pair {
 				 * come to an end, nor what it sends next
 				 */
 	const char *mapped;	/* the first recv reads from there */
-	bool reading;		/* or by fxi_link_read(), in steps, */
+	bool reading;		/* or by fxi_buffer_read(), in steps, */
 	void *bounce;		/* to there if it is for a GPU */
-	struct link_buffer buffer;
+	struct peer_buffer buffer;
 };
 
 int fxi_pairs_make(struct fabrex_comm *comm)
@@ -98,12 +99,12 @@ static int announce(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
 	struct fabrex_mr *held = NULL;
-	struct link_buffer buffer;
+	struct peer_buffer buffer;
 	int ret;
 
 	if (!fxi_link_room(comm, coll->what.root, LINK_PAIR))
 		return 0;
-	fxi_link_export(comm, coll->what.send, length_of(coll),
+	fxi_buffer_export(comm, coll->what.send, length_of(coll),
 			FABREX_MR_REMOTE_READ,
 			comm->coherent && length_of(coll) >= VERY_LARGE ?
 			NULL : &held, &buffer);
@@ -184,7 +185,7 @@ static void progress_announced(struct fabrex_comm *comm, uint32_t rank,
 	uint64_t count;
 
 	count = __atomic_load_n((const uint64_t *)(const void *)
-				(board + LINK_BOARD_PAIR), __ATOMIC_ACQUIRE);
+				(board + BOARD_AT_READ), __ATOMIC_ACQUIRE);
 	while (pair->announced.first && pair->acked != count) {
 		pair->acked++;
 		comm->moved++;
@@ -205,7 +206,7 @@ static void acknowledge(struct fabrex_comm *comm, uint32_t rank,
 			struct pair *pair)
 {
 	atomic_thread_fence(memory_order_release);
-	if (!fxi_link_post(comm, rank, LINK_BOARD_PAIR, &pair->taken,
+	if (!fxi_link_post(comm, rank, BOARD_AT_READ, &pair->taken,
 			   sizeof(pair->taken)))
 		pair->posted = pair->taken;
 }
@@ -240,7 +241,7 @@ static int read_begin(struct fabrex_coll *coll, struct pair *pair)
 			return fxi_error(ENOMEM, "recv: no memory for %llu bytes on their way to a GPU",
 					 (unsigned long long)length);
 	}
-	ret = fxi_link_read(coll->comm, coll->what.root, &pair->buffer, 0,
+	ret = fxi_buffer_read(coll->comm, coll->what.root, &pair->buffer, 0,
 			    pair->bounce ? pair->bounce : coll->what.recv,
 			    length);
 	pair->reading = !ret;
@@ -254,7 +255,7 @@ static int read_far(struct fabrex_coll *coll, struct pair *pair)
 
 	if (ret || !pair->reading)
 		return ret;
-	ret = fxi_link_read_test(coll->comm);
+	ret = fxi_buffer_read_test(coll->comm);
 	if (ret > 0 && fxi_comm_alarmed(coll->comm))
 		return coll->comm->error;
 	if (ret > 0 && pair->bounce)
@@ -303,7 +304,7 @@ static void begin_large(struct fabrex_coll *coll, struct pair *pair,
 		ended(pop(&pair->recvs), wrong_length(coll, length));
 		return;
 	}
-	pair->mapped = fxi_link_map(comm, rank, &pair->buffer);
+	pair->mapped = fxi_buffer_map(comm, rank, &pair->buffer);
 }
 
 static void skip(struct fabrex_comm *comm, struct pair *pair, uint64_t bytes)

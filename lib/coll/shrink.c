@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Shrinking: the ranks that survive agree on who they are and make a new
- * communicator. Public half: fabrex_comm_create(3).
+ * After a failure: abort, who has failed, and shrink, in which the ranks that
+ * survive agree on who they are and make a new communicator. Public half:
+ * fabrex_comm_create(3).
  *
  * Everybody writes the set F of failed ranks it knows of to the boards of all,
  * takes over what others know more, and decides on F when all that are not in
@@ -20,7 +21,7 @@
 #include <string.h>
 
 #include "coll/bootstrap/bootstrap.h"
-#include "coll/failure.h"
+#include "coll/failure/failure.h"
 #include "coll/operation.h"
 
 #define NOBODY		UINT32_MAX
@@ -41,7 +42,7 @@ struct board_card {
 	uint64_t attempt;
 	struct link_card card;
 };
-_Static_assert(BOARD_CARD + sizeof(struct board_card) <= LINK_BOARD_PAIR,
+_Static_assert(BOARD_AT_CARD + sizeof(struct board_card) <= BOARD_AT_READ,
 	       "boards");
 
 static bool has(const uint64_t *set, uint32_t rank)
@@ -55,7 +56,7 @@ static void wait_a_little(const struct shrink *s, uint32_t patience)
 {
 	fxi_link_progress(s->comm);
 	fxi_look_for_dead(s->comm, NOBODY);
-	fxi_relax(s->comm, patience);
+	fxi_backoff(s->comm, patience);
 }
 
 static int late(const struct shrink *s, const char *what)
@@ -80,7 +81,7 @@ static void check_silence(struct shrink *s, uint32_t rank)
 static bool hear(struct shrink *s, uint32_t rank, bool *news)
 {
 	struct fabrex_comm *comm = s->comm;
-	bool left = fxi_has_left(comm, rank);
+	bool left = fxi_link_has_left(comm, rank);
 	struct board b;
 	bool said = fxi_board_read(comm, rank, &b);
 
@@ -178,7 +179,7 @@ static void card_post(struct shrink *s, const void *mine)
 	card.check = card_check(&card);
 	for (rank = 0; rank < s->comm->size; rank++)
 		if (rank != s->comm->rank && !has(s->agreed, rank))
-			fxi_link_post(s->comm, rank, BOARD_CARD, &card,
+			fxi_link_post(s->comm, rank, BOARD_AT_CARD, &card,
 				      sizeof(card));
 }
 
@@ -187,7 +188,7 @@ static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 {
 	const uint64_t *from = (const void *)((char *)fxi_link_board(s->comm,
 								     rank) +
-					      BOARD_CARD);
+					      BOARD_AT_CARD);
 	uint64_t words[sizeof(struct board_card) / 8];
 	struct board_card card;
 	size_t i;
@@ -222,7 +223,7 @@ static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 
 	for (;;) {
 		gone = fxi_failed(s->comm, rank) ||
-		       fxi_has_left(s->comm, rank);
+		       fxi_link_has_left(s->comm, rank);
 		if (card_read(s, rank, out) || gone)
 			break;
 		if (goes_without(s, rank)) {
@@ -301,6 +302,34 @@ static int rejoin(struct shrink *s, struct fabrex_comm **out)
 }
 
 /* ---- public ------------------------------------------------------------ */
+
+EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)
+{
+	fxi_comm_enter(comm);
+	fxi_comm_blame(comm, comm->rank, WHY_ABORTED, -ECONNRESET);
+	fxi_comm_leave(comm);
+	return 0;
+}
+
+EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
+			      size_t n)
+{
+	uint32_t rank;
+	int count = 0;
+
+	fxi_comm_enter(comm);
+	fxi_board_notice(comm);
+	fxi_look_for_dead(comm, NOBODY);
+	fxi_comm_leave(comm);
+	for (rank = 0; rank < comm->size; rank++) {
+		if (!fxi_failed(comm, rank))
+			continue;
+		if ((size_t)count < n)
+			ranks[count] = rank;
+		count++;
+	}
+	return count;
+}
 
 /* From now on operations of this communicator fail, here and there. */
 static void begin(struct fabrex_comm *comm)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "coll/bootstrap/bootstrap.h"
-#include "coll/failure.h"
+#include "coll/failure/failure.h"
 #include "coll/operation.h"
 
 #define TAG	0x53504c54u	/* "SPLT" */

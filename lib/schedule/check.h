@@ -80,8 +80,8 @@ struct checker {
 };
 
 /*
- * Error messages. @t: number of the transfer that is wrong. All return the negative
- * errno.
+ * Error messages. @t: number of the transfer that is wrong. All return the
+ * negative errno.
  */
 int fxi_explain_empty(struct checker *c, uint32_t t);
 int fxi_explain_twice(struct checker *c, uint32_t t, uint32_t rank);

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coll/failure.h"
+#include "coll/failure/failure.h"
 #include "crowd.h"
 
 #define DEATH_MS	200
@@ -723,13 +723,13 @@ static int hostile_work(struct member *m)
 		b.failed[0] = salt & 2;
 		b.check = fxi_hash((const char *)&b + 8, sizeof(b) - 8,
 				   salt % 3);
-		for (i = 0; i + 8 <= LINK_BOARD; i += 8) {
+		for (i = 0; i + 8 <= BOARD_BYTES; i += 8) {
 			uint64_t noise = (uint64_t)draw(UINT32_MAX) << 32 |
 					 draw(UINT32_MAX);
 
 			fxi_link_post(comm, 0, i, &noise, 8);
 		}
-		fxi_link_post(comm, 0, 0, &b, sizeof(b));
+		fxi_link_post(comm, 0, BOARD_AT_STATUS, &b, sizeof(b));
 		fxi_link_raise(comm, 0);
 		crowd_ready(m);
 		pause_us(100000);

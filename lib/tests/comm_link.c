@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coll/failure.h"
-#include "coll/mailbox.h"
+#include "coll/failure/failure.h"
+#include "coll/link/mailbox.h"
 #include "test.h"
 
 #define RANKS	3
@@ -389,7 +389,7 @@ static void fenced_work(struct rank *r)
 	}
 	while (!r->rank && r->comm->links->asked)
 		CHECK_EQ(fxi_link_poll(r->comm), 0);
-	r->comm->links->mailbox->peers[0].lost = false;
+	r->comm->links->mailbox->peers[0].unreachable = false;
 }
 
 TEST(link_header_is_not_fenced_off)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "coll/bootstrap/methods.h"
-#include "coll/link.h"
+#include "coll/link/link.h"
 #include "crowd.h"
 
 /* ---- all well ---------------------------------------------------------- */

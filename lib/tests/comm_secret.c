@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "coll/bootstrap/secret.h"
-#include "coll/link.h"
+#include "coll/link/link.h"
 #include "crowd.h"
 
 #define SECRET	"000102030405060708090a0b0c0d0e0f"

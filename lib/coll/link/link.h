@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Messages between the ranks of a communicator, in order and without loss, for
- * the algorithms above; below are windows where those are ordinary memory
- * (loopback), a fabrex queue where not. Nothing here waits.
+ * everything above in lib/coll. Below are windows where those are ordinary
+ * memory (loopback), and a fabrex queue where not. Nothing here waits.
+ *
+ *   mailbox.c       memory that the others write to, and how it is found
+ *   inline.h link.c messages
+ *   board.c         words beside the messages, and whether a rank is there
  *
  * Every rank has a mailbox, allocated from the fabric, with slots for each
  * other rank and channel. A message is a line of 64 bytes, and a payload if it
  * has more than LINK_SMALL bytes. A slot is free again when the receiver has
- * said so in the sender's mailbox.
+ * acknowledged it in the sender's mailbox: a credit.
  */
 #ifndef LIB_COLL_LINK_H
 #define LIB_COLL_LINK_H
@@ -79,10 +83,11 @@ struct links {
 	uint32_t asked;			/* completions that are to come */
 	bool far;			/* some are reached only by WRITE */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
+	const struct link_reports *reports;
 };
 
 /*
- * The first of these are inline: link_inline.h.
+ * The first of these are inline: inline.h.
  *
  * Payload bytes that one message may have.
  */
@@ -124,7 +129,7 @@ int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 /* Everything sent to @rank so far has left this process' memory. */
 bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 		   enum link_channel channel);
-/* For link_inline.h: what is rare. */
+/* For inline.h: what is rare. */
 bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link);
 int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 		      enum link_channel channel);
@@ -135,53 +140,16 @@ void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 		     enum link_channel channel);
 int fxi_link_poll(struct fabrex_comm *comm);
 /*
- * To be called now and then by who waits, if links->far: stores through a
- * window are lost without a word when a link drops for a moment.
+ * To be called now and then in a wait, if links->far: stores through a window
+ * get lost unnoticed when the fabric link drops for a moment.
  */
 void fxi_link_again(struct fabrex_comm *comm);
 /* Completions of the queue, if there are some. 0 or a negative errno. */
 static inline int fxi_link_progress(struct fabrex_comm *comm);
 
-/* ---- buffers: buffer.c ------------------------------------------------- */
+/* ---- making and ending them: mailbox.c, for comm.c ---------------------- */
 
-/* How others reach a buffer of this rank; plain data, fits LINK_SMALL. */
-struct link_buffer {
-	uint64_t rkey;		/* 0: only this rank reaches it */
-	uint64_t offset;	/* of the buffer in its region */
-	uint64_t length;	/* of the region */
-	uint32_t peer, generation;
-	uint32_t access;	/* of the region: FABREX_MR_* */
-	uint32_t heap;		/* 1: allocated from the fabric */
-};
-/*
- * Of a buffer inside fabric-allocated memory (found quickly), or with
- * @held of any memory, which is then registered through the cache: unless it
- * is set to NULL, fabrex_mr_cache_put() gives that back.
- */
-void fxi_link_export(struct fabrex_comm *comm, const void *addr,
-		     uint64_t length, uint32_t access, struct fabrex_mr **held,
-		     struct link_buffer *buffer);
-/*
- * Coherent transports: where a buffer of @rank is in this process; mapped once
- * and kept. NULL: not that way, errno and the sentence say why.
- */
-void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
-		   const struct link_buffer *buffer);
-/* Nobody uses what was mapped: give up some, if it is much. */
-void fxi_link_tidy(struct fabrex_comm *comm);
-/*
- * Any transport: begin to read @length bytes at @offset of the buffer into
- * memory of this process. One at a time for each communicator: -EAGAIN.
- */
-int fxi_link_read(struct fabrex_comm *comm, uint32_t rank,
-		  const struct link_buffer *buffer, uint64_t offset,
-		  void *addr, uint64_t length);
-/* 1: the read has ended; 0: not yet; or a negative errno. */
-int fxi_link_read_test(struct fabrex_comm *comm);
-
-/* ---- life: mailbox.c, for comm.c and failure.c ------------------------- */
-
-/* What a rank tells the others when they meet. */
+/* What a rank tells the others in the rendezvous. */
 struct link_card {
 	uint64_t magic;		/* of this layout; in the native order */
 	uint64_t id;		/* rank 0: of the communicator */
@@ -192,31 +160,64 @@ struct link_card {
 	uint32_t processors_hash;
 	uint32_t pid;
 	uint32_t reserved;
-	char name[32];		/* of the host, for sentences */
+	char name[32];		/* of the host, for error messages */
 };
 
-int fxi_links_make(struct fabrex_comm *comm, struct link_card *mine);
+/*
+ * What links ask of failure/, the stratum above. All return 0 to go on, or what
+ * the operation has to return.
+ *
+ * @wait:        as any wait: the queue is full, and @rank is the next in it
+ * @unreachable: a rank, perhaps this one, cannot be reached or breaks the rules
+ * @stuck:       the queue was full for death_ms: this rank's port is gone
+ */
+struct link_reports {
+	int (*wait)(struct fabrex_comm *comm, uint32_t rank,
+		    uint32_t patience);
+	int (*unreachable)(struct fabrex_comm *comm, uint32_t rank);
+	int (*stuck)(struct fabrex_comm *comm);
+};
+
+int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
+		   struct link_card *mine);
 int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all);
 void fxi_links_free(struct fabrex_comm *comm);
+const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
+				      uint32_t rank);
+
+/* ---- beside the messages: board.c -------------------------------------- */
+
 /*
- * Is @rank still there? 0; -ECONNRESET: gone. A question to the fabric: asked
- * seldom. May take a moment: -EINPROGRESS, ask again.
+ * In every mailbox there is a board for each other rank, which that rank writes
+ * to, in words that are each whole by themselves. Where what is on it:
  */
-int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
-/* Have it look at the boards. */
-void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank);
-/* Words that other ranks store into this rank's mailbox: bits of the failed,
- * and what shrink.c needs (failure.h).
- */
-#define LINK_BOARD	512u	/* bytes for each sender */
-#define LINK_BOARD_PAIR	448u	/* from there on pair.c's */
+#define BOARD_BYTES	512u
+#define BOARD_AT_STATUS	0u	/* struct board of failure/ */
+#define BOARD_AT_BEAT	160u	/* count << 32 | rank that is waited for */
+#define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
+#define BOARD_AT_CARD	192u	/* shrink.c's, for the new communicator */
+#define BOARD_AT_READ	448u	/* pair.c's count of buffers it has read */
+
 void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank);
 /* Store @length bytes at @offset of the board that @rank has for us. */
 int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
 		  const void *bytes, uint32_t length);
-const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
-				      uint32_t rank);
+/* Have it look at the boards. */
+void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank);
+/*
+ * Is @rank still there? 0; -ECONNRESET: gone. Asks the fabric, so not to be
+ * called often. May take a moment: -EINPROGRESS, ask again.
+ */
+int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
 
-#include "coll/link_inline.h"
+static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
+{
+	char *board = fxi_link_board(comm, rank);
+
+	return __atomic_load_n((uint64_t *)(void *)(board + BOARD_AT_LEFT),
+			       __ATOMIC_ACQUIRE);
+}
+
+#include "coll/link/inline.h"
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Mailboxes: what is where in one, and how this rank reaches those of others.
- * For link.c and mailbox.c only.
+ * For lib/coll/link only.
  */
 #ifndef LIB_COLL_MAILBOX_H
 #define LIB_COLL_MAILBOX_H
 
-#include "coll/coll.h"
+#include "coll/link/link.h"
 
 /*
  * Offsets into a mailbox. There is one alarm for all, and for each sender a
@@ -28,7 +28,7 @@ struct mailbox_peer {
 	uint32_t again;			/* messages that are sent once more */
 	uint64_t again_moved;		/* comm->moved at the last look */
 	bool asking;			/* a probe is under way */
-	bool lost;			/* a probe has failed */
+	bool unreachable;		/* a probe has failed */
 };
 
 struct mailbox {
@@ -46,7 +46,7 @@ struct mailbox {
 static inline uint64_t mailbox_board(const struct mailbox_layout *l,
 				     uint32_t rank)
 {
-	return l->board + (uint64_t)rank * LINK_BOARD;
+	return l->board + (uint64_t)rank * BOARD_BYTES;
 }
 
 static inline uint64_t mailbox_credit(const struct mailbox_layout *l,

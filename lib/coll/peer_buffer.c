@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Buffers of other ranks: mapped, where that makes them ordinary memory, and
- * otherwise read through a queue. Called by direct.c and pair.c.
+ * Buffers of other ranks: mapped where that makes them ordinary memory, read
+ * through a queue where not. Called by direct.c and pair.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/operation.h"
+#include "coll/peer_buffer.h"
 
 #define KNOWN		16u	/* own regions remembered */
 #define HASH		64u
@@ -32,7 +32,7 @@ struct mapping {
 	uint32_t rank;
 };
 
-struct reads {
+struct peer_buffers {
 	struct known known[KNOWN];
 	struct mapping *mappings[HASH];
 	uint32_t nmappings;
@@ -47,10 +47,10 @@ struct reads {
 	uint8_t status;
 };
 
-int fxi_reads_make(struct fabrex_comm *comm)
+int fxi_peer_buffers_make(struct fabrex_comm *comm)
 {
-	comm->reads = calloc(1, sizeof(*comm->reads));
-	if (!comm->reads)
+	comm->peer_buffers = calloc(1, sizeof(*comm->peer_buffers));
+	if (!comm->peer_buffers)
 		return fxi_error(ENOMEM, "communicator: out of memory");
 	return 0;
 }
@@ -60,7 +60,7 @@ int fxi_reads_make(struct fabrex_comm *comm)
 /* Remember the region with that id. NULL: it has just gone. */
 static struct known *learn(struct fabrex_comm *comm, uint64_t id)
 {
-	struct known *known = &comm->reads->known[id % KNOWN];
+	struct known *known = &comm->peer_buffers->known[id % KNOWN];
 	struct object *object;
 	struct fabrex_mr *mr;
 
@@ -89,14 +89,14 @@ static const struct known *find_own(struct fabrex_comm *comm,
 		id = ops->mr_find(comm->port->transport, addr, length);
 	if (!id)
 		return NULL;
-	known = &comm->reads->known[id % KNOWN];
+	known = &comm->peer_buffers->known[id % KNOWN];
 	return known->id == id ? known : learn(comm, id);
 }
 
 /* The cache hands out memory that is only read with a cast, as read(2)'s. */
 static void export_any(struct fabrex_comm *comm, const void *addr,
 		       uint64_t length, uint32_t access,
-		       struct fabrex_mr **held, struct link_buffer *buffer)
+		       struct fabrex_mr **held, struct peer_buffer *buffer)
 {
 	if (fabrex_mr_cache_get(comm->port, (void *)(uintptr_t)addr, length,
 				access, held, &buffer->offset)) {
@@ -108,9 +108,9 @@ static void export_any(struct fabrex_comm *comm, const void *addr,
 	buffer->access = access;
 }
 
-void fxi_link_export(struct fabrex_comm *comm, const void *addr,
+void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
 		     uint64_t length, uint32_t access, struct fabrex_mr **held,
-		     struct link_buffer *buffer)
+		     struct peer_buffer *buffer)
 {
 	const struct known *known = find_own(comm, addr, length);
 
@@ -135,7 +135,7 @@ void fxi_link_export(struct fabrex_comm *comm, const void *addr,
 static struct mapping **slot_of(struct fabrex_comm *comm, uint32_t rank,
 				uint64_t rkey)
 {
-	return &comm->reads->mappings[(rkey ^ rank) % HASH];
+	return &comm->peer_buffers->mappings[(rkey ^ rank) % HASH];
 }
 
 static void unmap(struct fabrex_comm *comm, struct mapping **link)
@@ -143,7 +143,7 @@ static void unmap(struct fabrex_comm *comm, struct mapping **link)
 	struct mapping *m = *link;
 
 	*link = m->next;
-	comm->reads->nmappings--;
+	comm->peer_buffers->nmappings--;
 	fabrex_window_unmap(m->window);
 	free(m);
 }
@@ -160,7 +160,7 @@ static struct mapping **find_mapping(struct fabrex_comm *comm, uint32_t rank,
 
 /* All of the region, so that other buffers in it need no more. */
 static void *map(struct fabrex_comm *comm, uint32_t rank,
-		 const struct link_buffer *buffer)
+		 const struct peer_buffer *buffer)
 {
 	const struct fabrex_remote remote = {
 		.rkey = buffer->rkey, .length = buffer->length,
@@ -187,12 +187,12 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 	m->length = buffer->length;
 	m->next = *link;
 	*link = m;
-	comm->reads->nmappings++;
+	comm->peer_buffers->nmappings++;
 	return m->base + buffer->offset;
 }
 
-void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
-		   const struct link_buffer *buffer)
+void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
+		   const struct peer_buffer *buffer)
 {
 	struct mapping **link;
 
@@ -206,9 +206,9 @@ void *fxi_link_map(struct fabrex_comm *comm, uint32_t rank,
 	return map(comm, rank, buffer);
 }
 
-void fxi_link_tidy(struct fabrex_comm *comm)
+void fxi_buffers_tidy(struct fabrex_comm *comm)
 {
-	struct reads *reads = comm->reads;
+	struct peer_buffers *reads = comm->peer_buffers;
 	uint32_t i;
 
 	for (i = 0; i < HASH && reads->nmappings > MAPPINGS; i++)
@@ -222,17 +222,17 @@ static int open_queue(struct fabrex_comm *comm)
 {
 	const struct fabrex_queue_attr attr = { .sq_entries = 2 * FLYING };
 
-	if (comm->reads->queue)
+	if (comm->peer_buffers->queue)
 		return 0;
 	return fabrex_queue_create(comm->port, &attr, sizeof(attr),
-				   &comm->reads->queue);
+				   &comm->peer_buffers->queue);
 }
 
-int fxi_link_read(struct fabrex_comm *comm, uint32_t rank,
-		  const struct link_buffer *buffer, uint64_t offset,
+int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,
+		  const struct peer_buffer *buffer, uint64_t offset,
 		  void *addr, uint64_t length)
 {
-	struct reads *r = comm->reads;
+	struct peer_buffers *r = comm->peer_buffers;
 	int ret;
 
 	if (r->mr)
@@ -259,7 +259,7 @@ int fxi_link_read(struct fabrex_comm *comm, uint32_t rank,
 	return 0;
 }
 
-static int post_pieces(struct reads *r)
+static int post_pieces(struct peer_buffers *r)
 {
 	uint64_t n;
 	int ret;
@@ -279,7 +279,7 @@ static int post_pieces(struct reads *r)
 	return 0;
 }
 
-static int take_completions(struct reads *r)
+static int take_completions(struct peer_buffers *r)
 {
 	struct fabrex_wc wc[FLYING];
 	int i, n = fabrex_poll(r->queue, wc, FLYING);
@@ -294,7 +294,7 @@ static int take_completions(struct reads *r)
 
 static int read_ended(struct fabrex_comm *comm)
 {
-	struct reads *r = comm->reads;
+	struct peer_buffers *r = comm->peer_buffers;
 
 	fabrex_mr_cache_put(r->mr);
 	r->mr = NULL;
@@ -308,19 +308,19 @@ static int read_ended(struct fabrex_comm *comm)
 			 r->remote.peer, fabrex_wc_str(r->status));
 }
 
-int fxi_link_read_test(struct fabrex_comm *comm)
+int fxi_buffer_read_test(struct fabrex_comm *comm)
 {
-	struct reads *r = comm->reads;
+	struct peer_buffers *r = comm->peer_buffers;
 	int ret;
 
 	ret = post_pieces(r);
 	if (ret < 0) {
-		fxi_reads_stop(comm);
+		fxi_peer_buffers_stop(comm);
 		return ret;
 	}
 	ret = take_completions(r);
 	if (ret < 0) {
-		fxi_reads_stop(comm);
+		fxi_peer_buffers_stop(comm);
 		return ret;
 	}
 	comm->moved += (uint32_t)ret;
@@ -329,9 +329,9 @@ int fxi_link_read_test(struct fabrex_comm *comm)
 	return read_ended(comm);
 }
 
-void fxi_reads_stop(struct fabrex_comm *comm)
+void fxi_peer_buffers_stop(struct fabrex_comm *comm)
 {
-	struct reads *r = comm->reads;
+	struct peer_buffers *r = comm->peer_buffers;
 
 	fabrex_queue_destroy(r->queue);
 	r->queue = NULL;
@@ -340,17 +340,17 @@ void fxi_reads_stop(struct fabrex_comm *comm)
 	r->mr = NULL;
 }
 
-void fxi_reads_free(struct fabrex_comm *comm)
+void fxi_peer_buffers_free(struct fabrex_comm *comm)
 {
-	struct reads *r = comm->reads;
+	struct peer_buffers *r = comm->peer_buffers;
 	uint32_t i;
 
 	if (!r)
 		return;
-	fxi_reads_stop(comm);
+	fxi_peer_buffers_stop(comm);
 	for (i = 0; i < HASH; i++)
 		while (r->mappings[i])
 			unmap(comm, &r->mappings[i]);
 	free(r);
-	comm->reads = NULL;
+	comm->peer_buffers = NULL;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Messages, the rare part: credits, what comes in wrong, and everything where
- * the others' mailboxes are reached by WRITEs through a queue. Called by
- * link_inline.h and the algorithms.
+ * Messages, the rare part: credits, messages that arrive damaged, and all of it
+ * where mailboxes are reached by WRITEs through a queue. Called by
+ * inline.h, by failure/ and by the algorithms.
  *
  * Far: a message is written into a mirror of the receiver's mailbox and from
  * there with WRITEs, payload first. WRITEs to one peer take effect in order;
@@ -15,13 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/failure.h"
-#include "coll/mailbox.h"
+#include "coll/link/mailbox.h"
 #include "core/ring.h"
 
 #define COMPLETIONS	16
 #define FULL_TURNS	16u	/* of a full queue between looks */
 #define HEADER_BYTES	(offsetof(struct link_slot, check) + sizeof(uint64_t))
+
+static int unreachable(struct fabrex_comm *comm, uint32_t rank)
+{
+	return comm->links->reports->unreachable(comm, rank);
+}
 
 /* ---- WRITEs ------------------------------------------------------------ */
 
@@ -47,13 +51,13 @@ static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 	if (!box->full_ns)
 		box->full_ns = fxi_now_ns();
 	if (fxi_now_ns() - box->full_ns > (uint64_t)comm->death_ms * 1000000u)
-		return fxi_comm_blame(comm, comm->rank, WHY_PORT, -ECONNRESET);
+		return comm->links->reports->stuck(comm);
 	if (box->looking || comm->error) {
-		fxi_relax(comm, turns);
+		fxi_backoff(comm, turns);
 		return 0;
 	}
 	box->looking = true;
-	ret = fxi_comm_wait(comm, rank, turns);
+	ret = comm->links->reports->wait(comm, rank, turns);
 	box->looking = false;
 	return ret;
 }
@@ -69,7 +73,7 @@ static int post(struct fabrex_comm *comm, uint32_t rank,
 		if (ret == -EAGAIN)
 			ret = wait_for_room(comm, rank, ++turns);
 		else
-			ret = fxi_comm_fail(comm, comm->rank, -ECONNRESET);
+			ret = unreachable(comm, comm->rank);
 		if (ret)
 			return ret;
 	}
@@ -210,7 +214,7 @@ void fxi_link_again(struct fabrex_comm *comm)
 
 		peer->again_moved = comm->moved;
 		if (moved || !peer->pio || peer->again ||
-		    fxi_failed(comm, rank) || fxi_has_left(comm, rank))
+		    fxi_failed(comm, rank) || fxi_link_has_left(comm, rank))
 			continue;
 		for (channel = 0; channel < LINK_CHANNELS; channel++)
 			link_again(comm, fxi_link(comm, rank, channel), peer);
@@ -357,7 +361,7 @@ const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 	else if (link->copied != link->popped + 1 && !take_copy(link))
 		return NULL;
 	if (m->length > link->size) {
-		fxi_comm_fail(comm, rank, -ECONNRESET);
+		unreachable(comm, rank);
 		return NULL;
 	}
 	link->copied = link->popped + 1;
@@ -384,7 +388,7 @@ void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 	link->told = link->popped;
 	__atomic_store_n(link->out_credit, link->popped, __ATOMIC_RELEASE);
 	if (!link->plain && !fxi_failed(comm, rank) &&
-	    !fxi_has_left(comm, rank))
+	    !fxi_link_has_left(comm, rank))
 		fxi_mailbox_write(comm, &job);
 }
 
@@ -439,7 +443,7 @@ static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 	uint32_t rank = number / LINK_CHANNELS;
 
 	if (what == WRITE_PROBE) {
-		comm->links->mailbox->peers[rank].lost = true;
+		comm->links->mailbox->peers[rank].unreachable = true;
 		return 0;
 	}
 	if (what == WRITE_NOTHING)
@@ -448,9 +452,9 @@ static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		return comm->error;
 	if (wc->status == FABREX_WC_FENCED)
 		return header_again(comm, number, detail, what);
-	if (fxi_has_left(comm, rank))
+	if (fxi_link_has_left(comm, rank))
 		return 0;
-	return fxi_comm_fail(comm, rank, -ECONNRESET);
+	return unreachable(comm, rank);
 }
 
 static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
@@ -480,7 +484,7 @@ int fxi_link_poll(struct fabrex_comm *comm)
 	do {
 		n = fabrex_poll(queue, wc, COMPLETIONS);
 		if (n < 0)
-			return fxi_comm_fail(comm, comm->rank, -ECONNRESET);
+			return unreachable(comm, comm->rank);
 		for (i = 0; i < n; i++) {
 			int one = completion(comm, &wc[i]);
 

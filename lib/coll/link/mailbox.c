@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Mailboxes of a communicator: made, found at the others, ended; boards, and
- * the question whether a rank is still there. The end of link.h; called by
- * comm.c, failure.c and shrink.c.
+ * The mailboxes of a communicator: allocated, mapped at the others, freed.
+ * Called by comm.c; link.c and board.c use what is made here.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -11,9 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "coll/failure.h"
-#include "coll/mailbox.h"
 #include "base/path.h"
+#include "coll/link/mailbox.h"
 
 #define CARD_MAGIC	0x3144524143584246ull	/* "FBXCARD1" */
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
@@ -42,7 +40,7 @@ static void layout_make(struct mailbox_layout *l, uint32_t ranks)
 	       links * LINK_SLOTS * l->size > PAYLOADS)
 		l->size /= 2;
 	l->board = MAILBOX_LINE;
-	l->credit = round_up(l->board + (uint64_t)ranks * LINK_BOARD,
+	l->credit = round_up(l->board + (uint64_t)ranks * BOARD_BYTES,
 			     MAILBOX_LINE);
 	l->slot = l->credit + links * MAILBOX_LINE;
 	l->payload = round_up(l->slot + links * LINK_SLOTS *
@@ -163,7 +161,8 @@ static uint32_t queue_entries(const struct fabrex_comm *comm)
 }
 
 /* Memory and queue; where it is goes into the card. */
-int fxi_links_make(struct fabrex_comm *comm, struct link_card *mine)
+int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
+		   struct link_card *mine)
 {
 	struct fabrex_queue_attr attr = { .sq_entries = queue_entries(comm) };
 	struct mailbox *box;
@@ -172,6 +171,7 @@ int fxi_links_make(struct fabrex_comm *comm, struct link_card *mine)
 	ret = links_alloc(comm);
 	if (ret)
 		goto fail;
+	comm->links->reports = reports;
 	box = comm->links->mailbox;
 	layout_make(&box->layout, comm->size);
 	ret = fabrex_mr_alloc(comm->port, box->layout.total, RIGHTS, &box->mr);
@@ -251,7 +251,7 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 		peer->pio = fabrex_window_addr(peer->window);
 }
 
-/* Who has met us may have died since, or had what it wanted and left. */
+/* A rank of the rendezvous may have died since, or be done and have left. */
 static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
@@ -272,7 +272,7 @@ static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 	}
 	if (ret != -EACCES && ret != -EHOSTUNREACH)
 		return ret;
-	if (!fxi_has_left(comm, rank))
+	if (!fxi_link_has_left(comm, rank))
 		comm->failed[rank / 64] |= 1ull << rank % 64;
 	return connect_nowhere(comm, &box->peers[rank]);
 }
@@ -341,98 +341,9 @@ void fxi_links_free(struct fabrex_comm *comm)
 	comm->links = NULL;
 }
 
-/* ---- boards ------------------------------------------------------------ */
-
 void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
 
 	return box->base + mailbox_board(&box->layout, rank);
-}
-
-/* Words at a time: who reads at the same time sees whole ones. */
-static void store_words(uint8_t *to, const uint8_t *from, uint32_t length)
-{
-	uint64_t word;
-
-	for (; length >= 8; length -= 8, to += 8, from += 8) {
-		memcpy(&word, from, 8);
-		__atomic_store_n((uint64_t *)(void *)to, word,
-				 __ATOMIC_RELAXED);
-	}
-	memcpy(to, from, length);
-}
-
-static int post_far(struct fabrex_comm *comm, uint32_t rank, uint64_t local,
-		    uint64_t remote, uint32_t length)
-{
-	const struct mailbox_job job = {
-		.what = WRITE_BOARD, .number = rank * LINK_CHANNELS,
-		.mr = comm->links->mailbox->mirror_mr, .offset = local,
-		.remote = remote, .length = length,
-		.flags = FABREX_SQE_QUIET,
-	};
-
-	return fxi_mailbox_write(comm, &job);
-}
-
-int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
-		  const void *bytes, uint32_t length)
-{
-	struct mailbox *box = comm->links->mailbox;
-	uint64_t theirs = mailbox_board(&box->layout, comm->rank) + offset;
-	uint64_t ours = mailbox_board(&box->layout, rank) + offset;
-	uint8_t *base = box->peers[rank].base;
-
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	if (base) {
-		store_words(base + theirs, bytes, length);
-		return 0;
-	}
-	if (!box->mirror)
-		return -ECONNRESET;
-	store_words(box->mirror + ours, bytes, length);
-	return post_far(comm, rank, ours, theirs, length);
-}
-
-void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank)
-{
-	struct mailbox *box = comm->links->mailbox;
-	uint8_t *base = box->peers[rank].base;
-
-	if (base) {
-		__atomic_store_n((uint64_t *)(void *)base, 1,
-				 __ATOMIC_RELEASE);
-	} else if (box->mirror) {
-		*(uint64_t *)(void *)box->mirror = 1;
-		post_far(comm, rank, 0, 0, 8);
-	}
-}
-
-/* ---- is it still there? ------------------------------------------------ */
-
-int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
-{
-	struct mailbox *box = comm->links->mailbox;
-	struct mailbox_peer *peer = &box->peers[rank];
-	const struct mailbox_job job = {
-		.what = WRITE_PROBE, .number = rank * LINK_CHANNELS,
-		.mr = box->mr,
-	};
-
-	/* A queue that is full says nothing of the other. */
-	if (!peer->asking && !peer->lost && box->looking)
-		return -EINPROGRESS;
-	if (!peer->asking && !peer->lost) {
-		peer->asking = true;
-		if (fxi_mailbox_write(comm, &job)) {
-			peer->asking = false;
-			return fxi_failed(comm, comm->rank) ? -EINPROGRESS :
-							      -ECONNRESET;
-		}
-	}
-	fxi_link_progress(comm);
-	if (peer->lost)
-		return -ECONNRESET;
-	return peer->asking ? -EINPROGRESS : 0;
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which ranks have failed and why, as far as this rank knows: learned from the
+ * boards that the others write, told to them by its own. The lower half of
+ * failure/; called by detect.c and by shrink.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/failure/failure.h"
+
+static uint64_t board_check(const struct board *board)
+{
+	return fxi_hash((const char *)board + sizeof(board->check),
+			sizeof(*board) - sizeof(board->check), 1);
+}
+
+void fxi_board_publish(struct fabrex_comm *comm)
+{
+	struct board *b = comm->board;
+	uint32_t rank;
+
+	if (!(b->state & BOARD_DECIDED))
+		memcpy(b->failed, comm->failed, sizeof(b->failed));
+	b->error = comm->error;
+	b->culprit = comm->culprit;
+	b->why = comm->why;
+	b->check = board_check(b);
+	for (rank = 0; rank < comm->size; rank++) {
+		if (rank == comm->rank)
+			continue;
+		fxi_link_post(comm, rank, BOARD_AT_STATUS, b, sizeof(*b));
+		fxi_link_raise(comm, rank);
+	}
+	/* Before whatever the caller stores once it knows of the error. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
+		     const uint64_t *failed)
+{
+	struct board *b = comm->board;
+
+	if (!(b->state & BOARD_DECIDED))
+		memcpy(b->failed, failed, sizeof(b->failed));
+	b->state |= state;
+	fxi_board_publish(comm);
+}
+
+bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed)
+{
+	const struct board *b = comm->board;
+
+	if (b->state & BOARD_DECIDED)
+		memcpy(failed, b->failed, sizeof(b->failed));
+	return b->state & BOARD_DECIDED;
+}
+
+bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,
+		    struct board *board)
+{
+	const uint64_t *from = (const void *)((char *)fxi_link_board(comm,
+								     rank) +
+					      BOARD_AT_STATUS);
+	uint64_t words[sizeof(*board) / 8];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(words) / 8; i++)
+		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	memcpy(board, words, sizeof(*board));
+	return board->check == board_check(board);
+}
+
+static uint64_t valid_bits(const struct fabrex_comm *comm, uint32_t word)
+{
+	if (comm->size >= (word + 1) * 64)
+		return ~0ull;
+	return comm->size > word * 64 ? (1ull << comm->size % 64) - 1 : 0;
+}
+
+/* Only what documented errors there are is taken over. */
+static void adopt(struct fabrex_comm *comm, uint32_t rank,
+		  const struct board *b)
+{
+	bool known = b->why >= WHY_DEAD && b->why <= WHY_DISAGREES;
+
+	if (comm->error)
+		return;
+	comm->error = b->error == -ETIMEDOUT ? -ETIMEDOUT : -ECONNRESET;
+	comm->culprit = b->culprit < comm->size && known ? b->culprit : rank;
+	comm->why = known ? b->why : WHY_DEAD;
+}
+
+bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
+		     const struct board *b)
+{
+	bool news = false;
+	uint64_t bits;
+	uint32_t i;
+
+	for (i = 0; i < FAILED_WORDS; i++) {
+		bits = b->failed[i] & valid_bits(comm, i) & ~comm->failed[i];
+		comm->failed[i] |= bits;
+		news |= bits != 0;
+	}
+	if (news || b->error || b->state & BOARD_SHRINK)
+		adopt(comm, rank, b);
+	return news;
+}
+
+int fxi_board_notice(struct fabrex_comm *comm)
+{
+	bool news = false;
+	struct board b;
+	uint32_t rank;
+
+	if (comm->error)
+		return comm->error;
+	for (rank = 0; rank < comm->size; rank++)
+		if (rank != comm->rank && fxi_board_read(comm, rank, &b))
+			news |= fxi_board_merge(comm, rank, &b);
+	if (news || comm->error)
+		fxi_board_publish(comm);
+	return comm->error;
+}
+
+int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
+		   enum failure_why why, int error)
+{
+	if (fxi_failed(comm, rank))
+		return comm->error;
+	comm->failed[rank / 64] |= 1ull << rank % 64;
+	if (!comm->error) {
+		comm->error = error;
+		comm->culprit = rank;
+		comm->why = why;
+	}
+	fxi_board_publish(comm);
+	return comm->error;
+}
+
+/* ---- error messages ---------------------------------------------------- */
+
+static const char *why_text(const struct fabrex_comm *comm)
+{
+	bool self = comm->culprit == comm->rank;
+
+	switch ((enum failure_why)comm->why) {
+	case WHY_SILENT:
+		return self ? "was taken for dead by the others, as it took no part for too long" :
+			      "has taken no part for the time set (silence_ms)";
+	case WHY_LEFT:
+		return "has destroyed the communicator before the others were done";
+	case WHY_ABORTED:
+		return "has aborted";
+	case WHY_BROKEN:
+		return "has given up after an error of its own";
+	case WHY_PORT:
+		return "has lost its port or its link to the fabric";
+	case WHY_SHRINKS:
+		return "shrinks the communicator; do the same";
+	case WHY_DISAGREES:
+		return "does not call the same as others, or others not the same as it";
+	case WHY_DEAD:
+		break;
+	}
+	return self ? "was taken for dead by the others" :
+		      "has died or cannot be reached any more";
+}
+
+int fxi_comm_error(struct fabrex_comm *comm)
+{
+	const struct link_card *card = fxi_link_card(comm, comm->culprit);
+
+	if (comm->reason)
+		return fxi_error(-comm->error, "%s", comm->reason);
+	return fxi_error(-comm->error, "communicator of %u ranks: %srank %u (host %s, process %u) %s; %s",
+			 comm->size,
+			 comm->culprit == comm->rank ? "this " : "",
+			 comm->culprit, card->name, card->pid, why_text(comm),
+			 fxi_failed(comm, comm->rank) ?
+			 "destroy the communicator" :
+			 "go on with fabrex_comm_shrink()");
+}

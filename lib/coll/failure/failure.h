@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Failures of ranks: detected by whoever waits, told to all. Stands on link/;
+ * everything above it may wait and report with the first part. The second, the
+ * boards on which ranks tell each other, is for comm.c and shrink.c.
+ */
+#ifndef LIB_COLL_FAILURE_H
+#define LIB_COLL_FAILURE_H
+
+#include "coll/link/link.h"
+
+int fxi_failure_make(struct fabrex_comm *comm);
+void fxi_failure_free(struct fabrex_comm *comm);
+/* For fxi_links_make(). */
+extern const struct link_reports fxi_failure_reports;
+
+/* ---- waiting, and reporting: detect.c ---------------------------------- */
+
+/*
+ * One round of a wait for rank @waiting, after @patience rounds: spins or yields,
+ * and looks for dead and for silent ranks. 0, or what the operation has to
+ * return from now on.
+ */
+int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
+		  uint32_t patience);
+/*
+ * It looks once in so many rounds. Round 0 begins a wait, and silence counts
+ * from then on; a wait that was interrupted by other work goes on with this
+ * number, so that it looks, and time that was silent stays so.
+ */
+#define PATIENCE_LOOKS	16u
+/*
+ * This rank waits in another communicator, but takes part in this one, too,
+ * where it is @waiting's turn: tells the others, who may wait for this rank.
+ */
+void fxi_comm_beat(struct fabrex_comm *comm, uint32_t waiting);
+/* This rank has noticed that @rank is gone: tell the others. */
+int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
+/*
+ * Something failed at this rank: is it because another has gone? comm->error,
+ * or 0 if all are there.
+ */
+int fxi_comm_suspect(struct fabrex_comm *comm);
+/* A failure that the communicator does not survive; the message is set. */
+void fxi_comm_break(struct fabrex_comm *comm, int error);
+/* Sets the message of comm->error; returns it. */
+int fxi_comm_error(struct fabrex_comm *comm);
+/* The alarm is raised: learns why. Returns comm->error. */
+int fxi_comm_notice(struct fabrex_comm *comm);
+
+/*
+ * Has to be asked after a peer's memory was read, before success is reported.
+ * Ranks that notice an error raise all alarms before they return it: if ours is
+ * not raised, no buffer had been given back by the time of the reads. 0, or
+ * what the operation has to return.
+ */
+static inline int fxi_comm_alarmed(struct fabrex_comm *comm)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (likely(!__atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)))
+		return 0;
+	return fxi_comm_notice(comm);
+}
+
+/* ---- boards: board.c --------------------------------------------------- */
+
+enum failure_why {
+	WHY_DEAD = 1,		/* does not answer the fabric any more */
+	WHY_SILENT,		/* lives, but took no part for too long */
+	WHY_LEFT,		/* destroyed its communicator too early */
+	WHY_ABORTED,		/* fabrex_comm_abort() */
+	WHY_BROKEN,		/* has an error of its own */
+	WHY_PORT,		/* its own port or link is gone */
+	WHY_SHRINKS,		/* has not failed, but called shrink */
+	WHY_DISAGREES,		/* nor this one: ranks do not call the same */
+};
+
+/*
+ * The first part of a board, counts if @check fits the rest. @failed only
+ * grows; it is what the rank proposes while BOARD_SHRINK, and final once
+ * BOARD_DECIDED.
+ */
+#define BOARD_SHRINK	1u
+#define BOARD_DECIDED	2u
+
+struct board {
+	uint64_t check;
+	uint64_t failed[FAILED_WORDS];
+	int32_t error;
+	uint32_t culprit;
+	uint32_t why;
+	uint32_t state;
+};
+
+_Static_assert(BOARD_AT_STATUS + sizeof(struct board) <= BOARD_AT_BEAT,
+	       "boards");
+/* Mark @rank and tell everybody. Returns comm->error, that of the first. */
+int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
+		   enum failure_why why, int error);
+/*
+ * Take over what all others have found out. They are all told before anybody
+ * here learns of it: see fxi_comm_alarmed(). Returns comm->error.
+ */
+int fxi_board_notice(struct fabrex_comm *comm);
+/* Tell everybody what this rank knows, with the state given so far. */
+void fxi_board_publish(struct fabrex_comm *comm);
+/* BOARD_*; once decided, @failed is final. */
+void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
+		     const uint64_t *failed);
+/* Has this rank decided, and on whom? */
+bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed);
+/* A copy of what @rank has told us. False: nothing, or it is being written. */
+bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,
+		    struct board *board);
+/* Take over what it says has failed. True if that was news. */
+bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
+		     const struct board *board);
+/* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
+
+/*
+ * Ask the fabric about all, if the last time was long enough ago. @waiting:
+ * may not have left; UINT32_MAX: nobody.
+ */
+void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting);
+/*
+ * After an error: until all that live have noticed it too, for death_ms at
+ * most.
+ */
+void fxi_comm_settle(struct fabrex_comm *comm);
+/* Nothing more comes from this rank; returns when the others were told. */
+void fxi_farewell(struct fabrex_comm *comm);
+
+#endif
