@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "coll/bootstrap/bootstrap.h"
-#include "coll/device.h"
+#include "coll/device/device.h"
 #include "coll/failure/failure.h"
-#include "coll/operation.h"
+#include "coll/coll.h"
 #include "schedule/program.h"
 
 #define DEATH_MS	1000
@@ -24,7 +24,7 @@
 /* A child must find no lock held, and nothing that was the parent's. */
 static void fork_child(void)
 {
-	fxi_operations_forked();
+	fxi_busy_forked();
 	fxi_programs_forked();
 	fxi_devices_forked();
 }
@@ -73,7 +73,7 @@ static void comm_free(struct fabrex_comm *comm)
 
 	fxi_links_free(comm);
 	fxi_failure_free(comm);
-	fxi_given_free(comm);
+	fxi_user_schedules_free(comm);
 	free(comm->algorithms);
 	free(comm);
 	fxi_port_drop(port, USER_COMM);
@@ -139,7 +139,7 @@ static void tell_failed(struct fabrex_comm *comm)
  */
 static int report_failure(struct fabrex_comm *comm,
 			  struct rendezvous *rendezvous,
-			struct link_card *all, int error)
+			  struct link_card *all, int error)
 {
 	const struct link_card mine = {
 		.magic = CARD_GIVEN_UP, .id = comm->id, .ranks = comm->size,

@@ -44,30 +44,36 @@ struct fabrex_comm {
 	bool shrunk;			/* another has come of it */
 	uint64_t attempt;		/* at that */
 
-	/* operation.c */
+	/* progress.c, start.c */
 	struct fabrex_coll *first, *last;	/* first is under way */
 	uint32_t sequence;
 	uint32_t tests;			/* in vain, in a row */
 	bool grouping;
 	struct fabrex_coll *group, *group_last;
 	struct fabrex_coll *ended;	/* not tested yet, by next */
-	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
-	uint32_t npairs;		/* SENDs and RECVs under way */
-	uint32_t skipping;		/* pairs with the rest of a SEND that
+
+	/* algorithm/ */
+	struct sendrecv *sendrecv;	/* by rank */
+	uint32_t nsendrecv;		/* SENDs and RECVs under way */
+	uint32_t skipping;		/* ranks with the rest of a SEND that
 					 * its RECV has refused
 					 */
-	struct flat *flat;		/* of the operation under way: flat.c, */
-	struct direct *direct;		/* direct.c, */
-	struct staged *staged;		/* staged.c */
+	struct flat *flat;		/* of the collective under way */
+	struct zero_copy *zero_copy;
+	struct staged *staged;
+
+	/* operation/ */
 	struct peer_buffers *peer_buffers;
-	struct gpu *gpus;		/* place.c */
-	struct fabrex_comm *busy_next;	/* communicators with operations */
-	pthread_mutex_t lock;		/* held by who advances it if listed */
-	bool listed;
+	struct gpu *gpus;
+
+	/* busy.c */
+	struct fabrex_comm *busy_next;
+	pthread_mutex_t lock;		/* held while it is advanced, if busy */
+	bool busy;			/* others may advance it */
 
 	struct table *table;		/* table.c */
 
-	/* given.c */
+	/* user_schedule.c */
 	struct fabrex_schedule *schedules[FABREX_RECV + 1];
 	struct fabrex_traffic *traffic;	/* by rank; NULL: none so far */
 };

@@ -22,7 +22,7 @@
 
 #include "coll/bootstrap/bootstrap.h"
 #include "coll/failure/failure.h"
-#include "coll/operation.h"
+#include "coll/coll.h"
 
 #define NOBODY		UINT32_MAX
 

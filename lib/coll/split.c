@@ -9,7 +9,7 @@
 
 #include "coll/bootstrap/bootstrap.h"
 #include "coll/failure/failure.h"
-#include "coll/operation.h"
+#include "coll/coll.h"
 
 #define TAG	0x53504c54u	/* "SPLT" */
 

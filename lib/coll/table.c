@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/operation.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/coll.h"
 #include "schedule/schedule.h"
 
 #define NAME		24u
@@ -36,8 +37,10 @@ struct table {
 };
 
 static const struct algorithm *const algorithms[] = {
-	&fxi_flat, &fxi_direct, &fxi_staged,
+	&fxi_flat, &fxi_zero_copy, &fxi_staged,
 };
+
+#define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
 
 /* Measured on two processors of one machine, with 2 and 4 ranks. */
 static const struct rule near_rules[] = {
@@ -90,7 +93,7 @@ static const struct algorithm *named(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++)
+	for (i = 0; i < ALGORITHMS; i++)
 		if (!strcmp(algorithms[i]->name, name))
 			return algorithms[i];
 	return NULL;
@@ -280,23 +283,26 @@ int fxi_table_make(struct fabrex_comm *comm, const char *text)
 		.text = text, .at = text, .ranks = comm->size,
 	};
 	int ret = 0;
+	size_t i;
 
 	comm->table = calloc(1, sizeof(*comm->table));
 	if (!comm->table)
 		return fxi_error(ENOMEM, "communicator: out of memory");
 	if (text)
 		ret = read_all(&reader, comm->table);
-	if (ret) {
-		fxi_table_free(comm->table);
-		comm->table = NULL;
-	}
+	for (i = 0; i < ALGORITHMS && !ret; i++)
+		ret = algorithms[i]->make(comm);
 	return ret;
 }
 
-void fxi_table_free(struct table *table)
+void fxi_table_free(struct fabrex_comm *comm)
 {
+	struct table *table = comm->table;
 	struct made *made;
+	size_t i;
 
+	for (i = 0; i < ALGORITHMS; i++)
+		algorithms[i]->free(comm);
 	if (!table)
 		return;
 	while ((made = table->made)) {
@@ -306,6 +312,7 @@ void fxi_table_free(struct table *table)
 	}
 	free(table->rules);
 	free(table);
+	comm->table = NULL;
 }
 
 /* ---- choosing ---------------------------------------------------------- */
@@ -403,9 +410,10 @@ choose(struct fabrex_comm *comm, const struct fabrex_collective *what,
 	return algorithm ? algorithm : &fxi_flat;
 }
 
-/* The caller's own, if it is for that root. */
+/* The user's, if it is for that root. */
 static const struct fabrex_schedule *
-given(const struct fabrex_comm *comm, const struct fabrex_collective *what)
+user_schedule(const struct fabrex_comm *comm,
+	      const struct fabrex_collective *what)
 {
 	const struct fabrex_schedule *schedule = comm->schedules[what->kind];
 
@@ -423,7 +431,7 @@ fxi_table_choose(struct fabrex_comm *comm,
 {
 	const struct rule *which;
 
-	*schedule = given(comm, what);
+	*schedule = user_schedule(comm, what);
 	if (unlikely(*schedule))
 		return &fxi_scheduled;
 	return choose(comm, what, schedule, &which);
@@ -444,7 +452,7 @@ static const char *name_of(struct fabrex_comm *comm,
 		.kind = kind, .type = FABREX_UINT8, .count = bytes,
 		.op = is_reduced(kind) ? FABREX_SUM : 0,
 	};
-	const struct fabrex_schedule *schedule = given(comm, &what);
+	const struct fabrex_schedule *schedule = user_schedule(comm, &what);
 	const struct rule *which = NULL;
 
 	if (schedule)

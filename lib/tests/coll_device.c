@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "coll/device.h"
+#include "coll/device/device.h"
 #include "coll/device/vendor.h"
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 #include "reduce_reference.h"
 #include "runtime.h"
 

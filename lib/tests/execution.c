@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/execute.h"
+#include "coll/algorithm/execute.h"
 #include "mutate.h"
 #include "test.h"
 
@@ -206,9 +206,9 @@ static void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
 	memset(l->payloads[l->popped++ % fake.slots], 0xee, fake.size);
 }
 
-#include "coll/region.c"
-#include "coll/pass.c"
-#include "coll/execute.c"
+#include "coll/algorithm/region.c"
+#include "coll/algorithm/pass.c"
+#include "coll/algorithm/execute.c"
 
 static void fake_ways_make(uint32_t ranks, uint32_t slots, uint32_t size)
 {

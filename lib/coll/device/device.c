@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "coll/device.h"
+#include "coll/device/device.h"
 #include "coll/device/vendor.h"
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 #include "base/cancel.h"
 #include "base/error.h"
 

@@ -17,9 +17,9 @@ extern const struct link_reports fxi_failure_reports;
 /* ---- waiting, and reporting: detect.c ---------------------------------- */
 
 /*
- * One round of a wait for rank @waiting, after @patience rounds: spins or yields,
- * and looks for dead and for silent ranks. 0, or what the operation has to
- * return from now on.
+ * One round of a wait for rank @waiting, after @patience rounds: spins or
+ * yields, and looks for dead and for silent ranks. 0, or what the operation has
+ * to return from now on.
  */
 int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 		  uint32_t patience);

@@ -24,7 +24,7 @@
 
 enum link_channel {
 	LINK_COLL,		/* collectives, one after the other */
-	LINK_PAIR,		/* SEND and RECV */
+	LINK_SENDRECV,		/* SEND and RECV */
 	LINK_CHANNELS,
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/peer_buffer.h"
+#include "coll/operation/peer_buffer.h"
 
 #define KNOWN		16u	/* own regions remembered */
 #define HASH		64u
@@ -109,8 +109,8 @@ static void export_any(struct fabrex_comm *comm, const void *addr,
 }
 
 void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
-		     uint64_t length, uint32_t access, struct fabrex_mr **held,
-		     struct peer_buffer *buffer)
+		       uint64_t length, uint32_t access,
+		       struct fabrex_mr **held, struct peer_buffer *buffer)
 {
 	const struct known *known = find_own(comm, addr, length);
 
@@ -192,7 +192,7 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 }
 
 void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
-		   const struct peer_buffer *buffer)
+		     const struct peer_buffer *buffer)
 {
 	struct mapping **link;
 
@@ -229,8 +229,8 @@ static int open_queue(struct fabrex_comm *comm)
 }
 
 int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,
-		  const struct peer_buffer *buffer, uint64_t offset,
-		  void *addr, uint64_t length)
+		    const struct peer_buffer *buffer, uint64_t offset,
+		    void *addr, uint64_t length)
 {
 	struct peer_buffers *r = comm->peer_buffers;
 	int ret;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/execute.h"
+#include "coll/algorithm/execute.h"
 
 /* Steps in vain after which a run is taken apart. */
 #define PATIENCE	64u

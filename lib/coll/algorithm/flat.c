@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * One step: whoever has something for another rank sends it there, in pieces
- * if it is long. The fastest for little, and it works on every transport.
- * Reductions go from rank 0 to the last, at every rank.
+ * One step: every rank sends what it has for another rank there, in pieces if
+ * it is long. The fastest for few bytes, and for every transport. Reductions go
+ * from rank 0 to the last, at every rank. Called through fxi_flat.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/operation.h"
-#include "coll/place.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/operation/gpu.h"
 
 #define ROUNDS_FROM	9u	/* ranks from which barriers go in rounds */
 
@@ -26,7 +26,7 @@ struct flat {
 	const void **sources;	/* of a reduction, by rank */
 };
 
-int fxi_flat_make(struct fabrex_comm *comm)
+static int flat_make(struct fabrex_comm *comm)
 {
 	struct flat *f = calloc(1, sizeof(*f));
 
@@ -43,7 +43,7 @@ fail:
 	return fxi_error(ENOMEM, "communicator: out of memory");
 }
 
-void fxi_flat_free(struct fabrex_comm *comm)
+static void flat_free(struct fabrex_comm *comm)
 {
 	struct flat *f = comm->flat;
 
@@ -393,6 +393,8 @@ const struct algorithm fxi_flat = {
 		 1u << FABREX_REDUCE_SCATTER | 1u << FABREX_BROADCAST |
 		 1u << FABREX_REDUCE | 1u << FABREX_ALL_TO_ALL |
 		 1u << FABREX_BARRIER,
+	.make = flat_make,
+	.free = flat_free,
 	.usable = flat_usable,
 	.start = flat_start,
 	.step = flat_step,

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "coll/operation.h"
+#include "coll/operation/operation.h"
 
 #define BIT(kind)	(1u << (kind))
 #define REDUCING	(BIT(FABREX_ALL_REDUCE) | BIT(FABREX_REDUCE_SCATTER) | \

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "coll/execute.h"
+#include "coll/algorithm/execute.h"
 
 /* Bytes of a message from which it is worth to wait until they have left. */
 #define FROM	4096u

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * All-reduce by way of the slots, for buffers that others cannot reach. In
- * rounds: everybody copies a piece of its input for each rank into that rank's
- * slots, every rank reduces its piece into its own output and into the slots of
- * all, from where it is copied out. Pieces are small enough to stay in caches.
- * Reductions go from rank 0 to the last.
+ * All-reduce through the slots of the links, for buffers that others cannot
+ * reach. In each round every rank copies a piece of its input into the slots of
+ * each rank; that one reduces what it got into its own output and into the
+ * slots of all, who copy it out. Pieces are small enough to stay in caches.
+ * Reductions go from rank 0 to the last. Called through fxi_staged.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/operation.h"
-#include "coll/place.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/operation/gpu.h"
 
 enum { TAG_INPUT = 3, TAG_RESULT };
 
@@ -31,7 +31,7 @@ struct staged {
 	void **targets;
 };
 
-int fxi_staged_make(struct fabrex_comm *comm)
+static int staged_make(struct fabrex_comm *comm)
 {
 	struct staged *s = calloc(1, sizeof(*s));
 
@@ -46,7 +46,7 @@ fail:
 	return fxi_error(ENOMEM, "communicator: out of memory");
 }
 
-void fxi_staged_free(struct fabrex_comm *comm)
+static void staged_free(struct fabrex_comm *comm)
 {
 	struct staged *s = comm->staged;
 
@@ -318,6 +318,8 @@ static int staged_step(struct fabrex_coll *coll)
 const struct algorithm fxi_staged = {
 	.name = "staged",
 	.kinds = 1u << FABREX_ALL_REDUCE,
+	.make = staged_make,
+	.free = staged_free,
 	.usable = staged_usable,
 	.start = staged_start,
 	.step = staged_step,

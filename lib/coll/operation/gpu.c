@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where an operation's buffers are: in the host's memory, or a GPU's. Then its
- * run time copies to and from the slots, and the GPU reduces; if it cannot,
- * the whole operation takes place in the host's memory. Called by operation.c
- * and pair.c; what algorithms call is inline in place.h.
+ * Buffers in the memory of a GPU: its runtime copies to and from the slots of
+ * links, and the GPU reduces. If it cannot, the whole operation is performed on
+ * copies in the host's memory. Called by progress.c and sendrecv.c; algorithms
+ * call the inline functions of gpu.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/device.h"
-#include "coll/operation.h"
-#include "coll/place.h"
+#include "coll/device/device.h"
+#include "coll/operation/operation.h"
+#include "coll/operation/gpu.h"
 #include "memory/library.h"
 #include "memory/memory.h"
 
@@ -32,7 +32,7 @@ struct gpu {
 /* ---- finding out ------------------------------------------------------- */
 
 /* Nothing is a GPU's if no run time is loaded. */
-static bool any_run_time(void)
+static bool any_runtime(void)
 {
 	struct library *const *lib;
 
@@ -135,7 +135,7 @@ static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
 		fxi_memory_settle(memory->kind, addr);
 }
 
-int fxi_coll_place(struct fabrex_coll *coll)
+int fxi_coll_find_gpu(struct fabrex_coll *coll)
 {
 	const struct fabrex_collective *what = &coll->what;
 	struct fabrex_comm *comm = coll->comm;
@@ -143,7 +143,7 @@ int fxi_coll_place(struct fabrex_coll *coll)
 
 	coll->gpu = NULL;
 	coll->send_kind = coll->recv_kind = 0;
-	if (likely(!any_run_time()))
+	if (likely(!any_runtime()))
 		return 0;
 	if (find(what->send, fxi_send_bytes(comm, what), &send))
 		coll->send_kind = (uint8_t)send.kind;
@@ -162,13 +162,13 @@ int fxi_coll_place(struct fabrex_coll *coll)
 	return 0;
 }
 
-bool fxi_coll_hosted(const struct fabrex_coll *coll)
+bool fxi_coll_needs_host(const struct fabrex_coll *coll)
 {
 	return coll->gpu && (!coll->gpu->device ||
-			     coll->algorithm == &fxi_scheduled);
+			     coll->algorithm->host_only);
 }
 
-void fxi_places_free(struct fabrex_comm *comm)
+void fxi_gpus_free(struct fabrex_comm *comm)
 {
 	struct gpu *gpu;
 
@@ -214,7 +214,7 @@ static int bounce(const struct fabrex_coll *coll, char *dst, char *src,
 }
 
 /* Casts: the run time's copy is one function for both directions. */
-int fxi_coll_copy_far(const struct fabrex_coll *coll, void *dst,
+int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 		      uint32_t dst_kind, const void *src, uint32_t src_kind,
 		      uint64_t n)
 {
@@ -295,7 +295,7 @@ static int sum_up(const struct fabrex_coll *coll, const struct reduce *r)
 	return ret;
 }
 
-int fxi_coll_reduce_far(const struct fabrex_coll *coll,
+int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 			const struct reduce *r)
 {
 	uint64_t bytes = r->count * fabrex_datatype_size(r->type);
@@ -311,14 +311,14 @@ int fxi_coll_reduce_far(const struct fabrex_coll *coll,
 
 /* ---- all of it in the host's memory ------------------------------------ */
 
-struct hosted {
+struct host_copy {
 	struct fabrex_collective what;	/* the caller's */
 	uint8_t recv_kind;
 	const struct algorithm *inner;
 	void *send, *recv;
 };
 
-static int take_send(struct fabrex_coll *coll, struct hosted *h)
+static int take_send(struct fabrex_coll *coll, struct host_copy *h)
 {
 	uint64_t sends = fxi_send_bytes(coll->comm, &coll->what);
 	uint64_t recvs = fxi_recv_bytes(coll->comm, &coll->what);
@@ -334,19 +334,19 @@ static int take_send(struct fabrex_coll *coll, struct hosted *h)
 
 static void give_back(struct fabrex_coll *coll)
 {
-	struct hosted *h = coll->hosted;
+	struct host_copy *h = coll->host_copy;
 
 	if (h) {
 		free(h->send);
 		free(h->recv);
 	}
 	free(h);
-	coll->hosted = NULL;
+	coll->host_copy = NULL;
 }
 
 static int hosted_start(struct fabrex_coll *coll)
 {
-	struct hosted *h = coll->hosted;
+	struct host_copy *h = coll->host_copy;
 	int ret = take_send(coll, h);
 
 	if (!ret) {
@@ -364,7 +364,7 @@ static int hosted_start(struct fabrex_coll *coll)
 
 static int hosted_step(struct fabrex_coll *coll)
 {
-	struct hosted *h = coll->hosted;
+	struct host_copy *h = coll->host_copy;
 	int ret = h->inner->step(coll);
 
 	if (ret != 1)
@@ -377,7 +377,7 @@ static int hosted_step(struct fabrex_coll *coll)
 
 static void hosted_end(struct fabrex_coll *coll)
 {
-	coll->hosted->inner->end(coll);
+	coll->host_copy->inner->end(coll);
 	give_back(coll);
 }
 
@@ -388,13 +388,13 @@ static const struct algorithm hosted = {
 	.end = hosted_end,
 };
 
-int fxi_coll_host(struct fabrex_coll *coll)
+int fxi_coll_use_host(struct fabrex_coll *coll)
 {
-	coll->hosted = calloc(1, sizeof(*coll->hosted));
-	if (!coll->hosted)
+	coll->host_copy = calloc(1, sizeof(*coll->host_copy));
+	if (!coll->host_copy)
 		return fxi_error(ENOMEM, "%s: out of memory",
 				 fxi_kind_name(coll->what.kind));
-	coll->hosted->inner = coll->algorithm;
+	coll->host_copy->inner = coll->algorithm;
 	coll->algorithm = &hosted;
 	return 0;
 }

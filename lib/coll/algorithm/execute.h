@@ -6,7 +6,7 @@
 #ifndef LIB_COLL_EXECUTE_H
 #define LIB_COLL_EXECUTE_H
 
-#include "coll/coll.h"
+#include "coll/algorithm/algorithm.h"
 #include "schedule/program.h"
 
 /* Where a part is: at @own until something has come for it, at @home then. */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * SEND and RECV. A small one is in the line of the message, a larger one in
- * pieces through the slots, a large one stays where it is: the receiver learns
- * its place, and reads it once. Called by operation.c.
+ * SEND and RECV. A small one goes in the line of the message, a larger one in
+ * pieces through the slots; a large one stays where it is, and the receiver is
+ * told where and reads it. Called by progress.c.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "coll/operation.h"
-#include "coll/peer_buffer.h"
-#include "coll/place.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/operation/peer_buffer.h"
+#include "coll/operation/gpu.h"
 
 /*
  * Bytes from which the receiver reads: with windows that are memory, where
@@ -23,16 +23,16 @@
 #define STEP	(1u << 20)	/* bytes copied between looks at the rest */
 
 enum {
-	PAIR_DATA = 1,		/* payload is the next piece of word bytes */
-	PAIR_LARGE,		/* payload: struct peer_buffer, of word bytes */
+	MSG_DATA = 1,		/* payload is the next piece of word bytes */
+	MSG_LARGE,		/* payload: struct peer_buffer, of word bytes */
 };
 
 struct fifo {
 	struct fabrex_coll *first, *last;
 };
 
-/* What goes on with one rank. */
-struct pair {
+/* SENDs to, and RECVs from, one rank. */
+struct sendrecv {
 	struct fifo sends;	/* not issued yet, or not all of it */
 	struct fifo announced;	/* until the other side has read it */
 	struct fifo recvs;
@@ -49,10 +49,10 @@ struct pair {
 	struct peer_buffer buffer;
 };
 
-int fxi_pairs_make(struct fabrex_comm *comm)
+int fxi_sendrecv_make(struct fabrex_comm *comm)
 {
-	comm->pairs = calloc(comm->size, sizeof(*comm->pairs));
-	if (!comm->pairs)
+	comm->sendrecv = calloc(comm->size, sizeof(*comm->sendrecv));
+	if (!comm->sendrecv)
 		return fxi_error(ENOMEM, "communicator: out of memory");
 	return 0;
 }
@@ -80,7 +80,7 @@ static struct fabrex_coll *pop(struct fifo *fifo)
 /* @coll is over; what it held of the cache is given back. */
 static void ended(struct fabrex_coll *coll, int result)
 {
-	coll->comm->npairs--;
+	coll->comm->nsendrecv--;
 	if (coll->state)
 		fabrex_mr_cache_put(coll->state);
 	coll->state = NULL;
@@ -102,16 +102,16 @@ static int announce(struct fabrex_coll *coll)
 	struct peer_buffer buffer;
 	int ret;
 
-	if (!fxi_link_room(comm, coll->what.root, LINK_PAIR))
+	if (!fxi_link_room(comm, coll->what.root, LINK_SENDRECV))
 		return 0;
 	fxi_buffer_export(comm, coll->what.send, length_of(coll),
-			FABREX_MR_REMOTE_READ,
-			comm->coherent && length_of(coll) >= VERY_LARGE ?
-			NULL : &held, &buffer);
+			  FABREX_MR_REMOTE_READ,
+			  comm->coherent && length_of(coll) >= VERY_LARGE ?
+			  NULL : &held, &buffer);
 	if (!buffer.rkey)
 		return -ENOTSUP;
 	coll->state = held;
-	ret = fxi_link_send(comm, coll->what.root, LINK_PAIR, PAIR_LARGE,
+	ret = fxi_link_send(comm, coll->what.root, LINK_SENDRECV, MSG_LARGE,
 			    length_of(coll), &buffer, sizeof(buffer));
 	return ret ? ret : 1;
 }
@@ -127,7 +127,7 @@ static int send_piece(struct fabrex_coll *coll, uint64_t length)
 
 	n = length - coll->done < size ? (uint32_t)(length - coll->done) : size;
 	if (n > LINK_SMALL || unlikely(coll->send_kind && n)) {
-		room = fxi_link_room(coll->comm, rank, LINK_PAIR);
+		room = fxi_link_room(coll->comm, rank, LINK_SENDRECV);
 		if (!room)
 			return 0;
 		ret = fxi_coll_copy_in(coll, room, from, n);
@@ -135,7 +135,7 @@ static int send_piece(struct fabrex_coll *coll, uint64_t length)
 			return ret;
 		from = NULL;
 	}
-	ret = fxi_link_send(coll->comm, rank, LINK_PAIR, PAIR_DATA, length,
+	ret = fxi_link_send(coll->comm, rank, LINK_SENDRECV, MSG_DATA, length,
 			    n ? from : (const void *)"", n);
 	if (ret)
 		return ret == -EAGAIN ? 0 : ret;
@@ -161,35 +161,35 @@ static int issue(struct fabrex_coll *coll)
 	return ret;
 }
 
-static int progress_sends(struct pair *pair)
+static int progress_sends(struct sendrecv *sr)
 {
 	int ret;
 
-	while (pair->sends.first) {
-		ret = issue(pair->sends.first);
+	while (sr->sends.first) {
+		ret = issue(sr->sends.first);
 		if (ret <= 0)
 			return ret;
 		if (ret == 2)
-			push(&pair->announced, pop(&pair->sends));
+			push(&sr->announced, pop(&sr->sends));
 		else
-			ended(pop(&pair->sends), 0);
+			ended(pop(&sr->sends), 0);
 	}
 	return 0;
 }
 
 /* How many of the announced the other side has read is on the board. */
 static void progress_announced(struct fabrex_comm *comm, uint32_t rank,
-			       struct pair *pair)
+			       struct sendrecv *sr)
 {
 	const char *board = fxi_link_board(comm, rank);
 	uint64_t count;
 
 	count = __atomic_load_n((const uint64_t *)(const void *)
 				(board + BOARD_AT_READ), __ATOMIC_ACQUIRE);
-	while (pair->announced.first && pair->acked != count) {
-		pair->acked++;
+	while (sr->announced.first && sr->acked != count) {
+		sr->acked++;
 		comm->moved++;
-		ended(pop(&pair->announced), 0);
+		ended(pop(&sr->announced), 0);
 	}
 }
 
@@ -203,26 +203,26 @@ static int wrong_length(const struct fabrex_coll *coll, uint64_t sent)
 }
 
 static void acknowledge(struct fabrex_comm *comm, uint32_t rank,
-			struct pair *pair)
+			struct sendrecv *sr)
 {
 	atomic_thread_fence(memory_order_release);
-	if (!fxi_link_post(comm, rank, BOARD_AT_READ, &pair->taken,
-			   sizeof(pair->taken)))
-		pair->posted = pair->taken;
+	if (!fxi_link_post(comm, rank, BOARD_AT_READ, &sr->taken,
+			   sizeof(sr->taken)))
+		sr->posted = sr->taken;
 }
 
 /*
  * Mapped memory of the sender: a part at a time. 1: that was all. After a
  * failure the sender may have gone on with its buffer.
  */
-static int read_mapped(struct fabrex_coll *coll, struct pair *pair)
+static int read_mapped(struct fabrex_coll *coll, struct sendrecv *sr)
 {
 	uint64_t rest = length_of(coll) - coll->done;
 	uint64_t n = rest < STEP ? rest : STEP;
 	int ret;
 
 	ret = fxi_coll_copy_out(coll, (char *)coll->what.recv + coll->done,
-				pair->mapped + coll->done, n);
+				sr->mapped + coll->done, n);
 	coll->done += n;
 	coll->comm->moved++;
 	if (!ret)
@@ -230,36 +230,36 @@ static int read_mapped(struct fabrex_coll *coll, struct pair *pair)
 	return ret ? ret : n == rest;
 }
 
-static int read_begin(struct fabrex_coll *coll, struct pair *pair)
+static int read_begin(struct fabrex_coll *coll, struct sendrecv *sr)
 {
 	uint64_t length = length_of(coll);
 	int ret;
 
-	if (coll->recv_kind && !pair->bounce) {
-		pair->bounce = malloc(length);
-		if (!pair->bounce)
+	if (coll->recv_kind && !sr->bounce) {
+		sr->bounce = malloc(length);
+		if (!sr->bounce)
 			return fxi_error(ENOMEM, "recv: no memory for %llu bytes on their way to a GPU",
 					 (unsigned long long)length);
 	}
-	ret = fxi_buffer_read(coll->comm, coll->what.root, &pair->buffer, 0,
-			    pair->bounce ? pair->bounce : coll->what.recv,
-			    length);
-	pair->reading = !ret;
+	ret = fxi_buffer_read(coll->comm, coll->what.root, &sr->buffer, 0,
+			      sr->bounce ? sr->bounce : coll->what.recv,
+			      length);
+	sr->reading = !ret;
 	return ret == -EAGAIN ? 0 : ret;
 }
 
 /* 1: it is here; 0: it takes time, or another one is being read. */
-static int read_far(struct fabrex_coll *coll, struct pair *pair)
+static int read_far(struct fabrex_coll *coll, struct sendrecv *sr)
 {
-	int ret = pair->reading ? 0 : read_begin(coll, pair);
+	int ret = sr->reading ? 0 : read_begin(coll, sr);
 
-	if (ret || !pair->reading)
+	if (ret || !sr->reading)
 		return ret;
 	ret = fxi_buffer_read_test(coll->comm);
 	if (ret > 0 && fxi_comm_alarmed(coll->comm))
 		return coll->comm->error;
-	if (ret > 0 && pair->bounce)
-		ret = fxi_coll_copy_out(coll, coll->what.recv, pair->bounce,
+	if (ret > 0 && sr->bounce)
+		ret = fxi_coll_copy_out(coll, coll->what.recv, sr->bounce,
 					length_of(coll)) ? -EIO : 1;
 	return ret;
 }
@@ -268,52 +268,52 @@ static int read_far(struct fabrex_coll *coll, struct pair *pair)
  * Go on with a large one. Its sender may go on, whatever came of it, unless
  * that is the end of all: then a negative errno.
  */
-static int progress_large(struct fabrex_coll *coll, struct pair *pair)
+static int progress_large(struct fabrex_coll *coll, struct sendrecv *sr)
 {
 	int ret;
 
-	ret = pair->mapped ? read_mapped(coll, pair) : read_far(coll, pair);
+	ret = sr->mapped ? read_mapped(coll, sr) : read_far(coll, sr);
 	if (!ret)
 		return 0;
 	if (unlikely(coll->comm->error))
 		return coll->comm->error;
-	free(pair->bounce);
-	pair->bounce = NULL;
-	pair->mapped = NULL;
-	pair->reading = false;
-	pair->buffer.rkey = 0;
-	pair->taken++;
-	acknowledge(coll->comm, coll->what.root, pair);
-	ended(pop(&pair->recvs), ret < 0 ? ret : 0);
+	free(sr->bounce);
+	sr->bounce = NULL;
+	sr->mapped = NULL;
+	sr->reading = false;
+	sr->buffer.rkey = 0;
+	sr->taken++;
+	acknowledge(coll->comm, coll->what.root, sr);
+	ended(pop(&sr->recvs), ret < 0 ? ret : 0);
 	return 1;
 }
 
-static void begin_large(struct fabrex_coll *coll, struct pair *pair,
+static void begin_large(struct fabrex_coll *coll, struct sendrecv *sr,
 			const struct link_message *message)
 {
 	struct fabrex_comm *comm = coll->comm;
 	uint32_t rank = coll->what.root;
 	uint64_t length = message->word;
 
-	memcpy(&pair->buffer, message->small, sizeof(pair->buffer));
-	fxi_link_pop(comm, rank, LINK_PAIR);
+	memcpy(&sr->buffer, message->small, sizeof(sr->buffer));
+	fxi_link_pop(comm, rank, LINK_SENDRECV);
 	if (length != length_of(coll)) {
-		pair->buffer.rkey = 0;
-		pair->taken++;
-		acknowledge(comm, rank, pair);
-		ended(pop(&pair->recvs), wrong_length(coll, length));
+		sr->buffer.rkey = 0;
+		sr->taken++;
+		acknowledge(comm, rank, sr);
+		ended(pop(&sr->recvs), wrong_length(coll, length));
 		return;
 	}
-	pair->mapped = fxi_buffer_map(comm, rank, &pair->buffer);
+	sr->mapped = fxi_buffer_map(comm, rank, &sr->buffer);
 }
 
-static void skip(struct fabrex_comm *comm, struct pair *pair, uint64_t bytes)
+static void skip(struct fabrex_comm *comm, struct sendrecv *sr, uint64_t bytes)
 {
-	pair->skip = bytes;
+	sr->skip = bytes;
 	comm->skipping += bytes != 0;
 }
 
-static void take_piece(struct fabrex_coll *coll, struct pair *pair,
+static void take_piece(struct fabrex_coll *coll, struct sendrecv *sr,
 		       const struct link_message *message)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -323,9 +323,9 @@ static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 	int ret = 0;
 
 	if (unlikely(length != length_of(coll) || n > length - coll->done)) {
-		skip(comm, pair, length > n ? length - n : 0);
-		fxi_link_pop(comm, rank, LINK_PAIR);
-		ended(pop(&pair->recvs), wrong_length(coll, length));
+		skip(comm, sr, length > n ? length - n : 0);
+		fxi_link_pop(comm, rank, LINK_SENDRECV);
+		ended(pop(&sr->recvs), wrong_length(coll, length));
 		return;
 	}
 	if (n <= LINK_SMALL && likely(!coll->recv_kind))
@@ -333,23 +333,23 @@ static void take_piece(struct fabrex_coll *coll, struct pair *pair,
 	else if (n)
 		ret = fxi_coll_copy_out(coll, to,
 					fxi_link_payload(comm, rank,
-							 LINK_PAIR), n);
+							 LINK_SENDRECV), n);
 	coll->done += n;
-	fxi_link_pop(comm, rank, LINK_PAIR);
+	fxi_link_pop(comm, rank, LINK_SENDRECV);
 	if (unlikely(ret))
-		skip(comm, pair, length - coll->done);
+		skip(comm, sr, length - coll->done);
 	if (ret || coll->done == length)
-		ended(pop(&pair->recvs), ret);
+		ended(pop(&sr->recvs), ret);
 }
 
 /* The rest of one that was too long or too short. */
 static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
-		       struct pair *pair, const struct link_message *message)
+		       struct sendrecv *sr, const struct link_message *message)
 {
-	pair->skip -= message->length < pair->skip ? message->length :
-						     pair->skip;
-	comm->skipping -= !pair->skip;
-	fxi_link_pop(comm, rank, LINK_PAIR);
+	sr->skip -= message->length < sr->skip ? message->length :
+						     sr->skip;
+	comm->skipping -= !sr->skip;
+	fxi_link_pop(comm, rank, LINK_SENDRECV);
 }
 
 static int no_sense(uint32_t rank, const struct link_message *message)
@@ -359,28 +359,28 @@ static int no_sense(uint32_t rank, const struct link_message *message)
 }
 
 static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
-			  struct pair *pair)
+			  struct sendrecv *sr)
 {
 	const struct link_message *message;
 	int ret;
 
-	while (pair->recvs.first || pair->skip) {
-		if (pair->buffer.rkey) {
-			ret = progress_large(pair->recvs.first, pair);
+	while (sr->recvs.first || sr->skip) {
+		if (sr->buffer.rkey) {
+			ret = progress_large(sr->recvs.first, sr);
 			if (ret <= 0)
 				return ret;
 			continue;
 		}
-		message = fxi_link_peek(comm, rank, LINK_PAIR);
+		message = fxi_link_peek(comm, rank, LINK_SENDRECV);
 		if (!message)
 			return 0;
-		if (unlikely(pair->skip))
-			skip_piece(comm, rank, pair, message);
-		else if (message->tag == PAIR_DATA)
-			take_piece(pair->recvs.first, pair, message);
-		else if (message->tag == PAIR_LARGE &&
-			 message->length == sizeof(pair->buffer))
-			begin_large(pair->recvs.first, pair, message);
+		if (unlikely(sr->skip))
+			skip_piece(comm, rank, sr, message);
+		else if (message->tag == MSG_DATA)
+			take_piece(sr->recvs.first, sr, message);
+		else if (message->tag == MSG_LARGE &&
+			 message->length == sizeof(sr->buffer))
+			begin_large(sr->recvs.first, sr, message);
 		else
 			return no_sense(rank, message);
 	}
@@ -403,14 +403,14 @@ static int copy_to_self(struct fabrex_coll *recv,
 	return 0;
 }
 
-static void progress_self(struct pair *pair)
+static void progress_self(struct sendrecv *sr)
 {
 	struct fabrex_coll *send, *recv;
 	int ret;
 
-	while (pair->sends.first && pair->recvs.first) {
-		send = pop(&pair->sends);
-		recv = pop(&pair->recvs);
+	while (sr->sends.first && sr->recvs.first) {
+		send = pop(&sr->sends);
+		recv = pop(&sr->recvs);
 		ret = 0;
 		if (length_of(send) != length_of(recv))
 			ret = wrong_length(recv, length_of(send));
@@ -422,75 +422,64 @@ static void progress_self(struct pair *pair)
 	}
 }
 
-/* ---- from operation.c -------------------------------------------------- */
+/* ---- from progress.c --------------------------------------------------- */
 
-/* True if the communicator has ended by it. */
-static bool progress_pair(struct fabrex_comm *comm, uint32_t rank)
+static int progress(struct fabrex_comm *comm, uint32_t rank)
 {
-	struct pair *pair = &comm->pairs[rank];
+	struct sendrecv *sr = &comm->sendrecv[rank];
 	int ret;
 
 	if (rank == comm->rank) {
-		progress_self(pair);
-		return false;
+		progress_self(sr);
+		return 0;
 	}
-	if (pair->posted != pair->taken)
-		acknowledge(comm, rank, pair);
-	if (pair->announced.first)
-		progress_announced(comm, rank, pair);
-	ret = progress_sends(pair);
-	if (!ret)
-		ret = progress_recvs(comm, rank, pair);
-	if (likely(!ret))
-		return false;
-	fxi_comm_break(comm, ret);
-	fxi_comm_give_up(comm);
-	return true;
+	if (sr->posted != sr->taken)
+		acknowledge(comm, rank, sr);
+	if (sr->announced.first)
+		progress_announced(comm, rank, sr);
+	ret = progress_sends(sr);
+	return ret ? ret : progress_recvs(comm, rank, sr);
 }
 
-bool fxi_pairs_busy(const struct fabrex_comm *comm)
-{
-	return comm->npairs || comm->skipping;
-}
-
-uint32_t fxi_pairs_waiting(const struct fabrex_comm *comm)
+uint32_t fxi_sendrecv_waiting(const struct fabrex_comm *comm)
 {
 	uint32_t rank;
 
-	for (rank = 0; comm->npairs && rank < comm->size; rank++) {
-		const struct pair *pair = &comm->pairs[rank];
+	for (rank = 0; comm->nsendrecv && rank < comm->size; rank++) {
+		const struct sendrecv *sr = &comm->sendrecv[rank];
 
-		if (pair->sends.first || pair->announced.first ||
-		    pair->recvs.first)
+		if (sr->sends.first || sr->announced.first ||
+		    sr->recvs.first)
 			return rank;
 	}
 	return UINT32_MAX;
 }
 
-bool fxi_pairs_progress(struct fabrex_comm *comm)
+int fxi_sendrecv_progress(struct fabrex_comm *comm)
 {
 	uint32_t rank;
+	int ret = 0;
 
-	if (!fxi_pairs_busy(comm))
-		return false;
-	for (rank = 0; rank < comm->size; rank++)
-		if (progress_pair(comm, rank))
-			return true;
-	return false;
+	if (!fxi_sendrecv_busy(comm))
+		return 0;
+	for (rank = 0; rank < comm->size && !ret; rank++)
+		ret = progress(comm, rank);
+	return ret;
 }
 
-void fxi_pair_begin(struct fabrex_coll *coll)
+int fxi_sendrecv_begin(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct pair *pair = &comm->pairs[coll->what.root];
-	int ret = fxi_coll_place(coll);
+	struct sendrecv *sr = &comm->sendrecv[coll->what.root];
+	int ret = fxi_coll_find_gpu(coll);
 
-	if (unlikely(ret))
-		return fxi_coll_ended(coll, ret);
-	comm->npairs++;
-	push(coll->what.kind == FABREX_SEND ? &pair->sends : &pair->recvs,
-	     coll);
-	progress_pair(comm, coll->what.root);
+	if (unlikely(ret)) {
+		fxi_coll_ended(coll, ret);
+		return 0;
+	}
+	comm->nsendrecv++;
+	push(coll->what.kind == FABREX_SEND ? &sr->sends : &sr->recvs, coll);
+	return progress(comm, coll->what.root);
 }
 
 static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
@@ -508,17 +497,17 @@ static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
 	}
 }
 
-void fxi_pair_alone(struct fabrex_coll *coll)
+void fxi_sendrecv_alone(struct fabrex_coll *coll)
 {
-	struct pair *pair = &coll->comm->pairs[coll->what.root];
-	bool pairs = coll->what.kind == FABREX_SEND ||
+	struct sendrecv *sr = &coll->comm->sendrecv[coll->what.root];
+	bool sendrecv = coll->what.kind == FABREX_SEND ||
 		     coll->what.kind == FABREX_RECV;
 
-	if (!pairs || coll->what.root != coll->comm->rank ||
+	if (!sendrecv || coll->what.root != coll->comm->rank ||
 	    coll->result != GOING)
 		return;
-	take_out(&pair->sends, coll);
-	take_out(&pair->recvs, coll);
+	take_out(&sr->sends, coll);
+	take_out(&sr->recvs, coll);
 	ended(coll, fxi_error(EDEADLK, "%s: rank %u waits for itself; put both ends into a group, or start the other one first",
 			      fxi_kind_name(coll->what.kind),
 			      coll->what.root));
@@ -530,20 +519,20 @@ static void give_up(struct fifo *fifo, int error)
 		ended(pop(fifo), error);
 }
 
-void fxi_pairs_give_up(struct fabrex_comm *comm, int error)
+void fxi_sendrecv_give_up(struct fabrex_comm *comm, int error)
 {
 	uint32_t rank;
 
-	if (!fxi_pairs_busy(comm))
+	if (!fxi_sendrecv_busy(comm))
 		return;
 	comm->skipping = 0;
 	for (rank = 0; rank < comm->size; rank++) {
-		give_up(&comm->pairs[rank].sends, error);
-		give_up(&comm->pairs[rank].announced, error);
-		give_up(&comm->pairs[rank].recvs, error);
-		comm->pairs[rank].skip = 0;
-		free(comm->pairs[rank].bounce);
-		comm->pairs[rank].bounce = NULL;
+		give_up(&comm->sendrecv[rank].sends, error);
+		give_up(&comm->sendrecv[rank].announced, error);
+		give_up(&comm->sendrecv[rank].recvs, error);
+		comm->sendrecv[rank].skip = 0;
+		free(comm->sendrecv[rank].bounce);
+		comm->sendrecv[rank].bounce = NULL;
 	}
 }
 
@@ -559,19 +548,19 @@ static void free_all(struct fifo *fifo)
 	}
 }
 
-void fxi_pairs_free(struct fabrex_comm *comm)
+void fxi_sendrecv_free(struct fabrex_comm *comm)
 {
 	uint32_t rank;
 
-	for (rank = 0; comm->pairs && rank < comm->size; rank++) {
-		free_all(&comm->pairs[rank].sends);
-		free_all(&comm->pairs[rank].announced);
-		free_all(&comm->pairs[rank].recvs);
-		free(comm->pairs[rank].bounce);
+	for (rank = 0; comm->sendrecv && rank < comm->size; rank++) {
+		free_all(&comm->sendrecv[rank].sends);
+		free_all(&comm->sendrecv[rank].announced);
+		free_all(&comm->sendrecv[rank].recvs);
+		free(comm->sendrecv[rank].bounce);
 	}
-	free(comm->pairs);
-	comm->pairs = NULL;
-	comm->npairs = 0;
+	free(comm->sendrecv);
+	comm->sendrecv = NULL;
+	comm->nsendrecv = 0;
 	/* Else it would stay among those that others have to advance. */
 	comm->skipping = 0;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Straight in the memory of all ranks, where windows are ordinary memory: every
- * rank tells where its buffers are, does its share of the work from everybody's
- * input into everybody's output, and says so. Nothing is copied in between. If
- * the buffers of any rank cannot be reached, all go by way of the slots.
- * Reductions go from rank 0 to the last.
+ * Zero copy, where windows are ordinary memory: every rank publishes where its
+ * buffers are, does its share of the work straight from everybody's input into
+ * everybody's output, and reports that. If the buffers of any rank cannot be
+ * reached, all ranks use staged.c or flat.c instead. Reductions go from rank 0
+ * to the last. Called through fxi_zero_copy.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/operation.h"
-#include "coll/peer_buffer.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/operation/peer_buffer.h"
 #include "base/path.h"
 
 #define CHUNK	(512u << 10)	/* bytes between looks at other operations */
@@ -38,7 +38,7 @@ struct publication {
 };
 _Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
 
-struct direct {
+struct zero_copy {
 	uint32_t phase;
 	uint32_t next;		/* ranks told, or heard of: the first i */
 	bool missing;		/* of anybody */
@@ -55,11 +55,11 @@ struct direct {
 	const struct algorithm *inner;
 };
 
-int fxi_direct_make(struct fabrex_comm *comm)
+static int zero_copy_make(struct fabrex_comm *comm)
 {
-	struct direct *d = calloc(1, sizeof(*d));
+	struct zero_copy *d = calloc(1, sizeof(*d));
 
-	comm->direct = d;
+	comm->zero_copy = d;
 	if (!d)
 		goto fail;
 	d->send = calloc(comm->size, sizeof(*d->send));
@@ -72,9 +72,9 @@ fail:
 	return fxi_error(ENOMEM, "communicator: out of memory");
 }
 
-void fxi_direct_free(struct fabrex_comm *comm)
+static void zero_copy_free(struct fabrex_comm *comm)
 {
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 
 	if (!d)
 		return;
@@ -83,11 +83,11 @@ void fxi_direct_free(struct fabrex_comm *comm)
 	free(d->sources);
 	free(d->targets);
 	free(d);
-	comm->direct = NULL;
+	comm->zero_copy = NULL;
 }
 
-static bool direct_usable(const struct fabrex_comm *comm,
-			  const struct fabrex_collective *what)
+static bool zero_copy_usable(const struct fabrex_comm *comm,
+			     const struct fabrex_collective *what)
 {
 	(void)what;
 	return comm->coherent && comm->size <= REDUCE_MAX;
@@ -134,14 +134,14 @@ static void publish_one(struct fabrex_coll *coll, const void *addr,
 	spot->pages = (uint32_t)(buffer.length / PAGE);
 	spot->tail = buffer.length % PAGE;
 	if (!spot->key)
-		coll->comm->direct->missing = true;
+		coll->comm->zero_copy->missing = true;
 }
 
-static int direct_start(struct fabrex_coll *coll)
+static int zero_copy_start(struct fabrex_coll *coll)
 {
 	const struct fabrex_collective *what = &coll->what;
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 
 	d->phase = PUBLISH;
 	d->next = 0;
@@ -157,23 +157,23 @@ static int direct_start(struct fabrex_coll *coll)
 	return 0;
 }
 
-static void direct_end(struct fabrex_coll *coll)
+static void zero_copy_end(struct fabrex_coll *coll)
 {
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 
 	if (d->inner)
 		d->inner->end(coll);
 	d->inner = NULL;
 }
 
-/* ---- telling and hearing ----------------------------------------------- */
+/* ---- messages ---------------------------------------------------------- */
 
 /* The same to all others, once. 1: they have it; 0: no room; or a failure. */
 static int tell_all(struct fabrex_coll *coll, uint32_t phase,
 		    const void *bytes, uint32_t length)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 	uint32_t rank;
 	int ret;
 
@@ -207,7 +207,7 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 	};
 
 	if (!spot->key) {
-		coll->comm->direct->missing = true;
+		coll->comm->zero_copy->missing = true;
 		return NULL;
 	}
 	if (buffer.length < buffer.offset + length)
@@ -231,7 +231,7 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 {
 	uint64_t bytes = coll->what.count *
 			 fabrex_datatype_size(coll->what.type);
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 	bool send = shows_send(coll, rank), recv = shows_recv(coll, rank);
 
 	if (rank == coll->what.root)
@@ -256,7 +256,7 @@ static int hear_all(struct fabrex_coll *coll, uint32_t phase)
 {
 	struct fabrex_comm *comm = coll->comm;
 	const struct link_message *message;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 	uint32_t rank;
 	int ret;
 
@@ -284,7 +284,7 @@ static int hear_all(struct fabrex_coll *coll, uint32_t phase)
 /* Byte where share i of n begins, at a line of the target's. */
 static uint64_t cut(const struct fabrex_coll *coll, uint64_t bytes, uint32_t i)
 {
-	const struct direct *d = coll->comm->direct;
+	const struct zero_copy *d = coll->comm->zero_copy;
 	uint32_t n = coll->comm->size;
 	uint64_t at;
 
@@ -296,12 +296,12 @@ static uint64_t cut(const struct fabrex_coll *coll, uint64_t bytes, uint32_t i)
 	return at - at % fabrex_datatype_size(coll->what.type);
 }
 
-static void add_source(struct direct *d, const char *base, uint64_t offset)
+static void add_source(struct zero_copy *d, const char *base, uint64_t offset)
 {
 	d->sources[d->nsources++] = base + offset;
 }
 
-static void add_target(struct direct *d, char *base, uint64_t offset)
+static void add_target(struct zero_copy *d, char *base, uint64_t offset)
 {
 	d->targets[d->ntargets++] = base + offset;
 }
@@ -309,7 +309,7 @@ static void add_target(struct direct *d, char *base, uint64_t offset)
 /* The root of a broadcast in place. */
 static bool has_it(const struct fabrex_coll *coll, uint32_t rank)
 {
-	const struct direct *d = coll->comm->direct;
+	const struct zero_copy *d = coll->comm->zero_copy;
 
 	return coll->what.kind == FABREX_BROADCAST &&
 	       rank == coll->what.root && d->recv[rank] == d->send[rank];
@@ -319,7 +319,7 @@ static bool has_it(const struct fabrex_coll *coll, uint32_t rank)
 static void share(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 	uint32_t rank;
 
 	d->at = cut(coll, bytes, comm->rank);
@@ -335,7 +335,7 @@ static void share(struct fabrex_coll *coll, uint64_t bytes)
 static void reduce_own(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 	uint32_t rank;
 
 	d->at = 0;
@@ -349,7 +349,7 @@ static void reduce_own(struct fabrex_coll *coll, uint64_t bytes)
 static void spread(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 	const char *send = coll->what.send;
 	uint32_t rank;
 
@@ -365,7 +365,7 @@ static void spread(struct fabrex_coll *coll, uint64_t bytes)
 static void fetch(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 	uint32_t rank = (comm->rank + d->job) % comm->size;
 
 	d->at = 0;
@@ -378,7 +378,7 @@ static void set_job(struct fabrex_coll *coll)
 {
 	uint64_t bytes = coll->what.count *
 			 fabrex_datatype_size(coll->what.type);
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 
 	d->nsources = d->ntargets = 0;
 	switch (coll->what.kind) {
@@ -430,7 +430,7 @@ static bool streams(const struct fabrex_coll *coll)
 static void begin_work(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct direct *d = comm->direct;
+	struct zero_copy *d = comm->zero_copy;
 
 	d->send[comm->rank] = coll->what.send;
 	d->recv[comm->rank] = coll->what.recv;
@@ -443,7 +443,7 @@ static void begin_work(struct fabrex_coll *coll)
 }
 
 /* A slice of the source is in the nearest cache for all but the first. */
-static void copy_slices(const struct direct *d, uint64_t bytes)
+static void copy_slices(const struct zero_copy *d, uint64_t bytes)
 {
 	uint64_t at, n;
 	uint32_t i;
@@ -459,7 +459,7 @@ static void copy_slices(const struct direct *d, uint64_t bytes)
 static void work_on(struct fabrex_coll *coll, uint64_t bytes)
 {
 	const struct fabrex_collective *what = &coll->what;
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 	struct reduce r = {
 		.dst = d->targets, .src = d->sources,
 		.ndst = d->ntargets, .nsrc = d->nsources,
@@ -483,7 +483,7 @@ static void work_on(struct fabrex_coll *coll, uint64_t bytes)
 /* A chunk. 1: that was the last; or a failure, which ends it halfway. */
 static int work(struct fabrex_coll *coll)
 {
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 	uint64_t rest = d->end - d->at;
 	uint64_t n = rest < CHUNK ? rest : CHUNK;
 	int ret = fxi_comm_alarmed(coll->comm);
@@ -507,7 +507,7 @@ static int work(struct fabrex_coll *coll)
 /* All know by now whether all buffers can be reached. */
 static int decide(struct fabrex_coll *coll)
 {
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 	int ret;
 
 	if (!d->missing) {
@@ -524,7 +524,7 @@ static int decide(struct fabrex_coll *coll)
 
 static int step_once(struct fabrex_coll *coll)
 {
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 
 	switch (d->phase) {
 	case PUBLISH:
@@ -540,9 +540,9 @@ static int step_once(struct fabrex_coll *coll)
 	}
 }
 
-static int direct_step(struct fabrex_coll *coll)
+static int zero_copy_step(struct fabrex_coll *coll)
 {
-	struct direct *d = coll->comm->direct;
+	struct zero_copy *d = coll->comm->zero_copy;
 	int ret;
 
 	while (d->phase != INNER) {
@@ -563,13 +563,16 @@ static int direct_step(struct fabrex_coll *coll)
 	return d->inner->step(coll);
 }
 
-const struct algorithm fxi_direct = {
+/* Its name in rules: fabrex_coll(7). */
+const struct algorithm fxi_zero_copy = {
 	.name = "direct",
 	.kinds = 1u << FABREX_ALL_REDUCE | 1u << FABREX_ALL_GATHER |
 		 1u << FABREX_REDUCE_SCATTER | 1u << FABREX_BROADCAST |
 		 1u << FABREX_REDUCE | 1u << FABREX_ALL_TO_ALL,
-	.usable = direct_usable,
-	.start = direct_start,
-	.step = direct_step,
-	.end = direct_end,
+	.make = zero_copy_make,
+	.free = zero_copy_free,
+	.usable = zero_copy_usable,
+	.start = zero_copy_start,
+	.step = zero_copy_step,
+	.end = zero_copy_end,
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/execute.h"
+#include "coll/algorithm/execute.h"
 
 /* Pieces: not smaller unless the part is, not more for each level. */
 #define PIECE_LEAST	(16u << 10)
@@ -422,6 +422,7 @@ const struct algorithm fxi_scheduled = {
 	.kinds = 1 << FABREX_ALL_REDUCE | 1 << FABREX_ALL_GATHER |
 		 1 << FABREX_REDUCE_SCATTER | 1 << FABREX_BROADCAST |
 		 1 << FABREX_REDUCE | 1 << FABREX_ALL_TO_ALL,
+	.host_only = true,
 	.usable = scheduled_usable,
 	.start = scheduled_start,
 	.step = scheduled_step,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Schedules that a communicator was given by its user, and counters of what
- * schedules had it send. The table asks for the former, pass.c counts.
+ * Schedules that the user has given a communicator, which table.c prefers to
+ * its own choice, and the counters of what schedules have sent.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "coll/coll.h"
 #include "schedule/schedule.h"
 
-void fxi_given_free(struct fabrex_comm *comm)
+void fxi_user_schedules_free(struct fabrex_comm *comm)
 {
 	uint32_t kind;
 

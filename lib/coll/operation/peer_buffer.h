@@ -28,14 +28,14 @@ struct peer_buffer {
  * is set to NULL, fabrex_mr_cache_put() gives that back.
  */
 void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
-		     uint64_t length, uint32_t access, struct fabrex_mr **held,
-		     struct peer_buffer *buffer);
+		       uint64_t length, uint32_t access,
+		       struct fabrex_mr **held, struct peer_buffer *buffer);
 /*
  * Coherent transports: where a buffer of @rank is in this process; mapped once
  * and kept. NULL: not that way, errno and the error message say why.
  */
 void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
-		   const struct peer_buffer *buffer);
+		     const struct peer_buffer *buffer);
 /* Nobody uses what was mapped: give up some, if it is much. */
 void fxi_buffers_tidy(struct fabrex_comm *comm);
 /*
@@ -43,8 +43,8 @@ void fxi_buffers_tidy(struct fabrex_comm *comm);
  * memory of this process. One at a time for each communicator: -EAGAIN.
  */
 int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,
-		  const struct peer_buffer *buffer, uint64_t offset,
-		  void *addr, uint64_t length);
+		    const struct peer_buffer *buffer, uint64_t offset,
+		    void *addr, uint64_t length);
 /* 1: the read has ended; 0: not yet; or a negative errno. */
 int fxi_buffer_read_test(struct fabrex_comm *comm);
 

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Copies and reductions for algorithms, wherever the caller's buffers are:
- * host or GPU. Slots are always the host's. Included by the algorithms.
+ * Copies and reductions wherever the caller's buffers are, host or GPU; slots
+ * of links are always in the host's memory. For progress.c and the algorithms.
  */
-#ifndef LIB_COLL_PLACE_H
-#define LIB_COLL_PLACE_H
+#ifndef LIB_COLL_GPU_H
+#define LIB_COLL_GPU_H
 
-#include "coll/coll.h"
+#include "coll/operation/operation.h"
 
-/* Finds out; before the operation is performed. */
-int fxi_coll_place(struct fabrex_coll *coll);
+/* Finds out where they are; before the operation is performed. */
+int fxi_coll_find_gpu(struct fabrex_coll *coll);
 /* The algorithm that was chosen can only do it in the host's memory ... */
-bool fxi_coll_hosted(const struct fabrex_coll *coll);
+bool fxi_coll_needs_host(const struct fabrex_coll *coll);
 /* ... and does so from now on. */
-int fxi_coll_host(struct fabrex_coll *coll);
-void fxi_places_free(struct fabrex_comm *comm);
+int fxi_coll_use_host(struct fabrex_coll *coll);
+void fxi_gpus_free(struct fabrex_comm *comm);
 
 /* Kinds as coll->send_kind; 0: host. */
-int fxi_coll_copy_far(const struct fabrex_coll *coll, void *dst,
+int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 		      uint32_t dst_kind, const void *src, uint32_t src_kind,
 		      uint64_t n);
-int fxi_coll_reduce_far(const struct fabrex_coll *coll,
+int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 			const struct reduce *r);
 
 /* From the caller's send to the host's memory. */
@@ -28,7 +28,7 @@ static inline int fxi_coll_copy_in(const struct fabrex_coll *coll, void *dst,
 				   const void *send, uint64_t n)
 {
 	if (unlikely(coll->send_kind))
-		return fxi_coll_copy_far(coll, dst, 0, send, coll->send_kind,
+		return fxi_coll_copy_gpu(coll, dst, 0, send, coll->send_kind,
 					 n);
 	fxi_copy(dst, send, n, false);
 	return 0;
@@ -39,7 +39,7 @@ static inline int fxi_coll_copy_out(const struct fabrex_coll *coll,
 				    void *recv, const void *src, uint64_t n)
 {
 	if (unlikely(coll->recv_kind))
-		return fxi_coll_copy_far(coll, recv, coll->recv_kind, src, 0,
+		return fxi_coll_copy_gpu(coll, recv, coll->recv_kind, src, 0,
 					 n);
 	fxi_copy(recv, src, n, false);
 	return 0;
@@ -50,7 +50,7 @@ static inline int fxi_coll_copy_own(const struct fabrex_coll *coll,
 				    void *recv, const void *send, uint64_t n)
 {
 	if (unlikely(coll->gpu && (coll->send_kind || coll->recv_kind)))
-		return fxi_coll_copy_far(coll, recv, coll->recv_kind, send,
+		return fxi_coll_copy_gpu(coll, recv, coll->recv_kind, send,
 					 coll->send_kind, n);
 	fxi_copy(recv, send, n, false);
 	return 0;
@@ -61,7 +61,7 @@ static inline int fxi_coll_reduce(const struct fabrex_coll *coll,
 				  const struct reduce *r)
 {
 	if (unlikely(coll->send_kind || coll->recv_kind))
-		return fxi_coll_reduce_far(coll, r);
+		return fxi_coll_reduce_gpu(coll, r);
 	fxi_reduce(r);
 	return 0;
 }
