@@ -493,7 +493,7 @@ TEST(coll_device_refused)
 	char *code;
 
 	CHECK(runtime_load("libcuda.so.1"));
-	CHECK_EQ(fxi_program_compile(&fxi_gpu_cuda, "", 99, &code, &size),
+	CHECK_EQ(fxi_kernel_compile(&fxi_gpu_cuda, "", 99, &code, &size),
 		 -EIO);
 	CHECK_SAYS("error");
 	CHECK_SAYS("type_of<99>");

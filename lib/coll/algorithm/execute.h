@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A schedule that is being executed at one rank: execute.c says what is next,
- * pass.c moves and reduces the bytes.
+ * A schedule that is being executed at one rank. lane.c says what is next,
+ * pass.c and region.c move the bytes, execute.c drives them; for these only.
  */
 #ifndef LIB_COLL_EXECUTE_H
 #define LIB_COLL_EXECUTE_H
@@ -10,13 +10,12 @@
 #include "schedule/program.h"
 
 /* Where a part is: at @own until something has come for it, at @home then. */
-struct place {
+struct part_memory {
 	const uint8_t *own;	/* in the caller's send; NULL: not there */
 	uint8_t *home;		/* in the caller's recv; NULL: in scratch */
 	uint64_t count;		/* elements */
-	/* There is room for the pieces of so many rounds. */
-	uint64_t scratch;
-	uint32_t window, stride;
+	uint64_t scratch;	/* offset of room for @nscratch pieces */
+	uint32_t nscratch, stride;
 };
 
 /* How far a lane is: its next act, and the piece that it is about. */
@@ -52,7 +51,7 @@ struct execution {
 	uint32_t unmoved;	/* steps in a row without a move */
 	uint32_t copying;	/* part: those that need no transfer are */
 	uint64_t copied;	/* copied here; elements of it so far */
-	struct place *places;	/* by part */
+	struct part_memory *memory; /* by part */
 	uint32_t *done;		/* by act: rounds */
 	struct cursor *cursors;	/* by lane */
 	uint8_t *scratch;
@@ -61,6 +60,38 @@ struct execution {
 	struct sent_region regions[2];
 	bool *flying;		/* by act: may still be read */
 };
+
+static inline uint64_t fxi_execution_word(const struct execution *e,
+					  const struct cursor *c)
+{
+	return e->word ^ ((uint64_t)e->p->acts[c->act].transfer << 20 ^
+			  c->round);
+}
+
+/* ---- lane.c ------------------------------------------------------------ */
+
+/* Pieces begin at multiples of so many bytes, if they are much larger. */
+#define PIECE_CUT	64u
+
+/* How many rounds there have to be, and do their pieces fit into slots? */
+uint32_t fxi_pieces_rounds(const struct execution *e);
+int fxi_pieces_check(const struct execution *e);
+/* All lanes to their first act. */
+void fxi_execution_begin(struct execution *e);
+/* The lane's act is done: to the next. */
+void fxi_execution_advance(struct execution *e, uint32_t lane);
+/* Is it the message that the lane's act expects? 0 or -EPROTO. */
+int fxi_execution_check(const struct execution *e, uint32_t lane,
+			const struct link_message *message);
+
+/* ---- region.c ---------------------------------------------------------- */
+
+void fxi_regions_get(struct execution *e);
+void fxi_regions_put(struct execution *e);
+/* The lane's message, without a copy. 1; 0: it cannot; negative errno. */
+int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
+/* May what acts [first, first + n) have sent be overwritten? */
+bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
 
 /* ---- pass.c ------------------------------------------------------------ */
 
@@ -71,31 +102,9 @@ struct execution {
 int fxi_pass_receive(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
 /*
- * A little more from where the caller has it to where the caller wants it, of
- * what no other rank has a hand in. False: all of it is there.
+ * Copies a little more of what no other rank takes part in, from where the
+ * caller has it to where it belongs. False: all of it is there.
  */
 bool fxi_pass_copy(struct execution *e);
-
-/* ---- region.c ---------------------------------------------------------- */
-
-void fxi_regions_get(struct execution *e);
-void fxi_regions_put(struct execution *e);
-/* The lane's message, without a copy. 1; 0: not that way; negative errno. */
-int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
-/* May what acts [first, first + n) have sent be overwritten? */
-bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
-
-/* ---- execute.c --------------------------------------------------------- */
-
-/* The lane's act is done: to the next. */
-void fxi_execution_advance(struct execution *e, uint32_t lane);
-/* Is it the message that the lane's act expects? 0 or -EPROTO. */
-int fxi_execution_check(const struct execution *e, uint32_t lane,
-			const struct link_message *message);
-/* What is sent along with it. */
-uint64_t fxi_execution_word(const struct execution *e,
-			    const struct cursor *cursor);
-/* All that it depends on is done. */
-bool fxi_execution_ready(struct execution *e, const struct cursor *cursor);
 
 #endif

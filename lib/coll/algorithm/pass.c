@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The passes over memory of a schedule that is executed. Where it can be, a
- * piece that arrives is reduced with this rank's own straight into the rooms of
- * the next ranks: read once, written once. Called by execute.c.
+ * The passes over memory that a schedule takes. Where possible a piece that
+ * arrives is reduced with this rank's own straight into the slots of the next
+ * ranks: read once, written once. Called by execute.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,13 +46,13 @@ static uint8_t *scratch(struct execution *e)
 /* Where the piece is once it has arrived; NULL: no memory. */
 static uint8_t *home(struct execution *e, const struct cursor *c)
 {
-	const struct place *place = &e->places[act_of(e, c)->part];
-	uint8_t *at = place->home;
+	const struct part_memory *memory = &e->memory[act_of(e, c)->part];
+	uint8_t *at = memory->home;
 
 	if (!at) {
 		at = scratch(e);
-		return at ? at + place->scratch +
-			    (size_t)(c->round % place->window) * place->stride :
+		return at ? at + memory->scratch +
+			    (size_t)(c->round % memory->nscratch) * memory->stride :
 			    NULL;
 	}
 	return at + c->at * e->size;
@@ -64,7 +64,7 @@ static const uint8_t *own(struct execution *e, const struct cursor *c)
 	const struct act *act = act_of(e, c);
 
 	if (act->flags & ACT_FRESH)
-		return e->places[act->part].own + c->at * e->size;
+		return e->memory[act->part].own + c->at * e->size;
 	return home(e, c);
 }
 
@@ -315,33 +315,33 @@ int fxi_pass_receive(struct execution *e, uint32_t lane)
 /* ---- what needs no transfer -------------------------------------------- */
 
 /* The part that is being copied, or the next; NULL: there is none. */
-static const struct place *copied_part(struct execution *e)
+static const struct part_memory *copied_part(struct execution *e)
 {
 	const struct local_part *part;
-	const struct place *place;
+	const struct part_memory *memory;
 
 	for (; e->copying < e->p->nparts; e->copying++, e->copied = 0) {
 		part = &e->p->parts[e->copying];
-		place = &e->places[e->copying];
+		memory = &e->memory[e->copying];
 		if (part->begins && part->ends && !part->writes &&
-		    place->own != place->home && e->copied < place->count)
-			return place;
+		    memory->own != memory->home && e->copied < memory->count)
+			return memory;
 	}
 	return NULL;
 }
 
 bool fxi_pass_copy(struct execution *e)
 {
-	const struct place *place = copied_part(e);
+	const struct part_memory *memory = copied_part(e);
 	uint64_t at, end;
 
-	if (!place)
+	if (!memory)
 		return false;
 	at = e->copied * e->size;
 	e->copied += COPY / e->size;
-	if (e->copied > place->count)
-		e->copied = place->count;
+	if (e->copied > memory->count)
+		e->copied = memory->count;
 	end = e->copied * e->size;
-	fxi_copy(place->home + at, place->own + at, end - at, false);
+	fxi_copy(memory->home + at, memory->own + at, end - at, false);
 	return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The caller's buffers as regions, from which a transport that is not coherent
- * sends without a copy. What is under way must not be overwritten. For
- * execute.c and pass.c.
+ * The caller's buffers as memory regions, from which a transport that is not
+ * coherent sends without a copy. What is being sent must not be overwritten.
+ * Called by execute.c and pass.c.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Memory and arithmetic of a GPU, for collectives whose buffers are there.
- * Called by the data path of lib/coll; a handle belongs to one thread at a
- * time. Nothing is linked: what is missing is named in the sentence of the
- * error, and the caller can still copy to the host and reduce there.
+ * Called by lib/coll/operation; a handle belongs to one thread at a time. No
+ * runtime is linked: the error message names what is missing, and the caller
+ * can still copy to the host and reduce there.
  */
 #ifndef LIB_COLL_DEVICE_H
 #define LIB_COLL_DEVICE_H

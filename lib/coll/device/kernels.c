@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The kernel, compiled by NVRTC or HIPRTC for the GPU that is there when a
- * type is first reduced on it. Called by device.c.
+ * Kernels for reductions, compiled by NVRTC or HIPRTC for the GPU at hand when
+ * a type is first reduced on it, and kept. Called by device.c.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -209,8 +209,8 @@ void fxi_kernels_forked(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-int fxi_program_compile(const struct gpu_vendor *vendor, const char *arch,
-			uint32_t type, char **code, size_t *size)
+int fxi_kernel_compile(const struct gpu_vendor *vendor, const char *arch,
+		       uint32_t type, char **code, size_t *size)
 {
 	NO_CANCEL();
 	int ret;
@@ -296,8 +296,8 @@ static int get_locked(const struct gpu_vendor *vendor, int number,
 	return 0;
 }
 
-int fxi_program_get(const struct gpu_vendor *vendor, int number,
-		    uint32_t type, void **function)
+int fxi_kernel_get(const struct gpu_vendor *vendor, int number,
+		   uint32_t type, void **function)
 {
 	NO_CANCEL();
 	int ret;
