@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is wrong with the arguments of an operation, as sentences; and which
- * bytes it reads and writes. Called by operation.c and the algorithms.
+ * Checks the arguments of an operation, and says how many bytes it reads and
+ * writes. Called by start.c, and for the latter by the algorithms.
  */
 #include <errno.h>
 
@@ -30,20 +30,6 @@ const char *fxi_kind_name(uint32_t kind)
 	if (kind < FABREX_ALL_REDUCE || kind > FABREX_RECV)
 		return "operation of unknown kind";
 	return kind_names[kind];
-}
-
-EXPORT size_t fabrex_datatype_size(enum fabrex_datatype type)
-{
-	static const uint8_t sizes[] = {
-		[FABREX_INT8] = 1, [FABREX_UINT8] = 1,
-		[FABREX_INT16] = 2, [FABREX_UINT16] = 2,
-		[FABREX_INT32] = 4, [FABREX_UINT32] = 4,
-		[FABREX_INT64] = 8, [FABREX_UINT64] = 8,
-		[FABREX_FLOAT16] = 2, [FABREX_BFLOAT16] = 2,
-		[FABREX_FLOAT32] = 4, [FABREX_FLOAT64] = 8,
-	};
-
-	return (uint32_t)type < sizeof(sizes) ? sizes[type] : 0;
 }
 
 static uint64_t bytes_of(const struct fabrex_collective *what)
