@@ -9,9 +9,9 @@
 #include "coll/coll.h"
 
 /*
- * Whoever waits advances all communicators that have operations with a handle,
- * so that a program does not deadlock that waits on one while another rank waits
- * on another. A communicator's lock is only taken while it is listed here.
+ * Whoever waits advances all communicators that have operations with a handle:
+ * a program that waits on one while another rank waits on another does not
+ * deadlock. A communicator's lock is only taken while it is listed here.
  */
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fabrex_comm *busy_first;

@@ -76,19 +76,6 @@ static const struct rule far_rules[] = {
 	{ ALL_KINDS, "tree", 0, UINT64_MAX, 0 },
 };
 
-static const char *const kind_words[] = {
-	[ALL_KINDS] = "all",
-	[FABREX_ALL_REDUCE] = "all_reduce",
-	[FABREX_ALL_GATHER] = "all_gather",
-	[FABREX_REDUCE_SCATTER] = "reduce_scatter",
-	[FABREX_BROADCAST] = "broadcast",
-	[FABREX_REDUCE] = "reduce",
-	[FABREX_ALL_TO_ALL] = "all_to_all",
-	[FABREX_BARRIER] = "barrier",
-};
-
-#define KIND_WORDS	(sizeof(kind_words) / sizeof(*kind_words))
-
 static const struct algorithm *named(const char *name)
 {
 	size_t i;
@@ -118,15 +105,27 @@ static size_t word_length(const char *at)
 	return strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_*");
 }
 
+/* The name of a kind, as rules have it: all_reduce for all-reduce. */
+static bool is_kind(const char *at, size_t n, uint32_t kind)
+{
+	const char *name = kind == ALL_KINDS ? "all" : fxi_kind_name(kind);
+	size_t i;
+
+	for (i = 0; i < n && name[i]; i++)
+		if (at[i] != (name[i] == '-' ? '_' : name[i]))
+			return false;
+	return i == n && !name[i];
+}
+
 static int read_kind(struct reader *r, uint32_t *kind)
 {
 	size_t n = word_length(r->at);
 
-	for (*kind = 0; *kind < KIND_WORDS; ++*kind)
-		if (strlen(kind_words[*kind]) == n &&
-		    !strncmp(kind_words[*kind], r->at, n))
+	_Static_assert(FABREX_ALL_REDUCE == ALL_KINDS + 1, "all, then kinds");
+	for (*kind = ALL_KINDS; *kind <= FABREX_BARRIER; ++*kind)
+		if (is_kind(r->at, n, *kind))
 			break;
-	if (*kind == KIND_WORDS)
+	if (*kind > FABREX_BARRIER)
 		return wrong(r, r->at, "a collective has to be here, such as all_reduce, or all");
 	r->at += n;
 	if (*r->at != ':')
@@ -350,26 +349,13 @@ schedule_of(struct fabrex_comm *comm, const struct rule *rule,
 	return made ? made->schedule : NULL;
 }
 
-/* Bytes of send or recv, whichever is larger, wherever it is. */
-static uint64_t size_of(const struct fabrex_comm *comm,
-			const struct fabrex_collective *what)
-{
-	uint64_t bytes = what->count * fabrex_datatype_size(what->type);
-
-	if (what->kind == FABREX_ALL_GATHER ||
-	    what->kind == FABREX_REDUCE_SCATTER ||
-	    what->kind == FABREX_ALL_TO_ALL)
-		bytes *= comm->size;
-	return bytes;
-}
-
 static const struct algorithm *
 follow(struct fabrex_comm *comm, const struct rule *rules, uint32_t n,
        const struct fabrex_collective *what,
        const struct fabrex_schedule **schedule, const struct rule **which)
 {
 	const struct algorithm *algorithm;
-	uint64_t bytes = size_of(comm, what);
+	uint64_t bytes = fxi_coll_bytes(comm, what);
 	const struct rule *rule;
 
 	for (rule = rules; rule < rules + n; rule++) {
@@ -417,8 +403,7 @@ user_schedule(const struct fabrex_comm *comm,
 {
 	const struct fabrex_schedule *schedule = comm->schedules[what->kind];
 
-	if (!schedule || ((what->kind == FABREX_BROADCAST ||
-			   what->kind == FABREX_REDUCE) &&
+	if (!schedule || (fxi_schedule_has_root(what->kind) &&
 			  schedule->root != what->root))
 		return NULL;
 	return schedule;
@@ -439,25 +424,19 @@ fxi_table_choose(struct fabrex_comm *comm,
 
 /* ---- public ------------------------------------------------------------ */
 
-static bool is_reduced(enum fabrex_coll_kind kind)
-{
-	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
-	       kind == FABREX_REDUCE;
-}
-
 static const char *name_of(struct fabrex_comm *comm,
 			   enum fabrex_coll_kind kind, uint64_t bytes)
 {
 	struct fabrex_collective what = {
 		.kind = kind, .type = FABREX_UINT8, .count = bytes,
-		.op = is_reduced(kind) ? FABREX_SUM : 0,
+		.op = fxi_schedule_reduces(kind) ? FABREX_SUM : 0,
 	};
 	const struct fabrex_schedule *schedule = user_schedule(comm, &what);
 	const struct rule *which = NULL;
 
 	if (schedule)
 		return schedule->name;
-	if (size_of(comm, &what) != bytes)
+	if (fxi_coll_bytes(comm, &what) != bytes)
 		what.count = bytes / comm->size;
 	return choose(comm, &what, &schedule, &which) && which ? which->name :
 								  "flat";

@@ -58,7 +58,7 @@ static void put_head(struct writer *w, const struct fabrex_schedule *s)
 
 	put(w, "fabrex-schedule 1\ncollective %s\nranks %u\n",
 	    fxi_schedule_kind_name(s->kind), s->ranks);
-	if (s->kind == FABREX_BROADCAST || s->kind == FABREX_REDUCE)
+	if (fxi_schedule_has_root(s->kind))
 		put(w, "root %u\n", s->root);
 	if (!s->first) {
 		put(w, "split");

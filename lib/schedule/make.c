@@ -531,7 +531,7 @@ EXPORT int fabrex_schedule_make(enum fabrex_coll_kind kind,
 		return fxi_error(ENOMEM, "no memory for a schedule");
 	m.s->kind = kind;
 	m.s->ranks = ranks;
-	if (kind == FABREX_BROADCAST || kind == FABREX_REDUCE)
+	if (fxi_schedule_has_root(kind))
 		m.s->root = root;
 	ret = make(&m, recipe);
 	if (ret) {

@@ -214,7 +214,7 @@ static int parse_root(struct parser *p)
 {
 	struct fabrex_schedule *s = p->schedule;
 
-	if (s->kind != FABREX_BROADCAST && s->kind != FABREX_REDUCE)
+	if (!fxi_schedule_has_root(s->kind))
 		return 0;
 	if (!skip_lines(p) || !keyword(p, "root"))
 		return wrong(p, "should be \"root\", after \"ranks\"");

@@ -86,6 +86,7 @@ fxi_schedule_get(const struct fabrex_schedule *schedule);
 /* NULL: no schedule can be for it. */
 const char *fxi_schedule_kind_name(uint32_t kind);
 bool fxi_schedule_reduces(uint32_t kind);
+bool fxi_schedule_has_root(uint32_t kind);
 /* Shards of a schedule of that kind. */
 uint64_t fxi_schedule_shards(uint32_t kind, uint32_t ranks);
 uint32_t fxi_schedule_shard(const struct fabrex_schedule *schedule,

@@ -31,6 +31,11 @@ bool fxi_schedule_reduces(uint32_t kind)
 	       kind == FABREX_REDUCE_SCATTER;
 }
 
+bool fxi_schedule_has_root(uint32_t kind)
+{
+	return kind == FABREX_BROADCAST || kind == FABREX_REDUCE;
+}
+
 uint64_t fxi_schedule_shards(uint32_t kind, uint32_t ranks)
 {
 	if (kind == FABREX_ALL_TO_ALL)

@@ -149,7 +149,7 @@ static int flat_start(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
 
-	f->bytes = coll->what.count * fabrex_datatype_size(coll->what.type);
+	f->bytes = fxi_count_bytes(&coll->what);
 	f->size = fxi_link_size(coll->comm) & ~63u;
 	f->pieces = f->bytes <= LINK_SMALL ? 1 :
 		    (f->bytes + f->size - 1) / f->size;
@@ -225,41 +225,18 @@ static int send_pieces(struct fabrex_coll *coll)
 
 /* ---- taking ------------------------------------------------------------ */
 
-static const struct link_message *expect(struct fabrex_coll *coll,
-					 uint32_t rank, int *ret)
-{
-	const struct link_message *message;
-
-	message = fxi_link_peek(coll->comm, rank, LINK_COLL);
-	*ret = 0;
-	if (!message)
-		coll->waiting = rank;
-	else
-		*ret = fxi_coll_check(coll, rank, 0, message);
-	if (message && !*ret &&
-	    message->length != piece_length(coll->comm->flat,
-					    coll->comm->flat->done))
-		*ret = fxi_error(EPROTO, "%s: rank %u has sent a piece of %u bytes where one of %u has to be; do all ranks run the same library?",
-				 fxi_kind_name(coll->what.kind), rank,
-				 message->length,
-				 piece_length(coll->comm->flat,
-					      coll->comm->flat->done));
-	return message;
-}
-
-/* Its place in recv. */
-static int store(struct fabrex_coll *coll, uint32_t rank,
-		 const struct link_message *message)
+/* The piece of @rank to its place in recv. */
+static int store(struct fabrex_coll *coll, uint32_t rank)
 {
 	struct flat *f = coll->comm->flat;
+	uint32_t n = piece_length(f, f->done);
 	int ret = 0;
 
-	if (message->length)
+	if (n)
 		ret = fxi_coll_copy_out(coll, target(coll, rank) +
 					f->done * f->size,
 					fxi_link_payload(coll->comm, rank,
-							 LINK_COLL),
-					piece_length(f, f->done));
+							 LINK_COLL), n);
 	fxi_link_pop(coll->comm, rank, LINK_COLL);
 	return ret;
 }
@@ -306,15 +283,14 @@ static int reduce_piece(struct fabrex_coll *coll)
 static int take_piece(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
-	const struct link_message *message;
+	uint32_t n = piece_length(f, f->done);
 	int ret;
 
 	for (; f->next < f->nfrom; f->next++) {
-		message = expect(coll, f->from[f->next], &ret);
-		if (!message || ret)
+		ret = fxi_coll_expect(coll, f->from[f->next], 0, n);
+		if (ret <= 0)
 			return ret;
-		if (!reduces(coll))
-			ret = store(coll, f->from[f->next], message);
+		ret = reduces(coll) ? 0 : store(coll, f->from[f->next]);
 		if (ret)
 			return ret;
 	}
@@ -359,7 +335,8 @@ static int round_step(struct fabrex_coll *coll)
 		if (ret || !f->asked)
 			return ret;
 		rank = (comm->rank + comm->size - distance) % comm->size;
-		if (!expect(coll, rank, &ret) || ret)
+		ret = fxi_coll_expect(coll, rank, 0, 0);
+		if (ret <= 0)
 			return ret;
 		fxi_link_pop(comm, rank, LINK_COLL);
 		f->asked = false;

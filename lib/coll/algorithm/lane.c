@@ -20,8 +20,9 @@
 /* ---- pieces ------------------------------------------------------------ */
 
 /*
- * In each round the whole schedule is executed with a piece of every part. There
- * are so many rounds that a piece fits into a slot and long paths are filled.
+ * In each round the whole schedule is executed with a piece of every part.
+ * There are so many rounds that a piece fits into a slot and long paths are
+ * filled.
  */
 uint32_t fxi_pieces_rounds(const struct execution *e)
 {

@@ -52,8 +52,8 @@ static uint8_t *home(struct execution *e, const struct cursor *c)
 	if (!at) {
 		at = scratch(e);
 		return at ? at + memory->scratch +
-			    (size_t)(c->round % memory->nscratch) * memory->stride :
-			    NULL;
+			    (size_t)(c->round % memory->nscratch) *
+			    memory->stride : NULL;
 	}
 	return at + c->at * e->size;
 }

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "coll/algorithm/algorithm.h"
-#include "coll/operation/peer_buffer.h"
 #include "coll/operation/gpu.h"
+#include "coll/operation/peer_buffer.h"
 
 /*
  * Bytes from which the receiver reads: with windows that are memory, where
@@ -89,7 +89,7 @@ static void ended(struct fabrex_coll *coll, int result)
 
 static uint64_t length_of(const struct fabrex_coll *coll)
 {
-	return coll->what.count * fabrex_datatype_size(coll->what.type);
+	return fxi_count_bytes(&coll->what);
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -346,8 +346,7 @@ static void take_piece(struct fabrex_coll *coll, struct sendrecv *sr,
 static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
 		       struct sendrecv *sr, const struct link_message *message)
 {
-	sr->skip -= message->length < sr->skip ? message->length :
-						     sr->skip;
+	sr->skip -= message->length < sr->skip ? message->length : sr->skip;
 	comm->skipping -= !sr->skip;
 	fxi_link_pop(comm, rank, LINK_SENDRECV);
 }

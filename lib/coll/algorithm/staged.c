@@ -71,7 +71,7 @@ static int staged_start(struct fabrex_coll *coll)
 	struct staged *s = comm->staged;
 	uint64_t round;
 
-	s->bytes = coll->what.count * fabrex_datatype_size(coll->what.type);
+	s->bytes = fxi_count_bytes(&coll->what);
 	s->size = s->bytes / comm->size + 63;
 	if (s->size > fxi_link_size(comm))
 		s->size = fxi_link_size(comm);
@@ -133,26 +133,6 @@ static void *room_at(struct fabrex_coll *coll, uint32_t rank)
 	return room;
 }
 
-/* 1: the rank's message is here; 0: not; or a failure. */
-static int expect(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
-		  uint32_t length)
-{
-	const struct link_message *message;
-	int ret;
-
-	message = fxi_link_peek(coll->comm, rank, LINK_COLL);
-	if (!message) {
-		coll->waiting = rank;
-		return 0;
-	}
-	ret = fxi_coll_check(coll, rank, phase, message);
-	if (!ret && message->length != length)
-		ret = fxi_error(EPROTO, "%s: rank %u has sent a piece of %u bytes where one of %u has to be; do all ranks run the same library?",
-				fxi_kind_name(coll->what.kind), rank,
-				message->length, length);
-	return ret ? ret : 1;
-}
-
 /* ---- parts of a round -------------------------------------------------- */
 
 /* To rank number @i after this one: its piece of our input. */
@@ -186,7 +166,7 @@ static int take_input(struct fabrex_coll *coll, uint32_t i)
 	n = piece(coll, s->round, comm->rank, &at);
 	if (!n)
 		return 1;
-	ret = expect(coll, rank, TAG_INPUT, n);
+	ret = fxi_coll_expect(coll, rank, TAG_INPUT, n);
 	if (ret > 0)
 		s->sources[rank] = fxi_link_payload(comm, rank, LINK_COLL);
 	return ret;
@@ -259,7 +239,7 @@ static int take_result(struct fabrex_coll *coll, uint32_t i)
 	n = piece(coll, s->round - 1, rank, &at);
 	if (!n)
 		return 1;
-	ret = expect(coll, rank, TAG_RESULT, n);
+	ret = fxi_coll_expect(coll, rank, TAG_RESULT, n);
 	if (ret <= 0)
 		return ret;
 	ret = fxi_coll_copy_out(coll, (char *)coll->what.recv + at,

@@ -229,17 +229,12 @@ static int cannot_map(struct fabrex_comm *comm, uint32_t rank)
 static int locate(struct fabrex_coll *coll, uint32_t rank,
 		  const struct publication *theirs)
 {
-	uint64_t bytes = coll->what.count *
-			 fabrex_datatype_size(coll->what.type);
+	uint64_t bytes = fxi_coll_bytes(coll->comm, &coll->what);
 	struct zero_copy *d = coll->comm->zero_copy;
 	bool send = shows_send(coll, rank), recv = shows_recv(coll, rank);
 
 	if (rank == coll->what.root)
 		d->skew = theirs->recv.offset % LINE;
-	if (coll->what.kind == FABREX_ALL_GATHER ||
-	    coll->what.kind == FABREX_REDUCE_SCATTER ||
-	    coll->what.kind == FABREX_ALL_TO_ALL)
-		bytes *= coll->comm->size;
 	if (recv)
 		d->recv[rank] = map_one(coll, rank, &theirs->recv, bytes);
 	if (recv && !d->recv[rank] && !d->missing)
@@ -376,8 +371,7 @@ static void fetch(struct fabrex_coll *coll, uint64_t bytes)
 
 static void set_job(struct fabrex_coll *coll)
 {
-	uint64_t bytes = coll->what.count *
-			 fabrex_datatype_size(coll->what.type);
+	uint64_t bytes = fxi_count_bytes(&coll->what);
 	struct zero_copy *d = coll->comm->zero_copy;
 
 	d->nsources = d->ntargets = 0;
@@ -399,8 +393,7 @@ static void set_job(struct fabrex_coll *coll)
 /* Bytes of the buffers of all ranks together. */
 static uint64_t touched(const struct fabrex_coll *coll)
 {
-	uint64_t bytes = coll->what.count *
-			 fabrex_datatype_size(coll->what.type);
+	uint64_t bytes = fxi_count_bytes(&coll->what);
 	uint64_t n = coll->comm->size;
 
 	switch (coll->what.kind) {

@@ -6,35 +6,35 @@
 #include <errno.h>
 
 #include "coll/operation/operation.h"
-
-#define BIT(kind)	(1u << (kind))
-#define REDUCING	(BIT(FABREX_ALL_REDUCE) | BIT(FABREX_REDUCE_SCATTER) | \
-			 BIT(FABREX_REDUCE))
-#define ROOTED		(BIT(FABREX_BROADCAST) | BIT(FABREX_REDUCE) | \
-			 BIT(FABREX_SEND) | BIT(FABREX_RECV))
-
-static const char *const kind_names[] = {
-	[FABREX_ALL_REDUCE] = "all-reduce",
-	[FABREX_ALL_GATHER] = "all-gather",
-	[FABREX_REDUCE_SCATTER] = "reduce-scatter",
-	[FABREX_BROADCAST] = "broadcast",
-	[FABREX_REDUCE] = "reduce",
-	[FABREX_ALL_TO_ALL] = "all-to-all",
-	[FABREX_BARRIER] = "barrier",
-	[FABREX_SEND] = "send",
-	[FABREX_RECV] = "recv",
-};
+#include "schedule/schedule.h"
 
 const char *fxi_kind_name(uint32_t kind)
 {
-	if (kind < FABREX_ALL_REDUCE || kind > FABREX_RECV)
-		return "operation of unknown kind";
-	return kind_names[kind];
+	const char *name = fxi_schedule_kind_name(kind);
+
+	switch (kind) {
+	case FABREX_BARRIER:
+		return "barrier";
+	case FABREX_SEND:
+		return "send";
+	case FABREX_RECV:
+		return "recv";
+	default:
+		return name ? name : "operation of unknown kind";
+	}
 }
 
-static uint64_t bytes_of(const struct fabrex_collective *what)
+uint64_t fxi_coll_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what)
 {
-	return what->count * fabrex_datatype_size(what->type);
+	switch (what->kind) {
+	case FABREX_ALL_GATHER:
+	case FABREX_REDUCE_SCATTER:
+	case FABREX_ALL_TO_ALL:
+		return fxi_count_bytes(what) * comm->size;
+	default:
+		return fxi_count_bytes(what);
+	}
 }
 
 uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
@@ -43,14 +43,14 @@ uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
 	switch (what->kind) {
 	case FABREX_REDUCE_SCATTER:
 	case FABREX_ALL_TO_ALL:
-		return bytes_of(what) * comm->size;
+		return fxi_count_bytes(what) * comm->size;
 	case FABREX_BROADCAST:
-		return what->root == comm->rank ? bytes_of(what) : 0;
+		return what->root == comm->rank ? fxi_count_bytes(what) : 0;
 	case FABREX_BARRIER:
 	case FABREX_RECV:
 		return 0;
 	default:
-		return bytes_of(what);
+		return fxi_count_bytes(what);
 	}
 }
 
@@ -60,14 +60,14 @@ uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
 	switch (what->kind) {
 	case FABREX_ALL_GATHER:
 	case FABREX_ALL_TO_ALL:
-		return bytes_of(what) * comm->size;
+		return fxi_count_bytes(what) * comm->size;
 	case FABREX_REDUCE:
-		return what->root == comm->rank ? bytes_of(what) : 0;
+		return what->root == comm->rank ? fxi_count_bytes(what) : 0;
 	case FABREX_BARRIER:
 	case FABREX_SEND:
 		return 0;
 	default:
-		return bytes_of(what);
+		return fxi_count_bytes(what);
 	}
 }
 
@@ -76,7 +76,9 @@ static int check_numbers(const struct fabrex_comm *comm,
 {
 	const char *name = fxi_kind_name(what->kind);
 	size_t size = fabrex_datatype_size(what->type);
-	bool reduces = REDUCING & BIT(what->kind);
+	bool reduces = fxi_schedule_reduces(what->kind);
+	bool has_rank = fxi_schedule_has_root(what->kind) ||
+			what->kind == FABREX_SEND || what->kind == FABREX_RECV;
 
 	if (what->kind == FABREX_BARRIER ? what->type : !size)
 		return fxi_error(EINVAL, "%s: no such type: %u; use FABREX_INT8 to FABREX_FLOAT64, or 0 for a barrier",
@@ -84,7 +86,7 @@ static int check_numbers(const struct fabrex_comm *comm,
 	if (reduces ? what->op < FABREX_SUM || what->op > FABREX_AVG : what->op)
 		return fxi_error(EINVAL, "%s: no such operation: %u; use FABREX_SUM to FABREX_AVG where something is reduced, otherwise 0",
 				 name, what->op);
-	if (ROOTED & BIT(what->kind) ? what->root >= comm->size : what->root)
+	if (has_rank ? what->root >= comm->size : what->root)
 		return fxi_error(EINVAL, "%s: rank %u: ranks are below %u, and 0 if the operation has no root",
 				 name, what->root, comm->size);
 	if (what->reserved[0] || what->reserved[1] || what->reserved[2])
@@ -124,9 +126,9 @@ static uintptr_t in_place(const struct fabrex_comm *comm,
 	case FABREX_REDUCE:
 		return recv;
 	case FABREX_ALL_GATHER:
-		return recv + comm->rank * bytes_of(what);
+		return recv + comm->rank * fxi_count_bytes(what);
 	case FABREX_REDUCE_SCATTER:
-		return recv - comm->rank * bytes_of(what);
+		return recv - comm->rank * fxi_count_bytes(what);
 	default:
 		return 0;
 	}

@@ -71,7 +71,18 @@ struct algorithm {
 /* 0, or -EINVAL and the error message. */
 int fxi_coll_arguments(const struct fabrex_comm *comm,
 		       const struct fabrex_collective *what);
+/* For error messages, of any number. */
 const char *fxi_kind_name(uint32_t kind);
+
+/* Of @count elements. */
+static inline uint64_t fxi_count_bytes(const struct fabrex_collective *what)
+{
+	return what->count * fabrex_datatype_size(what->type);
+}
+
+/* Of send or recv, whichever is larger, at whichever rank. */
+uint64_t fxi_coll_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what);
 /* Sizes of send and recv of @what at this rank. */
 uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what);
@@ -93,6 +104,32 @@ uint64_t fxi_coll_word(const struct fabrex_coll *coll);
  */
 int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
 		   const struct link_message *message);
+
+int fxi_coll_wrong_length(const struct fabrex_coll *coll, uint32_t rank,
+			  uint32_t length, uint32_t expected)
+	__attribute__((cold));
+
+/*
+ * Is the operation's message of @rank here, with @length bytes? 1; 0: not yet,
+ * and coll->waiting is set; or a negative errno.
+ */
+static inline int fxi_coll_expect(struct fabrex_coll *coll, uint32_t rank,
+				  uint32_t phase, uint32_t length)
+{
+	const struct link_message *message;
+	int ret;
+
+	message = fxi_link_peek(coll->comm, rank, LINK_COLL);
+	if (!message) {
+		coll->waiting = rank;
+		return 0;
+	}
+	ret = fxi_coll_check(coll, rank, phase, message);
+	if (unlikely(!ret && message->length != length))
+		ret = fxi_coll_wrong_length(coll, rank, message->length,
+					    length);
+	return ret ? ret : 1;
+}
 
 /* ---- handle.c ---------------------------------------------------------- */
 
