@@ -21,7 +21,7 @@
 
 /* ---- forks ------------------------------------------------------------- */
 
-/* A child must find no lock held, and nothing that was the parent's. */
+/* In a child no lock may be held, and nothing of the parent's is in use. */
 static void fork_child(void)
 {
 	fxi_busy_forked();
@@ -102,7 +102,7 @@ static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
 	return 0;
 }
 
-/* Of ranks that may run on the same processors: are they more? */
+/* Do more ranks than processors share these processors? */
 static bool is_crowded(const struct fabrex_comm *comm)
 {
 	const struct link_card *mine = fxi_link_card(comm, comm->rank);
@@ -120,7 +120,9 @@ static bool is_crowded(const struct fabrex_comm *comm)
 	       here > (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Those that have died on the way are news for the new communicator. */
+/*
+ * Ranks that died during the rendezvous are failures of the new communicator.
+ */
 static void tell_failed(struct fabrex_comm *comm)
 {
 	uint32_t rank;
@@ -260,7 +262,10 @@ EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 {
 	NO_CANCEL();
 
-	/* A child has nothing of it: mailboxes and windows are not mapped. */
+	/*
+	 * In a child there is nothing to free: mailboxes and windows are not
+	 * mapped.
+	 */
 	if (!comm || comm->pid != getpid())
 		return;
 	fxi_operations_free(comm);

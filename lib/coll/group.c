@@ -32,12 +32,15 @@ static void begin_all(struct fabrex_coll *first)
 			fxi_coll_ended(coll, coll->comm->error);
 		else
 			fxi_coll_begin(coll);
-	/* Nothing more comes that could be the other end. */
+	/*
+	 * All of the group have begun: a SEND to oneself without its RECV
+	 * cannot end.
+	 */
 	for (coll = first; coll; coll = coll->group_next)
 		fxi_sendrecv_alone(coll);
 }
 
-/* Wait for @coll; the caller's handles stay until they are tested. */
+/* Waits for @coll. Handles of the caller stay until they are tested. */
 static int end_one(struct fabrex_coll *coll)
 {
 	int ret;
@@ -50,8 +53,8 @@ static int end_one(struct fabrex_coll *coll)
 }
 
 /*
- * The error message has to be that of the first that failed, which later ones
- * may have overwritten: so that one comes last.
+ * The error message has to be that of the first that failed; since later ones
+ * may have overwritten it, the first is looked at last.
  */
 static int end_all(struct fabrex_coll *coll)
 {

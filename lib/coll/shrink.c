@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * After a failure: abort, who has failed, and shrink, in which the ranks that
- * survive agree on who they are and make a new communicator. Public half:
+ * After a failure: abort, which ranks have failed, and shrink, in which the
+ * survivors agree on who they are and make a new communicator. Public half:
  * fabrex_comm_create(3).
  *
- * Everybody writes the set F of failed ranks it knows of to the boards of all,
- * takes over what others know more, and decides on F when all that are not in
- * F have written the same F. Who sees that another, not in its own F, has
- * decided, decides the same. F only grows until one decides, and what ranks in
- * F say does not count; so no two that live decide differently: each would
- * have had to write its F to the other before the other's. Deaths after the
- * decision are the new communicator's.
+ * Every rank writes the set F of failed ranks it knows of to the boards of all,
+ * adds what others know, and decides on F once all that are not in F have
+ * written the same F. A rank that sees that another one, not in its own F, has
+ * decided, decides the same. F only grows until a decision, and boards of ranks
+ * in F are ignored. So no two survivors decide differently: each would have had
+ * to write its F to the other before the other's. Deaths after the decision are
+ * left to the new communicator.
  *
- * Who has decided stays with it, also if it tries again after the exchange has
- * failed. Attempts have numbers: every rank follows the highest that it sees,
- * so that none connects to the mailbox of an attempt that was given up.
+ * A decision is final, also when the exchange fails and is tried again.
+ * Attempts are numbered: every rank follows the highest number that it sees, so
+ * that none connects to the mailbox of an attempt that was given up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,9 @@ struct shrink {
 	uint64_t deadline, begun_ns;
 	uint32_t waiting;		/* has not joined, or not agreed */
 	bool decided;
-	uint64_t later;			/* attempt that another is at */
+	uint64_t later;			/* higher attempt that another rank is
+					 * at
+					 */
 	uint64_t agreed[FAILED_WORDS];
 };
 
@@ -68,7 +70,7 @@ static int late(const struct shrink *s, const char *what)
 			 what);
 }
 
-/* Lives, but stays away: as in an operation. */
+/* It lives, but does not take part: silent, as in an operation. */
 static void check_silence(struct shrink *s, uint32_t rank)
 {
 	uint64_t limit = (uint64_t)s->comm->silence_ms * 1000000u;
@@ -77,7 +79,7 @@ static void check_silence(struct shrink *s, uint32_t rank)
 		fxi_comm_blame(s->comm, rank, WHY_SILENT, -ETIMEDOUT);
 }
 
-/* What one rank says. True if it agrees with us so far. */
+/* Reads one rank's board. True: it agrees with us so far. */
 static bool hear(struct shrink *s, uint32_t rank, bool *news)
 {
 	struct fabrex_comm *comm = s->comm;
@@ -102,7 +104,7 @@ static bool hear(struct shrink *s, uint32_t rank, bool *news)
 	return false;
 }
 
-/* Ask around once. */
+/* Reads all boards once. */
 static void round_once(struct shrink *s)
 {
 	struct fabrex_comm *comm = s->comm;
@@ -183,7 +185,7 @@ static void card_post(struct shrink *s, const void *mine)
 				      sizeof(card));
 }
 
-/* True: it is there. A later one than this attempt's is remembered. */
+/* True: it is there. The number of a later attempt is remembered. */
 static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 {
 	const uint64_t *from = (const void *)((char *)fxi_link_board(s->comm,
@@ -205,7 +207,7 @@ static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 	return true;
 }
 
-/* It has decided otherwise: this rank was taken for dead, and is not awaited. */
+/* It has decided otherwise: this rank was taken for dead and is excluded. */
 static bool goes_without(struct shrink *s, uint32_t rank)
 {
 	struct board b;
@@ -215,7 +217,7 @@ static bool goes_without(struct shrink *s, uint32_t rank)
 	       memcmp(b.failed, s->agreed, sizeof(b.failed));
 }
 
-/* Its card, or zeroes: it has died since. */
+/* Waits for its card; zeroes if it has died since. */
 static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 {
 	uint32_t patience = 0;
@@ -286,7 +288,7 @@ static int rejoin_once(struct shrink *s, struct fabrex_comm **out)
 	return fxi_comm_make(comm->port, &rendezvous, &attr, out);
 }
 
-/* Again as long as somebody is ahead. */
+/* Again as long as another rank is at a later attempt. */
 static int rejoin(struct shrink *s, struct fabrex_comm **out)
 {
 	int ret;
@@ -331,7 +333,7 @@ EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
 	return count;
 }
 
-/* From now on operations of this communicator fail, here and there. */
+/* From now on operations of this communicator fail, at all ranks. */
 static void begin(struct fabrex_comm *comm)
 {
 	if (!comm->error) {
@@ -377,7 +379,7 @@ EXPORT int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 				       "no place for the new communicator");
 	*out = NULL;
 	ret = shrink_once(comm, deadline, out);
-	/* More have died meanwhile. */
+	/* More ranks have died meanwhile: shrink what came of it. */
 	while (!ret && (*out)->error) {
 		ret = shrink_once(*out, deadline, &next);
 		fabrex_comm_destroy(*out);

@@ -13,11 +13,11 @@
 
 #define TAG	0x53504c54u	/* "SPLT" */
 
-/* Everybody of a list of ranks, in its order, gets what all have. */
+/* An all-gather among a list of ranks, in its order. */
 struct gather {
 	struct fabrex_comm *comm;
 	const uint32_t *ranks;
-	uint32_t n, me;			/* me: place in the list */
+	uint32_t n, me;			/* me: index in the list */
 	uint64_t word;
 	size_t bytes;
 	const void *mine;
@@ -34,10 +34,10 @@ struct party {
 	struct fabrex_comm *parent;
 	uint32_t *ranks;		/* of the parent, in the new order */
 	uint64_t word;
-	bool met;			/* or at least tried to */
+	bool met;			/* or the attempt was made */
 };
 
-/* The others would wait for this rank: they have to be told. */
+/* The others would wait for this rank, so they have to be told. */
 static int out_of_memory(struct fabrex_comm *comm)
 {
 	int ret = fxi_error(ENOMEM, "port %s: communicator: split: out of memory",
@@ -47,7 +47,7 @@ static int out_of_memory(struct fabrex_comm *comm)
 	return ret;
 }
 
-/* As many as there is room for; true if all have been sent. */
+/* Sends as many as there is room for. True: all have been sent. */
 static bool send_all(struct gather *g)
 {
 	for (; g->sent < g->n; g->sent++) {
@@ -78,7 +78,7 @@ static int disagree(struct fabrex_comm *comm, uint32_t rank)
 	return ret;
 }
 
-/* 1: everything is there. */
+/* 1: all have arrived; 0: not yet; or a negative errno. */
 static int receive_all(struct gather *g)
 {
 	const struct link_message *m;
@@ -159,7 +159,7 @@ static int party_exchange(struct rendezvous *rendezvous, const void *mine,
 		      p->word, mine, all, bytes);
 }
 
-/* Those of the own color, by key and rank. */
+/* The ranks of this rank's color, ordered by key and then by rank. */
 static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
 		   struct rendezvous *rendezvous, uint32_t *ranks)
 {
@@ -207,7 +207,7 @@ static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
 	return ret;
 }
 
-/* Collectives under way come first, as everywhere. */
+/* Collectives that were started before are finished first. */
 static int finish_others(struct fabrex_comm *comm)
 {
 	uint32_t patience = 0;

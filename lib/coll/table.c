@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which algorithm performs an operation: rules by kind and size, those of the
- * text in attr.algorithms or $FABREX_ALGORITHMS first. Its grammar is in
- * fabrex_coll(7). Called by operation.c.
+ * Chooses the algorithm of a collective: by rules of kind and size, first those
+ * of attr.algorithms or $FABREX_ALGORITHMS, then those below. The grammar is in
+ * fabrex_coll(7). Called by progress.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct rule {
 	uint32_t ranks;		/* at most; 0: any number */
 };
 
-/* A schedule of the library's own, made when it was needed first. */
+/* A schedule that the library has made, when it was first needed. */
 struct made {
 	struct made *next;
 	const struct rule *rule;
@@ -187,7 +187,7 @@ static int read_range(struct reader *r, struct rule *rule)
 	return 0;
 }
 
-/* Is there a schedule of that name, for any kind that the rule is for? */
+/* Can a schedule of that name be made for any kind that the rule covers? */
 static bool can_make(const struct reader *r, const struct rule *rule)
 {
 	struct fabrex_schedule *schedule;
@@ -316,7 +316,7 @@ void fxi_table_free(struct fabrex_comm *comm)
 
 /* ---- choosing ---------------------------------------------------------- */
 
-/* Without a schedule, the rule is passed over, at every rank alike. */
+/* Without a schedule the rule is skipped, at all ranks alike. */
 static struct made *make(struct fabrex_comm *comm, const struct rule *rule,
 			 const struct fabrex_collective *what)
 {

@@ -78,7 +78,7 @@ static void release(struct checker *c)
 
 /* ---- one chunk --------------------------------------------------------- */
 
-/* What the rank holds; when it is first asked for that is what it began with. */
+/* What the rank holds; initialised when it is first asked for. */
 static struct holder *holder(struct checker *c, uint32_t rank)
 {
 	struct holder *h = &c->holders[rank];
@@ -105,7 +105,10 @@ static uint32_t max(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* What the transfer carries, and its level as far as it depends on others. */
+/*
+ * The value that the transfer carries, and its level as far as it depends on
+ * others.
+ */
 static int depart(struct checker *c, uint32_t t, struct value *sent,
 		  uint32_t *level)
 {
@@ -123,8 +126,8 @@ static int depart(struct checker *c, uint32_t t, struct value *sent,
 }
 
 /*
- * The left operand is what the rank has. In brackets it is what has the lowest
- * rank's part: ranks that exchange what they have get the same bits.
+ * The left operand is what the rank has; in brackets it is the one with the
+ * lowest rank's part, so that ranks that exchange theirs get the same bits.
  */
 static int arrive_reduce(struct checker *c, uint32_t t, struct holder *to,
 			 const struct value *sent)
@@ -182,7 +185,7 @@ static int arrive(struct checker *c, uint32_t t, uint32_t group,
 	return ret;
 }
 
-/* Whether it waits for more than the transfer that its receiver got before. */
+/* Does it wait for more than the transfer that its receiver got before? */
 static void ripen(struct checker *c, struct transfer *x)
 {
 	struct holder *to = &c->holders[x->to];
@@ -343,7 +346,7 @@ static int check_chunk(struct checker *c, uint32_t chunk)
 /* ---- the order ---------------------------------------------------------- */
 
 /*
- * Transfers of the busiest pair of ranks: rounds begin so many levels after
+ * Transfers of the busiest pair of ranks: rounds begin that many levels after
  * one another, see docs/schedule.md.
  */
 static int find_busiest(struct checker *c)

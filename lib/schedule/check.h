@@ -12,9 +12,9 @@
 #define NOTHING		UINT32_MAX
 
 /*
- * What a rank may hold of a chunk. @node: how it was computed; equal nodes are
- * equal bit for bit. A rank's own part is the node of its number, any other is
- * the reduction of two.
+ * A value of a chunk. @node: how it was computed; equal nodes are equal bit for
+ * bit. A rank's own part has the node of its number, any other is the reduction
+ * of two.
  */
 struct value {
 	uint32_t node;		/* NOTHING: it holds nothing */
@@ -23,7 +23,7 @@ struct value {
 	uint32_t count;		/* ranks in it */
 };
 
-/* Sets of ranks, counted references; and nodes by what they reduce. */
+/* Sets of ranks, with reference counts; and nodes by what they reduce. */
 struct sets {
 	uint64_t *words;
 	uint32_t *references;
@@ -62,7 +62,8 @@ struct holder {
 	struct value value;
 	uint32_t got;		/* transfer that wrote it; NOTHING: the start */
 	uint32_t written, read;	/* levels */
-	uint32_t ripe;		/* level at which what it last got could be sent */
+	uint32_t ripe;		/* level from which what it last got can be sent
+				 */
 	uint32_t group;		/* in which it last got something */
 	bool used;		/* what it got was sent or reduced into */
 };

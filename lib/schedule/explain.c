@@ -75,7 +75,7 @@ static bool holds(const struct checker *c, uint32_t rank)
 
 /* ---- sent before it is there ------------------------------------------- */
 
-/* Transfers that wait for one another, told from @t on; @n of them. */
+/* @n transfers that wait for each other, listed from @t on. */
 static int explain_circle(const struct checker *c, uint32_t t, uint32_t n)
 {
 	uint32_t second = first_to(c, c->schedule->transfers[t].from);
@@ -145,7 +145,7 @@ int fxi_explain_empty(struct checker *c, uint32_t t)
 
 /* ---- twice ------------------------------------------------------------- */
 
-/* Who has the part of one rank, while the transfers are gone through again. */
+/* The ranks that have one rank's part, while transfers are replayed. */
 struct trace {
 	bool *has;		/* by rank */
 	bool *sent;		/* by transfer of the group */
@@ -257,7 +257,7 @@ int fxi_explain_unused(struct checker *c, uint32_t t)
 			 at(c, t).text);
 }
 
-/* A rank without any transfer is no matter of this chunk alone. */
+/* A rank without any transfer is not a matter of this chunk alone. */
 static bool reachable(const struct checker *c, uint32_t rank)
 {
 	uint32_t i;
@@ -278,7 +278,7 @@ static bool sends(const struct checker *c, uint32_t rank)
 	return false;
 }
 
-/* A rank that has all of the chunk by now, NOTHING if none has. */
+/* A rank that has all of the chunk at the end, NOTHING if none has. */
 static uint32_t complete(const struct checker *c)
 {
 	uint32_t rank;

@@ -11,7 +11,7 @@
 
 #define LINE_WIDTH	72u
 
-/* Where text is written to, as far as it fits. */
+/* Text is written there, as far as it fits. */
 struct writer {
 	char *text;
 	size_t size, length;
@@ -34,7 +34,7 @@ static void put(struct writer *w, const char *fmt, ...)
 		w->length += (size_t)n;
 }
 
-/* Weights of one shard, equal ones together. */
+/* Weights of one shard, runs of equal ones as WxN. */
 static void put_weights(struct writer *w, const uint64_t *ends, uint32_t n)
 {
 	uint32_t i, same;

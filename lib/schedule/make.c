@@ -269,7 +269,7 @@ static uint32_t partner(const struct maker *m, uint32_t v, uint32_t offset)
 	return power_of_two(m->n) ? v ^ offset : (v + offset) % m->n;
 }
 
-/* Who has it is doubled in each step. */
+/* Each step doubles the ranks that have it. */
 static void halving_gather(struct maker *m, uint32_t chunk, uint32_t v)
 {
 	uint32_t k, o;
@@ -310,7 +310,9 @@ static void make_halving(struct maker *m)
 		make_spread(m, &halving);
 }
 
-/* All of it at each step; ranks beyond a power of two stand by. */
+/*
+ * All of it in each step; ranks beyond a power of two hand theirs to a partner.
+ */
 static void make_doubling(struct maker *m)
 {
 	uint32_t q = power_of_two(m->n) ? m->n : half(m->n), i, k;
@@ -346,8 +348,9 @@ static uint32_t parent(const struct maker *m, uint32_t place)
 }
 
 /*
- * Who is where in the second tree: mirrored, or shifted by one, so that inner
- * ranks of one tree are leaves of the other. All as seen from rank @v.
+ * The rank at a place; in the second tree places are mirrored, or shifted by
+ * one, so that inner ranks of one tree are leaves of the other. As seen from
+ * rank @v.
  */
 static uint32_t sitting(const struct maker *m, uint32_t v, uint32_t place)
 {
@@ -445,7 +448,7 @@ static uint32_t stride(uint32_t n, uint32_t want)
 
 /*
  * Channels differ by how far the next rank is: 1, -1, then other steps that
- * lead through all ranks, forth and back, as far as there are any.
+ * lead through all ranks, in both directions, as far as there are any.
  */
 static void permute(struct maker *m)
 {

@@ -73,7 +73,7 @@ static bool skip_lines(struct parser *p)
 	return true;
 }
 
-/* The word that is wrong, so that it can be shown. */
+/* The word that is wrong, made printable. */
 static const char *word(const struct parser *p, char shown[WORD_SHOWN + 1])
 {
 	uint32_t n = 0;
@@ -141,7 +141,7 @@ static int last_number(struct parser *p, uint64_t max, const char *why,
 	return 0;
 }
 
-/* Room for another element of an array that doubles. */
+/* Makes room for another element of an array that doubles. */
 static int grow(const struct parser *p, void *array, uint32_t n,
 		uint32_t *room, size_t size)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Derives from a schedule the program of one rank: its acts by chunk, with
- * their dependencies, and by the rank at the other end. For those who execute.
+ * Derives the program of one rank from a schedule: its acts by chunk, with
+ * their dependencies, and its lanes, one for each peer and direction. Called by
+ * what executes schedules.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct compiler {
 
 /* ---- acts -------------------------------------------------------------- */
 
-/* For sorting: everything that the order depends on, most important first. */
+/* Sort key of acts, most important first. */
 struct key {
 	uint32_t chunk, level, receives, transfer;
 };
@@ -87,7 +88,7 @@ static void fill_act(const struct fabrex_schedule *s, const struct key *key,
 
 /*
  * What an act depends on: a send on the receive before it, a receive on all
- * sends since the one before it. And where the rank's own bytes are.
+ * sends since the receive before it. And where the rank's own bytes are.
  */
 static void add_dependencies(struct program *p, struct local_part *part)
 {
@@ -132,8 +133,9 @@ static bool fresh_peer(struct compiler *c, const struct act *act)
 }
 
 /*
- * The run that begins at the receive @i: reductions of what comes at one time
- * from different ranks, and sends to different ranks. Returns where it ends.
+ * The run that begins at the receive @i: reductions of what arrives at one
+ * level from different ranks, and sends to different ranks. Returns where it
+ * ends.
  */
 static uint32_t make_run(struct compiler *c, const struct local_part *part,
 			 uint32_t i)
@@ -176,7 +178,7 @@ static void make_runs(struct compiler *c, const struct local_part *part)
 	}
 }
 
-/* Chunks that are the caller's at both ends need no act to be copied. */
+/* Chunks that stay at this rank, and are copied there without an act. */
 static uint32_t lone_chunks(const struct fabrex_schedule *s, uint32_t rank,
 			    uint32_t *first)
 {
@@ -242,7 +244,7 @@ static void fill_parts(struct compiler *c, const struct key *keys, uint32_t n)
 
 /* ---- lanes ------------------------------------------------------------- */
 
-/* Where in a lane: by peer and direction, then as the transfers are. */
+/* Sort key of lanes: by peer and direction, then in the order of transfers. */
 struct lane_key {
 	uint32_t lane, turn, transfer, act;
 };
@@ -279,7 +281,10 @@ static void add_lane(struct program *p, uint32_t i)
 	p->lane_of[p->lane_acts[i]] = p->nlanes - 1;
 }
 
-/* Peers beginning with the next rank, so that not all turn to the same one. */
+/*
+ * Peers beginning with the next rank, so that not all ranks begin with the
+ * same.
+ */
 static bool fill_lanes(struct compiler *c)
 {
 	struct program *p = c->p;

@@ -14,32 +14,32 @@
 enum act_flags {
 	ACT_SEND = 1,		/* else it receives */
 	ACT_REDUCE = 2,		/* into what this rank has */
-	ACT_FULL = 4,		/* and that is the last of it */
+	ACT_FULL = 4,		/* and the reduction is complete then */
 	ACT_SWAP = 8,		/* what arrives is the left operand */
 	ACT_FRESH = 16,		/* what this rank has is still where the
 				 * caller put it
 				 */
 	ACT_KEEP = 32,		/* the result is needed once it is sent on */
-	ACT_LATE = 64,		/* not to be expected with the one before */
+	ACT_LATE = 64,		/* not at the same time as the one before */
 	ACT_FIRST = 128,	/* first receive of its part */
 };
 
 /* This rank's end of one transfer. */
 struct act {
 	uint32_t transfer;	/* its number in the schedule */
-	uint32_t part;		/* chunk, as numbered here */
-	uint32_t stage;		/* rounds that it is behind: see lanes */
+	uint32_t part;		/* index in parts */
+	uint32_t stage;		/* rounds that it lags: see lanes */
 	uint32_t need, needs;	/* acts [need, need + needs) come before it */
 	uint16_t peer;
 	uint16_t flags;
 	/*
-	 * A run is as many receives and then sends of a part as can be one
-	 * pass over memory: from a receive on, those left of both.
+	 * A run: receives and then sends of a part that one pass over memory
+	 * can combine. From a receive on, how many are left of both.
 	 */
 	uint16_t receives, sends;
 };
 
-/* A chunk that has to do with this rank. Its acts are in a row. */
+/* A chunk that concerns this rank. Its acts are consecutive. */
 struct local_part {
 	uint32_t chunk, shard;
 	uint32_t first, n;	/* acts */
@@ -50,8 +50,8 @@ struct local_part {
 
 /*
  * All transfers to, or from, one other rank, in the order that is the same at
- * both: act i in its round r is at r + stage, and those of one number in the
- * order of the lane.
+ * both: round r of act i has number r + stage, and those of the same number are
+ * in the order of the lane.
  */
 struct lane {
 	uint32_t first, n;	/* in lane_acts */
@@ -72,12 +72,12 @@ struct program {
 };
 
 /*
- * That of @rank, made when it is first asked for and kept with the schedule.
- * NULL: no memory. Any thread.
+ * The program of @rank, derived when it is first asked for and kept with the
+ * schedule. NULL: no memory. Any thread may call it.
  */
 const struct program *fxi_program(const struct fabrex_schedule *schedule,
 				  uint32_t rank);
-/* With the schedule: all its programs. */
+/* All programs of a schedule, when it is freed. */
 void fxi_programs_free(struct program *programs);
 /* In the child of a fork. */
 void fxi_programs_forked(void);

@@ -19,7 +19,7 @@ struct fabrex_schedule *fxi_schedule_new(const char *name)
 
 	if (!schedule)
 		return NULL;
-	/* Of a long path the end says more. */
+	/* Of a long path the end is kept, which says more. */
 	n = strlen(name);
 	if (n >= sizeof(schedule->name))
 		name += n - sizeof(schedule->name) + 1;
@@ -31,7 +31,7 @@ struct fabrex_schedule *fxi_schedule_new(const char *name)
 struct fabrex_schedule *
 fxi_schedule_get(const struct fabrex_schedule *schedule)
 {
-	/* Counting is all that is ever done to one that is in use. */
+	/* Of a schedule in use only the reference count changes. */
 	struct fabrex_schedule *counted =
 		(struct fabrex_schedule *)(uintptr_t)schedule;
 

@@ -28,8 +28,8 @@ enum transfer_flags {
 	/* check.c finds these out */
 	TRANSFER_FULL = 4,	/* the reduction that completes the chunk */
 	TRANSFER_SWAP = 8,	/* what arrives is the left operand */
-	TRANSFER_LATE = 16,	/* it is there later than the one before it
-				 * that its receiver gets
+	TRANSFER_LATE = 16,	/* ready later than the one before it that its
+				 * receiver gets
 				 */
 };
 
@@ -44,10 +44,10 @@ struct transfer {
 struct program;
 
 /*
- * The buffer consists of shards, all of the same size: one, but one for each
- * rank in ALL_GATHER and REDUCE_SCATTER, and one for each pair of ranks,
- * source first, in ALL_TO_ALL. A shard is split into parts by weight; chunks
- * are the parts, numbered through.
+ * The buffer consists of shards of equal size: one; or one for each rank in
+ * ALL_GATHER and REDUCE_SCATTER; or one for each pair of ranks, source first,
+ * in ALL_TO_ALL. A shard is split into parts by weight; chunks are the parts,
+ * numbered consecutively.
  */
 struct fabrex_schedule {
 	char name[SCHEDULE_NAME];	/* for error messages */
@@ -73,11 +73,14 @@ struct fabrex_schedule {
 
 /* An empty one, every shard a single chunk. NULL: no memory. */
 struct fabrex_schedule *fxi_schedule_new(const char *name);
-/* Kind, ranks, root are set: shards, and each in parts of these weights. */
+/*
+ * Once kind, ranks and root are set: makes shards, each split into parts of
+ * these weights.
+ */
 int fxi_schedule_split(struct fabrex_schedule *schedule,
 		       const uint64_t *weights, uint32_t n);
 int fxi_schedule_add(struct fabrex_schedule *schedule, struct transfer t);
-/* For who keeps it beyond the caller's fabrex_schedule_free(). */
+/* Takes a reference, to keep it beyond the caller's fabrex_schedule_free(). */
 struct fabrex_schedule *
 fxi_schedule_get(const struct fabrex_schedule *schedule);
 
@@ -105,8 +108,8 @@ void fxi_schedule_range(const struct fabrex_schedule *schedule, uint32_t chunk,
 /* ---- check.c ----------------------------------------------------------- */
 
 /*
- * Prove it right, and fill in levels and flags. 0, or a negative errno and the
- * reason.
+ * Proves it right, and fills in levels and flags. 0, or a negative errno and
+ * the reason.
  */
 int fxi_schedule_check(struct fabrex_schedule *schedule);
 

@@ -112,7 +112,7 @@ static void add(struct sets *sets, struct value *into, const struct value *v)
 		words(sets, into)[i] |= words(sets, v)[i];
 }
 
-/* A set that nobody else refers to, of the same ranks. */
+/* Makes the set one that no other value refers to. */
 static void own(struct sets *sets, struct value *v)
 {
 	struct value old = *v;
@@ -127,7 +127,7 @@ static void own(struct sets *sets, struct value *v)
 	fxi_value_drop(sets, &old);
 }
 
-/* The same two give the same node, in this chunk. */
+/* The same two operands give the same node, in one chunk. */
 static uint32_t node_of(struct sets *sets, uint32_t a, uint32_t b)
 {
 	uint64_t hash = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u;

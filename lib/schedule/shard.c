@@ -94,7 +94,7 @@ bool fxi_schedule_ends(const struct fabrex_schedule *schedule, uint32_t shard,
 	}
 }
 
-/* Chunks that are much larger than a line begin at lines. */
+/* Chunks that are much larger than a cache line begin at one. */
 static uint64_t cut(uint64_t count, uint64_t weight, uint64_t sum,
 		    uint32_t size, bool large)
 {

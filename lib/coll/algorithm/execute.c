@@ -15,7 +15,7 @@
 
 /* ---- dependencies ------------------------------------------------------ */
 
-/* The scratch memory where this piece will be is not needed by earlier ones. */
+/* Earlier pieces do not need the scratch memory of this one any more. */
 static bool scratch_free(const struct execution *e, const struct cursor *c)
 {
 	const struct act *act = &e->p->acts[c->act];
@@ -173,7 +173,10 @@ static void scheduled_end(struct fabrex_coll *coll)
 
 /* ---- going on ---------------------------------------------------------- */
 
-/* As far as the lane goes. 1 if it went; 0; or a negative errno. */
+/*
+ * Advances the lane as far as possible. 1: it moved; 0: not; or a negative
+ * errno.
+ */
 static int go_on(struct execution *e, uint32_t lane)
 {
 	const struct lane *l = &e->p->lanes[lane];
@@ -228,8 +231,8 @@ static bool waits_for_peer(struct execution *e, uint32_t lane)
 }
 
 /*
- * Whom to suspect if nothing moves: who has not sent, or else has no room. Not
- * one whose message is here, as it may have left since.
+ * The rank to suspect if nothing moves: one that has not sent, or else one
+ * without room. Not one whose message is here, as it may have left since.
  */
 static void find_waiting(struct execution *e)
 {
@@ -248,7 +251,7 @@ static void find_waiting(struct execution *e)
 	}
 }
 
-/* Own parts are copied while there is nothing better to do. */
+/* This rank's own parts are copied while nothing else can be done. */
 static int scheduled_step(struct fabrex_coll *coll)
 {
 	struct execution *e = coll->state;

@@ -18,7 +18,7 @@ struct part_memory {
 	uint32_t nscratch, stride;
 };
 
-/* How far a lane is: its next act, and the piece that it is about. */
+/* How far a lane is: its next act, and the piece that is next in it. */
 struct cursor {
 	uint32_t act;		/* FINISHED: none */
 	uint32_t round;
@@ -44,7 +44,7 @@ struct execution {
 	const struct program *p;
 	uint32_t size;		/* of an element */
 	uint32_t rounds;
-	bool rounding;		/* of each reduction: one pass, one operand */
+	bool rounding;		/* after each reduction: one operand a pass */
 	uint32_t tag;
 	uint64_t word;
 	uint32_t running;	/* lanes that have not finished */

@@ -10,7 +10,7 @@
 #include "coll/algorithm/algorithm.h"
 #include "coll/operation/gpu.h"
 
-#define ROUNDS_FROM	9u	/* ranks from which barriers go in rounds */
+#define ROUNDS_FROM	9u	/* ranks from which barriers take rounds */
 
 struct flat {
 	uint64_t bytes;		/* that one rank sends to another */
@@ -106,7 +106,7 @@ static char *target(const struct fabrex_coll *coll, uint32_t rank)
 	return recv;
 }
 
-/* What a rank gets from itself, unless it is reduced. */
+/* What a rank has for itself, unless that is reduced. */
 static int copy_own(struct fabrex_coll *coll)
 {
 	const struct fabrex_comm *comm = coll->comm;
@@ -120,7 +120,7 @@ static int copy_own(struct fabrex_coll *coll)
 	return fxi_coll_copy_own(coll, to, from, comm->flat->bytes);
 }
 
-/* Beginning with the next rank, so that not all send to the same. */
+/* Begins with the next rank, so that not all send to the same one. */
 static void list_ranks(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -198,7 +198,7 @@ static int send_piece(struct fabrex_coll *coll, uint32_t rank, uint64_t piece)
 			     n);
 }
 
-/* As many as there is room for. 1: all are sent; 0: not; or a failure. */
+/* Sends as many as there is room for. 1: all are sent; 0: not; or a failure. */
 static int send_pieces(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
@@ -241,7 +241,7 @@ static int store(struct fabrex_coll *coll, uint32_t rank)
 	return ret;
 }
 
-/* In place, what is overwritten has to be sent first. */
+/* In place, what will be overwritten has to be sent first. */
 static bool sent_to_all(const struct flat *f)
 {
 	uint32_t i;
@@ -322,7 +322,7 @@ static int ask(struct fabrex_coll *coll, uint32_t distance)
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-/* In round i everybody tells who is 2^i ahead; log2(n) messages each. */
+/* In round i every rank notifies the one 2^i ahead: log2(n) messages each. */
 static int round_step(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;

@@ -8,7 +8,9 @@
 
 #include "coll/algorithm/execute.h"
 
-/* Pieces: not smaller unless the part is, not more for each level. */
+/*
+ * Pieces: no smaller unless the part is, no more than so many for each level.
+ */
 #define PIECE_LEAST	(16u << 10)
 #define PIECES		8u
 /*
@@ -75,7 +77,7 @@ int fxi_pieces_check(const struct execution *e)
 
 /* ---- lanes ------------------------------------------------------------- */
 
-/* To the next act and round in the lane's order, of which there may be none. */
+/* Moves to the next act and round in the lane's order. False: there is none. */
 static bool next_act(const struct execution *e, const struct lane *lane,
 		     struct cursor *c)
 {
@@ -96,7 +98,7 @@ static bool next_act(const struct execution *e, const struct lane *lane,
 	}
 }
 
-/* The same, but not to pieces that have no bytes. */
+/* The same, skipping pieces that have no bytes. */
 static void skip_empty(struct execution *e, uint32_t lane)
 {
 	struct cursor *c = &e->cursors[lane];

@@ -9,14 +9,14 @@
 
 #include "coll/algorithm/execute.h"
 
-/* Steps in vain after which a run is taken apart. */
+/* Steps in vain after which a run is split into single acts. */
 #define PATIENCE	64u
-/* Bytes that are copied while messages may come. */
+/* Bytes copied between looks for messages. */
 #define COPY		(256u << 10)
 
 _Static_assert(PROGRAM_RUN + 2 <= REDUCE_MAX, "own part, run, own result");
 
-/* One pass, while it is put together. */
+/* One pass while it is being assembled. */
 struct pass {
 	const void *src[REDUCE_MAX];
 	void *dst[REDUCE_MAX];
@@ -58,7 +58,7 @@ static uint8_t *home(struct execution *e, const struct cursor *c)
 	return at + c->at * e->size;
 }
 
-/* What this rank has of the piece. */
+/* This rank's own value of the piece. */
 static const uint8_t *own(struct execution *e, const struct cursor *c)
 {
 	const struct act *act = act_of(e, c);
@@ -109,7 +109,7 @@ static void perform(const struct execution *e, const struct pass *pass,
 
 /* ---- one act ----------------------------------------------------------- */
 
-/* By way of the room, or without. */
+/* Through the room, or straight from a region. */
 static int send_from(struct execution *e, uint32_t lane, void *room,
 		     const uint8_t *from)
 {
@@ -145,7 +145,7 @@ int fxi_pass_send(struct execution *e, uint32_t lane)
 	return 1;
 }
 
-/* Into this rank's memory, from where it may be sent later. */
+/* Into this rank's memory, from where it may be sent on later. */
 static int receive_alone(struct execution *e, uint32_t lane)
 {
 	struct cursor *c = &e->cursors[lane];
@@ -187,7 +187,7 @@ static uint32_t lane_at(const struct execution *e, uint32_t act,
 	return c->act == act && c->round == round ? lane : FINISHED;
 }
 
-/* What this rank has is an operand, too. */
+/* This rank's own value is an operand, too. */
 static bool add_own(struct execution *e, const struct cursor *c,
 		    struct pass *pass)
 {
@@ -197,7 +197,7 @@ static bool add_own(struct execution *e, const struct cursor *c,
 
 enum { WAIT, GO, APART };
 
-/* All that the run receives: is it here? Or a negative errno. */
+/* Has all that the run receives arrived? Or a negative errno. */
 static int gather_sources(struct execution *e, const struct cursor *c,
 			  struct pass *pass)
 {
@@ -230,8 +230,8 @@ static int gather_sources(struct execution *e, const struct cursor *c,
 }
 
 /*
- * Room for what it sends, as far as it is the turn of that; the rest is sent
- * later from this rank's memory.
+ * Room for those sends that are next in their lanes; the others are sent later
+ * from this rank's memory.
  */
 static int gather_targets(struct execution *e, const struct cursor *c,
 			  struct pass *pass)

@@ -8,7 +8,7 @@
 
 #include "coll/algorithm/execute.h"
 
-/* Bytes of a message from which it is worth to wait until they have left. */
+/* Bytes of a message from which it pays to wait until they have left. */
 #define FROM	4096u
 
 static void get(struct execution *e, struct sent_region *r, const void *addr,
@@ -16,7 +16,7 @@ static void get(struct execution *e, struct sent_region *r, const void *addr,
 {
 	if (bytes < FROM)
 		return;
-	/* Registered with no right but to be read by this rank. */
+	/* Registered without rights: only this rank's own queue reads it. */
 	if (fabrex_mr_cache_get(e->comm->port, (void *)(uintptr_t)addr, bytes,
 				0, &r->mr, &r->offset)) {
 		r->mr = NULL;
@@ -26,7 +26,7 @@ static void get(struct execution *e, struct sent_region *r, const void *addr,
 	r->bytes = bytes;
 }
 
-/* Without regions, or memory to keep them, everything is copied. */
+/* Without regions, or memory to remember them, everything is copied. */
 void fxi_regions_get(struct execution *e)
 {
 	const struct fabrex_collective *what = &e->coll->what;
@@ -76,7 +76,7 @@ int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
 	return 0;
 }
 
-/* What the acts have sent has left this rank's memory. */
+/* True: what the acts have sent has left this rank's memory. */
 bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n)
 {
 	uint32_t i;

@@ -13,9 +13,9 @@
 #include "coll/operation/peer_buffer.h"
 
 /*
- * Bytes from which the receiver reads: with windows that are memory, where
- * nobody has to be asked, and without. What cannot be mapped goes through the
- * slots again when it is very long, as two copy it then. Measured.
+ * Bytes from which the receiver reads: with windows that are memory, where no
+ * other rank has to take part, and without. What cannot be mapped goes through
+ * the slots again when it is very long, as both ranks copy then. Measured.
  */
 #define LARGE		(4u << 10)
 #define LARGE_FAR	(32u << 10)
@@ -34,18 +34,18 @@ struct fifo {
 /* SENDs to, and RECVs from, one rank. */
 struct sendrecv {
 	struct fifo sends;	/* not issued yet, or not all of it */
-	struct fifo announced;	/* until the other side has read it */
+	struct fifo announced;	/* until the receiver has read them */
 	struct fifo recvs;
-	uint64_t acked;		/* announced ones that it has read */
-	uint64_t taken;		/* of its announced ones, read here */
-	uint64_t posted;	/* taken, as it knows */
-	uint64_t skip;		/* bytes that come, and nobody wants: taken
-				 * without a recv, or the sender would never
-				 * come to an end, nor what it sends next
+	uint64_t acked;		/* announced ones that were read there */
+	uint64_t taken;		/* its announced ones that were read here */
+	uint64_t posted;	/* taken, as last told to it */
+	uint64_t skip;		/* bytes of a refused SEND that are still to
+				 * come: taken without a RECV, or neither that
+				 * SEND nor later ones would end
 				 */
 	const char *mapped;	/* the first recv reads from there */
-	bool reading;		/* or by fxi_buffer_read(), in steps, */
-	void *bounce;		/* to there if it is for a GPU */
+	bool reading;		/* or with fxi_buffer_read(), */
+	void *bounce;		/* into this if it is for a GPU */
 	struct peer_buffer buffer;
 };
 
@@ -77,7 +77,7 @@ static struct fabrex_coll *pop(struct fifo *fifo)
 	return coll;
 }
 
-/* @coll is over; what it held of the cache is given back. */
+/* @coll has ended; what it held of the cache is given back. */
 static void ended(struct fabrex_coll *coll, int result)
 {
 	coll->comm->nsendrecv--;
@@ -94,7 +94,10 @@ static uint64_t length_of(const struct fabrex_coll *coll)
 
 /* ---- sending ----------------------------------------------------------- */
 
-/* The receiver will read it. 1: it knows; 0: no room; -ENOTSUP: it cannot. */
+/*
+ * Announces it to the receiver, who will read it. 1: done; 0: no room;
+ * -ENOTSUP: it cannot be read.
+ */
 static int announce(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -143,7 +146,7 @@ static int send_piece(struct fabrex_coll *coll, uint64_t length)
 	return 1;
 }
 
-/* 1: all of it is on its way; 2: it was announced; 0: no room. */
+/* 1: all of it is sent; 2: it is announced; 0: no room. */
 static int issue(struct fabrex_coll *coll)
 {
 	uint64_t length = length_of(coll);
@@ -177,7 +180,7 @@ static int progress_sends(struct sendrecv *sr)
 	return 0;
 }
 
-/* How many of the announced the other side has read is on the board. */
+/* The board says how many of the announced were read. */
 static void progress_announced(struct fabrex_comm *comm, uint32_t rank,
 			       struct sendrecv *sr)
 {
@@ -212,8 +215,8 @@ static void acknowledge(struct fabrex_comm *comm, uint32_t rank,
 }
 
 /*
- * Mapped memory of the sender: a part at a time. 1: that was all. After a
- * failure the sender may have gone on with its buffer.
+ * Mapped memory of the sender: a part at a time, as after a failure the sender
+ * may have reused its buffer. 1: that was all.
  */
 static int read_mapped(struct fabrex_coll *coll, struct sendrecv *sr)
 {
@@ -248,7 +251,7 @@ static int read_begin(struct fabrex_coll *coll, struct sendrecv *sr)
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-/* 1: it is here; 0: it takes time, or another one is being read. */
+/* 1: it has arrived; 0: not yet, or another one is being read. */
 static int read_far(struct fabrex_coll *coll, struct sendrecv *sr)
 {
 	int ret = sr->reading ? 0 : read_begin(coll, sr);
@@ -265,8 +268,8 @@ static int read_far(struct fabrex_coll *coll, struct sendrecv *sr)
 }
 
 /*
- * Go on with a large one. Its sender may go on, whatever came of it, unless
- * that is the end of all: then a negative errno.
+ * Advances a large one. Its sender may go on, whatever the result, unless the
+ * communicator has failed: then a negative errno.
  */
 static int progress_large(struct fabrex_coll *coll, struct sendrecv *sr)
 {
@@ -342,7 +345,7 @@ static void take_piece(struct fabrex_coll *coll, struct sendrecv *sr,
 		ended(pop(&sr->recvs), ret);
 }
 
-/* The rest of one that was too long or too short. */
+/* Drops the rest of one that was too long or too short. */
 static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
 		       struct sendrecv *sr, const struct link_message *message)
 {
@@ -388,7 +391,7 @@ static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
 
 /* ---- with oneself ------------------------------------------------------ */
 
-/* The kinds of both are needed for it, and the GPU of either. */
+/* Takes the memory kinds of both, and the GPU of either. */
 static int copy_to_self(struct fabrex_coll *recv,
 			const struct fabrex_coll *send)
 {
@@ -560,6 +563,6 @@ void fxi_sendrecv_free(struct fabrex_comm *comm)
 	free(comm->sendrecv);
 	comm->sendrecv = NULL;
 	comm->nsendrecv = 0;
-	/* Else it would stay among those that others have to advance. */
+	/* Otherwise it would stay on the list of busy communicators. */
 	comm->skipping = 0;
 }

@@ -16,8 +16,8 @@ enum { TAG_INPUT = 3, TAG_RESULT };
 
 /*
  * Parts of a round: send inputs, take the results of the round before, take
- * inputs, find room for the result. The order is the same everywhere, and so
- * that of the messages between two ranks.
+ * inputs, find room for the result. The order is the same at all ranks, and
+ * therefore that of the messages between two of them.
  */
 enum { INPUT, RESULT, TAKE, ROOM, PARTS };
 
@@ -79,7 +79,7 @@ static int staged_start(struct fabrex_coll *coll)
 	if (!s->size)
 		s->size = 64;
 	round = s->size * comm->size;
-	/* One more, in which the last results are taken. */
+	/* One more, for the last results. */
 	s->rounds = (s->bytes + round - 1) / round + 1;
 	s->round = 0;
 	s->part = INPUT;
@@ -135,7 +135,7 @@ static void *room_at(struct fabrex_coll *coll, uint32_t rank)
 
 /* ---- parts of a round -------------------------------------------------- */
 
-/* To rank number @i after this one: its piece of our input. */
+/* Sends rank @i after this one its piece of this rank's input. */
 static int send_input(struct fabrex_coll *coll, uint32_t i)
 {
 	uint32_t rank = other(coll, i), n;
@@ -154,7 +154,7 @@ static int send_input(struct fabrex_coll *coll, uint32_t i)
 	return ret ? ret : send_room(coll, rank, TAG_INPUT, n);
 }
 
-/* From it: our piece of its input, which stays there for now. */
+/* Gets from it this rank's piece of its input, left in the slot for now. */
 static int take_input(struct fabrex_coll *coll, uint32_t i)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -172,7 +172,7 @@ static int take_input(struct fabrex_coll *coll, uint32_t i)
 	return ret;
 }
 
-/* There it goes, when all of them have room. */
+/* Finds room for the result in its slots; needed at all of them. */
 static int find_room(struct fabrex_coll *coll, uint32_t i)
 {
 	struct staged *s = coll->comm->staged;
@@ -202,7 +202,7 @@ static int reduce_piece(struct fabrex_coll *coll, uint64_t at, uint32_t n)
 	return fxi_coll_reduce(coll, &r);
 }
 
-/* Reduce, and send the result; rooms were found. */
+/* Reduces, and sends the result to the rooms that were found. */
 static int send_result(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -225,7 +225,7 @@ static int send_result(struct fabrex_coll *coll)
 	return 1;
 }
 
-/* From it: the result of its piece in the round before. */
+/* Gets from it the result of its piece in the round before. */
 static int take_result(struct fabrex_coll *coll, uint32_t i)
 {
 	struct fabrex_comm *comm = coll->comm;

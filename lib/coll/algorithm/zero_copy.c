@@ -13,7 +13,7 @@
 #include "coll/operation/peer_buffer.h"
 #include "base/path.h"
 
-#define CHUNK	(512u << 10)	/* bytes between looks at other operations */
+#define CHUNK	(512u << 10)	/* bytes between looks at the rest */
 #define SLICE	(8u << 10)	/* of one source to several targets */
 #define LINE	64u
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
 
 struct zero_copy {
 	uint32_t phase;
-	uint32_t next;		/* ranks told, or heard of: the first i */
-	bool missing;		/* of anybody */
+	uint32_t next;		/* peers told, or heard from, so far */
+	bool missing;		/* at any rank */
 	bool stream;
 	struct publication mine;
 	const char **send;	/* of each rank, in this process */
@@ -95,7 +95,7 @@ static bool zero_copy_usable(const struct fabrex_comm *comm,
 
 /* ---- which buffers ----------------------------------------------------- */
 
-/* Others read what this rank sends. */
+/* Do others read what @rank sends? */
 static bool shows_send(const struct fabrex_coll *coll, uint32_t rank)
 {
 	switch (coll->what.kind) {
@@ -108,7 +108,7 @@ static bool shows_send(const struct fabrex_coll *coll, uint32_t rank)
 	}
 }
 
-/* Others write what this rank receives. */
+/* Do others write what @rank receives? */
 static bool shows_recv(const struct fabrex_coll *coll, uint32_t rank)
 {
 	switch (coll->what.kind) {
@@ -168,7 +168,7 @@ static void zero_copy_end(struct fabrex_coll *coll)
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* The same to all others, once. 1: they have it; 0: no room; or a failure. */
+/* Sends the same to all others. 1: done; 0: no room; or a failure. */
 static int tell_all(struct fabrex_coll *coll, uint32_t phase,
 		    const void *bytes, uint32_t length)
 {
@@ -193,7 +193,7 @@ static int tell_all(struct fabrex_coll *coll, uint32_t phase,
 	return 1;
 }
 
-/* Where a buffer of @length bytes is; NULL, and it is missing. */
+/* Maps a buffer of @length bytes. NULL: it cannot be, and d->missing is set. */
 static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 		     const struct spot *spot, uint64_t length)
 {
@@ -215,7 +215,7 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 	return fxi_buffer_map(coll->comm, rank, &buffer);
 }
 
-/* Its owner has died, or else it is this rank that cannot. */
+/* Its owner has died, or else this rank cannot map. */
 static int cannot_map(struct fabrex_comm *comm, uint32_t rank)
 {
 	int error = errno;
@@ -225,7 +225,7 @@ static int cannot_map(struct fabrex_comm *comm, uint32_t rank)
 	return -error;
 }
 
-/* Where the buffers of another rank are here. */
+/* Maps the buffers of another rank. */
 static int locate(struct fabrex_coll *coll, uint32_t rank,
 		  const struct publication *theirs)
 {
@@ -246,7 +246,7 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 	return 0;
 }
 
-/* Next message of each. 1: all are here; 0: not yet; or a failure. */
+/* Takes the next message of each. 1: all; 0: not yet; or a failure. */
 static int hear_all(struct fabrex_coll *coll, uint32_t phase)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -276,7 +276,7 @@ static int hear_all(struct fabrex_coll *coll, uint32_t phase)
 
 /* ---- the work ---------------------------------------------------------- */
 
-/* Byte where share i of n begins, at a line of the target's. */
+/* Byte where share i of n begins, rounded to a line of the target's memory. */
 static uint64_t cut(const struct fabrex_coll *coll, uint64_t bytes, uint32_t i)
 {
 	const struct zero_copy *d = coll->comm->zero_copy;
@@ -301,7 +301,7 @@ static void add_target(struct zero_copy *d, char *base, uint64_t offset)
 	d->targets[d->ntargets++] = base + offset;
 }
 
-/* The root of a broadcast in place. */
+/* Is it the root of a broadcast in place? */
 static bool has_it(const struct fabrex_coll *coll, uint32_t rank)
 {
 	const struct zero_copy *d = coll->comm->zero_copy;
@@ -310,7 +310,7 @@ static bool has_it(const struct fabrex_coll *coll, uint32_t rank)
 	       rank == coll->what.root && d->recv[rank] == d->send[rank];
 }
 
-/* Everybody reduces or copies a share, for who wants the result. */
+/* Every rank reduces or copies a share, for all that need the result. */
 static void share(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -340,7 +340,7 @@ static void reduce_own(struct fabrex_coll *coll, uint64_t bytes)
 	add_target(d, coll->what.recv, 0);
 }
 
-/* What this rank has, to everybody: read once, and not by all. */
+/* Copies this rank's part to all: read once, and not by all of them. */
 static void spread(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -356,7 +356,7 @@ static void spread(struct fabrex_coll *coll, uint64_t bytes)
 			add_target(d, d->recv[rank], comm->rank * bytes);
 }
 
-/* What rank number @job after this one has for us. */
+/* Copies what rank @job after this one has for this one. */
 static void fetch(struct fabrex_coll *coll, uint64_t bytes)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -410,8 +410,8 @@ static uint64_t touched(const struct fabrex_coll *coll)
 }
 
 /*
- * A copy of stream bytes, from which it goes past the caches, is there twice;
- * sources and targets of several ranks win a little earlier: measured.
+ * A copy of as many bytes as fxi_path_mapped() streams touches twice as many;
+ * reductions and copies of several ranks gain a little earlier: measured.
  */
 static bool streams(const struct fabrex_coll *coll)
 {
@@ -435,7 +435,9 @@ static void begin_work(struct fabrex_coll *coll)
 	set_job(coll);
 }
 
-/* A slice of the source is in the nearest cache for all but the first. */
+/*
+ * Slice by slice: for all targets but the first the source is in the L1 cache.
+ */
 static void copy_slices(const struct zero_copy *d, uint64_t bytes)
 {
 	uint64_t at, n;
@@ -473,7 +475,7 @@ static void work_on(struct fabrex_coll *coll, uint64_t bytes)
 		d->targets[i] = (char *)d->targets[i] + bytes;
 }
 
-/* A chunk. 1: that was the last; or a failure, which ends it halfway. */
+/* Does a chunk. 1: that was the last; or a failure, which ends it halfway. */
 static int work(struct fabrex_coll *coll)
 {
 	struct zero_copy *d = coll->comm->zero_copy;
@@ -497,7 +499,7 @@ static int work(struct fabrex_coll *coll)
 
 /* ---- from the start to the end ----------------------------------------- */
 
-/* All know by now whether all buffers can be reached. */
+/* All ranks know by now whether all buffers can be reached. */
 static int decide(struct fabrex_coll *coll)
 {
 	struct zero_copy *d = coll->comm->zero_copy;

@@ -32,7 +32,7 @@ static int parse_address(struct bootstrap *b)
 			 b->port->attr.name, b->address);
 }
 
-/* What the launcher says, where the attributes leave it open. */
+/* Takes from the launcher what the attributes leave open. */
 static int ask_launcher(struct bootstrap *b, struct fabrex_comm_attr *a,
 			bool address)
 {

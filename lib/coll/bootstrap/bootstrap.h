@@ -18,7 +18,7 @@ struct rendezvous {
 	uint32_t rank, size;
 	uint64_t id;			/* 0: rank 0 draws one */
 	int (*exchange)(struct rendezvous *rendezvous, const void *mine,
-			void *all, size_t bytes); /* zeroes: of a dead one */
+			void *all, size_t bytes); /* zeroes for a dead one */
 	void *state;
 	uint64_t deadline;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The exchange over the fabric itself: rank 0 offers a service, the others
- * greet it and say where the table of all may be written. Called by
- * bootstrap.c.
+ * The exchange over the fabric itself: rank 0 offers a service; the others send
+ * it a greeting, which names the memory where it may write the table of all.
+ * Called by bootstrap.c.
  *
- * Client: landing region, HELLO {rank, size, landing, its part}, answer, wait.
- * Rank 0: when all have come, WRITE the table to every landing, then, if all
- * of these arrived, the word that says so.
+ * Rank n: landing region, HELLO {rank, size, landing, its part}, answer, wait.
+ * Rank 0: when all have come, WRITE the table to every landing, then, if all of
+ * these arrived, the word that says so.
  */
 #include <errno.h>
 #include <poll.h>
@@ -69,7 +69,7 @@ struct host {
 	struct fabrex_listener *listener;
 	struct fabrex_queue *queue;
 	struct fabrex_mr *mr;
-	uint8_t *memory;		/* landing of its own: word, then table */
+	uint8_t *memory;		/* its own landing: word, table */
 	size_t bytes;
 	struct fabrex_remote *landings;
 	uint64_t *nonces;
@@ -196,7 +196,7 @@ static int collect(struct host *h)
 	return 0;
 }
 
-/* Completions so far; the first rank that did not get it is in *lost. */
+/* Counts completions; *lost is the first rank whose WRITE failed. */
 static int reap(struct host *h, uint32_t *done, uint32_t *lost)
 {
 	struct fabrex_wc wc[8];
@@ -212,7 +212,7 @@ static int reap(struct host *h, uint32_t *done, uint32_t *lost)
 	return n < 0 ? n : 0;
 }
 
-/* WRITE a part of the own landing to all others. */
+/* WRITE a part of its own landing to all others. */
 static int distribute(struct host *h, size_t offset, size_t length,
 		      uint32_t *lost)
 {
@@ -243,7 +243,7 @@ static int host_serve(struct host *h)
 	int ret;
 
 	ret = collect(h);
-	/* Who comes from now on is there for the next communicator. */
+	/* Greetings from now on are for the next communicator. */
 	fabrex_listener_close(h->listener);
 	h->listener = NULL;
 	if (!ret)
@@ -295,7 +295,7 @@ static bool offers(struct bootstrap *b, uint32_t peer)
 	return !fabrex_resolve(b->port, peer, b->service, &number, &key);
 }
 
-/* Who offers the service; the own port may, for another process of the host. */
+/* The peer that offers the service: perhaps this port, to another process. */
 static bool find_root(struct bootstrap *b, uint32_t *peer)
 {
 	struct fabrex_peer p;
@@ -356,7 +356,7 @@ static int guest_greet(struct guest *g)
 	return answer.error ? refused(g, &answer) : 1;
 }
 
-/* A root that offers nothing any more either writes now, or has died. */
+/* A root that does not offer the service any more is writing, or has died. */
 static bool root_lives(struct guest *g, uint64_t *gone)
 {
 	struct fabrex_peer p;

@@ -22,17 +22,17 @@ struct launcher {
 	const char *rank;
 	const char *size[2];		/* the first that is set */
 	const char *local_size;
-	const char *job[JOB_NAMES];	/* what is set of it names the job */
+	const char *job[JOB_NAMES];	/* those that are set name the job */
 };
 
-/* In this order: who starts whom inside of whom. */
+/* In this order: a launcher may start another one. */
 static const struct launcher launchers[] = {
 	{ "FABREX_RANK", "FABREX_RANK", { "FABREX_SIZE" }, NULL, { NULL } },
 	{ "mpirun of Open MPI", "OMPI_COMM_WORLD_RANK",
 	  { "OMPI_COMM_WORLD_SIZE" }, "OMPI_COMM_WORLD_LOCAL_SIZE",
 	  { "PMIX_NAMESPACE", "OMPI_MCA_orte_precondition_transports",
 	    "OMPI_MCA_ess_base_jobid" } },
-	/* Slurm's job may run several of these at once: it names none. */
+	/* A job of Slurm may run several of these at once: it is no name. */
 	{ "mpiexec of MPICH or Intel MPI", "PMI_RANK", { "PMI_SIZE" },
 	  "MPI_LOCALNRANKS", { "PMI_JOBID", "PALS_APID" } },
 	{ "PMIx", "PMIX_RANK", { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS" },
@@ -71,7 +71,7 @@ static const struct launcher *find(void)
 
 /* ---- a job without a name ---------------------------------------------- */
 
-/* Has the process this variable? -1: it cannot be told. */
+/* Does the process have this variable? -1: unknown. */
 static int has_variable(long pid, const char *variable)
 {
 	size_t n = strlen(variable), size = 0;
@@ -110,8 +110,8 @@ static bool read_stat(long pid, long *parent, unsigned long long *start)
 }
 
 /*
- * The launcher itself, or its proxy here: the first ancestor that has no rank.
- * Good for ranks of one host only.
+ * The launcher itself, or its proxy on this host: the first ancestor without a
+ * rank. Only good for ranks that are all on one host.
  */
 static bool hash_launcher(const struct launcher *l, uint64_t *hash)
 {
@@ -170,7 +170,7 @@ static int make_address(struct fabrex_port *port, const struct launcher *l,
 	if (!hash_job(l, launch->size, &hash))
 		return fxi_error(EINVAL, "port %s: communicator: %s does not say which job this is; set FABREX_BOOTSTRAP, for example fabric:5000, the same for all its ranks",
 				 port->attr.name, l->name);
-	/* Not among the numbers that people choose. */
+	/* Outside of the numbers that people choose. */
 	snprintf(launch->address, sizeof(launch->address), "fabric:%llu",
 		 (unsigned long long)(hash | 1ull << 63));
 	return 0;

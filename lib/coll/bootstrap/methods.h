@@ -14,7 +14,7 @@ struct launch {
 	uint32_t rank, size;
 	char address[256];
 };
-/* What the environment says; -EINVAL: nothing, or nonsense. */
+/* From the environment. -EINVAL: nothing there, or nonsense. */
 int fxi_launch(struct fabrex_port *port, struct launch *launch);
 
 /* ---- fabric.c, tcp.c: is the address right? and the exchange there ------ */
@@ -28,9 +28,9 @@ int fxi_tcp_exchange(struct rendezvous *rendezvous, const void *mine,
 
 /* ---- rendezvous.c ------------------------------------------------------ */
 
-/* "ranks 1, 2 and 5 have not come". -ETIMEDOUT. */
+/* Reports which ranks have not come. -ETIMEDOUT. */
 int fxi_rendezvous_missing(const struct bootstrap *b, const bool *came);
-/* What somebody else has written, of n bytes, fit to be printed. */
+/* Copies text of another rank, of n bytes, without what is not printable. */
 void fxi_printable(char *to, const char *from, size_t n);
 
 static inline struct bootstrap *bootstrap_of(struct rendezvous *rendezvous)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the exchanges over the fabric and over TCP have in common: who has not
- * come, and text of others made fit to be printed. Called by fabric.c, tcp.c.
+ * What the exchanges over the fabric and over TCP share: the report of ranks
+ * that have not come, and text of others made printable. Called by fabric.c,
+ * tcp.c.
  */
 #include <errno.h>
 #include <stdio.h>

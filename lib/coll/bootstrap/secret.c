@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A secret from text, and SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed
- * hash made for short messages. 128 bits of key; a proof has 64, for each of
- * which rank 0 has to be asked.
+ * Parses a secret, and computes SipHash-2-4 (Aumasson and Bernstein, 2012), a
+ * keyed hash for short messages. The key has 128 bits; a proof has 64, and each
+ * guess of one takes a connection to rank 0.
  */
 #include <endian.h>
 #include <string.h>

@@ -28,12 +28,12 @@
 #include "coll/bootstrap/methods.h"
 
 #define MAGIC		0x3350435458424246ull	/* "FBBXTCP3" */
-#define HELLO_MS	5000	/* for who has connected to say who it is */
+#define HELLO_MS	5000	/* for a connection to send its HELLO */
 #define RETRY_MS	20
-#define STRANGERS	32u	/* connections beside the ranks' */
+#define STRANGERS	32u	/* connections beside those of ranks */
 #define TEXT		120u
 
-/* In the byte order of the hosts, which the magic shows to be the same. */
+/* In host byte order; the magic shows if that differs. */
 struct nonce {
 	uint64_t words[2];
 };
@@ -207,7 +207,7 @@ struct server {
 	uint8_t *table;
 	bool *came;
 	uint32_t missing;
-	uint32_t served;	/* have got the table */
+	uint32_t served;	/* ranks that have the table */
 };
 
 static void conn_close(struct server *s, struct conn *c)
@@ -228,7 +228,7 @@ static void conn_answer(const struct server *s, struct conn *c, int err,
 	c->answer.magic = MAGIC;
 	c->answer.error = (uint32_t)err;
 	snprintf(c->answer.text, sizeof(c->answer.text), "%s", text);
-	/* Not to somebody who has proved nothing. */
+	/* No proof for a peer that has not proved itself. */
 	if (s->b->secret.set && err != EACCES)
 		c->answer.proof = answer_proof(s->b, &c->asked, &c->theirs,
 					       c->answer, s->table,
@@ -240,7 +240,7 @@ static void conn_answer(const struct server *s, struct conn *c, int err,
 	c->deadline = fxi_deadline(HELLO_MS);
 }
 
-/* A whole greeting is there. */
+/* A whole HELLO has arrived. */
 static void conn_judge(struct server *s, struct conn *c)
 {
 	uint32_t size = s->b->rendezvous.size;
@@ -273,7 +273,7 @@ static void conn_judge(struct server *s, struct conn *c)
 	}
 }
 
-/* The first bytes tell a stranger, who is not waited for. */
+/* The first bytes show a stranger, which is dropped at once. */
 static bool conn_strange(const struct server *s, const struct conn *c)
 {
 	struct hello hello = { 0 };
@@ -301,7 +301,7 @@ static void conn_read(struct server *s, struct conn *c)
 		conn_judge(s, c);
 }
 
-/* One that has said everything says nothing more, unless it goes. */
+/* A rank that waits sends nothing more, unless it goes away. */
 static void conn_waits(struct server *s, struct conn *c)
 {
 	char byte;
@@ -333,7 +333,7 @@ static void conn_write(struct server *s, struct conn *c)
 	conn_close(s, c);
 }
 
-/* A free place, or that of the stranger who came first. */
+/* A free entry, or that of the stranger that came first. */
 static struct conn *conn_place(struct server *s)
 {
 	struct conn *oldest = NULL;
@@ -353,7 +353,7 @@ static struct conn *conn_place(struct server *s)
 	return oldest;
 }
 
-/* Small enough for any socket that nothing has been sent to. */
+/* Small enough for the empty buffer of any socket. */
 static bool conn_ask(const struct server *s, struct conn *c)
 {
 	struct challenge challenge = {
@@ -499,7 +499,7 @@ static int server_round(struct server *s, bool accepting)
 	return 0;
 }
 
-/* Everybody has come: nobody is let in any more. */
+/* All ranks have come: no more connections are accepted. */
 static int server_finish(struct server *s)
 {
 	uint32_t i, n = 0, busy;
@@ -561,7 +561,7 @@ static int client_late(const struct bootstrap *b, const char *what)
 			 b->port->attr.name, what, b->address);
 }
 
-/* 0: connected; -EAGAIN: not yet, without a sentence. */
+/* 0: connected; -EAGAIN: not yet, without an error message. */
 static int try_connect(const struct bootstrap *b, const struct addrinfo *a,
 		       int *out)
 {
@@ -609,7 +609,7 @@ out:
 	return ret;
 }
 
-/* All bytes, or -ECONNRESET, -ETIMEDOUT. Reads if @read. */
+/* Transfers all bytes. -ECONNRESET, -ETIMEDOUT. */
 static int transfer(const struct bootstrap *b, int fd, void *bytes, size_t n,
 		    bool reading)
 {
@@ -641,7 +641,7 @@ static int client_strange(const struct bootstrap *b)
 }
 
 /*
- * A host that refuses our proof has proved nothing itself, so its text is not
+ * A server that refuses our proof has not proved itself, so its text is not
  * shown.
  */
 static int client_refused(const struct bootstrap *b,
@@ -658,7 +658,9 @@ static int client_refused(const struct bootstrap *b,
 			 b->port->attr.name, b->address, text);
 }
 
-/* Rank 0 speaks first. Does it ask for what there is? */
+/*
+ * Rank 0 sends the first message. Does it ask for a secret as this rank does?
+ */
 static int client_asked(const struct bootstrap *b, int fd,
 			struct challenge *challenge)
 {
@@ -724,8 +726,8 @@ static int client_talk(const struct bootstrap *b, int fd, uint8_t *greeting,
 }
 
 /*
- * Rank 0 that ends the connection has died, or belongs to the communicator
- * before this one and has met everybody: only the time tells.
+ * If rank 0 closes the connection it has died, or it belongs to the
+ * communicator before this one and has all its ranks: only time will tell.
  */
 static int join(struct bootstrap *b, const void *mine, void *all,
 		size_t bytes)

@@ -13,7 +13,7 @@
 #include "base/cancel.h"
 #include "base/error.h"
 
-#define MARKS	16u		/* kept apart; a later one answers for older */
+#define MARKS	16u		/* a later one stands in for older ones */
 #define THREADS	256u		/* of a block */
 #define BLOCKS	2048u		/* at most: several for each processor */
 
@@ -292,7 +292,7 @@ int fxi_device_mark(struct device *d, uint64_t *mark)
 	return leave(d, &visit, "an event", ret);
 }
 
-/* The oldest event that comes not before a mark. */
+/* The oldest event that is not before a mark. */
 static uint64_t kept(const struct device *d, uint64_t mark)
 {
 	return d->marked - mark < MARKS ? mark : d->marked - MARKS + 1;

@@ -23,13 +23,15 @@ void fxi_device_close(struct device *device);
 /* In the child of a fork. */
 void fxi_devices_forked(void);
 
-/* Memory of the device. Freed ones are not in use by the stream any more. */
+/*
+ * Memory of the device. The stream does not use it any more when it is freed.
+ */
 int fxi_device_alloc(struct device *device, size_t bytes, void **ptr);
 int fxi_device_free(struct device *device, void *ptr);
 
 /*
- * Begin, in the order of the calls. Either side of a copy is memory of the
- * device or of the host; both stay as they are until it has ended.
+ * Begun in the order of the calls. Either side of a copy is memory of the
+ * device or of the host, and must not change until the copy has ended.
  */
 int fxi_device_copy(struct device *device, void *dst, const void *src,
 		    size_t bytes);
@@ -56,9 +58,9 @@ int fxi_device_reduce_wide(struct device *device, void *dst, const void *src0,
 			   uint32_t op, uint32_t divisor, uint32_t wide);
 
 /*
- * A mark behind what was begun so far. fxi_device_reached(): 1 if all of that
- * has ended, 0 if not yet. fxi_device_wait() returns 0 once it has. Negative:
- * the device failed. Marks are numbered from 1; there is one behind another.
+ * A mark after what was begun so far, numbered from 1. fxi_device_reached(): 1
+ * if all of that has ended, 0 if not yet. fxi_device_wait() returns 0 once it
+ * has. Negative: the device failed.
  */
 int fxi_device_mark(struct device *device, uint64_t *mark);
 int fxi_device_reached(struct device *device, uint64_t mark);

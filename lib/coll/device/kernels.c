@@ -18,7 +18,7 @@
 #define MAX_OPTIONS	8
 #define MAX_ARCHS	64
 
-/* A compiler, loaded when it is first wanted; under the lock. */
+/* A compiler, loaded when it is first needed; under the lock. */
 struct compiler {
 	struct rtc_table table;
 	struct rtc_more more;		/* all of it, or nothing */
@@ -79,7 +79,7 @@ static struct compiler *compiler_of(const struct gpu_vendor *vendor)
 
 /* ---- compiling --------------------------------------------------------- */
 
-/* What the compiler has to say; the caller frees it. NULL: nothing. */
+/* The log of the compiler; the caller frees it. NULL: none. */
 static char *read_log(struct compiler *c, void *program)
 {
 	size_t size = 0;
@@ -124,8 +124,8 @@ static int newest_below(const int *numbers, int n, int number)
 }
 
 /*
- * A device that the compiler does not know, as it is newer: the newest one
- * that it does know, in the form that drivers translate.
+ * A device that is newer than the compiler: the newest one that it knows, as
+ * code that drivers translate.
  */
 static const char *known_arch(struct compiler *c, const char *arch,
 			      char *other, size_t size)
@@ -223,7 +223,7 @@ int fxi_kernel_compile(const struct gpu_vendor *vendor, const char *arch,
 
 /* ---- kept --------------------------------------------------------------- */
 
-/* Never unloaded: others may be launching it. */
+/* Never unloaded: another thread may be launching it. */
 struct program {
 	struct program *next;
 	const struct gpu_vendor *vendor;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the files of all makers of GPUs share: errors of their runtimes, and the
- * functions of a library that is loaded. The lowest file of lib/coll/device.
+ * What the files of both vendors share: errors of their runtimes, and looking
+ * up functions in a library. The lowest file of lib/coll/device.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One maker of GPUs: what device.c and kernels.c ask of cuda.c and hip.c. The
+ * A vendor of GPUs: what device.c and kernels.c ask of cuda.c and hip.c. The
  * two runtimes resemble each other; functions that differ by name only are in
- * one table. For lib/coll/device/ only.
+ * one table. For lib/coll/device only.
  */
 #ifndef LIB_COLL_DEVICE_VENDOR_H
 #define LIB_COLL_DEVICE_VENDOR_H
@@ -59,7 +59,10 @@ struct rtc_table {
 	const char *(*text)(int result);
 };
 
-/* Of NVRTC only, and not of each: what it knows, and code for newer ones. */
+/*
+ * Of NVRTC only, and not of every version: what it knows, and code for newer
+ * GPUs.
+ */
 struct rtc_more {
 	int (*count)(int *n);
 	int (*archs)(int *numbers);
@@ -67,11 +70,11 @@ struct rtc_more {
 	int (*code)(void *program, char *code);
 };
 
-/* The thread's context or device while it is another. */
+/* The thread's own context or device while another is current. */
 struct gpu_visit {
 	void *context;
 	int device;
-	int pending;			/* error that was not ours */
+	int pending;			/* error that is not ours */
 	int mode;			/* of captures, if relaxed is set */
 	bool relaxed;
 };
@@ -126,7 +129,7 @@ int fxi_gpu_resolve(void *handle, const char *library,
 int fxi_kernel_compile(const struct gpu_vendor *vendor, const char *arch,
 			uint32_t type, char **code, size_t *size);
 /*
- * The kernel for one type on a device, compiled when it is first wanted and
+ * The kernel for one type on a device, compiled when it is first needed and
  * kept. The caller has entered the device.
  */
 int fxi_kernel_get(const struct gpu_vendor *vendor, int number,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which ranks have failed and why, as far as this rank knows: learned from the
- * boards that the others write, told to them by its own. The lower half of
- * failure/; called by detect.c and by shrink.c.
+ * Which ranks have failed and why, as far as this rank knows: read from the
+ * boards that other ranks write to, and written to theirs. The lower half of
+ * failure/; called by detect.c and shrink.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,9 @@ void fxi_board_publish(struct fabrex_comm *comm)
 		fxi_link_post(comm, rank, BOARD_AT_STATUS, b, sizeof(*b));
 		fxi_link_raise(comm, rank);
 	}
-	/* Before whatever the caller stores once it knows of the error. */
+	/*
+	 * Ordered before whatever the caller stores once it knows of the error.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -79,7 +81,7 @@ static uint64_t valid_bits(const struct fabrex_comm *comm, uint32_t word)
 	return comm->size > word * 64 ? (1ull << comm->size % 64) - 1 : 0;
 }
 
-/* Only what documented errors there are is taken over. */
+/* Errors of others become one of the two that are documented. */
 static void adopt(struct fabrex_comm *comm, uint32_t rank,
 		  const struct board *b)
 {

@@ -16,7 +16,7 @@
 #define LOOK_NS		10000000u /* between looks, where they cost nothing */
 #define NOBODY		UINT32_MAX
 
-/* What a rank has last said, and when that was new. */
+/* The last beat of a rank, and when it was first seen. */
 struct beat {
 	uint64_t value, seen_ns;
 };
@@ -28,10 +28,10 @@ struct detector {
 	uint64_t beat_ns;
 	bool suspecting, asking_self;
 	uint64_t ticks;		/* at the last look at the clock */
-	uint64_t silent_ns;	/* last look for the silent */
+	uint64_t silent_ns;	/* last look for silent ranks */
 	uint64_t quiet_ns;	/* nothing has moved since; 0: not known */
 	uint64_t quiet_moved;
-	uint32_t left;		/* rank waited for at the last look, that had */
+	uint32_t left;		/* rank waited for at the last look that had */
 	uint64_t left_moved;	/* left already */
 };
 
@@ -68,8 +68,8 @@ void fxi_failure_free(struct fabrex_comm *comm)
 /* ---- the dead ---------------------------------------------------------- */
 
 /*
- * If nobody can be reached, it is not the others who have gone: a WRITE to
- * oneself fails then, too, before the port's state tells.
+ * If no rank can be reached, it is not the others that have gone: a WRITE to
+ * oneself fails as well, even before the port's state changes.
  */
 static bool own_link_down(struct fabrex_comm *comm)
 {
@@ -86,7 +86,7 @@ static bool own_link_down(struct fabrex_comm *comm)
 	return ret == -ECONNRESET;
 }
 
-/* What comes in meanwhile is found again. */
+/* A death found during the probe of oneself will be found again. */
 static void is_dead(struct fabrex_comm *comm, uint32_t rank)
 {
 	if (comm->detector->asking_self)
@@ -98,8 +98,8 @@ static void is_dead(struct fabrex_comm *comm, uint32_t rank)
 }
 
 /*
- * One that has left may have sent all that is needed: only if nothing has
- * moved between two looks it is missed.
+ * A rank that has left may have sent all that is needed: it is only missed if
+ * nothing has moved between two looks.
  */
 static void has_left(struct fabrex_comm *comm, uint32_t waiting)
 {
@@ -156,7 +156,9 @@ static void ask_all(struct fabrex_comm *comm)
 			look_at(comm, rank, false);
 }
 
-/* What has failed may have seen the death before the fabric has. */
+/*
+ * The operation that failed may have noticed the death before the fabric did.
+ */
 int fxi_comm_suspect(struct fabrex_comm *comm)
 {
 	NO_CANCEL();
@@ -174,7 +176,7 @@ int fxi_comm_suspect(struct fabrex_comm *comm)
 	return comm->error;
 }
 
-/* An own error is often the consequence of a death. */
+/* An error of this rank is often the consequence of a death. */
 int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 {
 	if (rank != comm->rank && error == -ETIMEDOUT)
@@ -190,7 +192,7 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 	}
 	if (error != -EPROTO)
 		return fxi_comm_blame(comm, rank, WHY_BROKEN, error);
-	/* Ranks do not call the same: nobody is lost, all can go on. */
+	/* Ranks do not call the same: none has failed, and all can go on. */
 	if (!comm->error) {
 		comm->error = error;
 		comm->culprit = rank;
@@ -200,7 +202,7 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 	return comm->error;
 }
 
-/* A board that cannot be read is being written: a moment later it can. */
+/* A board that cannot be read is just being written. */
 int fxi_comm_notice(struct fabrex_comm *comm)
 {
 	if (fxi_board_notice(comm) || fxi_comm_suspect(comm))
@@ -228,7 +230,7 @@ static inline uint64_t ticks(void)
 
 /* ---- the silent -------------------------------------------------------- */
 
-/* Say that this rank lives, and whom it waits for. */
+/* Publishes that this rank lives, and which rank it waits for. */
 static void beat(struct fabrex_comm *comm, uint32_t waiting, uint64_t now)
 {
 	struct detector *w = comm->detector;
@@ -295,7 +297,7 @@ static uint32_t missing(const struct fabrex_comm *comm, uint32_t waiting,
 	return waiting;
 }
 
-/* Time in which this rank itself did not wait does not count. */
+/* Time during which this rank itself did not wait is not counted. */
 static void look_for_silent(struct fabrex_comm *comm, uint32_t waiting)
 {
 	uint64_t limit = (uint64_t)comm->silence_ms * 1000000u;
@@ -369,7 +371,7 @@ const struct link_reports fxi_failure_reports = {
 
 /* ---- the end ----------------------------------------------------------- */
 
-/* Nothing of this communicator is touched by it any more. */
+/* True: @rank does not touch anything of this communicator any more. */
 static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct board b;
@@ -381,9 +383,9 @@ static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
 }
 
 /*
- * After a failure others may be in the middle of a piece of this rank's
- * buffers. Who is outside of the library finds the alarm before it begins one,
- * so that little is lost by not waiting for it longer.
+ * After a failure other ranks may be copying a piece of this rank's buffers. A
+ * rank outside of the library will notice the alarm before it begins one, so it
+ * is safe enough to stop waiting for it after a while.
  */
 void fxi_comm_settle(struct fabrex_comm *comm)
 {
@@ -412,8 +414,8 @@ void fxi_farewell(struct fabrex_comm *comm)
 	if (!comm->links->far)
 		return;
 	/*
-	 * Completions come in order: behind everything that was sent, unless
-	 * something had to be sent again.
+	 * Completions come in order, so this waits for everything that was
+	 * sent, unless something had to be sent again.
 	 */
 	do {
 		repeated = comm->links->repeated;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Failures of ranks: detected by whoever waits, told to all. Stands on link/;
- * everything above it may wait and report with the first part. The second, the
- * boards on which ranks tell each other, is for comm.c and shrink.c.
+ * Failures of ranks: detected by whichever rank waits, and told to all. Stands
+ * on link/; everything above may wait and report with the first part. The
+ * second, the boards on which ranks tell each other, is for comm.c and
+ * shrink.c.
  */
 #ifndef LIB_COLL_FAILURE_H
 #define LIB_COLL_FAILURE_H
@@ -34,10 +35,10 @@ int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
  * where it is @waiting's turn: tells the others, who may wait for this rank.
  */
 void fxi_comm_beat(struct fabrex_comm *comm, uint32_t waiting);
-/* This rank has noticed that @rank is gone: tell the others. */
+/* This rank has noticed that @rank is gone: tells the others. */
 int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
 /*
- * Something failed at this rank: is it because another has gone? comm->error,
+ * Something failed at this rank: was it because another has died? comm->error,
  * or 0 if all are there.
  */
 int fxi_comm_suspect(struct fabrex_comm *comm);
@@ -66,19 +67,18 @@ static inline int fxi_comm_alarmed(struct fabrex_comm *comm)
 
 enum failure_why {
 	WHY_DEAD = 1,		/* does not answer the fabric any more */
-	WHY_SILENT,		/* lives, but took no part for too long */
+	WHY_SILENT,		/* alive, but took no part for too long */
 	WHY_LEFT,		/* destroyed its communicator too early */
 	WHY_ABORTED,		/* fabrex_comm_abort() */
 	WHY_BROKEN,		/* has an error of its own */
 	WHY_PORT,		/* its own port or link is gone */
 	WHY_SHRINKS,		/* has not failed, but called shrink */
-	WHY_DISAGREES,		/* nor this one: ranks do not call the same */
+	WHY_DISAGREES,		/* likewise: ranks do not call the same */
 };
 
 /*
- * The first part of a board, counts if @check fits the rest. @failed only
- * grows; it is what the rank proposes while BOARD_SHRINK, and final once
- * BOARD_DECIDED.
+ * The status on a board; valid if @check fits the rest. @failed only grows; it
+ * is what the rank proposes while BOARD_SHRINK, and final once BOARD_DECIDED.
  */
 #define BOARD_SHRINK	1u
 #define BOARD_DECIDED	2u
@@ -94,40 +94,42 @@ struct board {
 
 _Static_assert(BOARD_AT_STATUS + sizeof(struct board) <= BOARD_AT_BEAT,
 	       "boards");
-/* Mark @rank and tell everybody. Returns comm->error, that of the first. */
+/* Marks @rank and tells all. Returns comm->error, that of the first failure. */
 int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
 		   enum failure_why why, int error);
 /*
- * Take over what all others have found out. They are all told before anybody
- * here learns of it: see fxi_comm_alarmed(). Returns comm->error.
+ * Adopts what all others have found out, and tells all before any caller here
+ * learns of it: see fxi_comm_alarmed(). Returns comm->error.
  */
 int fxi_board_notice(struct fabrex_comm *comm);
-/* Tell everybody what this rank knows, with the state given so far. */
+/* Tells all what this rank knows, with the state given so far. */
 void fxi_board_publish(struct fabrex_comm *comm);
 /* BOARD_*; once decided, @failed is final. */
 void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
 		     const uint64_t *failed);
 /* Has this rank decided, and on whom? */
 bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed);
-/* A copy of what @rank has told us. False: nothing, or it is being written. */
+/* A copy of the status of @rank. False: none, or it is just being written. */
 bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,
 		    struct board *board);
-/* Take over what it says has failed. True if that was news. */
+/* Adopts what it says. True if that was news. */
 bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
 		     const struct board *board);
 /* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
 
 /*
- * Ask the fabric about all, if the last time was long enough ago. @waiting:
- * may not have left; UINT32_MAX: nobody.
+ * Asks the fabric about all ranks, if the last time was long enough ago.
+ * @waiting must not have left; UINT32_MAX: none.
  */
 void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting);
 /*
- * After an error: until all that live have noticed it too, for death_ms at
- * most.
+ * After an error: waits until all that live have noticed it too, for death_ms
+ * at most.
  */
 void fxi_comm_settle(struct fabrex_comm *comm);
-/* Nothing more comes from this rank; returns when the others were told. */
+/*
+ * Announces that nothing more comes from this rank; returns when it was sent.
+ */
 void fxi_farewell(struct fabrex_comm *comm);
 
 #endif

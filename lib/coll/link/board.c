@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Words that ranks store in each other's mailboxes beside the messages, and the
- * question whether a rank is still there. Called by failure/ and pair.c.
+ * Words that ranks store in each other's mailboxes beside the messages, and
+ * probes of whether a rank is still there. Called by failure/ and sendrecv.c.
  */
 #include <string.h>
 
 #include "coll/link/mailbox.h"
 
-/* Words at a time: who reads at the same time sees whole ones. */
+/* A word at a time, so that a concurrent reader sees whole words. */
 static void store_words(uint8_t *to, const uint8_t *from, uint32_t length)
 {
 	uint64_t word;
@@ -77,7 +77,7 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
 		.mr = box->mr,
 	};
 
-	/* A queue that is full says nothing of the other. */
+	/* A full queue does not tell anything about the other rank. */
 	if (!peer->asking && !peer->unreachable && box->looking)
 		return -EINPROGRESS;
 	if (!peer->asking && !peer->unreachable) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The part of link.h that every message runs through, for windows that are
+ * The part of link.h that every message goes through, for windows that are
  * ordinary memory: one line stored by the sender and read by the receiver; no
  * call, no lock. Included by link.h, at its end.
  */
@@ -23,7 +23,7 @@ static inline uint32_t fxi_link_size(const struct fabrex_comm *comm)
 	return comm->links->size;
 }
 
-/* What they say they have taken: believed if it can be true. */
+/* Their count of messages taken: believed if it is possible. */
 static inline void fxi_link_taken(struct link *link, uint32_t count)
 {
 	if (likely(count - link->acked <= link->sent - link->acked))
@@ -50,7 +50,7 @@ static inline void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
 	return unlikely(fxi_link_full(comm, link)) ? NULL : fxi_link_out(link);
 }
 
-/* Up to LINK_SMALL bytes, by moves that overlap. */
+/* Up to LINK_SMALL bytes, by moves that may overlap. */
 static inline void fxi_link_copy(uint8_t *to, const uint8_t *from, uint32_t n)
 {
 	if (n == 8) {
@@ -111,7 +111,7 @@ fxi_link_peek(struct fabrex_comm *comm, uint32_t rank,
 	sequence = __atomic_load_n(&m->sequence, __ATOMIC_ACQUIRE);
 	if ((uint32_t)sequence != link->popped + 1)
 		return NULL;
-	/* What is received is mostly answered. */
+	/* A message is mostly answered: fetch the line of the answer. */
 	fxi_path_fetch(&link->out[link->sent % LINK_SLOTS]);
 	if (unlikely(!link->plain || m->length > link->size))
 		return fxi_link_take(comm, rank, channel);

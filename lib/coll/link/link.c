@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Messages, the rare part: credits, messages that arrive damaged, and all of it
- * where mailboxes are reached by WRITEs through a queue. Called by
- * inline.h, by failure/ and by the algorithms.
+ * The rare part of messages: credits, damaged messages, and everything where
+ * mailboxes are reached by WRITEs through a queue ("far"). Called by inline.h,
+ * by failure/ and by the algorithms.
  *
- * Far: a message is written into a mirror of the receiver's mailbox and from
+ * A far message is written into a mirror of the receiver's mailbox and from
  * there with WRITEs, payload first. WRITEs to one peer take effect in order;
- * the header is FENCEd behind its payload so that it does not come if that
- * failed. What failed before, at another rank, fences off a NOP in front of
- * both: nobody would send the header again before this rank's next call. The
- * bytes of the header itself land in any order: it carries a check
- * of all of it and of its number, and counts only when that fits.
+ * the header is FENCEd behind its payload, so that it does not arrive if that
+ * failed. An earlier failure, at another rank, is absorbed by a FENCEd NOP in
+ * front of both, as nobody would send the header again before this rank's next
+ * call. The bytes of the header itself land in any order: it carries a check of
+ * all of it and of its number, and is valid only when that fits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +36,9 @@ static uint64_t token(enum mailbox_write what, uint32_t number,
 }
 
 /*
- * The queue is full, and stays so if the link or a peer's flow control stands
- * still: as in every wait, look who lives, and not longer than death_ms. 0: try
- * again. News is still told after an error, for which there may be room.
+ * The queue is full, and stays so while the link or a peer's flow control
+ * stands still: looks for dead ranks as every wait does, for death_ms at most.
+ * 0: try again. After an error this waits, too, as news of it has to get out.
  */
 static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 			 uint32_t turns)
@@ -115,7 +115,7 @@ static uint64_t mix(uint64_t value, uint64_t word)
 	return value ^ value >> 29;
 }
 
-/* Of all of a header, which is eight words. */
+/* Over all of a header, which is eight words. */
 static uint64_t header_check(const struct link_message *m)
 {
 	uint64_t words[sizeof(*m) / 8], value = 0x2545f4914f6cdd1dull;
@@ -148,8 +148,8 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 }
 
 /*
- * By stores, which may arrive in any order, too, and before or after WRITEs: so
- * never behind a payload. Those that are lost are sent again.
+ * By stores through a window, which may arrive in any order, also before or
+ * after WRITEs, hence only without a payload. Lost ones are sent again.
  */
 static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 {
@@ -163,7 +163,7 @@ static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 	ring_wc_flush();
 }
 
-/* The message is in the slot: the number makes it one. */
+/* The message is in the slot; its number makes it valid. */
 static int send_header(struct fabrex_comm *comm, struct link *link,
 		       enum mailbox_write what)
 {
@@ -199,9 +199,9 @@ static void link_again(struct fabrex_comm *comm, struct link *link,
 }
 
 /*
- * What was not taken since the last time, by WRITEs: they change nothing where
- * it has arrived. Until they are done messages follow by the same way, so that
- * none is overtaken and written over.
+ * Sends again, by WRITE, what was not taken since the last time; that changes
+ * nothing where it has arrived. Until these are done later messages are WRITEs,
+ * too, so that none is overtaken and overwritten.
  */
 void fxi_link_again(struct fabrex_comm *comm)
 {
@@ -259,7 +259,7 @@ int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 
 /* ---- from callers' regions --------------------------------------------- */
 
-/* Through the queue, which knows every kind of memory. */
+/* Through the queue, which can read every kind of memory. */
 static int payload_by_queue(struct fabrex_comm *comm, struct link *link,
 			    const struct fabrex_mr *mr, uint64_t offset,
 			    uint32_t length)
@@ -336,7 +336,7 @@ bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 
 /* ---- coming in --------------------------------------------------------- */
 
-/* False: not all of it has landed. */
+/* False: not all of it has arrived. */
 static bool take_copy(struct link *link)
 {
 	const struct link_slot *s = &link->in[link->popped % LINK_SLOTS];
@@ -348,7 +348,7 @@ static bool take_copy(struct link *link)
 	       (uint32_t)link->copy.sequence == link->popped + 1;
 }
 
-/* Not plain, or longer than can be. */
+/* Of a far link, or longer than possible. */
 const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 					 uint32_t rank,
 					 enum link_channel channel)
@@ -393,8 +393,8 @@ void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 }
 
 /*
- * The slots are full as far as we know. What the others have taken is in their
- * credit, or in messages that wait to be popped here.
+ * The slots are full as far as this rank knows. What the others have taken is
+ * in their credit, or in messages that wait to be popped here.
  */
 bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link)
 {
@@ -431,9 +431,9 @@ static int header_again(struct fabrex_comm *comm, uint32_t number,
 }
 
 /*
- * A WRITE has failed. A rank that has left took its mailbox with it; one that
- * was only FENCED off another's failure, which came between it and its payload
- * while the queue was full, is tried again.
+ * A WRITE has failed. A rank that has left took its mailbox with it. A header
+ * that was only FENCED off by a failure at another rank, which came between it
+ * and its payload while the queue was full, is sent again.
  */
 static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 {

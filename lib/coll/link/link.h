@@ -4,9 +4,9 @@
  * everything above in lib/coll. Below are windows where those are ordinary
  * memory (loopback), and a fabrex queue where not. Nothing here waits.
  *
- *   mailbox.c       memory that the others write to, and how it is found
- *   inline.h link.c messages
- *   board.c         words beside the messages, and whether a rank is there
+ *   mailbox.c        memory that others write to, and how it is found
+ *   inline.h link.c  messages
+ *   board.c          words beside the messages, and probes
  *
  * Every rank has a mailbox, allocated from the fabric, with slots for each
  * other rank and channel. A message is a line of 64 bytes, and a payload if it
@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct link_message) == 64, "one line");
 
 /*
  * Two lines, as processors fetch them in pairs. The second is for transports
- * whose WRITEs land in any order: a message counts only if @check fits it.
+ * whose WRITEs land in any order: a message is valid only if @check fits it.
  */
 struct link_slot {
 	struct link_message message;
@@ -52,21 +52,21 @@ struct link_slot {
 _Static_assert(sizeof(struct link_slot) == 128, "two lines");
 
 /*
- * One channel to and from one rank. Numbers of messages are free-running.
- * A message's sequence is its number, from 1 on, and in the upper half how many
- * the sender has popped: so credits cost nothing where messages go both ways.
+ * One channel to and from one rank. Message numbers are free-running and begin
+ * with 1. The upper half of a message's sequence is how many messages its
+ * sender has popped: credits cost nothing where messages go both ways.
  */
 struct link {
 	const struct link_slot *in;	/* in our mailbox */
 	struct link_slot *out;		/* in theirs; not plain: a mirror of it */
 	const uint8_t *in_payload;
 	uint8_t *out_payload;
-	uint32_t popped, told;		/* in: taken; and they know of */
-	uint32_t sent, acked;		/* out: and they have taken */
+	uint32_t popped, told;		/* in: taken; and told them so */
+	uint32_t sent, acked;		/* out: and taken by them */
 	uint32_t size;			/* of a payload */
 	bool plain;			/* out is their memory */
-	const uint64_t *in_credit;	/* what they have popped, if they had */
-	uint64_t *out_credit;		/* no message to say so */
+	const uint64_t *in_credit;	/* their count of popped ones, where */
+	uint64_t *out_credit;		/* no message carried it */
 	struct link_message copy;	/* not plain: of the oldest message */
 	uint32_t copied;		/* its number */
 	uint32_t flying;		/* WRITEs that read callers' regions */
@@ -79,9 +79,10 @@ struct links {
 	const uint64_t *alarm;		/* in our mailbox: not 0 when some
 					 * rank's board has news of a failure
 					 */
-	uint32_t repeated;		/* headers that were FENCED off */
-	uint32_t asked;			/* completions that are to come */
-	bool far;			/* some are reached only by WRITE */
+	uint32_t repeated;		/* headers sent again */
+	uint32_t asked;			/* completions that are expected */
+	bool far;			/* some ranks are reached only by WRITE
+					 */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
 	const struct link_reports *reports;
 };
@@ -114,22 +115,22 @@ fxi_link_peek(struct fabrex_comm *comm, uint32_t rank,
 static inline const void *fxi_link_payload(struct fabrex_comm *comm,
 					   uint32_t rank,
 					   enum link_channel channel);
-/* Done with it. */
+/* The message is done with. */
 static inline void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
 				enum link_channel channel);
 /*
- * As fxi_link_send(), payload from a region of this process, without a copy
- * where the transport can. Its bytes may change once fxi_link_sent() says so.
- * -EAGAIN: no room.
+ * As fxi_link_send(), but the payload is in a region of this process, and not
+ * copied where the transport can do without. It may change once fxi_link_sent()
+ * is true. -EAGAIN: no room.
  */
 int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 		       enum link_channel channel, uint32_t tag, uint64_t word,
 		       const struct fabrex_mr *mr, uint64_t offset,
 		       uint32_t length);
-/* Everything sent to @rank so far has left this process' memory. */
+/* True: everything sent to @rank so far has left this process's memory. */
 bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 		   enum link_channel channel);
-/* For inline.h: what is rare. */
+/* For inline.h: the rare cases. */
 bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link);
 int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 		      enum link_channel channel);
@@ -189,20 +190,20 @@ const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 
 /*
  * In every mailbox there is a board for each other rank, which that rank writes
- * to, in words that are each whole by themselves. Where what is on it:
+ * to, each word atomically. The layout:
  */
 #define BOARD_BYTES	512u
 #define BOARD_AT_STATUS	0u	/* struct board of failure/ */
-#define BOARD_AT_BEAT	160u	/* count << 32 | rank that is waited for */
+#define BOARD_AT_BEAT	160u	/* count << 32 | rank it waits for */
 #define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
-#define BOARD_AT_CARD	192u	/* shrink.c's, for the new communicator */
-#define BOARD_AT_READ	448u	/* pair.c's count of buffers it has read */
+#define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
+#define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
 
 void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank);
 /* Store @length bytes at @offset of the board that @rank has for us. */
 int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
 		  const void *bytes, uint32_t length);
-/* Have it look at the boards. */
+/* Raise its alarm: it looks at the boards. */
 void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank);
 /*
  * Is @rank still there? 0; -ECONNRESET: gone. Asks the fabric, so not to be

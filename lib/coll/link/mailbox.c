@@ -50,7 +50,7 @@ static void layout_make(struct mailbox_layout *l, uint32_t ranks)
 
 /* ---- the card ---------------------------------------------------------- */
 
-/* The same for all processes that share processors. */
+/* The same for all processes of one machine. */
 static uint32_t machine_hash(void)
 {
 	char text[128] = "";
@@ -92,7 +92,7 @@ static void card_make(struct fabrex_comm *comm, struct link_card *card)
 	card->name[sizeof(card->name) - 1] = 0;
 }
 
-/* Of another rank: nothing in it is believed that could do harm. */
+/* Of another rank: nothing is trusted that could do harm. */
 static int card_check(const struct fabrex_comm *comm, struct link_card *card,
 		      uint32_t rank)
 {
@@ -160,7 +160,7 @@ static uint32_t queue_entries(const struct fabrex_comm *comm)
 	return n;
 }
 
-/* Memory and queue; where it is goes into the card. */
+/* Memory and queue; the card says where the memory is. */
 int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 		   struct link_card *mine)
 {
@@ -198,14 +198,14 @@ fail:
 	return ret;
 }
 
-/* Pages of what small messages touch, before they are needed. */
+/* Faults in the pages that small messages touch, ahead of time. */
 static void populate(uint8_t *start, uint64_t from, uint64_t to)
 {
 	from = from / PAGE * PAGE;
 	madvise(start + from, round_up(to - from, PAGE), MADV_POPULATE_WRITE);
 }
 
-/* Nobody is there: what is sent to it goes nowhere. */
+/* The rank is dead: what is sent to it goes nowhere. */
 static int connect_nowhere(struct fabrex_comm *comm, struct mailbox_peer *peer)
 {
 	if (!comm->coherent)
@@ -236,8 +236,8 @@ static int map_peer(struct fabrex_comm *comm, uint32_t rank)
 }
 
 /*
- * Up to the payloads; small messages that are stored there save an entry of
- * the queue and its doorbell. Without a window there are still WRITEs.
+ * All but the payloads: small messages stored there save a queue entry and a
+ * doorbell. Without a window there are still WRITEs.
  */
 static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 {

@@ -9,9 +9,9 @@
 #include "coll/link/link.h"
 
 /*
- * Offsets into a mailbox. There is one alarm for all, and for each sender a
- * board, and for each sender and channel a line for credits, slots, and their
- * payloads. A mirror has the same layout, its parts being those for a receiver.
+ * Offsets into a mailbox. It has one alarm; for each sender a board; and for
+ * each sender and channel a line of credits, slots, and their payloads. A
+ * mirror has the same layout, by receiver instead of sender.
  */
 struct mailbox_layout {
 	uint64_t board, credit, slot, payload, total;
@@ -22,10 +22,10 @@ struct mailbox_layout {
 
 struct mailbox_peer {
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
-	volatile uint8_t *pio;		/* or by stores, from offset 0 on */
+	volatile uint8_t *pio;		/* or, beside that, by stores */
 	struct fabrex_window *window;
-	uint8_t *nowhere;		/* memory instead of it */
-	uint32_t again;			/* messages that are sent once more */
+	uint8_t *nowhere;		/* memory in place of a dead one's */
+	uint32_t again;			/* messages being sent again */
 	uint64_t again_moved;		/* comm->moved at the last look */
 	bool asking;			/* a probe is under way */
 	bool unreachable;		/* a probe has failed */
@@ -36,8 +36,8 @@ struct mailbox {
 	struct fabrex_mr *mr, *mirror_mr;
 	uint8_t *base, *mirror;
 	struct fabrex_queue *queue;
-	uint64_t full_ns;		/* since when it is full; 0: it is not */
-	bool looking;			/* at who lives, while it is full */
+	uint64_t full_ns;		/* full since then; 0: not full */
+	bool looking;			/* for dead ranks, while it is full */
 	struct link_card *cards;
 	struct mailbox_peer *peers;
 };
@@ -70,7 +70,7 @@ static inline uint64_t mailbox_payload(const struct mailbox_layout *l,
 
 /*
  * link.c: a WRITE of @length bytes of @mr to @remote of a rank's mailbox. Waits
- * for room in the queue. What it was comes back with the completion.
+ * for room in the queue. The completion returns @what, @number and @detail.
  */
 enum mailbox_write {
 	WRITE_HEADER,			/* of a message; @detail: its slot */
@@ -79,7 +79,7 @@ enum mailbox_write {
 	WRITE_PAYLOAD,
 	WRITE_BOARD,			/* and credits, alarm */
 	WRITE_PROBE,
-	WRITE_NOTHING,			/* takes what failed before on itself */
+	WRITE_NOTHING,			/* absorbs an earlier failure */
 };
 struct mailbox_job {
 	enum mailbox_write what;

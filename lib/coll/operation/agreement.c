@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Do all ranks call the same? Every message of a collective says what it
+ * Do all ranks call the same collectives? Every message tells which one it
  * belongs to, and the receiver compares. Called by the algorithms.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@ uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase)
 	       coll->what.kind << 4 | phase;
 }
 
-/* What of the root is not in the tag is between type and operation. */
+/* The upper bits of the root are between type and operation. */
 uint64_t fxi_coll_word(const struct fabrex_coll *coll)
 {
 	_Static_assert(FABREX_FLOAT64 < 16 && FABREX_AVG < 16 &&

@@ -114,7 +114,7 @@ static int check_range(const char *name, const char *which, const void *addr,
 	return 0;
 }
 
-/* Where send is if it is done in place; 0: there is no such way. */
+/* Where send has to be for an operation in place; 0: it cannot be. */
 static uintptr_t in_place(const struct fabrex_comm *comm,
 			  const struct fabrex_collective *what)
 {

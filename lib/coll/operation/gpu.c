@@ -24,14 +24,14 @@ struct gpu {
 	int32_t number;
 	struct device *device;		/* NULL: it cannot reduce */
 	void *sum, *operand;		/* of one slot each */
-	void *wide;			/* a slot of 16 bits, as FLOAT32 */
-	uint64_t seen[SEEN];		/* ids of allocations, the last ones */
+	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
+	uint64_t seen[SEEN];		/* ids of the last allocations */
 	uint32_t turn;
 };
 
 /* ---- finding out ------------------------------------------------------- */
 
-/* Nothing is a GPU's if no run time is loaded. */
+/* Without a runtime in the process no memory is a GPU's. */
 static bool any_runtime(void)
 {
 	struct library *const *lib;
@@ -50,7 +50,7 @@ static bool find(const void *addr, uint64_t bytes,
 	       fxi_memory_is_device(memory->kind);
 }
 
-/* Does it reduce, too? That takes the run time's compiler. */
+/* Can it reduce? That takes the compiler of its runtime. */
 static bool try_reduction(struct gpu *gpu)
 {
 	uint64_t mark;
@@ -124,9 +124,9 @@ static bool was_seen(struct gpu *gpu, uint64_t id)
 }
 
 /*
- * Copies that the application has begun with a function which is synchronous
- * by its name, and has returned from, are over before ours begin. Once for each
- * allocation, which is marked, where it has an id.
+ * Copies that the application began with a function that is synchronous by its
+ * name, and that has returned, end before ours begin. Once for each allocation,
+ * by its id if it has one.
  */
 static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
 		   const void *addr)
@@ -195,7 +195,10 @@ static int finish(struct gpu *gpu)
 	return ret ? ret : fxi_device_wait(gpu->device, mark);
 }
 
-/* Both are the GPU's, of a run time that only knows the way to the host. */
+/*
+ * Both are in the GPU's memory, and its runtime only copies to and from the
+ * host.
+ */
 static int bounce(const struct fabrex_coll *coll, char *dst, char *src,
 		  uint64_t n)
 {
@@ -213,7 +216,7 @@ static int bounce(const struct fabrex_coll *coll, char *dst, char *src,
 	return 0;
 }
 
-/* Casts: the run time's copy is one function for both directions. */
+/* The casts: the runtime's copy is one function for both directions. */
 int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 		      uint32_t dst_kind, const void *src, uint32_t src_kind,
 		      uint64_t n)
@@ -235,7 +238,7 @@ int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 
 /* ---- reductions -------------------------------------------------------- */
 
-/* On the GPU already, and where it can be read by elements? */
+/* Is it on the GPU, and aligned so that it can be read there? */
 static bool ready(const struct fabrex_coll *coll, const struct reduce *r,
 		  uint32_t i)
 {
@@ -243,7 +246,7 @@ static bool ready(const struct fabrex_coll *coll, const struct reduce *r,
 	       !((uintptr_t)r->src[i] % fabrex_datatype_size(r->type));
 }
 
-/* Source number @i, where the GPU can read it. */
+/* Brings source @i to where the GPU can read it. */
 static int fetch(const struct fabrex_coll *coll, const struct reduce *r,
 		 uint32_t i, void *room, const void **at)
 {
@@ -262,7 +265,7 @@ static bool is_converted(uint32_t type)
 	return type == FABREX_FLOAT16 || type == FABREX_BFLOAT16;
 }
 
-/* Source number @i, which is at @operand, comes to those before it. */
+/* Reduces source @i, which is at @operand, with those before it. */
 static int add_up(const struct fabrex_coll *coll, const struct reduce *r,
 		  uint32_t i, const void *sum, const void *operand)
 {

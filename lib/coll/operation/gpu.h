@@ -8,9 +8,9 @@
 
 #include "coll/operation/operation.h"
 
-/* Finds out where they are; before the operation is performed. */
+/* Finds out where the buffers are, before the operation is performed. */
 int fxi_coll_find_gpu(struct fabrex_coll *coll);
-/* The algorithm that was chosen can only do it in the host's memory ... */
+/* The chosen algorithm can only perform it in the host's memory ... */
 bool fxi_coll_needs_host(const struct fabrex_coll *coll);
 /* ... and does so from now on. */
 int fxi_coll_use_host(struct fabrex_coll *coll);
@@ -56,7 +56,10 @@ static inline int fxi_coll_copy_own(const struct fabrex_coll *coll,
 	return 0;
 }
 
-/* Sources by rank: slots, and the own part of send; to recv and slots. */
+/*
+ * Sources by rank: slots, and for this rank a part of send. Targets: recv,
+ * slots.
+ */
 static inline int fxi_coll_reduce(const struct fabrex_coll *coll,
 				  const struct reduce *r)
 {

@@ -24,7 +24,7 @@ struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,
 	return coll;
 }
 
-/* Its caller has a handle, and may never ask. */
+/* Its caller has a handle, and may never use it: kept until it does. */
 static void keep(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Buffers of other ranks: mapped where that makes them ordinary memory, read
- * through a queue where not. Called by direct.c and pair.c.
+ * through a queue where not. Called by zero_copy.c and sendrecv.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,21 +9,23 @@
 
 #include "coll/operation/peer_buffer.h"
 
-#define KNOWN		16u	/* own regions remembered */
+#define KNOWN		16u	/* regions of this process remembered */
 #define HASH		64u
 #define MAPPINGS	96u	/* of which some are given up when idle */
 #define PIECE		(1u << 20)
 #define FLYING		4u
 #define RIGHTS		(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 
-/* A region of our own, by its id at the transport, which is never reused. */
+/*
+ * A region of this process, by its id in the transport, which is never reused.
+ */
 struct known {
 	uint64_t id, key, length;
 	uint32_t access;
 	const char *addr;
 };
 
-/* A region of another rank, from its beginning; no base: it cannot be. */
+/* A whole region of another rank; no base: it cannot be mapped. */
 struct mapping {
 	struct mapping *next;
 	struct fabrex_window *window;
@@ -57,7 +59,7 @@ int fxi_peer_buffers_make(struct fabrex_comm *comm)
 
 /* ---- own buffers ------------------------------------------------------- */
 
-/* Remember the region with that id. NULL: it has just gone. */
+/* Remembers the region with that id. NULL: it has just been deregistered. */
 static struct known *learn(struct fabrex_comm *comm, uint64_t id)
 {
 	struct known *known = &comm->peer_buffers->known[id % KNOWN];
@@ -93,7 +95,10 @@ static const struct known *find_own(struct fabrex_comm *comm,
 	return known->id == id ? known : learn(comm, id);
 }
 
-/* The cache hands out memory that is only read with a cast, as read(2)'s. */
+/*
+ * The cast is like that of read(2): the cache takes memory that is only read,
+ * too.
+ */
 static void export_any(struct fabrex_comm *comm, const void *addr,
 		       uint64_t length, uint32_t access,
 		       struct fabrex_mr **held, struct peer_buffer *buffer)
@@ -158,7 +163,7 @@ static struct mapping **find_mapping(struct fabrex_comm *comm, uint32_t rank,
 	return link;
 }
 
-/* All of the region, so that other buffers in it need no more. */
+/* Maps all of the region, so that other buffers in it need no mapping. */
 static void *map(struct fabrex_comm *comm, uint32_t rank,
 		 const struct peer_buffer *buffer)
 {
@@ -200,7 +205,7 @@ void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
 	if (!comm->coherent || !buffer->heap)
 		return NULL;
 	link = find_mapping(comm, rank, buffer->rkey);
-	/* A shorter one may be in use: it stays, and is found last. */
+	/* A shorter mapping may be in use: it stays, and is found last. */
 	if (*link && (*link)->length >= buffer->length)
 		return (*link)->base + buffer->offset;
 	return map(comm, rank, buffer);

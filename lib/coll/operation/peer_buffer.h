@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Buffers of other ranks, reached without a copy in between. For algorithms
- * that tell each other where their buffers are: direct.c, pair.c.
+ * that tell other ranks where their buffers are: zero_copy.c, sendrecv.c.
  */
 #ifndef LIB_COLL_PEER_BUFFER_H
 #define LIB_COLL_PEER_BUFFER_H
@@ -10,7 +10,7 @@
 
 int fxi_peer_buffers_make(struct fabrex_comm *comm);
 void fxi_peer_buffers_free(struct fabrex_comm *comm);
-/* Gives up a read that is under way: nothing is written by it any more. */
+/* Cancels a read that is under way: it will not write anything more. */
 void fxi_peer_buffers_stop(struct fabrex_comm *comm);
 
 /* How others reach a buffer of this rank; plain data, fits LINK_SMALL. */
@@ -23,23 +23,23 @@ struct peer_buffer {
 	uint32_t heap;		/* 1: allocated from the fabric */
 };
 /*
- * Of a buffer inside fabric-allocated memory (found quickly), or with
- * @held of any memory, which is then registered through the cache: unless it
- * is set to NULL, fabrex_mr_cache_put() gives that back.
+ * Describes a buffer inside fabric-allocated memory (found quickly), or with
+ * @held any buffer, which is then registered through the cache: unless *@held
+ * becomes NULL, fabrex_mr_cache_put() gives it back.
  */
 void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
 		       uint64_t length, uint32_t access,
 		       struct fabrex_mr **held, struct peer_buffer *buffer);
 /*
  * Coherent transports: where a buffer of @rank is in this process; mapped once
- * and kept. NULL: not that way, errno and the error message say why.
+ * and kept. NULL: it cannot be mapped, errno and the error message say why.
  */
 void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
 		     const struct peer_buffer *buffer);
-/* Nobody uses what was mapped: give up some, if it is much. */
+/* Nothing that was mapped is in use: unmaps some of it, if it is much. */
 void fxi_buffers_tidy(struct fabrex_comm *comm);
 /*
- * Any transport: begin to read @length bytes at @offset of the buffer into
+ * Any transport: begins to read @length bytes at @offset of the buffer into
  * memory of this process. One at a time for each communicator: -EAGAIN.
  */
 int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,

@@ -14,7 +14,7 @@
 #include "base/export.h"
 #include "coll/reduce/isa.h"
 
-/* Later ones are better, and have a base that was listed before. */
+/* Ordered by speed; a base is listed before what builds on it. */
 static const struct reduce_isa *const all[] = {
 	&fxi_reduce_generic,
 #ifdef REDUCE_X86
@@ -55,7 +55,7 @@ static bool usable(const struct reduce_isa *isa)
 	return isa->usable();
 }
 
-/* What @isa has on top of what was chosen. */
+/* Adds what @isa has to what was chosen. */
 static void add(const struct reduce_isa *isa)
 {
 	int type, op;
@@ -114,7 +114,7 @@ const char *fxi_reduce_name(void)
 	return chosen.name;
 }
 
-/* Stores past the caches are not ordered with later ones. */
+/* Streaming stores are not ordered with later ones. */
 static void order_streams(void)
 {
 #ifdef __x86_64__

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Element-wise reductions of host memory, with the best instructions this
- * processor has. Called by the data path of lib/coll; no state but the choice.
+ * Element-wise reductions of host memory, with the best instructions of this
+ * processor. Called by lib/coll/operation and the algorithms; no state but the
+ * choice.
  */
 #ifndef LIB_COLL_REDUCE_H
 #define LIB_COLL_REDUCE_H
@@ -35,7 +36,7 @@ struct reduce {
 };
 
 void fxi_reduce(const struct reduce *r);
-/* dst = src for bytes, the same way; streaming if said so. */
+/* dst = src, for @bytes; past the caches if @stream. */
 void fxi_copy(void *dst, const void *src, size_t bytes, bool stream);
 /* Of the instructions in use: "avx512", "avx2", "sse2", "generic". */
 const char *fxi_reduce_name(void);
