@@ -26,15 +26,15 @@ struct gather {
 	bool *got;
 };
 
-struct wish {
+struct choice {
 	int32_t color, key;
 };
 
-struct party {
+struct subgroup {
 	struct fabrex_comm *parent;
 	uint32_t *ranks;		/* of the parent, in the new order */
 	uint64_t word;
-	bool met;			/* or the attempt was made */
+	bool exchanged;			/* or the attempt was made */
 };
 
 /* The others would wait for this rank, so they have to be told. */
@@ -149,28 +149,28 @@ static int gather(struct fabrex_comm *comm, const uint32_t *ranks, uint32_t n,
 	return ret;
 }
 
-static int party_exchange(struct rendezvous *rendezvous, const void *mine,
-			  void *all, size_t bytes)
+static int subgroup_exchange(struct rendezvous *rendezvous, const void *mine,
+			     void *all, size_t bytes)
 {
-	struct party *p = rendezvous->state;
+	struct subgroup *p = rendezvous->state;
 
-	p->met = true;
+	p->exchanged = true;
 	return gather(p->parent, p->ranks, rendezvous->size, rendezvous->rank,
 		      p->word, mine, all, bytes);
 }
 
 /* The ranks of this rank's color, ordered by key and then by rank. */
-static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
+static void choose(const struct fabrex_comm *comm, const struct choice *choices,
 		   struct rendezvous *rendezvous, uint32_t *ranks)
 {
-	const struct wish *mine = &wishes[comm->rank];
+	const struct choice *mine = &choices[comm->rank];
 	uint32_t rank, at;
 
 	for (rank = 0; rank < comm->size; rank++) {
-		if (wishes[rank].color != mine->color)
+		if (choices[rank].color != mine->color)
 			continue;
 		at = rendezvous->size++;
-		while (at && wishes[ranks[at - 1]].key > wishes[rank].key) {
+		while (at && choices[ranks[at - 1]].key > choices[rank].key) {
 			ranks[at] = ranks[at - 1];
 			at--;
 		}
@@ -181,28 +181,28 @@ static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
 	rendezvous->rank = at;
 }
 
-static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
+static int make_part(struct fabrex_comm *comm, const struct choice *choices,
 		     uint32_t *ranks, struct fabrex_comm **out)
 {
 	const struct fabrex_comm_attr attr = {
 		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
 		.algorithms = comm->algorithms,
 	};
-	struct party party = {
+	struct subgroup subgroup = {
 		.parent = comm, .ranks = ranks, .word = comm->splits,
 	};
 	struct rendezvous rendezvous = {
-		.exchange = party_exchange, .state = &party,
+		.exchange = subgroup_exchange, .state = &subgroup,
 	};
 	uint64_t words[2] = {
-		comm->splits, (uint32_t)wishes[comm->rank].color,
+		comm->splits, (uint32_t)choices[comm->rank].color,
 	};
 	int ret;
 
-	choose(comm, wishes, &rendezvous, ranks);
+	choose(comm, choices, &rendezvous, ranks);
 	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
 	ret = fxi_comm_make(comm->port, &rendezvous, &attr, out);
-	if (ret && !party.met)
+	if (ret && !subgroup.exchanged)
 		fxi_comm_break(comm, ret);
 	return ret;
 }
@@ -221,15 +221,15 @@ static int finish_others(struct fabrex_comm *comm)
 	return comm->error ? fxi_comm_error(comm) : 0;
 }
 
-static int split(struct fabrex_comm *comm, const struct wish *wish,
+static int split(struct fabrex_comm *comm, const struct choice *choice,
 		 struct fabrex_comm **out)
 {
-	struct wish *wishes = calloc(comm->size, sizeof(*wishes));
+	struct choice *choices = calloc(comm->size, sizeof(*choices));
 	uint32_t *ranks = calloc(comm->size, sizeof(*ranks));
 	uint32_t rank;
 	int ret;
 
-	if (!wishes || !ranks) {
+	if (!choices || !ranks) {
 		ret = out_of_memory(comm);
 		goto out;
 	}
@@ -239,12 +239,12 @@ static int split(struct fabrex_comm *comm, const struct wish *wish,
 	ret = finish_others(comm);
 	if (!ret)
 		ret = gather(comm, ranks, comm->size, comm->rank,
-			     comm->splits | 1ull << 32, wish, wishes,
-			     sizeof(*wish));
-	if (!ret && wish->color >= 0)
-		ret = make_part(comm, wishes, ranks, out);
+			     comm->splits | 1ull << 32, choice, choices,
+			     sizeof(*choice));
+	if (!ret && choice->color >= 0)
+		ret = make_part(comm, choices, ranks, out);
 out:
-	free(wishes);
+	free(choices);
 	free(ranks);
 	return ret;
 }
@@ -253,7 +253,9 @@ EXPORT int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
 			     struct fabrex_comm **out)
 {
 	NO_CANCEL();
-	const struct wish wish = { .color = color < 0 ? -1 : color, .key = key };
+	const struct choice choice = {
+		.color = color < 0 ? -1 : color, .key = key,
+	};
 	int ret;
 
 	if (!out || comm->grouping)
@@ -262,7 +264,7 @@ EXPORT int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
 				       "no place for the new communicator");
 	*out = NULL;
 	fxi_comm_enter(comm);
-	ret = split(comm, &wish, out);
+	ret = split(comm, &choice, out);
 	fxi_comm_leave(comm);
 	return ret;
 }

@@ -196,16 +196,16 @@ static int collect(struct host *h)
 	return 0;
 }
 
-/* Counts completions; *lost is the first rank whose WRITE failed. */
-static int reap(struct host *h, uint32_t *done, uint32_t *lost)
+/* Counts completions; *failed is the first rank whose WRITE failed. */
+static int reap(struct host *h, uint32_t *done, uint32_t *failed)
 {
 	struct fabrex_wc wc[8];
 	int i, n = fabrex_poll(h->queue, wc, 8);
 
 	for (i = 0; i < n; i++) {
 		(*done)++;
-		if (wc[i].status != FABREX_WC_OK && !*lost)
-			*lost = (uint32_t)wc[i].user_data;
+		if (wc[i].status != FABREX_WC_OK && !*failed)
+			*failed = (uint32_t)wc[i].user_data;
 	}
 	if (!n)
 		poll(NULL, 0, 0);
@@ -214,7 +214,7 @@ static int reap(struct host *h, uint32_t *done, uint32_t *lost)
 
 /* WRITE a part of its own landing to all others. */
 static int distribute(struct host *h, size_t offset, size_t length,
-		      uint32_t *lost)
+		      uint32_t *failed)
 {
 	uint32_t rank = 1, done = 0, n = h->b->rendezvous.size;
 	int ret = 0;
@@ -228,7 +228,7 @@ static int distribute(struct host *h, size_t offset, size_t length,
 			ret = ret == -EAGAIN ? 0 : ret;
 		}
 		if (!ret)
-			ret = reap(h, &done, lost);
+			ret = reap(h, &done, failed);
 		if (!ret && !fxi_remaining_ms(h->b->rendezvous.deadline))
 			ret = fxi_error(ETIMEDOUT, "port %s: communicator: the table of ranks could not be written to all within the time given",
 					port_name(h->b));
@@ -239,7 +239,7 @@ static int distribute(struct host *h, size_t offset, size_t length,
 static int host_serve(struct host *h)
 {
 	uint64_t *word = (uint64_t *)(void *)h->memory;
-	uint32_t lost = 0, ignored = 0;
+	uint32_t failed = 0, ignored = 0;
 	int ret;
 
 	ret = collect(h);
@@ -248,14 +248,14 @@ static int host_serve(struct host *h)
 	h->listener = NULL;
 	if (!ret)
 		ret = distribute(h, LANDING, h->b->rendezvous.size * h->bytes,
-				 &lost);
+				 &failed);
 	if (ret)
 		return ret;
-	*word = lost ? STATE_FAILED | (uint64_t)lost << 32 : STATE_ALL;
+	*word = failed ? STATE_FAILED | (uint64_t)failed << 32 : STATE_ALL;
 	ret = distribute(h, 0, sizeof(*word), &ignored);
-	if (!ret && lost)
+	if (!ret && failed)
 		ret = fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone while the ranks met; start again",
-				port_name(h->b), lost);
+				port_name(h->b), failed);
 	return ret;
 }
 
