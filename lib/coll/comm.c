@@ -90,13 +90,13 @@ static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
 			continue;
 		}
 		if (cards[rank].magic == CARD_GIVEN_UP)
-			return fxi_error(ECONNRESET, "port %s: communicator: rank %u (process %u) could not make its part of it and has given up; it says why",
+			return fxi_error(ECONNRESET, "port %s: communicator: rank %u (process %u) failed to create its part and has given up; see its own error",
 					 comm->port->attr.name, rank,
 					 cards[rank].pid);
 		if (!comm->id)
 			comm->id = cards[0].id;
 		if (rank && cards[rank].id && cards[rank].id != comm->id)
-			return fxi_error(EPROTO, "port %s: communicator: rank %u came for another one; all ranks split or shrink the same, in the same order",
+			return fxi_error(EPROTO, "port %s: communicator: rank %u takes part in another one; all ranks have to split or shrink the same communicators, in the same order",
 					 comm->port->attr.name, rank);
 	}
 	return 0;
@@ -240,7 +240,7 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 	int ret = 0;
 
 	if (!port || !comm)
-		return fxi_error(EINVAL, "fabrex_comm_create: no port, or no place for the communicator");
+		return fxi_error(EINVAL, "fabrex_comm_create: port or comm is NULL; give both");
 	if (attr)
 		ret = fxi_copy_in(port, "communicator", &a, sizeof(a), attr,
 				  size);

@@ -187,7 +187,7 @@ int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
 			patience = PATIENCE_LOOKS;
 		if (deadline != UINT64_MAX && coll->result == GOING &&
 		    fxi_now_ns() >= deadline)
-			return fxi_error_static(ETIMEDOUT, "collective: time is up, and it has not ended; wait again");
+			return fxi_error_static(ETIMEDOUT, "collective: it has not ended within the time given; wait again");
 	}
 	return 0;
 }

@@ -353,7 +353,7 @@ static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
 	int ret;
 
 	if (comm->shrunk)
-		return fxi_error(EINVAL, "communicator of %u ranks: it was shrunk before; shrink the one that came of it",
+		return fxi_error(EINVAL, "communicator of %u ranks: it has been shrunk already; shrink the communicator that resulted",
 				 comm->size);
 	fxi_comm_enter(comm);
 	begin(comm);

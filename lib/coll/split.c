@@ -71,7 +71,7 @@ static bool send_all(struct gather *g)
 
 static int disagree(struct fabrex_comm *comm, uint32_t rank)
 {
-	int ret = fxi_error(EPROTO, "ranks %u and %u do not call the same: here the communicator is split, there it is not, or not so often",
+	int ret = fxi_error(EPROTO, "ranks %u and %u do not call the same: here the communicator is split, there it is not, or not as often",
 			    comm->rank, rank);
 
 	fxi_comm_break(comm, ret);

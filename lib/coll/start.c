@@ -63,7 +63,7 @@ EXPORT int fabrex_coll_start(struct fabrex_comm *comm,
 	if (!ret)
 		ret = fxi_coll_arguments(comm, &w);
 	if (!ret && !coll && !comm->grouping)
-		ret = fxi_error(EINVAL, "%s: no place for the handle; only calls in a group go without",
+		ret = fxi_error(EINVAL, "%s: no place for the handle; only operations of a group can do without",
 				fxi_kind_name(w.kind));
 	return ret ? ret : start(comm, &w, coll);
 }

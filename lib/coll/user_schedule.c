@@ -25,7 +25,7 @@ static int refuse(const struct fabrex_comm *comm, uint32_t kind,
 	const char *name = fxi_schedule_kind_name(kind);
 
 	if (!name)
-		return fxi_error(EINVAL, "collectives of kind %u follow no schedule",
+		return fxi_error(EINVAL, "collectives of kind %u cannot follow a schedule",
 				 kind);
 	if (comm->first)
 		return fxi_error(EBUSY, "the communicator has collectives under way: wait for them before their schedule changes");
@@ -58,7 +58,7 @@ EXPORT int fabrex_comm_traffic(struct fabrex_comm *comm, uint32_t rank,
 	struct fabrex_traffic now = { 0 };
 
 	if (rank >= comm->size)
-		return fxi_error(EINVAL, "rank %u is none of this communicator, which has %u",
+		return fxi_error(EINVAL, "there is no rank %u: the communicator has %u ranks",
 				 rank, comm->size);
 	if (!size || size > 4096)
 		return fxi_error(EINVAL, "a struct fabrex_traffic of %zu bytes: pass its size",

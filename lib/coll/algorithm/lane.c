@@ -67,7 +67,7 @@ int fxi_pieces_check(const struct execution *e)
 		piece += e->rounds == 1 ? 0 :
 			 piece < 64 * PIECE_CUT ? e->size : PIECE_CUT + e->size;
 		if (unlikely(piece > most))
-			return fxi_error(EOVERFLOW, "collective: \"%s\", part %u: a piece of %llu bytes, a slot has %llu; another count or algorithm may do, and please report it",
+			return fxi_error(EOVERFLOW, "collective: \"%s\", part %u: a piece of %llu bytes does not fit a slot of %llu; try another count or algorithm, and please report this",
 					 e->schedule->name, i,
 					 (unsigned long long)piece,
 					 (unsigned long long)most);

@@ -356,7 +356,7 @@ static void skip_piece(struct fabrex_comm *comm, uint32_t rank,
 
 static int no_sense(uint32_t rank, const struct link_message *message)
 {
-	return fxi_error(EPROTO, "recv: a message of rank %u makes no sense (tag %u, %u bytes); do all ranks run the same library?",
+	return fxi_error(EPROTO, "recv: invalid message of rank %u (tag %u, %u bytes); do all ranks run the same library?",
 			 rank, message->tag, message->length);
 }
 

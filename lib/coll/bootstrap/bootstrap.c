@@ -62,7 +62,7 @@ static int take_secret(struct bootstrap *b, const char *text)
 		text = getenv("FABREX_SECRET");
 	if (!text || fxi_secret_parse(text, &b->secret))
 		return 0;
-	return fxi_error(EINVAL, "port %s: communicator: the secret (FABREX_SECRET) has %zu characters or not only digits; it is %u hexadecimal digits drawn at random, for example by openssl rand -hex 16",
+	return fxi_error(EINVAL, "port %s: communicator: the secret (FABREX_SECRET) has %zu characters, or some that are not hexadecimal digits; give %u random digits, for example from openssl rand -hex 16",
 			 b->port->attr.name, strlen(text), SECRET_DIGITS);
 }
 

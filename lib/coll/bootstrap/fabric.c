@@ -230,7 +230,7 @@ static int distribute(struct host *h, size_t offset, size_t length,
 		if (!ret)
 			ret = reap(h, &done, failed);
 		if (!ret && !fxi_remaining_ms(h->b->rendezvous.deadline))
-			ret = fxi_error(ETIMEDOUT, "port %s: communicator: the table of ranks could not be written to all within the time given",
+			ret = fxi_error(ETIMEDOUT, "port %s: communicator: the table of ranks could not be written to all of them within the time given; give more timeout_ms",
 					port_name(h->b));
 	}
 	return ret;
@@ -254,7 +254,7 @@ static int host_serve(struct host *h)
 	*word = failed ? STATE_FAILED | (uint64_t)failed << 32 : STATE_ALL;
 	ret = distribute(h, 0, sizeof(*word), &ignored);
 	if (!ret && failed)
-		ret = fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone while the ranks met; start again",
+		ret = fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone during the rendezvous; start again",
 				port_name(h->b), failed);
 	return ret;
 }
@@ -390,12 +390,12 @@ static int guest_await(struct guest *g)
 		watch = fxi_deadline(WATCH_MS);
 		if (!root_lives(g, &gone) &&
 		    !__atomic_load_n(word, __ATOMIC_ACQUIRE))
-			return fxi_error(ECONNRESET, "port %s: communicator: rank 0 has gone while the ranks met; start again",
+			return fxi_error(ECONNRESET, "port %s: communicator: rank 0 has gone during the rendezvous; start again",
 					 port_name(g->b));
 	}
 	if ((uint32_t)state == STATE_ALL)
 		return 0;
-	return fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone while the ranks met; start again",
+	return fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone during the rendezvous; start again",
 			 port_name(g->b), (uint32_t)(state >> 32));
 }
 

@@ -182,7 +182,7 @@ int fxi_launch(struct fabrex_port *port, struct launch *launch)
 
 	memset(launch, 0, sizeof(*launch));
 	if (!l)
-		return fxi_error(EINVAL, "port %s: communicator: no launcher to be seen; start with mpirun or srun, or set FABREX_RANK, FABREX_SIZE and FABREX_BOOTSTRAP, or give rank, size and bootstrap",
+		return fxi_error(EINVAL, "port %s: communicator: no launcher found; start with mpirun or srun, or set FABREX_RANK, FABREX_SIZE and FABREX_BOOTSTRAP, or give rank, size and bootstrap",
 				 port->attr.name);
 	if (!number_of(l->rank, &launch->rank) ||
 	    (!number_of(l->size[0], &launch->size) &&

@@ -525,7 +525,7 @@ static int server_finish(struct server *s)
 			ret = server_round(s, false);
 	} while (busy && !ret);
 	if (!ret && s->served != n)
-		return fxi_error(ECONNRESET, "port %s: communicator: %u of %u ranks have gone while they met at %s; start again",
+		return fxi_error(ECONNRESET, "port %s: communicator: %u of %u ranks have gone during the rendezvous at %s; start again",
 				 s->b->port->attr.name, n - s->served, n + 1,
 				 s->b->address);
 	return ret;

@@ -177,7 +177,7 @@ static int take_code(const struct gpu_vendor *vendor, struct compiler *c,
 	if (!ret)
 		return 0;
 	free(*code);
-	return fxi_error(EIO, "the run-time compiler of %s gives no code: %s",
+	return fxi_error(EIO, "the run-time compiler of %s produced no code: %s",
 			 vendor->name, c->table.text(ret));
 }
 

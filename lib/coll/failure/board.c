@@ -150,10 +150,10 @@ static const char *why_text(const struct fabrex_comm *comm)
 
 	switch ((enum failure_why)comm->why) {
 	case WHY_SILENT:
-		return self ? "was taken for dead by the others, as it took no part for too long" :
+		return self ? "was taken for dead by the others, because it took no part for too long" :
 			      "has taken no part for the time set (silence_ms)";
 	case WHY_LEFT:
-		return "has destroyed the communicator before the others were done";
+		return "destroyed the communicator before the others were done";
 	case WHY_ABORTED:
 		return "has aborted";
 	case WHY_BROKEN:
@@ -163,7 +163,7 @@ static const char *why_text(const struct fabrex_comm *comm)
 	case WHY_SHRINKS:
 		return "shrinks the communicator; do the same";
 	case WHY_DISAGREES:
-		return "does not call the same as others, or others not the same as it";
+		return "calls other collectives than the rest";
 	case WHY_DEAD:
 		break;
 	}

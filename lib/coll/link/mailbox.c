@@ -100,7 +100,7 @@ static int card_check(const struct fabrex_comm *comm, struct link_card *card,
 
 	card->name[sizeof(card->name) - 1] = 0;
 	if (card->magic != CARD_MAGIC)
-		return fxi_error(EPROTO, "port %s: communicator: rank %u speaks another version, or has another byte order; use the same libfabrex everywhere",
+		return fxi_error(EPROTO, "port %s: communicator: rank %u has another version of libfabrex, or another byte order; use the same everywhere",
 				 name, rank);
 	if (card->ranks != comm->size ||
 	    card->mailbox.length < comm->links->mailbox->layout.total ||

@@ -55,7 +55,7 @@ int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
 int fxi_coll_wrong_length(const struct fabrex_coll *coll, uint32_t rank,
 			  uint32_t length, uint32_t expected)
 {
-	return fxi_error(EPROTO, "%s: rank %u has sent a piece of %u bytes where one of %u has to be; do all ranks run the same library?",
+	return fxi_error(EPROTO, "%s: rank %u has sent a piece of %u bytes instead of %u; do all ranks run the same library?",
 			 fxi_kind_name(coll->what.kind), rank, length,
 			 expected);
 }

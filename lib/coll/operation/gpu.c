@@ -183,7 +183,7 @@ void fxi_gpus_free(struct fabrex_comm *comm)
 
 static int cannot(const struct fabrex_coll *coll)
 {
-	return fxi_error(EIO, "%s: the run time cannot copy memory of the GPU; is the buffer as long as the count says?",
+	return fxi_error(EIO, "%s: the GPU's runtime cannot copy the buffer; is it as long as the count requires?",
 			 fxi_kind_name(coll->what.kind));
 }
 
@@ -329,7 +329,7 @@ static int take_send(struct fabrex_coll *coll, struct host_copy *h)
 	h->send = malloc(sends + 1);
 	h->recv = malloc(recvs + 1);
 	if (!h->send || !h->recv)
-		return fxi_error(ENOMEM, "%s: no memory for %llu bytes of a GPU's in the host",
+		return fxi_error(ENOMEM, "%s: no host memory for the copy of %llu bytes on a GPU",
 				 fxi_kind_name(coll->what.kind),
 				 (unsigned long long)(sends + recvs));
 	return fxi_coll_copy_in(coll, h->send, coll->what.send, sends);
