@@ -17,12 +17,6 @@ static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fabrex_comm *busy_first;
 static atomic_uint busy_count;
 
-void fxi_comm_enter(struct fabrex_comm *comm)
-{
-	if (comm->busy)
-		pthread_mutex_lock(&comm->lock);
-}
-
 void fxi_comm_enter_busy(struct fabrex_comm *comm)
 {
 	pthread_mutex_lock(&comm->lock);
@@ -71,10 +65,8 @@ static bool idle(const struct fabrex_comm *comm)
  * The rest of a SEND that was refused is taken by whoever advances next: its
  * sender waits for that, perhaps before it does what this rank waits for.
  */
-void fxi_comm_leave(struct fabrex_comm *comm)
+void fxi_comm_leave_busy(struct fabrex_comm *comm)
 {
-	if (likely(!comm->busy && !comm->skipping))
-		return;
 	if (!comm->busy)
 		fxi_comm_enter_busy(comm);
 	if (idle(comm))

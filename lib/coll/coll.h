@@ -40,9 +40,22 @@ fxi_table_choose(struct fabrex_comm *comm,
 
 /* ---- busy.c ------------------------------------------------------------ */
 
+/* For the inline function below. */
+void fxi_comm_leave_busy(struct fabrex_comm *comm);
+
 /* Around whatever touches the communicator: others may advance it. */
-void fxi_comm_enter(struct fabrex_comm *comm);
-void fxi_comm_leave(struct fabrex_comm *comm);
+static inline void fxi_comm_enter(struct fabrex_comm *comm)
+{
+	if (unlikely(comm->busy))
+		pthread_mutex_lock(&comm->lock);
+}
+
+static inline void fxi_comm_leave(struct fabrex_comm *comm)
+{
+	if (unlikely(comm->busy || comm->skipping))
+		fxi_comm_leave_busy(comm);
+}
+
 /* The same as enter, and from now on others may. */
 void fxi_comm_enter_busy(struct fabrex_comm *comm);
 /* Advance the others that are busy, but for those that are being advanced. */

@@ -132,7 +132,7 @@ bool fxi_comm_progress(struct fabrex_comm *comm)
 	ret = fxi_link_progress(comm);
 	if (likely(!ret) && comm->first)
 		advance(comm);
-	if (likely(!ret))
+	if (likely(!ret) && fxi_sendrecv_busy(comm))
 		ret = fxi_sendrecv_progress(comm);
 	if (unlikely(ret)) {
 		fail(comm, ret);
@@ -141,16 +141,11 @@ bool fxi_comm_progress(struct fabrex_comm *comm)
 	return comm->moved != before;
 }
 
-static bool is_sendrecv(const struct fabrex_coll *coll)
-{
-	return coll->what.kind == FABREX_SEND || coll->what.kind == FABREX_RECV;
-}
-
 static uint32_t waits_for(const struct fabrex_coll *coll)
 {
 	const struct fabrex_comm *comm = coll->comm;
 
-	if (is_sendrecv(coll))
+	if (fxi_is_sendrecv(coll))
 		return coll->what.root;
 	return comm->first ? comm->first->waiting : coll->waiting;
 }
@@ -200,7 +195,7 @@ void fxi_coll_begin(struct fabrex_coll *coll)
 	int ret;
 
 	coll->result = GOING;
-	if (is_sendrecv(coll)) {
+	if (fxi_is_sendrecv(coll)) {
 		ret = fxi_sendrecv_begin(coll);
 		if (unlikely(ret))
 			fail(comm, ret);

@@ -128,7 +128,8 @@ int fxi_coll_run(struct fabrex_comm *comm,
 		ret = fxi_comm_error(comm);
 	} else {
 		fxi_coll_begin(&coll);
-		fxi_sendrecv_alone(&coll);
+		if (fxi_is_sendrecv(&coll))
+			fxi_sendrecv_alone(&coll);
 		fxi_coll_wait(&coll, UINT64_MAX);
 		ret = fxi_coll_result(&coll);
 		free(coll.error_text);

@@ -37,6 +37,11 @@ uint32_t fxi_sendrecv_waiting(const struct fabrex_comm *comm);
 /* All of them end with @error. */
 void fxi_sendrecv_give_up(struct fabrex_comm *comm, int error);
 
+static inline bool fxi_is_sendrecv(const struct fabrex_coll *coll)
+{
+	return coll->what.kind == FABREX_SEND || coll->what.kind == FABREX_RECV;
+}
+
 static inline bool fxi_sendrecv_busy(const struct fabrex_comm *comm)
 {
 	return comm->nsendrecv || comm->skipping;

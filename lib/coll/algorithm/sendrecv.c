@@ -462,8 +462,6 @@ int fxi_sendrecv_progress(struct fabrex_comm *comm)
 	uint32_t rank;
 	int ret = 0;
 
-	if (!fxi_sendrecv_busy(comm))
-		return 0;
 	for (rank = 0; rank < comm->size && !ret; rank++)
 		ret = progress(comm, rank);
 	return ret;
@@ -502,10 +500,8 @@ static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
 void fxi_sendrecv_alone(struct fabrex_coll *coll)
 {
 	struct sendrecv *sr = &coll->comm->sendrecv[coll->what.root];
-	bool sendrecv = coll->what.kind == FABREX_SEND ||
-		     coll->what.kind == FABREX_RECV;
 
-	if (!sendrecv || coll->what.root != coll->comm->rank ||
+	if (!fxi_is_sendrecv(coll) || coll->what.root != coll->comm->rank ||
 	    coll->result != GOING)
 		return;
 	take_out(&sr->sends, coll);
