@@ -37,7 +37,7 @@ struct fabrex_comm {
 	uint32_t culprit;		/* rank that the message names */
 	uint32_t why;			/* enum failure_why */
 	uint64_t *failed;		/* bit for each rank */
-	struct board *board;		/* as told to the others */
+	struct rank_status *status;	/* as told to the others */
 	struct detector *detector;	/* the rest of what it remembers */
 
 	/* shrink.c */

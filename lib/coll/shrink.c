@@ -44,6 +44,7 @@ struct board_card {
 	uint64_t attempt;
 	struct link_card card;
 };
+_Static_assert(sizeof(struct board_card) % 8 == 0, "words");
 _Static_assert(BOARD_AT_CARD + sizeof(struct board_card) <= BOARD_AT_READ,
 	       "boards");
 
@@ -84,10 +85,10 @@ static bool hear(struct shrink *s, uint32_t rank, bool *news)
 {
 	struct fabrex_comm *comm = s->comm;
 	bool left = fxi_link_has_left(comm, rank);
-	struct board b;
-	bool said = fxi_board_read(comm, rank, &b);
+	struct rank_status b;
+	bool said = fxi_status_read(comm, rank, &b);
 
-	if (said && b.state & BOARD_DECIDED) {
+	if (said && b.state & STATUS_DECIDED) {
 		s->decided = true;
 		memcpy(s->agreed, b.failed, sizeof(s->agreed));
 		return true;
@@ -96,9 +97,9 @@ static bool hear(struct shrink *s, uint32_t rank, bool *news)
 		fxi_comm_blame(comm, rank, WHY_LEFT, -ECONNRESET);
 		return false;
 	}
-	if (said && fxi_board_merge(comm, rank, &b))
+	if (said && fxi_status_merge(comm, rank, &b))
 		*news = true;
-	if (said && b.state & BOARD_SHRINK)
+	if (said && b.state & STATUS_SHRINK)
 		return !memcmp(b.failed, comm->failed, sizeof(b.failed));
 	check_silence(s, rank);
 	return false;
@@ -124,7 +125,7 @@ static void round_once(struct shrink *s)
 	if (s->decided)
 		return;
 	if (news)
-		fxi_board_publish(comm);
+		fxi_status_publish(comm);
 	if (all && !memcmp(before, comm->failed, sizeof(before))) {
 		s->decided = true;
 		memcpy(s->agreed, before, sizeof(before));
@@ -136,9 +137,9 @@ static int agree(struct shrink *s)
 	struct fabrex_comm *comm = s->comm;
 	uint32_t patience = 0;
 
-	if (fxi_board_decided(comm, s->agreed))
+	if (fxi_status_decided(comm, s->agreed))
 		return 0;
-	fxi_board_state(comm, BOARD_SHRINK, comm->failed);
+	fxi_status_state(comm, STATUS_SHRINK, comm->failed);
 	for (;;) {
 		if (fxi_failed(comm, comm->rank))
 			return fxi_comm_error(comm);
@@ -153,7 +154,7 @@ static int agree(struct shrink *s)
 		fxi_comm_blame(comm, comm->rank, WHY_DEAD, -ECONNRESET);
 		return fxi_comm_error(comm);
 	}
-	fxi_board_state(comm, BOARD_DECIDED, s->agreed);
+	fxi_status_state(comm, STATUS_DECIDED, s->agreed);
 	return 0;
 }
 
@@ -188,16 +189,9 @@ static void card_post(struct shrink *s, const void *mine)
 /* True: it is there. The number of a later attempt is remembered. */
 static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 {
-	const uint64_t *from = (const void *)((char *)fxi_link_board(s->comm,
-								     rank) +
-					      BOARD_AT_CARD);
-	uint64_t words[sizeof(struct board_card) / 8];
 	struct board_card card;
-	size_t i;
 
-	for (i = 0; i < sizeof(words) / 8; i++)
-		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	memcpy(&card, words, sizeof(card));
+	fxi_link_board_copy(s->comm, rank, BOARD_AT_CARD, &card, sizeof(card));
 	if (card.check != card_check(&card) || card.id != agreed_id(s) ||
 	    card.attempt < s->comm->attempt)
 		return false;
@@ -210,10 +204,10 @@ static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 /* It has decided otherwise: this rank was taken for dead and is excluded. */
 static bool goes_without(struct shrink *s, uint32_t rank)
 {
-	struct board b;
+	struct rank_status b;
 
-	return fxi_board_read(s->comm, rank, &b) &&
-	       b.state & BOARD_DECIDED &&
+	return fxi_status_read(s->comm, rank, &b) &&
+	       b.state & STATUS_DECIDED &&
 	       memcmp(b.failed, s->agreed, sizeof(b.failed));
 }
 
@@ -320,7 +314,7 @@ EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
 	int count = 0;
 
 	fxi_comm_enter(comm);
-	fxi_board_notice(comm);
+	fxi_status_notice(comm);
 	fxi_look_for_dead(comm, NOBODY);
 	fxi_comm_leave(comm);
 	for (rank = 0; rank < comm->size; rank++) {

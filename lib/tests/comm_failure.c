@@ -448,12 +448,12 @@ static int again_work(struct member *m)
 	int i;
 
 	if (m->rank == 0) {
-		fxi_board_state(comm, BOARD_DECIDED, nobody);
+		fxi_status_state(comm, STATUS_DECIDED, nobody);
 		for (i = 0; i < 2; i++) {
 			comm->failed[0] |= 1u << 2;
 			CHECK_EQ(fabrex_comm_shrink(comm, 20, &rest),
 				 -ETIMEDOUT);
-			CHECK(fxi_board_decided(comm, decided));
+			CHECK(fxi_status_decided(comm, decided));
 			CHECK(!memcmp(decided, nobody, sizeof(decided)));
 			comm->failed[0] = 0;
 		}
@@ -483,10 +483,10 @@ static int voted_out_work(struct member *m)
 	struct fabrex_comm *comm = crowd_create(m), *rest;
 
 	if (m->rank == 0) {
-		fxi_board_state(comm, BOARD_DECIDED, second);
+		fxi_status_state(comm, STATUS_DECIDED, second);
 		pause_us(500000);
 	} else {
-		fxi_board_state(comm, BOARD_DECIDED, nobody);
+		fxi_status_state(comm, STATUS_DECIDED, nobody);
 		CHECK_EQ(fabrex_comm_shrink(comm, -1, &rest), -ECONNRESET);
 		CHECK_SAYS("this rank 1");
 	}
@@ -708,7 +708,7 @@ static int hostile_work(struct member *m)
 	struct fabrex_comm *comm = crowd_create(m), *rest;
 	uint32_t salt = *(const uint32_t *)m->arg, i, n;
 	uint64_t *line;
-	struct board b;
+	struct rank_status b;
 
 	if (m->rank == 1) {
 		line = (uint64_t *)(void *)fxi_link(comm, 0, LINK_COLL)->out;

@@ -184,11 +184,10 @@ static int progress_sends(struct sendrecv *sr)
 static void progress_announced(struct fabrex_comm *comm, uint32_t rank,
 			       struct sendrecv *sr)
 {
-	const char *board = fxi_link_board(comm, rank);
-	uint64_t count;
+	uint64_t count = __atomic_load_n(fxi_link_board(comm, rank,
+							BOARD_AT_READ),
+					 __ATOMIC_ACQUIRE);
 
-	count = __atomic_load_n((const uint64_t *)(const void *)
-				(board + BOARD_AT_READ), __ATOMIC_ACQUIRE);
 	while (sr->announced.first && sr->acked != count) {
 		sr->acked++;
 		comm->moved++;
@@ -484,16 +483,16 @@ int fxi_sendrecv_begin(struct fabrex_coll *coll)
 
 static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
 {
-	struct fabrex_coll **link = &fifo->first;
+	struct fabrex_coll **at = &fifo->first;
 
 	fifo->last = NULL;
-	while (*link) {
-		if (*link == coll) {
-			*link = coll->next;
+	while (*at) {
+		if (*at == coll) {
+			*at = coll->next;
 			continue;
 		}
-		fifo->last = *link;
-		link = &(*link)->next;
+		fifo->last = *at;
+		at = &(*at)->next;
 	}
 }
 

@@ -40,11 +40,11 @@ int fxi_failure_make(struct fabrex_comm *comm)
 	struct detector *w = calloc(1, sizeof(*w));
 
 	comm->detector = w;
-	comm->board = calloc(1, sizeof(*comm->board));
+	comm->status = calloc(1, sizeof(*comm->status));
 	comm->failed = calloc(FAILED_WORDS, sizeof(*comm->failed));
 	if (w)
 		w->beats = calloc(comm->size, sizeof(*w->beats));
-	if (!w || !comm->board || !comm->failed || !w->beats)
+	if (!w || !comm->status || !comm->failed || !w->beats)
 		return fxi_error(ENOMEM, "port %s: communicator: out of memory",
 				 comm->port->attr.name);
 	w->left = NOBODY;
@@ -56,11 +56,11 @@ void fxi_failure_free(struct fabrex_comm *comm)
 	if (comm->detector)
 		free(comm->detector->beats);
 	free(comm->detector);
-	free(comm->board);
+	free(comm->status);
 	free(comm->failed);
 	free(comm->reason);
 	comm->detector = NULL;
-	comm->board = NULL;
+	comm->status = NULL;
 	comm->failed = NULL;
 	comm->reason = NULL;
 }
@@ -151,7 +151,7 @@ static void ask_all(struct fabrex_comm *comm)
 {
 	uint32_t rank;
 
-	for (rank = 0; rank < comm->size && !fxi_board_notice(comm); rank++)
+	for (rank = 0; rank < comm->size && !fxi_status_notice(comm); rank++)
 		if (rank != comm->rank)
 			look_at(comm, rank, false);
 }
@@ -197,7 +197,7 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 		comm->error = error;
 		comm->culprit = rank;
 		comm->why = WHY_DISAGREES;
-		fxi_board_publish(comm);
+		fxi_status_publish(comm);
 	}
 	return comm->error;
 }
@@ -205,7 +205,7 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 /* A board that cannot be read is just being written. */
 int fxi_comm_notice(struct fabrex_comm *comm)
 {
-	if (fxi_board_notice(comm) || fxi_comm_suspect(comm))
+	if (fxi_status_notice(comm) || fxi_comm_suspect(comm))
 		return comm->error;
 	return fxi_comm_blame(comm, comm->rank, WHY_BROKEN, -ECONNRESET);
 }
@@ -265,10 +265,9 @@ static void beats_read(struct fabrex_comm *comm, uint64_t now)
 
 	for (rank = 0; rank < comm->size; rank++) {
 		struct beat *b = &comm->detector->beats[rank];
-		char *board = fxi_link_board(comm, rank);
 
-		value = __atomic_load_n((uint64_t *)(void *)
-					(board + BOARD_AT_BEAT),
+		value = __atomic_load_n(fxi_link_board(comm, rank,
+						       BOARD_AT_BEAT),
 					__ATOMIC_RELAXED);
 		if (value == b->value)
 			continue;
@@ -340,7 +339,7 @@ int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 {
 	if (unlikely(comm->error ||
 		     __atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)) &&
-	    fxi_board_notice(comm))
+	    fxi_status_notice(comm))
 		return comm->error;
 	fxi_backoff(comm, patience);
 	if (!patience)
@@ -374,12 +373,12 @@ const struct link_reports fxi_failure_reports = {
 /* True: @rank does not touch anything of this communicator any more. */
 static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
 {
-	struct board b;
+	struct rank_status b;
 
 	if (rank == comm->rank || fxi_failed(comm, rank) ||
 	    fxi_link_has_left(comm, rank))
 		return true;
-	return fxi_board_read(comm, rank, &b) && (b.error || b.state);
+	return fxi_status_read(comm, rank, &b) && (b.error || b.state);
 }
 
 /*

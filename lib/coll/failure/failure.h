@@ -2,8 +2,8 @@
 /*
  * Failures of ranks: detected by whichever rank waits, and told to all. Stands
  * on link/; everything above may wait and report with the first part. The
- * second, the boards on which ranks tell each other, is for comm.c and
- * shrink.c.
+ * second, the status that ranks write on the boards of others, is for comm.c
+ * and shrink.c.
  */
 #ifndef LIB_COLL_FAILURE_H
 #define LIB_COLL_FAILURE_H
@@ -63,7 +63,7 @@ static inline int fxi_comm_alarmed(struct fabrex_comm *comm)
 	return fxi_comm_notice(comm);
 }
 
-/* ---- boards: board.c --------------------------------------------------- */
+/* ---- status on boards: status.c ---------------------------------------- */
 
 enum failure_why {
 	WHY_DEAD = 1,		/* does not answer the fabric any more */
@@ -78,12 +78,12 @@ enum failure_why {
 
 /*
  * The status on a board; valid if @check fits the rest. @failed only grows; it
- * is what the rank proposes while BOARD_SHRINK, and final once BOARD_DECIDED.
+ * is what the rank proposes while STATUS_SHRINK, and final once STATUS_DECIDED.
  */
-#define BOARD_SHRINK	1u
-#define BOARD_DECIDED	2u
+#define STATUS_SHRINK	1u
+#define STATUS_DECIDED	2u
 
-struct board {
+struct rank_status {
 	uint64_t check;
 	uint64_t failed[FAILED_WORDS];
 	int32_t error;
@@ -92,7 +92,8 @@ struct board {
 	uint32_t state;
 };
 
-_Static_assert(BOARD_AT_STATUS + sizeof(struct board) <= BOARD_AT_BEAT,
+_Static_assert(sizeof(struct rank_status) % 8 == 0, "words");
+_Static_assert(BOARD_AT_STATUS + sizeof(struct rank_status) <= BOARD_AT_BEAT,
 	       "boards");
 /* Marks @rank and tells all. Returns comm->error, that of the first failure. */
 int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
@@ -101,20 +102,20 @@ int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
  * Adopts what all others have found out, and tells all before any caller here
  * learns of it: see fxi_comm_alarmed(). Returns comm->error.
  */
-int fxi_board_notice(struct fabrex_comm *comm);
+int fxi_status_notice(struct fabrex_comm *comm);
 /* Tells all what this rank knows, with the state given so far. */
-void fxi_board_publish(struct fabrex_comm *comm);
-/* BOARD_*; once decided, @failed is final. */
-void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
-		     const uint64_t *failed);
+void fxi_status_publish(struct fabrex_comm *comm);
+/* STATUS_*; once decided, @failed is final. */
+void fxi_status_state(struct fabrex_comm *comm, uint32_t state,
+		      const uint64_t *failed);
 /* Has this rank decided, and on whom? */
-bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed);
+bool fxi_status_decided(const struct fabrex_comm *comm, uint64_t *failed);
 /* A copy of the status of @rank. False: none, or it is just being written. */
-bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,
-		    struct board *board);
+bool fxi_status_read(struct fabrex_comm *comm, uint32_t rank,
+		     struct rank_status *status);
 /* Adopts what it says. True if that was news. */
-bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
-		     const struct board *board);
+bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
+		      const struct rank_status *status);
 /* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
 
 /*

@@ -7,6 +7,20 @@
 
 #include "coll/link/mailbox.h"
 
+void fxi_link_board_copy(const struct fabrex_comm *comm, uint32_t rank,
+			 uint32_t offset, void *to, uint32_t length)
+{
+	const uint64_t *from = fxi_link_board(comm, rank, offset);
+	uint64_t word;
+	uint32_t i;
+
+	for (i = 0; i < length / 8; i++) {
+		word = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+		memcpy((char *)to + 8 * i, &word, 8);
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
 /* A word at a time, so that a concurrent reader sees whole words. */
 static void store_words(uint8_t *to, const uint8_t *from, uint32_t length)
 {

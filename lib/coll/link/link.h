@@ -193,13 +193,18 @@ const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
  * to, each word atomically. The layout:
  */
 #define BOARD_BYTES	512u
-#define BOARD_AT_STATUS	0u	/* struct board of failure/ */
+#define BOARD_AT_STATUS	0u	/* struct rank_status of failure/ */
 #define BOARD_AT_BEAT	160u	/* count << 32 | rank it waits for */
 #define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
 #define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
 #define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
 
-void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank);
+/* A word of the board that @rank writes to. */
+const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
+			       uint32_t offset);
+/* A copy of @length bytes of it, words each. */
+void fxi_link_board_copy(const struct fabrex_comm *comm, uint32_t rank,
+			 uint32_t offset, void *to, uint32_t length);
 /* Store @length bytes at @offset of the board that @rank has for us. */
 int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
 		  const void *bytes, uint32_t length);
@@ -213,9 +218,7 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
 
 static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
 {
-	char *board = fxi_link_board(comm, rank);
-
-	return __atomic_load_n((uint64_t *)(void *)(board + BOARD_AT_LEFT),
+	return __atomic_load_n(fxi_link_board(comm, rank, BOARD_AT_LEFT),
 			       __ATOMIC_ACQUIRE);
 }
 

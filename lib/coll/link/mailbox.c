@@ -341,9 +341,11 @@ void fxi_links_free(struct fabrex_comm *comm)
 	comm->links = NULL;
 }
 
-void *fxi_link_board(struct fabrex_comm *comm, uint32_t rank)
+const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
+			       uint32_t offset)
 {
 	struct mailbox *box = comm->links->mailbox;
 
-	return box->base + mailbox_board(&box->layout, rank);
+	return (const void *)(box->base + mailbox_board(&box->layout, rank) +
+			      offset);
 }

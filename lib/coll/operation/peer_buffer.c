@@ -143,11 +143,11 @@ static struct mapping **slot_of(struct fabrex_comm *comm, uint32_t rank,
 	return &comm->peer_buffers->mappings[(rkey ^ rank) % HASH];
 }
 
-static void unmap(struct fabrex_comm *comm, struct mapping **link)
+static void unmap(struct fabrex_comm *comm, struct mapping **at)
 {
-	struct mapping *m = *link;
+	struct mapping *m = *at;
 
-	*link = m->next;
+	*at = m->next;
 	comm->peer_buffers->nmappings--;
 	fabrex_window_unmap(m->window);
 	free(m);
@@ -156,11 +156,11 @@ static void unmap(struct fabrex_comm *comm, struct mapping **link)
 static struct mapping **find_mapping(struct fabrex_comm *comm, uint32_t rank,
 				     uint64_t rkey)
 {
-	struct mapping **link = slot_of(comm, rank, rkey);
+	struct mapping **at = slot_of(comm, rank, rkey);
 
-	while (*link && ((*link)->rkey != rkey || (*link)->rank != rank))
-		link = &(*link)->next;
-	return link;
+	while (*at && ((*at)->rkey != rkey || (*at)->rank != rank))
+		at = &(*at)->next;
+	return at;
 }
 
 /* Maps all of the region, so that other buffers in it need no mapping. */
@@ -171,7 +171,7 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 		.rkey = buffer->rkey, .length = buffer->length,
 		.peer = buffer->peer, .generation = buffer->generation,
 	};
-	struct mapping **link = slot_of(comm, rank, buffer->rkey);
+	struct mapping **at = slot_of(comm, rank, buffer->rkey);
 	struct mapping *m = calloc(1, sizeof(*m));
 	int ret;
 
@@ -190,8 +190,8 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 	m->rkey = buffer->rkey;
 	m->rank = rank;
 	m->length = buffer->length;
-	m->next = *link;
-	*link = m;
+	m->next = *at;
+	*at = m;
 	comm->peer_buffers->nmappings++;
 	return m->base + buffer->offset;
 }
@@ -199,15 +199,15 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
 		     const struct peer_buffer *buffer)
 {
-	struct mapping **link;
+	struct mapping **at;
 
 	errno = EOPNOTSUPP;
 	if (!comm->coherent || !buffer->heap)
 		return NULL;
-	link = find_mapping(comm, rank, buffer->rkey);
+	at = find_mapping(comm, rank, buffer->rkey);
 	/* A shorter mapping may be in use: it stays, and is found last. */
-	if (*link && (*link)->length >= buffer->length)
-		return (*link)->base + buffer->offset;
+	if (*at && (*at)->length >= buffer->length)
+		return (*at)->base + buffer->offset;
 	return map(comm, rank, buffer);
 }
 

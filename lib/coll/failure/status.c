@@ -9,23 +9,23 @@
 
 #include "coll/failure/failure.h"
 
-static uint64_t board_check(const struct board *board)
+static uint64_t status_check(const struct rank_status *status)
 {
-	return fxi_hash((const char *)board + sizeof(board->check),
-			sizeof(*board) - sizeof(board->check), 1);
+	return fxi_hash((const char *)status + sizeof(status->check),
+			sizeof(*status) - sizeof(status->check), 1);
 }
 
-void fxi_board_publish(struct fabrex_comm *comm)
+void fxi_status_publish(struct fabrex_comm *comm)
 {
-	struct board *b = comm->board;
+	struct rank_status *b = comm->status;
 	uint32_t rank;
 
-	if (!(b->state & BOARD_DECIDED))
+	if (!(b->state & STATUS_DECIDED))
 		memcpy(b->failed, comm->failed, sizeof(b->failed));
 	b->error = comm->error;
 	b->culprit = comm->culprit;
 	b->why = comm->why;
-	b->check = board_check(b);
+	b->check = status_check(b);
 	for (rank = 0; rank < comm->size; rank++) {
 		if (rank == comm->rank)
 			continue;
@@ -38,40 +38,32 @@ void fxi_board_publish(struct fabrex_comm *comm)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void fxi_board_state(struct fabrex_comm *comm, uint32_t state,
-		     const uint64_t *failed)
+void fxi_status_state(struct fabrex_comm *comm, uint32_t state,
+		      const uint64_t *failed)
 {
-	struct board *b = comm->board;
+	struct rank_status *b = comm->status;
 
-	if (!(b->state & BOARD_DECIDED))
+	if (!(b->state & STATUS_DECIDED))
 		memcpy(b->failed, failed, sizeof(b->failed));
 	b->state |= state;
-	fxi_board_publish(comm);
+	fxi_status_publish(comm);
 }
 
-bool fxi_board_decided(const struct fabrex_comm *comm, uint64_t *failed)
+bool fxi_status_decided(const struct fabrex_comm *comm, uint64_t *failed)
 {
-	const struct board *b = comm->board;
+	const struct rank_status *b = comm->status;
 
-	if (b->state & BOARD_DECIDED)
+	if (b->state & STATUS_DECIDED)
 		memcpy(failed, b->failed, sizeof(b->failed));
-	return b->state & BOARD_DECIDED;
+	return b->state & STATUS_DECIDED;
 }
 
-bool fxi_board_read(struct fabrex_comm *comm, uint32_t rank,
-		    struct board *board)
+bool fxi_status_read(struct fabrex_comm *comm, uint32_t rank,
+		     struct rank_status *status)
 {
-	const uint64_t *from = (const void *)((char *)fxi_link_board(comm,
-								     rank) +
-					      BOARD_AT_STATUS);
-	uint64_t words[sizeof(*board) / 8];
-	unsigned int i;
-
-	for (i = 0; i < sizeof(words) / 8; i++)
-		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	memcpy(board, words, sizeof(*board));
-	return board->check == board_check(board);
+	fxi_link_board_copy(comm, rank, BOARD_AT_STATUS, status,
+			    sizeof(*status));
+	return status->check == status_check(status);
 }
 
 static uint64_t valid_bits(const struct fabrex_comm *comm, uint32_t word)
@@ -83,7 +75,7 @@ static uint64_t valid_bits(const struct fabrex_comm *comm, uint32_t word)
 
 /* Errors of others become one of the two that are documented. */
 static void adopt(struct fabrex_comm *comm, uint32_t rank,
-		  const struct board *b)
+		  const struct rank_status *b)
 {
 	bool known = b->why >= WHY_DEAD && b->why <= WHY_DISAGREES;
 
@@ -94,8 +86,8 @@ static void adopt(struct fabrex_comm *comm, uint32_t rank,
 	comm->why = known ? b->why : WHY_DEAD;
 }
 
-bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
-		     const struct board *b)
+bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
+		      const struct rank_status *b)
 {
 	bool news = false;
 	uint64_t bits;
@@ -106,24 +98,24 @@ bool fxi_board_merge(struct fabrex_comm *comm, uint32_t rank,
 		comm->failed[i] |= bits;
 		news |= bits != 0;
 	}
-	if (news || b->error || b->state & BOARD_SHRINK)
+	if (news || b->error || b->state & STATUS_SHRINK)
 		adopt(comm, rank, b);
 	return news;
 }
 
-int fxi_board_notice(struct fabrex_comm *comm)
+int fxi_status_notice(struct fabrex_comm *comm)
 {
 	bool news = false;
-	struct board b;
+	struct rank_status b;
 	uint32_t rank;
 
 	if (comm->error)
 		return comm->error;
 	for (rank = 0; rank < comm->size; rank++)
-		if (rank != comm->rank && fxi_board_read(comm, rank, &b))
-			news |= fxi_board_merge(comm, rank, &b);
+		if (rank != comm->rank && fxi_status_read(comm, rank, &b))
+			news |= fxi_status_merge(comm, rank, &b);
 	if (news || comm->error)
-		fxi_board_publish(comm);
+		fxi_status_publish(comm);
 	return comm->error;
 }
 
@@ -138,7 +130,7 @@ int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
 		comm->culprit = rank;
 		comm->why = why;
 	}
-	fxi_board_publish(comm);
+	fxi_status_publish(comm);
 	return comm->error;
 }
 
