@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tests of how ranks meet: over the fabric, a TCP address, by what launchers
- * say; who does not come, comes twice, or is not a rank at all; and splits.
+ * Tests of bootstrap: over the fabric, over TCP, with what launchers set; with
+ * ranks that do not come, come twice, or are none at all; and of splits.
  */
 #include <errno.h>
 #include <pthread.h>
