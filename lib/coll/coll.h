@@ -13,8 +13,10 @@
  *   algorithm/                what performs them
  *   table.c                   which algorithm performs which
  *   busy.c progress.c         performing them
- *   start.c comm.c            public functions, and above those two
- *   blocking.c group.c split.c shrink.c user_schedule.c
+ *   start.c comm.c user_schedule.c      public functions, and above those
+ *   blocking.c group.c split.c shrink.c
+ *
+ * lib/tests/check-circles holds them to lib/coll/strata.
  */
 #ifndef LIB_COLL_H
 #define LIB_COLL_H

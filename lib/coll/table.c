@@ -290,7 +290,8 @@ int fxi_table_make(struct fabrex_comm *comm, const char *text)
 	if (text)
 		ret = read_all(&reader, comm->table);
 	for (i = 0; i < ALGORITHMS && !ret; i++)
-		ret = algorithms[i]->make(comm);
+		if (algorithms[i]->make)
+			ret = algorithms[i]->make(comm);
 	return ret;
 }
 
@@ -301,7 +302,8 @@ void fxi_table_free(struct fabrex_comm *comm)
 	size_t i;
 
 	for (i = 0; i < ALGORITHMS; i++)
-		algorithms[i]->free(comm);
+		if (algorithms[i]->free)
+			algorithms[i]->free(comm);
 	if (!table)
 		return;
 	while ((made = table->made)) {
