@@ -29,8 +29,8 @@ LIB_CFLAGS = -std=gnu11 $(LIB_WARN) $(CFLAGS) -fvisibility=hidden -fPIC \
 LIB_SRC := $(wildcard lib/base/*.c lib/core/*.c \
 	lib/transport/*.c lib/transport/ring/*.c \
 	lib/transport/loopback/*.c \
-	lib/memory/*.c lib/p2p/*.c lib/coll/*.c lib/coll/reduce/*.c \
-	lib/coll/device/*.c)
+	lib/memory/*.c lib/p2p/*.c lib/schedule/*.c lib/coll/*.c \
+	lib/coll/*/*.c)
 LIB_HEADERS := $(wildcard include/fabrex/*.h)
 LIB_OBJ := $(LIB_SRC:lib/%.c=$(LIB_O)/%.o)
 LIB_MAN3 := $(wildcard lib/man/*.3)

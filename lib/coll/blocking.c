@@ -3,7 +3,7 @@
  * Operations from begin to end in one call, without a handle and without an
  * allocation. Public half: fabrex_all_reduce(3).
  */
-#include "coll/operation.h"
+#include "coll/coll.h"
 
 EXPORT int fabrex_all_reduce(struct fabrex_comm *comm, const void *send,
 			     void *recv, uint64_t count,

@@ -1,239 +1,36 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside the collectives: communicators, operations under way, algorithms.
- * For files in lib/coll only. Below it is link.h (messages between two ranks),
- * above it the public header.
+ * Collectives, the top: what the files behind the public functions offer each
+ * other. Nobody below includes it. The strata, each of which calls only those
+ * above it in this list, and their headers:
  *
- *   comm.c bootstrap.c launcher.c         ranks meet,
- *   tcp.c secret.c                        also by TCP
- *   split.c                               parts of a communicator
- *   link.c mailbox.c                      messages; memory they go to
- *   buffer.c                              peers' buffers: mapped, or read
- *   failure.c shrink.c                    who has died, and going on without
- *   arguments.c                           what is wrong with them
- *   operation.c group.c blocking.c        start, test, wait
- *   pair.c                                SEND and RECV
- *   table.c                               which algorithm
- *   flat.c direct.c staged.c              one step; straight in peers' memory;
- *                                         by way of the slots
- *   schedule.c parse.c make.c             explicit schedules
- *   check.c set.c explain.c               proved right before they run
- *   program.c execute.c pass.c region.c   and executed
- *   given.c                               those of the user, and counters
- *   place.c                               buffers on GPUs
- *   reduce/ device/                       arithmetic
+ *   comm.h hash.c backoff.c   the communicator as data
+ *   bootstrap/                how ranks find each other
+ *   link/                     messages between two ranks
+ *   failure/                  dead and silent ranks; waiting
+ *   reduce/ device/           arithmetic, by processors and by GPUs
+ *   operation/                operations, and their buffers
+ *   algorithm/                what performs them
+ *   table.c                   which algorithm performs which
+ *   busy.c progress.c         performing them
+ *   start.c comm.c user_schedule.c      public functions, and above those
+ *   blocking.c group.c split.c shrink.c
+ *
+ * lib/tests/check-circles holds them to lib/coll/strata.
  */
 #ifndef LIB_COLL_H
 #define LIB_COLL_H
 
-#include <stdbool.h>
-#include <fabrex/coll.h>
-#include "core/core.h"
-#include "coll/link.h"
-#include "coll/reduce.h"
+#include "coll/operation/operation.h"
 
-struct algorithm;
-
-/* One operation, from start to the end. */
-struct fabrex_coll {
-	struct fabrex_comm *comm;
-	struct fabrex_coll *next;	/* in the communicator's queue */
-	struct fabrex_coll *group_next;	/* in the group's list */
-	struct fabrex_coll **ended;	/* what points to it in comm->ended */
-	struct fabrex_collective what;
-	const struct algorithm *algorithm;
-	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
-	void *state;			/* the algorithm's */
-	uint64_t done;			/* SEND, RECV: bytes so far */
-	uint32_t sequence;		/* of the communicator's collectives */
-	uint32_t waiting;		/* rank that step() waits for */
-	int result;			/* 1: going on */
-	bool kept;			/* the caller has a handle */
-	bool begun;			/* start() was called */
-	char *sentence;			/* of a failure, or NULL */
-
-	/* place.c: 0, or FABREX_MEMORY_HIP, FABREX_MEMORY_CUDA */
-	uint8_t send_kind, recv_kind;
-	struct gpu *gpu;
-	struct hosted *hosted;
-};
-
-/*
- * One way to perform operations. The executor calls @start once it is the
- * operation's turn, then @step until it does not return 0, then @end.
- *
- * @usable: it can do @what here; the answer is the same at every rank
- * @start:  0 or a negative errno; sets coll->state
- * @step:   as far as it goes without waiting. 1: ended; 0: waits for a message
- *          from rank coll->waiting, or for room there; negative errno
- * @end:    frees coll->state, after success and failure alike
- */
-struct algorithm {
-	const char *name;
-	uint32_t kinds;			/* bits 1 << enum fabrex_coll_kind */
-	bool (*usable)(const struct fabrex_comm *comm,
-		       const struct fabrex_collective *what);
-	int (*start)(struct fabrex_coll *coll);
-	int (*step)(struct fabrex_coll *coll);
-	void (*end)(struct fabrex_coll *coll);
-};
-
-extern const struct algorithm fxi_flat, fxi_direct, fxi_staged, fxi_scheduled;
-
-struct fabrex_comm {
-	struct fabrex_port *port;
-	pid_t pid;			/* whose it is: not a child's */
-	uint32_t rank, size;
-	uint64_t id;			/* the same at every rank */
-	uint32_t death_ms, silence_ms;
-	char *algorithms;		/* as in the attributes */
-	uint32_t splits;		/* so far */
-	bool coherent;			/* windows are ordinary memory */
-	bool crowded;			/* fewer processors than ranks here:
-					 * who waits yields at once
-					 */
-	struct links *links;		/* link.c */
-	uint64_t moved;			/* messages sent and taken, counted by
-					 * link.c: not silent
-					 */
-
-	/* failure.c */
-	int error;			/* 0, or what everything returns */
-	char *reason;			/* its sentence, if failure.c has none */
-	uint32_t culprit;		/* rank that the sentence names */
-	uint32_t why;			/* enum failure_why */
-	uint64_t *failed;		/* bit for each rank */
-	uint64_t looked_ns;		/* last look for the dead */
-	struct watch *watch;		/* the rest of what it remembers */
-	bool shrunk;			/* another has come of it */
-	uint64_t attempt;		/* at that */
-
-	/* operation.c */
-	struct fabrex_coll *first, *last;	/* first is under way */
-	uint32_t sequence;
-	uint32_t tests;			/* in vain, in a row */
-	bool grouping;
-	struct fabrex_coll *group, *group_last;
-	struct fabrex_coll *ended;	/* not tested yet, by next */
-	struct pair *pairs;		/* pair.c: SEND and RECV, by rank */
-	uint32_t npairs;		/* SENDs and RECVs under way */
-	uint32_t skipping;		/* pairs with the rest of a SEND that
-					 * its RECV has refused
-					 */
-	struct flat *flat;		/* of the operation under way: flat.c, */
-	struct direct *direct;		/* direct.c, */
-	struct staged *staged;		/* staged.c */
-	struct reads *reads;		/* buffer.c */
-	struct gpu *gpus;		/* place.c */
-	struct fabrex_comm *busy_next;	/* communicators with operations */
-	pthread_mutex_t lock;		/* held by who advances it if listed */
-	bool listed;
-
-	struct table *table;		/* table.c */
-
-	/* given.c */
-	struct fabrex_schedule *schedules[FABREX_RECV + 1];
-	struct fabrex_traffic *traffic;	/* by rank; NULL: none so far */
-};
-
-/* ---- comm.c ------------------------------------------------------------ */
-
-/* Not for keeping secrets. */
-uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
-/*
- * Everything but the meeting, which @exchange does: it gives @mine to all and
- * gets theirs, in the order of ranks. Used by create, split and shrink.
- */
-struct meeting {
-	uint32_t rank, size;
-	uint64_t id;			/* 0: rank 0 draws one */
-	int (*exchange)(struct meeting *meeting, const void *mine, void *all,
-			size_t bytes);	/* zeroes: of one that has died */
-	void *state;
-	uint64_t deadline;
-};
-int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
-		  const struct fabrex_comm_attr *attr,
-		  struct fabrex_comm **out);
-
-/* ---- failure.c --------------------------------------------------------- */
-
-/*
- * To be called again and again by who waits, with how often it has done so in
- * a row: spins, yields, and looks for deaths and for who is silent. 0, or what
- * the operation has to return from now on.
- */
-int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
-		  uint32_t patience);
-/*
- * With every so many rounds of patience it looks. 0 is the beginning of a wait,
- * from which on silence counts; who has done something else meanwhile goes on
- * with this, so that it looks, and what is silent stays silent.
- */
-#define PATIENCE_LOOKS	16u
-/*
- * This rank waits for another communicator, but takes part in this one, where
- * it is @waiting's turn: said to the others, who may be waiting for it.
- */
-void fxi_comm_beat(struct fabrex_comm *comm, uint32_t waiting);
-/* This rank has noticed that @rank is gone: tell the others. */
-int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
-/*
- * Something failed at this rank: is it because another has gone? comm->error,
- * or 0 if all are there.
- */
-int fxi_comm_suspect(struct fabrex_comm *comm);
-/* Sets the sentence of comm->error; returns it. */
-int fxi_comm_error(struct fabrex_comm *comm);
-/* The alarm is raised: what for? */
-int fxi_comm_notice(struct fabrex_comm *comm);
-
-/*
- * To be asked by who has read a peer's memory, before it says that all went
- * well. Ranks that take an error raise all alarms before they return it: if
- * ours is not raised, no buffer had been given back when the reads were done.
- * 0, or what the operation has to return.
- */
-static inline int fxi_comm_alarmed(struct fabrex_comm *comm)
-{
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (likely(!__atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)))
-		return 0;
-	return fxi_comm_notice(comm);
-}
-
-/* ---- operation.c ------------------------------------------------------- */
-
-/*
- * For comm.c: what operations need, once the links are there; and its end,
- * which gives up what is under way. The table is made and freed with it.
- */
-int fxi_operations_make(struct fabrex_comm *comm, const char *algorithms);
-void fxi_operations_free(struct fabrex_comm *comm);
-/* One round of everything that can go on. True if something did. */
-bool fxi_comm_progress(struct fabrex_comm *comm);
-/*
- * Tag and word for an algorithm's messages on LINK_COLL: what is performed, so
- * that ranks notice when they do not agree. @phase: 0 to 15, the algorithm's.
- */
-uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase);
-uint64_t fxi_coll_word(const struct fabrex_coll *coll);
-/*
- * Is it the message of @rank that the operation expects? 0, or -EPROTO, which
- * step() returns: the communicator is then of no use any more.
- */
-int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
-		   const struct link_message *message);
-/* Ranges of @what at this rank, in bytes. */
-uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
-			const struct fabrex_collective *what);
-uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
-			const struct fabrex_collective *what);
+struct rendezvous;
+struct table;
 
 /* ---- table.c ----------------------------------------------------------- */
 
+/* The table of a communicator, and what its algorithms keep. */
 int fxi_table_make(struct fabrex_comm *comm, const char *text);
-void fxi_table_free(struct table *table);
+void fxi_table_free(struct fabrex_comm *comm);
 /*
  * The algorithm, and if it is fxi_scheduled the schedule to follow, which
  * the table keeps. The answer depends on what is the same at every rank only.
@@ -243,11 +40,67 @@ fxi_table_choose(struct fabrex_comm *comm,
 		 const struct fabrex_collective *what,
 		 const struct fabrex_schedule **schedule);
 
-/* ---- given.c ----------------------------------------------------------- */
+/* ---- busy.c ------------------------------------------------------------ */
+
+/* For the inline function below. */
+void fxi_comm_leave_busy(struct fabrex_comm *comm);
+
+/* Around whatever touches the communicator: others may advance it. */
+static inline void fxi_comm_enter(struct fabrex_comm *comm)
+{
+	if (unlikely(comm->busy))
+		pthread_mutex_lock(&comm->lock);
+}
+
+static inline void fxi_comm_leave(struct fabrex_comm *comm)
+{
+	if (unlikely(comm->busy || comm->skipping))
+		fxi_comm_leave_busy(comm);
+}
+
+/* The same as enter, and from now on others may. */
+void fxi_comm_enter_busy(struct fabrex_comm *comm);
+/* Advance the others that are busy, but for those that are being advanced. */
+bool fxi_busy_advance(const struct fabrex_comm *mine,
+		      bool (*advance)(struct fabrex_comm *comm));
+/* In the child of a fork: none is. */
+void fxi_busy_forked(void);
+
+/* ---- progress.c -------------------------------------------------------- */
+
+/*
+ * For comm.c: what operations need, once the links are there; and its end,
+ * which gives up what is under way.
+ */
+int fxi_operations_make(struct fabrex_comm *comm, const char *algorithms);
+void fxi_operations_free(struct fabrex_comm *comm);
+/* Begin, or queue, an operation whose arguments were found right. */
+void fxi_coll_begin(struct fabrex_coll *coll);
+/* One round of everything that can go on. True if something did. */
+bool fxi_comm_progress(struct fabrex_comm *comm);
+/* One round of a wait in which nothing moved: looks whether all ranks live. */
+void fxi_coll_pause(struct fabrex_coll *coll, uint32_t patience);
+/* Until it has ended, 0, or -ETIMEDOUT. */
+int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline);
+/* Everything under way ends with comm->error. */
+void fxi_comm_give_up(struct fabrex_comm *comm);
+
+/* ---- start.c ----------------------------------------------------------- */
+
+/* Arguments, then all of it, without a handle. */
+int fxi_coll_run(struct fabrex_comm *comm,
+		 const struct fabrex_collective *what);
+
+/* ---- comm.c ------------------------------------------------------------ */
+
+/* Used by create, split and shrink. */
+int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
+		  const struct fabrex_comm_attr *attr,
+		  struct fabrex_comm **out);
+
+/* ---- user_schedule.c --------------------------------------------------- */
 
 /* With the communicator. */
-void fxi_given_free(struct fabrex_comm *comm);
-
-#include "coll/link_inline.h"
+void fxi_user_schedules_free(struct fabrex_comm *comm);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Communicators: made when their ranks have met, split, ended. Public half:
- * fabrex_comm_create(3); how ranks meet is in bootstrap.c.
+ * Communicators: created once their ranks have found each other, destroyed.
+ * Public half: fabrex_comm_create(3); finding each other is in bootstrap/.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,35 +9,22 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "coll/bootstrap.h"
-#include "coll/device.h"
-#include "coll/failure.h"
-#include "coll/operation.h"
-#include "coll/program.h"
+#include "coll/bootstrap/bootstrap.h"
+#include "coll/device/device.h"
+#include "coll/failure/failure.h"
+#include "coll/coll.h"
+#include "schedule/program.h"
 
 #define DEATH_MS	1000
 #define TIMEOUT_MS	30000
 #define CARD_GIVEN_UP	0x50554e4556494746ull	/* magic: no mailbox */
 
-/* FNV-1a, stirred at the end. */
-uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed)
-{
-	const unsigned char *p = bytes;
-	uint64_t value = 0xcbf29ce484222325ull ^ seed * 0x9e3779b97f4a7c15ull;
-	size_t i;
-
-	for (i = 0; i < length; i++)
-		value = (value ^ p[i]) * 0x100000001b3ull;
-	value = (value ^ value >> 32) * 0xd6e8feb86659fd93ull;
-	return value ^ value >> 32;
-}
-
 /* ---- forks ------------------------------------------------------------- */
 
-/* A child must find no lock held, and nothing that was the parent's. */
+/* In a child no lock may be held, and nothing of the parent's is in use. */
 static void fork_child(void)
 {
-	fxi_operations_forked();
+	fxi_busy_forked();
 	fxi_programs_forked();
 	fxi_devices_forked();
 }
@@ -50,7 +37,7 @@ static void fork_install(void)
 /* ---- making ------------------------------------------------------------ */
 
 static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
-				      const struct meeting *meeting,
+				      const struct rendezvous *rendezvous,
 				      const struct fabrex_comm_attr *attr)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -62,9 +49,9 @@ static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 	pthread_once(&once, fork_install);
 	memset(comm, 0, sizeof(*comm));
 	comm->port = port;
-	comm->rank = meeting->rank;
-	comm->size = meeting->size;
-	comm->id = meeting->id;
+	comm->rank = rendezvous->rank;
+	comm->size = rendezvous->size;
+	comm->id = rendezvous->id;
 	comm->death_ms = attr->death_ms ? attr->death_ms : DEATH_MS;
 	comm->silence_ms = attr->silence_ms;
 	comm->coherent = port->ops->coherent;
@@ -85,14 +72,14 @@ static void comm_free(struct fabrex_comm *comm)
 	struct fabrex_port *port = comm->port;
 
 	fxi_links_free(comm);
-	fxi_watch_free(comm);
-	fxi_given_free(comm);
+	fxi_failure_free(comm);
+	fxi_user_schedules_free(comm);
 	free(comm->algorithms);
 	free(comm);
 	fxi_port_drop(port, USER_COMM);
 }
 
-/* All must have met for the same; those that died on the way are marked. */
+/* All must have come for the same one; those that have died are marked. */
 static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
 {
 	uint32_t rank;
@@ -103,19 +90,19 @@ static int check_cards(struct fabrex_comm *comm, const struct link_card *cards)
 			continue;
 		}
 		if (cards[rank].magic == CARD_GIVEN_UP)
-			return fxi_error(ECONNRESET, "port %s: communicator: rank %u (process %u) could not make its part of it and has given up; it says why",
+			return fxi_error(ECONNRESET, "port %s: communicator: rank %u (process %u) failed to create its part and has given up; see its own error",
 					 comm->port->attr.name, rank,
 					 cards[rank].pid);
 		if (!comm->id)
 			comm->id = cards[0].id;
 		if (rank && cards[rank].id && cards[rank].id != comm->id)
-			return fxi_error(EPROTO, "port %s: communicator: rank %u came for another one; all ranks split or shrink the same, in the same order",
+			return fxi_error(EPROTO, "port %s: communicator: rank %u takes part in another one; all ranks have to split or shrink the same communicators, in the same order",
 					 comm->port->attr.name, rank);
 	}
 	return 0;
 }
 
-/* Of ranks that may run on the same processors: are they more? */
+/* Do more ranks than processors share these processors? */
 static bool is_crowded(const struct fabrex_comm *comm)
 {
 	const struct link_card *mine = fxi_link_card(comm, comm->rank);
@@ -133,7 +120,9 @@ static bool is_crowded(const struct fabrex_comm *comm)
 	       here > (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Those that have died on the way are news for the new communicator. */
+/*
+ * Ranks that died during the rendezvous are failures of the new communicator.
+ */
 static void tell_failed(struct fabrex_comm *comm)
 {
 	uint32_t rank;
@@ -147,11 +136,12 @@ static void tell_failed(struct fabrex_comm *comm)
 }
 
 /*
- * This rank cannot: the others must not wait for it, so it comes, says so, and
- * returns its own error.
+ * This rank cannot take part. So that the others do not wait for it, it takes
+ * part in the exchange, reports that, and returns its own error.
  */
-static int meet_in_vain(struct fabrex_comm *comm, struct meeting *meeting,
-			struct link_card *all, int error)
+static int report_failure(struct fabrex_comm *comm,
+			  struct rendezvous *rendezvous,
+			  struct link_card *all, int error)
 {
 	const struct link_card mine = {
 		.magic = CARD_GIVEN_UP, .id = comm->id, .ranks = comm->size,
@@ -159,13 +149,13 @@ static int meet_in_vain(struct fabrex_comm *comm, struct meeting *meeting,
 	};
 	char *sentence = strdup(fabrex_strerror_last());
 
-	meeting->exchange(meeting, &mine, all, sizeof(mine));
+	rendezvous->exchange(rendezvous, &mine, all, sizeof(mine));
 	fxi_error(-error, "%s", sentence ? sentence : "out of memory");
 	free(sentence);
 	return error;
 }
 
-static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
+static int comm_connect(struct fabrex_comm *comm, struct rendezvous *rendezvous)
 {
 	struct link_card mine, *all;
 	int ret;
@@ -174,11 +164,12 @@ static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
 	if (!all)
 		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
 				 comm->port->attr.name, comm->size);
-	ret = fxi_links_make(comm, &mine);
+	ret = fxi_links_make(comm, &fxi_failure_reports, &mine);
 	if (ret)
-		ret = meet_in_vain(comm, meeting, all, ret);
+		ret = report_failure(comm, rendezvous, all, ret);
 	else
-		ret = meeting->exchange(meeting, &mine, all, sizeof(mine));
+		ret = rendezvous->exchange(rendezvous, &mine, all,
+					   sizeof(mine));
 	if (!ret)
 		ret = check_cards(comm, all);
 	if (!ret)
@@ -187,22 +178,22 @@ static int comm_meet(struct fabrex_comm *comm, struct meeting *meeting)
 	return ret;
 }
 
-int fxi_comm_make(struct fabrex_port *port, struct meeting *meeting,
+int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out)
 {
-	struct fabrex_comm *comm = comm_alloc(port, meeting, attr);
+	struct fabrex_comm *comm = comm_alloc(port, rendezvous, attr);
 	int ret;
 
 	if (!comm)
 		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
-				 port->attr.name, meeting->size);
+				 port->attr.name, rendezvous->size);
 	if (!comm->id && !comm->rank &&
 	    getrandom(&comm->id, sizeof(comm->id), 0) != sizeof(comm->id))
 		comm->id = fxi_now_ns();
-	ret = fxi_watch_make(comm);
+	ret = fxi_failure_make(comm);
 	if (!ret)
-		ret = comm_meet(comm, meeting);
+		ret = comm_connect(comm, rendezvous);
 	if (!ret)
 		ret = fxi_operations_make(comm, comm->algorithms);
 	if (ret) {
@@ -230,9 +221,9 @@ static int check_attr(struct fabrex_port *port,
 		if (a->reserved[i])
 			return fxi_error(EINVAL, "port %s: communicator: reserved[%zu] is not 0; clear the structure first",
 					 name, i);
-	if (a->size > LINK_RANKS)
+	if (a->size > COMM_RANKS)
 		return fxi_error(EINVAL, "port %s: communicator of %u ranks; it may have %u at most",
-				 name, a->size, LINK_RANKS);
+				 name, a->size, COMM_RANKS);
 	if (a->rank != FABREX_RANK_AUTO && a->rank >= a->size)
 		return fxi_error(EINVAL, "port %s: communicator: rank %u of %u; ranks are 0 to size - 1, or FABREX_RANK_AUTO",
 				 name, a->rank, a->size);
@@ -249,7 +240,7 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 	int ret = 0;
 
 	if (!port || !comm)
-		return fxi_error(EINVAL, "fabrex_comm_create: no port, or no place for the communicator");
+		return fxi_error(EINVAL, "fabrex_comm_create: port or comm is NULL; give both");
 	if (attr)
 		ret = fxi_copy_in(port, "communicator", &a, sizeof(a), attr,
 				  size);
@@ -264,14 +255,17 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 	ret = fxi_bootstrap_begin(port, &a, &bootstrap);
 	if (ret)
 		return ret;
-	return fxi_comm_make(port, &bootstrap.meeting, &a, comm);
+	return fxi_comm_make(port, &bootstrap.rendezvous, &a, comm);
 }
 
 EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 {
 	NO_CANCEL();
 
-	/* A child has nothing of it: mailboxes and windows are not mapped. */
+	/*
+	 * In a child there is nothing to free: mailboxes and windows are not
+	 * mapped.
+	 */
 	if (!comm || comm->pid != getpid())
 		return;
 	fxi_operations_free(comm);

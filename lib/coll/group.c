@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/operation.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/coll.h"
 
 EXPORT int fabrex_group_begin(struct fabrex_comm *comm)
 {
@@ -22,17 +23,6 @@ EXPORT int fabrex_group_begin(struct fabrex_comm *comm)
 	return ret;
 }
 
-void fxi_group_add(struct fabrex_coll *coll)
-{
-	struct fabrex_comm *comm = coll->comm;
-
-	if (comm->group_last)
-		comm->group_last->group_next = coll;
-	else
-		comm->group = coll;
-	comm->group_last = coll;
-}
-
 static void begin_all(struct fabrex_coll *first)
 {
 	struct fabrex_coll *coll;
@@ -42,28 +32,29 @@ static void begin_all(struct fabrex_coll *first)
 			fxi_coll_ended(coll, coll->comm->error);
 		else
 			fxi_coll_begin(coll);
-	/* Nothing more comes that could be the other end. */
+	/*
+	 * All of the group have begun: a SEND to oneself without its RECV
+	 * cannot end.
+	 */
 	for (coll = first; coll; coll = coll->group_next)
-		fxi_pair_alone(coll);
+		fxi_sendrecv_alone(coll);
 }
 
-/* Wait for @coll; the caller's handles stay until they are tested. */
+/* Waits for @coll. Handles of the caller stay until they are tested. */
 static int end_one(struct fabrex_coll *coll)
 {
 	int ret;
 
 	fxi_coll_wait(coll, UINT64_MAX);
 	ret = fxi_coll_result(coll);
-	if (!coll->kept) {
-		free(coll->sentence);
-		free(coll);
-	}
+	if (!coll->kept)
+		fxi_coll_free(coll);
 	return ret;
 }
 
 /*
- * The sentence has to be that of the first that failed, which later ones may
- * have overwritten: look at it last.
+ * The error message has to be that of the first that failed; since later ones
+ * may have overwritten it, the first is looked at last.
  */
 static int end_all(struct fabrex_coll *coll)
 {
@@ -96,15 +87,4 @@ EXPORT int fabrex_group_end(struct fabrex_comm *comm)
 	ret = end_all(first);
 	fxi_comm_leave(comm);
 	return ret;
-}
-
-void fxi_group_free(struct fabrex_comm *comm)
-{
-	struct fabrex_coll *coll, *next;
-
-	for (coll = comm->group; coll; coll = next) {
-		next = coll->group_next;
-		free(coll);
-	}
-	comm->group = comm->group_last = NULL;
 }

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Going on without ranks that have failed: those that live agree who they are,
- * and meet again. Public half: fabrex_comm_create(3).
+ * After a failure: abort, which ranks have failed, and shrink, in which the
+ * survivors agree on who they are and make a new communicator. Public half:
+ * fabrex_comm_create(3).
  *
- * Everybody writes the set F of failed ranks it knows of to the boards of all,
- * takes over what others know more, and decides on F when all that are not in
- * F have written the same F. Who sees that another, not in its own F, has
- * decided, decides the same. F only grows until one decides, and what ranks in
- * F say does not count; so no two that live decide differently: each would
- * have had to write its F to the other before the other's. Deaths after the
- * decision are the new communicator's.
+ * Every rank writes the set F of failed ranks it knows of to the boards of all,
+ * adds what others know, and decides on F once all that are not in F have
+ * written the same F. A rank that sees that another one, not in its own F, has
+ * decided, decides the same. F only grows until a decision, and boards of ranks
+ * in F are ignored. So no two survivors decide differently: each would have had
+ * to write its F to the other before the other's. Deaths after the decision are
+ * left to the new communicator.
  *
- * Who has decided stays with it, also if it tries again after the meeting has
- * failed. Attempts have numbers: every rank follows the highest that it sees,
- * so that none meets the mailbox of an attempt that was given up.
+ * A decision is final, also when the exchange fails and is tried again.
+ * Attempts are numbered: every rank follows the highest number that it sees, so
+ * that none connects to the mailbox of an attempt that was given up.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/failure.h"
-#include "coll/operation.h"
+#include "coll/bootstrap/bootstrap.h"
+#include "coll/failure/failure.h"
+#include "coll/coll.h"
 
 #define NOBODY		UINT32_MAX
 
@@ -29,7 +31,9 @@ struct shrink {
 	uint64_t deadline, begun_ns;
 	uint32_t waiting;		/* has not joined, or not agreed */
 	bool decided;
-	uint64_t later;			/* attempt that another is at */
+	uint64_t later;			/* higher attempt that another rank is
+					 * at
+					 */
 	uint64_t agreed[FAILED_WORDS];
 };
 
@@ -40,7 +44,8 @@ struct board_card {
 	uint64_t attempt;
 	struct link_card card;
 };
-_Static_assert(BOARD_CARD + sizeof(struct board_card) <= LINK_BOARD_PAIR,
+_Static_assert(sizeof(struct board_card) % 8 == 0, "words");
+_Static_assert(BOARD_AT_CARD + sizeof(struct board_card) <= BOARD_AT_READ,
 	       "boards");
 
 static bool has(const uint64_t *set, uint32_t rank)
@@ -54,7 +59,7 @@ static void wait_a_little(const struct shrink *s, uint32_t patience)
 {
 	fxi_link_progress(s->comm);
 	fxi_look_for_dead(s->comm, NOBODY);
-	fxi_relax(s->comm, patience);
+	fxi_backoff(s->comm, patience);
 }
 
 static int late(const struct shrink *s, const char *what)
@@ -66,7 +71,7 @@ static int late(const struct shrink *s, const char *what)
 			 what);
 }
 
-/* Lives, but stays away: as in an operation. */
+/* It lives, but does not take part: silent, as in an operation. */
 static void check_silence(struct shrink *s, uint32_t rank)
 {
 	uint64_t limit = (uint64_t)s->comm->silence_ms * 1000000u;
@@ -75,15 +80,15 @@ static void check_silence(struct shrink *s, uint32_t rank)
 		fxi_comm_blame(s->comm, rank, WHY_SILENT, -ETIMEDOUT);
 }
 
-/* What one rank says. True if it agrees with us so far. */
+/* Reads one rank's board. True: it agrees with us so far. */
 static bool hear(struct shrink *s, uint32_t rank, bool *news)
 {
 	struct fabrex_comm *comm = s->comm;
-	bool left = fxi_has_left(comm, rank);
-	struct board b;
-	bool said = fxi_board_read(comm, rank, &b);
+	bool left = fxi_link_has_left(comm, rank);
+	struct rank_status b;
+	bool said = fxi_status_read(comm, rank, &b);
 
-	if (said && b.state & BOARD_DECIDED) {
+	if (said && b.state & STATUS_DECIDED) {
 		s->decided = true;
 		memcpy(s->agreed, b.failed, sizeof(s->agreed));
 		return true;
@@ -92,15 +97,15 @@ static bool hear(struct shrink *s, uint32_t rank, bool *news)
 		fxi_comm_blame(comm, rank, WHY_LEFT, -ECONNRESET);
 		return false;
 	}
-	if (said && fxi_board_merge(comm, rank, &b))
+	if (said && fxi_status_merge(comm, rank, &b))
 		*news = true;
-	if (said && b.state & BOARD_SHRINK)
+	if (said && b.state & STATUS_SHRINK)
 		return !memcmp(b.failed, comm->failed, sizeof(b.failed));
 	check_silence(s, rank);
 	return false;
 }
 
-/* Ask around once. */
+/* Reads all boards once. */
 static void round_once(struct shrink *s)
 {
 	struct fabrex_comm *comm = s->comm;
@@ -120,7 +125,7 @@ static void round_once(struct shrink *s)
 	if (s->decided)
 		return;
 	if (news)
-		fxi_board_publish(comm);
+		fxi_status_publish(comm);
 	if (all && !memcmp(before, comm->failed, sizeof(before))) {
 		s->decided = true;
 		memcpy(s->agreed, before, sizeof(before));
@@ -132,9 +137,9 @@ static int agree(struct shrink *s)
 	struct fabrex_comm *comm = s->comm;
 	uint32_t patience = 0;
 
-	if (fxi_board_decided(comm, s->agreed))
+	if (fxi_status_decided(comm, s->agreed))
 		return 0;
-	fxi_board_state(comm, BOARD_SHRINK, comm->failed);
+	fxi_status_state(comm, STATUS_SHRINK, comm->failed);
 	for (;;) {
 		if (fxi_failed(comm, comm->rank))
 			return fxi_comm_error(comm);
@@ -149,11 +154,11 @@ static int agree(struct shrink *s)
 		fxi_comm_blame(comm, comm->rank, WHY_DEAD, -ECONNRESET);
 		return fxi_comm_error(comm);
 	}
-	fxi_board_state(comm, BOARD_DECIDED, s->agreed);
+	fxi_status_state(comm, STATUS_DECIDED, s->agreed);
 	return 0;
 }
 
-/* ---- meeting again ----------------------------------------------------- */
+/* ---- the new communicator ---------------------------------------------- */
 
 static uint64_t card_check(const struct board_card *card)
 {
@@ -177,23 +182,16 @@ static void card_post(struct shrink *s, const void *mine)
 	card.check = card_check(&card);
 	for (rank = 0; rank < s->comm->size; rank++)
 		if (rank != s->comm->rank && !has(s->agreed, rank))
-			fxi_link_post(s->comm, rank, BOARD_CARD, &card,
+			fxi_link_post(s->comm, rank, BOARD_AT_CARD, &card,
 				      sizeof(card));
 }
 
-/* True: it is there. A later one than this attempt's is remembered. */
+/* True: it is there. The number of a later attempt is remembered. */
 static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 {
-	const uint64_t *from = (const void *)((char *)fxi_link_board(s->comm,
-								     rank) +
-					      BOARD_CARD);
-	uint64_t words[sizeof(struct board_card) / 8];
 	struct board_card card;
-	size_t i;
 
-	for (i = 0; i < sizeof(words) / 8; i++)
-		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	memcpy(&card, words, sizeof(card));
+	fxi_link_board_copy(s->comm, rank, BOARD_AT_CARD, &card, sizeof(card));
 	if (card.check != card_check(&card) || card.id != agreed_id(s) ||
 	    card.attempt < s->comm->attempt)
 		return false;
@@ -203,17 +201,17 @@ static bool card_read(struct shrink *s, uint32_t rank, struct link_card *out)
 	return true;
 }
 
-/* It has decided otherwise: this rank was taken for dead, and is not awaited. */
+/* It has decided otherwise: this rank was taken for dead and is excluded. */
 static bool goes_without(struct shrink *s, uint32_t rank)
 {
-	struct board b;
+	struct rank_status b;
 
-	return fxi_board_read(s->comm, rank, &b) &&
-	       b.state & BOARD_DECIDED &&
+	return fxi_status_read(s->comm, rank, &b) &&
+	       b.state & STATUS_DECIDED &&
 	       memcmp(b.failed, s->agreed, sizeof(b.failed));
 }
 
-/* Its card, or zeroes: it has died since. */
+/* Waits for its card; zeroes if it has died since. */
 static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 {
 	uint32_t patience = 0;
@@ -221,7 +219,7 @@ static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 
 	for (;;) {
 		gone = fxi_failed(s->comm, rank) ||
-		       fxi_has_left(s->comm, rank);
+		       fxi_link_has_left(s->comm, rank);
 		if (card_read(s, rank, out) || gone)
 			break;
 		if (goes_without(s, rank)) {
@@ -239,15 +237,15 @@ static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 				    s->comm->size, rank) : 0;
 }
 
-static int board_exchange(struct meeting *meeting, const void *mine,
+static int board_exchange(struct rendezvous *rendezvous, const void *mine,
 			  void *all, size_t bytes)
 {
-	struct shrink *s = meeting->state;
+	struct shrink *s = rendezvous->state;
 	struct link_card *cards = all;
 	uint32_t rank, at = 0;
 	int ret = 0;
 
-	memset(all, 0, meeting->size * bytes);
+	memset(all, 0, rendezvous->size * bytes);
 	card_post(s, mine);
 	for (rank = 0; rank < s->comm->size && !ret; rank++) {
 		if (has(s->agreed, rank))
@@ -261,14 +259,14 @@ static int board_exchange(struct meeting *meeting, const void *mine,
 	return ret;
 }
 
-static int meet_once(struct shrink *s, struct fabrex_comm **out)
+static int rejoin_once(struct shrink *s, struct fabrex_comm **out)
 {
 	struct fabrex_comm *comm = s->comm;
 	const struct fabrex_comm_attr attr = {
 		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
 		.algorithms = comm->algorithms,
 	};
-	struct meeting meeting = {
+	struct rendezvous rendezvous = {
 		.exchange = board_exchange, .state = s,
 		.deadline = s->deadline,
 	};
@@ -277,15 +275,15 @@ static int meet_once(struct shrink *s, struct fabrex_comm **out)
 
 	for (rank = 0; rank < comm->size; rank++) {
 		if (rank == comm->rank)
-			meeting.rank = meeting.size;
-		meeting.size += !has(s->agreed, rank);
+			rendezvous.rank = rendezvous.size;
+		rendezvous.size += !has(s->agreed, rank);
 	}
-	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	return fxi_comm_make(comm->port, &meeting, &attr, out);
+	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
+	return fxi_comm_make(comm->port, &rendezvous, &attr, out);
 }
 
-/* Again as long as somebody is ahead. */
-static int meet(struct shrink *s, struct fabrex_comm **out)
+/* Again as long as another rank is at a later attempt. */
+static int rejoin(struct shrink *s, struct fabrex_comm **out)
 {
 	int ret;
 
@@ -294,14 +292,42 @@ static int meet(struct shrink *s, struct fabrex_comm **out)
 		if (s->later)
 			s->comm->attempt = s->later;
 		s->later = 0;
-		ret = meet_once(s, out);
+		ret = rejoin_once(s, out);
 	} while (ret && s->later);
 	return ret;
 }
 
 /* ---- public ------------------------------------------------------------ */
 
-/* From now on operations of this communicator fail, here and there. */
+EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)
+{
+	fxi_comm_enter(comm);
+	fxi_comm_blame(comm, comm->rank, WHY_ABORTED, -ECONNRESET);
+	fxi_comm_leave(comm);
+	return 0;
+}
+
+EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
+			      size_t n)
+{
+	uint32_t rank;
+	int count = 0;
+
+	fxi_comm_enter(comm);
+	fxi_status_notice(comm);
+	fxi_look_for_dead(comm, NOBODY);
+	fxi_comm_leave(comm);
+	for (rank = 0; rank < comm->size; rank++) {
+		if (!fxi_failed(comm, rank))
+			continue;
+		if ((size_t)count < n)
+			ranks[count] = rank;
+		count++;
+	}
+	return count;
+}
+
+/* From now on operations of this communicator fail, at all ranks. */
 static void begin(struct fabrex_comm *comm)
 {
 	if (!comm->error) {
@@ -321,13 +347,13 @@ static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
 	int ret;
 
 	if (comm->shrunk)
-		return fxi_error(EINVAL, "communicator of %u ranks: it was shrunk before; shrink the one that came of it",
+		return fxi_error(EINVAL, "communicator of %u ranks: it has been shrunk already; shrink the communicator that resulted",
 				 comm->size);
 	fxi_comm_enter(comm);
 	begin(comm);
 	ret = agree(&s);
 	if (!ret)
-		ret = meet(&s, out);
+		ret = rejoin(&s, out);
 	comm->shrunk = !ret;
 	fxi_comm_leave(comm);
 	return ret;
@@ -347,7 +373,7 @@ EXPORT int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 				       "no place for the new communicator");
 	*out = NULL;
 	ret = shrink_once(comm, deadline, out);
-	/* More have died meanwhile. */
+	/* More ranks have died meanwhile: shrink what came of it. */
 	while (!ret && (*out)->error) {
 		ret = shrink_once(*out, deadline, &next);
 		fabrex_comm_destroy(*out);

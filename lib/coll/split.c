@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Communicators of a part of the ranks: fabrex_comm_create(3). They meet by
- * messages of the communicator that is split.
+ * Splitting: ranks of the same color make a communicator of their own, over
+ * messages of the one that is split. Public half: fabrex_comm_create(3).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/failure.h"
-#include "coll/operation.h"
+#include "coll/bootstrap/bootstrap.h"
+#include "coll/failure/failure.h"
+#include "coll/coll.h"
 
 #define TAG	0x53504c54u	/* "SPLT" */
 
-/* Everybody of a list of ranks, in its order, gets what all have. */
+/* An all-gather among a list of ranks, in its order. */
 struct gather {
 	struct fabrex_comm *comm;
 	const uint32_t *ranks;
-	uint32_t n, me;			/* me: place in the list */
+	uint32_t n, me;			/* me: index in the list */
 	uint64_t word;
 	size_t bytes;
 	const void *mine;
@@ -25,18 +26,18 @@ struct gather {
 	bool *got;
 };
 
-struct wish {
+struct choice {
 	int32_t color, key;
 };
 
-struct party {
+struct subgroup {
 	struct fabrex_comm *parent;
 	uint32_t *ranks;		/* of the parent, in the new order */
 	uint64_t word;
-	bool met;			/* or at least tried to */
+	bool exchanged;			/* or the attempt was made */
 };
 
-/* The others would wait for this rank: they have to be told. */
+/* The others would wait for this rank, so they have to be told. */
 static int out_of_memory(struct fabrex_comm *comm)
 {
 	int ret = fxi_error(ENOMEM, "port %s: communicator: split: out of memory",
@@ -46,7 +47,7 @@ static int out_of_memory(struct fabrex_comm *comm)
 	return ret;
 }
 
-/* As many as there is room for; true if all have been sent. */
+/* Sends as many as there is room for. True: all have been sent. */
 static bool send_all(struct gather *g)
 {
 	for (; g->sent < g->n; g->sent++) {
@@ -70,14 +71,14 @@ static bool send_all(struct gather *g)
 
 static int disagree(struct fabrex_comm *comm, uint32_t rank)
 {
-	int ret = fxi_error(EPROTO, "ranks %u and %u do not call the same: here the communicator is split, there it is not, or not so often",
+	int ret = fxi_error(EPROTO, "ranks %u and %u do not call the same: here the communicator is split, there it is not, or not as often",
 			    comm->rank, rank);
 
 	fxi_comm_break(comm, ret);
 	return ret;
 }
 
-/* 1: everything is there. */
+/* 1: all have arrived; 0: not yet; or a negative errno. */
 static int receive_all(struct gather *g)
 {
 	const struct link_message *m;
@@ -148,28 +149,28 @@ static int gather(struct fabrex_comm *comm, const uint32_t *ranks, uint32_t n,
 	return ret;
 }
 
-static int party_exchange(struct meeting *meeting, const void *mine,
-			  void *all, size_t bytes)
+static int subgroup_exchange(struct rendezvous *rendezvous, const void *mine,
+			     void *all, size_t bytes)
 {
-	struct party *p = meeting->state;
+	struct subgroup *p = rendezvous->state;
 
-	p->met = true;
-	return gather(p->parent, p->ranks, meeting->size, meeting->rank,
+	p->exchanged = true;
+	return gather(p->parent, p->ranks, rendezvous->size, rendezvous->rank,
 		      p->word, mine, all, bytes);
 }
 
-/* Those of the own color, by key and rank. */
-static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
-		   struct meeting *meeting, uint32_t *ranks)
+/* The ranks of this rank's color, ordered by key and then by rank. */
+static void choose(const struct fabrex_comm *comm, const struct choice *choices,
+		   struct rendezvous *rendezvous, uint32_t *ranks)
 {
-	const struct wish *mine = &wishes[comm->rank];
+	const struct choice *mine = &choices[comm->rank];
 	uint32_t rank, at;
 
 	for (rank = 0; rank < comm->size; rank++) {
-		if (wishes[rank].color != mine->color)
+		if (choices[rank].color != mine->color)
 			continue;
-		at = meeting->size++;
-		while (at && wishes[ranks[at - 1]].key > wishes[rank].key) {
+		at = rendezvous->size++;
+		while (at && choices[ranks[at - 1]].key > choices[rank].key) {
 			ranks[at] = ranks[at - 1];
 			at--;
 		}
@@ -177,36 +178,36 @@ static void choose(const struct fabrex_comm *comm, const struct wish *wishes,
 	}
 	for (at = 0; ranks[at] != comm->rank; at++)
 		;
-	meeting->rank = at;
+	rendezvous->rank = at;
 }
 
-static int make_part(struct fabrex_comm *comm, const struct wish *wishes,
+static int make_part(struct fabrex_comm *comm, const struct choice *choices,
 		     uint32_t *ranks, struct fabrex_comm **out)
 {
 	const struct fabrex_comm_attr attr = {
 		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
 		.algorithms = comm->algorithms,
 	};
-	struct party party = {
+	struct subgroup subgroup = {
 		.parent = comm, .ranks = ranks, .word = comm->splits,
 	};
-	struct meeting meeting = {
-		.exchange = party_exchange, .state = &party,
+	struct rendezvous rendezvous = {
+		.exchange = subgroup_exchange, .state = &subgroup,
 	};
 	uint64_t words[2] = {
-		comm->splits, (uint32_t)wishes[comm->rank].color,
+		comm->splits, (uint32_t)choices[comm->rank].color,
 	};
 	int ret;
 
-	choose(comm, wishes, &meeting, ranks);
-	meeting.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	ret = fxi_comm_make(comm->port, &meeting, &attr, out);
-	if (ret && !party.met)
+	choose(comm, choices, &rendezvous, ranks);
+	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
+	ret = fxi_comm_make(comm->port, &rendezvous, &attr, out);
+	if (ret && !subgroup.exchanged)
 		fxi_comm_break(comm, ret);
 	return ret;
 }
 
-/* Collectives under way come first, as everywhere. */
+/* Collectives that were started before are finished first. */
 static int finish_others(struct fabrex_comm *comm)
 {
 	uint32_t patience = 0;
@@ -220,15 +221,15 @@ static int finish_others(struct fabrex_comm *comm)
 	return comm->error ? fxi_comm_error(comm) : 0;
 }
 
-static int split(struct fabrex_comm *comm, const struct wish *wish,
+static int split(struct fabrex_comm *comm, const struct choice *choice,
 		 struct fabrex_comm **out)
 {
-	struct wish *wishes = calloc(comm->size, sizeof(*wishes));
+	struct choice *choices = calloc(comm->size, sizeof(*choices));
 	uint32_t *ranks = calloc(comm->size, sizeof(*ranks));
 	uint32_t rank;
 	int ret;
 
-	if (!wishes || !ranks) {
+	if (!choices || !ranks) {
 		ret = out_of_memory(comm);
 		goto out;
 	}
@@ -238,12 +239,12 @@ static int split(struct fabrex_comm *comm, const struct wish *wish,
 	ret = finish_others(comm);
 	if (!ret)
 		ret = gather(comm, ranks, comm->size, comm->rank,
-			     comm->splits | 1ull << 32, wish, wishes,
-			     sizeof(*wish));
-	if (!ret && wish->color >= 0)
-		ret = make_part(comm, wishes, ranks, out);
+			     comm->splits | 1ull << 32, choice, choices,
+			     sizeof(*choice));
+	if (!ret && choice->color >= 0)
+		ret = make_part(comm, choices, ranks, out);
 out:
-	free(wishes);
+	free(choices);
 	free(ranks);
 	return ret;
 }
@@ -252,7 +253,9 @@ EXPORT int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
 			     struct fabrex_comm **out)
 {
 	NO_CANCEL();
-	const struct wish wish = { .color = color < 0 ? -1 : color, .key = key };
+	const struct choice choice = {
+		.color = color < 0 ? -1 : color, .key = key,
+	};
 	int ret;
 
 	if (!out || comm->grouping)
@@ -261,7 +264,7 @@ EXPORT int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
 				       "no place for the new communicator");
 	*out = NULL;
 	fxi_comm_enter(comm);
-	ret = split(comm, &wish, out);
+	ret = split(comm, &choice, out);
 	fxi_comm_leave(comm);
 	return ret;
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which algorithm performs an operation: rules by kind and size, those of the
- * text in attr.algorithms or $FABREX_ALGORITHMS first. Its grammar is in
- * fabrex_coll(7). Called by operation.c.
+ * Chooses the algorithm of a collective: by rules of kind and size, first those
+ * of attr.algorithms or $FABREX_ALGORITHMS, then those below. The grammar is in
+ * fabrex_coll(7). Called by progress.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/operation.h"
-#include "coll/schedule.h"
+#include "coll/algorithm/algorithm.h"
+#include "coll/coll.h"
+#include "schedule/schedule.h"
 
 #define NAME		24u
 #define ALL_KINDS	0u	/* rule->kind */
@@ -21,7 +22,7 @@ struct rule {
 	uint32_t ranks;		/* at most; 0: any number */
 };
 
-/* A schedule of the library's own, made when it was needed first. */
+/* A schedule that the library has made, when it was first needed. */
 struct made {
 	struct made *next;
 	const struct rule *rule;
@@ -36,8 +37,10 @@ struct table {
 };
 
 static const struct algorithm *const algorithms[] = {
-	&fxi_flat, &fxi_direct, &fxi_staged,
+	&fxi_flat, &fxi_zero_copy, &fxi_staged,
 };
+
+#define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
 
 /* Measured on two processors of one machine, with 2 and 4 ranks. */
 static const struct rule near_rules[] = {
@@ -73,24 +76,11 @@ static const struct rule far_rules[] = {
 	{ ALL_KINDS, "tree", 0, UINT64_MAX, 0 },
 };
 
-static const char *const kind_words[] = {
-	[ALL_KINDS] = "all",
-	[FABREX_ALL_REDUCE] = "all_reduce",
-	[FABREX_ALL_GATHER] = "all_gather",
-	[FABREX_REDUCE_SCATTER] = "reduce_scatter",
-	[FABREX_BROADCAST] = "broadcast",
-	[FABREX_REDUCE] = "reduce",
-	[FABREX_ALL_TO_ALL] = "all_to_all",
-	[FABREX_BARRIER] = "barrier",
-};
-
-#define KIND_WORDS	(sizeof(kind_words) / sizeof(*kind_words))
-
 static const struct algorithm *named(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++)
+	for (i = 0; i < ALGORITHMS; i++)
 		if (!strcmp(algorithms[i]->name, name))
 			return algorithms[i];
 	return NULL;
@@ -115,15 +105,27 @@ static size_t word_length(const char *at)
 	return strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_*");
 }
 
+/* The name of a kind, as rules have it: all_reduce for all-reduce. */
+static bool is_kind(const char *at, size_t n, uint32_t kind)
+{
+	const char *name = kind == ALL_KINDS ? "all" : fxi_kind_name(kind);
+	size_t i;
+
+	for (i = 0; i < n && name[i]; i++)
+		if (at[i] != (name[i] == '-' ? '_' : name[i]))
+			return false;
+	return i == n && !name[i];
+}
+
 static int read_kind(struct reader *r, uint32_t *kind)
 {
 	size_t n = word_length(r->at);
 
-	for (*kind = 0; *kind < KIND_WORDS; ++*kind)
-		if (strlen(kind_words[*kind]) == n &&
-		    !strncmp(kind_words[*kind], r->at, n))
+	_Static_assert(FABREX_ALL_REDUCE == ALL_KINDS + 1, "all, then kinds");
+	for (*kind = ALL_KINDS; *kind <= FABREX_BARRIER; ++*kind)
+		if (is_kind(r->at, n, *kind))
 			break;
-	if (*kind == KIND_WORDS)
+	if (*kind > FABREX_BARRIER)
 		return wrong(r, r->at, "a collective has to be here, such as all_reduce, or all");
 	r->at += n;
 	if (*r->at != ':')
@@ -185,7 +187,7 @@ static int read_range(struct reader *r, struct rule *rule)
 	return 0;
 }
 
-/* Is there a schedule of that name, for any kind that the rule is for? */
+/* Can a schedule of that name be made for any kind that the rule covers? */
 static bool can_make(const struct reader *r, const struct rule *rule)
 {
 	struct fabrex_schedule *schedule;
@@ -280,23 +282,28 @@ int fxi_table_make(struct fabrex_comm *comm, const char *text)
 		.text = text, .at = text, .ranks = comm->size,
 	};
 	int ret = 0;
+	size_t i;
 
 	comm->table = calloc(1, sizeof(*comm->table));
 	if (!comm->table)
 		return fxi_error(ENOMEM, "communicator: out of memory");
 	if (text)
 		ret = read_all(&reader, comm->table);
-	if (ret) {
-		fxi_table_free(comm->table);
-		comm->table = NULL;
-	}
+	for (i = 0; i < ALGORITHMS && !ret; i++)
+		if (algorithms[i]->make)
+			ret = algorithms[i]->make(comm);
 	return ret;
 }
 
-void fxi_table_free(struct table *table)
+void fxi_table_free(struct fabrex_comm *comm)
 {
+	struct table *table = comm->table;
 	struct made *made;
+	size_t i;
 
+	for (i = 0; i < ALGORITHMS; i++)
+		if (algorithms[i]->free)
+			algorithms[i]->free(comm);
 	if (!table)
 		return;
 	while ((made = table->made)) {
@@ -306,11 +313,12 @@ void fxi_table_free(struct table *table)
 	}
 	free(table->rules);
 	free(table);
+	comm->table = NULL;
 }
 
 /* ---- choosing ---------------------------------------------------------- */
 
-/* Without a schedule, the rule is passed over, at every rank alike. */
+/* Without a schedule the rule is skipped, at all ranks alike. */
 static struct made *make(struct fabrex_comm *comm, const struct rule *rule,
 			 const struct fabrex_collective *what)
 {
@@ -343,26 +351,13 @@ schedule_of(struct fabrex_comm *comm, const struct rule *rule,
 	return made ? made->schedule : NULL;
 }
 
-/* Bytes of send or recv, whichever is larger, wherever it is. */
-static uint64_t size_of(const struct fabrex_comm *comm,
-			const struct fabrex_collective *what)
-{
-	uint64_t bytes = what->count * fabrex_datatype_size(what->type);
-
-	if (what->kind == FABREX_ALL_GATHER ||
-	    what->kind == FABREX_REDUCE_SCATTER ||
-	    what->kind == FABREX_ALL_TO_ALL)
-		bytes *= comm->size;
-	return bytes;
-}
-
 static const struct algorithm *
 follow(struct fabrex_comm *comm, const struct rule *rules, uint32_t n,
        const struct fabrex_collective *what,
        const struct fabrex_schedule **schedule, const struct rule **which)
 {
 	const struct algorithm *algorithm;
-	uint64_t bytes = size_of(comm, what);
+	uint64_t bytes = fxi_coll_bytes(comm, what);
 	const struct rule *rule;
 
 	for (rule = rules; rule < rules + n; rule++) {
@@ -403,14 +398,14 @@ choose(struct fabrex_comm *comm, const struct fabrex_collective *what,
 	return algorithm ? algorithm : &fxi_flat;
 }
 
-/* The caller's own, if it is for that root. */
+/* The user's, if it is for that root. */
 static const struct fabrex_schedule *
-given(const struct fabrex_comm *comm, const struct fabrex_collective *what)
+user_schedule(const struct fabrex_comm *comm,
+	      const struct fabrex_collective *what)
 {
 	const struct fabrex_schedule *schedule = comm->schedules[what->kind];
 
-	if (!schedule || ((what->kind == FABREX_BROADCAST ||
-			   what->kind == FABREX_REDUCE) &&
+	if (!schedule || (fxi_schedule_has_root(what->kind) &&
 			  schedule->root != what->root))
 		return NULL;
 	return schedule;
@@ -423,7 +418,7 @@ fxi_table_choose(struct fabrex_comm *comm,
 {
 	const struct rule *which;
 
-	*schedule = given(comm, what);
+	*schedule = user_schedule(comm, what);
 	if (unlikely(*schedule))
 		return &fxi_scheduled;
 	return choose(comm, what, schedule, &which);
@@ -431,25 +426,19 @@ fxi_table_choose(struct fabrex_comm *comm,
 
 /* ---- public ------------------------------------------------------------ */
 
-static bool is_reduced(enum fabrex_coll_kind kind)
-{
-	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
-	       kind == FABREX_REDUCE;
-}
-
 static const char *name_of(struct fabrex_comm *comm,
 			   enum fabrex_coll_kind kind, uint64_t bytes)
 {
 	struct fabrex_collective what = {
 		.kind = kind, .type = FABREX_UINT8, .count = bytes,
-		.op = is_reduced(kind) ? FABREX_SUM : 0,
+		.op = fxi_schedule_reduces(kind) ? FABREX_SUM : 0,
 	};
-	const struct fabrex_schedule *schedule = given(comm, &what);
+	const struct fabrex_schedule *schedule = user_schedule(comm, &what);
 	const struct rule *which = NULL;
 
 	if (schedule)
 		return schedule->name;
-	if (size_of(comm, &what) != bytes)
+	if (fxi_coll_bytes(comm, &what) != bytes)
 		what.count = bytes / comm->size;
 	return choose(comm, &what, &schedule, &which) && which ? which->name :
 								  "flat";

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 
 #define REPEAT	9
 #define LARGEST	(64u << 20)

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "coll/device.h"
+#include "coll/device/device.h"
 #include "coll/device/vendor.h"
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 #include "reduce_reference.h"
 #include "runtime.h"
 
@@ -493,7 +493,7 @@ TEST(coll_device_refused)
 	char *code;
 
 	CHECK(runtime_load("libcuda.so.1"));
-	CHECK_EQ(fxi_program_compile(&fxi_gpu_cuda, "", 99, &code, &size),
+	CHECK_EQ(fxi_kernel_compile(&fxi_gpu_cuda, "", 99, &code, &size),
 		 -EIO);
 	CHECK_SAYS("error");
 	CHECK_SAYS("type_of<99>");

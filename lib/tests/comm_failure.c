@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coll/failure.h"
+#include "coll/failure/failure.h"
 #include "crowd.h"
 
 #define DEATH_MS	200
@@ -448,12 +448,12 @@ static int again_work(struct member *m)
 	int i;
 
 	if (m->rank == 0) {
-		fxi_board_state(comm, BOARD_DECIDED, nobody);
+		fxi_status_state(comm, STATUS_DECIDED, nobody);
 		for (i = 0; i < 2; i++) {
 			comm->failed[0] |= 1u << 2;
 			CHECK_EQ(fabrex_comm_shrink(comm, 20, &rest),
 				 -ETIMEDOUT);
-			CHECK(fxi_board_decided(comm, decided));
+			CHECK(fxi_status_decided(comm, decided));
 			CHECK(!memcmp(decided, nobody, sizeof(decided)));
 			comm->failed[0] = 0;
 		}
@@ -483,10 +483,10 @@ static int voted_out_work(struct member *m)
 	struct fabrex_comm *comm = crowd_create(m), *rest;
 
 	if (m->rank == 0) {
-		fxi_board_state(comm, BOARD_DECIDED, second);
+		fxi_status_state(comm, STATUS_DECIDED, second);
 		pause_us(500000);
 	} else {
-		fxi_board_state(comm, BOARD_DECIDED, nobody);
+		fxi_status_state(comm, STATUS_DECIDED, nobody);
 		CHECK_EQ(fabrex_comm_shrink(comm, -1, &rest), -ECONNRESET);
 		CHECK_SAYS("this rank 1");
 	}
@@ -708,7 +708,7 @@ static int hostile_work(struct member *m)
 	struct fabrex_comm *comm = crowd_create(m), *rest;
 	uint32_t salt = *(const uint32_t *)m->arg, i, n;
 	uint64_t *line;
-	struct board b;
+	struct rank_status b;
 
 	if (m->rank == 1) {
 		line = (uint64_t *)(void *)fxi_link(comm, 0, LINK_COLL)->out;
@@ -723,13 +723,13 @@ static int hostile_work(struct member *m)
 		b.failed[0] = salt & 2;
 		b.check = fxi_hash((const char *)&b + 8, sizeof(b) - 8,
 				   salt % 3);
-		for (i = 0; i + 8 <= LINK_BOARD; i += 8) {
+		for (i = 0; i + 8 <= BOARD_BYTES; i += 8) {
 			uint64_t noise = (uint64_t)draw(UINT32_MAX) << 32 |
 					 draw(UINT32_MAX);
 
 			fxi_link_post(comm, 0, i, &noise, 8);
 		}
-		fxi_link_post(comm, 0, 0, &b, sizeof(b));
+		fxi_link_post(comm, 0, BOARD_AT_STATUS, &b, sizeof(b));
 		fxi_link_raise(comm, 0);
 		crowd_ready(m);
 		pause_us(100000);

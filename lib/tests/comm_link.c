@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coll/failure.h"
-#include "coll/mailbox.h"
+#include "coll/failure/failure.h"
+#include "coll/link/mailbox.h"
 #include "test.h"
 
 #define RANKS	3
@@ -103,7 +103,7 @@ static const uint32_t lengths[] = {
 static void send_one(struct rank *r, uint32_t to, uint32_t message)
 {
 	uint32_t i, length = lengths[message % LENGTHS];
-	enum link_channel channel = message % 3 ? LINK_COLL : LINK_PAIR;
+	enum link_channel channel = message % 3 ? LINK_COLL : LINK_SENDRECV;
 	uint8_t small[LINK_SMALL], *p = room(r, to, channel);
 	bool in_small = length <= LINK_SMALL && message % 2;
 
@@ -117,7 +117,7 @@ static void send_one(struct rank *r, uint32_t to, uint32_t message)
 
 static void receive_one(struct rank *r, uint32_t from, uint32_t message)
 {
-	enum link_channel channel = message % 3 ? LINK_COLL : LINK_PAIR;
+	enum link_channel channel = message % 3 ? LINK_COLL : LINK_SENDRECV;
 	const struct link_message *m = next(r, from, channel);
 	const uint8_t *p = fxi_link_payload(r->comm, from, channel);
 	uint32_t i;
@@ -172,14 +172,14 @@ static void slots_fill(struct rank *r)
 		CHECK(!fxi_link_room(r->comm, to, LINK_COLL));
 		CHECK_EQ(fxi_link_send(r->comm, to, LINK_COLL, i, 0, &value,
 				       8), -EAGAIN);
-		CHECK(fxi_link_room(r->comm, to, LINK_PAIR));
-		CHECK_EQ(fxi_link_send(r->comm, to, LINK_PAIR, 77, 0, &value,
+		CHECK(fxi_link_room(r->comm, to, LINK_SENDRECV));
+		CHECK_EQ(fxi_link_send(r->comm, to, LINK_SENDRECV, 77, 0, &value,
 				       8), 0);
 		/* What rank 1 has taken comes with its own message. */
 		next(r, 1, LINK_COLL);
 		CHECK(fxi_link_room(r->comm, to, LINK_COLL));
 	} else if (r->rank == 1) {
-		CHECK_EQ(next(r, 0, LINK_PAIR)->tag, 77);
+		CHECK_EQ(next(r, 0, LINK_SENDRECV)->tag, 77);
 		CHECK_EQ(next(r, 0, LINK_COLL)->tag, 0);
 		fxi_link_pop(r->comm, 0, LINK_COLL);
 		CHECK_EQ(fxi_link_send(r->comm, 0, LINK_COLL, 1, 0, &value, 8),
@@ -265,20 +265,20 @@ static void any_order(struct rank *r)
 			room(r, 1, LINK_COLL);
 			CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, i % 3,
 					       i, &value, 8), 0);
-			CHECK_EQ(fxi_link_send(r->comm, 1, LINK_PAIR, i, 0,
+			CHECK_EQ(fxi_link_send(r->comm, 1, LINK_SENDRECV, i, 0,
 					       NULL, 0), 0);
 		}
-		CHECK_EQ(next(r, other, LINK_PAIR)->tag, i);
+		CHECK_EQ(next(r, other, LINK_SENDRECV)->tag, i);
 		if (r->rank == 1) {
 			land(r, before[i % LINK_SLOTS], i);
 			CHECK_EQ(next(r, 0, LINK_COLL)->word, i);
 			CHECK(!memcmp(fxi_link_payload(r->comm, 0, LINK_COLL),
 				      &value, 8));
 			fxi_link_pop(r->comm, 0, LINK_COLL);
-			CHECK_EQ(fxi_link_send(r->comm, 0, LINK_PAIR, i, 0,
+			CHECK_EQ(fxi_link_send(r->comm, 0, LINK_SENDRECV, i, 0,
 					       NULL, 0), 0);
 		}
-		fxi_link_pop(r->comm, other, LINK_PAIR);
+		fxi_link_pop(r->comm, other, LINK_SENDRECV);
 	}
 }
 
@@ -389,7 +389,7 @@ static void fenced_work(struct rank *r)
 	}
 	while (!r->rank && r->comm->links->asked)
 		CHECK_EQ(fxi_link_poll(r->comm), 0);
-	r->comm->links->mailbox->peers[0].lost = false;
+	r->comm->links->mailbox->peers[0].unreachable = false;
 }
 
 TEST(link_header_is_not_fenced_off)

@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "coll/bootstrap.h"
+#include "coll/bootstrap/secret.h"
+#include "coll/link/link.h"
 #include "crowd.h"
 
 #define SECRET	"000102030405060708090a0b0c0d0e0f"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Processes that are ranks, for comm_meet.c and comm_failure.c.
+ * Processes that are ranks, for comm_bootstrap.c and comm_failure.c.
  */
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/execute.h"
+#include "coll/algorithm/execute.h"
 #include "mutate.h"
 #include "test.h"
 
@@ -25,8 +25,9 @@
 #define fxi_pass_copy		fake_pass_copy
 #define fxi_execution_advance	fake_execution_advance
 #define fxi_execution_check	fake_execution_check
-#define fxi_execution_word	fake_execution_word
-#define fxi_execution_ready	fake_execution_ready
+#define fxi_execution_begin	fake_execution_begin
+#define fxi_pieces_rounds	fake_pieces_rounds
+#define fxi_pieces_check	fake_pieces_check
 #define fxi_regions_get		fake_regions_get
 #define fxi_regions_put		fake_regions_put
 #define fxi_region_send		fake_region_send
@@ -41,8 +42,9 @@ bool fxi_pass_copy(struct execution *e);
 void fxi_execution_advance(struct execution *e, uint32_t lane);
 int fxi_execution_check(const struct execution *e, uint32_t lane,
 			const struct link_message *message);
-uint64_t fxi_execution_word(const struct execution *e, const struct cursor *c);
-bool fxi_execution_ready(struct execution *e, const struct cursor *c);
+void fxi_execution_begin(struct execution *e);
+uint32_t fxi_pieces_rounds(const struct execution *e);
+int fxi_pieces_check(const struct execution *e);
 void fxi_regions_get(struct execution *e);
 void fxi_regions_put(struct execution *e);
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
@@ -206,9 +208,10 @@ static void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
 	memset(l->payloads[l->popped++ % fake.slots], 0xee, fake.size);
 }
 
-#include "coll/region.c"
-#include "coll/pass.c"
-#include "coll/execute.c"
+#include "coll/algorithm/region.c"
+#include "coll/algorithm/lane.c"
+#include "coll/algorithm/pass.c"
+#include "coll/algorithm/execute.c"
 
 static void fake_ways_make(uint32_t ranks, uint32_t slots, uint32_t size)
 {
@@ -641,8 +644,8 @@ static void check_sizes(uint32_t ranks, uint32_t link, uint64_t count,
 	e = rank.coll.state;
 	for (i = 0; i < e->p->nparts; i++)
 		for (round = 0; round < e->rounds; round++)
-			CHECK((cut(e, e->places[i].count, round + 1) -
-			       cut(e, e->places[i].count, round)) * e->size <=
+			CHECK((cut(e, e->memory[i].count, round + 1) -
+			       cut(e, e->memory[i].count, round)) * e->size <=
 			      link);
 	fxi_scheduled.end(&rank.coll);
 	free(rank.comm.traffic);

@@ -109,6 +109,9 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)
+	CC="$(CC)" lib/tests/check-circles-test
+	lib/tests/check-circles --strata lib/coll/strata lib $(LIB_O) \
+		schedule coll
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \
 		out=$$(FABREX_RANK=0 FABREX_SIZE=1 FABREX_BOOTSTRAP=fabric:1 \

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 #include "reduce_reference.h"
 #include "test.h"
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <fabrex/coll.h>
 
-#include "coll/schedule.h"
+#include "schedule/schedule.h"
 #include "interpret.h"
 #include "mutate.h"
 #include "test.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * NVIDIA's driver as device.c uses it: names and numbers are those of the
- * "CUDA Driver API" and NVRTC manuals. Memory belongs to the primary context,
- * as that of the CUDA run time does. Called through fxi_gpu_cuda.
+ * NVIDIA's driver as device.c uses it: names and numbers are those of the "CUDA
+ * Driver API" and NVRTC manuals. Memory belongs to the primary context, like
+ * that of the CUDA runtime. Called through fxi_gpu_cuda.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static const struct library_symbol symbols[] = {
 	{ NULL, 0 },
 };
 
-/* A device may be unified with the host's addresses: one function for all. */
+/* Addresses of devices and of the host are unified: one function for all. */
 static struct {
 	int (*copy)(cuda_ptr dst, cuda_ptr src, size_t bytes, void *stream);
 } more;
@@ -54,7 +54,7 @@ static const char *cuda_text(int error)
 	return text ? text : "unknown error";
 }
 
-/* What memory/cuda.c can do without. */
+/* Functions that memory/cuda.c can do without. */
 static int need_contexts(void)
 {
 	if (fxi_cuda.device && fxi_cuda.push && fxi_cuda.pop &&
@@ -80,7 +80,7 @@ static int cuda_load(void)
 	return ret;
 }
 
-/* Never released: modules live in it, and so does what others made. */
+/* Never released: our modules live in it, and what others made. */
 static int cuda_up(int number, void **context)
 {
 	int device, ret = fxi_cuda.device(&device, number);
@@ -88,7 +88,7 @@ static int cuda_up(int number, void **context)
 	return ret ? ret : fxi_cuda.primary_retain(context, device);
 }
 
-/* What we do there is no part of a graph that somebody captures. */
+/* What we do is not to be captured into a graph of the application. */
 static int cuda_enter(struct gpu_visit *visit, int number, void *context)
 {
 	int ret = fxi_cuda.push(context);
@@ -153,7 +153,7 @@ static const struct library_symbol rtc_more[] = {
 	{ NULL, 0 },
 };
 
-/* The bits of the host: nothing fused, nothing approximated. */
+/* The same bits as on the host: nothing fused, nothing approximated. */
 static const char *const rtc_options[] = {
 	"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", NULL,
 };

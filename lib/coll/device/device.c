@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Streams on GPUs: memory, copies, reductions and marks. Called by the data
- * path of lib/coll through coll/device.h.
+ * Streams on GPUs: memory, copies, reductions and marks. Called by gpu.c of
+ * lib/coll/operation.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "coll/device.h"
+#include "coll/device/device.h"
 #include "coll/device/vendor.h"
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 #include "base/cancel.h"
 #include "base/error.h"
 
-#define MARKS	16u		/* kept apart; a later one answers for older */
+#define MARKS	16u		/* a later one stands in for older ones */
 #define THREADS	256u		/* of a block */
 #define BLOCKS	2048u		/* at most: several for each processor */
 
@@ -35,39 +34,11 @@ static const struct gpu_vendor *const vendors[] = {
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- errors and names -------------------------------------------------- */
-
-int fxi_gpu_error(const struct gpu_vendor *vendor, int number,
-		  const char *what, int result)
-{
-	int err = result == GPU_OUT_OF_MEMORY ? ENOMEM :
-		  result == GPU_NOT_SUPPORTED ? ENOTSUP : EIO;
-
-	return fxi_error(err, "%s device %d: %s: %s (%d)", vendor->name,
-			 number, what, vendor->text(result), result);
-}
+/* ---- errors ------------------------------------------------------------ */
 
 static int failed(const struct device *d, const char *what, int result)
 {
 	return fxi_gpu_error(d->vendor, d->number, what, result);
-}
-
-int fxi_gpu_resolve(void *handle, const char *library,
-		    const struct library_symbol *symbols, void *table)
-{
-	const struct library_symbol *s;
-	void *symbol;
-
-	for (s = symbols; s->name; s++) {
-		symbol = dlsym(handle, s->name);
-		if (!symbol) {
-			dlerror();
-			return fxi_error(ENOTSUP, "%s has no %s, which reductions on the GPU take; update it",
-					 library, s->name);
-		}
-		((void **)table)[s->offset / sizeof(void *)] = symbol;
-	}
-	return 0;
 }
 
 /* ---- entering ---------------------------------------------------------- */
@@ -79,7 +50,7 @@ static int enter(struct device *d, struct gpu_visit *visit)
 	return ret ? failed(d, "making it current", ret) : 0;
 }
 
-/* What a call in between returned, as 0 or a sentence. */
+/* What a call in between returned, as 0 or an error. */
 static int leave(struct device *d, struct gpu_visit *visit, const char *what,
 		 int result)
 {
@@ -295,8 +266,8 @@ int fxi_device_reduce_wide(struct device *d, void *dst, const void *src0,
 	if (ret)
 		return ret;
 	if (!d->functions[type])
-		ret = fxi_program_get(d->vendor, d->number, type,
-				      &d->functions[type]);
+		ret = fxi_kernel_get(d->vendor, d->number, type,
+				     &d->functions[type]);
 	if (ret) {
 		d->vendor->leave(&visit);
 		return ret;
@@ -321,7 +292,7 @@ int fxi_device_mark(struct device *d, uint64_t *mark)
 	return leave(d, &visit, "an event", ret);
 }
 
-/* The oldest event that comes not before a mark. */
+/* The oldest event that is not before a mark. */
 static uint64_t kept(const struct device *d, uint64_t mark)
 {
 	return d->marked - mark < MARKS ? mark : d->marked - MARKS + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * AMD's HIP run time as device.c uses it: names and numbers are those of the
- * HIP API and HIPRTC documentation. Called through fxi_gpu_hip.
+ * AMD's HIP runtime as device.c uses it: names and numbers are those of the HIP
+ * API and HIPRTC documentation. Called through fxi_gpu_hip.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static const char *hip_text(int error)
 	return text ? text : "unknown error";
 }
 
-/* The one that the process has loaded, if it has. */
+/* The library that the process has loaded, if it has. */
 static int hip_load(void)
 {
 	int ret;
@@ -74,7 +74,7 @@ static int hip_load(void)
 	return ret;
 }
 
-/* Contexts are not seen: a thread has a current device. */
+/* HIP shows no contexts: a thread has a current device. */
 static int hip_up(int number, void **context)
 {
 	(void)number;
@@ -82,7 +82,7 @@ static int hip_up(int number, void **context)
 	return GPU_OK;
 }
 
-/* The application finds only its own when it asks for the last error. */
+/* The application must find only its own when it asks for the last error. */
 static void forget_ours(const struct gpu_visit *visit)
 {
 	if (!visit->pending && fxi_hip.take_error)
@@ -119,7 +119,7 @@ static int hip_copy(void *dst, const void *src, size_t bytes, void *stream)
 	return more.copy(dst, src, bytes, COPY_DEFAULT, stream);
 }
 
-/* HIPRTC asks the run time for the current device by itself. */
+/* HIPRTC asks the runtime for the current device by itself. */
 static int hip_arch(int number, char *option, size_t n)
 {
 	(void)number;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What runs on the GPU, in C++ that compilers of CUDA and of HIP share, as one
- * line of text: no preprocessor lines, no comments but these. For program.c.
+ * The kernel that runs on the GPU, in C++ that the compilers of CUDA and of HIP
+ * share, as one line of text: no preprocessor lines, no comments but these. For
+ * kernels.c.
  *
- * @wide, for types that are computed in another: 1, @a has values as they are
- * computed; 2, @dst gets such. Sums of several are rounded once.
+ * @wide, for types that are computed in another: 1: @a has values as they are
+ * computed; 2: @dst gets such. Sums of several are rounded once.
  *
  * FABREX_TYPE is the enum fabrex_datatype that it is compiled for. The
  * arithmetic, and which NaN is stored, is that of lib/coll/reduce/vector.h.

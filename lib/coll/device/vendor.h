@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One maker of GPUs: what device.c and program.c ask of cuda.c and hip.c. The
- * two run times resemble each other; functions that differ by name only are in
- * one table. For lib/coll/device/ only.
+ * A vendor of GPUs: what device.c and kernels.c ask of cuda.c and hip.c. The
+ * two runtimes resemble each other; functions that differ by name only are in
+ * one table. For lib/coll/device only.
  */
 #ifndef LIB_COLL_DEVICE_VENDOR_H
 #define LIB_COLL_DEVICE_VENDOR_H
@@ -14,7 +14,7 @@
 
 #include "memory/library.h"
 
-/* Results that mean the same in both run times. */
+/* Results that mean the same in both runtimes. */
 #define GPU_OK			0
 #define GPU_OUT_OF_MEMORY	2
 #define GPU_NOT_READY		600
@@ -59,7 +59,10 @@ struct rtc_table {
 	const char *(*text)(int result);
 };
 
-/* Of NVRTC only, and not of each: what it knows, and code for newer ones. */
+/*
+ * Of NVRTC only, and not of every version: what it knows, and code for newer
+ * GPUs.
+ */
 struct rtc_more {
 	int (*count)(int *n);
 	int (*archs)(int *numbers);
@@ -67,17 +70,17 @@ struct rtc_more {
 	int (*code)(void *program, char *code);
 };
 
-/* The thread's context or device while it is another. */
+/* The thread's own context or device while another is current. */
 struct gpu_visit {
 	void *context;
 	int device;
-	int pending;			/* error that was not ours */
+	int pending;			/* error that is not ours */
 	int mode;			/* of captures, if relaxed is set */
 	bool relaxed;
 };
 
 /*
- * @load:  make the run time ready; 0 or -errno and a sentence
+ * @load:  make the runtime ready; 0 or -errno and the error message
  * @up:    keep a device ready for use: *@context is for enter()
  * @enter: for the calls that follow in this thread, until leave()
  * @arch:  the compiler's option for the device; "": the current one is known
@@ -107,27 +110,29 @@ struct gpu_vendor {
 
 extern const struct gpu_vendor fxi_gpu_cuda, fxi_gpu_hip;
 
-/* device.c: "CUDA device 0: WHAT: text (result)"; -errno that fits. */
+/* ---- vendor.c ---------------------------------------------------------- */
+
+/* "CUDA device 0: WHAT: text (result)"; -errno that fits. */
 int fxi_gpu_error(const struct gpu_vendor *vendor, int number,
 		  const char *what, int result);
 /* Symbols of a library that is loaded; -ENOTSUP names what it lacks. */
 int fxi_gpu_resolve(void *handle, const char *library,
 		    const struct library_symbol *symbols, void *table);
 
-/* ---- program.c --------------------------------------------------------- */
+/* ---- kernels.c --------------------------------------------------------- */
 
 /*
  * Code for one type. @arch: the compiler's option, or "". A device that is
  * newer than the compiler gets what its driver can translate. The caller frees
  * *@code, which is a module for table->module_load().
  */
-int fxi_program_compile(const struct gpu_vendor *vendor, const char *arch,
+int fxi_kernel_compile(const struct gpu_vendor *vendor, const char *arch,
 			uint32_t type, char **code, size_t *size);
 /*
- * The kernel for one type on a device, compiled when it is first wanted and
+ * The kernel for one type on a device, compiled when it is first needed and
  * kept. The caller has entered the device.
  */
-int fxi_program_get(const struct gpu_vendor *vendor, int number,
+int fxi_kernel_get(const struct gpu_vendor *vendor, int number,
 		    uint32_t type, void **function);
 /* In the child of a fork. */
 void fxi_kernels_forked(void);

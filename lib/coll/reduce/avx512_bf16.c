@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * BFLOAT16 with the conversion of AVX512_BF16. It takes numbers below the
- * smallest normal one for 0, which others do not: those, and NaNs, go the long
- * way. Called through reduce.c.
+ * BFLOAT16 with the conversion of AVX512_BF16. That takes numbers below the
+ * smallest normal one for 0, unlike the others: those, and NaNs, are converted
+ * as vector.h does. Called through reduce.c.
  */
 #include "coll/reduce/isa.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "coll/reduce.h"
+#include "coll/reduce/reduce.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define REDUCE_X86 1

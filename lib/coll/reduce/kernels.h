@@ -11,7 +11,7 @@
 
 #define NOINLINE	static __attribute__((noinline, unused))
 
-/* Vectors that are under way at once. */
+/* Vectors that are processed at once. */
 #define UNROLL	4
 
 /* FLOAT16 without a conversion: one operation, or comparisons only. */
@@ -129,8 +129,8 @@ INLINE bool aligned(const void *p)
 }
 
 /*
- * Of the source of a step, some steps before it: with much to compute the
- * processor does not look far ahead itself, nor beyond a page.
+ * Prefetches the source, some steps ahead: with much to compute the processor
+ * does not look far ahead itself, nor beyond a page.
  */
 #define AHEAD	2048
 
@@ -296,7 +296,7 @@ INLINE void loop(const struct reduce *r, int type, int op, size_t element)
 		part(r, type, op, at, bytes - at);
 }
 
-/* Past the caches; dst is aligned from the first vector on. */
+/* Streams past the caches; dst is aligned from the first vector on. */
 NOINLINE void copy_loop(char *dst, const char *src, size_t bytes)
 {
 	size_t at = -(uintptr_t)dst % VECTOR;

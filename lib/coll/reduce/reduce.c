@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Chooses the best instructions that this processor has, once, and hands
- * reductions to them. Called by the data path of lib/coll.
+ * Element types and their reduction in host memory: chooses the best
+ * instructions of this processor, once. Called by the data path of lib/coll.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,10 +10,11 @@
 #include <immintrin.h>
 #endif
 
-#include "coll/reduce/isa.h"
 #include "base/error.h"
+#include "base/export.h"
+#include "coll/reduce/isa.h"
 
-/* Later ones are better, and have a base that was listed before. */
+/* Ordered by speed; a base is listed before what builds on it. */
 static const struct reduce_isa *const all[] = {
 	&fxi_reduce_generic,
 #ifdef REDUCE_X86
@@ -29,6 +30,20 @@ static const struct reduce_isa *const all[] = {
 
 #define N_ALL	(sizeof(all) / sizeof(all[0]))
 
+EXPORT size_t fabrex_datatype_size(enum fabrex_datatype type)
+{
+	static const uint8_t sizes[] = {
+		[FABREX_INT8] = 1, [FABREX_UINT8] = 1,
+		[FABREX_INT16] = 2, [FABREX_UINT16] = 2,
+		[FABREX_INT32] = 4, [FABREX_UINT32] = 4,
+		[FABREX_INT64] = 8, [FABREX_UINT64] = 8,
+		[FABREX_FLOAT16] = 2, [FABREX_BFLOAT16] = 2,
+		[FABREX_FLOAT32] = 4, [FABREX_FLOAT64] = 8,
+	};
+
+	return (uint32_t)type < sizeof(sizes) ? sizes[type] : 0;
+}
+
 static struct reduce_isa chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -40,7 +55,7 @@ static bool usable(const struct reduce_isa *isa)
 	return isa->usable();
 }
 
-/* What @isa has on top of what was chosen. */
+/* Adds what @isa has to what was chosen. */
 static void add(const struct reduce_isa *isa)
 {
 	int type, op;
@@ -99,7 +114,7 @@ const char *fxi_reduce_name(void)
 	return chosen.name;
 }
 
-/* Stores past the caches are not ordered with later ones. */
+/* Streaming stores are not ordered with later ones. */
 static void order_streams(void)
 {
 #ifdef __x86_64__

@@ -132,7 +132,7 @@ INLINE struct acc get_bfloat16(raw v)
 			     (raw)((v_uint32_t)v & 0xffff0000) };
 }
 
-/* In the upper half of each element; what is below it is rubbish. */
+/* In the upper half of each element; the lower half is undefined. */
 INLINE v_uint32_t round_bfloat16(raw v)
 {
 	v_uint32_t x = (v_uint32_t)one_nan_32(v);

@@ -4,8 +4,8 @@
 
 LIB_FUZZ_O := $(BUILD)/lib/fuzz
 LIB_FUZZ := $(patsubst %.c,%,$(notdir $(wildcard lib/tests/fuzz/*_fuzz.c)))
-LIB_FUZZ_SRC := lib/base/error.c lib/tests/interpret.c $(addprefix lib/coll/, \
-	schedule.c parse.c check.c set.c explain.c make.c program.c)
+LIB_FUZZ_SRC := lib/base/error.c lib/tests/interpret.c \
+	$(wildcard lib/schedule/*.c)
 LIB_FUZZ_OBJ := $(LIB_FUZZ_SRC:lib/%.c=$(LIB_FUZZ_O)/%.o)
 LIB_FUZZ_FLAGS := -std=gnu11 -g -O1 -Wall -Wextra -MMD -MP \
 	-fsanitize=address,undefined -fno-sanitize-recover=all

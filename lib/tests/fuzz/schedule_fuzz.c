@@ -8,7 +8,7 @@
 #include <string.h>
 #include <fabrex/coll.h>
 
-#include "coll/schedule.h"
+#include "schedule/schedule.h"
 #include "interpret.h"
 
 #define CELLS	(1u << 20)	/* that the interpreter is given */

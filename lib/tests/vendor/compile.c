@@ -41,7 +41,7 @@ static int compiles(const struct gpu_vendor *vendor, const char *arch,
 	char *code;
 	int good;
 
-	if (fxi_program_compile(vendor, arch, type, &code, &size))
+	if (fxi_kernel_compile(vendor, arch, type, &code, &size))
 		return 0;
 	good = is_code(code, size);
 	free(code);
@@ -55,7 +55,7 @@ static void try(const struct gpu_vendor *vendor, const char *const *archs)
 	char *code;
 	int ret;
 
-	ret = fxi_program_compile(vendor, archs[0], FABREX_INT8, &code, &size);
+	ret = fxi_kernel_compile(vendor, archs[0], FABREX_INT8, &code, &size);
 	if (ret == -ENOTSUP) {
 		ok(strstr(fabrex_strerror_last(), vendor->rtc_names[0]) != NULL,
 		   vendor->name, "# SKIP: no compiler, which is named");
@@ -73,7 +73,7 @@ static void try(const struct gpu_vendor *vendor, const char *const *archs)
 	/* One that does not exist ends HIPRTC 5.7, and the process. */
 	if (vendor->kind == FABREX_MEMORY_HIP)
 		return;
-	ok(fxi_program_compile(vendor, "--gpu-architecture=nothing",
+	ok(fxi_kernel_compile(vendor, "--gpu-architecture=nothing",
 			       FABREX_INT8, &code, &size) == -EIO,
 	   vendor->name, "refuses what is no architecture");
 	printf("# %s\n", fabrex_strerror_last());

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The algorithms. Stands on operation/; table.c chooses among those of
+ * collectives, progress.c runs them, and SENDs and RECVs beside them.
+ *
+ *   flat.c        one step: every rank sends to every rank concerned
+ *   zero_copy.c   straight in the memory of all ranks
+ *   staged.c      all-reduce through the slots of the links
+ *   execute.c lane.c pass.c region.c    as a schedule prescribes
+ *   sendrecv.c    SEND and RECV
+ */
+#ifndef LIB_COLL_ALGORITHM_H
+#define LIB_COLL_ALGORITHM_H
+
+#include "coll/operation/operation.h"
+
+extern const struct algorithm fxi_flat, fxi_zero_copy, fxi_staged,
+			      fxi_scheduled;
+
+/* ---- sendrecv.c -------------------------------------------------------- */
+
+int fxi_sendrecv_make(struct fabrex_comm *comm);
+void fxi_sendrecv_free(struct fabrex_comm *comm);
+/*
+ * Begins one, and advances all. 0, or a negative errno that the communicator
+ * does not survive.
+ */
+int fxi_sendrecv_begin(struct fabrex_coll *coll);
+int fxi_sendrecv_progress(struct fabrex_comm *comm);
+/*
+ * The caller starts nothing else before it ends: an error if it is to this
+ * rank.
+ */
+void fxi_sendrecv_alone(struct fabrex_coll *coll);
+/* A rank that one of them waits for, or UINT32_MAX. */
+uint32_t fxi_sendrecv_waiting(const struct fabrex_comm *comm);
+/* All of them end with @error. */
+void fxi_sendrecv_give_up(struct fabrex_comm *comm, int error);
+
+static inline bool fxi_is_sendrecv(const struct fabrex_coll *coll)
+{
+	return coll->what.kind == FABREX_SEND || coll->what.kind == FABREX_RECV;
+}
+
+static inline bool fxi_sendrecv_busy(const struct fabrex_comm *comm)
+{
+	return comm->nsendrecv || comm->skipping;
+}
+
+#endif

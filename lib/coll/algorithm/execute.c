@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The algorithm that follows a schedule. Every rank performs its acts in lanes,
+ * one for each peer and direction, each in the order that is the same at both
+ * ends; an act waits for those that its part depends on, and for nothing else.
+ * Called through fxi_scheduled.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/algorithm/execute.h"
+
+#define NOBODY		UINT32_MAX
+
+/* ---- dependencies ------------------------------------------------------ */
+
+/* Earlier pieces do not need the scratch memory of this one any more. */
+static bool scratch_free(const struct execution *e, const struct cursor *c)
+{
+	const struct act *act = &e->p->acts[c->act];
+	const struct local_part *part = &e->p->parts[act->part];
+	const struct part_memory *memory = &e->memory[act->part];
+	uint32_t i;
+
+	if (!(act->flags & ACT_FIRST) || memory->home ||
+	    c->round < memory->nscratch)
+		return true;
+	for (i = part->first; i < part->first + part->n; i++)
+		if (e->done[i] + memory->nscratch <= c->round)
+			return false;
+	return true;
+}
+
+static bool is_ready(struct execution *e, const struct cursor *c)
+{
+	const struct act *act = &e->p->acts[c->act];
+	uint32_t i;
+
+	for (i = act->need; i < act->need + act->needs; i++)
+		if (e->done[i] <= c->round)
+			return false;
+	return scratch_free(e, c) &&
+	       (!e->flying || fxi_region_left(e, act->need, act->needs));
+}
+
+/* ---- start and end ----------------------------------------------------- */
+
+/*
+ * Scratch for a part that does not end here: for the rounds that can be under
+ * way, and one more. See "Passes" in docs/schedule.md.
+ */
+static void assign_scratch(struct execution *e, const struct local_part *part,
+			   struct part_memory *memory)
+{
+	uint64_t piece = (memory->count / e->rounds + 1) * e->size + PIECE_CUT;
+
+	memory->nscratch = part->stages + 2;
+	if (memory->nscratch > e->rounds)
+		memory->nscratch = e->rounds;
+	memory->stride = (uint32_t)(piece + PIECE_CUT - 1) & ~(PIECE_CUT - 1);
+	memory->scratch = e->scratch_size;
+	e->scratch_size += (uint64_t)memory->nscratch * memory->stride;
+}
+
+/* Where in the buffers the part is. */
+static void locate_part(struct execution *e, const struct local_part *part,
+			struct part_memory *memory)
+{
+	const struct fabrex_collective *what = &e->coll->what;
+	uint64_t start, end, send, recv;
+	uint32_t ranks = e->schedule->ranks;
+
+	fxi_schedule_range(e->schedule, part->chunk, what->count, e->size,
+			   &start, &end);
+	memory->count = end - start;
+	send = start;
+	recv = start;
+	if (what->kind == FABREX_ALL_GATHER)
+		recv += part->shard * what->count;
+	if (what->kind == FABREX_REDUCE_SCATTER)
+		send += part->shard * what->count;
+	if (what->kind == FABREX_ALL_TO_ALL) {
+		send += part->shard % ranks * what->count;
+		recv += part->shard / ranks * what->count;
+	}
+	if (part->begins)
+		memory->own = (const uint8_t *)what->send + send * e->size;
+	if (part->ends)
+		memory->home = (uint8_t *)what->recv + recv * e->size;
+	else if (part->writes)
+		assign_scratch(e, part, memory);
+}
+
+static int make_room(struct execution *e)
+{
+	const struct program *p = e->p;
+	struct fabrex_comm *comm = e->comm;
+
+	if (!comm->traffic)
+		comm->traffic = calloc(comm->size, sizeof(*comm->traffic));
+	e->memory = calloc(p->nparts + 1, sizeof(*e->memory));
+	e->done = calloc(p->nacts + 1, sizeof(*e->done));
+	e->cursors = calloc(p->nlanes + 1, sizeof(*e->cursors));
+	if (comm->traffic && e->memory && e->done && e->cursors)
+		return 0;
+	return fxi_error(ENOMEM, "collective: no memory to follow \"%s\"",
+			 e->schedule->name);
+}
+
+static int prepare(struct execution *e)
+{
+	uint32_t i;
+	int ret;
+
+	e->p = fxi_program(e->schedule, e->comm->rank);
+	if (!e->p)
+		return fxi_error(ENOMEM, "collective: no memory to follow \"%s\"",
+				 e->schedule->name);
+	ret = make_room(e);
+	if (ret)
+		return ret;
+	e->size = (uint32_t)fabrex_datatype_size(e->coll->what.type);
+	e->rounding = e->coll->what.type == FABREX_FLOAT16 ||
+		      e->coll->what.type == FABREX_BFLOAT16;
+	e->rounds = fxi_pieces_rounds(e);
+	e->tag = fxi_coll_tag(e->coll, 0xf);
+	e->word = fxi_coll_word(e->coll);
+	for (i = 0; i < e->p->nparts; i++)
+		locate_part(e, &e->p->parts[i], &e->memory[i]);
+	ret = fxi_pieces_check(e);
+	if (ret)
+		return ret;
+	fxi_execution_begin(e);
+	fxi_regions_get(e);
+	return 0;
+}
+
+static void release(struct execution *e)
+{
+	fxi_regions_put(e);
+	fabrex_schedule_free(e->schedule);
+	free(e->memory);
+	free(e->done);
+	free(e->cursors);
+	free(e->scratch);
+	free(e);
+}
+
+static int scheduled_start(struct fabrex_coll *coll)
+{
+	struct execution *e = calloc(1, sizeof(*e));
+	int ret;
+
+	if (!e)
+		return fxi_error(ENOMEM, "collective: no memory");
+	e->coll = coll;
+	e->comm = coll->comm;
+	e->schedule = fxi_schedule_get(coll->schedule);
+	ret = prepare(e);
+	if (ret)
+		release(e);
+	else
+		coll->state = e;
+	return ret;
+}
+
+static void scheduled_end(struct fabrex_coll *coll)
+{
+	release(coll->state);
+	coll->state = NULL;
+}
+
+/* ---- going on ---------------------------------------------------------- */
+
+/*
+ * Advances the lane as far as possible. 1: it moved; 0: not; or a negative
+ * errno.
+ */
+static int go_on(struct execution *e, uint32_t lane)
+{
+	const struct lane *l = &e->p->lanes[lane];
+	const struct cursor *c = &e->cursors[lane];
+	const struct link_message *m;
+	int ret, moved = 0;
+
+	while (c->act != FINISHED) {
+		if (l->sends) {
+			ret = is_ready(e, c) ?
+			      fxi_pass_send(e, lane) : 0;
+		} else {
+			m = fxi_link_peek(e->comm, l->peer, LINK_COLL);
+			if (!m)
+				break;
+			ret = fxi_execution_check(e, lane, m);
+			if (!ret && is_ready(e, c))
+				ret = fxi_pass_receive(e, lane);
+		}
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			break;
+		moved = 1;
+	}
+	return moved;
+}
+
+static int go_on_all(struct execution *e)
+{
+	uint32_t lane;
+	int ret, moved = 0;
+
+	for (lane = 0; lane < e->p->nlanes; lane++) {
+		ret = go_on(e, lane);
+		if (ret < 0)
+			return ret;
+		moved |= ret;
+	}
+	return moved;
+}
+
+/* Does the lane wait for its peer, and not for another lane? */
+static bool waits_for_peer(struct execution *e, uint32_t lane)
+{
+	const struct lane *l = &e->p->lanes[lane];
+
+	if (!l->sends)
+		return !fxi_link_peek(e->comm, l->peer, LINK_COLL);
+	return is_ready(e, &e->cursors[lane]) &&
+	       !fxi_link_room(e->comm, l->peer, LINK_COLL);
+}
+
+/*
+ * The rank to suspect if nothing moves: one that has not sent, or else one
+ * without room. Not one whose message is here, as it may have left since.
+ */
+static void find_waiting(struct execution *e)
+{
+	uint32_t lane;
+
+	e->coll->waiting = NOBODY;
+	for (lane = 0; lane < e->p->nlanes; lane++) {
+		const struct lane *l = &e->p->lanes[lane];
+
+		if (e->cursors[lane].act == FINISHED ||
+		    !waits_for_peer(e, lane))
+			continue;
+		e->coll->waiting = l->peer;
+		if (!l->sends)
+			return;
+	}
+}
+
+/* This rank's own parts are copied while nothing else can be done. */
+static int scheduled_step(struct fabrex_coll *coll)
+{
+	struct execution *e = coll->state;
+	int ret;
+
+	do {
+		ret = go_on_all(e);
+		if (ret < 0)
+			return ret;
+		e->unmoved = ret ? 0 : e->unmoved + 1;
+	} while (ret || fxi_pass_copy(e));
+	if (!e->running)
+		return !e->flying || fxi_region_left(e, 0, e->p->nacts);
+	find_waiting(e);
+	return 0;
+}
+
+static bool scheduled_usable(const struct fabrex_comm *comm,
+			     const struct fabrex_collective *what)
+{
+	(void)comm;
+	return fxi_schedule_kind_name(what->kind) != NULL;
+}
+
+const struct algorithm fxi_scheduled = {
+	.name = "scheduled",
+	.kinds = 1 << FABREX_ALL_REDUCE | 1 << FABREX_ALL_GATHER |
+		 1 << FABREX_REDUCE_SCATTER | 1 << FABREX_BROADCAST |
+		 1 << FABREX_REDUCE | 1 << FABREX_ALL_TO_ALL,
+	.host_only = true,
+	.usable = scheduled_usable,
+	.start = scheduled_start,
+	.step = scheduled_step,
+	.end = scheduled_end,
+};

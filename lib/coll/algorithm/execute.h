@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A schedule that is being executed at one rank. lane.c says what is next,
+ * pass.c and region.c move the bytes, execute.c drives them; for these only.
+ */
+#ifndef LIB_COLL_EXECUTE_H
+#define LIB_COLL_EXECUTE_H
+
+#include "coll/algorithm/algorithm.h"
+#include "schedule/program.h"
+
+/* Where a part is: at @own until something has come for it, at @home then. */
+struct part_memory {
+	const uint8_t *own;	/* in the caller's send; NULL: not there */
+	uint8_t *home;		/* in the caller's recv; NULL: in scratch */
+	uint64_t count;		/* elements */
+	uint64_t scratch;	/* offset of room for @nscratch pieces */
+	uint32_t nscratch, stride;
+};
+
+/* How far a lane is: its next act, and the piece that is next in it. */
+struct cursor {
+	uint32_t act;		/* FINISHED: none */
+	uint32_t round;
+	uint32_t turn, next;	/* in lane_acts */
+	uint64_t at;		/* element of the part */
+	uint32_t count;		/* elements */
+};
+
+#define FINISHED	UINT32_MAX
+
+/* One of the caller's buffers. */
+struct sent_region {
+	struct fabrex_mr *mr;	/* NULL: it is none */
+	uint64_t offset;	/* of the buffer */
+	const uint8_t *base;
+	uint64_t bytes;
+};
+
+struct execution {
+	struct fabrex_coll *coll;
+	struct fabrex_comm *comm;
+	struct fabrex_schedule *schedule;
+	const struct program *p;
+	uint32_t size;		/* of an element */
+	uint32_t rounds;
+	bool rounding;		/* after each reduction: one operand a pass */
+	uint32_t tag;
+	uint64_t word;
+	uint32_t running;	/* lanes that have not finished */
+	uint32_t unmoved;	/* steps in a row without a move */
+	uint32_t copying;	/* part: those that need no transfer are */
+	uint64_t copied;	/* copied here; elements of it so far */
+	struct part_memory *memory; /* by part */
+	uint32_t *done;		/* by act: rounds */
+	struct cursor *cursors;	/* by lane */
+	uint8_t *scratch;
+	uint64_t scratch_size;
+	/* region.c; not used where others' memory is written directly */
+	struct sent_region regions[2];
+	bool *flying;		/* by act: may still be read */
+};
+
+static inline uint64_t fxi_execution_word(const struct execution *e,
+					  const struct cursor *c)
+{
+	return e->word ^ ((uint64_t)e->p->acts[c->act].transfer << 20 ^
+			  c->round);
+}
+
+/* ---- lane.c ------------------------------------------------------------ */
+
+/* Pieces begin at multiples of so many bytes, if they are much larger. */
+#define PIECE_CUT	64u
+
+/* How many rounds there have to be, and do their pieces fit into slots? */
+uint32_t fxi_pieces_rounds(const struct execution *e);
+int fxi_pieces_check(const struct execution *e);
+/* All lanes to their first act. */
+void fxi_execution_begin(struct execution *e);
+/* The lane's act is done: to the next. */
+void fxi_execution_advance(struct execution *e, uint32_t lane);
+/* Is it the message that the lane's act expects? 0 or -EPROTO. */
+int fxi_execution_check(const struct execution *e, uint32_t lane,
+			const struct link_message *message);
+
+/* ---- region.c ---------------------------------------------------------- */
+
+void fxi_regions_get(struct execution *e);
+void fxi_regions_put(struct execution *e);
+/* The lane's message, without a copy. 1; 0: it cannot; negative errno. */
+int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
+/* May what acts [first, first + n) have sent be overwritten? */
+bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
+
+/* ---- pass.c ------------------------------------------------------------ */
+
+/*
+ * A receive whose message is here, and a send whose part is there. 1: done;
+ * 0: there is no room, or it is better to wait; negative errno.
+ */
+int fxi_pass_receive(struct execution *e, uint32_t lane);
+int fxi_pass_send(struct execution *e, uint32_t lane);
+/*
+ * Copies a little more of what no other rank takes part in, from where the
+ * caller has it to where it belongs. False: all of it is there.
+ */
+bool fxi_pass_copy(struct execution *e);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The order in which a rank follows a schedule: into how many pieces parts are
+ * cut, and which act and piece is next in each lane. Called by execute.c and
+ * pass.c.
+ */
+#include <errno.h>
+
+#include "coll/algorithm/execute.h"
+
+/*
+ * Pieces: no smaller unless the part is, no more than so many for each level.
+ */
+#define PIECE_LEAST	(16u << 10)
+#define PIECES		8u
+/*
+ * By how much cutting at multiples of a line may lengthen a piece, and by how
+ * much a chunk may be longer than the one that is the largest for most counts.
+ */
+#define SLACK		128u
+
+/* ---- pieces ------------------------------------------------------------ */
+
+/*
+ * In each round the whole schedule is executed with a piece of every part.
+ * There are so many rounds that a piece fits into a slot and long paths are
+ * filled.
+ */
+uint32_t fxi_pieces_rounds(const struct execution *e)
+{
+	const struct fabrex_schedule *s = e->schedule;
+	uint64_t start, end, bytes, piece, most, rounds, least;
+
+	fxi_schedule_range(s, s->largest, e->coll->what.count, e->size, &start,
+			   &end);
+	bytes = (end - start) * e->size;
+	most = fxi_link_size(e->comm);
+	most -= most > 16 * SLACK ? SLACK : e->size;
+	piece = bytes * s->busiest / ((uint64_t)s->depth * PIECES);
+	if (piece < PIECE_LEAST)
+		piece = PIECE_LEAST;
+	if (piece > most)
+		piece = most;
+	rounds = (bytes + piece - 1) / piece;
+	bytes += bytes >= SLACK ? SLACK : e->size;
+	least = (bytes + most - 1) / most;
+	return (uint32_t)(rounds > least ? rounds : least);
+}
+
+static uint64_t cut(const struct execution *e, uint64_t count, uint64_t round)
+{
+	uint64_t at = (uint64_t)((unsigned __int128)count * round / e->rounds);
+
+	if (round == e->rounds || count / e->rounds * e->size < 64 * PIECE_CUT)
+		return at;
+	return at - at % (PIECE_CUT / e->size);
+}
+
+/* A piece that is larger than a slot would reach into the next one's. */
+int fxi_pieces_check(const struct execution *e)
+{
+	uint64_t piece, most = fxi_link_size(e->comm);
+	uint32_t i;
+
+	for (i = 0; i < e->p->nparts; i++) {
+		piece = e->memory[i].count / e->rounds * e->size;
+		piece += e->rounds == 1 ? 0 :
+			 piece < 64 * PIECE_CUT ? e->size : PIECE_CUT + e->size;
+		if (unlikely(piece > most))
+			return fxi_error(EOVERFLOW, "collective: \"%s\", part %u: a piece of %llu bytes does not fit a slot of %llu; try another count or algorithm, and please report this",
+					 e->schedule->name, i,
+					 (unsigned long long)piece,
+					 (unsigned long long)most);
+	}
+	return 0;
+}
+
+/* ---- lanes ------------------------------------------------------------- */
+
+/* Moves to the next act and round in the lane's order. False: there is none. */
+static bool next_act(const struct execution *e, const struct lane *lane,
+		     struct cursor *c)
+{
+	const struct act *act;
+
+	for (;;) {
+		if (c->next == lane->n) {
+			c->next = 0;
+			c->turn++;
+		}
+		if (c->turn >= lane->high + e->rounds)
+			return false;
+		c->act = e->p->lane_acts[lane->first + c->next++];
+		act = &e->p->acts[c->act];
+		c->round = c->turn - act->stage;
+		if (c->turn >= act->stage && c->round < e->rounds)
+			return true;
+	}
+}
+
+/* The same, skipping pieces that have no bytes. */
+static void skip_empty(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	const struct act *act;
+	uint64_t count;
+
+	while (next_act(e, &e->p->lanes[lane], c)) {
+		act = &e->p->acts[c->act];
+		count = e->memory[act->part].count;
+		c->at = cut(e, count, c->round);
+		c->count = (uint32_t)(cut(e, count, c->round + 1) - c->at);
+		if (c->count)
+			return;
+		e->done[c->act] = c->round + 1;
+	}
+	c->act = FINISHED;
+	e->running--;
+}
+
+void fxi_execution_begin(struct execution *e)
+{
+	uint32_t i;
+
+	e->running = e->p->nlanes;
+	for (i = 0; i < e->p->nlanes; i++) {
+		e->cursors[i].turn = e->p->lanes[i].low;
+		skip_empty(e, i);
+	}
+}
+
+void fxi_execution_advance(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+
+	e->done[c->act] = c->round + 1;
+	skip_empty(e, lane);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+int fxi_execution_check(const struct execution *e, uint32_t lane,
+			const struct link_message *message)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer;
+	int ret = 0;
+
+	if (likely(message->tag == e->tag &&
+		   message->word == fxi_execution_word(e, c) &&
+		   message->length == c->count * e->size))
+		return 0;
+	if (message->tag != e->tag)
+		ret = fxi_coll_check(e->coll, peer, 0xf, message);
+	return ret ? ret :
+		fxi_error(EPROTO, "ranks %u and %u do not follow the same schedule, or not with the same count: transfer %u of \"%s\", %u bytes, is what rank %u waits for",
+			  e->comm->rank, peer, e->p->acts[c->act].transfer,
+			  e->schedule->name, c->count * e->size,
+			  e->comm->rank);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The passes over memory that a schedule takes. Where possible a piece that
+ * arrives is reduced with this rank's own straight into the slots of the next
+ * ranks: read once, written once. Called by execute.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "coll/algorithm/execute.h"
+
+/* Steps in vain after which a run is split into single acts. */
+#define PATIENCE	64u
+/* Bytes copied between looks for messages. */
+#define COPY		(256u << 10)
+
+_Static_assert(PROGRAM_RUN + 2 <= REDUCE_MAX, "own part, run, own result");
+
+/* One pass while it is being assembled. */
+struct pass {
+	const void *src[REDUCE_MAX];
+	void *dst[REDUCE_MAX];
+	uint32_t nsrc, ndst;
+	uint32_t lanes[REDUCE_MAX];	/* that the targets are sent to */
+	uint32_t nlanes;
+	uint8_t small[REDUCE_MAX][LINK_SMALL];	/* of sends that need no room */
+};
+
+static const struct act *act_of(const struct execution *e,
+				const struct cursor *cursor)
+{
+	return &e->p->acts[cursor->act];
+}
+
+/* Where parts are that neither end at this rank nor begin here. */
+static uint8_t *scratch(struct execution *e)
+{
+	if (!e->scratch)
+		e->scratch = malloc(e->scratch_size);
+	if (!e->scratch)
+		fxi_error(ENOMEM, "collective: no memory for %llu bytes on their way through rank %u",
+			  (unsigned long long)e->scratch_size, e->comm->rank);
+	return e->scratch;
+}
+
+/* Where the piece is once it has arrived; NULL: no memory. */
+static uint8_t *home(struct execution *e, const struct cursor *c)
+{
+	const struct part_memory *memory = &e->memory[act_of(e, c)->part];
+	uint8_t *at = memory->home;
+
+	if (!at) {
+		at = scratch(e);
+		return at ? at + memory->scratch +
+			    (size_t)(c->round % memory->nscratch) *
+			    memory->stride : NULL;
+	}
+	return at + c->at * e->size;
+}
+
+/* This rank's own value of the piece. */
+static const uint8_t *own(struct execution *e, const struct cursor *c)
+{
+	const struct act *act = act_of(e, c);
+
+	if (act->flags & ACT_FRESH)
+		return e->memory[act->part].own + c->at * e->size;
+	return home(e, c);
+}
+
+static void count_sent(struct execution *e, uint32_t peer, uint64_t bytes)
+{
+	e->comm->traffic[peer].bytes += bytes;
+	e->comm->traffic[peer].messages++;
+}
+
+static int send_message(struct execution *e, uint32_t lane, const void *small)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer, bytes = c->count * e->size;
+	int ret = fxi_link_send(e->comm, peer, LINK_COLL, e->tag,
+				fxi_execution_word(e, c),
+				bytes <= LINK_SMALL ? small : NULL, bytes);
+
+	if (!ret)
+		count_sent(e, peer, bytes);
+	return ret;
+}
+
+static void pop(struct execution *e, uint32_t lane)
+{
+	fxi_link_pop(e->comm, e->p->lanes[lane].peer, LINK_COLL);
+	fxi_execution_advance(e, lane);
+}
+
+static void perform(const struct execution *e, const struct pass *pass,
+		    uint32_t count, bool full)
+{
+	const struct fabrex_collective *what = &e->coll->what;
+	const struct reduce r = {
+		.dst = pass->dst, .src = pass->src, .ndst = pass->ndst,
+		.nsrc = pass->nsrc, .count = count, .type = what->type,
+		.op = what->op,
+		.divisor = full && what->op == FABREX_AVG ? e->comm->size : 0,
+	};
+
+	fxi_reduce(&r);
+}
+
+/* ---- one act ----------------------------------------------------------- */
+
+/* Through the room, or straight from a region. */
+static int send_from(struct execution *e, uint32_t lane, void *room,
+		     const uint8_t *from)
+{
+	uint32_t bytes = e->cursors[lane].count * e->size;
+	int ret = e->flying ? fxi_region_send(e, lane, from) : 0;
+
+	if (ret > 0)
+		count_sent(e, e->p->lanes[lane].peer, bytes);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (bytes > LINK_SMALL)
+		fxi_copy(room, from, bytes, false);
+	return send_message(e, lane, from);
+}
+
+int fxi_pass_send(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer;
+	void *room = fxi_link_room(e->comm, peer, LINK_COLL);
+	const uint8_t *from;
+	int ret;
+
+	if (!room)
+		return 0;
+	from = own(e, c);
+	if (!from)
+		return -ENOMEM;
+	ret = send_from(e, lane, room, from);
+	if (ret)
+		return ret == -EAGAIN ? 0 : ret;
+	fxi_execution_advance(e, lane);
+	return 1;
+}
+
+/* Into this rank's memory, from where it may be sent on later. */
+static int receive_alone(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	const struct act *act = act_of(e, c);
+	const void *payload = fxi_link_payload(e->comm, act->peer, LINK_COLL);
+	struct pass pass;
+	uint8_t *to = home(e, c);
+
+	if (!to)
+		return -ENOMEM;
+	pass.dst[0] = to;
+	pass.ndst = 1;
+	pass.src[0] = payload;
+	pass.nsrc = 1;
+	if (act->flags & ACT_REDUCE) {
+		bool swap = act->flags & ACT_SWAP;
+
+		pass.src[swap] = own(e, c);
+		pass.src[!swap] = payload;
+		pass.nsrc = 2;
+	}
+	if (act->flags & ACT_REDUCE)
+		perform(e, &pass, c->count, act->flags & ACT_FULL);
+	else
+		fxi_copy(to, payload, (size_t)c->count * e->size, false);
+	pop(e, lane);
+	return 1;
+}
+
+/* ---- a run ------------------------------------------------------------- */
+
+/* The lane where the act is next, in that round; FINISHED: it is not. */
+static uint32_t lane_at(const struct execution *e, uint32_t act,
+			uint32_t round)
+{
+	uint32_t lane = e->p->lane_of[act];
+	const struct cursor *c = &e->cursors[lane];
+
+	return c->act == act && c->round == round ? lane : FINISHED;
+}
+
+/* This rank's own value is an operand, too. */
+static bool add_own(struct execution *e, const struct cursor *c,
+		    struct pass *pass)
+{
+	pass->src[pass->nsrc] = own(e, c);
+	return pass->src[pass->nsrc++] != NULL;
+}
+
+enum { WAIT, GO, APART };
+
+/* Has all that the run receives arrived? Or a negative errno. */
+static int gather_sources(struct execution *e, const struct cursor *c,
+			  struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	const struct link_message *m;
+	uint32_t i, lane, peer;
+	int ret;
+
+	pass->nsrc = 0;
+	if (act->flags & ACT_REDUCE && !(act->flags & ACT_SWAP) &&
+	    !add_own(e, c, pass))
+		return -ENOMEM;
+	for (i = 0; i < act->receives; i++) {
+		lane = lane_at(e, c->act + i, c->round);
+		if (lane == FINISHED)
+			return APART;
+		peer = act[i].peer;
+		m = fxi_link_peek(e->comm, peer, LINK_COLL);
+		if (!m)
+			return WAIT;
+		ret = fxi_execution_check(e, lane, m);
+		if (ret)
+			return ret;
+		pass->src[pass->nsrc++] = fxi_link_payload(e->comm, peer,
+							   LINK_COLL);
+		if (act[i].flags & ACT_SWAP && !add_own(e, c, pass))
+			return -ENOMEM;
+	}
+	return GO;
+}
+
+/*
+ * Room for those sends that are next in their lanes; the others are sent later
+ * from this rank's memory.
+ */
+static int gather_targets(struct execution *e, const struct cursor *c,
+			  struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	bool small = c->count * e->size <= LINK_SMALL;
+	uint32_t first = c->act + act->receives, i, lane;
+	void *room;
+
+	pass->ndst = 0;
+	for (i = first; i < first + act->sends; i++) {
+		lane = lane_at(e, i, c->round);
+		if (lane == FINISHED)
+			continue;
+		room = fxi_link_room(e->comm, e->p->acts[i].peer, LINK_COLL);
+		if (!room && e->unmoved < PATIENCE)
+			return WAIT;
+		if (!room)
+			continue;
+		pass->lanes[pass->ndst] = lane;
+		pass->dst[pass->ndst] = small ? pass->small[pass->ndst] : room;
+		pass->ndst++;
+	}
+	pass->nlanes = pass->ndst;
+	return GO;
+}
+
+static int send_all(struct execution *e, const struct pass *pass)
+{
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < pass->nlanes; i++)
+		ret = send_message(e, pass->lanes[i], pass->dst[i]);
+	return ret;
+}
+
+static int perform_run(struct execution *e, struct cursor *c,
+		       struct pass *pass)
+{
+	const struct act *act = act_of(e, c);
+	uint32_t first = c->act, receives = act->receives, i;
+	int ret;
+
+	if (act->flags & ACT_KEEP || pass->nlanes < act->sends) {
+		pass->dst[pass->ndst] = home(e, c);
+		if (!pass->dst[pass->ndst++])
+			return -ENOMEM;
+	}
+	perform(e, pass, c->count, act[receives - 1].flags & ACT_FULL);
+	ret = send_all(e, pass);
+	if (ret)
+		return ret;
+	for (i = 0; i < receives; i++)
+		pop(e, e->p->lane_of[first + i]);
+	for (i = 0; i < pass->nlanes; i++)
+		fxi_execution_advance(e, pass->lanes[i]);
+	return 1;
+}
+
+int fxi_pass_receive(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+	const struct act *act = act_of(e, c);
+	struct pass pass;
+	int ret;
+
+	if ((act->receives == 1 && !act->sends) ||
+	    (act->receives > 1 && e->rounding))
+		return receive_alone(e, lane);
+	ret = gather_sources(e, c, &pass);
+	if (ret == APART || (ret == WAIT && e->unmoved >= PATIENCE))
+		return receive_alone(e, lane);
+	if (ret == GO)
+		ret = gather_targets(e, c, &pass);
+	if (ret != GO)
+		return ret < 0 ? ret : 0;
+	return perform_run(e, c, &pass);
+}
+
+/* ---- what needs no transfer -------------------------------------------- */
+
+/* The part that is being copied, or the next; NULL: there is none. */
+static const struct part_memory *copied_part(struct execution *e)
+{
+	const struct local_part *part;
+	const struct part_memory *memory;
+
+	for (; e->copying < e->p->nparts; e->copying++, e->copied = 0) {
+		part = &e->p->parts[e->copying];
+		memory = &e->memory[e->copying];
+		if (part->begins && part->ends && !part->writes &&
+		    memory->own != memory->home && e->copied < memory->count)
+			return memory;
+	}
+	return NULL;
+}
+
+bool fxi_pass_copy(struct execution *e)
+{
+	const struct part_memory *memory = copied_part(e);
+	uint64_t at, end;
+
+	if (!memory)
+		return false;
+	at = e->copied * e->size;
+	e->copied += COPY / e->size;
+	if (e->copied > memory->count)
+		e->copied = memory->count;
+	end = e->copied * e->size;
+	fxi_copy(memory->home + at, memory->own + at, end - at, false);
+	return true;
+}

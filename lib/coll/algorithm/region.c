@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The caller's buffers as memory regions, from which a transport that is not
+ * coherent sends without a copy. What is being sent must not be overwritten.
+ * Called by execute.c and pass.c.
+ */
+#include <stdlib.h>
+
+#include "coll/algorithm/execute.h"
+
+/* Bytes of a message from which it pays to wait until they have left. */
+#define FROM	4096u
+
+static void get(struct execution *e, struct sent_region *r, const void *addr,
+		uint64_t bytes)
+{
+	if (bytes < FROM)
+		return;
+	/* Registered without rights: only this rank's own queue reads it. */
+	if (fabrex_mr_cache_get(e->comm->port, (void *)(uintptr_t)addr, bytes,
+				0, &r->mr, &r->offset)) {
+		r->mr = NULL;
+		return;
+	}
+	r->base = addr;
+	r->bytes = bytes;
+}
+
+/* Without regions, or memory to remember them, everything is copied. */
+void fxi_regions_get(struct execution *e)
+{
+	const struct fabrex_collective *what = &e->coll->what;
+
+	if (e->comm->coherent)
+		return;
+	e->flying = calloc(e->p->nacts + 1, sizeof(*e->flying));
+	if (!e->flying)
+		return;
+	get(e, &e->regions[0], what->send, fxi_send_bytes(e->comm, what));
+	if (what->recv != what->send)
+		get(e, &e->regions[1], what->recv,
+		    fxi_recv_bytes(e->comm, what));
+}
+
+void fxi_regions_put(struct execution *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		if (e->regions[i].mr)
+			fabrex_mr_cache_put(e->regions[i].mr);
+	free(e->flying);
+}
+
+int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t bytes = c->count * e->size, i;
+	const struct sent_region *r;
+	int ret;
+
+	for (i = 0; i < 2; i++) {
+		r = &e->regions[i];
+		if (bytes < FROM || !r->mr || from < r->base ||
+		    from + bytes > r->base + r->bytes)
+			continue;
+		ret = fxi_link_send_from(e->comm, e->p->lanes[lane].peer,
+					 LINK_COLL, e->tag,
+					 fxi_execution_word(e, c), r->mr,
+					 r->offset + (uint64_t)(from - r->base),
+					 bytes);
+		if (!ret)
+			e->flying[c->act] = true;
+		return ret ? ret : 1;
+	}
+	return 0;
+}
+
+/* True: what the acts have sent has left this rank's memory. */
+bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = first; i < first + n; i++) {
+		if (!e->flying[i])
+			continue;
+		e->coll->waiting = e->p->acts[i].peer;
+		if (!fxi_link_sent(e->comm, e->p->acts[i].peer, LINK_COLL))
+			return false;
+		e->flying[i] = false;
+	}
+	return true;
+}

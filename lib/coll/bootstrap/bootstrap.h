@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Bootstrap: ranks that do not know each other yet exchange a first message.
+ * The lowest stratum of lib/coll. Called by comm.c; split.c and shrink.c, whose
+ * ranks have a communicator already, use its type for exchanges of their own.
+ */
+#ifndef LIB_COLL_BOOTSTRAP_H
+#define LIB_COLL_BOOTSTRAP_H
+
+#include "coll/bootstrap/secret.h"
+#include "coll/comm.h"
+
+/*
+ * What it takes to make a communicator: who this rank is, and how it hands
+ * @bytes of its own to all others and gets theirs, in the order of ranks.
+ */
+struct rendezvous {
+	uint32_t rank, size;
+	uint64_t id;			/* 0: rank 0 draws one */
+	int (*exchange)(struct rendezvous *rendezvous, const void *mine,
+			void *all, size_t bytes); /* zeroes for a dead one */
+	void *state;
+	uint64_t deadline;
+};
+
+struct bootstrap {
+	struct rendezvous rendezvous;
+	struct fabrex_port *port;
+	char address[256];	/* "fabric:SERVICE", "tcp:HOST:PORT", or "" */
+	uint64_t service;	/* fabric */
+	struct secret secret;	/* tcp, if there is one */
+};
+
+/* Fills in what @a leaves open, and chooses the exchange. */
+int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
+			struct bootstrap *b);
+
+#endif

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The exchange over the fabric itself: rank 0 offers a service; the others send
+ * it a greeting, which names the memory where it may write the table of all.
+ * Called by bootstrap.c.
+ *
+ * Rank n: landing region, HELLO {rank, size, landing, its part}, answer, wait.
+ * Rank 0: when all have come, WRITE the table to every landing, then, if all of
+ * these arrived, the word that says so.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "coll/bootstrap/methods.h"
+
+#define MAGIC		0x31544f4f42584246ull	/* "FBXBOOT1" */
+#define LANDING		64u	/* bytes before the table */
+#define SCAN_MS		5
+#define WATCH_MS	100
+#define CONNECT_MS	2000
+#define GRACE_MS	3000
+
+enum { STATE_NONE, STATE_ALL, STATE_FAILED };
+
+struct hello {
+	uint64_t magic;
+	uint64_t nonce;		/* of this attempt, which may be repeated */
+	uint32_t size;
+	uint32_t rank;
+	uint32_t bytes;		/* of its part, which follows */
+	uint32_t reserved;
+	struct fabrex_remote landing;
+};
+
+struct answer {
+	uint64_t magic;
+	uint32_t error;		/* errno, 0: welcome */
+	uint32_t reserved;
+	char text[200];
+};
+
+static const char *port_name(const struct bootstrap *b)
+{
+	return b->port->attr.name;
+}
+
+int fxi_fabric_check(struct bootstrap *b)
+{
+	const char *text = b->address + strlen("fabric:");
+	char *end;
+
+	errno = 0;
+	b->service = strtoull(text, &end, 0);
+	if (*text < '0' || *text > '9' || errno || *end || !b->service)
+		return fxi_error(EINVAL, "port %s: bootstrap \"%s\": after fabric: comes a service number, for example fabric:5000",
+				 b->port->attr.name, b->address);
+	return 0;
+}
+
+/* ---- rank 0 ------------------------------------------------------------ */
+
+struct host {
+	struct bootstrap *b;
+	struct fabrex_listener *listener;
+	struct fabrex_queue *queue;
+	struct fabrex_mr *mr;
+	uint8_t *memory;		/* its own landing: word, table */
+	size_t bytes;
+	struct fabrex_remote *landings;
+	uint64_t *nonces;
+	bool *came;
+};
+
+static void host_close(struct host *h)
+{
+	fabrex_listener_close(h->listener);
+	fabrex_queue_destroy(h->queue);
+	fabrex_mr_deregister(h->mr);
+	free(h->landings);
+	free(h->nonces);
+	free(h->came);
+}
+
+static int host_open(struct host *h)
+{
+	const struct fabrex_queue_attr attr = { .sq_entries = FABREX_SQ_MIN };
+	uint32_t n = h->b->rendezvous.size;
+	int ret;
+
+	h->landings = calloc(n, sizeof(*h->landings));
+	h->nonces = calloc(n, sizeof(*h->nonces));
+	h->came = calloc(n, sizeof(*h->came));
+	if (!h->landings || !h->nonces || !h->came)
+		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
+				 port_name(h->b), n);
+	ret = fabrex_mr_alloc(h->b->port, LANDING + n * h->bytes, 0, &h->mr);
+	if (!ret)
+		ret = fabrex_queue_create(h->b->port, &attr, sizeof(attr),
+					  &h->queue);
+	if (!ret)
+		ret = fabrex_listen(h->b->port, h->b->service, &h->listener);
+	if (ret)
+		return ret;
+	h->memory = fabrex_mr_addr(h->mr);
+	return 0;
+}
+
+static uint32_t refuse(struct answer *answer, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static uint32_t refuse(struct answer *answer, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(answer->text, sizeof(answer->text), fmt, ap);
+	va_end(ap);
+	return (uint32_t)err;
+}
+
+/* 0, or an errno, with its reason in the answer. */
+static uint32_t judge(const struct host *h, const struct hello *hello,
+		      size_t length, struct answer *answer)
+{
+	uint32_t size = h->b->rendezvous.size;
+
+	if (length < sizeof(*hello) || hello->magic != MAGIC)
+		return refuse(answer, EPROTO, "not a greeting of this version");
+	if (hello->size != size)
+		return refuse(answer, EINVAL, "it waits for %u ranks, not for %u",
+			      size, hello->size);
+	if (!hello->rank || hello->rank >= size || hello->bytes != h->bytes ||
+	    length != sizeof(*hello) + h->bytes ||
+	    hello->landing.length < LANDING + size * h->bytes)
+		return refuse(answer, EPROTO, "rank %u with %u bytes makes no sense",
+			      hello->rank, hello->bytes);
+	if (h->came[hello->rank] && h->nonces[hello->rank] != hello->nonce)
+		return refuse(answer, EEXIST, "rank %u is there already",
+			      hello->rank);
+	return 0;
+}
+
+static void greet(struct host *h, const struct fabrex_request *request,
+		  const uint8_t *blob, size_t length, uint64_t deadline)
+{
+	struct answer answer = { .magic = MAGIC };
+	struct hello hello = { 0 };
+	int ms = fxi_remaining_ms(deadline);
+
+	memcpy(&hello, blob, length < sizeof(hello) ? length : sizeof(hello));
+	answer.error = judge(h, &hello, length, &answer);
+	if (ms < 0 || ms > CONNECT_MS)
+		ms = CONNECT_MS;
+	if (fabrex_request_answer(h->listener, request, &answer,
+				  sizeof(answer), ms) || answer.error)
+		return;
+	h->came[hello.rank] = true;
+	h->nonces[hello.rank] = hello.nonce;
+	h->landings[hello.rank] = hello.landing;
+	memcpy(h->memory + LANDING + hello.rank * h->bytes,
+	       blob + sizeof(hello), h->bytes);
+}
+
+static bool all_came(const struct host *h)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < h->b->rendezvous.size; rank++)
+		if (!h->came[rank])
+			return false;
+	return true;
+}
+
+static int collect(struct host *h)
+{
+	uint64_t deadline = h->b->rendezvous.deadline;
+	struct fabrex_request request;
+	uint8_t blob[FABREX_BLOB_MAX];
+	size_t length;
+	int ret;
+
+	while (!all_came(h)) {
+		length = sizeof(blob);
+		ret = fabrex_request_next(h->listener, &request, blob, &length,
+					  fxi_remaining_ms(deadline));
+		if (ret == -ETIMEDOUT)
+			return fxi_rendezvous_missing(h->b, h->came);
+		if (ret)
+			return ret;
+		greet(h, &request, blob, length, deadline);
+	}
+	return 0;
+}
+
+/* Counts completions; *failed is the first rank whose WRITE failed. */
+static int reap(struct host *h, uint32_t *done, uint32_t *failed)
+{
+	struct fabrex_wc wc[8];
+	int i, n = fabrex_poll(h->queue, wc, 8);
+
+	for (i = 0; i < n; i++) {
+		(*done)++;
+		if (wc[i].status != FABREX_WC_OK && !*failed)
+			*failed = (uint32_t)wc[i].user_data;
+	}
+	if (!n)
+		poll(NULL, 0, 0);
+	return n < 0 ? n : 0;
+}
+
+/* WRITE a part of its own landing to all others. */
+static int distribute(struct host *h, size_t offset, size_t length,
+		      uint32_t *failed)
+{
+	uint32_t rank = 1, done = 0, n = h->b->rendezvous.size;
+	int ret = 0;
+
+	while (!ret && done < n - 1) {
+		if (rank < n) {
+			ret = fabrex_post_write(h->queue, h->mr, offset,
+						&h->landings[rank], offset,
+						length, 0, rank);
+			rank += !ret;
+			ret = ret == -EAGAIN ? 0 : ret;
+		}
+		if (!ret)
+			ret = reap(h, &done, failed);
+		if (!ret && !fxi_remaining_ms(h->b->rendezvous.deadline))
+			ret = fxi_error(ETIMEDOUT, "port %s: communicator: the table of ranks could not be written to all of them within the time given; give more timeout_ms",
+					port_name(h->b));
+	}
+	return ret;
+}
+
+static int host_serve(struct host *h)
+{
+	uint64_t *word = (uint64_t *)(void *)h->memory;
+	uint32_t failed = 0, ignored = 0;
+	int ret;
+
+	ret = collect(h);
+	/* Greetings from now on are for the next communicator. */
+	fabrex_listener_close(h->listener);
+	h->listener = NULL;
+	if (!ret)
+		ret = distribute(h, LANDING, h->b->rendezvous.size * h->bytes,
+				 &failed);
+	if (ret)
+		return ret;
+	*word = failed ? STATE_FAILED | (uint64_t)failed << 32 : STATE_ALL;
+	ret = distribute(h, 0, sizeof(*word), &ignored);
+	if (!ret && failed)
+		ret = fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone during the rendezvous; start again",
+				port_name(h->b), failed);
+	return ret;
+}
+
+static int host_exchange(struct bootstrap *b, const void *mine, void *all,
+			 size_t bytes)
+{
+	struct host h = { .b = b, .bytes = bytes };
+	int ret = host_open(&h);
+
+	if (!ret) {
+		h.came[0] = true;
+		memcpy(h.memory + LANDING, mine, bytes);
+		ret = host_serve(&h);
+	}
+	if (!ret)
+		memcpy(all, h.memory + LANDING, b->rendezvous.size * bytes);
+	host_close(&h);
+	return ret;
+}
+
+/* ---- the others -------------------------------------------------------- */
+
+struct guest {
+	struct bootstrap *b;
+	struct fabrex_mr *mr;
+	uint8_t *landing;
+	uint32_t root;			/* peer that answered */
+	size_t length;			/* of the greeting */
+	uint8_t greeting[FABREX_BLOB_MAX];
+};
+
+static bool offers(struct bootstrap *b, uint32_t peer)
+{
+	uint32_t number;
+	uint64_t key;
+
+	return !fabrex_resolve(b->port, peer, b->service, &number, &key);
+}
+
+/* The peer that offers the service: perhaps this port, to another process. */
+static bool find_root(struct bootstrap *b, uint32_t *peer)
+{
+	struct fabrex_peer p;
+	uint32_t from = 0;
+
+	*peer = b->port->attr.peer;
+	if (offers(b, *peer))
+		return true;
+	while (!fabrex_peer_next(b->port, from, &p)) {
+		*peer = p.peer;
+		if (p.up && offers(b, p.peer))
+			return true;
+		from = p.peer + 1;
+	}
+	return false;
+}
+
+static int no_root(const struct guest *g)
+{
+	return fxi_error(ETIMEDOUT, "port %s: communicator: rank 0 has not offered %s on fabric %s within the time given; start it, or give more timeout_ms",
+			 port_name(g->b), g->b->address,
+			 g->b->port->attr.fabric);
+}
+
+static int refused(const struct guest *g, const struct answer *answer)
+{
+	char text[sizeof(answer->text)];
+
+	fxi_printable(text, answer->text, sizeof(text));
+	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
+			 "port %s: communicator: rank 0 at %s refuses: %s",
+			 port_name(g->b), g->b->address, text);
+}
+
+static int min_ms(int a, int b)
+{
+	return a >= 0 && a < b ? a : b;
+}
+
+/* 1: welcome; 0: try again. */
+static int guest_greet(struct guest *g)
+{
+	struct bootstrap *b = g->b;
+	struct answer answer;
+	size_t length = sizeof(answer);
+	int ret;
+
+	if (!find_root(b, &g->root)) {
+		poll(NULL, 0, SCAN_MS);
+		return 0;
+	}
+	ret = fabrex_connect(b->port, g->root, b->service, g->greeting,
+			     g->length, &answer, &length,
+			     min_ms(fxi_remaining_ms(b->rendezvous.deadline),
+				    CONNECT_MS));
+	if (ret || length != sizeof(answer) || answer.magic != MAGIC)
+		return ret == -ENOMEM || ret == -ENODEV ? ret : 0;
+	return answer.error ? refused(g, &answer) : 1;
+}
+
+/* A root that does not offer the service any more is writing, or has died. */
+static bool root_lives(struct guest *g, uint64_t *gone)
+{
+	struct fabrex_peer p;
+
+	if (offers(g->b, g->root)) {
+		*gone = 0;
+		return true;
+	}
+	if (g->root != g->b->port->attr.peer &&
+	    fabrex_peer_next(g->b->port, g->root, &p) == 0 &&
+	    p.peer == g->root && !p.up)
+		return false;
+	if (!*gone)
+		*gone = fxi_deadline(GRACE_MS);
+	return fxi_remaining_ms(*gone) != 0;
+}
+
+static int guest_await(struct guest *g)
+{
+	uint64_t *word = (uint64_t *)(void *)g->landing;
+	uint64_t state, gone = 0, watch = fxi_deadline(WATCH_MS);
+
+	while (!(state = __atomic_load_n(word, __ATOMIC_ACQUIRE))) {
+		if (!fxi_remaining_ms(g->b->rendezvous.deadline))
+			return fxi_error(ETIMEDOUT, "port %s: communicator: not all of %u ranks have come to %s within the time given; rank 0 says which",
+					 port_name(g->b), g->b->rendezvous.size,
+					 g->b->address);
+		poll(NULL, 0, 1);
+		if (fxi_remaining_ms(watch))
+			continue;
+		watch = fxi_deadline(WATCH_MS);
+		if (!root_lives(g, &gone) &&
+		    !__atomic_load_n(word, __ATOMIC_ACQUIRE))
+			return fxi_error(ECONNRESET, "port %s: communicator: rank 0 has gone during the rendezvous; start again",
+					 port_name(g->b));
+	}
+	if ((uint32_t)state == STATE_ALL)
+		return 0;
+	return fxi_error(ECONNRESET, "port %s: communicator: rank %u has gone during the rendezvous; start again",
+			 port_name(g->b), (uint32_t)(state >> 32));
+}
+
+static int guest_open(struct guest *g, const void *mine, size_t bytes)
+{
+	struct hello hello = {
+		.magic = MAGIC, .size = g->b->rendezvous.size,
+		.rank = g->b->rendezvous.rank, .bytes = (uint32_t)bytes,
+	};
+	int ret;
+
+	ret = fabrex_mr_alloc(g->b->port, LANDING + hello.size * bytes,
+			      FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE,
+			      &g->mr);
+	if (ret)
+		return ret;
+	g->landing = fabrex_mr_addr(g->mr);
+	fabrex_mr_remote(g->mr, &hello.landing);
+	if (getrandom(&hello.nonce, sizeof(hello.nonce), 0) < 0)
+		hello.nonce = fxi_now_ns();
+	memcpy(g->greeting, &hello, sizeof(hello));
+	memcpy(g->greeting + sizeof(hello), mine, bytes);
+	g->length = sizeof(hello) + bytes;
+	return 0;
+}
+
+static int guest_exchange(struct bootstrap *b, const void *mine, void *all,
+			  size_t bytes)
+{
+	struct guest g = { .b = b };
+	int ret = guest_open(&g, mine, bytes);
+
+	if (ret)
+		return ret;
+	do {
+		ret = guest_greet(&g);
+		if (!ret && !fxi_remaining_ms(b->rendezvous.deadline))
+			ret = no_root(&g);
+	} while (!ret);
+	if (ret > 0)
+		ret = guest_await(&g);
+	if (!ret)
+		memcpy(all, g.landing + LANDING, b->rendezvous.size * bytes);
+	fabrex_mr_deregister(g.mr);
+	return ret;
+}
+
+int fxi_fabric_exchange(struct rendezvous *rendezvous, const void *mine,
+			void *all, size_t bytes)
+{
+	struct bootstrap *b = bootstrap_of(rendezvous);
+
+	if (rendezvous->rank)
+		return guest_exchange(b, mine, all, bytes);
+	return host_exchange(b, mine, all, bytes);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A communicator as data: what all strata of lib/coll share, and for each of
+ * them a pointer to its own state. Included by all of them; calls nothing.
+ */
+#ifndef LIB_COLL_COMM_H
+#define LIB_COLL_COMM_H
+
+#include <stdbool.h>
+#include <fabrex/coll.h>
+
+#include "core/core.h"
+
+#define COMM_RANKS	1024u	/* of a communicator, at most */
+#define FAILED_WORDS	(COMM_RANKS / 64)
+
+struct fabrex_comm {
+	struct fabrex_port *port;
+	pid_t pid;			/* whose it is: not a child's */
+	uint32_t rank, size;
+	uint64_t id;			/* the same at every rank */
+	uint32_t death_ms, silence_ms;
+	char *algorithms;		/* as in the attributes */
+	uint32_t splits;		/* so far */
+	bool coherent;			/* windows are ordinary memory */
+	bool crowded;			/* fewer processors than ranks here: a
+					 * wait yields at once
+					 */
+	struct links *links;		/* link/ */
+	uint64_t moved;			/* messages sent and taken, counted by
+					 * link/: not silent
+					 */
+
+	/* failure/ */
+	int error;			/* 0, or what everything returns */
+	char *reason;			/* its message, if failure/ has none */
+	uint32_t culprit;		/* rank that the message names */
+	uint32_t why;			/* enum failure_why */
+	uint64_t *failed;		/* bit for each rank */
+	struct rank_status *status;	/* as told to the others */
+	struct detector *detector;	/* the rest of what it remembers */
+
+	/* shrink.c */
+	bool shrunk;			/* another has come of it */
+	uint64_t attempt;		/* at that */
+
+	/* progress.c, start.c */
+	struct fabrex_coll *first, *last;	/* first is under way */
+	uint32_t sequence;
+	uint32_t tests;			/* in vain, in a row */
+	bool grouping;
+	struct fabrex_coll *group, *group_last;
+	struct fabrex_coll *ended;	/* not tested yet, by next */
+
+	/* algorithm/ */
+	struct sendrecv *sendrecv;	/* by rank */
+	uint32_t nsendrecv;		/* SENDs and RECVs under way */
+	uint32_t skipping;		/* ranks with the rest of a SEND that
+					 * its RECV has refused
+					 */
+	struct flat *flat;		/* of the collective under way */
+	struct zero_copy *zero_copy;
+	struct staged *staged;
+
+	/* operation/ */
+	struct peer_buffers *peer_buffers;
+	struct gpu *gpus;
+
+	/* busy.c */
+	struct fabrex_comm *busy_next;
+	pthread_mutex_t lock;		/* held while it is advanced, if busy */
+	bool busy;			/* others may advance it */
+
+	struct table *table;		/* table.c */
+
+	/* user_schedule.c */
+	struct fabrex_schedule *schedules[FABREX_RECV + 1];
+	struct fabrex_traffic *traffic;	/* by rank; NULL: none so far */
+};
+
+/* ---- hash.c ------------------------------------------------------------ */
+
+/* Spreads well; not for keeping secrets. */
+uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
+
+/* ---- backoff.c --------------------------------------------------------- */
+
+/* Rounds of a wait before each of them gives the processor away. */
+#define BACKOFF_SPINS	4096u
+/* One round of a wait that took @patience rounds so far. */
+void fxi_backoff(const struct fabrex_comm *comm, uint32_t patience);
+
+static inline bool fxi_failed(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return comm->failed[rank / 64] >> rank % 64 & 1;
+}
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Words that ranks store in each other's mailboxes beside the messages, and
+ * probes of whether a rank is still there. Called by failure/ and sendrecv.c.
+ */
+#include <string.h>
+
+#include "coll/link/mailbox.h"
+
+void fxi_link_board_copy(const struct fabrex_comm *comm, uint32_t rank,
+			 uint32_t offset, void *to, uint32_t length)
+{
+	const uint64_t *from = fxi_link_board(comm, rank, offset);
+	uint64_t word;
+	uint32_t i;
+
+	for (i = 0; i < length / 8; i++) {
+		word = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+		memcpy((char *)to + 8 * i, &word, 8);
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+/* A word at a time, so that a concurrent reader sees whole words. */
+static void store_words(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+	uint64_t word;
+
+	for (; length >= 8; length -= 8, to += 8, from += 8) {
+		memcpy(&word, from, 8);
+		__atomic_store_n((uint64_t *)(void *)to, word,
+				 __ATOMIC_RELAXED);
+	}
+	memcpy(to, from, length);
+}
+
+static int post_far(struct fabrex_comm *comm, uint32_t rank, uint64_t local,
+		    uint64_t remote, uint32_t length)
+{
+	const struct mailbox_job job = {
+		.what = WRITE_BOARD, .number = rank * LINK_CHANNELS,
+		.mr = comm->links->mailbox->mirror_mr, .offset = local,
+		.remote = remote, .length = length,
+		.flags = FABREX_SQE_QUIET,
+	};
+
+	return fxi_mailbox_write(comm, &job);
+}
+
+int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
+		  const void *bytes, uint32_t length)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint64_t theirs = mailbox_board(&box->layout, comm->rank) + offset;
+	uint64_t ours = mailbox_board(&box->layout, rank) + offset;
+	uint8_t *base = box->peers[rank].base;
+
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (base) {
+		store_words(base + theirs, bytes, length);
+		return 0;
+	}
+	if (!box->mirror)
+		return -ECONNRESET;
+	store_words(box->mirror + ours, bytes, length);
+	return post_far(comm, rank, ours, theirs, length);
+}
+
+void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint8_t *base = box->peers[rank].base;
+
+	if (base) {
+		__atomic_store_n((uint64_t *)(void *)base, 1,
+				 __ATOMIC_RELEASE);
+	} else if (box->mirror) {
+		*(uint64_t *)(void *)box->mirror = 1;
+		post_far(comm, rank, 0, 0, 8);
+	}
+}
+
+/* ---- is it still there? ------------------------------------------------ */
+
+int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[rank];
+	const struct mailbox_job job = {
+		.what = WRITE_PROBE, .number = rank * LINK_CHANNELS,
+		.mr = box->mr,
+	};
+
+	/* A full queue does not tell anything about the other rank. */
+	if (!peer->asking && !peer->unreachable && box->looking)
+		return -EINPROGRESS;
+	if (!peer->asking && !peer->unreachable) {
+		peer->asking = true;
+		if (fxi_mailbox_write(comm, &job)) {
+			peer->asking = false;
+			return fxi_failed(comm, comm->rank) ? -EINPROGRESS :
+							      -ECONNRESET;
+		}
+	}
+	fxi_link_progress(comm);
+	if (peer->unreachable)
+		return -ECONNRESET;
+	return peer->asking ? -EINPROGRESS : 0;
+}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The rare part of messages: credits, damaged messages, and everything where
+ * mailboxes are reached by WRITEs through a queue ("far"). Called by inline.h,
+ * by failure/ and by the algorithms.
+ *
+ * A far message is written into a mirror of the receiver's mailbox and from
+ * there with WRITEs, payload first. WRITEs to one peer take effect in order;
+ * the header is FENCEd behind its payload, so that it does not arrive if that
+ * failed. An earlier failure, at another rank, is absorbed by a FENCEd NOP in
+ * front of both, as nobody would send the header again before this rank's next
+ * call. The bytes of the header itself land in any order: it carries a check of
+ * all of it and of its number, and is valid only when that fits.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/barrier.h"
+#include "coll/link/mailbox.h"
+
+#define COMPLETIONS	16
+#define FULL_TURNS	16u	/* of a full queue between looks */
+#define HEADER_BYTES	(offsetof(struct link_slot, check) + sizeof(uint64_t))
+
+static int unreachable(struct fabrex_comm *comm, uint32_t rank)
+{
+	return comm->links->reports->unreachable(comm, rank);
+}
+
+/* ---- WRITEs ------------------------------------------------------------ */
+
+static uint64_t token(enum mailbox_write what, uint32_t number,
+		      uint32_t detail)
+{
+	return (uint64_t)what << 56 | (uint64_t)detail << 32 | number;
+}
+
+/*
+ * The queue is full, and stays so while the link or a peer's flow control
+ * stands still: looks for dead ranks as every wait does, for death_ms at most.
+ * 0: try again. After an error this waits, too, as news of it has to get out.
+ */
+static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
+			 uint32_t turns)
+{
+	struct mailbox *box = comm->links->mailbox;
+	int ret = fxi_link_poll(comm);
+
+	if (ret || turns % FULL_TURNS)
+		return ret;
+	if (!box->full_ns)
+		box->full_ns = fxi_now_ns();
+	if (fxi_now_ns() - box->full_ns > (uint64_t)comm->death_ms * 1000000u)
+		return comm->links->reports->stuck(comm);
+	if (box->looking || comm->error) {
+		fxi_backoff(comm, turns);
+		return 0;
+	}
+	box->looking = true;
+	ret = comm->links->reports->wait(comm, rank, turns);
+	box->looking = false;
+	return ret;
+}
+
+static int post(struct fabrex_comm *comm, uint32_t rank,
+		const struct fabrex_op *op)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t turns = 0;
+	int ret;
+
+	while ((ret = fabrex_post(box->queue, op, 1)) <= 0) {
+		if (ret == -EAGAIN)
+			ret = wait_for_room(comm, rank, ++turns);
+		else
+			ret = unreachable(comm, comm->rank);
+		if (ret)
+			return ret;
+	}
+	box->full_ns = 0;
+	comm->links->asked += !(op->flags & FABREX_SQE_QUIET);
+	return 0;
+}
+
+int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
+{
+	uint32_t rank = job->number / LINK_CHANNELS;
+	const struct fabrex_remote *remote =
+		&comm->links->mailbox->cards[rank].mailbox;
+	const struct fabrex_op op = {
+		.opcode = FABREX_OP_WRITE, .flags = job->flags,
+		.peer = (uint16_t)remote->peer, .rkey = remote->rkey,
+		.user_data = token(job->what, job->number, job->detail),
+		.mr = job->mr, .offset = job->offset, .length = job->length,
+		.roffset = job->remote,
+	};
+
+	return post(comm, rank, &op);
+}
+
+static int write_nothing(struct fabrex_comm *comm, uint32_t number)
+{
+	const struct fabrex_op op = {
+		.opcode = FABREX_OP_NOP,
+		.flags = FABREX_SQE_FENCE | FABREX_SQE_QUIET,
+		.user_data = token(WRITE_NOTHING, number, 0),
+	};
+
+	return post(comm, number / LINK_CHANNELS, &op);
+}
+
+static uint64_t mix(uint64_t value, uint64_t word)
+{
+	value = (value ^ word) * 0x9e3779b97f4a7c15ull;
+	return value ^ value >> 29;
+}
+
+/* Over all of a header, which is eight words. */
+static uint64_t header_check(const struct link_message *m)
+{
+	uint64_t words[sizeof(*m) / 8], value = 0x2545f4914f6cdd1dull;
+	unsigned int i;
+
+	memcpy(words, m, sizeof(words));
+	for (i = 0; i < sizeof(*m) / 8; i++)
+		value = mix(value, words[i]);
+	return value;
+}
+
+static int write_header(struct fabrex_comm *comm, struct link *link,
+			uint32_t slot, enum mailbox_write what)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	const struct mailbox_job job = {
+		.what = what, .number = link->number, .detail = slot,
+		.mr = box->mirror_mr,
+		.offset = mailbox_slot(&box->layout, link->number, slot),
+		.remote = mailbox_slot(&box->layout, ours, slot),
+		.length = HEADER_BYTES,
+		.flags = (what == WRITE_HEADER ? FABREX_SQE_QUIET : 0) |
+			 (link->out[slot].message.length > LINK_SMALL ?
+			  FABREX_SQE_FENCE : 0),
+	};
+
+	return fxi_mailbox_write(comm, &job);
+}
+
+/*
+ * By stores through a window, which may arrive in any order, also before or
+ * after WRITEs, hence only without a payload. Lost ones are sent again.
+ */
+static void store_header(volatile uint8_t *to, const struct link_slot *slot)
+{
+	volatile uint64_t *words = (volatile uint64_t *)(volatile void *)to;
+	uint64_t from[HEADER_BYTES / 8];
+	size_t i;
+
+	memcpy(from, slot, sizeof(from));
+	for (i = 0; i < HEADER_BYTES / 8; i++)
+		words[i] = from[i];
+	barrier_wc();
+}
+
+/* The message is in the slot; its number makes it valid. */
+static int send_header(struct fabrex_comm *comm, struct link *link,
+		       enum mailbox_write what)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[link->number / LINK_CHANNELS];
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
+	struct link_slot *s = &link->out[slot];
+
+	s->message.sequence = link->sent | (uint64_t)link->popped << 32;
+	s->check = header_check(&s->message);
+	if (!peer->pio || peer->again || what != WRITE_HEADER ||
+	    s->message.length > LINK_SMALL)
+		return write_header(comm, link, slot, what);
+	store_header(peer->pio + mailbox_slot(&box->layout, ours, slot), s);
+	return 0;
+}
+
+static void link_again(struct fabrex_comm *comm, struct link *link,
+		       struct mailbox_peer *peer)
+{
+	uint32_t number, slot;
+
+	for (number = link->acked; number != link->sent; number++) {
+		slot = number % LINK_SLOTS;
+		if (link->out[slot].message.length > LINK_SMALL)
+			continue;
+		peer->again++;
+		if (write_header(comm, link, slot, WRITE_AGAIN))
+			return;
+	}
+}
+
+/*
+ * Sends again, by WRITE, what was not taken since the last time; that changes
+ * nothing where it has arrived. Until these are done later messages are WRITEs,
+ * too, so that none is overtaken and overwritten.
+ */
+void fxi_link_again(struct fabrex_comm *comm)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t rank, channel;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		struct mailbox_peer *peer = &box->peers[rank];
+		bool moved = peer->again_moved != comm->moved;
+
+		peer->again_moved = comm->moved;
+		if (moved || !peer->pio || peer->again ||
+		    fxi_failed(comm, rank) || fxi_link_has_left(comm, rank))
+			continue;
+		for (channel = 0; channel < LINK_CHANNELS; channel++)
+			link_again(comm, fxi_link(comm, rank, channel), peer);
+	}
+}
+
+static int write_payload(struct fabrex_comm *comm, struct link *link,
+			 const struct fabrex_mr *mr, uint64_t offset,
+			 uint32_t length)
+{
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	const struct mailbox_job job = {
+		.what = WRITE_PAYLOAD, .number = link->number, .mr = mr,
+		.offset = offset, .length = length,
+		.remote = mailbox_payload(&comm->links->mailbox->layout, ours,
+					  (link->sent - 1) % LINK_SLOTS),
+		.flags = FABREX_SQE_QUIET,
+	};
+	int ret = write_nothing(comm, link->number);
+
+	return ret ? ret : fxi_mailbox_write(comm, &job);
+}
+
+int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
+		      enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t length = link->out[slot].message.length;
+	int ret = 0;
+
+	if (fxi_failed(comm, rank))
+		return comm->error;
+	if (length > LINK_SMALL)
+		ret = write_payload(comm, link, box->mirror_mr,
+				    mailbox_payload(&box->layout, link->number,
+						    slot), length);
+	return ret ? ret : send_header(comm, link, WRITE_HEADER);
+}
+
+/* ---- from callers' regions --------------------------------------------- */
+
+/* Through the queue, which can read every kind of memory. */
+static int payload_by_queue(struct fabrex_comm *comm, struct link *link,
+			    const struct fabrex_mr *mr, uint64_t offset,
+			    uint32_t length)
+{
+	int ret = write_payload(comm, link, mr, offset, length);
+
+	return ret ? ret : fxi_link_poll(comm);
+}
+
+static void message_fill(struct fabrex_comm *comm, struct link *link,
+			 uint32_t tag, uint64_t word, uint32_t length)
+{
+	struct link_message *m = &link->out[link->sent % LINK_SLOTS].message;
+
+	m->length = length;
+	m->tag = tag;
+	m->word = word;
+	comm->moved++;
+	link->sent++;
+	link->told = link->popped;
+}
+
+static int send_from_far(struct fabrex_comm *comm, struct link *link,
+			 const struct fabrex_mr *mr, uint64_t offset,
+			 uint32_t length)
+{
+	int ret = write_payload(comm, link, mr, offset, length);
+
+	if (ret)
+		return ret;
+	link->flying++;
+	return send_header(comm, link, WRITE_FROM);
+}
+
+int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
+		       enum link_channel channel, uint32_t tag, uint64_t word,
+		       const struct fabrex_mr *mr, uint64_t offset,
+		       uint32_t length)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	bool host = fabrex_mr_kind(mr) == FABREX_MEMORY_HOST;
+	const uint8_t *from = (const uint8_t *)fabrex_mr_addr(mr) + offset;
+	struct link_message *m;
+	int ret = 0;
+
+	if (host && length <= LINK_SMALL)
+		return fxi_link_send(comm, rank, channel, tag, word, from,
+				     length);
+	if (fxi_link_full(comm, link))
+		return -EAGAIN;
+	m = &link->out[link->sent % LINK_SLOTS].message;
+	if (host && link->plain)
+		memcpy(fxi_link_out(link), from, length);
+	message_fill(comm, link, tag, word, length);
+	if (!link->plain)
+		return send_from_far(comm, link, mr, offset, length);
+	if (!host)
+		ret = payload_by_queue(comm, link, mr, offset, length);
+	__atomic_store_n(&m->sequence,
+			 link->sent | (uint64_t)link->popped << 32,
+			 __ATOMIC_RELEASE);
+	return ret;
+}
+
+bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
+		   enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+
+	if (link->flying)
+		fxi_link_progress(comm);
+	return !link->flying;
+}
+
+/* ---- coming in --------------------------------------------------------- */
+
+/* False: not all of it has arrived. */
+static bool take_copy(struct link *link)
+{
+	const struct link_slot *s = &link->in[link->popped % LINK_SLOTS];
+	uint64_t check;
+
+	memcpy(&link->copy, &s->message, sizeof(link->copy));
+	check = __atomic_load_n(&s->check, __ATOMIC_ACQUIRE);
+	return check == header_check(&link->copy) &&
+	       (uint32_t)link->copy.sequence == link->popped + 1;
+}
+
+/* Of a far link, or longer than possible. */
+const struct link_message *fxi_link_take(struct fabrex_comm *comm,
+					 uint32_t rank,
+					 enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	const struct link_message *m = &link->copy;
+
+	if (link->plain)
+		m = &link->in[link->popped % LINK_SLOTS].message;
+	else if (link->copied != link->popped + 1 && !take_copy(link))
+		return NULL;
+	if (m->length > link->size) {
+		unreachable(comm, rank);
+		return NULL;
+	}
+	link->copied = link->popped + 1;
+	fxi_link_taken(link, (uint32_t)(m->sequence >> 32));
+	return m;
+}
+
+/* ---- credits ----------------------------------------------------------- */
+
+void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
+		     enum link_channel channel)
+{
+	struct link *link = fxi_link(comm, rank, channel);
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t ours = comm->rank * LINK_CHANNELS + channel;
+	const struct mailbox_job job = {
+		.what = WRITE_BOARD, .number = link->number,
+		.mr = box->mirror_mr, .length = 8,
+		.offset = mailbox_credit(&box->layout, link->number),
+		.remote = mailbox_credit(&box->layout, ours),
+		.flags = FABREX_SQE_QUIET,
+	};
+
+	link->told = link->popped;
+	__atomic_store_n(link->out_credit, link->popped, __ATOMIC_RELEASE);
+	if (!link->plain && !fxi_failed(comm, rank) &&
+	    !fxi_link_has_left(comm, rank))
+		fxi_mailbox_write(comm, &job);
+}
+
+/*
+ * The slots are full as far as this rank knows. What the others have taken is
+ * in their credit, or in messages that wait to be popped here.
+ */
+bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link)
+{
+	const struct link_slot *s;
+	uint64_t sequence;
+	uint32_t i;
+
+	if (!link->plain)
+		fxi_link_progress(comm);
+	fxi_link_taken(link, (uint32_t)__atomic_load_n(link->in_credit,
+						       __ATOMIC_ACQUIRE));
+	for (i = 0; i < LINK_SLOTS; i++) {
+		s = &link->in[(link->popped + i) % LINK_SLOTS];
+		sequence = __atomic_load_n(&s->message.sequence,
+					   __ATOMIC_ACQUIRE);
+		if ((uint32_t)sequence != link->popped + 1 + i)
+			break;
+		if (!link->plain && __atomic_load_n(&s->check,
+						    __ATOMIC_ACQUIRE) !=
+				    header_check(&s->message))
+			break;
+		fxi_link_taken(link, (uint32_t)(sequence >> 32));
+	}
+	return link->sent - link->acked < LINK_SLOTS;
+}
+
+/* ---- completions ------------------------------------------------------- */
+
+static int header_again(struct fabrex_comm *comm, uint32_t number,
+			uint32_t slot, enum mailbox_write what)
+{
+	comm->links->repeated++;
+	return write_header(comm, &comm->links->link[number], slot, what);
+}
+
+/*
+ * A WRITE has failed. A rank that has left took its mailbox with it. A header
+ * that was only FENCED off by a failure at another rank, which came between it
+ * and its payload while the queue was full, is sent again.
+ */
+static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
+{
+	enum mailbox_write what = (enum mailbox_write)(wc->user_data >> 56);
+	uint32_t detail = wc->user_data >> 32 & 0xff;
+	uint32_t number = (uint32_t)wc->user_data;
+	uint32_t rank = number / LINK_CHANNELS;
+
+	if (what == WRITE_PROBE) {
+		comm->links->mailbox->peers[rank].unreachable = true;
+		return 0;
+	}
+	if (what == WRITE_NOTHING)
+		return 0;
+	if (fxi_failed(comm, rank))
+		return comm->error;
+	if (wc->status == FABREX_WC_FENCED)
+		return header_again(comm, number, detail, what);
+	if (fxi_link_has_left(comm, rank))
+		return 0;
+	return unreachable(comm, rank);
+}
+
+static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
+{
+	enum mailbox_write what = (enum mailbox_write)(wc->user_data >> 56);
+	uint32_t number = (uint32_t)wc->user_data;
+	struct mailbox_peer *peer =
+		&comm->links->mailbox->peers[number / LINK_CHANNELS];
+
+	if (what == WRITE_PROBE || what == WRITE_FROM || what == WRITE_AGAIN)
+		comm->links->asked--;
+	if (what == WRITE_PROBE)
+		peer->asking = false;
+	if (what == WRITE_AGAIN)
+		peer->again--;
+	if (what == WRITE_FROM && wc->status != FABREX_WC_FENCED)
+		comm->links->link[number].flying--;
+	return wc->status == FABREX_WC_OK ? 0 : write_failed(comm, wc);
+}
+
+int fxi_link_poll(struct fabrex_comm *comm)
+{
+	struct fabrex_queue *queue = comm->links->mailbox->queue;
+	struct fabrex_wc wc[COMPLETIONS];
+	int n, i, ret = 0;
+
+	do {
+		n = fabrex_poll(queue, wc, COMPLETIONS);
+		if (n < 0)
+			return unreachable(comm, comm->rank);
+		for (i = 0; i < n; i++) {
+			int one = completion(comm, &wc[i]);
+
+			ret = ret ? ret : one;
+		}
+	} while (n == COMPLETIONS);
+	return ret;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Messages between the ranks of a communicator, in order and without loss, for
+ * everything above in lib/coll. Below are windows where those are ordinary
+ * memory (loopback), and a fabrex queue where not. Nothing here waits.
+ *
+ *   mailbox.c        memory that others write to, and how it is found
+ *   inline.h link.c  messages
+ *   board.c          words beside the messages, and probes
+ *
+ * Every rank has a mailbox, allocated from the fabric, with slots for each
+ * other rank and channel. A message is a line of 64 bytes, and a payload if it
+ * has more than LINK_SMALL bytes. A slot is free again when the receiver has
+ * acknowledged it in the sender's mailbox: a credit.
+ */
+#ifndef LIB_COLL_LINK_H
+#define LIB_COLL_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <fabrex/coll.h>
+
+#include "coll/comm.h"
+
+enum link_channel {
+	LINK_COLL,		/* collectives, one after the other */
+	LINK_SENDRECV,		/* SEND and RECV */
+	LINK_CHANNELS,
+};
+
+#define LINK_SLOTS	8u	/* messages under way for each pair, channel */
+#define LINK_SMALL	40u	/* bytes that need no payload */
+
+struct link_message {
+	uint64_t sequence;	/* link.c's, stored last */
+	uint32_t length;	/* bytes of payload */
+	uint32_t tag;		/* the algorithm's */
+	uint64_t word;		/* the algorithm's */
+	uint8_t small[LINK_SMALL];
+};
+_Static_assert(sizeof(struct link_message) == 64, "one line");
+
+/*
+ * Two lines, as processors fetch them in pairs. The second is for transports
+ * whose WRITEs land in any order: a message is valid only if @check fits it.
+ */
+struct link_slot {
+	struct link_message message;
+	uint64_t check;
+	uint64_t reserved[7];
+};
+_Static_assert(sizeof(struct link_slot) == 128, "two lines");
+
+/*
+ * One channel to and from one rank. Message numbers are free-running and begin
+ * with 1. The upper half of a message's sequence is how many messages its
+ * sender has popped: credits cost nothing where messages go both ways.
+ */
+struct link {
+	const struct link_slot *in;	/* in our mailbox */
+	struct link_slot *out;		/* in theirs; not plain: a mirror of it */
+	const uint8_t *in_payload;
+	uint8_t *out_payload;
+	uint32_t popped, told;		/* in: taken; and told them so */
+	uint32_t sent, acked;		/* out: and taken by them */
+	uint32_t size;			/* of a payload */
+	bool plain;			/* out is their memory */
+	const uint64_t *in_credit;	/* their count of popped ones, where */
+	uint64_t *out_credit;		/* no message carried it */
+	struct link_message copy;	/* not plain: of the oldest message */
+	uint32_t copied;		/* its number */
+	uint32_t flying;		/* WRITEs that read callers' regions */
+	uint32_t number;		/* rank * LINK_CHANNELS + channel */
+} __attribute__((aligned(64)));
+
+struct links {
+	struct link *link;		/* rank * LINK_CHANNELS + channel */
+	uint32_t size;			/* of a payload */
+	const uint64_t *alarm;		/* in our mailbox: not 0 when some
+					 * rank's board has news of a failure
+					 */
+	uint32_t repeated;		/* headers sent again */
+	uint32_t asked;			/* completions that are expected */
+	bool far;			/* some ranks are reached only by WRITE
+					 */
+	struct mailbox *mailbox;	/* the rest: mailbox.c */
+	const struct link_reports *reports;
+};
+
+/*
+ * The first of these are inline: inline.h.
+ *
+ * Payload bytes that one message may have.
+ */
+static inline uint32_t fxi_link_size(const struct fabrex_comm *comm);
+/*
+ * Where the payload of the next message to @rank is to be written, if that is
+ * more than LINK_SMALL bytes: fxi_link_size() bytes, aligned to 64; valid until
+ * it is sent. NULL: no room now. With loopback it is the receiver's memory.
+ */
+static inline void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
+				  enum link_channel channel);
+/*
+ * Send it. @small: payload of up to LINK_SMALL bytes, or NULL: @length bytes
+ * are in the room. 0; -EAGAIN: no room (with @small only); or a failure.
+ */
+static inline int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
+				enum link_channel channel, uint32_t tag,
+				uint64_t word, const void *small,
+				uint32_t length);
+/* Oldest message from @rank, NULL if there is none; and its payload. */
+static inline const struct link_message *
+fxi_link_peek(struct fabrex_comm *comm, uint32_t rank,
+	      enum link_channel channel);
+static inline const void *fxi_link_payload(struct fabrex_comm *comm,
+					   uint32_t rank,
+					   enum link_channel channel);
+/* The message is done with. */
+static inline void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
+				enum link_channel channel);
+/*
+ * As fxi_link_send(), but the payload is in a region of this process, and not
+ * copied where the transport can do without. It may change once fxi_link_sent()
+ * is true. -EAGAIN: no room.
+ */
+int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
+		       enum link_channel channel, uint32_t tag, uint64_t word,
+		       const struct fabrex_mr *mr, uint64_t offset,
+		       uint32_t length);
+/* True: everything sent to @rank so far has left this process's memory. */
+bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
+		   enum link_channel channel);
+/* For inline.h: the rare cases. */
+bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link);
+int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
+		      enum link_channel channel);
+const struct link_message *fxi_link_take(struct fabrex_comm *comm,
+					 uint32_t rank,
+					 enum link_channel channel);
+void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
+		     enum link_channel channel);
+int fxi_link_poll(struct fabrex_comm *comm);
+/*
+ * To be called now and then in a wait, if links->far: stores through a window
+ * get lost unnoticed when the fabric link drops for a moment.
+ */
+void fxi_link_again(struct fabrex_comm *comm);
+/* Completions of the queue, if there are some. 0 or a negative errno. */
+static inline int fxi_link_progress(struct fabrex_comm *comm);
+
+/* ---- making and ending them: mailbox.c, for comm.c ---------------------- */
+
+/* What a rank tells the others in the rendezvous. */
+struct link_card {
+	uint64_t magic;		/* of this layout; in the native order */
+	uint64_t id;		/* rank 0: of the communicator */
+	struct fabrex_remote mailbox;
+	uint32_t ranks;
+	uint32_t host;		/* hash of the machine's name */
+	uint32_t processors;	/* it may run on; their hash beside it */
+	uint32_t processors_hash;
+	uint32_t pid;
+	uint32_t reserved;
+	char name[32];		/* of the host, for error messages */
+};
+
+/*
+ * What links ask of failure/, the stratum above. All return 0 to go on, or what
+ * the operation has to return.
+ *
+ * @wait:        as any wait: the queue is full, and @rank is the next in it
+ * @unreachable: a rank, perhaps this one, cannot be reached or breaks the rules
+ * @stuck:       the queue was full for death_ms: this rank's port is gone
+ */
+struct link_reports {
+	int (*wait)(struct fabrex_comm *comm, uint32_t rank,
+		    uint32_t patience);
+	int (*unreachable)(struct fabrex_comm *comm, uint32_t rank);
+	int (*stuck)(struct fabrex_comm *comm);
+};
+
+int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
+		   struct link_card *mine);
+int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all);
+void fxi_links_free(struct fabrex_comm *comm);
+const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
+				      uint32_t rank);
+
+/* ---- beside the messages: board.c -------------------------------------- */
+
+/*
+ * In every mailbox there is a board for each other rank, which that rank writes
+ * to, each word atomically. The layout:
+ */
+#define BOARD_BYTES	512u
+#define BOARD_AT_STATUS	0u	/* struct rank_status of failure/ */
+#define BOARD_AT_BEAT	160u	/* count << 32 | rank it waits for */
+#define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
+#define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
+#define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
+
+/* A word of the board that @rank writes to. */
+const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
+			       uint32_t offset);
+/* A copy of @length bytes of it, words each. */
+void fxi_link_board_copy(const struct fabrex_comm *comm, uint32_t rank,
+			 uint32_t offset, void *to, uint32_t length);
+/* Store @length bytes at @offset of the board that @rank has for us. */
+int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
+		  const void *bytes, uint32_t length);
+/* Raise its alarm: it looks at the boards. */
+void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank);
+/*
+ * Is @rank still there? 0; -ECONNRESET: gone. Asks the fabric, so not to be
+ * called often. May take a moment: -EINPROGRESS, ask again.
+ */
+int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
+
+static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
+{
+	return __atomic_load_n(fxi_link_board(comm, rank, BOARD_AT_LEFT),
+			       __ATOMIC_ACQUIRE);
+}
+
+#include "coll/link/inline.h"
+
+#endif

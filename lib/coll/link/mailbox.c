@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The mailboxes of a communicator: allocated, mapped at the others, freed.
+ * Called by comm.c; link.c and board.c use what is made here.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "coll/link/mailbox.h"
+
+#define CARD_MAGIC	0x3144524143584246ull	/* "FBXCARD1" */
+#define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
+#define PAYLOAD_MAX	(64u << 10)
+#define PAYLOAD_MIN	(1u << 10)
+#define RIGHTS		(FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_READ | \
+			 FABREX_MR_REMOTE_WRITE)
+#define WINDOW_RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
+#define QUEUE_PLAIN	16u
+#define QUEUE_MAX	4096u
+#define PAGE		4096u
+
+/* ---- layout ------------------------------------------------------------ */
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+static void layout_make(struct mailbox_layout *l, uint32_t ranks)
+{
+	uint64_t links = (uint64_t)ranks * LINK_CHANNELS;
+
+	l->size = PAYLOAD_MAX;
+	while (l->size > PAYLOAD_MIN &&
+	       links * LINK_SLOTS * l->size > PAYLOADS)
+		l->size /= 2;
+	l->board = MAILBOX_LINE;
+	l->credit = round_up(l->board + (uint64_t)ranks * BOARD_BYTES,
+			     MAILBOX_LINE);
+	l->slot = l->credit + links * MAILBOX_LINE;
+	l->payload = round_up(l->slot + links * LINK_SLOTS *
+			      sizeof(struct link_slot), PAGE);
+	l->total = l->payload + links * LINK_SLOTS * l->size;
+}
+
+/* ---- the card ---------------------------------------------------------- */
+
+/* The same for all processes of one machine. */
+static uint32_t machine_hash(void)
+{
+	char text[128] = "";
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!f || !fgets(text, sizeof(text), f))
+		gethostname(text, sizeof(text) - 1);
+	if (f)
+		fclose(f);
+	return (uint32_t)fxi_hash(text, strlen(text), 0);
+}
+
+static void processors_of(struct link_card *card)
+{
+	unsigned long mask[1024];
+	cpu_set_t *set = (cpu_set_t *)(void *)mask;
+
+	memset(mask, 0, sizeof(mask));
+	if (sched_getaffinity(0, sizeof(mask), set)) {
+		card->processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+		return;
+	}
+	card->processors = (uint32_t)CPU_COUNT_S(sizeof(mask), set);
+	card->processors_hash = (uint32_t)fxi_hash(mask, sizeof(mask), 0);
+}
+
+static void card_make(struct fabrex_comm *comm, struct link_card *card)
+{
+	memset(card, 0, sizeof(*card));
+	card->magic = CARD_MAGIC;
+	card->id = comm->id;
+	fabrex_mr_remote(comm->links->mailbox->mr, &card->mailbox);
+	card->ranks = comm->size;
+	card->host = machine_hash();
+	card->pid = (uint32_t)getpid();
+	processors_of(card);
+	if (gethostname(card->name, sizeof(card->name) - 1))
+		memcpy(card->name, comm->port->attr.host, sizeof(card->name));
+	card->name[sizeof(card->name) - 1] = 0;
+}
+
+/* Of another rank: nothing is trusted that could do harm. */
+static int card_check(const struct fabrex_comm *comm, struct link_card *card,
+		      uint32_t rank)
+{
+	const char *name = comm->port->attr.name;
+
+	card->name[sizeof(card->name) - 1] = 0;
+	if (card->magic != CARD_MAGIC)
+		return fxi_error(EPROTO, "port %s: communicator: rank %u has another version of libfabrex, or another byte order; use the same everywhere",
+				 name, rank);
+	if (card->ranks != comm->size ||
+	    card->mailbox.length < comm->links->mailbox->layout.total ||
+	    card->mailbox.peer >= comm->port->attr.max_peers)
+		return fxi_error(EPROTO, "port %s: communicator: rank %u (host %s) has %u ranks and a mailbox of %llu bytes at peer %u; expected %u and %llu: give all ranks the same size",
+				 name, rank, card->name, card->ranks,
+				 (unsigned long long)card->mailbox.length,
+				 card->mailbox.peer, comm->size,
+				 (unsigned long long)
+				 comm->links->mailbox->layout.total);
+	return 0;
+}
+
+const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
+				      uint32_t rank)
+{
+	return &comm->links->mailbox->cards[rank];
+}
+
+/* ---- making ------------------------------------------------------------ */
+
+static int out_of_memory(const struct fabrex_comm *comm)
+{
+	return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
+			 comm->port->attr.name, comm->size);
+}
+
+static int links_alloc(struct fabrex_comm *comm)
+{
+	uint32_t n = comm->size * LINK_CHANNELS;
+	struct mailbox *box = calloc(1, sizeof(*box));
+
+	comm->links = calloc(1, sizeof(*comm->links));
+	if (!comm->links || !box) {
+		free(box);
+		return out_of_memory(comm);
+	}
+	comm->links->mailbox = box;
+	comm->links->link = aligned_alloc(64, n * sizeof(struct link));
+	box->cards = calloc(comm->size, sizeof(*box->cards));
+	box->peers = calloc(comm->size, sizeof(*box->peers));
+	if (!comm->links->link || !box->cards || !box->peers)
+		return out_of_memory(comm);
+	memset(comm->links->link, 0, n * sizeof(struct link));
+	return 0;
+}
+
+static uint32_t queue_entries(const struct fabrex_comm *comm)
+{
+	uint32_t most = comm->port->attr.max_sq, n = QUEUE_PLAIN;
+
+	if (comm->coherent)
+		return n;
+	while (n < QUEUE_MAX && n * 2 <= most &&
+	       n < comm->size * LINK_CHANNELS * LINK_SLOTS * 2)
+		n *= 2;
+	return n;
+}
+
+/* Memory and queue; the card says where the memory is. */
+int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
+		   struct link_card *mine)
+{
+	struct fabrex_queue_attr attr = { .sq_entries = queue_entries(comm) };
+	struct mailbox *box;
+	int ret;
+
+	ret = links_alloc(comm);
+	if (ret)
+		goto fail;
+	comm->links->reports = reports;
+	box = comm->links->mailbox;
+	layout_make(&box->layout, comm->size);
+	ret = fabrex_mr_alloc(comm->port, box->layout.total, RIGHTS, &box->mr);
+	if (ret)
+		goto fail;
+	box->base = fabrex_mr_addr(box->mr);
+	if (!comm->coherent && comm->size > 1)
+		ret = fabrex_mr_alloc(comm->port, box->layout.total, 0,
+				      &box->mirror_mr);
+	if (!ret)
+		ret = fabrex_queue_create(comm->port, &attr, sizeof(attr),
+					  &box->queue);
+	if (ret)
+		goto fail;
+	if (box->mirror_mr)
+		box->mirror = fabrex_mr_addr(box->mirror_mr);
+	comm->links->size = box->layout.size;
+	comm->links->alarm = (const uint64_t *)(const void *)box->base;
+	card_make(comm, mine);
+	return 0;
+
+fail:
+	fxi_links_free(comm);
+	return ret;
+}
+
+/* Faults in the pages that small messages touch, ahead of time. */
+static void populate(uint8_t *start, uint64_t from, uint64_t to)
+{
+	from = from / PAGE * PAGE;
+	madvise(start + from, round_up(to - from, PAGE), MADV_POPULATE_WRITE);
+}
+
+/* The rank is dead: what is sent to it goes nowhere. */
+static int connect_nowhere(struct fabrex_comm *comm, struct mailbox_peer *peer)
+{
+	if (!comm->coherent)
+		return 0;
+	peer->nowhere = calloc(1, comm->links->mailbox->layout.total);
+	peer->base = peer->nowhere;
+	return peer->base ? 0 : out_of_memory(comm);
+}
+
+static int map_peer(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[rank];
+	int ret;
+
+	ret = fabrex_window_map(comm->port, &box->cards[rank].mailbox, 0,
+				box->layout.total, WINDOW_RIGHTS,
+				&peer->window);
+	if (ret)
+		return ret;
+	peer->base = (uint8_t *)(uintptr_t)fabrex_window_addr(peer->window);
+	populate(peer->base, 0, mailbox_slot(&box->layout, 0, 0));
+	populate(peer->base, mailbox_slot(&box->layout,
+					  comm->rank * LINK_CHANNELS, 0),
+		 mailbox_slot(&box->layout, (comm->rank + 1) * LINK_CHANNELS,
+			      0));
+	return 0;
+}
+
+/*
+ * All but the payloads: small messages stored there save a queue entry and a
+ * doorbell. Without a window there are still WRITEs.
+ */
+static void map_pio(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[rank];
+
+	if (fxi_path_message(sizeof(struct link_message)) == FXI_PATH_PIO &&
+	    !fabrex_window_map(comm->port, &box->cards[rank].mailbox, 0,
+			       box->layout.payload, FABREX_MR_REMOTE_WRITE,
+			       &peer->window))
+		peer->pio = fabrex_window_addr(peer->window);
+}
+
+/* A rank of the rendezvous may have died since, or be done and have left. */
+static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	int ret;
+
+	if (rank == comm->rank) {
+		box->peers[rank].base = box->base;
+		return 0;
+	}
+	if (fxi_failed(comm, rank))
+		return connect_nowhere(comm, &box->peers[rank]);
+	ret = card_check(comm, &box->cards[rank], rank);
+	if (!ret && !comm->coherent) {
+		comm->links->far = true;
+		map_pio(comm, rank);
+	} else if (!ret) {
+		ret = map_peer(comm, rank);
+	}
+	if (ret != -EACCES && ret != -EHOSTUNREACH)
+		return ret;
+	if (!fxi_link_has_left(comm, rank))
+		comm->failed[rank / 64] |= 1ull << rank % 64;
+	return connect_nowhere(comm, &box->peers[rank]);
+}
+
+static void link_init(struct fabrex_comm *comm, uint32_t rank,
+		      uint32_t channel)
+{
+	struct mailbox *box = comm->links->mailbox;
+	const struct mailbox_layout *l = &box->layout;
+	uint32_t theirs = rank * LINK_CHANNELS + channel;
+	uint32_t ours = comm->rank * LINK_CHANNELS + channel;
+	struct link *link = &comm->links->link[theirs];
+	uint8_t *base = box->peers[rank].base;
+
+	link->plain = base;
+	if (!base) {
+		base = box->mirror;
+		ours = theirs;
+	}
+	link->number = theirs;
+	link->size = l->size;
+	link->in = (void *)(box->base + mailbox_slot(l, theirs, 0));
+	link->in_payload = box->base + mailbox_payload(l, theirs, 0);
+	link->in_credit = (void *)(box->base + mailbox_credit(l, theirs));
+	link->out = (void *)(base + mailbox_slot(l, ours, 0));
+	link->out_payload = base + mailbox_payload(l, ours, 0);
+	link->out_credit = (void *)(base + mailbox_credit(l, ours));
+}
+
+int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t rank, channel;
+	int ret = 0;
+
+	memcpy(box->cards, all, comm->size * sizeof(*all));
+	populate(box->base, 0, box->layout.payload);
+	for (rank = 0; rank < comm->size && !ret; rank++)
+		ret = connect_peer(comm, rank);
+	for (rank = 0; rank < comm->size && !ret; rank++)
+		for (channel = 0; channel < LINK_CHANNELS; channel++)
+			link_init(comm, rank, channel);
+	return ret;
+}
+
+void fxi_links_free(struct fabrex_comm *comm)
+{
+	struct mailbox *box = comm->links ? comm->links->mailbox : NULL;
+	uint32_t i;
+
+	if (box) {
+		fabrex_queue_destroy(box->queue);
+		for (i = 0; box->peers && i < comm->size; i++) {
+			fabrex_window_unmap(box->peers[i].window);
+			free(box->peers[i].nowhere);
+		}
+		fabrex_mr_deregister(box->mirror_mr);
+		fabrex_mr_deregister(box->mr);
+		free(box->cards);
+		free(box->peers);
+		free(box);
+	}
+	if (comm->links)
+		free(comm->links->link);
+	free(comm->links);
+	comm->links = NULL;
+}
+
+const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
+			       uint32_t offset)
+{
+	struct mailbox *box = comm->links->mailbox;
+
+	return (const void *)(box->base + mailbox_board(&box->layout, rank) +
+			      offset);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Mailboxes: what is where in one, and how this rank reaches those of others.
+ * For lib/coll/link only.
+ */
+#ifndef LIB_COLL_MAILBOX_H
+#define LIB_COLL_MAILBOX_H
+
+#include "coll/link/link.h"
+
+/*
+ * Offsets into a mailbox. It has one alarm; for each sender a board; and for
+ * each sender and channel a line of credits, slots, and their payloads. A
+ * mirror has the same layout, by receiver instead of sender.
+ */
+struct mailbox_layout {
+	uint64_t board, credit, slot, payload, total;
+	uint32_t size;			/* of a payload */
+};
+
+#define MAILBOX_LINE	128u
+
+struct mailbox_peer {
+	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
+	volatile uint8_t *pio;		/* or, beside that, by stores */
+	struct fabrex_window *window;
+	uint8_t *nowhere;		/* memory in place of a dead one's */
+	uint32_t again;			/* messages being sent again */
+	uint64_t again_moved;		/* comm->moved at the last look */
+	bool asking;			/* a probe is under way */
+	bool unreachable;		/* a probe has failed */
+};
+
+struct mailbox {
+	struct mailbox_layout layout;
+	struct fabrex_mr *mr, *mirror_mr;
+	uint8_t *base, *mirror;
+	struct fabrex_queue *queue;
+	uint64_t full_ns;		/* full since then; 0: not full */
+	bool looking;			/* for dead ranks, while it is full */
+	struct link_card *cards;
+	struct mailbox_peer *peers;
+};
+
+/* @number: rank * LINK_CHANNELS + channel */
+static inline uint64_t mailbox_board(const struct mailbox_layout *l,
+				     uint32_t rank)
+{
+	return l->board + (uint64_t)rank * BOARD_BYTES;
+}
+
+static inline uint64_t mailbox_credit(const struct mailbox_layout *l,
+				      uint32_t number)
+{
+	return l->credit + (uint64_t)number * MAILBOX_LINE;
+}
+
+static inline uint64_t mailbox_slot(const struct mailbox_layout *l,
+				    uint32_t number, uint32_t slot)
+{
+	return l->slot + ((uint64_t)number * LINK_SLOTS + slot) *
+			 sizeof(struct link_slot);
+}
+
+static inline uint64_t mailbox_payload(const struct mailbox_layout *l,
+				       uint32_t number, uint32_t slot)
+{
+	return l->payload + ((uint64_t)number * LINK_SLOTS + slot) * l->size;
+}
+
+/*
+ * link.c: a WRITE of @length bytes of @mr to @remote of a rank's mailbox. Waits
+ * for room in the queue. The completion returns @what, @number and @detail.
+ */
+enum mailbox_write {
+	WRITE_HEADER,			/* of a message; @detail: its slot */
+	WRITE_FROM,			/* the same, of a caller's region */
+	WRITE_AGAIN,			/* the same, once more */
+	WRITE_PAYLOAD,
+	WRITE_BOARD,			/* and credits, alarm */
+	WRITE_PROBE,
+	WRITE_NOTHING,			/* absorbs an earlier failure */
+};
+struct mailbox_job {
+	enum mailbox_write what;
+	uint32_t number;		/* of the link; its rank is in it */
+	uint32_t detail;
+	const struct fabrex_mr *mr;
+	uint64_t offset, remote, length;
+	uint8_t flags;
+};
+int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job);
+
+#endif

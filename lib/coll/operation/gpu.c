@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Buffers in the memory of a GPU: its runtime copies to and from the slots of
+ * links, and the GPU reduces. If it cannot, the whole operation is performed on
+ * copies in the host's memory. Called by progress.c and sendrecv.c; algorithms
+ * call the inline functions of gpu.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "coll/device/device.h"
+#include "coll/operation/operation.h"
+#include "coll/operation/gpu.h"
+#include "memory/library.h"
+#include "memory/memory.h"
+
+#define BOUNCE	4096u
+#define SEEN	8u
+
+/* A GPU that buffers of this communicator were on. */
+struct gpu {
+	struct gpu *next;
+	uint32_t kind;
+	int32_t number;
+	struct device *device;		/* NULL: it cannot reduce */
+	void *sum, *operand;		/* of one slot each */
+	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
+	uint64_t seen[SEEN];		/* ids of the last allocations */
+	uint32_t turn;
+};
+
+/* ---- finding out ------------------------------------------------------- */
+
+/* Without a runtime in the process no memory is a GPU's. */
+static bool any_runtime(void)
+{
+	struct library *const *lib;
+
+	fxi_library_notice();
+	for (lib = fxi_libraries; *lib; lib++)
+		if (library_ready(*lib))
+			return true;
+	return false;
+}
+
+static bool find(const void *addr, uint64_t bytes,
+		 struct fabrex_memory *memory)
+{
+	return bytes && !fxi_memory_find(addr, FABREX_MEMORY_AUTO, memory) &&
+	       fxi_memory_is_device(memory->kind);
+}
+
+/* Can it reduce? That takes the compiler of its runtime. */
+static bool try_reduction(struct gpu *gpu)
+{
+	uint64_t mark;
+
+	return !fxi_device_reduce(gpu->device, gpu->sum, gpu->sum,
+				  gpu->operand, 1, FABREX_INT32, FABREX_SUM,
+				  0) &&
+	       !fxi_device_mark(gpu->device, &mark) &&
+	       !fxi_device_wait(gpu->device, mark);
+}
+
+static void gpu_close(struct gpu *gpu)
+{
+	if (gpu->device) {
+		fxi_device_free(gpu->device, gpu->sum);
+		fxi_device_free(gpu->device, gpu->operand);
+		fxi_device_free(gpu->device, gpu->wide);
+	}
+	fxi_device_close(gpu->device);
+	gpu->device = NULL;
+}
+
+static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
+		     const struct fabrex_memory *memory)
+{
+	if (fxi_device_open(memory, &gpu->device)) {
+		gpu->device = NULL;
+		return;
+	}
+	if (fxi_device_alloc(gpu->device, fxi_link_size(comm), &gpu->sum) ||
+	    fxi_device_alloc(gpu->device, fxi_link_size(comm),
+			     &gpu->operand) ||
+	    fxi_device_alloc(gpu->device, 2 * fxi_link_size(comm),
+			     &gpu->wide) ||
+	    !try_reduction(gpu))
+		gpu_close(gpu);
+}
+
+static struct gpu *gpu_of(struct fabrex_comm *comm,
+			  const struct fabrex_memory *memory)
+{
+	struct gpu *gpu = comm->gpus;
+
+	while (gpu && (gpu->kind != memory->kind ||
+		       gpu->number != memory->device))
+		gpu = gpu->next;
+	if (gpu)
+		return gpu;
+	gpu = calloc(1, sizeof(*gpu));
+	if (!gpu)
+		return NULL;
+	gpu->kind = memory->kind;
+	gpu->number = memory->device;
+	gpu_open(comm, gpu, memory);
+	gpu->next = comm->gpus;
+	comm->gpus = gpu;
+	return gpu;
+}
+
+static bool was_seen(struct gpu *gpu, uint64_t id)
+{
+	uint32_t i;
+
+	if (!id)
+		return false;
+	for (i = 0; i < SEEN; i++)
+		if (gpu->seen[i] == id)
+			return true;
+	gpu->seen[gpu->turn++ % SEEN] = id;
+	return false;
+}
+
+/*
+ * Copies that the application began with a function that is synchronous by its
+ * name, and that has returned, end before ours begin. Once for each allocation,
+ * by its id if it has one.
+ */
+static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
+		   const void *addr)
+{
+	if (!was_seen(gpu, memory->id))
+		fxi_memory_settle(memory->kind, addr);
+}
+
+int fxi_coll_find_gpu(struct fabrex_coll *coll)
+{
+	const struct fabrex_collective *what = &coll->what;
+	struct fabrex_comm *comm = coll->comm;
+	struct fabrex_memory send, recv;
+
+	coll->gpu = NULL;
+	coll->send_kind = coll->recv_kind = 0;
+	if (likely(!any_runtime()))
+		return 0;
+	if (find(what->send, fxi_send_bytes(comm, what), &send))
+		coll->send_kind = (uint8_t)send.kind;
+	if (find(what->recv, fxi_recv_bytes(comm, what), &recv))
+		coll->recv_kind = (uint8_t)recv.kind;
+	if (!coll->send_kind && !coll->recv_kind)
+		return 0;
+	coll->gpu = gpu_of(comm, coll->recv_kind ? &recv : &send);
+	if (!coll->gpu)
+		return fxi_error(ENOMEM, "%s: out of memory",
+				 fxi_kind_name(what->kind));
+	if (coll->send_kind)
+		settle(coll->gpu, &send, what->send);
+	if (coll->recv_kind)
+		settle(coll->gpu, &recv, what->recv);
+	return 0;
+}
+
+bool fxi_coll_needs_host(const struct fabrex_coll *coll)
+{
+	return coll->gpu && (!coll->gpu->device ||
+			     coll->algorithm->host_only);
+}
+
+void fxi_gpus_free(struct fabrex_comm *comm)
+{
+	struct gpu *gpu;
+
+	while ((gpu = comm->gpus)) {
+		comm->gpus = gpu->next;
+		gpu_close(gpu);
+		free(gpu);
+	}
+}
+
+/* ---- copies ------------------------------------------------------------ */
+
+static int cannot(const struct fabrex_coll *coll)
+{
+	return fxi_error(EIO, "%s: the GPU's runtime cannot copy the buffer; is it as long as the count requires?",
+			 fxi_kind_name(coll->what.kind));
+}
+
+static int finish(struct gpu *gpu)
+{
+	uint64_t mark;
+	int ret = fxi_device_mark(gpu->device, &mark);
+
+	return ret ? ret : fxi_device_wait(gpu->device, mark);
+}
+
+/*
+ * Both are in the GPU's memory, and its runtime only copies to and from the
+ * host.
+ */
+static int bounce(const struct fabrex_coll *coll, char *dst, char *src,
+		  uint64_t n)
+{
+	char buffer[BOUNCE];
+	uint64_t part;
+
+	for (; n; n -= part, dst += part, src += part) {
+		part = n < BOUNCE ? n : BOUNCE;
+		if (!fxi_memory_copy(coll->send_kind, src, buffer, part,
+				     true) ||
+		    !fxi_memory_copy(coll->recv_kind, dst, buffer, part,
+				     false))
+			return cannot(coll);
+	}
+	return 0;
+}
+
+/* The casts: the runtime's copy is one function for both directions. */
+int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
+		      uint32_t dst_kind, const void *src, uint32_t src_kind,
+		      uint64_t n)
+{
+	void *from = (void *)(uintptr_t)src;
+	int ret;
+
+	if (coll->gpu->device) {
+		ret = fxi_device_copy(coll->gpu->device, dst, src, n);
+		return ret ? ret : finish(coll->gpu);
+	}
+	if (dst_kind && src_kind)
+		return bounce(coll, dst, from, n);
+	if (src_kind ? fxi_memory_copy(src_kind, from, dst, n, true) :
+		       fxi_memory_copy(dst_kind, dst, from, n, false))
+		return 0;
+	return cannot(coll);
+}
+
+/* ---- reductions -------------------------------------------------------- */
+
+/* Is it on the GPU, and aligned so that it can be read there? */
+static bool ready(const struct fabrex_coll *coll, const struct reduce *r,
+		  uint32_t i)
+{
+	return i == coll->comm->rank && coll->send_kind &&
+	       !((uintptr_t)r->src[i] % fabrex_datatype_size(r->type));
+}
+
+/* Brings source @i to where the GPU can read it. */
+static int fetch(const struct fabrex_coll *coll, const struct reduce *r,
+		 uint32_t i, void *room, const void **at)
+{
+	uint64_t bytes = r->count * fabrex_datatype_size(r->type);
+
+	*at = room;
+	if (ready(coll, r, i)) {
+		*at = r->src[i];
+		return 0;
+	}
+	return fxi_device_copy(coll->gpu->device, room, r->src[i], bytes);
+}
+
+static bool is_converted(uint32_t type)
+{
+	return type == FABREX_FLOAT16 || type == FABREX_BFLOAT16;
+}
+
+/* Reduces source @i, which is at @operand, with those before it. */
+static int add_up(const struct fabrex_coll *coll, const struct reduce *r,
+		  uint32_t i, const void *sum, const void *operand)
+{
+	bool first = i == 1, last = i + 1 == r->nsrc;
+	bool wide = is_converted(r->type) && !(first && last);
+	struct gpu *gpu = coll->gpu;
+
+	return fxi_device_reduce_wide(
+		gpu->device, wide && !last ? gpu->wide : gpu->sum,
+		wide && !first ? gpu->wide : sum, operand, r->count, r->type,
+		r->op, last ? r->divisor : 0,
+		(wide && !first ? DEVICE_WIDE_SRC : 0) |
+		(wide && !last ? DEVICE_WIDE_DST : 0));
+}
+
+static int sum_up(const struct fabrex_coll *coll, const struct reduce *r)
+{
+	struct gpu *gpu = coll->gpu;
+	const void *sum, *operand;
+	uint32_t i;
+	int ret;
+
+	ret = fetch(coll, r, 0, gpu->sum, &sum);
+	for (i = 1; i < r->nsrc && !ret; i++) {
+		ret = fetch(coll, r, i, gpu->operand, &operand);
+		if (!ret)
+			ret = add_up(coll, r, i, sum, operand);
+		sum = gpu->sum;
+	}
+	return ret;
+}
+
+int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
+			const struct reduce *r)
+{
+	uint64_t bytes = r->count * fabrex_datatype_size(r->type);
+	struct gpu *gpu = coll->gpu;
+	uint32_t i;
+	int ret;
+
+	ret = sum_up(coll, r);
+	for (i = 0; i < r->ndst && !ret; i++)
+		ret = fxi_device_copy(gpu->device, r->dst[i], gpu->sum, bytes);
+	return ret ? ret : finish(gpu);
+}
+
+/* ---- all of it in the host's memory ------------------------------------ */
+
+struct host_copy {
+	struct fabrex_collective what;	/* the caller's */
+	uint8_t recv_kind;
+	const struct algorithm *inner;
+	void *send, *recv;
+};
+
+static int take_send(struct fabrex_coll *coll, struct host_copy *h)
+{
+	uint64_t sends = fxi_send_bytes(coll->comm, &coll->what);
+	uint64_t recvs = fxi_recv_bytes(coll->comm, &coll->what);
+
+	h->send = malloc(sends + 1);
+	h->recv = malloc(recvs + 1);
+	if (!h->send || !h->recv)
+		return fxi_error(ENOMEM, "%s: no host memory for the copy of %llu bytes on a GPU",
+				 fxi_kind_name(coll->what.kind),
+				 (unsigned long long)(sends + recvs));
+	return fxi_coll_copy_in(coll, h->send, coll->what.send, sends);
+}
+
+static void give_back(struct fabrex_coll *coll)
+{
+	struct host_copy *h = coll->host_copy;
+
+	if (h) {
+		free(h->send);
+		free(h->recv);
+	}
+	free(h);
+	coll->host_copy = NULL;
+}
+
+static int hosted_start(struct fabrex_coll *coll)
+{
+	struct host_copy *h = coll->host_copy;
+	int ret = take_send(coll, h);
+
+	if (!ret) {
+		h->what = coll->what;
+		h->recv_kind = coll->recv_kind;
+		coll->what.send = h->send;
+		coll->what.recv = h->recv;
+		coll->send_kind = coll->recv_kind = 0;
+		ret = h->inner->start(coll);
+	}
+	if (ret)
+		give_back(coll);
+	return ret;
+}
+
+static int hosted_step(struct fabrex_coll *coll)
+{
+	struct host_copy *h = coll->host_copy;
+	int ret = h->inner->step(coll);
+
+	if (ret != 1)
+		return ret;
+	coll->recv_kind = h->recv_kind;
+	ret = fxi_coll_copy_out(coll, h->what.recv, h->recv,
+				fxi_recv_bytes(coll->comm, &h->what));
+	return ret ? ret : 1;
+}
+
+static void hosted_end(struct fabrex_coll *coll)
+{
+	coll->host_copy->inner->end(coll);
+	give_back(coll);
+}
+
+static const struct algorithm hosted = {
+	.name = "hosted",
+	.start = hosted_start,
+	.step = hosted_step,
+	.end = hosted_end,
+};
+
+int fxi_coll_use_host(struct fabrex_coll *coll)
+{
+	coll->host_copy = calloc(1, sizeof(*coll->host_copy));
+	if (!coll->host_copy)
+		return fxi_error(ENOMEM, "%s: out of memory",
+				 fxi_kind_name(coll->what.kind));
+	coll->host_copy->inner = coll->algorithm;
+	coll->algorithm = &hosted;
+	return 0;
+}

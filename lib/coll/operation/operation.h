@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Operations: one as an object, what an algorithm is, and what all algorithms
+ * need. Stands on failure/, reduce/ and device/; for algorithm/ and the public
+ * functions above it.
+ *
+ *   arguments.c    are they right; how many bytes they are about
+ *   agreement.c    do all ranks call the same
+ *   handle.c       how an operation ends
+ *   gpu.c          buffers in the memory of GPUs: gpu.h
+ *   peer_buffer.c  buffers of other ranks: peer_buffer.h
+ */
+#ifndef LIB_COLL_OPERATION_H
+#define LIB_COLL_OPERATION_H
+
+#include "coll/failure/failure.h"
+#include "coll/reduce/reduce.h"
+
+/* One operation, from start to the end. */
+struct fabrex_coll {
+	struct fabrex_comm *comm;
+	struct fabrex_coll *next;	/* in the communicator's queue */
+	struct fabrex_coll *group_next;	/* in the group's list */
+	struct fabrex_coll **ended;	/* what points to it in comm->ended */
+	struct fabrex_collective what;
+	const struct algorithm *algorithm;
+	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
+	void *state;			/* the algorithm's */
+	uint64_t done;			/* SEND, RECV: bytes so far */
+	uint32_t sequence;		/* of the communicator's collectives */
+	uint32_t waiting;		/* rank that step() waits for */
+	int result;			/* 1: going on */
+	bool kept;			/* the caller has a handle */
+	bool begun;			/* start() was called */
+	char *error_text;		/* of a failure, or NULL */
+
+	/* gpu.c: 0, or FABREX_MEMORY_HIP, FABREX_MEMORY_CUDA */
+	uint8_t send_kind, recv_kind;
+	struct gpu *gpu;
+	struct host_copy *host_copy;	/* of buffers on a GPU */
+};
+
+/*
+ * How to perform a collective. progress.c calls @start once it is the
+ * operation's turn, then @step until it does not return 0, then @end.
+ *
+ * @make, @free: what it keeps for a communicator; NULL: nothing
+ * @usable: it can do @what here; the answer is the same at every rank
+ * @start:  0 or a negative errno; sets coll->state
+ * @step:   as far as it goes without waiting. 1: ended; 0: waits for a message
+ *          from rank coll->waiting, or for room there; negative errno
+ * @end:    frees coll->state, after success and failure alike
+ */
+struct algorithm {
+	const char *name;
+	uint32_t kinds;			/* bits 1 << enum fabrex_coll_kind */
+	bool host_only;			/* buffers have to be the host's */
+	int (*make)(struct fabrex_comm *comm);
+	void (*free)(struct fabrex_comm *comm);
+	bool (*usable)(const struct fabrex_comm *comm,
+		       const struct fabrex_collective *what);
+	int (*start)(struct fabrex_coll *coll);
+	int (*step)(struct fabrex_coll *coll);
+	void (*end)(struct fabrex_coll *coll);
+};
+
+#define GOING	1	/* result of an operation that has not ended */
+
+/* ---- arguments.c ------------------------------------------------------- */
+
+/* 0, or -EINVAL and the error message. */
+int fxi_coll_arguments(const struct fabrex_comm *comm,
+		       const struct fabrex_collective *what);
+/* For error messages, of any number. */
+const char *fxi_kind_name(uint32_t kind);
+
+/* Of @count elements. */
+static inline uint64_t fxi_count_bytes(const struct fabrex_collective *what)
+{
+	return what->count * fabrex_datatype_size(what->type);
+}
+
+/* Of send or recv, whichever is larger, at whichever rank. */
+uint64_t fxi_coll_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what);
+/* Sizes of send and recv of @what at this rank. */
+uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what);
+uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
+			const struct fabrex_collective *what);
+
+/* ---- agreement.c ------------------------------------------------------- */
+
+/*
+ * Tag and word for an algorithm's messages on LINK_COLL: they say what is
+ * performed, so that ranks notice when they do not call the same. @phase: 0 to
+ * 15, the algorithm's.
+ */
+uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase);
+uint64_t fxi_coll_word(const struct fabrex_coll *coll);
+/*
+ * Is it the message of @rank that the operation expects? 0, or -EPROTO, which
+ * step() returns: the communicator cannot be used any more.
+ */
+int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
+		   const struct link_message *message);
+
+int fxi_coll_wrong_length(const struct fabrex_coll *coll, uint32_t rank,
+			  uint32_t length, uint32_t expected)
+	__attribute__((cold));
+
+/*
+ * Is the operation's message of @rank here, with @length bytes? 1; 0: not yet,
+ * and coll->waiting is set; or a negative errno.
+ */
+static inline int fxi_coll_expect(struct fabrex_coll *coll, uint32_t rank,
+				  uint32_t phase, uint32_t length)
+{
+	const struct link_message *message;
+	int ret;
+
+	message = fxi_link_peek(coll->comm, rank, LINK_COLL);
+	if (!message) {
+		coll->waiting = rank;
+		return 0;
+	}
+	ret = fxi_coll_check(coll, rank, phase, message);
+	if (unlikely(!ret && message->length != length))
+		ret = fxi_coll_wrong_length(coll, rank, message->length,
+					    length);
+	return ret ? ret : 1;
+}
+
+/* ---- handle.c ---------------------------------------------------------- */
+
+/* NULL: no memory. */
+struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,
+				 const struct fabrex_collective *what);
+void fxi_coll_free(struct fabrex_coll *coll);
+/* It has ended. */
+void fxi_coll_ended(struct fabrex_coll *coll, int result);
+/* The result of one that has ended: sets the error message if it failed. */
+int fxi_coll_result(struct fabrex_coll *coll);
+
+#endif

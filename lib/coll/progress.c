@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Performs the operations of a communicator: one collective after the other, in
+ * the order in which they were started, and SENDs and RECVs beside them. Called
+ * by start.c, group.c and split.c, and by whoever waits.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/algorithm/algorithm.h"
+#include "coll/coll.h"
+#include "coll/operation/gpu.h"
+#include "coll/operation/peer_buffer.h"
+
+/* ---- ending ------------------------------------------------------------ */
+
+static void end_first(struct fabrex_comm *comm, int result)
+{
+	struct fabrex_coll *coll = comm->first;
+
+	if (coll->begun)
+		coll->algorithm->end(coll);
+	comm->first = coll->next;
+	if (!comm->first) {
+		comm->last = NULL;
+		if (!comm->nsendrecv)
+			fxi_buffers_tidy(comm);
+	}
+	fxi_coll_ended(coll, result);
+}
+
+void fxi_comm_give_up(struct fabrex_comm *comm)
+{
+	while (comm->first)
+		end_first(comm, comm->error);
+	fxi_peer_buffers_stop(comm);
+	fxi_sendrecv_give_up(comm, comm->error);
+}
+
+static void fail(struct fabrex_comm *comm, int error)
+{
+	fxi_comm_break(comm, error);
+	fxi_comm_give_up(comm);
+}
+
+/* ---- progress ---------------------------------------------------------- */
+
+/* Nobody else takes part: everything is a copy. */
+static int alone_start(struct fabrex_coll *coll)
+{
+	const struct fabrex_collective *what = &coll->what;
+	uint64_t bytes = fxi_recv_bytes(coll->comm, what);
+
+	if (!bytes || what->recv == what->send)
+		return 0;
+	return fxi_coll_copy_own(coll, what->recv, what->send, bytes);
+}
+
+static int alone_step(struct fabrex_coll *coll)
+{
+	(void)coll;
+	return 1;
+}
+
+static void alone_end(struct fabrex_coll *coll)
+{
+	(void)coll;
+}
+
+static const struct algorithm alone = {
+	.name = "alone",
+	.start = alone_start,
+	.step = alone_step,
+	.end = alone_end,
+};
+
+static int start_first(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	int ret;
+
+	coll->sequence = comm->sequence++;
+	ret = fxi_coll_find_gpu(coll);
+	if (ret)
+		return ret;
+	if (comm->size == 1 ||
+	    (!coll->what.count && coll->what.kind != FABREX_BARRIER))
+		coll->algorithm = &alone;
+	else
+		coll->algorithm = fxi_table_choose(comm, &coll->what,
+						   &coll->schedule);
+	if (unlikely(coll->gpu) && coll->algorithm != &alone &&
+	    fxi_coll_needs_host(coll))
+		ret = fxi_coll_use_host(coll);
+	if (!ret)
+		ret = coll->algorithm->start(coll);
+	coll->begun = !ret;
+	return ret;
+}
+
+/* As far as collectives go. */
+static void advance(struct fabrex_comm *comm)
+{
+	struct fabrex_coll *coll;
+	int ret;
+
+	while ((coll = comm->first)) {
+		ret = coll->begun ? 0 : start_first(coll);
+		if (!ret)
+			ret = coll->algorithm->step(coll);
+		if (!ret)
+			return;
+		if (ret < 0) {
+			fail(comm, ret);
+			return;
+		}
+		comm->moved++;
+		end_first(comm, 0);
+	}
+}
+
+bool fxi_comm_progress(struct fabrex_comm *comm)
+{
+	uint64_t before = comm->moved;
+	int ret;
+
+	if (unlikely(comm->error)) {
+		fxi_comm_give_up(comm);
+		return true;
+	}
+	ret = fxi_link_progress(comm);
+	if (likely(!ret) && comm->first)
+		advance(comm);
+	if (likely(!ret) && fxi_sendrecv_busy(comm))
+		ret = fxi_sendrecv_progress(comm);
+	if (unlikely(ret)) {
+		fail(comm, ret);
+		return true;
+	}
+	return comm->moved != before;
+}
+
+static uint32_t waits_for(const struct fabrex_coll *coll)
+{
+	const struct fabrex_comm *comm = coll->comm;
+
+	if (fxi_is_sendrecv(coll))
+		return coll->what.root;
+	return comm->first ? comm->first->waiting : coll->waiting;
+}
+
+void fxi_coll_pause(struct fabrex_coll *coll, uint32_t patience)
+{
+	struct fabrex_comm *comm = coll->comm;
+
+	if (fxi_comm_wait(comm, waits_for(coll), patience))
+		fxi_comm_give_up(comm);
+}
+
+static bool advance_other(struct fabrex_comm *comm)
+{
+	bool moved = fxi_comm_progress(comm);
+
+	fxi_comm_beat(comm, comm->first ? comm->first->waiting :
+					  fxi_sendrecv_waiting(comm));
+	return moved;
+}
+
+int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
+{
+	struct fabrex_comm *comm = coll->comm;
+	uint32_t patience = 0;
+
+	while (coll->result == GOING) {
+		if (fxi_comm_progress(comm)) {
+			patience = 0;
+			continue;
+		}
+		fxi_coll_pause(coll, patience++);
+		if (fxi_busy_advance(comm, advance_other))
+			patience = PATIENCE_LOOKS;
+		if (deadline != UINT64_MAX && coll->result == GOING &&
+		    fxi_now_ns() >= deadline)
+			return fxi_error_static(ETIMEDOUT, "collective: it has not ended within the time given; wait again");
+	}
+	return 0;
+}
+
+/* ---- beginning --------------------------------------------------------- */
+
+void fxi_coll_begin(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	int ret;
+
+	coll->result = GOING;
+	if (fxi_is_sendrecv(coll)) {
+		ret = fxi_sendrecv_begin(coll);
+		if (unlikely(ret))
+			fail(comm, ret);
+		return;
+	}
+	if (comm->last)
+		comm->last->next = coll;
+	else
+		comm->first = coll;
+	comm->last = coll;
+	if (comm->first == coll)
+		advance(comm);
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+int fxi_operations_make(struct fabrex_comm *comm, const char *algorithms)
+{
+	int ret;
+
+	pthread_mutex_init(&comm->lock, NULL);
+	ret = fxi_table_make(comm, algorithms);
+	if (!ret)
+		ret = fxi_sendrecv_make(comm);
+	if (!ret)
+		ret = fxi_peer_buffers_make(comm);
+	if (ret)
+		fxi_operations_free(comm);
+	return ret;
+}
+
+/* Handles are gone with their communicator. */
+static void free_kept(struct fabrex_comm *comm)
+{
+	struct fabrex_coll *coll, *next;
+
+	for (coll = comm->first; coll; coll = next) {
+		next = coll->next;
+		if (coll->begun)
+			coll->algorithm->end(coll);
+		free(coll);
+	}
+	comm->first = comm->last = NULL;
+	while (comm->ended)
+		fxi_coll_free(comm->ended);
+}
+
+static void free_group(struct fabrex_comm *comm)
+{
+	struct fabrex_coll *coll, *next;
+
+	for (coll = comm->group; coll; coll = next) {
+		next = coll->group_next;
+		free(coll);
+	}
+	comm->group = comm->group_last = NULL;
+}
+
+void fxi_operations_free(struct fabrex_comm *comm)
+{
+	fxi_comm_enter(comm);
+	free_group(comm);
+	free_kept(comm);
+	fxi_peer_buffers_free(comm);
+	fxi_sendrecv_free(comm);
+	fxi_gpus_free(comm);
+	fxi_comm_leave(comm);
+	fxi_table_free(comm);
+	pthread_mutex_destroy(&comm->lock);
+}
