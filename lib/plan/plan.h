@@ -181,10 +181,6 @@ enum plan_link_kind plan_link_kind_parse(const char *word);
  * collectives see of it. 0: there is no such speed or width.
  */
 uint64_t plan_pcie_capacity(double gt_per_s, uint32_t width);
-/* "16.0 GT/s PCIe", as the kernel writes it; NULL: no such speed. */
-const char *plan_pcie_speed_name(double gt_per_s);
-/* 16.0; 0: not one of the kernel's strings (trailing " PCIe" optional). */
-double plan_pcie_speed_parse(const char *text);
 /* ns of one hop of a link of this kind, switch included. */
 uint32_t plan_link_latency(enum plan_link_kind kind);
 

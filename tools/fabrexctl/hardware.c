@@ -11,6 +11,7 @@
 #include "device.h"
 #include "hardware.h"
 #include "p2p/sysfs.h"
+#include "topology/pcie.h"
 #include "util.h"
 
 #define DEPTH		40	/* more bridges in a row than that are garbage */
@@ -126,7 +127,7 @@ static void read_link(const struct place *p, unsigned int i, struct link *l)
 
 	*l = (struct link){ 0, 0 };
 	if (read_at(p, i, "max_link_speed", text, sizeof(text)))
-		l->speed = plan_pcie_speed_parse(text);
+		l->speed = pcie_speed_parse(text);
 	/* A link that there is not has 255 lanes. */
 	if (read_at(p, i, "max_link_width", text, sizeof(text)) &&
 	    parse_u64(text, 1, 32, &width))
@@ -140,14 +141,14 @@ static void set_link(struct plan_graph *g, uint32_t node, const struct link *l)
 	snprintf(text, sizeof(text), "%u", l->width);
 	if (l->speed)
 		plan_node_set(g, node, "pci.link_speed",
-			      plan_pcie_speed_name(l->speed));
+			      pcie_speed_name(l->speed));
 	if (l->width)
 		plan_node_set(g, node, "pci.link_width", text);
 }
 
 static const char *speed_word(const struct link *l)
 {
-	return l->speed ? plan_pcie_speed_name(l->speed) : "no speed";
+	return l->speed ? pcie_speed_name(l->speed) : "no speed";
 }
 
 static struct link lesser(struct link a, struct link b)
@@ -248,7 +249,7 @@ static void check_link(struct plan_graph *g, uint32_t node,
 		set_link(g, node, &said);
 		return;
 	}
-	if (said.speed < plan_pcie_speed_parse(speed) || said.width < lanes)
+	if (said.speed < pcie_speed_parse(speed) || said.width < lanes)
 		plan_graph_warn(g, "%s (%s): its port reports a link of %s x%u, the fabric runs it at %s x%s; that is taken",
 				g->nodes[node].name, p->at[i].name,
 				speed_word(&said), said.width, speed, width);

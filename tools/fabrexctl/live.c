@@ -11,7 +11,7 @@
 #include "live.h"
 #include "names.h"
 #include "source.h"
-#include "topology.h"
+#include "topology/topology.h"
 
 /* Objects of one type, by id: the index is that in struct topology. */
 struct list {

@@ -12,10 +12,10 @@
 
 #include "live.h"
 #include "plan/read.h"
-#include "plan/read/scan.h"
 #include "plan/simulate.h"
 #include "source.h"
-#include "topology.h"
+#include "topology/scan.h"
+#include "topology/topology.h"
 #include "visible.h"
 
 /* Nobody means more. */
@@ -188,8 +188,7 @@ int source_text(struct ctl *c, const char *path, char **text, size_t *len)
 
 int source_topology(struct ctl *c, const char *path, struct topology **t)
 {
-	struct plan_error e = { 0 };
-	struct plan_scan scan;
+	struct topo_scan scan;
 	char *text, why[400];
 	size_t len;
 	int r = source_text(c, path, &text, &len);
@@ -197,13 +196,10 @@ int source_topology(struct ctl *c, const char *path, struct topology **t)
 	if (r)
 		return r;
 	*t = NULL;
-	if (plan_scan(text, len, path, &scan, &e)) {
-		r = source_error(c, path, &e);
-	} else {
+	if (!topology_scan(text, len, path, &scan, why, sizeof(why)))
 		*t = topology_parse(text, path, why, sizeof(why));
-		if (!*t)
-			r = err_set(&c->err, EINVAL, path, "%s", why);
-	}
+	if (!*t)
+		r = err_set(&c->err, EINVAL, path, "%s", why);
 	free(text);
 	return r;
 }

@@ -20,7 +20,7 @@
 #include "predict.h"
 #include "source.h"
 #include "table.h"
-#include "topology.h"
+#include "topology/topology.h"
 #include "visible.h"
 
 /* Writes a graph in some form. */

@@ -16,6 +16,7 @@
 
 #include "nccl/tree.h"
 #include "nccl/xml.h"
+#include "topology/pcie.h"
 
 struct writer {
 	const struct plan_graph *g;
@@ -398,7 +399,7 @@ static void put_pci_attributes(const struct writer *w, uint32_t node)
 		{ "device", NULL, false },
 		{ "subsystem_vendor", NULL, false },
 		{ "subsystem_device", NULL, false },
-		{ "link_speed", plan_pcie_speed_name(rate.gt), false },
+		{ "link_speed", pcie_speed_name(rate.gt), false },
 		{ "link_width", width, false },
 	};
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "read.h"
-#include "read/scan.h"
+#include "topology/scan.h"
 
 #define ATTRIBUTES	256	/* of one node */
 #define LATENCY		1000000000	/* ns, at most */
@@ -585,10 +585,13 @@ struct plan_graph *plan_graphfile_parse(const char *text, const char *name,
 {
 	struct plan_error own = { 0 };
 	struct reader r = { .name = name, .e = &own };
-	struct plan_scan scan;
-	int err = plan_scan(text, strlen(text), name, &scan, &own);
+	struct topo_scan scan;
+	char why[400];
+	int err;
 
-	if (!err)
+	if (topology_scan(text, strlen(text), name, &scan, why, sizeof(why)))
+		err = plan_fail(&own, EINVAL, "%s", why);
+	else
 		err = parse(&r, text);
 	if (!err)
 		return r.g;

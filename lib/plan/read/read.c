@@ -10,8 +10,8 @@
 
 #include "nccl.h"
 #include "read.h"
-#include "read/scan.h"
-#include "topology.h"
+#include "topology/scan.h"
+#include "topology/topology.h"
 
 #define FILE_LIMIT	(64u << 20)	/* bytes */
 #define DEVICE_LIMIT	(1u << 20)	/* of a list of devices */
@@ -214,10 +214,13 @@ static struct plan_graph *read_config(const char *text, size_t length,
 				      const struct plan_select *select,
 				      struct plan_error *e)
 {
-	struct plan_scan scan;
+	struct topo_scan scan;
+	char why[400];
 
-	if (plan_scan(text, length, name, &scan, e))
+	if (topology_scan(text, length, name, &scan, why, sizeof(why))) {
+		plan_fail(e, EINVAL, "%s", why);
 		return NULL;
+	}
 	if (scan.fabric)
 		return read_topology(text, name, select, e);
 	if (scan.graph)

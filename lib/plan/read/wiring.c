@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "read/wiring.h"
+#include "topology/pcie.h"
 
 #define GEN4		16	/* GT/s; appliances are Gen4 x16 inside */
 #define LANES		16
@@ -141,7 +142,7 @@ static void set_speed(struct wiring *w, uint32_t node, double gt,
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", width);
-	set(w, node, "pci.link_speed", plan_pcie_speed_name(gt));
+	set(w, node, "pci.link_speed", pcie_speed_name(gt));
 	set(w, node, "pci.link_width", text);
 }
 

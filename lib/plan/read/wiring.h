@@ -7,7 +7,7 @@
 #define LIB_PLAN_WIRING_H
 
 #include "read.h"
-#include "topology.h"
+#include "topology/topology.h"
 
 /* One of a host's ports: the partition behind it. */
 struct port {

@@ -10,7 +10,7 @@ PLAN_BENCH_SRC := $(wildcard $(PLAN_T)/bench_*.c)
 PLAN_SHARED_SRC := $(filter-out $(PLAN_TEST_SRC) $(PLAN_LARGE_SRC) \
 	$(PLAN_BENCH_SRC),$(wildcard $(PLAN_T)/*.c))
 PLAN_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
-PLAN_TOPO_SRC := $(wildcard tools/topology/*.c)
+PLAN_TOPO_SRC := $(wildcard lib/topology/*.c)
 PLAN_TEST_CPPFLAGS := $(PLAN_CPPFLAGS) -I$(PLAN_T)
 
 # Everything of the planner once more, with sanitizers.

@@ -5,6 +5,7 @@
 
 #include "plan.h"
 #include "tap.h"
+#include "topology/pcie.h"
 
 static void ratios(void)
 {
@@ -19,7 +20,7 @@ static void ratios(void)
 	   -EOVERFLOW, "an overflow is told");
 	ok(plan_pcie_capacity(16, 16) == 27000, "Gen4 x16 carries 27 GB/s");
 	ok(!plan_pcie_capacity(17, 16), "there is no 17 GT/s");
-	ok(plan_pcie_speed_parse("16.0 GT/s PCIe") == 16, "kernel's string");
+	ok(pcie_speed_parse("16.0 GT/s PCIe") == 16, "kernel's string");
 }
 
 /* Two GPUs on a switch, a third GPU beside. */

@@ -13,7 +13,7 @@
 #include "live.h"
 #include "plan/nccl.h"
 #include "tap.h"
-#include "topology.h"
+#include "topology/topology.h"
 
 #define MESH "fabric = \"f\"; link_gbps = 20.0;\n" \
 	"switches = ( { name = \"draco1\"; } );\n" \

@@ -9,7 +9,7 @@
 
 #include "nccl.h"
 #include "read.h"
-#include "topology.h"
+#include "topology/topology.h"
 
 static char *written(const struct topology *t)
 {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: written, so that they read back as the same fabric. What
  * the format cannot say is refused before a byte is written.
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "topology.h"
+#include "topology/topology.h"
 
 #define NCLASSES	(TOPO_FPGA + 1)
 

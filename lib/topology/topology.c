@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: entry points, the top level of the file, and look-ups. The
  * elements are read in switches.c, hosts.c and appliances.c.
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elements.h"
+#include "topology/elements.h"
 
 #define TEXT_LIMIT	(64u << 20)	/* bytes of a file */
 

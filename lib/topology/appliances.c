@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: appliances, their uplinks and their endpoints. Called by
  * topology.c.
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elements.h"
+#include "topology/elements.h"
 
 #define NCLASSES	(TOPO_FPGA + 1)
 

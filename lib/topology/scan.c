@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A first look at libconfig text, see scan.h. Called by read.c, graphfile.c. */
-#include <errno.h>
+/* A first look at libconfig text before libconfig parses it; see scan.h. */
+#include <stdio.h>
 #include <string.h>
 
-#include "read/scan.h"
+#include "topology/scan.h"
 
 #define DEPTH		32
 #define SETTINGS	1024	/* of one group */
@@ -16,13 +16,15 @@ struct look {
 	size_t word_length;
 	unsigned int depth;
 	unsigned int settings[DEPTH + 1];	/* of the groups around */
-	struct plan_scan *out;
-	struct plan_error *e;
+	struct topo_scan *out;
+	char *err;
+	size_t err_len;
 };
 
 static int refuse(const struct look *l, const char *why)
 {
-	return plan_fail(l->e, EINVAL, "%.200s:%u: %s", l->name, l->line, why);
+	snprintf(l->err, l->err_len, "%.200s:%u: %s", l->name, l->line, why);
+	return -1;
 }
 
 /* Skip up to behind the next @stop; lines are counted. False: there is none. */
@@ -142,18 +144,21 @@ static int step(struct look *l)
 	return 0;
 }
 
-int plan_scan(const char *text, size_t length, const char *name,
-	      struct plan_scan *out, struct plan_error *e)
+int topology_scan(const char *text, size_t length, const char *name,
+		  struct topo_scan *out, char *err, size_t err_len)
 {
 	struct look l = { .p = text, .end = text + length, .name = name,
-			  .line = 1, .word = "", .out = out, .e = e };
-	int err = 0;
+			  .line = 1, .word = "", .out = out, .err = err,
+			  .err_len = err_len };
+	int r = 0;
 
-	*out = (struct plan_scan){ 0 };
-	if (memchr(text, 0, length))
-		return plan_fail(e, EINVAL, "%.200s: a NUL byte; it is no text",
-				 name);
-	while (!err && l.p < l.end)
-		err = step(&l);
-	return err;
+	*out = (struct topo_scan){ 0 };
+	if (memchr(text, 0, length)) {
+		snprintf(err, err_len, "%.200s: a NUL byte; it is no text",
+			 name);
+		return -1;
+	}
+	while (!r && l.p < l.end)
+		r = step(&l);
+	return r;
 }

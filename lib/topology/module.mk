@@ -1,11 +1,12 @@
-# SPDX-License-Identifier: GPL-2.0-only
-# topology: the library that reads topology files, its test and manual page.
-# Included by the top Makefile.
-TOPO := tools/topology
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# topology: the parser of topology files, its test and man page. Included by the
+# Makefile at the top.
+TOPO := lib/topology
 TOPO_OUT := $(or $(BUILD),build)
 TOPO_OBJ := $(TOPO_OUT)/obj/topology
 TOPO_SRC := $(notdir $(wildcard $(TOPO)/*.c))
-TOPO_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -MMD -MP -I $(TOPO)
+TOPO_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -MMD -MP -fPIC
+TOPO_CFLAGS += -fvisibility=hidden -D_GNU_SOURCE -Ilib
 TOPO_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 TOPO_LIB := $(TOPO_OUT)/lib/libtopology.a
 

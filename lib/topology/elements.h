@@ -1,12 +1,12 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Inside the topology library: one reader for each kind of element, called in
  * this order by topology.c. Each returns 0 or -1 with the message written.
  */
-#ifndef FABREX_TOPOLOGY_ELEMENTS_H
-#define FABREX_TOPOLOGY_ELEMENTS_H
+#ifndef LIB_TOPOLOGY_ELEMENTS_H
+#define LIB_TOPOLOGY_ELEMENTS_H
 
-#include "parse.h"
+#include "topology/parse.h"
 
 int topo_read_switches(struct topo_parse *p, const struct topo_at *root);
 int topo_read_isls(struct topo_parse *p, const struct topo_at *root);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: the shipped ones, defaults, and a mistake of every kind with
  * the exact message. Arguments: the files to load.
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "topology.h"
+#include "topology/topology.h"
 
 static unsigned int count, bad;
 

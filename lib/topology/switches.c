@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: switches, their ports, and inter-switch links. Called by
  * topology.c.
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elements.h"
+#include "topology/elements.h"
 
 static const char *const switch_known[] = {
 	"name", "ports", "speed", "width", NULL

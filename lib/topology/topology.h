@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Topology files (docs/topology.md): what a fabric is made of, read and
- * checked. For the emulator, the planner and the command line tool alike.
+ * checked. Used by the planner, by fabrexctl and by the emulator of the switch.
  */
-#ifndef FABREX_TOPOLOGY_H
-#define FABREX_TOPOLOGY_H
+#ifndef LIB_TOPOLOGY_TOPOLOGY_H
+#define LIB_TOPOLOGY_TOPOLOGY_H
 
 #include <stdbool.h>
 #include <stddef.h>

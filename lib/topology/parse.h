@@ -1,14 +1,14 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Inside the topology library: typed access to libconfig settings with errors
  * that name file, line, element and remedy. Not for other programs.
  */
-#ifndef FABREX_TOPOLOGY_PARSE_H
-#define FABREX_TOPOLOGY_PARSE_H
+#ifndef LIB_TOPOLOGY_PARSE_H
+#define LIB_TOPOLOGY_PARSE_H
 
 #include <libconfig.h>
 
-#include "topology.h"
+#include "topology/topology.h"
 
 struct topo_names;
 

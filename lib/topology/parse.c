@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Typed access to libconfig settings with messages people can act on. Used by
  * topology.c and elements.c only.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse.h"
+#include "topology/parse.h"
 
 #define NAME_BUCKETS	4096
 
