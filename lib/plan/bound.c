@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optimum.h"
-#include "solve/partition.h"
-#include "solve/solve.h"
+#include "plan/optimum.h"
+#include "plan/solve/partition.h"
+#include "plan/solve/solve.h"
 
 void plan_cut_free(struct plan_cut *c)
 {

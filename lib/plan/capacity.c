@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 #include "topology/pcie.h"
 
 /*

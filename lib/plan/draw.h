@@ -3,7 +3,7 @@
 #ifndef LIB_PLAN_DRAW_H
 #define LIB_PLAN_DRAW_H
 
-#include "optimum.h"
+#include "plan/optimum.h"
 
 /*
  * SVG of the fabric, boxes, switches, links with their capacity. With

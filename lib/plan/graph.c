@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Names to nodes: open addressing, at most half full. */
 struct plan_graph_private {
@@ -552,7 +552,7 @@ static int check_reach(const struct plan_graph *g, bool against,
 	} else if (count < g->nranks) {
 		for (i = 0; seen[g->gpus[i]]; i++)
 			;
-		err = plan_fail(e, EINVAL, "no way leads from %s to %s; join them with a link, or plan for the GPUs of one part",
+		err = plan_fail(e, EINVAL, "no path leads from %s to %s; join them with a link, or plan for the GPUs of one part",
 				g->nodes[g->gpus[against ? i : 0]].name,
 				g->nodes[g->gpus[against ? 0 : i]].name);
 	}

@@ -10,7 +10,7 @@ PLAN_A := $(BUILD)/lib/libplan.a
 PLAN_SRC := $(filter-out lib/plan/tests/%, \
 	$(wildcard lib/plan/*.c lib/plan/*/*.c))
 PLAN_OBJ := $(PLAN_SRC:lib/plan/%.c=$(PLAN_O)/%.o)
-PLAN_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Ilib -Ilib/plan
+PLAN_CPPFLAGS := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Ilib
 PLAN_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
 	-Wno-format-truncation $(CFLAGS)

@@ -6,7 +6,7 @@
 #ifndef LIB_PLAN_NCCL_H
 #define LIB_PLAN_NCCL_H
 
-#include "optimum.h"
+#include "plan/optimum.h"
 
 enum plan_dialect { PLAN_NCCL = 1, PLAN_RCCL };	/* <system version=...> */
 

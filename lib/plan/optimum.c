@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "optimum.h"
-#include "solve/solve.h"
+#include "plan/optimum.h"
+#include "plan/solve/solve.h"
 
 /* Trees of one direction; edges of @links are those of the graph. */
 struct half {

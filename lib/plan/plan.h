@@ -205,7 +205,7 @@ enum plan_collective plan_collective_parse(const char *word);
  */
 struct plan_ratio plan_busbw_factor(enum plan_collective c, uint32_t nranks);
 
-/* A way from one rank's GPU to another's: edges, one after the other. */
+/* A path from one rank's GPU to another's: edges, one after the other. */
 struct plan_route {
 	uint32_t from, to;	/* ranks */
 	uint32_t first, nedges;	/* in plan_schedule.route_edges */

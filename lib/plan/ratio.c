@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 int plan_fail(struct plan_error *e, int code, const char *fmt, ...)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Routes by their edges: open addressing, at most half full. */
 struct plan_schedule_private {

@@ -9,7 +9,7 @@
 #ifndef LIB_PLAN_SIMULATE_H
 #define LIB_PLAN_SIMULATE_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* The ranks' part; plan_timing_default() says where its figures are from. */
 struct plan_timing {

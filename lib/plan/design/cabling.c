@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "design/cabling.h"
+#include "plan/design/cabling.h"
 
 #define SYMMETRIES	(720u * 24u)
 /* Places tried and comparisons of whole wirings, of a level: about 2 s. */

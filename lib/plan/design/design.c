@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "design/cabling.h"
-#include "solve/partition.h"
-#include "read.h"
+#include "plan/design/cabling.h"
+#include "plan/read.h"
+#include "plan/solve/partition.h"
 
 #define MESH_MOST	100000.0	/* GB/s in a file */
 #define LOOKED_AT	8u		/* at full size, at least */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "design/cabling.h"
+#include "plan/design/cabling.h"
 
 #define NAMES 3u	/* of boxes, in a sentence */
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/number.h"
-#include "nccl/rules.h"
-#include "nccl/xml.h"
+#include "plan/nccl/number.h"
+#include "plan/nccl/rules.h"
+#include "plan/nccl/xml.h"
 
 #define DIGITS	7u	/* of a number in NCCL_RINGS */
 

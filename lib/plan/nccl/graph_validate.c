@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/check.h"
+#include "plan/nccl/check.h"
 
 #define PATTERNS	6	/* 1 to 3 trees, 4 ring, 5 NVLS, 6 direct */
 #define RING		4

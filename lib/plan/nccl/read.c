@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/number.h"
-#include "nccl/read.h"
+#include "plan/nccl/number.h"
+#include "plan/nccl/read.h"
 #include "topology/pcie.h"
 
 #define WARNINGS	64u

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/rules.h"
+#include "plan/nccl/rules.h"
 
 static const struct nccl_limits limits[] = {
 	[PLAN_NCCL] = { 1, 256, 640, 640, 64, 65536, "nvlink" },

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/check.h"
+#include "plan/nccl/check.h"
 
 /* A number of an element that nobody else has. */
 struct key {

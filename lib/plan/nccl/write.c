@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/tree.h"
-#include "nccl/xml.h"
+#include "plan/nccl/tree.h"
+#include "plan/nccl/xml.h"
 #include "topology/pcie.h"
 
 struct writer {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/xml.h"
+#include "plan/nccl/xml.h"
 
 struct reader {
 	XML_Parser expat;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/boxes.h"
+#include "plan/solve/boxes.h"
 
 /* ---- networks of parts -------------------------------------------------- */
 

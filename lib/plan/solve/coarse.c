@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/boxes.h"
+#include "plan/solve/boxes.h"
 
 /* ---- what hangs together ------------------------------------------------ */
 

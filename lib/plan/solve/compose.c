@@ -2,7 +2,7 @@
 /*
  * Trees over boxes and trees inside boxes, made whole. Called by boxes.c.
  *
- * All that is to be joined has weights: trees of the trunk, ways by which they
+ * All that is to be joined has weights: trees of the trunk, paths by which they
  * leave and enter boxes, trees inside. A piece of a trunk's tree takes the next
  * of each that it needs, and is as heavy as the lightest of them allows; so
  * there are no more pieces than things to be joined, whatever they weigh.
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/boxes.h"
+#include "plan/solve/boxes.h"
 
-/* ---- shares of the ways into boxes and out of them ----------------------- */
+/* ---- shares of the paths into boxes and out of them ----------------------- */
 
 /* Paths of one box that begin (or end) with one arc from (or to) the world. */
 struct gate {
@@ -62,7 +62,7 @@ static int find_gates(const struct plan_boxed *b, bool into, struct gates *out)
 }
 
 /*
- * @want over @n ways of one arc: each in proportion to what it carries, and
+ * @want over @n paths of one arc: each in proportion to what it carries, and
  * what the division leaves to the GPUs that have least so far.
  */
 static void share_arc(struct plan_box *x, const struct gate *g, uint32_t n,
@@ -144,7 +144,7 @@ struct item {
 };
 
 /*
- * Pools of items, one after the other in one array: ways in and ways out of
+ * Pools of items, one after the other in one array: paths in and paths out of
  * each arc, trees of each root inside a box, each box's own roots.
  */
 struct pools {
@@ -264,7 +264,7 @@ static uint32_t take(struct pools *p, uint32_t pool, uint64_t weight)
 /* Where a path of the whole network comes from. */
 struct key {
 	uint32_t box, path;	/* inside; or PLAN_NONE and one of the trunk */
-	uint32_t out, in;	/* and the ways out of and into its boxes */
+	uint32_t out, in;	/* and the paths out of and into its boxes */
 };
 
 struct made {
@@ -353,7 +353,7 @@ static int append_inner(struct made *m, struct key k)
 		      x->arcs);
 }
 
-/* Way out up to the arc that leaves, the trunk's path, the way in. */
+/* Path out up to the arc that leaves, the trunk's path, the path in. */
 static int append_outer(struct made *m, struct key k)
 {
 	const struct plan_path *p = &m->b->links->paths[k.path];
@@ -452,7 +452,7 @@ static uint64_t tree_left(const struct made *m, const struct plan_box *x,
 	       UINT64_MAX;
 }
 
-/* As much as can leave @times over by the first of the ways, or all the same 1. */
+/* As much as can leave @times over by the first of the paths, or all the same 1. */
 static uint64_t out_left(const struct made *m, uint32_t arc)
 {
 	uint64_t each = first(&m->pools, way_out(&m->pools, arc))->left /

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/solve.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/solve.h"
 
 struct search {
 	const struct plan_net *net;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/solve.h"
+#include "plan/solve/solve.h"
 
 struct plan_net *plan_net_new(uint32_t nnodes)
 {

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/solve.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/solve.h"
 
 /* Trees that are alike so far; one for each number of nodes may wait. */
 struct class {

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/partition.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/partition.h"
 
 #define INFINITE	(FLOW_MOST / 2)
 

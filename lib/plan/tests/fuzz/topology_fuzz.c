@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl.h"
-#include "read.h"
+#include "plan/nccl.h"
+#include "plan/read.h"
 #include "topology/topology.h"
 
 static char *written(const struct topology *t)

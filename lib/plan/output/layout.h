@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where everything of a picture goes. Called by draw.c only.
+ * Where everything of a picture goes. For svg*.c only.
  *
  * GPUs stand in a row at the bottom, box by box; switches of a box above its
  * GPUs, then what is outside of boxes, layer by layer, root complexes on top.
@@ -10,7 +10,7 @@
 #ifndef LIB_PLAN_LAYOUT_H
 #define LIB_PLAN_LAYOUT_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #define LAYOUT_SINGLE	64	/* GPUs that are drawn one by one */
 #define LAYOUT_BOW	40.0	/* how high a line bows over a row at most */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw.h"
+#include "plan/draw.h"
 
 #define COLUMNS		76
 #define FULL_PARTS	4

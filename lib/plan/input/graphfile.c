@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read.h"
+#include "plan/read.h"
 #include "topology/scan.h"
 
 #define ATTRIBUTES	256	/* of one node */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/wiring.h"
+#include "plan/input/wiring.h"
 #include "topology/pcie.h"
 
 #define GEN4		16	/* GT/s; appliances are Gen4 x16 inside */
@@ -165,7 +165,7 @@ static uint32_t *partition(const struct wiring *w, unsigned int p,
 }
 
 /*
- * Count who uses the links between switches: partitions on the ways of their
+ * Count who uses the links between switches: partitions on the paths of their
  * GPUs, whether planned for or not.
  */
 static void use_trunks(struct wiring *w, bool *seen)
@@ -503,7 +503,7 @@ static void warn_ntbs(struct wiring *w)
 			n += w->ntbs[s] != PLAN_NONE &&
 			     first_port(w, h, s) != TOPO_NONE;
 		if (n > 1)
-			plan_graph_warn(w->g, "host \"%s\" reaches other hosts by the NTBs of %u switches; a way from one of its partitions to another may lead over them",
+			plan_graph_warn(w->g, "host \"%s\" reaches other hosts by the NTBs of %u switches; a path from one of its partitions to another may lead over them",
 					w->t->hosts[h].name, n);
 	}
 }

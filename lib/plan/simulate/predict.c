@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulate.h"
+#include "plan/simulate.h"
 
 #define PHASES		2u	/* kinds of collectives in one step */
 #define OTHERS_MAX	1024u

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw.h"
+#include "plan/draw.h"
 
 /* Limits of that format. */
 #define RANKS		4096u

@@ -7,7 +7,7 @@
  *
  * Flows over the same links, of the same weight, have the same rate and are one
  * class, so the work
- * grows with the number of different ways in use, not with that of flows. A
+ * grows with the number of different paths in use, not with that of flows. A
  * change makes only those classes be shared out anew whose rates it can change.
  */
 #ifndef LIB_PLAN_SHARING_H

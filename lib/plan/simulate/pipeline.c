@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "play/pipeline.h"
+#include "plan/simulate/pipeline.h"
 
 /* Transfers that are played at all, and pieces that they are cut into. */
 #define HOPS_MAX	(1ull << 24)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Routes between ranks: those with the fewest hops, of them the widest, several
- * where they are as good. Called by the files of ringset.h.
+ * where they are as good. Called by the files of set.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rings/ringset.h"
+#include "plan/rings/set.h"
 
 static bool symmetric(const struct plan_graph *g)
 {
@@ -21,11 +21,11 @@ static bool symmetric(const struct plan_graph *g)
 	return true;
 }
 
-int plan_ways_init(struct plan_ways *w, const struct plan_graph *g)
+int plan_ring_paths_init(struct plan_ring_paths *w, const struct plan_graph *g)
 {
-	*w = (struct plan_ways){
+	*w = (struct plan_ring_paths){
 		.g = g, .source = PLAN_NONE, .symmetric = symmetric(g),
-		.most = PLAN_WAYS_POOL,
+		.most = PLAN_PATHS_POOL,
 	};
 	w->index = calloc((size_t)g->nranks * g->nranks, sizeof(*w->index));
 	w->dist = calloc(g->nnodes, sizeof(*w->dist));
@@ -34,13 +34,13 @@ int plan_ways_init(struct plan_ways *w, const struct plan_graph *g)
 	if (!w->index || !w->dist || !w->queue || !w->width ||
 	    plan_graph_sort_edges(g, false, &w->out_first, &w->out_edges) ||
 	    plan_graph_sort_edges(g, true, &w->in_first, &w->in_edges)) {
-		plan_ways_free(w);
+		plan_ring_paths_free(w);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
-void plan_ways_free(struct plan_ways *w)
+void plan_ring_paths_free(struct plan_ring_paths *w)
 {
 	free(w->out_first);
 	free(w->out_edges);
@@ -53,11 +53,11 @@ void plan_ways_free(struct plan_ways *w)
 	free(w->dist);
 	free(w->queue);
 	free(w->width);
-	*w = (struct plan_ways){ 0 };
+	*w = (struct plan_ring_paths){ 0 };
 }
 
 /* Distances from rank @u and how wide the widest shortest route is. */
-static void measure(struct plan_ways *w, uint32_t u)
+static void measure(struct plan_ring_paths *w, uint32_t u)
 {
 	const struct plan_graph *g = w->g;
 	uint32_t head = 0, tail = 0, from = g->gpus[u], i;
@@ -89,7 +89,7 @@ static void measure(struct plan_ways *w, uint32_t u)
 	}
 }
 
-static int grow(struct plan_ways *w, uint64_t want)
+static int grow(struct plan_ring_paths *w, uint64_t want)
 {
 	uint64_t room = w->room ? w->room : 4096;
 	uint32_t *p;
@@ -106,7 +106,7 @@ static int grow(struct plan_ways *w, uint64_t want)
 	return 0;
 }
 
-static void forget(struct plan_ways *w)
+static void forget(struct plan_ring_paths *w)
 {
 	size_t pairs = (size_t)w->g->nranks * w->g->nranks;
 
@@ -116,7 +116,7 @@ static void forget(struct plan_ways *w)
 }
 
 /* Ways of one pair are far less than the pool: 9 routes over all nodes. */
-static uint32_t *room_for(struct plan_ways *w, uint64_t more)
+static uint32_t *room_for(struct plan_ring_paths *w, uint64_t more)
 {
 	if (w->npool + more > w->most)
 		forget(w);
@@ -129,18 +129,18 @@ static uint32_t *room_for(struct plan_ways *w, uint64_t more)
 
 /*
  * Back from @node, @left edges to go, over what is at least @wide. Each pair
- * begins with another edge, so that pairs spread when not all ways are kept.
+ * begins with another edge, so that pairs spread when not all paths are kept.
  */
-static void trace(struct plan_ways *w, uint32_t node, uint32_t left,
+static void trace(struct plan_ring_paths *w, uint32_t node, uint32_t left,
 		  uint64_t wide, uint32_t turn, uint32_t *record,
-		  uint32_t *path)
+		  uint32_t *trail)
 {
 	const struct plan_graph *g = w->g;
 	uint32_t n = w->in_first[node + 1] - w->in_first[node], i;
 
 	if (!left) {
-		memcpy(record + 2 + record[0] * record[1], path,
-		       record[1] * sizeof(*path));
+		memcpy(record + 2 + record[0] * record[1], trail,
+		       record[1] * sizeof(*trail));
 		record[0]++;
 		return;
 	}
@@ -152,19 +152,19 @@ static void trace(struct plan_ways *w, uint32_t node, uint32_t left,
 		    g->edges[e].capacity < wide ||
 		    (left > 1 && g->nodes[x].kind == PLAN_GPU))
 			continue;
-		path[left - 1] = e;
-		trace(w, x, left - 1, wide, turn, record, path);
+		trail[left - 1] = e;
+		trace(w, x, left - 1, wide, turn, record, trail);
 	}
 }
 
-static void find(struct plan_ways *w, uint32_t u, uint32_t v)
+static void find(struct plan_ring_paths *w, uint32_t u, uint32_t v)
 {
 	uint32_t to = w->g->gpus[v], length, *record;
 
 	if (w->source != u)
 		measure(w, u);
 	length = w->dist[to] == PLAN_NONE ? 0 : w->dist[to];
-	/* behind the record, the path that is being traced */
+	/* behind the record, the trail that is being traced */
 	record = room_for(w, 2 + (uint64_t)(PLAN_WAYS + 1) * length);
 	if (!record)
 		return;
@@ -177,33 +177,34 @@ static void find(struct plan_ways *w, uint32_t u, uint32_t v)
 	w->npool += 2 + (uint64_t)record[0] * length;
 }
 
-/* The ways of (@v, @u), each back over the other directions. */
-static void find_back(struct plan_ways *w, uint32_t u, uint32_t v)
+/* The paths of (@v, @u), each back over the other directions. */
+static void find_back(struct plan_ring_paths *w, uint32_t u, uint32_t v)
 {
 	uint32_t *record, i, k, turnovers;
-	struct plan_way way;
+	struct plan_ring_path path;
 	uint64_t size;
 
 	do {	/* until there is room behind what is walked back */
 		turnovers = w->turnovers;
-		way = plan_ways_of(w, v, u);
-		size = 2 + (uint64_t)way.count * way.length;
+		path = plan_ring_paths_of(w, v, u);
+		size = 2 + (uint64_t)path.count * path.length;
 		record = w->failed ? NULL : room_for(w, size);
 	} while (record && w->turnovers != turnovers);
 	if (!record)
 		return;
-	way = plan_ways_of(w, v, u);	/* it may have moved */
-	record[0] = way.count;
-	record[1] = way.length;
-	for (i = 0; i < way.count; i++)
-		for (k = 0; k < way.length; k++)
-			record[2 + (i + 1) * way.length - 1 - k] =
-				w->g->edges[way.edges[i * way.length + k]].twin;
+	path = plan_ring_paths_of(w, v, u);	/* it may have moved */
+	record[0] = path.count;
+	record[1] = path.length;
+	for (i = 0; i < path.count; i++)
+		for (k = 0; k < path.length; k++)
+			record[2 + (i + 1) * path.length - 1 - k] =
+				w->g->edges[path.edges[i * path.length + k]].twin;
 	w->index[(size_t)u * w->g->nranks + v] = (uint32_t)w->npool + 1;
 	w->npool += size;
 }
 
-struct plan_way plan_ways_of(struct plan_ways *w, uint32_t u, uint32_t v)
+struct plan_ring_path plan_ring_paths_of(struct plan_ring_paths *w, uint32_t u,
+					 uint32_t v)
 {
 	uint32_t *at = &w->index[(size_t)u * w->g->nranks + v], *record;
 
@@ -212,16 +213,16 @@ struct plan_way plan_ways_of(struct plan_ways *w, uint32_t u, uint32_t v)
 	else if (!*at)
 		find(w, u, v);
 	if (!*at)
-		return (struct plan_way){ 0 };
+		return (struct plan_ring_path){ 0 };
 	record = w->pool + (*at - 1);
-	return (struct plan_way){ record[0], record[1], record + 2 };
+	return (struct plan_ring_path){ record[0], record[1], record + 2 };
 }
 
 /*
  * Only if the first rank lacks some: where all pairs have routes, there is
  * nothing to be guided by.
  */
-int plan_ways_peers(struct plan_ways *w)
+int plan_ring_paths_peers(struct plan_ring_paths *w)
 {
 	const struct plan_graph *g = w->g;
 	uint32_t u, v, *more;

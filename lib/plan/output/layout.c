@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Where everything of a picture goes: units, layers, then places. Called by
- * draw.c only.
+ * svg.c only.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "show/layout.h"
+#include "plan/output/layout.h"
 
 #define GAP		10.0	/* between items of a row */
 #define PAD		14.0	/* inside frames */

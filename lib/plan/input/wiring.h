@@ -3,10 +3,10 @@
  * A topology file on its way to become a graph. Inside lib/plan only: binding.c
  * finds out who belongs to whom, wiring.c makes the nodes and links.
  */
-#ifndef LIB_PLAN_WIRING_H
-#define LIB_PLAN_WIRING_H
+#ifndef LIB_PLAN_INPUT_WIRING_H
+#define LIB_PLAN_INPUT_WIRING_H
 
-#include "read.h"
+#include "plan/read.h"
 #include "topology/topology.h"
 
 /* One of a host's ports: the partition behind it. */
@@ -29,9 +29,9 @@ struct wiring {
 	uint32_t *gpus;		/* node of each endpoint; PLAN_NONE */
 	bool *hosts;		/* is the host planned for */
 	uint32_t *root_complexes;	/* node of each host */
-	/* Tables of ports x switches: the way from a switch to the port. */
+	/* Tables of ports x switches: the path from a switch to the port. */
 	unsigned int *next;	/* switch after this one; itself at the end */
-	unsigned int *hops;	/* TOPO_NONE: there is no way */
+	unsigned int *hops;	/* TOPO_NONE: there is no path */
 	uint32_t *partitions;	/* node of the port's partition there */
 	/* Tables of switches x switches: links between them, taken together. */
 	uint64_t *trunks;	/* MB/s */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "play/pipeline.h"
+#include "plan/simulate/pipeline.h"
 
 /*
  * What happens within that time happens at once, as far as the sharing of

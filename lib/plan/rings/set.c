@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Rings, what they ask of links, and changes of them, tried before they are
- * made. Called by ringsearch.c and rings.c.
+ * made. Called by search.c and rings.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rings/ringset.h"
+#include "plan/rings/set.h"
 
-int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
+int plan_ringset_init(struct plan_ringset *s, struct plan_ring_paths *paths,
 		      uint32_t nrings, enum plan_collective c, uint32_t root)
 {
-	uint32_t n = ways->g->nranks, edges = ways->g->nedges, i;
+	uint32_t n = paths->g->nranks, edges = paths->g->nedges, i;
 
 	*s = (struct plan_ringset){
-		.ways = ways, .n = n, .nrings = nrings, .random = 1,
+		.paths = paths, .n = n, .nrings = nrings, .random = 1,
 		.skip_to = c == PLAN_BROADCAST ? root : PLAN_NONE,
 		.skip_from = c == PLAN_REDUCE ? root : PLAN_NONE,
 	};
 	s->order = calloc((size_t)nrings * n, sizeof(*s->order));
-	s->way = calloc((size_t)nrings * n, sizeof(*s->way));
+	s->path = calloc((size_t)nrings * n, sizeof(*s->path));
 	s->place = calloc((size_t)nrings * n, sizeof(*s->place));
 	s->link = calloc(edges, sizeof(*s->link));
 	s->load = calloc(edges, sizeof(*s->load));
 	s->slot = calloc(edges, sizeof(*s->slot));
 	s->old = calloc(n + 4, sizeof(*s->old));
 	s->fresh = calloc(n + 4, sizeof(*s->fresh));
-	if (!s->order || !s->way || !s->place || !s->link || !s->load ||
+	if (!s->order || !s->path || !s->place || !s->link || !s->load ||
 	    !s->slot || !s->old || !s->fresh) {
 		plan_ringset_free(s);
 		return -ENOMEM;
@@ -40,7 +40,7 @@ int plan_ringset_init(struct plan_ringset *s, struct plan_ways *ways,
 void plan_ringset_free(struct plan_ringset *s)
 {
 	free(s->order);
-	free(s->way);
+	free(s->path);
 	free(s->place);
 	free(s->link);
 	free(s->load);
@@ -53,10 +53,10 @@ void plan_ringset_free(struct plan_ringset *s)
 void plan_ringset_copy(struct plan_ringset *to, const struct plan_ringset *from)
 {
 	size_t hops = (size_t)from->nrings * from->n;
-	uint32_t edges = from->ways->g->nedges;
+	uint32_t edges = from->paths->g->nedges;
 
 	memcpy(to->order, from->order, hops * sizeof(*to->order));
-	memcpy(to->way, from->way, hops * sizeof(*to->way));
+	memcpy(to->path, from->path, hops * sizeof(*to->path));
 	memcpy(to->place, from->place, hops * sizeof(*to->place));
 	memcpy(to->load, from->load, edges * sizeof(*to->load));
 	memcpy(to->slot, from->slot, edges * sizeof(*to->slot));
@@ -66,7 +66,7 @@ void plan_ringset_copy(struct plan_ringset *to, const struct plan_ringset *from)
 
 void plan_ringset_aim(struct plan_ringset *s, struct plan_ratio rate)
 {
-	const struct plan_graph *g = s->ways->g;
+	const struct plan_graph *g = s->paths->g;
 	unsigned __int128 slots;
 	uint32_t i;
 
@@ -95,16 +95,16 @@ static bool skipped(const struct plan_ringset *s, uint32_t from, uint32_t to)
 }
 
 uint64_t plan_ringset_cost(struct plan_ringset *s, uint32_t from, uint32_t to,
-			   uint32_t *way)
+			   uint32_t *path)
 {
-	struct plan_way w;
+	struct plan_ring_path w;
 	uint64_t best = UINT64_MAX, cost;
 	uint32_t i, k, e;
 
-	*way = 0;
+	*path = 0;
 	if (skipped(s, from, to))
 		return 0;
-	w = plan_ways_of(s->ways, from, to);
+	w = plan_ring_paths_of(s->paths, from, to);
 	s->work += (uint64_t)w.count * w.length + 1;
 	if (!w.count)
 		return (uint64_t)PLAN_MISSING << 32;
@@ -118,27 +118,27 @@ uint64_t plan_ringset_cost(struct plan_ringset *s, uint32_t from, uint32_t to,
 		}
 		if (cost < best) {
 			best = cost;
-			*way = i;
+			*path = i;
 		}
 	}
 	return best;
 }
 
 void plan_ringset_add(struct plan_ringset *s, uint32_t from, uint32_t to,
-		      uint32_t way)
+		      uint32_t path)
 {
-	struct plan_way w;
+	struct plan_ring_path w;
 	uint32_t k, e;
 
 	if (skipped(s, from, to))
 		return;
-	w = plan_ways_of(s->ways, from, to);
+	w = plan_ring_paths_of(s->paths, from, to);
 	if (!w.count) {
 		s->excess += PLAN_MISSING;
 		s->missing++;
 	} else {
 		for (k = 0; k < w.length; k++) {
-			e = s->link[w.edges[way * w.length + k]];
+			e = s->link[w.edges[path * w.length + k]];
 			if (s->load[e]++ >= s->slot[e])
 				s->excess++;
 		}
@@ -147,20 +147,20 @@ void plan_ringset_add(struct plan_ringset *s, uint32_t from, uint32_t to,
 }
 
 static void take(struct plan_ringset *s, uint32_t from, uint32_t to,
-		 uint32_t way)
+		 uint32_t path)
 {
-	struct plan_way w;
+	struct plan_ring_path w;
 	uint32_t k, e;
 
 	if (skipped(s, from, to))
 		return;
-	w = plan_ways_of(s->ways, from, to);
+	w = plan_ring_paths_of(s->paths, from, to);
 	if (!w.count) {
 		s->excess -= PLAN_MISSING;
 		s->missing--;
 	} else {
 		for (k = 0; k < w.length; k++) {
-			e = s->link[w.edges[way * w.length + k]];
+			e = s->link[w.edges[path * w.length + k]];
 			if (s->load[e]-- > s->slot[e])
 				s->excess--;
 		}
@@ -180,26 +180,26 @@ static uint32_t next(const struct plan_ringset *s, uint32_t at)
 
 void plan_ringset_enter(struct plan_ringset *s, uint32_t r)
 {
-	uint32_t *o = ring_of(s, r), *way = s->way + (size_t)r * s->n, i;
+	uint32_t *o = ring_of(s, r), *path = s->path + (size_t)r * s->n, i;
 
 	for (i = 0; i < s->n; i++) {
 		s->place[(size_t)r * s->n + o[i]] = i;
-		plan_ringset_cost(s, o[i], o[next(s, i)], &way[i]);
-		plan_ringset_add(s, o[i], o[next(s, i)], way[i]);
+		plan_ringset_cost(s, o[i], o[next(s, i)], &path[i]);
+		plan_ringset_add(s, o[i], o[next(s, i)], path[i]);
 	}
 }
 
 bool plan_ringset_over(struct plan_ringset *s, uint32_t r, uint32_t at)
 {
-	uint32_t *o = ring_of(s, r), way = s->way[(size_t)r * s->n + at], k, e;
-	struct plan_way w;
+	uint32_t *o = ring_of(s, r), path = s->path[(size_t)r * s->n + at], k, e;
+	struct plan_ring_path w;
 
 	if (skipped(s, o[at], o[next(s, at)]))
 		return false;
-	w = plan_ways_of(s->ways, o[at], o[next(s, at)]);
+	w = plan_ring_paths_of(s->paths, o[at], o[next(s, at)]);
 	s->work += w.length + 1;
 	for (k = 0; k < w.length && w.count; k++) {
-		e = s->link[w.edges[way * w.length + k]];
+		e = s->link[w.edges[path * w.length + k]];
 		if (s->load[e] > s->slot[e])
 			return true;
 	}
@@ -223,7 +223,7 @@ static void list_swap(struct plan_ringset *s, const uint32_t *o, uint32_t a,
 {
 	uint32_t before_a = a ? a - 1 : s->n - 1, x;
 
-	if (!a && b == s->n - 1) {	/* neighbours, the other way round */
+	if (!a && b == s->n - 1) {	/* neighbours, the other path round */
 		x = a;
 		a = b;
 		b = x;
@@ -288,34 +288,34 @@ static void list(struct plan_ringset *s, uint32_t r, struct plan_change c)
 
 static void renew(struct plan_ringset *s, uint32_t r)
 {
-	uint32_t *o = ring_of(s, r), *way = s->way + (size_t)r * s->n, i, at;
+	uint32_t *o = ring_of(s, r), *path = s->path + (size_t)r * s->n, i, at;
 
 	for (i = 0; i < s->nold; i++) {
 		at = s->old[i];
-		take(s, o[at], o[next(s, at)], way[at]);
+		take(s, o[at], o[next(s, at)], path[at]);
 	}
 	for (i = 0; i < s->nfresh; i++) {
 		struct plan_hop *h = &s->fresh[i];
 
-		plan_ringset_cost(s, h->from, h->to, &h->way);
-		plan_ringset_add(s, h->from, h->to, h->way);
+		plan_ringset_cost(s, h->from, h->to, &h->path);
+		plan_ringset_add(s, h->from, h->to, h->path);
 	}
 }
 
 int64_t plan_ringset_try(struct plan_ringset *s, uint32_t r,
 			 struct plan_change change)
 {
-	uint32_t *o = ring_of(s, r), *way = s->way + (size_t)r * s->n, i, at;
+	uint32_t *o = ring_of(s, r), *path = s->path + (size_t)r * s->n, i, at;
 	int64_t before = (int64_t)s->excess, after;
 
 	list(s, r, change);
 	renew(s, r);
 	after = (int64_t)s->excess;
 	for (i = 0; i < s->nfresh; i++)
-		take(s, s->fresh[i].from, s->fresh[i].to, s->fresh[i].way);
+		take(s, s->fresh[i].from, s->fresh[i].to, s->fresh[i].path);
 	for (i = 0; i < s->nold; i++) {
 		at = s->old[i];
-		plan_ringset_add(s, o[at], o[next(s, at)], way[at]);
+		plan_ringset_add(s, o[at], o[next(s, at)], path[at]);
 	}
 	return after - before;
 }
@@ -342,14 +342,14 @@ static void rotate(uint32_t *p, struct plan_change c)
 void plan_ringset_apply(struct plan_ringset *s, uint32_t r,
 			struct plan_change c)
 {
-	uint32_t *o = ring_of(s, r), *way = s->way + (size_t)r * s->n, i, x;
+	uint32_t *o = ring_of(s, r), *path = s->path + (size_t)r * s->n, i, x;
 	uint32_t first = c.a, last = c.a;
 
 	list(s, r, c);
 	renew(s, r);
 	if (c.kind == PLAN_EXCHANGE) {
 		rotate(o, c);
-		rotate(way, c);
+		rotate(path, c);
 		last = c.c;
 	} else if (c.kind == PLAN_SWAP) {
 		x = o[c.a];
@@ -358,18 +358,18 @@ void plan_ringset_apply(struct plan_ringset *s, uint32_t r,
 		s->place[(size_t)r * s->n + o[c.b]] = c.b;
 	} else if (c.kind == PLAN_REVERSE) {
 		reverse(o, c.a + 1, c.b);
-		reverse(way, c.a + 1, c.b - 1);
+		reverse(path, c.a + 1, c.b - 1);
 		last = c.b;
 	}
 	for (i = first; i <= last; i++)
 		s->place[(size_t)r * s->n + o[i]] = i;
 	for (i = 0; i < s->nfresh; i++)
-		way[s->fresh[i].at] = s->fresh[i].way;
+		path[s->fresh[i].at] = s->fresh[i].path;
 }
 
 void plan_ringset_mirror(struct plan_ringset *s)
 {
-	const struct plan_graph *g = s->ways->g;
+	const struct plan_graph *g = s->paths->g;
 	uint32_t i;
 
 	s->mirrored = true;
@@ -384,21 +384,21 @@ int plan_ringset_unfold(struct plan_ringset *s, enum plan_collective c,
 	struct plan_ringset t;
 	uint32_t r, i, n = s->n;
 
-	if (plan_ringset_init(&t, s->ways, 2 * s->nrings, c, root))
+	if (plan_ringset_init(&t, s->paths, 2 * s->nrings, c, root))
 		return -ENOMEM;
-	memcpy(t.slot, s->slot, s->ways->g->nedges * sizeof(*t.slot));
+	memcpy(t.slot, s->slot, s->paths->g->nedges * sizeof(*t.slot));
 	for (r = 0; r < t.nrings; r++) {
-		uint32_t *o = ring_of(&t, r), *way = t.way + (size_t)r * n;
+		uint32_t *o = ring_of(&t, r), *path = t.path + (size_t)r * n;
 
 		memcpy(o, ring_of(s, r / 2), n * sizeof(*o));
-		memcpy(way, s->way + (size_t)(r / 2) * n, n * sizeof(*way));
+		memcpy(path, s->path + (size_t)(r / 2) * n, n * sizeof(*path));
 		if (r & 1) {
 			reverse(o, 0, n - 1);
-			reverse(way, 0, n - 2);
+			reverse(path, 0, n - 2);
 		}
 		for (i = 0; i < n; i++) {
 			t.place[(size_t)r * n + o[i]] = i;
-			plan_ringset_add(&t, o[i], o[next(&t, i)], way[i]);
+			plan_ringset_add(&t, o[i], o[next(&t, i)], path[i]);
 		}
 	}
 	t.work = s->work;
@@ -410,7 +410,7 @@ int plan_ringset_unfold(struct plan_ringset *s, enum plan_collective c,
 
 struct plan_ratio plan_ringset_rate(const struct plan_ringset *s)
 {
-	const struct plan_graph *g = s->ways->g;
+	const struct plan_graph *g = s->paths->g;
 	struct plan_ratio best = { 0, 1 }, r;
 	uint32_t i;
 
@@ -426,7 +426,7 @@ struct plan_ratio plan_ringset_rate(const struct plan_ringset *s)
 
 bool plan_ringset_hop(struct plan_ringset *s, uint32_t from, uint32_t to)
 {
-	return skipped(s, from, to) || plan_ways_of(s->ways, from, to).count;
+	return skipped(s, from, to) || plan_ring_paths_of(s->paths, from, to).count;
 }
 
 bool plan_ringset_missing(struct plan_ringset *s, uint32_t *from, uint32_t *to)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rings/ringset.h"
+#include "plan/rings/set.h"
 
 #define TRIES	24u	/* changes of each kind for one hop */
 #define NEAR	24u	/* in long rings mostly with positions so near */
@@ -60,7 +60,7 @@ static uint32_t crowd_size(const struct plan_crowds *c, uint32_t b)
 /* ---- the start ---------------------------------------------------------- */
 
 struct gate {
-	uint32_t from, to, way;
+	uint32_t from, to, path;
 	uint64_t cost;
 };
 
@@ -91,7 +91,7 @@ static struct gate gate_between(struct maker *m, uint32_t a, uint32_t b,
 			if ((g.from == entry && na > 1) ||
 			    (g.to == exit && nb > 1))
 				continue;
-			g.cost = plan_ringset_cost(m->s, g.from, g.to, &g.way);
+			g.cost = plan_ringset_cost(m->s, g.from, g.to, &g.path);
 			if (g.cost < best.cost)
 				ties = 0;
 			if (g.cost < best.cost ||
@@ -125,10 +125,10 @@ static struct gate gate_out(struct maker *m, uint32_t a, uint32_t entry)
 }
 
 /* Go on to @to. */
-static void walk(struct maker *m, uint32_t to, uint32_t way)
+static void walk(struct maker *m, uint32_t to, uint32_t path)
 {
 	if (m->norder)
-		plan_ringset_add(m->s, m->order[m->norder - 1], to, way);
+		plan_ringset_add(m->s, m->order[m->norder - 1], to, path);
 	m->seen[to] = true;
 	m->order[m->norder++] = to;
 }
@@ -137,7 +137,7 @@ static void walk(struct maker *m, uint32_t to, uint32_t way)
 static void walk_box(struct maker *m, uint32_t b, uint32_t exit)
 {
 	const struct plan_crowds *c = m->c;
-	uint32_t left = 0, from, i, at, way, best_way;
+	uint32_t left = 0, from, i, at, path, best_path;
 
 	for (i = c->first[b]; i < c->first[b + 1]; i++)
 		left += !m->seen[c->ranks[i]];
@@ -146,13 +146,13 @@ static void walk_box(struct maker *m, uint32_t b, uint32_t exit)
 		uint32_t ties = 0;
 
 		from = m->order[m->norder - 1];
-		at = best_way = 0;
+		at = best_path = 0;
 		for (i = c->first[b]; i < c->first[b + 1]; i++) {
 			uint32_t to = c->ranks[i];
 
 			if (m->seen[to] || (to == exit && left > 1))
 				continue;
-			cost = plan_ringset_cost(m->s, from, to, &way);
+			cost = plan_ringset_cost(m->s, from, to, &path);
 			if (cost < best)
 				ties = 0;
 			if (cost < best ||
@@ -160,10 +160,10 @@ static void walk_box(struct maker *m, uint32_t b, uint32_t exit)
 			     !plan_ringset_random(m->s, ++ties + 1))) {
 				best = cost;
 				at = to;
-				best_way = way;
+				best_path = path;
 			}
 		}
-		walk(m, at, best_way);
+		walk(m, at, best_path);
 	}
 }
 
@@ -174,7 +174,7 @@ static void walk_box(struct maker *m, uint32_t b, uint32_t exit)
 static void make_ring(struct maker *m, uint32_t r)
 {
 	struct gate g;
-	uint32_t k, b, way, begin;
+	uint32_t k, b, path, begin;
 
 	memset(m->used, 0, m->c->n * sizeof(*m->used));
 	memset(m->seen, 0, m->s->n * sizeof(*m->seen));
@@ -187,7 +187,7 @@ static void make_ring(struct maker *m, uint32_t r)
 			walk(m, g.from, 0);
 		else
 			walk_box(m, b, g.from);
-		walk(m, g.to, g.way);
+		walk(m, g.to, g.path);
 		m->used[m->c->of[g.to]] = true;
 	}
 	if (b) {
@@ -195,14 +195,14 @@ static void make_ring(struct maker *m, uint32_t r)
 				 false);
 		walk_box(m, b, g.from);
 		if (crowd_size(m->c, 0) > 1)
-			walk(m, g.to, g.way);
+			walk(m, g.to, g.path);
 	} else {
 		walk(m, plan_ringset_random(m->s, m->s->n), 0);
 	}
 	walk_box(m, 0, PLAN_NONE);
 	begin = m->order[0];
-	plan_ringset_cost(m->s, m->order[m->norder - 1], begin, &way);
-	plan_ringset_add(m->s, m->order[m->norder - 1], begin, way);
+	plan_ringset_cost(m->s, m->order[m->norder - 1], begin, &path);
+	plan_ringset_add(m->s, m->order[m->norder - 1], begin, path);
 }
 
 /*
@@ -225,7 +225,7 @@ static void make_zigzag(struct plan_ringset *s, uint32_t r)
 
 static void clear(struct plan_ringset *s)
 {
-	memset(s->load, 0, s->ways->g->nedges * sizeof(*s->load));
+	memset(s->load, 0, s->paths->g->nedges * sizeof(*s->load));
 	s->excess = s->missing = 0;
 }
 
@@ -245,7 +245,7 @@ static int make_all(struct plan_ringset *s, const struct plan_crowds *c,
 	}
 	clear(s);
 	for (r = 0; r < s->nrings; r++)
-		if (c->n == 1 && !s->ways->sparse && !again)
+		if (c->n == 1 && !s->paths->sparse && !again)
 			make_zigzag(s, r);
 		else
 			make_ring(&m, r);
@@ -254,7 +254,7 @@ static int make_all(struct plan_ringset *s, const struct plan_crowds *c,
 	clear(s);
 	for (r = 0; r < s->nrings; r++)
 		plan_ringset_enter(s, r);
-	return s->ways->failed ? -ENOMEM : 0;
+	return s->paths->failed ? -ENOMEM : 0;
 }
 
 /* ---- repair ------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static void consider(struct plan_ringset *s, uint32_t r, struct choice *best,
  */
 static uint32_t other(struct plan_ringset *s, uint32_t r, uint32_t at)
 {
-	const struct plan_ways *w = s->ways;
+	const struct plan_ring_paths *w = s->paths;
 	uint32_t step, rank, peer;
 
 	if (w->sparse && plan_ringset_random(s, 8)) {
@@ -407,7 +407,7 @@ int plan_ringsearch(struct plan_ringset *s, const struct plan_crowds *c,
 	struct plan_ringset best;
 	uint64_t until = s->work + limit, since = 0;
 	uint32_t *hops = calloc((size_t)s->nrings * s->n, sizeof(*hops));
-	int err = plan_ringset_init(&best, s->ways, s->nrings, 0, 0);
+	int err = plan_ringset_init(&best, s->paths, s->nrings, 0, 0);
 
 	if (!err)
 		err = hops ? make_all(s, c, false) : -ENOMEM;
@@ -424,7 +424,7 @@ int plan_ringsearch(struct plan_ringset *s, const struct plan_crowds *c,
 			plan_ringset_copy(&best, s);
 			since = 0;
 		}
-		if (s->ways->failed)
+		if (s->paths->failed)
 			err = -ENOMEM;
 	}
 	if (!err)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which GPU belongs to which host port, and the ways of partitions over several
+ * Which GPU belongs to which host port, and the paths of partitions over several
  * switches. Called by wiring.c.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "read/wiring.h"
+#include "plan/input/wiring.h"
 
 static bool wanted(const struct wiring *w, unsigned int host)
 {
 	return !w->only || !strcmp(w->t->hosts[host].name, w->only);
 }
 
-/* Ways from all switches to each port: the shortest, lowest switches first. */
-static void find_ways(struct wiring *w, unsigned int p)
+/* Paths from all switches to each port: the shortest, lowest switches first. */
+static void find_paths(struct wiring *w, unsigned int p)
 {
 	unsigned int queue[TOPO_MAX_SWITCHES], n = 0, i, s;
 	unsigned int *next = w->next + p * w->nsw;
@@ -132,6 +132,6 @@ int wiring_bind(struct wiring *w)
 	int err = check_host(w);
 
 	for (p = 0; !err && p < w->nports; p++)
-		find_ways(w, p);
+		find_paths(w, p);
 	return err ? err : bind(w);
 }

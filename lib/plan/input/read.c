@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "nccl.h"
-#include "read.h"
+#include "plan/nccl.h"
+#include "plan/read.h"
 #include "topology/scan.h"
 #include "topology/topology.h"
 

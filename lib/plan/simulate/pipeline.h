@@ -11,8 +11,8 @@
 #ifndef LIB_PLAN_PIPELINE_H
 #define LIB_PLAN_PIPELINE_H
 
-#include "play/sharing.h"
-#include "simulate.h"
+#include "plan/simulate.h"
+#include "plan/simulate/sharing.h"
 
 #define PIPELINE_NONE	(~0u)
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "play/sharing.h"
+#include "plan/simulate/sharing.h"
 
 #define NOWHERE (~0u)
 
@@ -17,7 +17,7 @@ struct flow {
 };
 
 struct class {
-	uint32_t first, nlinks;	/* in ways */
+	uint32_t first, nlinks;	/* in paths */
 	uint32_t nflows, room;
 	double weight;		/* of each flow: its rate to that of weight 1 */
 	struct flow *flows;	/* a heap, first to end on top */
@@ -56,10 +56,10 @@ struct sharing {
 	uint32_t nlinks, nclasses, class_room;
 	struct link *links;
 	struct class *classes;
-	uint64_t nways, way_room;
-	uint32_t *ways;		/* links of classes */
+	uint64_t npaths, path_room;
+	uint32_t *paths;		/* links of classes */
 	uint32_t *at;		/* and where in users each stands there */
-	uint64_t *users;	/* way of an active class, by link */
+	uint64_t *users;	/* path of an active class, by link */
 	uint32_t nslots;
 	uint32_t *slots;	/* class + 1, by its links */
 	uint32_t nheap;
@@ -67,7 +67,7 @@ struct sharing {
 	uint32_t ndirty, ninside, nstarts, start_room;
 	uint32_t *dirty, *inside, *narrow;
 	uint64_t round, look;
-	uint32_t *owner;	/* class of a way */
+	uint32_t *owner;	/* class of a path */
 	struct start *starts;
 	uint64_t order, work;
 };
@@ -104,7 +104,7 @@ void sharing_free(struct sharing *f)
 		free(f->classes[i].flows);
 	free(f->links);
 	free(f->classes);
-	free(f->ways);
+	free(f->paths);
 	free(f->at);
 	free(f->users);
 	free(f->slots);
@@ -130,7 +130,7 @@ static uint32_t *slot_of(const struct sharing *f, const uint32_t *links,
 		const struct class *c = &f->classes[f->slots[h & mask] - 1];
 
 		if (c->nlinks == n && c->weight == weight && !memcmp(
-				f->ways + c->first, links, n * sizeof(*links)))
+				f->paths + c->first, links, n * sizeof(*links)))
 			break;
 	}
 	return &f->slots[h & mask];
@@ -148,14 +148,14 @@ static int rehash(struct sharing *f)
 	f->nslots *= 2;
 	free(old);
 	for (i = 0; i < f->nclasses; i++)
-		*slot_of(f, f->ways + f->classes[i].first,
+		*slot_of(f, f->paths + f->classes[i].first,
 			 f->classes[i].nlinks, f->classes[i].weight) = i + 1;
 	return 0;
 }
 
 static int make_room(struct sharing *f, uint32_t nlinks)
 {
-	uint64_t room = f->way_room ? f->way_room : 64;
+	uint64_t room = f->path_room ? f->path_room : 64;
 	void *p;
 
 	if (2 * (f->nclasses + 1) > f->nslots && rehash(f))
@@ -169,16 +169,16 @@ static int make_room(struct sharing *f, uint32_t nlinks)
 		f->classes = p;
 		f->class_room = n;
 	}
-	while (room < f->nways + nlinks)
+	while (room < f->npaths + nlinks)
 		room *= 2;
 	if (room > UINT32_MAX)
 		return -ENOMEM;
-	p = room == f->way_room ? f->ways :
-	    realloc(f->ways, room * sizeof(*f->ways));
+	p = room == f->path_room ? f->paths :
+	    realloc(f->paths, room * sizeof(*f->paths));
 	if (!p)
 		return -ENOMEM;
-	f->ways = p;
-	f->way_room = room;
+	f->paths = p;
+	f->path_room = room;
 	return 0;
 }
 
@@ -193,11 +193,11 @@ int64_t sharing_class(struct sharing *f, const uint32_t *links, uint32_t n,
 	if (*slot)
 		return *slot - 1;
 	f->classes[f->nclasses] = (struct class){
-		.first = (uint32_t)f->nways, .nlinks = n, .place = NOWHERE,
+		.first = (uint32_t)f->npaths, .nlinks = n, .place = NOWHERE,
 		.next = INFINITY, .neck = NOWHERE, .weight = weight,
 	};
-	memcpy(f->ways + f->nways, links, n * sizeof(*links));
-	f->nways += n;
+	memcpy(f->paths + f->npaths, links, n * sizeof(*links));
+	f->npaths += n;
 	*slot = ++f->nclasses;
 	return f->nclasses - 1;
 }
@@ -206,9 +206,9 @@ int sharing_ready(struct sharing *f)
 {
 	uint32_t i, k, sum = 0;
 
-	f->at = calloc(f->nways + 1, sizeof(*f->at));
-	f->owner = calloc(f->nways + 1, sizeof(*f->owner));
-	f->users = calloc(f->nways + 1, sizeof(*f->users));
+	f->at = calloc(f->npaths + 1, sizeof(*f->at));
+	f->owner = calloc(f->npaths + 1, sizeof(*f->owner));
+	f->users = calloc(f->npaths + 1, sizeof(*f->users));
 	f->heap = calloc(f->nclasses + 1, sizeof(*f->heap));
 	f->dirty = calloc(f->nclasses + 1, sizeof(*f->dirty));
 	f->inside = calloc(f->nclasses + 1, sizeof(*f->inside));
@@ -219,7 +219,7 @@ int sharing_ready(struct sharing *f)
 	for (i = 0; i < f->nclasses; i++)
 		for (k = 0; k < f->classes[i].nlinks; k++) {
 			f->owner[f->classes[i].first + k] = i;
-			f->links[f->ways[f->classes[i].first + k]].nactive++;
+			f->links[f->paths[f->classes[i].first + k]].nactive++;
 		}
 	for (i = 0; i < f->nlinks; i++) {
 		f->links[i].first = sum;
@@ -235,7 +235,7 @@ static void activate(struct sharing *f, struct class *c)
 	uint32_t w;
 
 	for (w = c->first; w < c->first + c->nlinks; w++) {
-		struct link *l = &f->links[f->ways[w]];
+		struct link *l = &f->links[f->paths[w]];
 
 		f->at[w] = l->nactive;
 		f->users[l->first + l->nactive++] = w;
@@ -249,7 +249,7 @@ static void deactivate(struct sharing *f, struct class *c)
 	uint32_t w;
 
 	for (w = c->first; w < c->first + c->nlinks; w++) {
-		struct link *l = &f->links[f->ways[w]];
+		struct link *l = &f->links[f->paths[w]];
 		uint64_t last = f->users[l->first + --l->nactive];
 
 		f->users[l->first + f->at[w]] = last;
@@ -481,7 +481,7 @@ static void come_inside(struct sharing *f, uint32_t class)
 	c->round = f->round;
 	unlink_neck(f, c);
 	for (k = 0; k < c->nlinks; k++)
-		f->links[f->ways[c->first + k]].used -= c->charge;
+		f->links[f->paths[c->first + k]].used -= c->charge;
 	c->charge = 0;
 	f->inside[f->ninside++] = class;
 	f->work += c->nlinks;
@@ -496,7 +496,7 @@ static void close_inside(struct sharing *f, uint32_t from)
 		const struct class *c = &f->classes[f->inside[i]];
 
 		for (k = 0; k < c->nlinks; k++) {
-			const struct link *l = &f->links[f->ways[c->first + k]];
+			const struct link *l = &f->links[f->paths[c->first + k]];
 
 			while (l->first_necked != NOWHERE)
 				come_inside(f, l->first_necked);
@@ -516,7 +516,7 @@ static uint32_t gather(struct sharing *f)
 
 		c->fixed = !c->nflows;
 		for (k = 0; k < c->nlinks; k++) {
-			uint32_t link = f->ways[c->first + k];
+			uint32_t link = f->paths[c->first + k];
 			struct link *l = &f->links[link];
 
 			if (l->look != f->look) {
@@ -544,7 +544,7 @@ static void fix(struct sharing *f, uint32_t class, uint32_t link, double share)
 	c->next_rate = share * c->weight;
 	c->next_neck = link;
 	for (k = 0; k < c->nlinks; k++) {
-		struct link *l = &f->links[f->ways[c->first + k]];
+		struct link *l = &f->links[f->paths[c->first + k]];
 
 		l->nflows -= c->nflows;
 		l->weight -= c->weight * c->nflows;
@@ -646,7 +646,7 @@ static void settle(struct sharing *f, uint32_t class, double now)
 	link_neck(f, class, c->next_neck);
 	c->charge = c->next_rate * c->nflows;
 	for (k = 0; k < c->nlinks; k++)
-		f->links[f->ways[c->first + k]].used += c->charge;
+		f->links[f->paths[c->first + k]].used += c->charge;
 	f->work += c->nlinks;
 	if (c->rate == c->next_rate && !c->dirty)
 		return;
