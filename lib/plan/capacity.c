@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What links carry, and how long a hop takes. The one set of figures for all
- * fabrics; files may say otherwise for their own links.
+ * Capacity and latency of links: the defaults for all fabrics, which files can
+ * override for their own links. Called by everything that makes links.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The best wirings of given parts: all of them, compared by their cuts; the best
- * few with schedules. Called by programs.
+ * The best wirings of given parts: compares all by their cuts and computes
+ * schedules for the best few. Called by api/design.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Why one wiring is better than another, in sentences. Called by design.c. */
+/* Explains why one wiring is better than another. Called by design.c. */
 #include <stdlib.h>
 #include <string.h>
 

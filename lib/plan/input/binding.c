@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which GPU belongs to which host port, and the paths of partitions over several
+ * Assigns GPUs to host ports and finds the paths of partitions that span several
  * switches. Called by wiring.c.
  */
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Graph files: libconfig text with nodes and links, for fabrics that no other
- * format describes (docs/graph-files.md). Whatever a graph has comes
- * back from its file, numbers of nodes and edges included. Called by read.c and
- * by programs that write graphs.
+ * Reads and writes graph files: libconfig text with nodes and links, for fabrics
+ * that no other format describes (docs/graph-files.md). A graph that is written
+ * and read again is the same, indices of nodes and edges included. Called by
+ * read.c and api/write.c.
  */
 #include <errno.h>
 #include <libconfig.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Graphs from files, whatever the format, and which of their GPUs are ranks.
- * Called by programs; the formats have files of their own.
+ * Reads a graph from a file of any format and selects the GPUs that are ranks.
+ * Called by api/graph.c; each format has a file of its own.
  */
 #include <errno.h>
 #include <stdlib.h>

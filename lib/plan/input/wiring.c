@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a fabric's wiring and bindings make for its hosts: a topology file as a
- * graph. Called by read.c and by who has a struct topology already.
+ * Makes a graph of the wiring and the bindings in a struct topology. Called by
+ * read.c and api/fabric.c.
  *
- * The graph is what a host sees, not what is screwed together: each host port
- * has its partition, and whatever several partitions share (an uplink, a link
- * between switches) is shared out among them, since bytes of one partition do
- * not turn into another's on the way. docs/graph-files.md has the rules.
+ * The graph is what hosts see, not how the cabinet is cabled: each host port has
+ * its partition, and the capacity of what several partitions use (an uplink, a
+ * link between switches) is divided among them, since bytes cannot change
+ * partitions on their path. docs/graph-files.md has the rules.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the libraries know, see nccl/rules.h. Called by the files here. */
+/* Words and numbers that the libraries know; see nccl/rules.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

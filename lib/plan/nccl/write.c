@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A graph as topology XML. Called by fabrexctl.
+ * Writes a graph as topology XML. Called by api/write.c.
  *
  * What was read from a file of the same dialect, with the same ranks, is
  * written with the file's attributes and no others. Anything else has all that

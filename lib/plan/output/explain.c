@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Bounds as sentences, with all that it takes to check them by hand: what is
- * inside, each edge, the sum, and the arithmetic. Called by programs.
+ * Explains bounds in words, with everything needed to check them by hand: what is
+ * inside, each edge, the sum, and the arithmetic. Called by api/write.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where everything of a picture goes: units, layers, then places. Called by
+ * Places everything in a picture: units, then layers, then coordinates. Called by
  * svg.c only.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Schedules as the text that docs/schedule.md describes, for
- * fabrex_schedule_parse(). Called by programs.
+ * Writes schedules as the text of docs/schedule.md, for fabrex_schedule_parse().
+ * Called by api/write.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Is there a ring at all? Exact for few ranks, over all sets of them (Held, Karp,
- * "A dynamic programming approach to sequencing problems", 1962). Called by
- * rings.c where the search has found none.
+ * Decides whether any ring exists, exactly and for few ranks, over all sets of
+ * them (Held, Karp, "A dynamic programming approach to sequencing problems",
+ * 1962). Called by rings.c if the search has found none.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Routes between ranks: those with the fewest hops, of them the widest, several
- * where they are as good. Called by the files of set.h.
+ * Paths between ranks: the widest of the shortest, several where they are equally
+ * good. Called by the files of set.h.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The best set of rings that is found: how many, at which rate, and whether
- * more is possible. Called by programs; set.h has the search.
+ * The best set of rings: how many, at which rate, and whether a better one is
+ * possible. Called by api/plan.c; set.h has the search.
  */
 #include <errno.h>
 #include <math.h>

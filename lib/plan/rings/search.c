@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Looking for rings: a start that goes once through each box, then the hops
- * that are over a link's slots are repaired one by one. Called by rings.c.
+ * Searches for rings: starts from one that passes through each box once, then
+ * repairs one by one the hops that overload a link. Called by rings.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rings, what they ask of links, and changes of them, tried before they are
- * made. Called by search.c and rings.c.
+ * A set of rings, the load it puts on links, and changes, which are evaluated
+ * before they are applied. Called by search.c and rings.c.
  */
 #include <errno.h>
 #include <stdlib.h>

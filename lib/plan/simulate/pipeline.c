@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Schedules made ready to be played. See pipeline.h. */
+/* Prepares schedules for the simulator; see pipeline.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Schedules made ready to be played: what each transfer waits for, which
+ * Schedules prepared for the simulator: what each transfer waits for, which
  * channel it takes, and how many pieces it has. For simulate.c alone.
  *
  * A value is what a rank has of a chunk between two sends: the writes that it

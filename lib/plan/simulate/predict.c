@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Whole steps of training and inference: what GPUs compute, what they tell one
- * another, and what of that cannot be hidden. Called by programs. The formulas
+ * Whole steps of training and inference: what GPUs compute, what they exchange,
+ * and how much of that cannot be hidden. Called by api/predict.c. The formulas
  * stand where they are used; docs/prediction.md has them all with sources.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plan/simulate.h"
+#include "plan/util.h"
 
 #define PHASES		2u	/* kinds of collectives in one step */
 #define OTHERS_MAX	1024u
@@ -38,17 +39,7 @@ const char *plan_parallel_name(enum plan_parallel p)
 
 enum plan_parallel plan_parallel_parse(const char *word)
 {
-	unsigned int i, k;
-
-	for (i = 1; i < PLAN_PARALLELS; i++) {
-		for (k = 0; names[i][k]; k++)
-			if (word[k] != names[i][k] &&
-			    !(word[k] == '_' && names[i][k] == '-'))
-				break;
-		if (!names[i][k] && !word[k])
-			return i;
-	}
-	return 0;
+	return plan_word_parse(names, PLAN_PARALLELS, word);
 }
 
 static bool is_training(enum plan_parallel p)

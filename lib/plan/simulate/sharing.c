@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Flows that share links, max-min fairly. See sharing.h. */
+/* Max-min fair rates of flows that share links; see sharing.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>

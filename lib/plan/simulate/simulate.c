@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Schedules played on a graph: pieces wait for what they are made of and for
- * their channel, then for their sender, then cross the links at the rate that
+ * Simulates schedules on a graph: slices ("pieces") wait for their inputs, for
+ * their channel and for their sender, then cross the links at the rate that
  * sharing.c gives them, and arrive. See simulate.h and docs/prediction.md.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plan/simulate/pipeline.h"
+#include "plan/util.h"
 
 /*
  * What happens within that time happens at once, as far as the sharing of
@@ -43,7 +44,8 @@ struct play {
 	struct sharing *flows;
 	uint64_t nevents, event_room, order;
 	struct event *events;	/* a heap */
-	uint32_t nqueued, queued_room, free_queued;
+	uint32_t nqueued, free_queued;
+	uint64_t queued_room;
 	struct queued *queued;
 	double now;
 	double *ends;		/* of jobs */
@@ -64,30 +66,14 @@ static bool before(const struct event *a, const struct event *b)
 	       (a->time == b->time && a->order < b->order);
 }
 
-/* Room for one more; @array keeps its address on failure. */
-static int room_for(void *array, uint64_t n, uint64_t *room, size_t size)
-{
-	uint64_t more = *room ? 2 * *room : 1024;
-	void **at = array, *p;
-
-	if (n < *room)
-		return 0;
-	p = realloc(*at, more * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = more;
-	return 0;
-}
-
 static void at(struct play *p, double time, enum event_kind kind,
 	       uint32_t which, uint32_t piece)
 {
 	struct event new = { time, p->order++, kind, which, piece };
 	uint64_t i, up;
 
-	if (room_for(&p->events, p->nevents, &p->event_room,
-		     sizeof(*p->events))) {
+	if (plan_grow(&p->events, p->nevents, 1, &p->event_room,
+		      sizeof(*p->events))) {
 		p->err = -ENOMEM;
 		return;
 	}
@@ -129,17 +115,16 @@ static const struct part *part_of(const struct play *p, uint32_t hop)
 static uint32_t new_queued(struct play *p)
 {
 	uint32_t q = p->free_queued;
-	uint64_t room = p->queued_room;
 
 	if (q != PIPELINE_NONE) {
 		p->free_queued = p->queued[q].next;
 		return q;
 	}
-	if (room_for(&p->queued, p->nqueued, &room, sizeof(*p->queued))) {
+	if (plan_grow(&p->queued, p->nqueued, 1, &p->queued_room,
+		      sizeof(*p->queued))) {
 		p->err = -ENOMEM;
 		return PIPELINE_NONE;
 	}
-	p->queued_room = (uint32_t)room;
 	return p->nqueued++;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Trees over boxes and trees inside boxes, made whole. Called by boxes.c.
+ * Joins trees over boxes and trees inside boxes. Called by boxes.c.
  *
  * All that is to be joined has weights: trees of the trunk, paths by which they
  * leave and enter boxes, trees inside. A piece of a trunk's tree takes the next
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "plan/solve/boxes.h"
+#include "plan/util.h"
 
 /* ---- shares of the paths into boxes and out of them ----------------------- */
 
@@ -279,25 +280,6 @@ struct made {
 	struct plan_forest *forest;
 };
 
-/* Room for @more on top of @n; @array keeps its address on failure. */
-static int grow(void *array, uint64_t n, uint64_t more, uint64_t *room,
-		size_t size)
-{
-	uint64_t want = *room ? *room : 256;
-	void **at = array, *p;
-
-	while (want < n + more)
-		want += want / 2;
-	if (want == *room)
-		return 0;
-	p = realloc(*at, want * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = want;
-	return 0;
-}
-
 static uint32_t *slot_of(const struct made *m, struct key k)
 {
 	uint32_t h = 2166136261u, mask = m->nslots - 1;
@@ -337,7 +319,7 @@ static int append(struct made *m, const struct plan_links *l, uint32_t path,
 
 	if (to <= from)
 		return 0;
-	if (grow(&all->path_arcs, all->npath_arcs, to - from, &m->arc_room,
+	if (plan_grow(&all->path_arcs, all->npath_arcs, to - from, &m->arc_room,
 		 sizeof(*all->path_arcs)))
 		return -ENOMEM;
 	for (i = from; i < to; i++)
@@ -379,8 +361,8 @@ static int new_path(struct made *m, struct key k)
 	uint64_t room = m->path_room;
 	int err;
 
-	if (grow(&all->paths, all->npaths, 1, &room, sizeof(p)) ||
-	    grow(&m->keys, all->npaths, 1, &m->path_room, sizeof(k)))
+	if (plan_grow(&all->paths, all->npaths, 1, &room, sizeof(p)) ||
+	    plan_grow(&m->keys, all->npaths, 1, &m->path_room, sizeof(k)))
 		return -ENOMEM;
 	err = k.box == PLAN_NONE ? append_outer(m, k) : append_inner(m, k);
 	if (err)
@@ -408,7 +390,7 @@ static int hop(struct made *m, struct key k, uint64_t weight)
 			return err;
 		*slot = m->links->npaths;
 	}
-	if (grow(&m->forest->hops, m->nhops, 1, &m->hop_room,
+	if (plan_grow(&m->forest->hops, m->nhops, 1, &m->hop_room,
 		 sizeof(*m->forest->hops)))
 		return -ENOMEM;
 	m->links->paths[*slot - 1].weight += weight;
@@ -506,7 +488,7 @@ static int new_tree(struct made *m, uint32_t root, uint32_t group, uint64_t w)
 {
 	struct plan_forest *f = m->forest;
 
-	if (grow(&f->trees, f->ntrees, 1, &m->tree_room, sizeof(*f->trees)))
+	if (plan_grow(&f->trees, f->ntrees, 1, &m->tree_room, sizeof(*f->trees)))
 		return -ENOMEM;
 	f->trees[f->ntrees++] = (struct plan_tree){
 		.root = root, .group = group, .weight = w, .first = m->nhops,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Switches that are out of the way: no shortest path between two terminals
- * passes them, as a root complex behind the switches that hosts and boxes
- * share. What they carry is a last resort. Called by split.c.
+ * Finds detours: switches on no shortest path between two terminals, such as a
+ * root complex behind the switches that hosts and boxes share. They are used as a
+ * last resort. Called by split.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -18,6 +18,7 @@
 
 #include "plan/solve/flow.h"
 #include "plan/solve/solve.h"
+#include "plan/util.h"
 
 #define NO_PIECE	UINT32_MAX
 /* Bytes of all flows; beyond that a fabric has to be solved box by box. */
@@ -41,9 +42,9 @@ struct split {
 	uint32_t nsinks, *sinks;	/* in the order to look at them */
 	uint32_t *row_of;	/* of each sink in that order: its flow */
 	int64_t *left;		/* rows of @room */
-	uint32_t npieces, piece_room;
+	uint32_t npieces, nroutes;
+	uint64_t piece_room, route_room;
 	struct piece *pieces;
-	uint32_t nroutes, route_room;
 	uint32_t *routes;
 	uint32_t *mark;		/* of nodes, for cutting loops off */
 	uint32_t hub;		/* the switch that goes */
@@ -70,29 +71,19 @@ static void split_clear(struct split *s)
 
 /* ---- pieces -------------------------------------------------------------- */
 
-static int more_room(void *array, uint32_t need, uint32_t *room, size_t size)
+/* As plan_grow(), for what 32 bits count. */
+static int more_room(void *array, uint32_t n, uint32_t more, uint64_t *room,
+		     size_t size)
 {
-	void **at = array, *p;
-	uint64_t more = *room ? *room : 64;
-
-	if (need <= *room)
-		return 0;
-	while (more < need)
-		more *= 2;
-	if (more > UINT32_MAX / 2)
+	if ((uint64_t)n + more > UINT32_MAX / 2)
 		return -ENOMEM;
-	p = realloc(*at, more * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = (uint32_t)more;
-	return 0;
+	return plan_grow(array, n, more, room, size);
 }
 
 /* A piece of half @h, over @n arcs that are the last in @routes. */
 static int new_piece(struct split *s, uint32_t h, uint64_t weight, uint32_t n)
 {
-	if (more_room(&s->pieces, s->npieces + 1, &s->piece_room,
+	if (more_room(&s->pieces, s->npieces, 1, &s->piece_room,
 		      sizeof(*s->pieces)))
 		return -ENOMEM;
 	s->pieces[s->npieces] = (struct piece){
@@ -105,7 +96,7 @@ static int new_piece(struct split *s, uint32_t h, uint64_t weight, uint32_t n)
 
 static int add_ways(struct split *s, const struct piece *p)
 {
-	if (more_room(&s->routes, s->nroutes + p->narcs, &s->route_room,
+	if (more_room(&s->routes, s->nroutes, p->narcs, &s->route_room,
 		      sizeof(*s->routes)))
 		return -ENOMEM;
 	memcpy(s->routes + s->nroutes, s->routes + p->first,
@@ -573,7 +564,7 @@ static int first_pieces(struct split *s)
 		if (!net->arcs[i].capacity)
 			continue;
 		h = half(s, net->arcs[i].from, net->arcs[i].to);
-		if (h < 0 || more_room(&s->routes, s->nroutes + 1, &s->route_room,
+		if (h < 0 || more_room(&s->routes, s->nroutes, 1, &s->route_room,
 				       sizeof(*s->routes)))
 			return -ENOMEM;
 		s->capacity[h] += (int64_t)net->arcs[i].capacity;
