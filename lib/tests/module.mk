@@ -105,7 +105,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 		$(LIB_TEST_O)/compile) || { echo "$$out" >&2; exit 1; }; \
 		echo "$$out" | sed 's/^/#   /'
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
-	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
+	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header coll.h fabrex.h p2p.h
 	lib/tests/check-man $(LIB_PAGES)
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "topology/parse.h"
 
 #define NAME_BUCKETS	4096
@@ -186,29 +187,6 @@ int topo_bool(struct topo_parse *p, const struct topo_at *at, const char *key,
 	return 0;
 }
 
-static bool parse_size(const char *s, uint64_t *value)
-{
-	unsigned long long v;
-	unsigned int shift = 0;
-	char *end;
-
-	if (!isdigit((unsigned char)*s))
-		return false;
-	v = strtoull(s, &end, 10);
-	if (*end == 'K')
-		shift = 10;
-	else if (*end == 'M')
-		shift = 20;
-	else if (*end == 'G')
-		shift = 30;
-	if (shift)
-		end++;
-	if (*end || v > (1ull << 62) >> shift)
-		return false;
-	*value = v << shift;
-	return true;
-}
-
 static const char *size_text(uint64_t v, char *buf, size_t len)
 {
 	static const char unit[] = { 0, 'K', 'M', 'G' };
@@ -228,7 +206,7 @@ int topo_size(struct topo_parse *p, const struct topo_at *at, const char *key,
 {
 	config_setting_t *m = config_setting_get_member(at->set, key);
 	struct topo_at place = member(at, m);
-	const char *s = NULL;
+	const char *s = NULL, *end;
 	char lo[24], hi[24];
 	uint64_t v;
 
@@ -236,7 +214,7 @@ int topo_size(struct topo_parse *p, const struct topo_at *at, const char *key,
 		return 0;
 	if (topo_string(p, at, key, true, &s))
 		return -1;
-	if (!parse_size(s, &v))
+	if (!size_parse(s, "KMG", &v, &end) || *end)
 		return topo_fail(p, &place,
 				 "\"%s\" is \"%s\"; write digits and K, M or G, such as \"64M\"",
 				 key, s);

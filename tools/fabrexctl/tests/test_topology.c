@@ -12,7 +12,6 @@
 #include "ctl.h"
 #include "fake.h"
 #include "look.h"
-#include "plan/nccl.h"
 #include "tap.h"
 
 static const struct {

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /* See visible.h. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "visible.h"
+#include "topology/visible.h"
 
 /* Bytes of the character that begins here, and which one; 0: no UTF-8. */
 static size_t character(const unsigned char *p, size_t left, uint32_t *code)

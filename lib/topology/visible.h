@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Text by anybody on its way to a terminal or into JSON. Called where such text
- * comes in (source.c), where messages are printed (run.c), and by json.c.
+ * Text of unknown origin made safe for a terminal or for JSON. Called where files
+ * are read and where messages are printed.
  */
-#ifndef CTL_VISIBLE_H
-#define CTL_VISIBLE_H
+#ifndef LIB_TOPOLOGY_VISIBLE_H
+#define LIB_TOPOLOGY_VISIBLE_H
 
 #include <stddef.h>
 
