@@ -8,10 +8,13 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 CFLAGS ?= -O2 -g
+OBJCOPY ?= objcopy
 
 PLAN_VERSION := $(LIB_VERSION)
 PLAN_O := $(BUILD)/plan
 PLAN_A := $(BUILD)/lib/libfabrex-plan.a
+# With internal functions, for tests of the planner.
+PLAN_TEST_A := $(BUILD)/plan/libplan.a
 PLAN_SO := $(BUILD)/lib/libfabrex-plan.so.$(PLAN_VERSION)
 PLAN_PC := $(BUILD)/lib/fabrex-plan.pc
 PLAN_MAP := lib/plan/libfabrex-plan.map
@@ -37,10 +40,17 @@ $(PLAN_O)/%.o: lib/plan/%.c
 	@mkdir -p $(@D)
 	$(CC) $(PLAN_CPPFLAGS) $(CPPFLAGS) $(PLAN_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(PLAN_A): $(PLAN_OBJ)
+# One object, so that programs see no other names than the public ones.
+$(PLAN_O)/libfabrex-plan.o: $(PLAN_OBJ)
+	$(CC) $(PLAN_CFLAGS) -r -nostdlib -o $@ $(PLAN_OBJ)
+	$(OBJCOPY) --localize-hidden $@
+
+$(PLAN_A): $(PLAN_O)/libfabrex-plan.o
+$(PLAN_TEST_A): $(PLAN_OBJ)
+$(PLAN_A) $(PLAN_TEST_A):
 	@mkdir -p $(@D)
 	rm -f $@
-	$(AR) rcs $@ $(PLAN_OBJ)
+	$(AR) rcs $@ $^
 
 $(PLAN_SO): $(PLAN_OBJ) $(PLAN_MAP)
 	@mkdir -p $(@D)

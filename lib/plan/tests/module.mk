@@ -45,7 +45,7 @@ $(PLAN_TESTS): $(PLAN_O)/tests/%: $(PLAN_O)/san/$(PLAN_T)/%.o $(PLAN_SAN_A)
 	$(CC) $(PLAN_SAN) $(LDFLAGS) -o $@ $^ $(PLAN_LIBS)
 
 $(PLAN_LARGE) $(PLAN_BENCH): $(PLAN_O)/tests/%: \
-		$(PLAN_O)/fast/$(PLAN_T)/%.o $(PLAN_FAST_A) $(PLAN_A)
+		$(PLAN_O)/fast/$(PLAN_T)/%.o $(PLAN_FAST_A) $(PLAN_TEST_A)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(PLAN_LIBS)
 
