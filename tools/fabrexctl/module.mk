@@ -79,7 +79,8 @@ $(CTL_T)/fabrexctl-fake: $(CTL_T)/fake_main.o $(CTL_TEST_LIB) $(CTL_OBJ) \
 
 # The planner's public header is enough: the tool is linked with the shared
 # library as well, which has no other symbols.
-$(CTL_T)/fabrexctl-shared: $(CTL_O)/main.o $(CTL_OBJ) $(PLAN_SO)
+$(CTL_T)/fabrexctl-shared: $(CTL_O)/main.o $(CTL_OBJ) $(CTL_LIB) $(PLAN_SO)
+	@mkdir -p $(@D)
 	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $(CTL_O)/main.o $(CTL_OBJ) \
 		$(BUILD)/lib/libfabrex.a $(BUILD)/lib/libtopology.a \
 		-L$(BUILD)/lib -lfabrex-plan $(CTL_LIBS)
