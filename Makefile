@@ -63,7 +63,8 @@ clean:
 	rm -rf build
 
 ifneq ($(FABREX_IN_ROOT)$(NATIVE),)
-FRAGMENTS := $(wildcard lib/module.mk lib/plan/module.mk tools/*/module.mk selftests/module.mk \
+FRAGMENTS := $(wildcard lib/module.mk lib/topology/module.mk \
+	lib/plan/module.mk tools/*/module.mk selftests/module.mk \
 	driver/tests/module.mk)
 PARTS := $(patsubst %/,%,$(dir $(FRAGMENTS)))
 NAMES := $(notdir $(PARTS))

@@ -31,7 +31,7 @@ LIB_SRC := $(wildcard lib/base/*.c lib/core/*.c \
 	lib/transport/loopback/*.c \
 	lib/memory/*.c lib/p2p/*.c lib/schedule/*.c lib/coll/*.c \
 	lib/coll/*/*.c)
-LIB_HEADERS := $(wildcard include/fabrex/*.h)
+LIB_HEADERS := $(filter-out %/plan.h,$(wildcard include/fabrex/*.h))
 LIB_OBJ := $(LIB_SRC:lib/%.c=$(LIB_O)/%.o)
 LIB_MAN3 := $(wildcard lib/man/*.3)
 LIB_MAN7 := $(wildcard lib/man/*.7)
@@ -65,6 +65,14 @@ $(LIB_O)/fabrex.pc: lib/fabrex.pc.in
 		-e 's|@includedir@|$(INCLUDEDIR)|' \
 		-e 's|@version@|$(LIB_VERSION)|' $< > $@
 
+# A page for each other function that one of these pages names.
+man-links = for f in $(1); do \
+		for n in $$(sed -n '/^\.SH NAME/{n;s/ \\-.*//;s/,//g;p;}' $$f); do \
+			[ $$n.3 = $${f\#\#*/} ] || echo ".so man3/$${f\#\#*/}" \
+				> $(DESTDIR)$(MANDIR)/man3/$$n.3; \
+		done; \
+	done
+
 install-lib: lib
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/fabrex \
 		$(DESTDIR)$(INCLUDEDIR)/linux \
@@ -79,12 +87,7 @@ install-lib: lib
 		$(DESTDIR)$(INCLUDEDIR)/linux/
 	install -m 644 $(LIB_MAN3) $(DESTDIR)$(MANDIR)/man3/
 	install -m 644 $(LIB_MAN7) $(DESTDIR)$(MANDIR)/man7/
-	for f in $(LIB_MAN3); do \
-		for n in $$(sed -n '/^\.SH NAME/{n;s/ \\-.*//;s/,//g;p;}' $$f); do \
-			[ $$n.3 = $${f##*/} ] || echo ".so man3/$${f##*/}" \
-				> $(DESTDIR)$(MANDIR)/man3/$$n.3; \
-		done; \
-	done
+	$(call man-links,$(LIB_MAN3))
 
 -include $(LIB_OBJ:.o=.d)
 -include lib/tests/module.mk

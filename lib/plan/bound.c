@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Upper bounds with certificates that can be checked by hand. The cuts are
- * cut.c's; here the one is chosen that is easiest to read, and told in the
- * graph's words. Called by optimum.c and by programs.
+ * Upper bounds with certificates that can be checked by hand. solve/cut.c finds
+ * the cuts; this file chooses the one that is easiest to read and expresses it in
+ * nodes and edges of the graph. Called by optimum.c and api/plan.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "optimum.h"
-#include "solve/partition.h"
-#include "solve/solve.h"
+#include "plan/optimum.h"
+#include "plan/solve/partition.h"
+#include "plan/solve/solve.h"
 
 void plan_cut_free(struct plan_cut *c)
 {

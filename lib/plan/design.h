@@ -6,7 +6,7 @@
 #ifndef LIB_PLAN_DESIGN_H
 #define LIB_PLAN_DESIGN_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 struct topology;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pictures and texts of plans. */
+/* Pictures, schedules and explanations as text. Called by api/write.c. */
 #ifndef LIB_PLAN_DRAW_H
 #define LIB_PLAN_DRAW_H
 
-#include "optimum.h"
+#include "plan/optimum.h"
 
 /*
  * SVG of the fabric, boxes, switches, links with their capacity. With

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The fabric as a graph: making, changing, asking. Called by its readers. */
+/* Graphs: creation, changes, lookups. Called by readers and by api/graph.c. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "plan/plan.h"
+#include "plan/util.h"
 
 /* Names to nodes: open addressing, at most half full. */
 struct plan_graph_private {
 	uint32_t nslots;
 	uint32_t *slots;	/* node + 1; 0: empty */
-	uint32_t node_room, edge_room, gpu_room;
+	uint64_t node_room, edge_room, gpu_room;
 };
 
 static const char *const node_kinds[PLAN_NODE_KINDS] = {
@@ -47,24 +48,25 @@ const char *plan_link_kind_name(enum plan_link_kind kind)
 	return kind > 0 && kind < PLAN_LINK_KINDS ? link_kinds[kind] : "?";
 }
 
-enum plan_node_kind plan_node_kind_parse(const char *word)
+static unsigned int find_word(const char *const *words, unsigned int n,
+			      const char *word)
 {
 	unsigned int i;
 
-	for (i = 1; i < PLAN_NODE_KINDS; i++)
-		if (!strcmp(word, node_kinds[i]))
+	for (i = 1; i < n; i++)
+		if (!strcmp(word, words[i]))
 			return i;
 	return 0;
 }
 
+enum plan_node_kind plan_node_kind_parse(const char *word)
+{
+	return find_word(node_kinds, PLAN_NODE_KINDS, word);
+}
+
 enum plan_link_kind plan_link_kind_parse(const char *word)
 {
-	unsigned int i;
-
-	for (i = 1; i < PLAN_LINK_KINDS; i++)
-		if (!strcmp(word, link_kinds[i]))
-			return i;
-	return 0;
+	return find_word(link_kinds, PLAN_LINK_KINDS, word);
 }
 
 /* FNV-1a */
@@ -101,22 +103,6 @@ static int rehash(struct plan_graph *g)
 	p->nslots = n;
 	for (i = 0; i < g->nnodes; i++)
 		*slot_of(g, g->nodes[i].name) = i + 1;
-	return 0;
-}
-
-/* Room for one more; @array keeps its address on failure. */
-static int grow(void *array, uint32_t n, uint32_t *room, size_t size)
-{
-	uint32_t more = *room ? 2 * *room : 16;
-	void **at = array, *p;
-
-	if (n < *room)
-		return 0;
-	p = realloc(*at, more * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = more;
 	return 0;
 }
 
@@ -259,9 +245,11 @@ int64_t plan_graph_add_node(struct plan_graph *g, enum plan_node_kind kind,
 				 g->nnodes == PLAN_NODES ? PLAN_NODES :
 				 PLAN_GPUS,
 				 g->nnodes == PLAN_NODES ? "elements" : "GPUs");
-	if (grow(&g->nodes, g->nnodes, &p->node_room, sizeof(*g->nodes)) ||
+	if (plan_grow(&g->nodes, g->nnodes, 1, &p->node_room,
+		      sizeof(*g->nodes)) ||
 	    (kind == PLAN_GPU &&
-	     grow(&g->gpus, g->nranks, &p->gpu_room, sizeof(*g->gpus))) ||
+	     plan_grow(&g->gpus, g->nranks, 1, &p->gpu_room,
+		       sizeof(*g->gpus))) ||
 	    (2 * (g->nnodes + 1) > p->nslots && rehash(g)))
 		return plan_fail(e, ENOMEM, "%s: out of memory", name);
 	n = &g->nodes[g->nnodes];
@@ -310,7 +298,7 @@ int64_t plan_graph_add_edge(struct plan_graph *g, uint32_t from, uint32_t to,
 		return plan_fail(e, E2BIG, "link %s - %s: more than %u links",
 				 g->nodes[from].name, g->nodes[to].name,
 				 PLAN_EDGES / 2);
-	if (grow(&g->edges, g->nedges, &g->private->edge_room,
+	if (plan_grow(&g->edges, g->nedges, 1, &g->private->edge_room,
 		 sizeof(*g->edges)))
 		return plan_fail(e, ENOMEM, "out of memory");
 	g->edges[g->nedges] = (struct plan_edge){
@@ -552,7 +540,7 @@ static int check_reach(const struct plan_graph *g, bool against,
 	} else if (count < g->nranks) {
 		for (i = 0; seen[g->gpus[i]]; i++)
 			;
-		err = plan_fail(e, EINVAL, "no way leads from %s to %s; join them with a link, or plan for the GPUs of one part",
+		err = plan_fail(e, EINVAL, "no path leads from %s to %s; join them with a link, or plan for the GPUs of one part",
 				g->nodes[g->gpus[against ? i : 0]].name,
 				g->nodes[g->gpus[against ? 0 : i]].name);
 	}

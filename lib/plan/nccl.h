@@ -6,7 +6,7 @@
 #ifndef LIB_PLAN_NCCL_H
 #define LIB_PLAN_NCCL_H
 
-#include "optimum.h"
+#include "plan/optimum.h"
 
 enum plan_dialect { PLAN_NCCL = 1, PLAN_RCCL };	/* <system version=...> */
 
@@ -66,6 +66,8 @@ int plan_nccl_graph_read(const struct plan_graph *g, const char *text,
  */
 int plan_nccl_rings_write(const struct plan_graph *g,
 			  const struct plan_rings *r, FILE *f, bool *by_dev);
+/* *by_dev as there, without any rings. -ENOMEM */
+int plan_nccl_rings_by_dev(const struct plan_graph *g, bool *by_dev);
 /* Numbers as they are: dev, and rank as well where devs are ranks. */
 int plan_nccl_rings_parse(const char *text, uint32_t nranks, uint32_t **order,
 			  uint32_t *nrings, struct plan_error *e);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Optimal schedules: the solver's trees as chunks and transfers of each
- * collective, judged by the flows that come out. Called by programs.
+ * Optimal schedules: turns the solver's trees into chunks and transfers of each
+ * collective and rates them by the flows that result. Called by api/plan.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "optimum.h"
-#include "solve/solve.h"
+#include "plan/optimum.h"
+#include "plan/solve/solve.h"
 
 /* Trees of one direction; edges of @links are those of the graph. */
 struct half {

@@ -8,7 +8,7 @@
 #ifndef LIB_PLAN_OPTIMUM_H
 #define LIB_PLAN_OPTIMUM_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /*
  * A set of nodes. What its ranks have to tell the others leaves over the edges

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The planner's common words: a fabric as a graph with capacities, and a
- * schedule on it. Every file of lib/plan includes it, and so do the programs
- * that link build/lib/libplan.a (fabrexctl); docs/planner.md is the overview.
+ * Inside the planner: a fabric as a graph with capacities, and a schedule on it.
+ * Every file of lib/plan includes it; programs use fabrex/plan.h instead, which
+ * api/ implements. docs/planner.md is the overview.
  *
- * Units: capacities in MB/s, 10^6 bytes a second, per direction; latencies in
- * ns; 1 GB/s is 1000 MB/s. Nothing here is thread-safe for one object;
- * different objects have nothing to do with one another. Functions that can
- * fail return 0 or a negative errno and say why in a struct plan_error; what
- * they were to fill in is then as it was.
+ * Units: capacities in MB/s, 10^6 bytes per second, per direction; latencies in
+ * ns. An object belongs to one thread at a time; different objects are
+ * independent. Functions that can fail return 0 or a negative errno and explain
+ * it in a struct plan_error; what they were to fill in is left as it was.
  */
 #ifndef LIB_PLAN_PLAN_H
 #define LIB_PLAN_PLAN_H
@@ -27,7 +26,7 @@
 
 struct plan_error {
 	int code;		/* errno, positive; 0: none */
-	char text[512];		/* one sentence: element, cause; remedy */
+	char text[512];		/* element: cause; remedy */
 };
 
 /* Fill in @e (may be NULL). Return: -@code */
@@ -58,7 +57,7 @@ enum plan_node_kind {
 	PLAN_PARTITION,		/* one host's virtual switch in a Draco */
 	PLAN_ROOT_PORT,		/* of a host: where its Kuma is plugged in */
 	PLAN_ROOT_COMPLEX,	/* of a host, or one CPU of it */
-	PLAN_NTB,		/* a Draco's way between hosts */
+	PLAN_NTB,		/* of a Draco: joins hosts */
 	PLAN_GPU_SWITCH,	/* NVSwitch and the like */
 	PLAN_NIC,
 	PLAN_NET,		/* one port of a NIC */
@@ -181,10 +180,6 @@ enum plan_link_kind plan_link_kind_parse(const char *word);
  * collectives see of it. 0: there is no such speed or width.
  */
 uint64_t plan_pcie_capacity(double gt_per_s, uint32_t width);
-/* "16.0 GT/s PCIe", as the kernel writes it; NULL: no such speed. */
-const char *plan_pcie_speed_name(double gt_per_s);
-/* 16.0; 0: not one of the kernel's strings (trailing " PCIe" optional). */
-double plan_pcie_speed_parse(const char *text);
 /* ns of one hop of a link of this kind, switch included. */
 uint32_t plan_link_latency(enum plan_link_kind kind);
 
@@ -209,7 +204,7 @@ enum plan_collective plan_collective_parse(const char *word);
  */
 struct plan_ratio plan_busbw_factor(enum plan_collective c, uint32_t nranks);
 
-/* A way from one rank's GPU to another's: edges, one after the other. */
+/* A path from one rank's GPU to another's: edges, one after the other. */
 struct plan_route {
 	uint32_t from, to;	/* ranks */
 	uint32_t first, nedges;	/* in plan_schedule.route_edges */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Exact numbers, and how errors are told. Called from all of lib/plan. */
+/* Exact fractions, and plan_fail(). Called from all of lib/plan. */
 #include <errno.h>
 #include <stdarg.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 int plan_fail(struct plan_error *e, int code, const char *fmt, ...)
 {

@@ -7,7 +7,7 @@
 #ifndef LIB_PLAN_READ_H
 #define LIB_PLAN_READ_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 struct topology;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Schedules in memory: chunks, transfers, routes, and what they ask of links.
- * Called by what makes schedules and by what plays, draws or writes them.
+ * Schedules in memory: chunks, transfers, routes, and the load they put on links.
+ * Called by what creates schedules and by what simulates, draws or writes them.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "plan/plan.h"
+#include "plan/util.h"
 
 /* Routes by their edges: open addressing, at most half full. */
 struct plan_schedule_private {
@@ -31,17 +32,7 @@ const char *plan_collective_name(enum plan_collective c)
 
 enum plan_collective plan_collective_parse(const char *word)
 {
-	unsigned int i, k;
-
-	for (i = 1; i < PLAN_COLLECTIVES; i++) {
-		for (k = 0; names[i][k]; k++)
-			if (word[k] != names[i][k] &&
-			    !(word[k] == '_' && names[i][k] == '-'))
-				break;
-		if (!names[i][k] && !word[k])
-			return i;
-	}
-	return 0;
+	return plan_word_parse(names, PLAN_COLLECTIVES, word);
 }
 
 struct plan_ratio plan_busbw_factor(enum plan_collective c, uint32_t nranks)
@@ -55,25 +46,6 @@ struct plan_ratio plan_busbw_factor(enum plan_collective c, uint32_t nranks)
 	default:
 		return plan_ratio(1, 1);
 	}
-}
-
-/* Room for @more on top of @n; @array keeps its address on failure. */
-static int grow(void *array, uint64_t n, uint64_t more, uint64_t *room,
-		size_t size)
-{
-	uint64_t want = *room ? *room : 64;
-	void **at = array, *p;
-
-	while (want < n + more)
-		want *= 2;
-	if (want == *room)
-		return 0;
-	p = realloc(*at, want * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = want;
-	return 0;
 }
 
 struct plan_schedule *plan_schedule_new(enum plan_collective c, uint32_t nranks,
@@ -174,9 +146,9 @@ int64_t plan_schedule_route(struct plan_schedule *s,
 	if (!good_route(g, edges, n))
 		return -EINVAL;
 	if ((2 * (s->nroutes + 1) > p->nslots && rehash(s)) ||
-	    grow(&s->routes, s->nroutes, 1, &p->route_room,
+	    plan_grow(&s->routes, s->nroutes, 1, &p->route_room,
 		 sizeof(*s->routes)) ||
-	    grow(&s->route_edges, s->nroute_edges, n, &p->edge_room,
+	    plan_grow(&s->route_edges, s->nroute_edges, n, &p->edge_room,
 		 sizeof(*s->route_edges)))
 		return -ENOMEM;
 	slot = slot_of(s, edges, n);
@@ -198,7 +170,7 @@ int plan_schedule_chunk(struct plan_schedule *s, uint32_t shard, uint32_t tree,
 {
 	if (shard >= s->nshards || !weight)
 		return -EINVAL;
-	if (grow(&s->chunks, s->nchunks, 1, &s->private->chunk_room,
+	if (plan_grow(&s->chunks, s->nchunks, 1, &s->private->chunk_room,
 		 sizeof(*s->chunks)))
 		return -ENOMEM;
 	s->chunks[s->nchunks++] = (struct plan_chunk){
@@ -212,7 +184,7 @@ int plan_schedule_transfer(struct plan_schedule *s, uint32_t route, bool reduce)
 {
 	if (!s->nchunks || route >= s->nroutes)
 		return -EINVAL;
-	if (grow(&s->transfers, s->ntransfers, 1, &s->private->transfer_room,
+	if (plan_grow(&s->transfers, s->ntransfers, 1, &s->private->transfer_room,
 		 sizeof(*s->transfers)))
 		return -ENOMEM;
 	s->transfers[s->ntransfers++] = (struct plan_transfer){

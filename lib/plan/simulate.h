@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How long it takes: schedules played on a graph, message by message, and
- * what that makes of training and inference. An alpha-beta model: a piece of a
- * chunk takes alpha, for the ranks' part in it and each hop, and its bytes at
- * the rate that it gets of the links that it shares, fairly (max-min).
- * docs/prediction.md has the formulas, the figures' sources, and the limits.
+ * Predicted times: schedules simulated on a graph, message by message, and steps
+ * of training and inference. An alpha-beta model: a slice ("piece") of a chunk
+ * takes alpha, for the ranks' part in it and for each hop, and its bytes take
+ * their share of the links' rates (max-min fair). docs/prediction.md has the
+ * formulas, the sources of the figures, and the limits.
  */
 #ifndef LIB_PLAN_SIMULATE_H
 #define LIB_PLAN_SIMULATE_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* The ranks' part; plan_timing_default() says where its figures are from. */
 struct plan_timing {
@@ -46,15 +46,15 @@ struct plan_played {
 };
 
 /*
- * Play @n jobs at once. @out has @n entries; @busy, if not NULL, g->nedges:
+ * Simulate @n jobs at once. @out has @n entries; @busy, if not NULL, g->nedges:
  * the share of the time up to the last job's end that each edge was in use
  * (bytes over capacity). Deterministic.
  *
  * Routes are edges of @g: schedules for subsets of its GPUs, planned on copies
- * of it (plan_graph_copy(), plan_graph_ranks()), can be played together.
+ * of it (plan_graph_copy(), plan_graph_ranks()), can be simulated together.
  *
  * -EINVAL: a timing, schedule or route that makes no sense; -E2BIG: more than
- * can be played in reasonable time; -ENOMEM.
+ * can be simulated in reasonable time; -ENOMEM.
  */
 int plan_simulate(const struct plan_graph *g, const struct plan_job *jobs,
 		  uint32_t n, const struct plan_timing *timing,

@@ -107,7 +107,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	lib/tests/check-layers lib $(LIB_O)
 	CC="$(CC)" lib/tests/check-layers-test
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
-	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
+	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header coll.h fabrex.h p2p.h
 	lib/tests/check-man $(LIB_PAGES)
 	CC="$(CC)" lib/tests/check-circles-test
 	lib/tests/check-circles --strata lib/coll/strata lib $(LIB_O) \

@@ -22,7 +22,7 @@
 #include "engine.h"
 #include "event.h"
 #include "fault.h"
-#include "topology.h"
+#include "topology/topology.h"
 
 struct port;
 struct bindings;

@@ -12,12 +12,12 @@ PREFIX ?= /usr/local
 # Tests and draco-emu-asan: the same with sanitizers.
 EMU_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 EMU_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -MMD -MP \
-	-I include -I include/uapi -I $(EMU) -I tools/topology
+	-I include -I include/uapi -I $(EMU) -I lib
 EMU_LIBS := $(shell pkg-config --libs json-c libconfig) -pthread -lm
 
 EMU_SRC := $(wildcard $(EMU)/*.c)
 EMU_LIB := $(filter-out main.c,$(notdir $(EMU_SRC)))
-EMU_TOPO := $(notdir $(wildcard tools/topology/*.c))
+EMU_TOPO := $(notdir $(wildcard lib/topology/*.c))
 EMU_TESTS := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/tests/*_test.c)))
 EMU_TEST_LIB := $(filter-out %_test.c,$(notdir $(wildcard $(EMU)/tests/*.c)))
 EMU_FUZZ := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/fuzz/*_fuzz.c)))
@@ -31,7 +31,7 @@ $(EMU_OBJ)/%.o: $(EMU)/%.c
 	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 # The topology reader, built along with each variant.
-$(EMU_OBJ)/topology/%.o: tools/topology/%.c
+$(EMU_OBJ)/topology/%.o: lib/topology/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
 
@@ -49,7 +49,7 @@ $(EMU_OBJ)/asan/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
 
-$(EMU_OBJ)/asan/topology/%.o: tools/topology/%.c
+$(EMU_OBJ)/asan/topology/%.o: lib/topology/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
 
@@ -87,7 +87,7 @@ $(EMU_OBJ)/fuzz/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
 
-$(EMU_OBJ)/fuzz/topology/%.o: tools/topology/%.c
+$(EMU_OBJ)/fuzz/topology/%.o: lib/topology/%.c
 	@mkdir -p $(@D)
 	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
 

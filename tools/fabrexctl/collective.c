@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "certificate.h"
+#include "graph.h"
 #include "graphview.h"
 #include "jobs.h"
 #include "json.h"
 #include "output.h"
-#include "plan/draw.h"
-#include "plan/nccl.h"
 #include "source.h"
 #include "table.h"
 
@@ -22,14 +21,14 @@
 static void make_document(struct ctl *c, const char *name,
 			  const struct planned *p)
 {
-	bool rooted = p->collective == PLAN_BROADCAST ||
-		      p->collective == PLAN_REDUCE;
+	bool rooted = p->collective == FABREX_PLAN_BROADCAST ||
+		      p->collective == FABREX_PLAN_REDUCE;
 	json_object *doc = json_object_new_object();
 
 	c->doc = doc;
 	rec_str(doc, "source", name);
-	rec_str(doc, "fabric", p->graph->name);
-	rec_str(doc, "collective", plan_collective_name(p->collective));
+	rec_str(doc, "fabric", graph_attr(p->graph).name);
+	rec_str(doc, "collective", fabrex_plan_collective_str(p->collective));
 	rec_put(doc, "root", rooted ? json_object_new_int64(p->root) : NULL);
 	rec_put(doc, "ranks", json_ranks(p->graph));
 	rec_put(doc, "bound", json_bound(p));
@@ -66,20 +65,20 @@ static char *optimal_note(const struct planned *p)
 {
 	if (p->optimum.proved)
 		return xasprintf("meets the bound, k = %llu",
-				 (unsigned long long)p->optimum.k);
+				 (unsigned long long)p->optimum.trees);
 	return xasprintf("not proved: %.1f %% of the bound, k = %llu", 100 *
-			 plan_ratio_value(p->optimum.algbw) /
-			 plan_ratio_value(p->optimum.bound.algbw),
-			 (unsigned long long)p->optimum.k);
+			 fabrex_plan_ratio_value(p->optimum.algbw) /
+			 fabrex_plan_ratio_value(p->optimum.bound_algbw),
+			 (unsigned long long)p->optimum.trees);
 }
 
 static char *ring_note(const struct planned *p)
 {
-	if (!p->has_rings)
+	if (!p->rings)
 		return xstrdup("there are none");
-	return xasprintf("%u ring%s, %s", p->rings.nrings,
-			 p->rings.nrings == 1 ? "" : "s",
-			 p->rings.proved ? "no rings are faster" :
+	return xasprintf("%u ring%s, %s", p->ring.rings,
+			 p->ring.rings == 1 ? "" : "s",
+			 p->ring.proved ? "no rings are faster" :
 			 "not proved the fastest");
 }
 
@@ -136,33 +135,33 @@ static bool follows(const char *a, const char *b)
 }
 
 /* "ranks 0-7 are columba1.gpu0 to gpu7": runs of names in one line each. */
-static void print_ranks(FILE *f, const struct plan_graph *g)
+static void print_ranks(FILE *f, const struct fabrex_plan_graph *g)
 {
-	uint32_t i, k;
+	uint32_t i, k, n = graph_attr(g).ranks;
 
-	for (i = 0; i < g->nranks; i = k + 1) {
-		const char *first = g->nodes[g->gpus[i]].name;
+	for (i = 0; i < n; i = k + 1) {
+		const char *first = graph_rank(g, i).name;
 
-		for (k = i; k + 1 < g->nranks &&
-		     follows(g->nodes[g->gpus[k]].name,
-			     g->nodes[g->gpus[k + 1]].name); k++)
+		for (k = i; k + 1 < n && follows(graph_rank(g, k).name,
+						 graph_rank(g, k + 1).name);
+		     k++)
 			;
 		if (k == i)
 			fprintf(f, "  %-9u %s\n", i, first);
 		else
 			fprintf(f, "  %u-%-*u %s to %s\n", i,
 				(int)(8 - snprintf(NULL, 0, "%u", i)), k,
-				first, g->nodes[g->gpus[k]].name);
+				first, graph_rank(g, k).name);
 	}
 }
 
 static void print_rings(FILE *f, const struct planned *p)
 {
-	char *rings = planned_nccl_rings(p, NULL);
+	char *rings = planned_nccl_rings(p);
 
 	if (!rings)
 		fprintf(f, "\nno rings: %s\n", p->no_rings);
-	else if (p->graph->nranks <= SHOWN_RANKS)
+	else if (p->ring.ranks <= SHOWN_RANKS)
 		fprintf(f, "\nNCCL_RINGS=\"%s\"\n", rings);
 	else
 		fputs("\nNCCL_RINGS is long; --rings prints it\n", f);
@@ -172,12 +171,14 @@ static void print_rings(FILE *f, const struct planned *p)
 static void print_text(struct ctl *c, const struct planned *p)
 {
 	char *words = planned_words(p), count[64];
+	const struct fabrex_plan_graph *g = p->graph;
 	uint32_t i;
 
 	graph_count(p->graph, count, sizeof(count));
-	fprintf(c->out, "%s of %s, %s", plan_collective_name(p->collective),
-		count, p->graph->name);
-	if (p->collective == PLAN_BROADCAST || p->collective == PLAN_REDUCE)
+	fprintf(c->out, "%s of %s, %s", fabrex_plan_collective_str(p->collective),
+		count, graph_attr(p->graph).name);
+	if (p->collective == FABREX_PLAN_BROADCAST ||
+	    p->collective == FABREX_PLAN_REDUCE)
 		fprintf(c->out, ", root %u", p->root);
 	fputs("\n\n", c->out);
 	print_table(c, p);
@@ -187,53 +188,33 @@ static void print_text(struct ctl *c, const struct planned *p)
 	print_rings(c->out, p);
 	fputs("ranks:\n", c->out);
 	print_ranks(c->out, p->graph);
-	for (i = 0; i < p->graph->nwarnings; i++)
-		fprintf(c->out, "! %s\n", p->graph->warnings[i]);
-	if (!p->played && !IS_SET(c, NO_PREDICTION))
-		fprintf(c->out, "! no prediction: %s\n", p->not_played);
+	for (i = 0; i < graph_attr(g).warnings; i++)
+		fprintf(c->out, "! %s\n", fabrex_plan_graph_warning(g, i));
+	if (!p->predicted && !IS_SET(c, NO_PREDICTION))
+		fprintf(c->out, "! no prediction: %s\n", p->not_predicted);
 }
 
 /* ---- files --------------------------------------------------------------- */
 
-static int add_schedule(struct ctl *c, const char *name,
-			const struct planned *p, const struct plan_schedule *s,
-			const char *path, struct outputs *o)
+/* The plan in a format, as a file of that path. */
+static int add_plan(struct ctl *c, const char *name,
+		    const struct fabrex_plan *plan, int format,
+		    const char *path, struct outputs *o)
 {
-	struct plan_error e = { 0 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	int r = plan_schedule_write(p->graph, s, f, &e);
+	size_t len;
+	int r;
+	char *text = plan_text(plan, format, &len, &r);
 
-	fclose(f);
-	if (!r)
-		return outputs_add(c, o, path, text, len);
-	free(text);
-	return source_error(c, name, &e);
+	return text ? outputs_add(c, o, path, text, len)
+		    : source_error(c, name, r);
 }
 
-static int add_graph_xml(struct ctl *c, const char *name,
-			 const struct planned *p, enum plan_dialect dialect,
-			 struct outputs *o)
-{
-	struct plan_error e = { 0 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	int r = plan_nccl_graph_write(p->graph, &p->rings, dialect, f, &e);
-
-	fclose(f);
-	if (!r)
-		return outputs_add(c, o, c->arg[OPT_RINGS_FILE], text, len);
-	free(text);
-	return source_error(c, name, &e);
-}
-
-static int parse_dialect(struct ctl *c, enum plan_dialect *out)
+/* Of --rings-file. */
+static int parse_format(struct ctl *c, int *out)
 {
 	const char *word = c->arg[OPT_FORMAT];
 
-	*out = word && !strcmp(word, "nccl") ? PLAN_NCCL : PLAN_RCCL;
+	*out = word && !strcmp(word, "nccl") ? FABREX_PLAN_NCCL : FABREX_PLAN_RCCL;
 	if (word && !IS_SET(c, RINGS_FILE))
 		return err_usage(&c->err, word, "--format is that of "
 				 "--rings-file, which is not given");
@@ -244,23 +225,24 @@ static int parse_dialect(struct ctl *c, enum plan_dialect *out)
 }
 
 static int write_files(struct ctl *c, const char *name,
-		       const struct planned *p, enum plan_dialect dialect)
+		       const struct planned *p, int format)
 {
 	struct outputs o = { 0 };
 	int r = 0;
 
-	if (!p->has_rings && (IS_SET(c, RING_SCHEDULE) ||
+	if (!p->rings && (IS_SET(c, RING_SCHEDULE) ||
 			      IS_SET(c, RINGS_FILE) || IS_SET(c, RINGS)))
 		return err_set(&c->err, EINVAL, name, "%s: no rings: %s", name,
 			       p->no_rings);
 	if (IS_SET(c, SCHEDULE))
-		r = add_schedule(c, name, p, p->optimum.schedule,
-				 c->arg[OPT_SCHEDULE], &o);
+		r = add_plan(c, name, p->optimal, FABREX_PLAN_SCHEDULE,
+			     c->arg[OPT_SCHEDULE], &o);
 	if (!r && IS_SET(c, RING_SCHEDULE))
-		r = add_schedule(c, name, p, p->rings.schedule,
-				 c->arg[OPT_RING_SCHEDULE], &o);
+		r = add_plan(c, name, p->rings, FABREX_PLAN_SCHEDULE,
+			     c->arg[OPT_RING_SCHEDULE], &o);
 	if (!r && IS_SET(c, RINGS_FILE))
-		r = add_graph_xml(c, name, p, dialect, &o);
+		r = add_plan(c, name, p->rings, format,
+			     c->arg[OPT_RINGS_FILE], &o);
 	if (!r)
 		r = outputs_commit(c, &o);
 	outputs_free(&o);
@@ -270,19 +252,19 @@ static int write_files(struct ctl *c, const char *name,
 /* ---- the command --------------------------------------------------------- */
 
 /* RCCL looks GPUs up by dev, and takes no number that is not below n. */
-static void check_nccl_rings(struct ctl *c, struct plan_graph *g,
+static void check_nccl_rings(struct ctl *c, struct fabrex_plan_graph *g,
 			     const struct planned *p)
 {
-	bool by_dev = true;
+	uint32_t n;
 
-	free(planned_nccl_rings(p, &by_dev));
-	if (by_dev)
+	if (!p->rings || p->ring.nccl_dev)
 		return;
-	plan_graph_warn(g, "the dev of these GPUs is not 0 to %u, and RCCL takes no others in NCCL_RINGS; the string has ranks, for a host that has only these GPUs. Beside this topology use --rings-file with NCCL_GRAPH_FILE",
-			g->nranks - 1);
-	if (IS_SET(c, RINGS) && g->nwarnings)
+	graph_warn(g, "the dev of these GPUs is not 0 to %u, and RCCL takes no others in NCCL_RINGS; the string has ranks, for a host that has only these GPUs. Beside this topology use --rings-file with NCCL_GRAPH_FILE",
+		   p->ring.ranks - 1);
+	n = graph_attr(g).warnings;
+	if (IS_SET(c, RINGS) && n)
 		fprintf(c->real_err, "fabrexctl: note: %s\n",
-			g->warnings[g->nwarnings - 1]);
+			fabrex_plan_graph_warning(g, n - 1));
 }
 
 static int report(struct ctl *c, const char *name, const struct planned *p)
@@ -301,7 +283,7 @@ static int report(struct ctl *c, const char *name, const struct planned *p)
 	if (jobs)
 		json_object_object_add(c->doc, "jobs", jobs);
 	if (IS_SET(c, RINGS)) {
-		char *rings = planned_nccl_rings(p, NULL);
+		char *rings = planned_nccl_rings(p);
 
 		fprintf(c->out, "%s\n", rings ? rings : "");
 		free(rings);
@@ -321,14 +303,14 @@ static int predict(struct ctl *c, const char *name, uint64_t size,
 	if (!IS_SET(c, NO_PREDICTION))
 		return planned_predict(c, name, size, p);
 	p->size = size;
-	snprintf(p->not_played, sizeof(p->not_played), "it was not asked for");
+	snprintf(p->not_predicted, sizeof(p->not_predicted), "it was not asked for");
 	return 0;
 }
 
-static int plan_graph_of(struct ctl *c, const char *name,
-			 struct plan_graph *g,
-			 enum plan_collective collective, uint64_t size,
-			 enum plan_dialect dialect)
+static int plan_for(struct ctl *c, const char *name,
+			 struct fabrex_plan_graph *g,
+			 int collective, uint64_t size,
+			 int format)
 {
 	struct planned p = { 0 };
 	uint32_t root;
@@ -343,16 +325,16 @@ static int plan_graph_of(struct ctl *c, const char *name,
 	if (!r)
 		r = report(c, name, &p);
 	if (!r)
-		r = write_files(c, name, &p, dialect);
+		r = write_files(c, name, &p, format);
 	planned_free(&p);
 	return r;
 }
 
 int cmd_plan_collective(struct ctl *c, int argc, char **argv)
 {
-	enum plan_collective collective;
-	struct plan_graph *g = NULL;
-	enum plan_dialect dialect;
+	int collective;
+	struct fabrex_plan_graph *g = NULL;
+	int format;
 	const char *name;
 	uint64_t size;
 	int r = source_name(c, argc, argv, &name);
@@ -362,11 +344,11 @@ int cmd_plan_collective(struct ctl *c, int argc, char **argv)
 	if (!r)
 		r = source_size(c, &size);
 	if (!r)
-		r = parse_dialect(c, &dialect);
+		r = parse_format(c, &format);
 	if (!r)
 		r = source_plannable(c, name, &g);
 	if (!r)
-		r = plan_graph_of(c, name, g, collective, size, dialect);
-	plan_graph_free(g);
+		r = plan_for(c, name, g, collective, size, format);
+	fabrex_plan_graph_free(g);
 	return r;
 }

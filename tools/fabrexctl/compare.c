@@ -8,16 +8,17 @@
 
 #include "certificate.h"
 #include "compare.h"
+#include "graph.h"
 #include "json.h"
 #include "source.h"
 #include "table.h"
-#include "visible.h"
+#include "topology/visible.h"
 
 /* One wiring: what it is ordered by, and its record. */
 struct wiring {
 	const char *name;
 	bool failed;
-	struct plan_ratio optimal, ring;
+	struct fabrex_plan_ratio optimal, ring;
 	double predicted;
 	json_object *record;
 };
@@ -37,27 +38,27 @@ static json_object *record(const char *name, const struct planned *p)
 	char *words = certificate_limit(p);
 
 	rec_str(o, "source", name);
-	rec_str(o, "fabric", p->graph->name);
-	rec_int(o, "gpus", p->graph->nranks);
-	rec_double(o, "bound_busbw_gbps", planned_gbps(p->optimum.bound.busbw),
+	rec_str(o, "fabric", graph_attr(p->graph).name);
+	rec_int(o, "gpus", p->optimum.ranks);
+	rec_double(o, "bound_busbw_gbps", planned_gbps(p->optimum.bound_busbw),
 		   3);
 	rec_double(o, "optimal_busbw_gbps", planned_gbps(p->optimum.busbw), 3);
 	rec_bool(o, "optimal_proved", p->optimum.proved);
 	rec_put(o, "ring_busbw_gbps", NULL);
-	rec_bool(o, "ring_proved", p->has_rings && p->rings.proved);
+	rec_bool(o, "ring_proved", p->ring.proved);
 	rec_put(o, "predicted_busbw_gbps", NULL);
 	rec_put(o, "predicted_optimal_busbw_gbps", NULL);
 	rec_str(o, "limit", words);
 	rec_put(o, "warnings", json_warnings(p->graph));
 	rec_put(o, "error", NULL);
 	free(words);
-	if (p->has_rings)
-		set_double(o, "ring_busbw_gbps", planned_gbps(p->rings.busbw));
-	if (p->played)
+	if (p->rings)
+		set_double(o, "ring_busbw_gbps", planned_gbps(p->ring.busbw));
+	if (p->predicted)
 		set_double(o, "predicted_optimal_busbw_gbps",
-			   p->optimal_played.busbw);
-	if (p->played && p->has_rings)
-		set_double(o, "predicted_busbw_gbps", p->ring_played.busbw);
+			   p->optimal_time.busbw);
+	if (p->predicted && p->rings)
+		set_double(o, "predicted_busbw_gbps", p->ring_time.busbw);
 	return o;
 }
 
@@ -82,10 +83,10 @@ static json_object *failure(const char *name, const char *message)
 }
 
 static int judge(struct ctl *c, const char *name,
-		 enum plan_collective collective, uint64_t size,
+		 int collective, uint64_t size,
 		 struct wiring *w)
 {
-	struct plan_graph *g = NULL;
+	struct fabrex_plan_graph *g = NULL;
 	struct planned p = { 0 };
 	uint32_t root = 0;
 	int r = source_plannable(c, name, &g);
@@ -99,13 +100,13 @@ static int judge(struct ctl *c, const char *name,
 	if (!r)
 		*w = (struct wiring){
 			.name = name, .optimal = p.optimum.busbw,
-			.ring = p.has_rings ? p.rings.busbw
-					    : plan_ratio(0, 1),
-			.predicted = p.ring_played.busbw,
+			.ring = p.rings ? p.ring.busbw
+					: (struct fabrex_plan_ratio){ 0, 1 },
+			.predicted = p.ring_time.busbw,
 			.record = record(name, &p),
 		};
 	planned_free(&p);
-	plan_graph_free(g);
+	fabrex_plan_graph_free(g);
 	return r;
 }
 
@@ -118,16 +119,16 @@ static int by_speed(const void *a, const void *b)
 	if (x->failed || y->failed)
 		return x->failed != y->failed ? x->failed - y->failed :
 		       strcmp(x->name, y->name);
-	order = plan_ratio_compare(y->optimal, x->optimal);
+	order = fabrex_plan_ratio_compare(y->optimal, x->optimal);
 	if (!order)
-		order = plan_ratio_compare(y->ring, x->ring);
+		order = fabrex_plan_ratio_compare(y->ring, x->ring);
 	if (!order && x->predicted != y->predicted)
 		order = x->predicted < y->predicted ? 1 : -1;
 	return order ? order : strcmp(x->name, y->name);
 }
 
 static void print(struct ctl *c, json_object *rows,
-		  enum plan_collective collective, uint64_t size)
+		  int collective, uint64_t size)
 {
 	static const struct column columns[] = {
 		{ "FABRIC", "fabric", F_TEXT, false },
@@ -152,7 +153,7 @@ static void print(struct ctl *c, json_object *rows,
 	}
 	format_size(text, sizeof(text), (double)size);
 	fprintf(c->out, "%s, busbw in GB/s, predictions for %s\n\n",
-		plan_collective_name(collective), text);
+		fabrex_plan_collective_str(collective), text);
 	table_print(c->out, good, columns, true, c->color);
 	json_object_put(good);
 	fputc('\n', c->out);
@@ -173,7 +174,7 @@ static void print(struct ctl *c, json_object *rows,
  * is wrong for all of them. Return: how many failed, or a negative errno.
  */
 static int judge_all(struct ctl *c, char **names, int n,
-		     enum plan_collective collective, uint64_t size,
+		     int collective, uint64_t size,
 		     struct wiring *w)
 {
 	int i, failed = 0;
@@ -197,7 +198,7 @@ static int judge_all(struct ctl *c, char **names, int n,
 
 int topology_compare(struct ctl *c, int argc, char **argv)
 {
-	enum plan_collective collective;
+	int collective;
 	json_object *rows;
 	struct wiring *w;
 	uint64_t size;
@@ -221,7 +222,7 @@ int topology_compare(struct ctl *c, int argc, char **argv)
 			json_object_array_add(rows, w[i].record);
 	free(w);
 	c->doc = json_object_new_object();
-	rec_str(c->doc, "collective", plan_collective_name(collective));
+	rec_str(c->doc, "collective", fabrex_plan_collective_str(collective));
 	rec_int(c->doc, "size", (int64_t)size);
 	rec_put(c->doc, "wirings", rows);
 	if (r < 0)

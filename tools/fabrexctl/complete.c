@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fabrex/plan.h>
+
 #include "ctl.h"
 #include "names.h"
-#include "plan/plan.h"
 
 struct completion {
 	struct ctl *c;
@@ -127,10 +128,10 @@ static void offer_commands(struct completion *k, const struct command *cmd)
 
 static void offer_collectives(struct completion *k)
 {
-	unsigned int i;
+	int i;
 
-	for (i = PLAN_ALL_GATHER; i < PLAN_COLLECTIVES; i++)
-		offer(k, plan_collective_name(i));
+	for (i = FABREX_PLAN_ALL_GATHER; i <= FABREX_PLAN_REDUCE; i++)
+		offer(k, fabrex_plan_collective_str(i));
 }
 
 /* States and kinds depend on what is listed. */

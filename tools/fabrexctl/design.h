@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * "topology design". Called through the table of verbs in topology.c. (The
- * search itself is libplan's, lib/plan/design.h.)
+ * "topology design". Called through the table of verbs in topology.c. The search
+ * itself is fabrex_plan_design(3).
  */
 #ifndef CTL_DESIGN_H
 #define CTL_DESIGN_H

@@ -7,14 +7,16 @@
 #include <string.h>
 
 #include "certificate.h"
+#include "graph.h"
 #include "graphview.h"
 #include "json.h"
 #include "table.h"
 
 /* What is looked up for each element: names and ranks of boxes. */
 struct view {
-	const struct plan_graph *g;
-	char (*boxes)[PLAN_NAME];
+	const struct fabrex_plan_graph *g;
+	struct fabrex_plan_graph_attr attr;
+	char **boxes;			/* NULL: nothing is in it */
 	uint32_t *elements, *ranks;	/* of each box */
 };
 
@@ -23,69 +25,78 @@ struct view {
 /* What the names of all elements of a box begin with, up to "." or ":". */
 static void name_boxes(struct view *v)
 {
-	const struct plan_graph *g = v->g;
-	bool *mixed = xcalloc(g->nboxes, sizeof(*mixed));
+	bool *mixed = xcalloc(v->attr.boxes, sizeof(*mixed));
 	uint32_t i;
 
-	for (i = 0; i < g->nnodes; i++) {
-		const struct plan_node *n = &g->nodes[i];
-		size_t len = strcspn(n->name, ".:");
-		char *box;
+	for (i = 0; i < v->attr.nodes; i++) {
+		const struct fabrex_plan_node n = graph_node(v->g, i);
+		int len = (int)strcspn(n.name, ".:");
+		char **box;
 
-		if (n->box >= g->nboxes)
+		if (n.box >= v->attr.boxes)
 			continue;
-		box = v->boxes[n->box];
+		box = &v->boxes[n.box];
 		if (!*box)
-			memcpy(box, n->name, len);
-		else if (strlen(box) != len || strncmp(box, n->name, len))
-			mixed[n->box] = true;
+			*box = xasprintf("%.*s", len, n.name);
+		else if (strlen(*box) != (size_t)len ||
+			 strncmp(*box, n.name, (size_t)len))
+			mixed[n.box] = true;
 	}
-	for (i = 0; i < g->nboxes; i++)
-		if (mixed[i])
-			snprintf(v->boxes[i], PLAN_NAME, "box%u", i);
+	for (i = 0; i < v->attr.boxes; i++)
+		if (mixed[i]) {
+			free(v->boxes[i]);
+			v->boxes[i] = xasprintf("box%u", i);
+		}
 	free(mixed);
 }
 
-static void view_make(struct view *v, const struct plan_graph *g)
+static void view_make(struct view *v, const struct fabrex_plan_graph *g)
 {
 	uint32_t i;
 
 	v->g = g;
-	v->boxes = xcalloc(g->nboxes, sizeof(*v->boxes));
-	v->elements = xcalloc(g->nboxes, sizeof(*v->elements));
-	v->ranks = xcalloc(g->nboxes, sizeof(*v->ranks));
-	for (i = 0; i < g->nnodes; i++) {
-		if (g->nodes[i].box >= g->nboxes)
+	v->attr = graph_attr(g);
+	v->boxes = xcalloc(v->attr.boxes, sizeof(*v->boxes));
+	v->elements = xcalloc(v->attr.boxes, sizeof(*v->elements));
+	v->ranks = xcalloc(v->attr.boxes, sizeof(*v->ranks));
+	for (i = 0; i < v->attr.nodes; i++) {
+		const struct fabrex_plan_node n = graph_node(g, i);
+
+		if (n.box >= v->attr.boxes)
 			continue;
-		v->elements[g->nodes[i].box]++;
-		v->ranks[g->nodes[i].box] += g->nodes[i].rank != PLAN_NONE;
+		v->elements[n.box]++;
+		v->ranks[n.box] += n.rank != FABREX_PLAN_NONE;
 	}
 	name_boxes(v);
 }
 
 static void view_free(struct view *v)
 {
+	uint32_t i;
+
+	for (i = 0; i < v->attr.boxes; i++)
+		free(v->boxes[i]);
 	free(v->boxes);
 	free(v->elements);
 	free(v->ranks);
 }
 
-void graph_count(const struct plan_graph *g, char *buf, size_t len)
+void graph_count(const struct fabrex_plan_graph *g, char *buf, size_t len)
 {
 	struct view v;
 	uint32_t boxes = 0, i;
 
 	view_make(&v, g);
-	for (i = 0; i < g->nboxes; i++)
+	for (i = 0; i < v.attr.boxes; i++)
 		boxes += v.ranks[i] > 0;
 	view_free(&v);
-	snprintf(buf, len, "%u GPU%s in %u box%s", g->nranks,
-		 g->nranks == 1 ? "" : "s", boxes, boxes == 1 ? "" : "es");
+	snprintf(buf, len, "%u GPU%s in %u box%s", v.attr.ranks,
+		 v.attr.ranks == 1 ? "" : "s", boxes, boxes == 1 ? "" : "es");
 }
 
 static void rec_box(json_object *o, const struct view *v, uint32_t box)
 {
-	rec_str(o, "box", box < v->g->nboxes ? v->boxes[box] : NULL);
+	rec_str(o, "box", box < v->attr.boxes ? v->boxes[box] : NULL);
 }
 
 static json_object *json_boxes(const struct view *v)
@@ -93,7 +104,7 @@ static json_object *json_boxes(const struct view *v)
 	json_object *list = json_object_new_array();
 	uint32_t i;
 
-	for (i = 0; i < v->g->nboxes; i++) {
+	for (i = 0; i < v->attr.boxes; i++) {
 		json_object *o;
 
 		if (!v->elements[i])
@@ -111,53 +122,57 @@ static json_object *json_boxes(const struct view *v)
 
 static json_object *json_element(const struct view *v, uint32_t i)
 {
-	const struct plan_graph *g = v->g;
-	const struct plan_node *n = &g->nodes[i];
+	const struct fabrex_plan_graph *g = v->g;
+	const struct fabrex_plan_node n = graph_node(g, i);
 	json_object *o = json_object_new_object();
 
-	rec_str(o, "name", n->name);
-	rec_str(o, "kind", plan_node_kind_name(n->kind));
-	rec_box(o, v, n->box);
-	rec_put(o, "rank", n->rank == PLAN_NONE ? NULL :
-		json_object_new_int64(n->rank));
-	rec_str(o, "up", n->up == PLAN_NONE ? NULL : g->nodes[n->up].name);
-	rec_str(o, "pci_name", plan_node_get(g, i, "pci.busid"));
-	rec_put(o, "line", n->line ? json_object_new_int64(n->line) : NULL);
+	rec_str(o, "name", n.name);
+	rec_str(o, "kind", fabrex_plan_node_kind_str(n.kind));
+	rec_box(o, v, n.box);
+	rec_put(o, "rank", n.rank == FABREX_PLAN_NONE ? NULL :
+		json_object_new_int64(n.rank));
+	rec_str(o, "up", n.up == FABREX_PLAN_NONE ? NULL :
+		graph_node(g, n.up).name);
+	rec_str(o, "pci_name", fabrex_plan_node_get(g, i, "pci.busid"));
+	rec_put(o, "line", n.line ? json_object_new_int64(n.line) : NULL);
 	return o;
 }
 
 /* Between two GPUs of one box. */
-static bool in_mesh(const struct plan_graph *g, const struct plan_edge *e)
+static bool in_mesh(const struct fabrex_plan_graph *g,
+		    const struct fabrex_plan_edge *e)
 {
-	const struct plan_node *a = &g->nodes[e->from], *b = &g->nodes[e->to];
+	const struct fabrex_plan_node a = graph_node(g, e->from);
+	const struct fabrex_plan_node b = graph_node(g, e->to);
 
-	return a->kind == PLAN_GPU && b->kind == PLAN_GPU &&
-	       a->box == b->box && a->box != PLAN_NONE;
+	return a.kind == FABREX_PLAN_GPU && b.kind == FABREX_PLAN_GPU &&
+	       a.box == b.box && a.box != FABREX_PLAN_NONE;
 }
 
 /* Both directions are one record. */
-static json_object *json_link(const struct plan_graph *g, uint32_t i)
+static json_object *json_link(const struct fabrex_plan_graph *g, uint32_t i)
 {
-	const struct plan_edge *e = &g->edges[i], *back = NULL;
+	const struct fabrex_plan_edge e = graph_edge(g, i);
+	struct fabrex_plan_edge back = { 0 };
 	json_object *o = json_object_new_object();
 
-	if (e->twin != PLAN_NONE)
-		back = &g->edges[e->twin];
-	rec_str(o, "a", g->nodes[e->from].name);
-	rec_str(o, "b", g->nodes[e->to].name);
-	rec_str(o, "kind", plan_link_kind_name(e->kind));
-	rec_double(o, "gbps", e->capacity / 1e3, 3);
-	rec_double(o, "back_gbps", back ? back->capacity / 1e3 : 0, 3);
-	rec_int(o, "latency_ns", e->latency);
-	rec_bool(o, "in_mesh", in_mesh(g, e));
-	rec_put(o, "line", e->line ? json_object_new_int64(e->line) : NULL);
+	if (e.reverse != FABREX_PLAN_NONE)
+		back = graph_edge(g, e.reverse);
+	rec_str(o, "a", graph_node(g, e.from).name);
+	rec_str(o, "b", graph_node(g, e.to).name);
+	rec_str(o, "kind", fabrex_plan_link_kind_str(e.kind));
+	rec_double(o, "gbps", e.capacity / 1e3, 3);
+	rec_double(o, "back_gbps", back.capacity / 1e3, 3);
+	rec_int(o, "latency_ns", e.latency);
+	rec_bool(o, "in_mesh", in_mesh(g, &e));
+	rec_put(o, "line", e.line ? json_object_new_int64(e.line) : NULL);
 	return o;
 }
 
 /* A directed link between GPUs, for sorting. */
 struct mesh_link {
 	uint32_t box;
-	enum plan_link_kind kind;
+	uint32_t kind;
 	uint64_t capacity;
 };
 
@@ -175,16 +190,17 @@ static int by_box(const void *a, const void *b)
 /* Those that are alike are one record. */
 static json_object *json_meshes(const struct view *v)
 {
-	struct mesh_link *links = xcalloc(v->g->nedges, sizeof(*links));
+	struct mesh_link *links = xcalloc(v->attr.edges, sizeof(*links));
 	json_object *list = json_object_new_array();
 	uint32_t n = 0, i, k;
 
-	for (i = 0; i < v->g->nedges; i++) {
-		const struct plan_edge *e = &v->g->edges[i];
+	for (i = 0; i < v->attr.edges; i++) {
+		const struct fabrex_plan_edge e = graph_edge(v->g, i);
 
-		if (in_mesh(v->g, e))
+		if (in_mesh(v->g, &e))
 			links[n++] = (struct mesh_link){
-				v->g->nodes[e->from].box, e->kind, e->capacity
+				graph_node(v->g, e.from).box, e.kind,
+				e.capacity
 			};
 	}
 	if (n)
@@ -195,7 +211,7 @@ static json_object *json_meshes(const struct view *v)
 		for (k = i; k < n && !by_box(&links[i], &links[k]); k++)
 			;
 		rec_box(o, v, links[i].box);
-		rec_str(o, "kind", plan_link_kind_name(links[i].kind));
+		rec_str(o, "kind", fabrex_plan_link_kind_str(links[i].kind));
 		rec_int(o, "directed_links", k - i);
 		rec_double(o, "gbps", links[i].capacity / 1e3, 3);
 		json_object_array_add(list, o);
@@ -204,7 +220,7 @@ static json_object *json_meshes(const struct view *v)
 	return list;
 }
 
-json_object *json_graph(const struct plan_graph *g)
+json_object *json_graph(const struct fabrex_plan_graph *g)
 {
 	json_object *o = json_object_new_object();
 	json_object *elements = json_object_new_array();
@@ -213,12 +229,15 @@ json_object *json_graph(const struct plan_graph *g)
 	uint32_t i;
 
 	view_make(&v, g);
-	for (i = 0; i < g->nnodes; i++)
+	for (i = 0; i < v.attr.nodes; i++)
 		json_object_array_add(elements, json_element(&v, i));
-	for (i = 0; i < g->nedges; i++)
-		if (g->edges[i].twin == PLAN_NONE || g->edges[i].twin > i)
+	for (i = 0; i < v.attr.edges; i++) {
+		const uint32_t reverse = graph_edge(g, i).reverse;
+
+		if (reverse == FABREX_PLAN_NONE || reverse > i)
 			json_object_array_add(links, json_link(g, i));
-	rec_str(o, "fabric", g->name);
+	}
+	rec_str(o, "fabric", v.attr.name);
 	rec_put(o, "ranks", json_ranks(g));
 	rec_put(o, "boxes", json_boxes(&v));
 	rec_put(o, "elements", elements);

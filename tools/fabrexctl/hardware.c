@@ -9,8 +9,10 @@
 #include <sys/utsname.h>
 
 #include "device.h"
+#include "graph.h"
 #include "hardware.h"
 #include "p2p/sysfs.h"
+#include "topology/pcie.h"
 #include "util.h"
 
 #define DEPTH		40	/* more bridges in a row than that are garbage */
@@ -126,28 +128,29 @@ static void read_link(const struct place *p, unsigned int i, struct link *l)
 
 	*l = (struct link){ 0, 0 };
 	if (read_at(p, i, "max_link_speed", text, sizeof(text)))
-		l->speed = plan_pcie_speed_parse(text);
+		l->speed = pcie_speed_parse(text);
 	/* A link that there is not has 255 lanes. */
 	if (read_at(p, i, "max_link_width", text, sizeof(text)) &&
 	    parse_u64(text, 1, 32, &width))
 		l->width = (unsigned int)width;
 }
 
-static void set_link(struct plan_graph *g, uint32_t node, const struct link *l)
+static void set_link(struct fabrex_plan_graph *g, uint32_t node,
+		     const struct link *l)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", l->width);
 	if (l->speed)
-		plan_node_set(g, node, "pci.link_speed",
-			      plan_pcie_speed_name(l->speed));
+		fabrex_plan_node_set(g, node, "pci.link_speed",
+			      pcie_speed_name(l->speed));
 	if (l->width)
-		plan_node_set(g, node, "pci.link_width", text);
+		fabrex_plan_node_set(g, node, "pci.link_width", text);
 }
 
 static const char *speed_word(const struct link *l)
 {
-	return l->speed ? plan_pcie_speed_name(l->speed) : "no speed";
+	return l->speed ? pcie_speed_name(l->speed) : "no speed";
 }
 
 static struct link lesser(struct link a, struct link b)
@@ -160,7 +163,7 @@ static struct link lesser(struct link a, struct link b)
 }
 
 /* The port's word is not taken where the fabric knows better. */
-static void gpu_link(struct plan_graph *g, uint32_t node,
+static void gpu_link(struct fabrex_plan_graph *g, uint32_t node,
 		     const struct place *p, const struct gpu *gpu)
 {
 	struct link device, port = { 0, 0 }, said, known;
@@ -177,24 +180,24 @@ static void gpu_link(struct plan_graph *g, uint32_t node,
 	known = lesser(device, port);
 	set_link(g, node, &known);
 	if (known.speed != said.speed || known.width != said.width)
-		plan_graph_warn(g, "%s (%s): its slot reports a link of %s x%u, the fabric runs it at %s x%u; that is taken",
+		graph_warn(g, "%s (%s): its slot reports a link of %s x%u, the fabric runs it at %s x%u; that is taken",
 				gpu->name, gpu->pci, speed_word(&said),
 				said.width, speed_word(&known), known.width);
 }
 
 /* ---- devices and the switches above -------------------------------------- */
 
-static void set_file(struct plan_graph *g, uint32_t node,
+static void set_file(struct fabrex_plan_graph *g, uint32_t node,
 		     const struct place *p, unsigned int i, const char *file,
 		     const char *key)
 {
 	char text[128];
 
 	if (read_at(p, i, file, text, sizeof(text)))
-		plan_node_set(g, node, key, text);
+		fabrex_plan_node_set(g, node, key, text);
 }
 
-static void set_identity(struct plan_graph *g, uint32_t node,
+static void set_identity(struct fabrex_plan_graph *g, uint32_t node,
 			 const struct place *p, unsigned int i)
 {
 	static const char *const files[][2] = {
@@ -209,23 +212,26 @@ static void set_identity(struct plan_graph *g, uint32_t node,
 	};
 	size_t k;
 
-	plan_node_set(g, node, "pci.busid", p->at[i].name);
+	fabrex_plan_node_set(g, node, "pci.busid", p->at[i].name);
 	for (k = 0; k < ARRAY_SIZE(files); k++)
 		set_file(g, node, p, i, files[k][0], files[k][1]);
 }
 
 /* Nodes above a GPU, highest first, without root port and root complex. */
-static unsigned int switches_above(const struct plan_graph *g, uint32_t node,
-				   uint32_t above[DEPTH])
+static unsigned int switches_above(const struct fabrex_plan_graph *g,
+				   uint32_t node, uint32_t above[DEPTH])
 {
+	struct fabrex_plan_node v;
 	unsigned int n = 0, i;
 	uint32_t up, t;
 
-	for (up = g->nodes[node].up; up != PLAN_NONE && n < DEPTH;
-	     up = g->nodes[up].up)
-		if (g->nodes[up].kind == PLAN_PCI_SWITCH ||
-		    g->nodes[up].kind == PLAN_PARTITION)
+	for (up = graph_node(g, node).up; up != FABREX_PLAN_NONE && n < DEPTH;
+	     up = v.up) {
+		v = graph_node(g, up);
+		if (v.kind == FABREX_PLAN_PCI_SWITCH ||
+		    v.kind == FABREX_PLAN_PARTITION)
 			above[n++] = up;
+	}
 	for (i = 0; i < n / 2; i++) {
 		t = above[i];
 		above[i] = above[n - 1 - i];
@@ -235,11 +241,11 @@ static unsigned int switches_above(const struct plan_graph *g, uint32_t node,
 }
 
 /* The graph has the fabric's own word on a switch's link; that stays. */
-static void check_link(struct plan_graph *g, uint32_t node,
+static void check_link(struct fabrex_plan_graph *g, uint32_t node,
 		       const struct place *p, unsigned int i)
 {
-	const char *speed = plan_node_get(g, node, "pci.link_speed");
-	const char *width = plan_node_get(g, node, "pci.link_width");
+	const char *speed = fabrex_plan_node_get(g, node, "pci.link_speed");
+	const char *width = fabrex_plan_node_get(g, node, "pci.link_width");
 	uint64_t lanes = 0;
 	struct link said;
 
@@ -248,9 +254,9 @@ static void check_link(struct plan_graph *g, uint32_t node,
 		set_link(g, node, &said);
 		return;
 	}
-	if (said.speed < plan_pcie_speed_parse(speed) || said.width < lanes)
-		plan_graph_warn(g, "%s (%s): its port reports a link of %s x%u, the fabric runs it at %s x%s; that is taken",
-				g->nodes[node].name, p->at[i].name,
+	if (said.speed < pcie_speed_parse(speed) || said.width < lanes)
+		graph_warn(g, "%s (%s): its port reports a link of %s x%u, the fabric runs it at %s x%s; that is taken",
+				graph_node(g, node).name, p->at[i].name,
 				speed_word(&said), said.width, speed, width);
 }
 
@@ -260,7 +266,7 @@ static void check_link(struct plan_graph *g, uint32_t node,
  * The kernel may see fewer switches than there are (or are modelled): the ones
  * at the top are the ones that it sees.
  */
-static void add_switches(struct plan_graph *g, uint32_t node,
+static void add_switches(struct fabrex_plan_graph *g, uint32_t node,
 			 const struct place *p)
 {
 	uint32_t above[DEPTH];
@@ -270,10 +276,10 @@ static void add_switches(struct plan_graph *g, uint32_t node,
 	for (i = 0; i < n && 2 * i + 3 < p->n; i++) {
 		const unsigned int up = 2 * i + 1;
 
-		known = plan_node_get(g, above[i], "pci.busid");
+		known = fabrex_plan_node_get(g, above[i], "pci.busid");
 		if (known && strcmp(known, p->at[up].name))
-			plan_graph_warn(g, "%s: %s and %s are both on the way to it; the first one is taken",
-					g->nodes[above[i]].name, known,
+			graph_warn(g, "%s: %s and %s are both on the way to it; the first one is taken",
+					graph_node(g, above[i]).name, known,
 					p->at[up].name);
 		if (known)
 			continue;
@@ -302,7 +308,7 @@ static bool cpu_line(const char *line, const char *key, char *value,
  * The libraries add cpuid's family and extended family with the latter shifted,
  * as if it were a model: 175 is what Linux calls 25, EPYC 7003.
  */
-static void set_family(struct plan_graph *g, uint32_t node,
+static void set_family(struct fabrex_plan_graph *g, uint32_t node,
 		       const char *family_text)
 {
 	uint64_t family;
@@ -313,7 +319,7 @@ static void set_family(struct plan_graph *g, uint32_t node,
 	if (family > 15)
 		family = 15 + ((family - 15) << 4);
 	snprintf(text, sizeof(text), "%u", (unsigned int)family);
-	plan_node_set(g, node, "cpu.familyid", text);
+	fabrex_plan_node_set(g, node, "cpu.familyid", text);
 }
 
 const char *hardware_arch(const char *machine)
@@ -324,7 +330,7 @@ const char *hardware_arch(const char *machine)
 }
 
 /* Of the first processor: they are all alike. */
-static void set_processor(struct plan_graph *g, uint32_t node)
+static void set_processor(struct fabrex_plan_graph *g, uint32_t node)
 {
 	static const char *const keys[][2] = {
 		{ "vendor_id", "cpu.vendor" }, { "model", "cpu.modelid" },
@@ -335,7 +341,7 @@ static void set_processor(struct plan_graph *g, uint32_t node)
 	FILE *f;
 
 	if (!uname(&name))
-		plan_node_set(g, node, "cpu.arch", hardware_arch(name.machine));
+		fabrex_plan_node_set(g, node, "cpu.arch", hardware_arch(name.machine));
 	if (fxi_sysfs_path(path, root(), "/proc/cpuinfo"))
 		return;
 	f = fopen(path, "re");
@@ -344,41 +350,43 @@ static void set_processor(struct plan_graph *g, uint32_t node)
 			set_family(g, node, value);
 		for (k = 0; k < ARRAY_SIZE(keys); k++)
 			if (cpu_line(text, keys[k][0], value, sizeof(value)))
-				plan_node_set(g, node, keys[k][1], value);
+				fabrex_plan_node_set(g, node, keys[k][1], value);
 	}
 	if (f)
 		fclose(f);
 }
 
 /* Firmware without NUMA says -1: there is one node, and it is node 0. */
-static void set_cpu(struct plan_graph *g, uint32_t gpu, const struct place *p,
+static void set_cpu(struct fabrex_plan_graph *g, uint32_t gpu,
+		    const struct place *p,
 		    const char *name)
 {
 	char path[SYSFS_PATH], numa[32] = "0", text[2048];
 	const char *known;
 	uint32_t node = gpu;
 
-	while (node != PLAN_NONE && g->nodes[node].kind != PLAN_ROOT_COMPLEX)
-		node = g->nodes[node].up;
-	if (node == PLAN_NONE)
+	while (node != FABREX_PLAN_NONE &&
+	       graph_node(g, node).kind != FABREX_PLAN_ROOT_COMPLEX)
+		node = graph_node(g, node).up;
+	if (node == FABREX_PLAN_NONE)
 		return;
 	if (!read_at(p, p->n - 1, "numa_node", numa, sizeof(numa)) ||
 	    *numa == '-')
 		snprintf(numa, sizeof(numa), "0");
-	known = plan_node_get(g, node, "cpu.numaid");
+	known = fabrex_plan_node_get(g, node, "cpu.numaid");
 	if (known && strcmp(known, numa))
-		plan_graph_warn(g, "%s is near NUMA node %s, others of %s are near %s; all are planned as if near %s",
-				name, numa, g->nodes[node].name, known, known);
+		graph_warn(g, "%s is near NUMA node %s, others of %s are near %s; all are planned as if near %s",
+				name, numa, graph_node(g, node).name, known, known);
 	if (known)
 		return;
-	plan_node_set(g, node, "cpu.numaid", numa);
+	fabrex_plan_node_set(g, node, "cpu.numaid", numa);
 	/* The library cuts a longer one off, and pins to other CPUs then. */
 	if (((!fxi_sysfs_path(path, root(), "/sys/devices/system/node/node%s/cpumap",
 			      numa) &&
 	      fxi_sysfs_line(path, text, sizeof(text))) ||
 	     read_at(p, p->n - 1, "local_cpus", text, sizeof(text))) &&
 	    strlen(text) <= AFFINITY)
-		plan_node_set(g, node, "cpu.affinity", text);
+		fabrex_plan_node_set(g, node, "cpu.affinity", text);
 	set_processor(g, node);
 }
 
@@ -412,14 +420,15 @@ static bool kfd_file(char text[8192], const char *fmt, unsigned int node,
 }
 
 struct kfd {
-	struct plan_graph *g;
+	struct fabrex_plan_graph *g;
 	uint32_t of[KFD_NODES];	/* graph's node of each of KFD's */
 	unsigned int *number;	/* KFD's node of each GPU; KFD_NODES: none */
 	unsigned int unknown;	/* links without a bandwidth */
 };
 
 /* "gfx942": 90402 is major 9, minor 4, stepping 2, the last two as digits. */
-static void set_gcn(struct plan_graph *g, uint32_t node, uint64_t version)
+static void set_gcn(struct fabrex_plan_graph *g, uint32_t node,
+		    uint64_t version)
 {
 	char text[32];
 
@@ -428,7 +437,7 @@ static void set_gcn(struct plan_graph *g, uint32_t node, uint64_t version)
 		 (unsigned int)(version / 100 % 100),
 		 (unsigned int)(version % 100));
 	if (version)
-		plan_node_set(g, node, "gpu.gcn", text);
+		fabrex_plan_node_set(g, node, "gpu.gcn", text);
 }
 
 /* Which of our GPUs a node of KFD's is. */
@@ -449,23 +458,27 @@ static void kfd_node(struct kfd *k, unsigned int node, const struct gpu *gpus,
 		if (!parse_address(gpus[i].pci, &a) || a.domain != domain ||
 		    (a.bus << 8 | a.device << 3 | a.function) != location)
 			continue;
-		k->of[node] = plan_graph_find(k->g, gpus[i].name);
-		if (k->of[node] == PLAN_NONE)
+		k->of[node] = fabrex_plan_node_find(k->g, gpus[i].name);
+		if (k->of[node] == FABREX_PLAN_NONE)
 			continue;
 		set_gcn(k->g, k->of[node], version);
 		k->number[i] = node;
 	}
 }
 
-static bool is_joined(const struct plan_graph *g, uint32_t a, uint32_t b)
+static bool is_joined(const struct fabrex_plan_graph *g, uint32_t a, uint32_t b)
 {
+	const uint32_t n = graph_attr(g).edges;
 	uint32_t i;
 
-	for (i = 0; i < g->nedges; i++)
-		if (g->edges[i].from == a && g->edges[i].to == b &&
-		    (g->edges[i].kind == PLAN_XGMI ||
-		     g->edges[i].kind == PLAN_NVLINK))
+	for (i = 0; i < n; i++) {
+		const struct fabrex_plan_edge e = graph_edge(g, i);
+
+		if (e.from == a && e.to == b &&
+		    (e.kind == FABREX_PLAN_XGMI ||
+		     e.kind == FABREX_PLAN_NVLINK))
 			return true;
+	}
 	return false;
 }
 
@@ -486,16 +499,14 @@ static void kfd_link(struct kfd *k, unsigned int node, const char *link)
 		return;
 	a = k->of[node];
 	b = k->of[to];
-	if (a == PLAN_NONE || b == PLAN_NONE || a == b ||
+	if (a == FABREX_PLAN_NONE || b == FABREX_PLAN_NONE || a == b ||
 	    is_joined(k->g, a, b))
 		return;
 	if (!kfd_number(text, "max_bandwidth", &mbps) ||
-	    mbps * 3 / 4 == 0 || mbps > PLAN_CAPACITY) {
+	    mbps > UINT32_MAX ||
+	    fabrex_plan_link_add(k->g, a, b, mbps * 3 / 4, 0,
+				 FABREX_PLAN_XGMI) < 0)
 		k->unknown++;
-		return;
-	}
-	plan_graph_add_link(k->g, a, b, mbps * 3 / 4,
-			    plan_link_latency(PLAN_XGMI), PLAN_XGMI, NULL);
 }
 
 static int by_number(const struct dirent **a, const struct dirent **b)
@@ -535,7 +546,8 @@ static void kfd_links(struct kfd *k, unsigned int node)
 	free(names);
 }
 
-static void add_kfd(struct plan_graph *g, const struct gpu *gpus, size_t n,
+static void add_kfd(struct fabrex_plan_graph *g, const struct gpu *gpus,
+		    size_t n,
 		    unsigned int *number)
 {
 	struct kfd *k = xcalloc(1, sizeof(*k));
@@ -548,12 +560,12 @@ static void add_kfd(struct plan_graph *g, const struct gpu *gpus, size_t n,
 	for (i = 0; i < nodes; i++)
 		kfd_node(k, (unsigned int)atoi(names[i]->d_name), gpus, n);
 	for (i = 0; i < nodes; i++) {
-		if (k->of[atoi(names[i]->d_name)] != PLAN_NONE)
+		if (k->of[atoi(names[i]->d_name)] != FABREX_PLAN_NONE)
 			kfd_links(k, (unsigned int)atoi(names[i]->d_name));
 		free(names[i]);
 	}
 	if (k->unknown)
-		plan_graph_warn(g, "the driver publishes %u XGMI links without a bandwidth; left out, --topology FILE can say it",
+		graph_warn(g, "the driver publishes %u XGMI links without a bandwidth; left out, --topology FILE can say it",
 				k->unknown);
 	free(names);
 	free(k);
@@ -625,10 +637,11 @@ static int is_address(const struct dirent *d)
  * What the libraries take for dev: the place by address among all GPUs of its
  * vendor that the host has, planned for or not, as NVML and rocm_smi count.
  */
-static void set_index(struct plan_graph *g, uint32_t node, const char *pci,
+static void set_index(struct fabrex_plan_graph *g, uint32_t node,
+		      const char *pci,
 		      struct dirent **all, int n)
 {
-	const char *vendor = plan_node_get(g, node, "pci.vendor");
+	const char *vendor = fabrex_plan_node_get(g, node, "pci.vendor");
 	unsigned int index = 0;
 	struct address own, a;
 	char text[32];
@@ -644,10 +657,11 @@ static void set_index(struct plan_graph *g, uint32_t node, const char *pci,
 			 file_is(all[i]->d_name, "vendor", text) &&
 			 (!vendor || !strcmp(text, vendor));
 	snprintf(text, sizeof(text), "%u", index);
-	plan_node_set(g, node, "gpu.dev", text);
+	fabrex_plan_node_set(g, node, "gpu.dev", text);
 }
 
-static void set_indices(struct plan_graph *g, const struct gpu *gpus, size_t n)
+static void set_indices(struct fabrex_plan_graph *g, const struct gpu *gpus,
+			size_t n)
 {
 	struct dirent **all = NULL;
 	char path[SYSFS_PATH];
@@ -657,8 +671,8 @@ static void set_indices(struct plan_graph *g, const struct gpu *gpus, size_t n)
 	size_t i;
 
 	for (i = 0; count > 0 && i < n; i++) {
-		node = plan_graph_find(g, gpus[i].name);
-		if (node != PLAN_NONE && plan_node_get(g, node, "pci.busid"))
+		node = fabrex_plan_node_find(g, gpus[i].name);
+		if (node != FABREX_PLAN_NONE && fabrex_plan_node_get(g, node, "pci.busid"))
 			set_index(g, node, gpus[i].pci, all, count);
 	}
 	while (count > 0)
@@ -667,52 +681,54 @@ static void set_indices(struct plan_graph *g, const struct gpu *gpus, size_t n)
 }
 
 /* Is it a GPU of this host's that is not there any more? */
-static bool has_gone(const struct plan_graph *g, uint32_t node,
+static bool has_gone(const struct fabrex_plan_graph *g, uint32_t node,
 		     const struct gpu *gpus, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (!strcmp(g->nodes[node].name, gpus[i].name))
-			return !plan_node_get(g, node, "pci.busid");
+		if (!strcmp(graph_node(g, node).name, gpus[i].name))
+			return !fabrex_plan_node_get(g, node, "pci.busid");
 	return false;
 }
 
 /* Among themselves; GPUs of other hosts keep their ranks. */
-static void order_ranks(struct plan_graph *g, const struct gpu *gpus, size_t n,
-			const unsigned int *number)
+static void order_ranks(struct fabrex_plan_graph *g, const struct gpu *gpus,
+			size_t n, const unsigned int *number)
 {
 	struct ranked *v = xcalloc(n + 1, sizeof(*v));
-	uint32_t *nodes = xcalloc(g->nranks + 1, sizeof(*nodes));
+	const uint32_t ranks = graph_attr(g).ranks;
+	uint32_t *nodes = xcalloc(ranks + 1, sizeof(*nodes)), node;
 	uint32_t i, m = 0, k = 0, left = 0;
 	size_t at;
 
 	for (at = 0; at < n; at++) {
-		v[m].node = plan_graph_find(g, gpus[at].name);
+		v[m].node = fabrex_plan_node_find(g, gpus[at].name);
 		v[m].kfd = number[at];
-		if (v[m].node != PLAN_NONE &&
-		    plan_node_get(g, v[m].node, "pci.busid") &&
+		if (v[m].node != FABREX_PLAN_NONE &&
+		    fabrex_plan_node_get(g, v[m].node, "pci.busid") &&
 		    parse_address(gpus[at].pci, &v[m].at))
 			m++;
 	}
 	qsort(v, m, sizeof(*v), by_runtime);
-	for (i = 0; i < g->nranks; i++) {
-		if (has_gone(g, g->gpus[i], gpus, n)) {
-			plan_graph_warn(g, "%s is bound, but this host's kernel has no PCI device for it; left out",
-					g->nodes[g->gpus[i]].name);
+	for (i = 0; i < ranks; i++) {
+		node = fabrex_plan_rank_node(g, i);
+		if (has_gone(g, node, gpus, n)) {
+			graph_warn(g, "%s is bound, but this host's kernel has no PCI device for it; left out",
+					graph_node(g, node).name);
 			continue;
 		}
-		nodes[left] = g->gpus[i];
-		if (k < m && plan_node_get(g, g->gpus[i], "pci.busid"))
+		nodes[left] = node;
+		if (k < m && fabrex_plan_node_get(g, node, "pci.busid"))
 			nodes[left] = v[k++].node;
 		left++;
 	}
-	plan_graph_ranks(g, nodes, left, NULL);
+	fabrex_plan_graph_ranks(g, nodes, left);
 	free(nodes);
 	free(v);
 }
 
-void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n)
+void hardware_add(struct fabrex_plan_graph *g, const struct gpu *gpus, size_t n)
 {
 	unsigned int *number = xcalloc(n + 1, sizeof(*number));
 	struct place p;
@@ -721,8 +737,8 @@ void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n)
 
 	for (i = 0; i < n; i++) {
 		number[i] = KFD_NODES;
-		node = plan_graph_find(g, gpus[i].name);
-		if (node == PLAN_NONE || !find_place(gpus[i].pci, &p))
+		node = fabrex_plan_node_find(g, gpus[i].name);
+		if (node == FABREX_PLAN_NONE || !find_place(gpus[i].pci, &p))
 			continue;
 		set_identity(g, node, &p, p.n - 1);
 		gpu_link(g, node, &p, &gpus[i]);

@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <fabrex/plan.h>
+
 #include "model.h"
-#include "plan/plan.h"
 
 /* A GPU of this host. */
 struct gpu {
@@ -54,6 +55,6 @@ const char *hardware_arch(const char *machine);
  * it has none, of addresses, as CUDA_DEVICE_ORDER=PCI_BUS_ID has them. A GPU that
  * is not there any more is no rank, with a warning; there may be none left.
  */
-void hardware_add(struct plan_graph *g, const struct gpu *gpus, size_t n);
+void hardware_add(struct fabrex_plan_graph *g, const struct gpu *gpus, size_t n);
 
 #endif

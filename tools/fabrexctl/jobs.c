@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Contention: the schedule of each job is the best for its ranks alone, as
- * jobs know nothing of one another; played together they share the links.
+ * jobs know nothing of one another; simulated together they share the links.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "certificate.h"
+#include "graph.h"
 #include "jobs.h"
 #include "json.h"
 #include "source.h"
 #include "table.h"
 
-static int take(struct ctl *c, const struct plan_graph *g, struct jobs *jobs,
+static int take(struct ctl *c, const struct fabrex_plan_graph *g, struct jobs *jobs,
 		uint64_t first, uint64_t last, struct ids *nodes)
 {
 	for (; first <= last; first++) {
@@ -21,52 +22,53 @@ static int take(struct ctl *c, const struct plan_graph *g, struct jobs *jobs,
 					 "named twice; a GPU has one job",
 					 (unsigned int)first);
 		jobs->taken[first] = true;
-		ids_add(nodes, g->gpus[first]);
+		ids_add(nodes, fabrex_plan_rank_node(g, (uint32_t)first));
 	}
 	return 0;
 }
 
 /* "0-3" or "5" */
-static int parse_range(struct ctl *c, const struct plan_graph *g,
+static int parse_range(struct ctl *c, const struct fabrex_plan_graph *g,
 		       struct jobs *jobs, char *word, struct ids *nodes)
 {
+	const uint32_t top = graph_attr(g).ranks - 1;
 	char *dash = strchr(word, '-');
 	uint64_t first, last;
 
 	if (dash)
 		*dash = '\0';
-	if (!parse_u64(word, 0, g->nranks - 1, &first) ||
-	    !parse_u64(dash ? dash + 1 : word, first, g->nranks - 1, &last))
+	if (!parse_u64(word, 0, top, &first) ||
+	    !parse_u64(dash ? dash + 1 : word, first, top, &last))
 		return err_usage(&c->err, word, "--jobs: \"%s%s%s\" are no "
 				 "ranks; ranks are 0 to %u", word,
-				 dash ? "-" : "", dash ? dash + 1 : "",
-				 g->nranks - 1);
+				 dash ? "-" : "", dash ? dash + 1 : "", top);
 	return take(c, g, jobs, first, last, nodes);
 }
 
-static int add_job(struct ctl *c, const char *name, const struct plan_graph *g,
+static int add_job(struct ctl *c, const char *name, const struct fabrex_plan_graph *g,
 		   const struct ids *nodes, struct jobs *jobs)
 {
-	struct plan_error e = { 0 };
 	struct job *j;
+	int r;
 
 	jobs->v = xrealloc(jobs->v, (jobs->n + 1) * sizeof(*jobs->v));
 	j = &jobs->v[jobs->n++];
 	memset(j, 0, sizeof(*j));
-	j->graph = plan_graph_copy(g);
-	if (!j->graph)
-		return err_set(&c->err, ENOMEM, NULL, "out of memory");
-	if (plan_graph_ranks(j->graph, nodes->v, (uint32_t)nodes->n, &e) ||
-	    plan_graph_check(j->graph, &e)) {
-		source_error(c, name, &e);
-		err_prefix(&c->err, "job %u: ", jobs->n);
-		return -c->err.code;
-	}
-	return 0;
+	r = fabrex_plan_graph_copy(g, &j->graph);
+	if (r)
+		return source_error(c, NULL, r);
+	r = fabrex_plan_graph_ranks(j->graph, nodes->v, (uint32_t)nodes->n);
+	if (!r)
+		r = fabrex_plan_graph_check(j->graph);
+	if (!r)
+		return 0;
+	source_error(c, name, r);
+	err_prefix(&c->err, "job %u: ", jobs->n);
+	return -c->err.code;
 }
 
 static int parse_job(struct ctl *c, const char *name,
-		     const struct plan_graph *g, char *words,
+		     const struct fabrex_plan_graph *g, char *words,
 		     struct jobs *jobs)
 {
 	struct ids nodes = { 0 };
@@ -82,13 +84,14 @@ static int parse_job(struct ctl *c, const char *name,
 	return r;
 }
 
-int jobs_parse(struct ctl *c, const char *name, const struct plan_graph *g,
+int jobs_parse(struct ctl *c, const char *name, const struct fabrex_plan_graph *g,
 	       const char *words, struct jobs *jobs)
 {
 	char *copy = xstrdup(words), *save, *word;
 	int r = 0;
 
-	*jobs = (struct jobs){ .taken = xcalloc(g->nranks, sizeof(bool)) };
+	*jobs = (struct jobs){ .taken = xcalloc(graph_attr(g).ranks,
+						sizeof(bool)) };
 	for (word = strtok_r(copy, ";", &save); word && !r;
 	     word = strtok_r(NULL, ";", &save))
 		r = parse_job(c, name, g, word, jobs);
@@ -105,54 +108,57 @@ void jobs_free(struct jobs *jobs)
 
 	for (i = 0; i < jobs->n; i++) {
 		planned_free(&jobs->v[i].planned);
-		plan_graph_free(jobs->v[i].graph);
+		fabrex_plan_graph_free(jobs->v[i].graph);
 	}
 	free(jobs->v);
 	free(jobs->taken);
 	memset(jobs, 0, sizeof(*jobs));
 }
 
-static json_object *record(const struct job *j, const struct plan_played *p)
+static json_object *record(const struct job *j,
+			   const struct fabrex_plan_time *t)
 {
 	json_object *o = json_object_new_object();
 
 	rec_put(o, "gpus", json_ranks(j->graph));
-	rec_int(o, "ranks", j->graph->nranks);
+	rec_int(o, "ranks", graph_attr(j->graph).ranks);
 	rec_double(o, "alone_busbw_gbps", j->alone.busbw, 3);
 	rec_double(o, "alone_seconds", j->alone.seconds, 9);
-	rec_double(o, "busbw_gbps", p->busbw, 3);
-	rec_double(o, "seconds", p->seconds, 9);
-	rec_double(o, "slowdown", p->seconds / j->alone.seconds, 3);
+	rec_double(o, "busbw_gbps", t->busbw, 3);
+	rec_double(o, "seconds", t->seconds, 9);
+	rec_double(o, "slowdown", t->seconds / j->alone.seconds, 3);
 	return o;
 }
 
-static int play(struct ctl *c, const char *name, const struct plan_graph *g,
-		struct jobs *jobs, uint64_t size, json_object *out)
+/* Each alone, then all at once. */
+static int simulate(struct ctl *c, const char *name,
+		    const struct fabrex_plan_graph *g, struct jobs *jobs,
+		    uint64_t size, json_object *out)
 {
-	const struct plan_timing timing = plan_timing_default();
-	struct plan_job *play = xcalloc(jobs->n, sizeof(*play));
-	struct plan_played *played = xcalloc(jobs->n, sizeof(*played));
-	struct plan_error e = { 0 };
+	struct fabrex_plan_job *v = xcalloc(jobs->n, sizeof(*v));
+	struct fabrex_plan_time *times = xcalloc(jobs->n, sizeof(*times));
 	uint32_t i;
 	int r = 0;
 
 	for (i = 0; i < jobs->n && !r; i++) {
-		play[i].schedule = jobs->v[i].planned.optimum.schedule;
-		play[i].bytes = size;
-		r = plan_simulate(jobs->v[i].graph, &play[i], 1, &timing,
-				  &jobs->v[i].alone, NULL, &e);
+		v[i].plan = jobs->v[i].planned.optimal;
+		v[i].bytes = size;
+		r = fabrex_plan_simulate(jobs->v[i].graph, &v[i], sizeof(*v),
+					 1, NULL, 0, &jobs->v[i].alone,
+					 sizeof(*times));
 	}
 	if (!r)
-		r = plan_simulate(g, play, jobs->n, &timing, played, NULL, &e);
+		r = fabrex_plan_simulate(g, v, sizeof(*v), jobs->n, NULL, 0,
+					 times, sizeof(*times));
 	for (i = 0; i < jobs->n && !r; i++)
-		json_object_array_add(out, record(&jobs->v[i], &played[i]));
-	free(play);
-	free(played);
-	return r ? source_error(c, name, &e) : 0;
+		json_object_array_add(out, record(&jobs->v[i], &times[i]));
+	free(v);
+	free(times);
+	return r ? source_error(c, name, r) : 0;
 }
 
-int jobs_predict(struct ctl *c, const char *name, const struct plan_graph *g,
-		 enum plan_collective collective, uint64_t size,
+int jobs_predict(struct ctl *c, const char *name, const struct fabrex_plan_graph *g,
+		 int collective, uint64_t size,
 		 const char *words, json_object **out)
 {
 	struct jobs jobs;
@@ -165,7 +171,7 @@ int jobs_predict(struct ctl *c, const char *name, const struct plan_graph *g,
 		r = planned_make(c, name, jobs.v[i].graph, collective, 0,
 				 &jobs.v[i].planned);
 	if (!r)
-		r = play(c, name, g, &jobs, size, *out);
+		r = simulate(c, name, g, &jobs, size, *out);
 	jobs_free(&jobs);
 	return r;
 }

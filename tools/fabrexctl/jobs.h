@@ -11,9 +11,9 @@
 #include "planned.h"
 
 struct job {
-	struct plan_graph *graph;	/* its GPUs are the only ranks */
+	struct fabrex_plan_graph *graph;	/* its GPUs are the only ranks */
 	struct planned planned;
-	struct plan_played alone;
+	struct fabrex_plan_time alone;
 };
 
 struct jobs {
@@ -23,17 +23,17 @@ struct jobs {
 };
 
 /* Ranks of each, as in "0-7;8-15". To be freed in any case. */
-int jobs_parse(struct ctl *c, const char *name, const struct plan_graph *g,
+int jobs_parse(struct ctl *c, const char *name, const struct fabrex_plan_graph *g,
 	       const char *words, struct jobs *jobs);
 void jobs_free(struct jobs *jobs);
 
 /**
- * jobs_predict() - plan for each job by itself, play all of them at once
+ * jobs_predict() - plan for each job by itself, simulate all of them at once
  * @words: ranks of each, as in "0-7;8-15"
  * @out:   an array of records, to be put
  */
-int jobs_predict(struct ctl *c, const char *name, const struct plan_graph *g,
-		 enum plan_collective collective, uint64_t size,
+int jobs_predict(struct ctl *c, const char *name, const struct fabrex_plan_graph *g,
+		 int collective, uint64_t size,
 		 const char *words, json_object **out);
 void jobs_print(FILE *f, json_object *jobs, bool color);
 

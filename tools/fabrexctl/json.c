@@ -11,7 +11,7 @@
 #include "json.h"
 #include "names.h"
 #include "util.h"
-#include "visible.h"
+#include "topology/visible.h"
 
 void rec_put(json_object *o, const char *key, json_object *v)
 {

@@ -1,40 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the fabric's objects to a topology, and from there to a graph of what
- * works at this moment. hardware.c adds what this host's kernel knows.
+ * The fabric's objects as a topology: wiring, kinds, bindings. Called by
+ * live_graph.c and, for the topology itself, by topology.c.
  */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hardware.h"
 #include "live.h"
+#include "live_fabric.h"
 #include "names.h"
 #include "source.h"
-#include "topology.h"
+#include "topology/pcie.h"
+#include "topology/topology.h"
 
-/* Objects of one type, by id: the index is that in struct topology. */
-struct list {
-	const struct object **v;
-	unsigned int n;
-};
-
-/* What is said of the fabric once there is a graph to say it of. */
-struct notes {
-	char **v;
-	size_t n;
-};
-
-struct live {
-	struct ctl *c;
-	struct list switches, hosts, appliances, endpoints, ports;
-	struct topology *t;
-	struct notes notes;
-	unsigned int *part;	/* of each switch: those with one are joined */
-};
-
-static __attribute__((format(printf, 2, 3))) void
-note(struct notes *n, const char *fmt, ...)
+void live_note(struct notes *n, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -81,7 +61,7 @@ static void collect(const struct model *m, uint32_t type, struct list *l)
 }
 
 /* TOPO_NONE: it is not there. */
-static unsigned int find_id(const struct list *l, uint32_t id)
+unsigned int live_find(const struct list *l, uint32_t id)
 {
 	const struct object key = { .id = id }, *k = &key;
 	const struct object **at;
@@ -101,7 +81,7 @@ static void collect_all(struct live *v)
 	collect(m, T_PORT, &v->ports);
 }
 
-static void forget(struct live *v)
+void live_forget(struct live *v)
 {
 	size_t i;
 
@@ -147,7 +127,7 @@ static int add_switches(struct live *v)
 		const struct object *o = v->ports.v[i];
 		struct topo_switch *sw;
 
-		s = find_id(&v->switches, o->parent);
+		s = live_find(&v->switches, o->parent);
 		if (s == TOPO_NONE)
 			return odd(v, o, "a port of no switch");
 		sw = &t->switches[s];
@@ -164,7 +144,7 @@ static int add_switches(struct live *v)
 		struct topo_switch *sw = &t->switches[s];
 
 		sw->ports = xcalloc(sw->nports, sizeof(*sw->ports));
-		if (!plan_pcie_capacity(sw->speed, sw->width)) {
+		if (!pcie_rate(sw->speed, sw->width)) {
 			sw->speed = 16;
 			sw->width = 16;
 		}
@@ -173,9 +153,9 @@ static int add_switches(struct live *v)
 					  "the fabric has no switches");
 }
 
-static struct topo_end end_of(const struct live *v, const struct object *port)
+struct topo_end live_end(const struct live *v, const struct object *port)
 {
-	return (struct topo_end){ find_id(&v->switches, port->parent),
+	return (struct topo_end){ live_find(&v->switches, port->parent),
 				  port->number };
 }
 
@@ -184,14 +164,14 @@ static int take_port(struct live *v, const struct object *o,
 		     enum topo_port_kind kind, unsigned int owner,
 		     unsigned int index)
 {
-	const struct topo_end end = end_of(v, o);
+	const struct topo_end end = live_end(v, o);
 	struct topo_port *p = &v->t->switches[end.sw].ports[end.port - 1];
 
 	if (p->kind != TOPO_PORT_UNUSED)
 		return odd(v, o, "another port has its number");
 	*p = (struct topo_port){ .kind = kind, .owner = owner,
 				 .index = index };
-	if (plan_pcie_capacity(o->speed / 1000.0, o->width)) {
+	if (pcie_rate(o->speed / 1000.0, o->width)) {
 		p->speed = o->speed;
 		p->width = o->width;
 	}
@@ -212,8 +192,8 @@ static int add_isls(struct live *v)
 		if (a->kind != FABREX_PORT_KIND_ISL || !b || b->id < a->id ||
 		    b->type != T_PORT || b->link != a->id)
 			continue;
-		t->isls[t->nisls] = (struct topo_isl){ end_of(v, a),
-						       end_of(v, b) };
+		t->isls[t->nisls] = (struct topo_isl){ live_end(v, a),
+						       live_end(v, b) };
 		r = take_port(v, a, TOPO_PORT_ISL, t->nisls, 0);
 		if (!r)
 			r = take_port(v, b, TOPO_PORT_ISL, t->nisls, 1);
@@ -262,7 +242,7 @@ static int add_host_ports(struct live *v, unsigned int h)
 		if (!is_port_of(v->ports.v[i], FABREX_PORT_KIND_HOST, host))
 			continue;
 		nth = named == n ? nth_port(host, v->ports.v[i]) : to->nports;
-		to->ports[nth] = end_of(v, v->ports.v[i]);
+		to->ports[nth] = live_end(v, v->ports.v[i]);
 		r = take_port(v, v->ports.v[i], TOPO_PORT_HOST, h, nth);
 		to->nports++;
 	}
@@ -330,7 +310,7 @@ static int add_uplinks(struct live *v, unsigned int a)
 		}
 	}
 	for (k = 0; !r && k < n; k++) {
-		to->uplinks[k] = end_of(v, up[k]);
+		to->uplinks[k] = live_end(v, up[k]);
 		r = take_port(v, up[k], TOPO_PORT_UPLINK, a, k);
 	}
 	to->nuplinks = n;
@@ -366,7 +346,7 @@ static unsigned int uplink_of(const struct live *v, unsigned int a,
 
 	for (k = 0; port && k < box->nuplinks; k++)
 		if (port->number == box->uplinks[k].port &&
-		    find_id(&v->switches, port->parent) == box->uplinks[k].sw)
+		    live_find(&v->switches, port->parent) == box->uplinks[k].sw)
 			return k;
 	return TOPO_NONE;
 }
@@ -382,7 +362,7 @@ static int add_endpoints(struct live *v)
 		const struct object *o = v->endpoints.v[i];
 		struct topo_endpoint *ep = &t->endpoints[i];
 
-		a = find_id(&v->appliances, o->parent);
+		a = live_find(&v->appliances, o->parent);
 		if (a == TOPO_NONE)
 			return odd(v, o, "an endpoint of no appliance");
 		if (!t->appliances[a].nendpoints++)
@@ -418,7 +398,7 @@ static int add_bindings(struct live *v)
 			continue;
 		if (!port || port->type != T_PORT)
 			return odd(v, o, "it is bound to something unknown");
-		end = end_of(v, port);
+		end = live_end(v, port);
 		if (t->switches[end.sw].ports[end.port - 1].kind !=
 		    TOPO_PORT_HOST)
 			return odd(v, o, "it is bound to a port of no host");
@@ -448,7 +428,7 @@ static void take_mesh(struct live *v, const struct topology *file)
 			if (!strcmp(file->appliances[k].name, to->name))
 				break;
 		if (k == file->nappliances) {
-			note(&v->notes, "appliance \"%s\" is not in the "
+			live_note(&v->notes, "appliance \"%s\" is not in the "
 			     "topology file; links inside it are not known",
 			     to->name);
 			continue;
@@ -490,7 +470,7 @@ const char *live_host(struct ctl *c)
 	return c->model && c->model->nfports ? ctl_fport(c)->host : "";
 }
 
-static int load(struct live *v, const char *file)
+int live_load(struct live *v, const char *file)
 {
 	const char *name;
 	int r = ctl_load(v->c);
@@ -519,272 +499,12 @@ static int load(struct live *v, const char *file)
 int live_topology(struct ctl *c, const char *file, struct topology **t)
 {
 	struct live v = { .c = c };
-	int r = load(&v, file);
+	int r = live_load(&v, file);
 
 	if (!r) {
 		*t = v.t;
 		v.t = NULL;
 	}
-	forget(&v);
-	return r;
-}
-
-/* ---- what works now ------------------------------------------------------ */
-
-static bool is_up(const struct object *port)
-{
-	return port && port->state == FABREX_LINK_STATE_UP;
-}
-
-static void drop_isls(struct live *v)
-{
-	struct topology *t = v->t;
-	unsigned int i, p, n = 0;
-
-	for (i = 0; i < t->nisls; i++) {
-		const struct topo_isl *l = &t->isls[i];
-		bool up = true;
-
-		for (p = 0; p < v->ports.n; p++) {
-			const struct topo_end e = end_of(v, v->ports.v[p]);
-
-			if ((e.sw == l->a.sw && e.port == l->a.port) ||
-			    (e.sw == l->b.sw && e.port == l->b.port))
-				up &= is_up(v->ports.v[p]);
-		}
-		if (up)
-			t->isls[n++] = *l;
-		else
-			note(&v->notes, "the link %s:%u - %s:%u is down; left "
-			     "out", t->switches[l->a.sw].name, l->a.port,
-			     t->switches[l->b.sw].name, l->b.port);
-	}
-	t->nisls = n;
-}
-
-/* Which switches are joined by links that are up. */
-static void find_parts(struct live *v)
-{
-	const struct topology *t = v->t;
-	unsigned int i, a, b;
-	bool more = true;
-
-	v->part = xcalloc(t->nswitches, sizeof(*v->part));
-	for (i = 0; i < t->nswitches; i++)
-		v->part[i] = i;
-	while (more) {
-		more = false;
-		for (i = 0; i < t->nisls; i++) {
-			a = v->part[t->isls[i].a.sw];
-			b = v->part[t->isls[i].b.sw];
-			if (a == b)
-				continue;
-			v->part[t->isls[i].a.sw] = a < b ? a : b;
-			v->part[t->isls[i].b.sw] = a < b ? a : b;
-			more = true;
-		}
-	}
-}
-
-/* Its address, if this host's kernel has it; else a note why not. */
-static bool local_device(struct live *v, const struct object *o,
-			 const struct fport *fp, struct gpu *gpu)
-{
-	struct object now = *o;
-	struct err ignored = { 0 };
-
-	if (!*now.pci_name)
-		ctl_ask_port(v->c, fp->index, o->id, &now, &ignored);
-	snprintf(gpu->name, sizeof(gpu->name), "%s", o->name);
-	snprintf(gpu->pci, sizeof(gpu->pci), "%s", now.pci_name);
-	return hardware_is_gpu(gpu->pci, now.pci_vendor);
-}
-
-/* Return: whether the endpoint of a binding can be reached. */
-static bool is_usable(struct live *v, const struct object *o)
-{
-	const struct object *port = model_get(v->c->model, o->bound);
-	const struct object *up = model_get(v->c->model, o->link);
-
-	if (o->state != FABREX_ENDPOINT_STATE_BOUND)
-		note(&v->notes, "%s is %s; left out", o->name,
-		     state_name(T_ENDPOINT, o->state));
-	else if (!is_up(port))
-		note(&v->notes, "%s is bound to %s, which is %s; left out",
-		     o->name, port->name, state_name(T_PORT, port->state));
-	else if (!is_up(up))
-		note(&v->notes, "%s sits behind %s, which is %s; left out",
-		     o->name, up->name, state_name(T_PORT, up->state));
-	else if (v->part[find_id(&v->switches, up->parent)] !=
-		 v->part[find_id(&v->switches, port->parent)])
-		note(&v->notes, "no link that is up leads from %s to %s; left "
-		     "out", o->name, port->name);
-	else
-		return true;
-	return false;
-}
-
-/* The link that leads to its box, as the fabric has it. */
-static void fabric_link(const struct live *v, const struct object *o,
-			struct gpu *gpu)
-{
-	const struct object *up = model_get(v->c->model, o->link);
-
-	gpu->speed = up->speed / 1000.0;
-	gpu->width = o->width && o->width < up->width ? o->width : up->width;
-}
-
-/* Bindings of GPUs that can be planned for stay; @gpus: those of this host. */
-static void drop_bindings(struct live *v, struct gpu *gpus, size_t *ngpus)
-{
-	struct topology *t = v->t;
-	unsigned int i, n = 0;
-
-	for (i = 0; i < t->nbindings; i++) {
-		const struct topo_binding b = t->bindings[i];
-		const struct object *o = v->endpoints.v[b.endpoint];
-		const struct fport *fp = model_local(v->c->model, o->bound);
-		struct gpu *gpu = &gpus[*ngpus];
-
-		if (t->endpoints[b.endpoint].class != TOPO_GPU ||
-		    !is_usable(v, o))
-			continue;
-		if (fp && !local_device(v, o, fp, gpu)) {
-			note(&v->notes, "%s is bound to %s, but this host's "
-			     "kernel has no PCI device for it; left out, see "
-			     "dmesg about pciehp and slot %u", o->name,
-			     fp->name, o->slot);
-			continue;
-		}
-		if (fp) {
-			fabric_link(v, o, gpu);
-			++*ngpus;
-		}
-		t->bindings[n++] = b;
-	}
-	t->nbindings = n;
-}
-
-static int nothing_composed(struct live *v, const char *host)
-{
-	struct err *e = &v->c->err;
-	size_t i;
-
-	if (host)
-		err_set(e, ENODEV, host, "no GPU is composed to host %s, so "
-			"there is nothing to plan for; \"fabrexctl compose "
-			"gpu:2 --to %s\" attaches two", host, host);
-	else
-		err_set(e, ENODEV, v->t->name, "no GPU is composed to any host, "
-			"so there is nothing to plan for; \"fabrexctl compose "
-			"gpu:2 --to HOST\" attaches two");
-	for (i = 0; i < v->notes.n; i++)
-		err_append(e, "%s%s", i ? "; " : " (", v->notes.v[i]);
-	if (v->notes.n)
-		err_append(e, ")");
-	return -ENODEV;
-}
-
-static int check_host(struct live *v, const char *host)
-{
-	unsigned int i;
-
-	if (host && !model_want(v->c->model, host, T_BIT(T_HOST), &v->c->err))
-		return -v->c->err.code;
-	for (i = 0; i < v->t->nbindings; i++)
-		if (!host || !strcmp(v->t->hosts[v->t->bindings[i].host].name,
-				     host))
-			return 0;
-	return nothing_composed(v, host);
-}
-
-/* Boxes of which several GPUs are here, and nothing joins those inside. */
-static void note_meshes(struct live *v, const struct plan_graph *g,
-			const char *file)
-{
-	const struct topology *t = v->t;
-	unsigned int *n = xcalloc(t->nappliances + 1, sizeof(*n)), i, boxes = 0;
-	const char *first = NULL;
-
-	for (i = 0; i < g->nranks; i++)
-		if (g->nodes[g->gpus[i]].box < t->nappliances)
-			n[g->nodes[g->gpus[i]].box]++;
-	for (i = 0; i < g->nedges; i++)
-		if ((g->edges[i].kind == PLAN_XGMI ||
-		     g->edges[i].kind == PLAN_NVLINK) &&
-		    g->nodes[g->edges[i].from].box < t->nappliances)
-			n[g->nodes[g->edges[i].from].box] = 0;
-	for (i = 0; i < t->nappliances; i++)
-		if (n[i] > 1 && !*t->appliances[i].mesh_kind && !boxes++)
-			first = t->appliances[i].name;
-	if (boxes && !file)
-		note(&v->notes, "nothing here says which links join the GPUs "
-		     "inside %s%s; --topology FILE does, with a mesh for it",
-		     first, boxes > 1 ? " and others" : "");
-	free(n);
-}
-
-/* Only a host itself has the addresses of its devices. */
-static void note_addresses(struct live *v, const struct plan_graph *g,
-			   const char *host)
-{
-	uint32_t i;
-
-	for (i = 0; i < g->nranks; i++)
-		if (plan_node_get(g, g->gpus[i], "pci.busid"))
-			return;
-	if (host)
-		note(&v->notes, "bus ids of host %s's devices are not known "
-		     "here, so a topology file with them is for looking at "
-		     "only; export it on %s", host, host);
-}
-
-static int make_graph(struct live *v, const struct plan_select *select,
-		      const char *file, struct plan_graph **out)
-{
-	const struct plan_select host = { select ? select->host : NULL, NULL };
-	const struct plan_select devices = { NULL,
-					     select ? select->devices : NULL };
-	struct gpu *gpus = xcalloc(v->t->nbindings + 1, sizeof(*gpus));
-	struct plan_error e = { 0 };
-	struct plan_graph *g = NULL;
-	size_t ngpus = 0, i;
-	int r;
-
-	drop_isls(v);
-	find_parts(v);
-	drop_bindings(v, gpus, &ngpus);
-	r = check_host(v, host.host);
-	if (!r)
-		g = plan_graph_from_topology(v->t, &host, &e);
-	if (g)
-		hardware_add(g, gpus, ngpus);
-	if (g && !g->nranks)
-		r = nothing_composed(v, host.host);
-	else if (g && !plan_graph_select(g, &devices, &e)) {
-		note_meshes(v, g, file);
-		note_addresses(v, g, host.host);
-		for (i = 0; i < v->notes.n; i++)
-			plan_graph_warn(g, "%s", v->notes.v[i]);
-		*out = g;
-		g = NULL;
-	} else if (!r) {
-		r = err_set(&v->c->err, e.code, v->t->name, "%s: %s",
-			    v->t->name, e.text);
-	}
-	plan_graph_free(g);
-	free(gpus);
-	return r;
-}
-
-int live_graph(struct ctl *c, const struct plan_select *select,
-	       const char *file, struct plan_graph **g)
-{
-	struct live v = { .c = c };
-	int r = load(&v, file);
-
-	if (!r)
-		r = make_graph(&v, select, file, g);
-	forget(&v);
+	live_forget(&v);
 	return r;
 }

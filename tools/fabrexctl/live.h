@@ -7,8 +7,9 @@
 #ifndef CTL_LIVE_H
 #define CTL_LIVE_H
 
+#include <fabrex/plan.h>
+
 #include "ctl.h"
-#include "plan/read.h"
 
 struct topology;
 
@@ -32,7 +33,7 @@ int live_topology(struct ctl *c, const char *file, struct topology **t);
  * hardware.h; root complexes their CPU. Indices in @select count in that order. ENODEV: nothing is
  * composed. FABREX_ROOT is read instead of / if it is set.
  */
-int live_graph(struct ctl *c, const struct plan_select *select,
-	       const char *file, struct plan_graph **g);
+int live_graph(struct ctl *c, const struct fabrex_plan_select *select,
+	       const char *file, struct fabrex_plan_graph **g);
 
 #endif

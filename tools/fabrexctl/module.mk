@@ -18,7 +18,7 @@ CTL_O := $(BUILD)/fabrexctl
 CTL_BIN := $(BUILD)/bin/fabrexctl
 CTL_PKGS := libnl-3.0 libnl-genl-3.0 libudev json-c libconfig
 CTL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I$(CTL_D) \
-	-Iinclude -Iinclude/uapi -Ilib -Itools/topology \
+	-Iinclude -Iinclude/uapi -Ilib \
 	$(shell pkg-config --cflags $(CTL_PKGS))
 CTL_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
@@ -27,8 +27,8 @@ CTL_LIBS = $(shell pkg-config --libs $(CTL_PKGS)) $(PLAN_LIBS) -lm
 
 # The peer-to-peer engine; static, so that the tool needs no library installed.
 CTL_LIB := $(BUILD)/lib/libfabrex.a
-# The planner, and what reads topology files for it.
-CTL_LIB += $(BUILD)/lib/libplan.a $(BUILD)/lib/libtopology.a
+# The planner, and the parser of topology files.
+CTL_LIB += $(BUILD)/lib/libfabrex-plan.a $(BUILD)/lib/libtopology.a
 
 CTL_SRC := $(filter-out $(CTL_D)/main.c,$(wildcard $(CTL_D)/*.c))
 CTL_OBJ := $(CTL_SRC:$(CTL_D)/%.c=$(CTL_O)/%.o)
@@ -77,7 +77,17 @@ $(CTL_T)/fabrexctl-fake: $(CTL_T)/fake_main.o $(CTL_TEST_LIB) $(CTL_OBJ) \
 		$(CTL_LIB)
 	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
-check-fabrexctl: $(CTL_TESTS) $(CTL_T)/fabrexctl-fake
+# The planner's public header is enough: the tool is linked with the shared
+# library as well, which has no other symbols.
+$(CTL_T)/fabrexctl-shared: $(CTL_O)/main.o $(CTL_OBJ) $(CTL_LIB) $(PLAN_SO)
+	@mkdir -p $(@D)
+	$(CC) $(CTL_CFLAGS) $(LDFLAGS) -o $@ $(CTL_O)/main.o $(CTL_OBJ) \
+		$(BUILD)/lib/libfabrex.a $(BUILD)/lib/libtopology.a \
+		-L$(BUILD)/lib -lfabrex-plan $(CTL_LIBS)
+
+check-fabrexctl: $(CTL_TESTS) $(CTL_T)/fabrexctl-fake $(CTL_T)/fabrexctl-shared
+	@! grep -rn '#include "plan/' $(CTL_D) || \
+		{ echo "use <fabrex/plan.h> instead" >&2; exit 1; }
 	@sh $(CTL_D)/tests/run.sh $(CTL_T)
 
 -include $(wildcard $(CTL_O)/*.d $(CTL_T)/*.d)

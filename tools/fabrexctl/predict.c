@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph.h"
 #include "jobs.h"
 #include "json.h"
 #include "planned.h"
@@ -14,34 +15,38 @@
 #include "source.h"
 #include "table.h"
 
-/* Schedules of one kind, at [enum plan_collective], and what they came to. */
+/* Collectives that one work needs, at most. */
+#define NEEDS 2
+
+/* Plans of one kind, as the work needs them, and what they came to. */
 struct kind {
 	const char *name;
-	const struct plan_schedule *schedules[PLAN_COLLECTIVES];
+	const struct fabrex_plan *plans[NEEDS];
+	uint32_t n;
 	bool complete;
-	struct plan_step step;
-	struct plan_step beside;	/* with the others, if there are any */
+	struct fabrex_plan_step step;
+	struct fabrex_plan_step beside;	/* with the others, if there are any */
 };
 
 struct prediction {
 	const char *name;
-	const struct plan_graph *graph;
-	const struct plan_work *work;
-	struct planned planned[PLAN_COLLECTIVES];
+	const struct fabrex_plan_graph *graph;
+	const struct fabrex_plan_work *work;
+	struct planned planned[NEEDS];
 	struct kind optimal, rings;
 	char no_rings[512];
 };
 
 static const struct {
 	const char *word;
-	enum plan_parallel parallel;
-	enum plan_collective needs[2];	/* ends with 0 */
+	uint32_t parallel;
+	int needs[NEEDS];	/* or fewer, and 0 */
 } parallels[] = {
-	{ "data", PLAN_DATA_PARALLEL, { PLAN_ALL_REDUCE } },
-	{ "zero1", PLAN_ZERO_1, { PLAN_REDUCE_SCATTER, PLAN_ALL_GATHER } },
-	{ "zero3", PLAN_ZERO_3, { PLAN_REDUCE_SCATTER, PLAN_ALL_GATHER } },
-	{ "tensor", PLAN_TENSOR_PARALLEL, { PLAN_ALL_REDUCE } },
-	{ "prefill", PLAN_TENSOR_PREFILL, { PLAN_ALL_REDUCE } },
+	{ "data", FABREX_PLAN_DATA_PARALLEL, { FABREX_PLAN_ALL_REDUCE } },
+	{ "zero1", FABREX_PLAN_ZERO_1, { FABREX_PLAN_REDUCE_SCATTER, FABREX_PLAN_ALL_GATHER } },
+	{ "zero3", FABREX_PLAN_ZERO_3, { FABREX_PLAN_REDUCE_SCATTER, FABREX_PLAN_ALL_GATHER } },
+	{ "tensor", FABREX_PLAN_TENSOR_DECODE, { FABREX_PLAN_ALL_REDUCE } },
+	{ "prefill", FABREX_PLAN_TENSOR_PREFILL, { FABREX_PLAN_ALL_REDUCE } },
 };
 
 /* What a step is called, and what comes of it. */
@@ -50,7 +55,7 @@ struct unit {
 	uint32_t alone;		/* batch if none is given; 0: has to be */
 };
 
-static const struct unit *unit_of(enum plan_parallel p)
+static const struct unit *unit_of(uint32_t p)
 {
 	static const struct unit training = { "STEP", "SAMPLES/S", "samples",
 					      0 };
@@ -59,18 +64,19 @@ static const struct unit *unit_of(enum plan_parallel p)
 	static const struct unit reading = { "PROMPTS", "PROMPTS/S", "prompts",
 					     1 };
 
-	return p == PLAN_TENSOR_PARALLEL ? &decoding :
-	       p == PLAN_TENSOR_PREFILL ? &reading : &training;
+	return p == FABREX_PLAN_TENSOR_DECODE ? &decoding :
+	       p == FABREX_PLAN_TENSOR_PREFILL ? &reading : &training;
 }
 
 /* ---- the work ------------------------------------------------------------ */
 
-static int parse_parallel(struct ctl *c, enum plan_parallel *out)
+static int parse_parallel(struct ctl *c, uint32_t *out)
 {
 	const char *word = c->arg[OPT_PARALLEL];
 	size_t i;
 
-	*out = word ? plan_parallel_parse(word) : PLAN_DATA_PARALLEL;
+	*out = word ? (uint32_t)fabrex_plan_parallel_parse(word)
+		    : FABREX_PLAN_DATA_PARALLEL;
 	if (*out)
 		return 0;
 	for (i = 0; i < ARRAY_SIZE(parallels); i++)
@@ -131,23 +137,23 @@ static int whole(struct ctl *c, enum opt o, uint32_t otherwise, uint32_t max,
 	return 0;
 }
 
-static int parse_work(struct ctl *c, struct plan_work *w)
+static int parse_work(struct ctl *c, struct fabrex_plan_work *w)
 {
 	bool decoding;
 	int r;
 
 	r = parse_parallel(c, &w->parallel);
-	decoding = w->parallel == PLAN_TENSOR_PARALLEL;
-	w->model.recompute = IS_SET(c, RECOMPUTE);
+	decoding = w->parallel == FABREX_PLAN_TENSOR_DECODE;
+	w->recompute = IS_SET(c, RECOMPUTE);
 	if (!r)
-		r = parse_parameters(c, &w->model.parameters);
+		r = parse_parameters(c, &w->parameters);
 	if (!r)
-		r = whole(c, OPT_LAYERS, 0, 100000, &w->model.layers);
+		r = whole(c, OPT_LAYERS, 0, 100000, &w->layers);
 	if (!r)
-		r = whole(c, OPT_HIDDEN, 0, 1u << 24, &w->model.hidden);
+		r = whole(c, OPT_HIDDEN, 0, 1u << 24, &w->hidden);
 	if (!r)
-		r = whole(c, OPT_KV_HIDDEN, w->model.hidden, w->model.hidden,
-			  &w->model.kv_hidden);
+		r = whole(c, OPT_KV_HIDDEN, w->hidden, w->hidden,
+			  &w->kv_hidden);
 	if (!r)
 		r = whole(c, OPT_BATCH, unit_of(w->parallel)->alone, 1u << 24,
 			  &w->batch);
@@ -155,19 +161,19 @@ static int parse_work(struct ctl *c, struct plan_work *w)
 		r = whole(c, OPT_SEQUENCE, 2048, 1u << 24, &w->sequence);
 	if (!r)
 		r = source_real(c, OPT_VALUE_BYTES, 2, 0.125, 8,
-				&w->model.bytes_per_value);
+				&w->bytes_per_value);
 	if (!r)
 		r = source_real(c, OPT_OVERLAP, 0, 0, 1, &w->overlap);
 	if (!r)
-		r = source_real(c, OPT_TFLOPS, 0, 1e-6, 1e9, &w->model.flops);
+		r = source_real(c, OPT_TFLOPS, 0, 1e-6, 1e9, &w->flops);
 	if (!r)
-		r = source_real(c, OPT_MEMORY, 0, 1e-3, 1e9, &w->model.memory);
-	w->model.flops *= 1e12;
-	w->model.memory *= 1e9;
-	if (!r && !w->model.flops)
+		r = source_real(c, OPT_MEMORY, 0, 1e-3, 1e9, &w->memory);
+	w->flops *= 1e12;
+	w->memory *= 1e9;
+	if (!r && !w->flops)
 		r = err_usage(&c->err, "tflops", "topology predict: --tflops "
 			      "is missing; what a GPU achieves");
-	if (!r && decoding && !w->model.memory)
+	if (!r && decoding && !w->memory)
 		r = err_usage(&c->err, "memory", "topology predict: --memory "
 			      "is missing; GB/s that a GPU reads while it "
 			      "decodes");
@@ -176,37 +182,52 @@ static int parse_work(struct ctl *c, struct plan_work *w)
 
 /* ---- schedules ----------------------------------------------------------- */
 
-static int add_plan(struct ctl *c, struct prediction *p,
-		    enum plan_collective collective)
+static int add_plan(struct ctl *c, struct prediction *p, int k, int collective)
 {
-	struct planned *one = &p->planned[collective];
+	struct planned *one = &p->planned[k];
 	int r = planned_make(c, p->name, p->graph, collective, 0, one);
 
 	if (r)
 		return r;
-	p->optimal.schedules[collective] = one->optimum.schedule;
-	p->rings.schedules[collective] = one->has_rings ? one->rings.schedule
-							: NULL;
-	if (!one->has_rings) {
+	p->optimal.plans[p->optimal.n++] = one->optimal;
+	if (one->rings) {
+		p->rings.plans[p->rings.n++] = one->rings;
+	} else {
 		p->rings.complete = false;
 		memcpy(p->no_rings, one->no_rings, sizeof(p->no_rings));
 	}
 	return 0;
 }
 
-static int predict(struct ctl *c, struct prediction *p, struct kind *kind)
+/* A step with plans of this kind, beside @n others. */
+static int predict_step(const struct fabrex_plan_graph *g,
+			const struct prediction *p, const struct kind *kind,
+			const struct fabrex_plan *const *others,
+			const uint64_t *bytes, uint32_t n,
+			struct fabrex_plan_step *out)
 {
-	const struct plan_timing timing = plan_timing_default();
-	struct plan_error e = { 0 };
+	struct fabrex_plan_work w = *p->work;
 
-	if (!kind->complete ||
-	    !plan_predict(p->graph, p->work, kind->schedules, &timing,
-			  &kind->step, &e))
-		return 0;
-	return source_error(c, p->name, &e);
+	w.plans = kind->plans;
+	w.nplans = kind->n;
+	w.others = others;
+	w.other_bytes = bytes;
+	w.nothers = n;
+	return fabrex_plan_predict(g, &w, sizeof(w), NULL, 0, out,
+				   sizeof(*out));
 }
 
-static const enum plan_collective *needs_of(enum plan_parallel parallel)
+static int predict(struct ctl *c, struct prediction *p, struct kind *kind)
+{
+	int r;
+
+	if (!kind->complete)
+		return 0;
+	r = predict_step(p->graph, p, kind, NULL, NULL, 0, &kind->step);
+	return r ? source_error(c, p->name, r) : 0;
+}
+
+static const int *needs_of(uint32_t parallel)
 {
 	size_t i;
 
@@ -218,13 +239,13 @@ static const enum plan_collective *needs_of(enum plan_parallel parallel)
 
 static int make(struct ctl *c, struct prediction *p)
 {
-	const enum plan_collective *needs = needs_of(p->work->parallel);
+	const int *needs = needs_of(p->work->parallel);
 	int k, r = 0;
 
 	p->optimal = (struct kind){ .name = "optimal", .complete = true };
 	p->rings = (struct kind){ .name = "rings", .complete = true };
-	for (k = 0; k < 2 && needs[k] && !r; k++)
-		r = add_plan(c, p, needs[k]);
+	for (k = 0; k < NEEDS && needs[k] && !r; k++)
+		r = add_plan(c, p, k, needs[k]);
 	if (!r)
 		r = predict(c, p, &p->optimal);
 	return r ? r : predict(c, p, &p->rings);
@@ -234,7 +255,7 @@ static void free_plans(struct prediction *p)
 {
 	int i;
 
-	for (i = 0; i < PLAN_COLLECTIVES; i++)
+	for (i = 0; i < NEEDS; i++)
 		planned_free(&p->planned[i]);
 }
 
@@ -249,35 +270,32 @@ static struct kind *kind_of(struct prediction *p, bool rings)
  * One job's step while the others communicate all the time, one collective
  * after the other, each of the size that theirs have.
  */
-static int predict_beside(struct ctl *c, const struct plan_graph *g,
+static int predict_beside(struct ctl *c, const struct fabrex_plan_graph *g,
 			  struct prediction *jobs, uint32_t n, uint32_t which,
 			  bool rings)
 {
-	const struct plan_timing timing = plan_timing_default();
-	struct plan_job *others = xcalloc(n, sizeof(*others));
-	const struct plan_work *w = jobs[which].work;
-	enum plan_collective busy = needs_of(w->parallel)[0];
+	const struct fabrex_plan **others = xcalloc(n, sizeof(*others));
+	uint64_t *bytes = xcalloc(n, sizeof(*bytes));
 	struct kind *kind = kind_of(&jobs[which], rings);
-	struct plan_error e = { 0 };
 	uint32_t i, k = 0;
 	int r;
 
-	for (i = 0; i < n; i++)
-		if (i != which)
-			others[k++] = (struct plan_job){
-				.schedule = kind_of(&jobs[i], rings)->
-					schedules[busy],
-				.bytes = kind_of(&jobs[i], rings)->step.bytes /
-					 kind_of(&jobs[i], rings)->
-						step.collectives,
-			};
-	r = plan_predict_beside(g, w, kind->schedules, others, k, &timing,
-				&kind->beside, &e);
+	for (i = 0; i < n; i++) {
+		const struct kind *other = kind_of(&jobs[i], rings);
+
+		if (i == which)
+			continue;
+		others[k] = other->plans[0];
+		bytes[k++] = other->step.bytes / other->step.collectives;
+	}
+	r = predict_step(g, &jobs[which], kind, others, bytes, k,
+			 &kind->beside);
 	free(others);
-	return r ? source_error(c, jobs[which].name, &e) : 0;
+	free(bytes);
+	return r ? source_error(c, jobs[which].name, r) : 0;
 }
 
-static int contend(struct ctl *c, const struct plan_graph *g,
+static int contend(struct ctl *c, const struct fabrex_plan_graph *g,
 		   struct prediction *jobs, uint32_t n, bool rings)
 {
 	uint32_t i;
@@ -297,7 +315,7 @@ static json_object *job_record(struct prediction *p, bool rings, uint32_t job)
 	json_object *o = json_object_new_object();
 
 	rec_int(o, "job", job);
-	rec_int(o, "gpus", p->graph->nranks);
+	rec_int(o, "gpus", graph_attr(p->graph).ranks);
 	rec_str(o, "schedule", kind->name);
 	rec_double(o, "alone_seconds", kind->step.seconds, 6);
 	rec_double(o, "seconds", kind->beside.seconds, 6);
@@ -307,14 +325,14 @@ static json_object *job_record(struct prediction *p, bool rings, uint32_t job)
 	rec_double(o, "communicate_seconds", kind->beside.communicate, 6);
 	rec_double(o, "communicate_slowdown", kind->beside.communicate /
 		   kind->step.communicate, 3);
-	rec_double(o, "per_second", kind->beside.samples_per_second, 3);
+	rec_double(o, "per_second", kind->beside.per_second, 3);
 	return o;
 }
 
 /* Records of all jobs, with optimal schedules and with rings. */
 static int predict_jobs(struct ctl *c, const char *name,
-			const struct plan_graph *g,
-			const struct plan_work *work, json_object *rows)
+			const struct fabrex_plan_graph *g,
+			const struct fabrex_plan_work *work, json_object *rows)
 {
 	struct prediction *p = NULL;
 	struct jobs jobs;
@@ -353,7 +371,7 @@ static json_object *record(const struct prediction *p, const struct kind *kind)
 	rec_double(o, "compute_seconds", kind->step.compute, 6);
 	rec_double(o, "communicate_seconds", kind->step.communicate, 6);
 	rec_double(o, "exposed_seconds", kind->step.exposed, 6);
-	rec_double(o, "per_second", kind->step.samples_per_second, 3);
+	rec_double(o, "per_second", kind->step.per_second, 3);
 	rec_str(o, "unit", unit_of(p->work->parallel)->many);
 	rec_double(o, "tflops", kind->step.flops / 1e12, 3);
 	rec_int(o, "bytes", (int64_t)kind->step.bytes);
@@ -377,14 +395,14 @@ static void print(struct ctl *c, const struct prediction *p, json_object *rows)
 	};
 
 	fprintf(c->out, "%s of %s parameters on %u GPUs, %s\n\n",
-		plan_parallel_name(p->work->parallel), c->arg[OPT_MODEL],
-		p->graph->nranks, p->graph->name);
+		fabrex_plan_parallel_str(p->work->parallel), c->arg[OPT_MODEL],
+		graph_attr(p->graph).ranks, graph_attr(p->graph).name);
 	table_print(c->out, rows, columns, true, c->color);
 	if (!p->rings.complete)
 		fprintf(c->out, "! no rings: %s\n", p->no_rings);
 }
 
-static void print_jobs(struct ctl *c, const struct plan_work *work,
+static void print_jobs(struct ctl *c, const struct fabrex_plan_work *work,
 		       json_object *rows)
 {
 	const struct column columns[] = {
@@ -412,9 +430,9 @@ static void report(struct ctl *c, const struct prediction *p)
 		json_object_array_add(rows, record(p, &p->rings));
 	c->doc = json_object_new_object();
 	rec_str(c->doc, "source", p->name);
-	rec_str(c->doc, "fabric", p->graph->name);
-	rec_int(c->doc, "gpus", p->graph->nranks);
-	rec_str(c->doc, "parallel", plan_parallel_name(p->work->parallel));
+	rec_str(c->doc, "fabric", graph_attr(p->graph).name);
+	rec_int(c->doc, "gpus", graph_attr(p->graph).ranks);
+	rec_str(c->doc, "parallel", fabrex_plan_parallel_str(p->work->parallel));
 	rec_put(c->doc, "steps", rows);
 	rec_str(c->doc, "no_rings", p->no_rings);
 	rec_put(c->doc, "jobs", NULL);
@@ -435,8 +453,8 @@ static int report_jobs(struct ctl *c, const struct prediction *p)
 int topology_predict(struct ctl *c, int argc, char **argv)
 {
 	struct prediction *p = xcalloc(1, sizeof(*p));
-	struct plan_graph *g = NULL;
-	struct plan_work work = { 0 };
+	struct fabrex_plan_graph *g = NULL;
+	struct fabrex_plan_work work = { 0 };
 	int r = source_name(c, argc, argv, &p->name);
 
 	p->work = &work;
@@ -452,7 +470,7 @@ int topology_predict(struct ctl *c, int argc, char **argv)
 	if (!r && IS_SET(c, JOBS))
 		r = report_jobs(c, p);
 	free_plans(p);
-	plan_graph_free(g);
+	fabrex_plan_graph_free(g);
 	free(p);
 	return r;
 }

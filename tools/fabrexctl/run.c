@@ -12,7 +12,7 @@
 #include "ctl.h"
 #include "json.h"
 #include "names.h"
-#include "visible.h"
+#include "topology/visible.h"
 
 static bool fport_is(const struct fport *p, const char *word)
 {

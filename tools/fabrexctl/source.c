@@ -10,25 +10,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/size.h"
+#include "graph.h"
 #include "live.h"
-#include "plan/read.h"
-#include "plan/read/scan.h"
-#include "plan/simulate.h"
 #include "source.h"
-#include "topology.h"
-#include "visible.h"
+#include "topology/scan.h"
+#include "topology/topology.h"
 
+/* At which predictions are made that do not say at which. */
+#define DEFAULT_SIZE (1ull << 30)
 /* Nobody means more. */
 #define LARGEST (1ull << 42)
 #define TEXT_LIMIT (64u << 20)
 
-int source_error(struct ctl *c, const char *object, const struct plan_error *e)
+int source_error(struct ctl *c, const char *object, int err)
 {
-	int code = e->code ? e->code : EIO;
+	const char *text = fabrex_plan_strerror_last();
 
-	if (!object || strstr(e->text, object))
-		return err_set(&c->err, code, object, "%s", e->text);
-	return err_set(&c->err, code, object, "%s: %s", object, e->text);
+	if (!object || strstr(text, object))
+		return err_set(&c->err, -err, object, "%s", text);
+	return err_set(&c->err, -err, object, "%s: %s", object, text);
 }
 
 int source_name(struct ctl *c, int argc, char **argv, const char **name)
@@ -51,51 +52,35 @@ int source_name(struct ctl *c, int argc, char **argv, const char **name)
 	return 0;
 }
 
-/* What comes from files goes to terminals, too. */
-static void clean_graph(struct plan_graph *g)
-{
-	uint32_t i;
-
-	visible(g->name);
-	for (i = 0; i < g->nwarnings; i++)
-		visible(g->warnings[i]);
-}
-
 /* A file's *text is the caller's to free; of "live" there is none. */
-int source_graph_text(struct ctl *c, const char *name, struct plan_graph **g,
-		      char **text, size_t *len)
+int source_graph_text(struct ctl *c, const char *name,
+		      struct fabrex_plan_graph **g, char **text, size_t *len)
 {
-	const struct plan_select select = {
+	const struct fabrex_plan_select select = {
 		.host = c->arg[OPT_HOST], .devices = c->arg[OPT_DEVICES],
 	};
 	const char *file = c->arg[OPT_TOPOLOGY];
-	struct plan_error e = { 0 };
 	int r;
 
 	*text = NULL;
-	if (!strcmp(name, "live")) {
-		r = live_graph(c, &select, file, g);
-		if (!r)
-			clean_graph(*g);
-		return r;
-	}
+	if (!strcmp(name, "live"))
+		return live_graph(c, &select, file, g);
 	if (file)
 		return err_usage(&c->err, name, "--topology completes what is "
 				 "seen of the live fabric; %s is a file", name);
 	r = source_text(c, name, text, len);
 	if (r)
 		return r;
-	*g = plan_graph_parse(*text, *len, name, &select, &e);
-	if (*g) {
-		clean_graph(*g);
+	r = fabrex_plan_graph_parse(*text, *len, name, &select, sizeof(select),
+				    g);
+	if (!r)
 		return 0;
-	}
 	free(*text);
 	*text = NULL;
-	return source_error(c, name, &e);
+	return source_error(c, name, r);
 }
 
-int source_graph(struct ctl *c, const char *name, struct plan_graph **g)
+int source_graph(struct ctl *c, const char *name, struct fabrex_plan_graph **g)
 {
 	size_t len;
 	char *text;
@@ -106,37 +91,39 @@ int source_graph(struct ctl *c, const char *name, struct plan_graph **g)
 }
 
 /* Line of the first element that a sentence names; 0: none has one. */
-static uint32_t line_of(const struct plan_graph *g, const char *text)
+static uint32_t line_of(const struct fabrex_plan_graph *g, const char *text)
 {
 	char *copy = xstrdup(text), *save, *word;
 	uint32_t node, line = 0;
 
 	for (word = strtok_r(copy, " ;,", &save); word && !line;
 	     word = strtok_r(NULL, " ;,", &save)) {
-		node = plan_graph_find(g, word);
-		if (node != PLAN_NONE)
-			line = g->nodes[node].line;
+		node = fabrex_plan_node_find(g, word);
+		if (node != FABREX_PLAN_NONE)
+			line = graph_node(g, node).line;
 	}
 	free(copy);
 	return line;
 }
 
-int source_check(struct ctl *c, const char *name, struct plan_graph **g)
+int source_check(struct ctl *c, const char *name, struct fabrex_plan_graph **g)
 {
-	struct plan_error e = { 0 };
+	int r = fabrex_plan_graph_check(*g);
 	uint32_t line;
 
-	if (!plan_graph_check(*g, &e))
+	if (!r)
 		return 0;
-	line = line_of(*g, e.text);
-	plan_graph_free(*g);
+	line = line_of(*g, fabrex_plan_strerror_last());
+	fabrex_plan_graph_free(*g);
 	*g = NULL;
 	if (!line)
-		return source_error(c, name, &e);
-	return err_set(&c->err, e.code, name, "%s:%u: %s", name, line, e.text);
+		return source_error(c, name, r);
+	return err_set(&c->err, -r, name, "%s:%u: %s", name, line,
+		       fabrex_plan_strerror_last());
 }
 
-int source_plannable(struct ctl *c, const char *name, struct plan_graph **g)
+int source_plannable(struct ctl *c, const char *name,
+		     struct fabrex_plan_graph **g)
 {
 	int r = source_graph(c, name, g);
 
@@ -188,8 +175,7 @@ int source_text(struct ctl *c, const char *path, char **text, size_t *len)
 
 int source_topology(struct ctl *c, const char *path, struct topology **t)
 {
-	struct plan_error e = { 0 };
-	struct plan_scan scan;
+	struct topo_scan scan;
 	char *text, why[400];
 	size_t len;
 	int r = source_text(c, path, &text, &len);
@@ -197,85 +183,68 @@ int source_topology(struct ctl *c, const char *path, struct topology **t)
 	if (r)
 		return r;
 	*t = NULL;
-	if (plan_scan(text, len, path, &scan, &e)) {
-		r = source_error(c, path, &e);
-	} else {
+	if (!topology_scan(text, len, path, &scan, why, sizeof(why)))
 		*t = topology_parse(text, path, why, sizeof(why));
-		if (!*t)
-			r = err_set(&c->err, EINVAL, path, "%s", why);
-	}
+	if (!*t)
+		r = err_set(&c->err, EINVAL, path, "%s", why);
 	free(text);
 	return r;
 }
 
-int source_collective(struct ctl *c, enum plan_collective *out)
+int source_collective(struct ctl *c, int *out)
 {
 	const char *word = c->arg[OPT_COLLECTIVE];
-	unsigned int i;
+	int i;
 
-	*out = word ? plan_collective_parse(word) : PLAN_ALL_REDUCE;
+	*out = word ? fabrex_plan_collective_parse(word)
+		    : FABREX_PLAN_ALL_REDUCE;
 	if (*out)
 		return 0;
 	err_usage(&c->err, word, "--collective: \"%s\" is none of", word);
-	for (i = PLAN_ALL_GATHER; i < PLAN_COLLECTIVES; i++)
-		err_append(&c->err, "%s %s", i > PLAN_ALL_GATHER ? "," : "",
-			   plan_collective_name(i));
+	for (i = FABREX_PLAN_ALL_GATHER; i <= FABREX_PLAN_REDUCE; i++)
+		err_append(&c->err, "%s %s", i > FABREX_PLAN_ALL_GATHER ? ","
+			   : "", fabrex_plan_collective_str(i));
 	return -EINVAL;
 }
 
-int source_root(struct ctl *c, const struct plan_graph *g,
-		enum plan_collective collective, uint32_t *out)
+int source_root(struct ctl *c, const struct fabrex_plan_graph *g,
+		int collective, uint32_t *out)
 {
 	const char *word = c->arg[OPT_ROOT];
+	uint32_t node, ranks = graph_attr(g).ranks;
 	uint64_t rank;
-	uint32_t node;
 
 	*out = 0;
 	if (!word)
 		return 0;
-	if (collective != PLAN_BROADCAST && collective != PLAN_REDUCE)
+	if (collective != FABREX_PLAN_BROADCAST &&
+	    collective != FABREX_PLAN_REDUCE)
 		return err_usage(&c->err, word, "--root: %s has no root",
-				 plan_collective_name(collective));
-	if (parse_u64(word, 0, g->nranks - 1, &rank)) {
+				 fabrex_plan_collective_str(collective));
+	if (parse_u64(word, 0, ranks - 1, &rank)) {
 		*out = (uint32_t)rank;
 		return 0;
 	}
 	/* As --devices has it: digits are a number, never a name. */
 	node = *word && strspn(word, "0123456789") == strlen(word) ?
-	       PLAN_NONE : plan_graph_find(g, word);
-	if (node == PLAN_NONE || g->nodes[node].rank == PLAN_NONE)
+	       FABREX_PLAN_NONE : fabrex_plan_node_find(g, word);
+	*out = node == FABREX_PLAN_NONE ? node : graph_node(g, node).rank;
+	if (*out == FABREX_PLAN_NONE)
 		return err_usage(&c->err, word, "--root: \"%s\" is no rank; "
-				 "ranks are 0 to %u", word, g->nranks - 1);
-	*out = g->nodes[node].rank;
+				 "ranks are 0 to %u", word, ranks - 1);
 	return 0;
 }
 
 int source_size(struct ctl *c, uint64_t *out)
 {
-	static const char units[] = "KMGT";
-	const char *word = c->arg[OPT_SIZE];
-	const char *unit;
-	unsigned int shift = 0;
-	uint64_t n = 0;
-	char *digits;
-	bool good;
+	const char *word = c->arg[OPT_SIZE], *end;
 
-	*out = PLAN_SIZE_DEFAULT;
-	if (!word)
+	*out = DEFAULT_SIZE;
+	if (!word || (size_parse(word, "KMGT", out, &end) && !*end && *out &&
+		      *out <= LARGEST))
 		return 0;
-	digits = xstrdup(word);
-	unit = *word ? strchr(units, word[strlen(word) - 1]) : NULL;
-	if (unit && *unit) {
-		shift = 10 * (unsigned int)(unit - units + 1);
-		digits[strlen(word) - 1] = '\0';
-	}
-	good = parse_u64(digits, 1, LARGEST >> shift, &n);
-	free(digits);
-	if (!good)
-		return err_usage(&c->err, word, "--size: \"%s\" is no size; 1 "
-				 "to 4T bytes, as in 65536, 64K or 256M", word);
-	*out = n << shift;
-	return 0;
+	return err_usage(&c->err, word, "--size: \"%s\" is no size; 1 to 4T "
+			 "bytes, as in 65536, 64K or 256M", word);
 }
 
 int source_real(struct ctl *c, enum opt o, double otherwise, double min,

@@ -9,23 +9,17 @@
 #include "certificate.h"
 #include "compare.h"
 #include "design.h"
+#include "graph.h"
 #include "graphview.h"
 #include "json.h"
 #include "live.h"
 #include "output.h"
-#include "plan/draw.h"
-#include "plan/nccl.h"
-#include "plan/read.h"
 #include "planned.h"
 #include "predict.h"
 #include "source.h"
 #include "table.h"
-#include "topology.h"
-#include "visible.h"
-
-/* Writes a graph in some form. */
-typedef int (*writer)(const struct plan_graph *g, FILE *f,
-		      struct plan_error *e);
+#include "topology/topology.h"
+#include "topology/visible.h"
 
 /*
  * A text that is the result: into the file of --output, else to the standard
@@ -57,13 +51,23 @@ static int deliver(struct ctl *c, const char *name, const char *format,
 }
 
 /* What had to be supposed; beside the result, which programs read. */
-static void warn(struct ctl *c, const struct plan_graph *g)
+static void warn(struct ctl *c, const struct fabrex_plan_graph *g)
 {
-	uint32_t i;
+	uint32_t i, n = graph_attr(g).warnings;
 
 	rec_put(c->doc, "warnings", json_warnings(g));
-	for (i = 0; !c->json && i < g->nwarnings; i++)
-		fprintf(c->real_err, "fabrexctl: note: %s\n", g->warnings[i]);
+	for (i = 0; !c->json && i < n; i++)
+		fprintf(c->real_err, "fabrexctl: note: %s\n",
+			fabrex_plan_graph_warning(g, i));
+}
+
+/* What the planner said last, for a terminal; to be freed. */
+static char *last_words(void)
+{
+	char *text = xstrdup(fabrex_plan_strerror_last());
+
+	visible(text);
+	return text;
 }
 
 /*
@@ -73,42 +77,41 @@ static void warn(struct ctl *c, const struct plan_graph *g)
 static int judge_xml(struct ctl *c, const char *name, const char *format,
 		     const char *text, size_t len)
 {
-	struct plan_error e = { 0 };
+	char *why;
 	int r;
 
 	if (strcmp(format, "nccl") && strcmp(format, "rccl"))
 		return 0;
-	r = plan_nccl_validate(text, len, format, &e);
+	r = fabrex_plan_nccl_check(text, len, format);
+	if (!r)
+		return 0;
 	if (r == -E2BIG || r == -ENOMEM)
 		return err_set(&c->err, -r, name, "%s: %s could not load it: "
 			       "%s; choose fewer GPUs with --host or --devices",
-			       name, format, e.text);
-	visible(e.text);
-	if (r)
-		fprintf(c->real_err, "fabrexctl: note: %s\n", e.text);
+			       name, format, fabrex_plan_strerror_last());
+	why = last_words();
+	fprintf(c->real_err, "fabrexctl: note: %s\n", why);
+	free(why);
 	return 0;
 }
 
-static int deliver_graph(struct ctl *c, const char *name, const char *format,
-			 const struct plan_graph *g, writer write)
+/* @format: enum fabrex_plan_format, and @word for it. */
+static int deliver_graph(struct ctl *c, const char *name, const char *word,
+			 const struct fabrex_plan_graph *g, int format)
 {
-	struct plan_error e = { 0 };
-	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	int r = write(g, f, &e);
+	int r;
+	char *text = graph_text(g, format, &len, &r);
 
-	if (fclose(f) && !r)
-		r = plan_fail(&e, ENOMEM, "out of memory");
 	if (r)
-		r = source_error(c, name, &e);
+		r = source_error(c, name, r);
 	else
-		r = judge_xml(c, name, format, text, len);
+		r = judge_xml(c, name, word, text, len);
 	if (r) {
 		free(text);
 		return r;
 	}
-	r = deliver(c, name, format, "text", text, len);
+	r = deliver(c, name, word, "text", text, len);
 	if (!r)
 		warn(c, g);
 	return r;
@@ -118,7 +121,8 @@ static int deliver_graph(struct ctl *c, const char *name, const char *format,
 
 static int topology_show(struct ctl *c, int argc, char **argv)
 {
-	struct plan_graph *g = NULL;
+	struct fabrex_plan_graph *g = NULL;
+	struct fabrex_plan_graph_attr attr;
 	const char *name;
 	char count[64];
 	int r = source_name(c, argc, argv, &name);
@@ -129,12 +133,13 @@ static int topology_show(struct ctl *c, int argc, char **argv)
 		return r;
 	c->doc = json_graph(g);
 	if (!c->json) {
+		attr = graph_attr(g);
 		graph_count(g, count, sizeof(count));
 		fprintf(c->out, "%s: %s, %u elements, %u directed links\n",
-			g->name, count, g->nnodes, g->nedges);
+			attr.name, count, attr.nodes, attr.edges);
 		graph_print(c->out, c->doc, IS_SET(c, WIDE), c->color);
 	}
-	plan_graph_free(g);
+	fabrex_plan_graph_free(g);
 	return 0;
 }
 
@@ -154,18 +159,20 @@ static bool check_xml(struct ctl *c, const char *name, const char *text,
 		      size_t len)
 {
 	json_object *list = json_object_new_array();
-	struct plan_error e = { 0 };
+	char *why;
 	int r = 0;
 
 	if (text && is_xml(text)) {
-		r = plan_nccl_validate(text, len, name, &e);
+		r = fabrex_plan_nccl_check(text, len, name);
 		rec_bool(c->doc, "valid", !r);
 	} else {
 		rec_put(c->doc, "valid", NULL);
 	}
-	visible(e.text);
-	if (r)
-		json_object_array_add(list, json_text(e.text));
+	if (r) {
+		why = last_words();
+		json_object_array_add(list, json_text(why));
+		free(why);
+	}
 	rec_put(c->doc, "violations", list);
 	return r != -E2BIG;
 }
@@ -183,7 +190,7 @@ static void print_list(struct ctl *c, const char *key)
 }
 
 static void report_check(struct ctl *c, const char *name,
-			 const struct plan_graph *g, const char *text,
+			 const struct fabrex_plan_graph *g, const char *text,
 			 size_t len)
 {
 	char count[64];
@@ -192,9 +199,9 @@ static void report_check(struct ctl *c, const char *name,
 	graph_count(g, count, sizeof(count));
 	c->doc = json_object_new_object();
 	rec_str(c->doc, "source", name);
-	rec_str(c->doc, "fabric", g->name);
+	rec_str(c->doc, "fabric", graph_attr(g).name);
 	rec_bool(c->doc, "plannable", true);
-	rec_int(c->doc, "gpus", g->nranks);
+	rec_int(c->doc, "gpus", graph_attr(g).ranks);
 	rec_put(c->doc, "warnings", json_warnings(g));
 	loads = check_xml(c, name, text, len);
 	fprintf(c->out, "%s: %s; can be planned for%s\n", name, count,
@@ -207,7 +214,7 @@ static void report_check(struct ctl *c, const char *name,
 
 static int topology_check(struct ctl *c, int argc, char **argv)
 {
-	struct plan_graph *g = NULL;
+	struct fabrex_plan_graph *g = NULL;
 	char *text = NULL;
 	const char *name;
 	size_t len = 0;
@@ -219,7 +226,7 @@ static int topology_check(struct ctl *c, int argc, char **argv)
 		r = source_check(c, name, &g);
 	if (!r)
 		report_check(c, name, g, text, len);
-	plan_graph_free(g);
+	fabrex_plan_graph_free(g);
 	free(text);
 	return r;
 }
@@ -228,15 +235,15 @@ static int topology_check(struct ctl *c, int argc, char **argv)
 
 static int topology_import(struct ctl *c, int argc, char **argv)
 {
-	struct plan_graph *g = NULL;
+	struct fabrex_plan_graph *g = NULL;
 	const char *name;
 	int r = source_name(c, argc, argv, &name);
 
 	if (!r)
 		r = source_graph(c, name, &g);
 	if (!r)
-		r = deliver_graph(c, name, "graph", g, plan_graphfile_write);
-	plan_graph_free(g);
+		r = deliver_graph(c, name, "graph", g, FABREX_PLAN_GRAPH);
+	fabrex_plan_graph_free(g);
 	return r;
 }
 
@@ -273,24 +280,14 @@ static int export_wiring(struct ctl *c, const char *name)
 	return err_set(&c->err, -r, name, "%s", err);
 }
 
-static int write_rccl(const struct plan_graph *g, FILE *f, struct plan_error *e)
-{
-	return plan_nccl_write(g, PLAN_RCCL, f, e);
-}
-
-static int write_nccl(const struct plan_graph *g, FILE *f, struct plan_error *e)
-{
-	return plan_nccl_write(g, PLAN_NCCL, f, e);
-}
-
 static const struct format_info {
 	const char *name;
-	writer write;
+	int format;		/* enum fabrex_plan_format; 0: a topology file */
 } formats[] = {
-	{ "rccl", write_rccl },
-	{ "nccl", write_nccl },
-	{ "graph", plan_graphfile_write },
-	{ "topo", NULL },
+	{ "rccl", FABREX_PLAN_RCCL },
+	{ "nccl", FABREX_PLAN_NCCL },
+	{ "graph", FABREX_PLAN_GRAPH },
+	{ "topo", 0 },
 };
 
 static const struct format_info *find_format(struct ctl *c)
@@ -314,7 +311,7 @@ static int choose_host(struct ctl *c, const char *name,
 	int r;
 
 	if (strcmp(name, "live") || IS_SET(c, HOST) ||
-	    format->write == plan_graphfile_write)
+	    format->format == FABREX_PLAN_GRAPH)
 		return 0;
 	r = ctl_open(c);
 	if (r)
@@ -328,22 +325,22 @@ static int choose_host(struct ctl *c, const char *name,
 static int topology_export(struct ctl *c, int argc, char **argv)
 {
 	const struct format_info *format = find_format(c);
-	struct plan_graph *g = NULL;
+	struct fabrex_plan_graph *g = NULL;
 	const char *name;
 	int r;
 
 	if (!format)
 		return -EINVAL;
 	r = source_name(c, argc, argv, &name);
-	if (!r && !format->write)
+	if (!r && !format->format)
 		return export_wiring(c, name);
 	if (!r)
 		r = choose_host(c, name, format);
 	if (!r)
 		r = source_graph(c, name, &g);
 	if (!r)
-		r = deliver_graph(c, name, format->name, g, format->write);
-	plan_graph_free(g);
+		r = deliver_graph(c, name, format->name, g, format->format);
+	fabrex_plan_graph_free(g);
 	return r;
 }
 
@@ -366,57 +363,52 @@ static int parse_loads(struct ctl *c, enum loads *out)
 			 "optimal, none", word);
 }
 
-static int draw(struct ctl *c, const char *name, const struct plan_graph *g,
-		const struct plan_schedule *s, const struct plan_cut *cut)
+/* @text: what was drawn, or NULL with the failure @r. */
+static int deliver_picture(struct ctl *c, const char *name, char *text,
+			   size_t len, int r)
 {
-	struct plan_error e = { 0 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	int r = plan_draw(g, s, cut, f, &e);
-
-	if (fclose(f) && !r)
-		r = plan_fail(&e, ENOMEM, "out of memory");
-	if (!r)
-		return deliver(c, name, "svg", "text", text, len);
-	free(text);
-	return source_error(c, name, &e);
-}
-
-static int draw_planned(struct ctl *c, const char *name,
-			const struct planned *p, enum loads loads)
-{
-	const struct plan_bound *b = &p->optimum.bound;
-
-	if (loads == LOADS_OPTIMAL)
-		return draw(c, name, p->graph, p->optimum.schedule,
-			    b->kind == PLAN_BOUND_CUT ? &b->cut : b->parts);
-	if (!p->has_rings)
-		return err_set(&c->err, EINVAL, name, "%s: no rings: %s", name,
-			       p->no_rings);
-	return draw(c, name, p->graph, p->rings.schedule, &p->rings.cut);
+	return text ? deliver(c, name, "svg", "text", text, len)
+		    : source_error(c, name, r);
 }
 
 static int draw_graph(struct ctl *c, const char *name,
-		      const struct plan_graph *g,
-		      enum plan_collective collective, enum loads loads)
+		      const struct fabrex_plan_graph *g)
+{
+	size_t len = 0;
+	int r;
+	char *text = graph_text(g, FABREX_PLAN_SVG, &len, &r);
+
+	return deliver_picture(c, name, text, len, r);
+}
+
+static int draw_plan(struct ctl *c, const char *name,
+		     const struct fabrex_plan_graph *g, int collective,
+		     enum loads loads)
 {
 	struct planned p = { 0 };
+	size_t len = 0;
 	uint32_t root;
+	char *text;
 	int r = source_root(c, g, collective, &root);
 
 	if (!r)
 		r = planned_make(c, name, g, collective, root, &p);
-	if (!r)
-		r = draw_planned(c, name, &p, loads);
+	if (!r && loads == LOADS_RINGS && !p.rings)
+		r = err_set(&c->err, EINVAL, name, "%s: no rings: %s", name,
+			    p.no_rings);
+	if (!r) {
+		text = plan_text(loads == LOADS_RINGS ? p.rings : p.optimal,
+				 FABREX_PLAN_SVG, &len, &r);
+		r = deliver_picture(c, name, text, len, r);
+	}
 	planned_free(&p);
 	return r;
 }
 
 static int topology_draw(struct ctl *c, int argc, char **argv)
 {
-	enum plan_collective collective;
-	struct plan_graph *g = NULL;
+	int collective;
+	struct fabrex_plan_graph *g = NULL;
 	enum loads loads = LOADS_OPTIMAL;
 	const char *name;
 	int r = source_name(c, argc, argv, &name);
@@ -429,10 +421,10 @@ static int topology_draw(struct ctl *c, int argc, char **argv)
 		r = loads == LOADS_NONE ? source_graph(c, name, &g)
 					: source_plannable(c, name, &g);
 	if (!r)
-		r = loads == LOADS_NONE ? draw(c, name, g, NULL, NULL)
-					: draw_graph(c, name, g, collective,
-						     loads);
-	plan_graph_free(g);
+		r = loads == LOADS_NONE ? draw_graph(c, name, g)
+					: draw_plan(c, name, g, collective,
+						    loads);
+	fabrex_plan_graph_free(g);
 	return r;
 }
 

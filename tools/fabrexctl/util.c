@@ -9,7 +9,7 @@
 
 #include "util.h"
 
-static void *checked(void *p)
+void *xchecked(void *p)
 {
 	if (!p) {
 		fputs("fabrexctl: out of memory\n", stderr);
@@ -20,17 +20,17 @@ static void *checked(void *p)
 
 void *xcalloc(size_t n, size_t size)
 {
-	return checked(calloc(n ? n : 1, size ? size : 1));
+	return xchecked(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xrealloc(void *p, size_t size)
 {
-	return checked(realloc(p, size ? size : 1));
+	return xchecked(realloc(p, size ? size : 1));
 }
 
 char *xstrdup(const char *s)
 {
-	return checked(strdup(s));
+	return xchecked(strdup(s));
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -42,7 +42,7 @@ char *xasprintf(const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vasprintf(&s, fmt, ap);
 	va_end(ap);
-	return checked(n < 0 ? NULL : s);
+	return xchecked(n < 0 ? NULL : s);
 }
 
 double now(void)

@@ -12,6 +12,8 @@
 
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
+/* For memory that others ask for: fails as these do if @p is NULL. */
+void *xchecked(void *p);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * All wirings of given parts, up to what is alike: host ports on switches, cables
- * between switches, and for each box how many of its uplinks go to which switch
- * and belong to which host port. Called by design.c.
+ * Enumerates the wirings of given parts, equivalent ones once: host ports on
+ * switches, cables between switches, and for each box how many of its uplinks go
+ * to which switch and belong to which host port. Called by design.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "design/cabling.h"
+#include "plan/design/cabling.h"
 
 #define SYMMETRIES	(720u * 24u)
 /* Places tried and comparisons of whole wirings, of a level: about 2 s. */

@@ -6,8 +6,8 @@
 #ifndef LIB_PLAN_CABLING_H
 #define LIB_PLAN_CABLING_H
 
-#include "design.h"
-#include "optimum.h"
+#include "plan/design.h"
+#include "plan/optimum.h"
 
 #define CABLING_SWITCHES	6u
 #define CABLING_PORTS		4u	/* of the host */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The best wirings of given parts: all of them, compared by their cuts; the best
- * few with schedules. Called by programs.
+ * The best wirings of given parts: compares all by their cuts and computes
+ * schedules for the best few. Called by api/design.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "design/cabling.h"
-#include "solve/partition.h"
-#include "read.h"
+#include "plan/design/cabling.h"
+#include "plan/read.h"
+#include "plan/solve/partition.h"
 
 #define MESH_MOST	100000.0	/* GB/s in a file */
 #define LOOKED_AT	8u		/* at full size, at least */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Why one wiring is better than another, in sentences. Called by design.c. */
+/* Explains why one wiring is better than another. Called by design.c. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "design/cabling.h"
+#include "plan/design/cabling.h"
 
 #define NAMES 3u	/* of boxes, in a sentence */
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/check.h"
+#include "plan/nccl/check.h"
 
 #define VALUE_LIMIT	253u
 #define ATTRIBUTE_LIMIT	16u

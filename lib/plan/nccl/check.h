@@ -7,8 +7,8 @@
 #ifndef LIB_PLAN_NCCL_CHECK_H
 #define LIB_PLAN_NCCL_CHECK_H
 
-#include "nccl/rules.h"
-#include "nccl/xml.h"
+#include "plan/nccl/rules.h"
+#include "plan/nccl/xml.h"
 
 struct nccl_check {
 	const char *name;	/* of the file */

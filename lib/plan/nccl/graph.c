@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rings as the libraries take them: graph XML, NCCL_RINGS. Called by fabrexctl.
+ * Rings as the libraries take them: graph XML, NCCL_RINGS. Called by api/.
  *
  * Both name GPUs by their "dev" in the topology that the library uses, which is
  * to be the one that the graph was read from, or that plan_nccl_write() writes
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/number.h"
-#include "nccl/rules.h"
-#include "nccl/xml.h"
+#include "plan/nccl/number.h"
+#include "plan/nccl/rules.h"
+#include "plan/nccl/xml.h"
 
 #define DIGITS	7u	/* of a number in NCCL_RINGS */
 
@@ -466,28 +466,48 @@ static bool ring_numbers(const struct plan_graph *g, const uint32_t *devs,
 	return false;
 }
 
+/* The numbers of all ranks, to be freed. NULL: out of memory. */
+static uint32_t *make_numbers(const struct plan_graph *g, bool *by_dev)
+{
+	uint32_t *devs = calloc(g->nnodes + 1, sizeof(*devs));
+	uint32_t *numbers = calloc(g->nranks + 1, sizeof(*numbers));
+	bool as_read;
+
+	if (devs && numbers && !nccl_devs(g, devs, &as_read)) {
+		*by_dev = ring_numbers(g, devs, numbers);
+	} else {
+		free(numbers);
+		numbers = NULL;
+	}
+	free(devs);
+	return numbers;
+}
+
+int plan_nccl_rings_by_dev(const struct plan_graph *g, bool *by_dev)
+{
+	uint32_t *numbers = make_numbers(g, by_dev);
+
+	if (!numbers)
+		return -ENOMEM;
+	free(numbers);
+	return 0;
+}
+
 int plan_nccl_rings_write(const struct plan_graph *g,
 			  const struct plan_rings *r, FILE *f, bool *by_dev)
 {
 	uint32_t n = g->nranks, i, k;
-	uint32_t *devs = calloc(g->nnodes + 1, sizeof(*devs));
-	uint32_t *numbers = calloc(n + 1, sizeof(*numbers));
-	bool as_read, fits = false;
-	int err = -ENOMEM;
+	bool fits = false;
+	uint32_t *numbers = make_numbers(g, &fits);
 
-	if (devs && numbers)
-		err = nccl_devs(g, devs, &as_read);
-	if (!err)
-		fits = ring_numbers(g, devs, numbers);
-	for (i = 0; !err && i < r->nrings; i++)
+	for (i = 0; numbers && i < r->nrings; i++)
 		for (k = 0; k < n; k++)
 			fprintf(f, "%s%u", k ? " " : i ? "|" : "",
 				numbers[r->order[(size_t)i * n + k]]);
-	free(devs);
-	free(numbers);
 	if (by_dev)
 		*by_dev = fits;
-	return err ? err : ferror(f) ? -EIO : 0;
+	free(numbers);
+	return !numbers ? -ENOMEM : ferror(f) ? -EIO : 0;
 }
 
 struct ring_text {

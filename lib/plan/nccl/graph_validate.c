@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Would the library take this graph file? Called by fabrexctl, and by tests on
- * all that is written.
+ * Would the library accept this graph file? Called by api/write.c, and by tests
+ * for everything that is written.
  *
  * The library does not check anything: a channel that is short, or more of
  * them than nchannels says, becomes what was in memory before.
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/check.h"
+#include "plan/nccl/check.h"
 
 #define PATTERNS	6	/* 1 to 3 trees, 4 ring, 5 NVLS, 6 direct */
 #define RING		4

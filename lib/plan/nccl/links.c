@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/read.h"
+#include "plan/nccl/read.h"
 
 /* ---- links between GPUs -------------------------------------------------- */
 

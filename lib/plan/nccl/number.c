@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/number.h"
-#include "nccl/rules.h"
+#include "plan/nccl/number.h"
+#include "plan/nccl/rules.h"
 
 /* ---- ranks --------------------------------------------------------------- */
 

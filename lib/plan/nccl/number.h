@@ -3,7 +3,7 @@
 #ifndef LIB_PLAN_NCCL_NUMBER_H
 #define LIB_PLAN_NCCL_NUMBER_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /*
  * Ranks by "gpu.rank", GPUs without one are none. If no GPU has one: by

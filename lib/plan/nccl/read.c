@@ -22,8 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/number.h"
-#include "nccl/read.h"
+#include "plan/nccl/number.h"
+#include "plan/nccl/read.h"
+#include "topology/pcie.h"
 
 #define WARNINGS	64u
 #define HOSTS		256u
@@ -149,7 +150,7 @@ static int pci_capacity(struct nccl_import *m, const struct xml_element *x,
 	double gt;
 	int err = 0;
 
-	gt = speed ? plan_pcie_speed_parse(speed) : 0;
+	gt = speed ? pcie_speed_parse(speed) : 0;
 	if (!gt && speed && nccl_speed_known(speed))
 		gt = strtod(speed, NULL);	/* older kernels: "8 GT/s" */
 	if (!gt || !plan_pcie_capacity(gt, 16)) {

@@ -6,8 +6,8 @@
 #ifndef LIB_PLAN_NCCL_READ_H
 #define LIB_PLAN_NCCL_READ_H
 
-#include "nccl/rules.h"
-#include "nccl/xml.h"
+#include "plan/nccl/rules.h"
+#include "plan/nccl/xml.h"
 
 /* A bus id of a host, and the node that has it. */
 struct nccl_place {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the libraries know, see nccl/rules.h. Called by the files here. */
+/* Words and numbers that the libraries know; see nccl/rules.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/rules.h"
+#include "plan/nccl/rules.h"
 
 static const struct nccl_limits limits[] = {
 	[PLAN_NCCL] = { 1, 256, 640, 640, 64, 65536, "nvlink" },

@@ -6,7 +6,7 @@
 #ifndef LIB_PLAN_NCCL_RULES_H
 #define LIB_PLAN_NCCL_RULES_H
 
-#include "nccl.h"
+#include "plan/nccl.h"
 
 #define NCCL_NO_BUSID	UINT64_MAX
 #define NCCL_LOC_BW	5000000u	/* MB/s: "no limit" inside a chip */

@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/number.h"
-#include "nccl/tree.h"
-#include "nccl/xml.h"
+#include "plan/nccl/number.h"
+#include "plan/nccl/tree.h"
+#include "plan/nccl/xml.h"
 
 struct builder {
 	struct nccl_tree *t;
@@ -76,7 +76,7 @@ static bool may_be_above(enum plan_node_kind kind)
 	       kind == PLAN_NTB;
 }
 
-/* The CPU that @node is below; PLAN_NONE: none, or no sensible way there. */
+/* The CPU that @node is below; PLAN_NONE: none, or no sensible path there. */
 static uint32_t cpu_above(const struct builder *b, uint32_t node)
 {
 	uint32_t up = node, depth = 0;

@@ -7,7 +7,7 @@
 #ifndef LIB_PLAN_NCCL_TREE_H
 #define LIB_PLAN_NCCL_TREE_H
 
-#include "nccl/rules.h"
+#include "plan/nccl/rules.h"
 
 struct nccl_tree {
 	const struct plan_graph *g;

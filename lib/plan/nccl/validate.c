@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Would the library take this topology, and understand it as meant? Called by
- * fabrexctl, and by tests on all that is written.
+ * Would the library accept this topology and understand it as meant? Called by
+ * api/write.c, and by tests for everything that is written.
  *
- * The library is lenient where it hurts: elements and words that it does not
- * know, links that lead nowhere, bus ids that are spelled otherwise are passed
- * over or replaced by a default, with a line in its debug output.
+ * The library is lenient where it hurts: unknown elements and words, links that
+ * lead nowhere and bus ids in another spelling are skipped or replaced by a
+ * default, with no more than a line in its debug output.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/check.h"
+#include "plan/nccl/check.h"
 
 /* A number of an element that nobody else has. */
 struct key {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A graph as topology XML. Called by fabrexctl.
+ * Writes a graph as topology XML. Called by api/write.c.
  *
  * What was read from a file of the same dialect, with the same ranks, is
  * written with the file's attributes and no others. Anything else has all that
@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/tree.h"
-#include "nccl/xml.h"
+#include "plan/nccl/tree.h"
+#include "plan/nccl/xml.h"
+#include "topology/pcie.h"
 
 struct writer {
 	const struct plan_graph *g;
@@ -398,7 +399,7 @@ static void put_pci_attributes(const struct writer *w, uint32_t node)
 		{ "device", NULL, false },
 		{ "subsystem_vendor", NULL, false },
 		{ "subsystem_device", NULL, false },
-		{ "link_speed", plan_pcie_speed_name(rate.gt), false },
+		{ "link_speed", pcie_speed_name(rate.gt), false },
 		{ "link_width", width, false },
 	};
 

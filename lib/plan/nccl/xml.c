@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Trees of XML elements, by libexpat. Called by nccl_*.c. */
+/* Trees of XML elements, by libexpat. Called by the files of nccl/. */
 #include <ctype.h>
 #include <errno.h>
 #include <expat.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/xml.h"
+#include "plan/nccl/xml.h"
 
 struct reader {
 	XML_Parser expat;

@@ -7,7 +7,7 @@
 #ifndef LIB_PLAN_XML_H
 #define LIB_PLAN_XML_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #define XML_BYTES	(16u << 20)
 #define XML_ELEMENTS	262144u

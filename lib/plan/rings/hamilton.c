@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Is there a ring at all? Exact for few ranks, over all sets of them (Held, Karp,
- * "A dynamic programming approach to sequencing problems", 1962). Called by
- * rings.c where the search has found none.
+ * Decides whether any ring exists, exactly and for few ranks, over all sets of
+ * them (Held, Karp, "A dynamic programming approach to sequencing problems",
+ * 1962). Called by rings.c if the search has found none.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rings/ringset.h"
+#include "plan/rings/set.h"
 
 /* To where each rank has a hop; ranks 1 on are bits 0 on. */
 static void list_hops(struct plan_ringset *s, uint32_t *to)
@@ -20,7 +20,7 @@ static void list_hops(struct plan_ringset *s, uint32_t *to)
 				to[u] |= 1u << (v - 1);
 }
 
-/* Of each set: the ranks at which a way from rank 0 through it can end. */
+/* Of each set: the ranks at which a path from rank 0 through it can end. */
 static void fill(const uint32_t *to, uint32_t n, uint32_t *ends)
 {
 	uint32_t set, left, v, all = (1u << (n - 1)) - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The best set of rings that is found: how many, at which rate, and whether
- * more is possible. Called by programs; ringset.h has the search.
+ * The best set of rings: how many, at which rate, and whether a better one is
+ * possible. Called by api/plan.c; set.h has the search.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "optimum.h"
-#include "solve/partition.h"
-#include "rings/ringset.h"
+#include "plan/optimum.h"
+#include "plan/rings/set.h"
+#include "plan/solve/partition.h"
 
 #define RINGS_MOST	32u	/* that are tried; */
 #define RINGS_LARGE	16u	/* with more ranks than */
@@ -132,8 +132,8 @@ static int add_ring(struct plan_schedule *s, const struct tour *t, uint32_t r)
 static int route_ring(struct plan_schedule *s, struct plan_ringset *set,
 		      uint32_t r, struct tour *t)
 {
-	uint32_t i, from, to, way;
-	struct plan_way w;
+	uint32_t i, from, to, path;
+	struct plan_ring_path w;
 	int64_t route;
 
 	for (i = 0; i < t->n; i++) {
@@ -142,10 +142,10 @@ static int route_ring(struct plan_schedule *s, struct plan_ringset *set,
 		t->route[i] = 0;
 		if (from == set->skip_from || to == set->skip_to)
 			continue;
-		w = plan_ways_of(set->ways, from, to);
-		way = set->way[(size_t)r * t->n + i];
-		route = w.count ? plan_schedule_route(s, set->ways->g, w.edges +
-						      way * w.length, w.length)
+		w = plan_ring_paths_of(set->paths, from, to);
+		path = set->path[(size_t)r * t->n + i];
+		route = w.count ? plan_schedule_route(s, set->paths->g, w.edges +
+						      path * w.length, w.length)
 				: -ENOMEM;
 		if (route < 0)
 			return (int)route;
@@ -187,7 +187,7 @@ struct hunt {
 	const struct plan_graph *g;
 	enum plan_collective c;
 	uint32_t root;
-	struct plan_ways ways;
+	struct plan_ring_paths paths;
 	struct plan_crowds crowds;
 	struct plan_cut cut;
 	struct plan_ringset best;	/* nrings 0: none yet */
@@ -245,7 +245,7 @@ static int attempt_as(struct hunt *h, uint32_t k, struct plan_ratio rate,
 	int err = plan_ratio_multiply(rate, plan_ratio(1, k), &each);
 
 	if (!err)
-		err = plan_ringset_init(&s, &h->ways, mirrored ? k / 2 : k,
+		err = plan_ringset_init(&s, &h->paths, mirrored ? k / 2 : k,
 					mirrored ? PLAN_ALL_GATHER : h->c,
 					h->root);
 	if (err)
@@ -276,7 +276,7 @@ static int attempt(struct hunt *h, uint32_t k, struct plan_ratio rate,
 	int err;
 
 	*reached = false;
-	if (h->ways.symmetric && k % 2 == 0 && h->g->nranks > 2) {
+	if (h->paths.symmetric && k % 2 == 0 && h->g->nranks > 2) {
 		err = attempt_as(h, k, rate, limit / 2, true, reached);
 		if (err || *reached)
 			return err;
@@ -429,7 +429,7 @@ static int widen(struct hunt *h)
 		return 0;
 	err = plan_ratio_multiply(h->rate, plan_ratio(1, k), &each);
 	if (!err)
-		err = plan_ringset_init(&s, &h->ways, k, h->c, h->root);
+		err = plan_ringset_init(&s, &h->paths, k, h->c, h->root);
 	if (err)
 		return err;
 	plan_ringset_aim(&s, each);
@@ -464,7 +464,7 @@ static int straighten(struct plan_ringset *s)
 		for (by = 0; o[by]; by++)
 			;
 		turn(o, s->n, by, copy);
-		turn(s->way + (size_t)r * s->n, s->n, by, copy);
+		turn(s->path + (size_t)r * s->n, s->n, by, copy);
 	}
 	free(copy);
 	return 0;
@@ -515,20 +515,20 @@ static int begin(struct hunt *h, const struct plan_graph *g,
 	err = bound_of(g, c, root, &h->cut, e);
 	if (err)
 		return err;
-	if (plan_ways_init(&h->ways, g) || plan_crowds_init(&h->crowds, g))
+	if (plan_ring_paths_init(&h->paths, g) || plan_crowds_init(&h->crowds, g))
 		return plan_fail(e, ENOMEM, "out of memory");
-	if (plan_ways_peers(&h->ways))
+	if (plan_ring_paths_peers(&h->paths))
 		return plan_fail(e, ENOMEM, "out of memory");
 	for (u = 0; u < g->nranks && g->nranks <= 256; u++)
-		for (v = 0; v < g->nranks && !h->ways.turnovers; v++)
+		for (v = 0; v < g->nranks && !h->paths.turnovers; v++)
 			if (u != v)
-				plan_ways_of(&h->ways, u, v);
+				plan_ring_paths_of(&h->paths, u, v);
 	return 0;
 }
 
 static void end(struct hunt *h)
 {
-	plan_ways_free(&h->ways);
+	plan_ring_paths_free(&h->paths);
 	plan_crowds_free(&h->crowds);
 	plan_cut_free(&h->cut);
 	plan_ringset_free(&h->best);
@@ -538,7 +538,7 @@ static void end(struct hunt *h)
 /* What keeps rings from being there, said of a GPU if one is to blame. */
 static int no_ring(struct hunt *h, bool proved, struct plan_error *e)
 {
-	const struct plan_ways *w = &h->ways;
+	const struct plan_ring_paths *w = &h->paths;
 	const struct plan_graph *g = h->g;
 	uint32_t u;
 
@@ -557,7 +557,7 @@ static int no_ring(struct hunt *h, bool proved, struct plan_error *e)
 static int insist(struct hunt *h, struct plan_error *e)
 {
 	struct plan_ringset s;
-	int err = plan_ringset_init(&s, &h->ways, 1, h->c, h->root);
+	int err = plan_ringset_init(&s, &h->paths, 1, h->c, h->root);
 
 	if (!err)
 		err = plan_hamilton(&s, s.order);
@@ -700,11 +700,11 @@ static int judge(struct hunt *h, const uint32_t *order, uint32_t nrings,
 	struct plan_ringset *s = &h->best;
 	uint32_t from, to;
 
-	if (plan_ringset_init(s, &h->ways, nrings, h->c, h->root))
+	if (plan_ringset_init(s, &h->paths, nrings, h->c, h->root))
 		return plan_fail(e, ENOMEM, "out of memory");
 	memcpy(s->order, order, (size_t)nrings * s->n * sizeof(*order));
 	if (plan_ringset_missing(s, &from, &to))
-		return plan_fail(e, h->ways.failed ? ENOMEM : EINVAL, "no route from rank %u (%s) to rank %u (%s) but through another GPU; let a ring go where links are",
+		return plan_fail(e, h->paths.failed ? ENOMEM : EINVAL, "no route from rank %u (%s) to rank %u (%s) but through another GPU; let a ring go where links are",
 				 from, h->g->nodes[h->g->gpus[from]].name, to,
 				 h->g->nodes[h->g->gpus[to]].name);
 	plan_ringset_aim(s, cut_rate(h->g, &h->cut, nrings));

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Large networks, box by box: trees over boxes, and in each box trees over its
- * GPUs, for a thousand GPUs in the time of some dozens. Called by coarse.c, which
- * says what boxes are.
+ * Solves large networks box by box: trees over boxes, and in each box trees over
+ * its GPUs, which plans for a thousand GPUs in the time of some dozens. Called by
+ * coarse.c, which decides what the boxes are.
  *
  * Every tree enters a box once and then reaches all of its GPUs inside. Both
  * networks, of the boxes and inside each box, are the whole one with parts
  * made one node, so their cuts are cuts of the whole: what the whole can do,
  * each part can. Parts do not see how the others share out what crosses
- * between them, so an optimum may be missed; that is found out, and said.
+ * between them, so an optimum may be missed; that is detected and reported.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/boxes.h"
+#include "plan/solve/boxes.h"
 
 /* ---- networks of parts -------------------------------------------------- */
 

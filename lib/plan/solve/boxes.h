@@ -7,7 +7,7 @@
 #ifndef LIB_PLAN_BOXES_H
 #define LIB_PLAN_BOXES_H
 
-#include "solve/solve.h"
+#include "plan/solve/solve.h"
 
 /*
  * One box as a network of its own: its nodes in their order, and one more

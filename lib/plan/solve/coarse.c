@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which boxes a network is taken apart into: appliances as they are, or, if
- * those are too many, larger ones: what hangs below one switch belongs
- * together. What costs least is tried first. Called by optimum.c.
+ * Divides a network into boxes: appliances as they are, or, if those are too
+ * many, larger ones made of everything below one switch. The cheapest division is
+ * tried first. Called by optimum.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/boxes.h"
+#include "plan/solve/boxes.h"
 
 /* ---- what hangs together ------------------------------------------------ */
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Trees over boxes and trees inside boxes, made whole. Called by boxes.c.
+ * Joins trees over boxes and trees inside boxes. Called by boxes.c.
  *
- * All that is to be joined has weights: trees of the trunk, ways by which they
+ * All that is to be joined has weights: trees of the trunk, paths by which they
  * leave and enter boxes, trees inside. A piece of a trunk's tree takes the next
  * of each that it needs, and is as heavy as the lightest of them allows; so
  * there are no more pieces than things to be joined, whatever they weigh.
@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/boxes.h"
+#include "plan/solve/boxes.h"
+#include "plan/util.h"
 
-/* ---- shares of the ways into boxes and out of them ----------------------- */
+/* ---- shares of the paths into boxes and out of them ----------------------- */
 
 /* Paths of one box that begin (or end) with one arc from (or to) the world. */
 struct gate {
@@ -62,7 +63,7 @@ static int find_gates(const struct plan_boxed *b, bool into, struct gates *out)
 }
 
 /*
- * @want over @n ways of one arc: each in proportion to what it carries, and
+ * @want over @n paths of one arc: each in proportion to what it carries, and
  * what the division leaves to the GPUs that have least so far.
  */
 static void share_arc(struct plan_box *x, const struct gate *g, uint32_t n,
@@ -144,7 +145,7 @@ struct item {
 };
 
 /*
- * Pools of items, one after the other in one array: ways in and ways out of
+ * Pools of items, one after the other in one array: paths in and paths out of
  * each arc, trees of each root inside a box, each box's own roots.
  */
 struct pools {
@@ -264,7 +265,7 @@ static uint32_t take(struct pools *p, uint32_t pool, uint64_t weight)
 /* Where a path of the whole network comes from. */
 struct key {
 	uint32_t box, path;	/* inside; or PLAN_NONE and one of the trunk */
-	uint32_t out, in;	/* and the ways out of and into its boxes */
+	uint32_t out, in;	/* and the paths out of and into its boxes */
 };
 
 struct made {
@@ -278,25 +279,6 @@ struct made {
 	uint64_t path_room, arc_room, tree_room, hop_room, nhops;
 	struct plan_forest *forest;
 };
-
-/* Room for @more on top of @n; @array keeps its address on failure. */
-static int grow(void *array, uint64_t n, uint64_t more, uint64_t *room,
-		size_t size)
-{
-	uint64_t want = *room ? *room : 256;
-	void **at = array, *p;
-
-	while (want < n + more)
-		want += want / 2;
-	if (want == *room)
-		return 0;
-	p = realloc(*at, want * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = want;
-	return 0;
-}
 
 static uint32_t *slot_of(const struct made *m, struct key k)
 {
@@ -337,7 +319,7 @@ static int append(struct made *m, const struct plan_links *l, uint32_t path,
 
 	if (to <= from)
 		return 0;
-	if (grow(&all->path_arcs, all->npath_arcs, to - from, &m->arc_room,
+	if (plan_grow(&all->path_arcs, all->npath_arcs, to - from, &m->arc_room,
 		 sizeof(*all->path_arcs)))
 		return -ENOMEM;
 	for (i = from; i < to; i++)
@@ -353,7 +335,7 @@ static int append_inner(struct made *m, struct key k)
 		      x->arcs);
 }
 
-/* Way out up to the arc that leaves, the trunk's path, the way in. */
+/* Path out up to the arc that leaves, the trunk's path, the path in. */
 static int append_outer(struct made *m, struct key k)
 {
 	const struct plan_path *p = &m->b->links->paths[k.path];
@@ -379,8 +361,8 @@ static int new_path(struct made *m, struct key k)
 	uint64_t room = m->path_room;
 	int err;
 
-	if (grow(&all->paths, all->npaths, 1, &room, sizeof(p)) ||
-	    grow(&m->keys, all->npaths, 1, &m->path_room, sizeof(k)))
+	if (plan_grow(&all->paths, all->npaths, 1, &room, sizeof(p)) ||
+	    plan_grow(&m->keys, all->npaths, 1, &m->path_room, sizeof(k)))
 		return -ENOMEM;
 	err = k.box == PLAN_NONE ? append_outer(m, k) : append_inner(m, k);
 	if (err)
@@ -408,7 +390,7 @@ static int hop(struct made *m, struct key k, uint64_t weight)
 			return err;
 		*slot = m->links->npaths;
 	}
-	if (grow(&m->forest->hops, m->nhops, 1, &m->hop_room,
+	if (plan_grow(&m->forest->hops, m->nhops, 1, &m->hop_room,
 		 sizeof(*m->forest->hops)))
 		return -ENOMEM;
 	m->links->paths[*slot - 1].weight += weight;
@@ -452,7 +434,7 @@ static uint64_t tree_left(const struct made *m, const struct plan_box *x,
 	       UINT64_MAX;
 }
 
-/* As much as can leave @times over by the first of the ways, or all the same 1. */
+/* As much as can leave @times over by the first of the paths, or all the same 1. */
 static uint64_t out_left(const struct made *m, uint32_t arc)
 {
 	uint64_t each = first(&m->pools, way_out(&m->pools, arc))->left /
@@ -506,7 +488,7 @@ static int new_tree(struct made *m, uint32_t root, uint32_t group, uint64_t w)
 {
 	struct plan_forest *f = m->forest;
 
-	if (grow(&f->trees, f->ntrees, 1, &m->tree_room, sizeof(*f->trees)))
+	if (plan_grow(&f->trees, f->ntrees, 1, &m->tree_room, sizeof(*f->trees)))
 		return -ENOMEM;
 	f->trees[f->ntrees++] = (struct plan_tree){
 		.root = root, .group = group, .weight = w, .first = m->nhops,

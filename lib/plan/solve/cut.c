@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The least ratio of what leaves a set to what its roots have to tell.
+ * The cut with the least ratio of capacity to the data of the roots inside it.
  * Called by net.c, bound.c and boxes.c.
  *
  * A super source s has an arc of capacity x * weight to each root. Terminal v
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/solve.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/solve.h"
 
 struct search {
 	const struct plan_net *net;

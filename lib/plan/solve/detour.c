@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Switches that are out of the way: no shortest way between two terminals
- * passes them, as a root complex behind the switches that hosts and boxes
- * share. What they carry is a last resort. Called by split.c.
+ * Finds detours: switches on no shortest path between two terminals, such as a
+ * root complex behind the switches that hosts and boxes share. They are used as a
+ * last resort. Called by split.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/solve.h"
+#include "plan/solve/solve.h"
 
 /* Steps that looking for detours may take; there are none beyond. */
 #define MOST_STEPS	100000000ull
@@ -110,7 +110,7 @@ static void steps(struct walk *w, uint32_t from, int back, uint32_t *far)
 	}
 }
 
-/* Switches on shortest ways from one terminal are no detours. */
+/* Switches on shortest paths from one terminal are no detours. */
 static void on_the_way(struct walk *w, uint32_t a, bool *detour)
 {
 	uint32_t nnodes = w->net->nnodes, b, x;

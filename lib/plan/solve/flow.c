@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "plan.h"
+#include "plan/plan.h"
+#include "plan/solve/flow.h"
 
 int flow_init(struct flow *f, uint32_t nnodes)
 {
@@ -89,7 +89,7 @@ int64_t flow_pair(struct flow *f, uint32_t a, uint32_t b)
 
 /*
  * Distances to @to, 1 there, as far as @from: whoever has one leads there, so
- * the search from @from has few dead ends. Return: is there a way?
+ * the search from @from has few dead ends. Return: is there a path?
  */
 static bool levels(struct flow *f, const int64_t *left, uint32_t from,
 		   uint32_t to)
@@ -118,7 +118,7 @@ static bool levels(struct flow *f, const int64_t *left, uint32_t from,
 	return false;
 }
 
-/* One step on from @x on a shortest way, or PLAN_NONE. */
+/* One step on from @x on a shortest path, or PLAN_NONE. */
 static uint32_t step(struct flow *f, const int64_t *left, uint32_t x)
 {
 	const struct flow_near *near = &f->near[x];
@@ -148,7 +148,7 @@ static uint32_t send(struct flow *f, int64_t *left, uint32_t n, int64_t amount)
 	return full;
 }
 
-/* All shortest ways at once. */
+/* All shortest paths at once. */
 static int64_t blocking(struct flow *f, int64_t *left, uint32_t from,
 			uint32_t to, int64_t limit)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Networks of the solver, as containers. Called by its files and boxes.c. */
+/* The solver's networks as containers. Called by the files of solve/. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/solve.h"
+#include "plan/solve/solve.h"
 
 struct plan_net *plan_net_new(uint32_t nnodes)
 {

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/partition.h"
-#include "solve/solve.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/partition.h"
+#include "plan/solve/solve.h"
 
 struct orient {
 	const struct plan_graph *g;

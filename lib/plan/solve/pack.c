@@ -19,8 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/solve.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/solve.h"
+#include "plan/util.h"
 
 /* Trees that are alike so far; one for each number of nodes may wait. */
 struct class {
@@ -487,25 +488,6 @@ static int grow_class(struct pack *p)
 
 /* ---- trees -------------------------------------------------------------- */
 
-/* Room for @more on top of @n; @array keeps its address on failure. */
-static int grow(void *array, uint64_t n, uint64_t more, uint64_t *room,
-		size_t size)
-{
-	uint64_t want = *room ? *room : 64;
-	void **at = array, *q;
-
-	while (want < n + more)
-		want *= 2;
-	if (want == *room)
-		return 0;
-	q = realloc(*at, want * size);
-	if (!q)
-		return -ENOMEM;
-	*at = q;
-	*room = want;
-	return 0;
-}
-
 /* A path of each link, with all of the trees that the lightest can take. */
 static int write_tree(struct pack *p, uint64_t *left)
 {
@@ -513,8 +495,8 @@ static int write_tree(struct pack *p, uint64_t *left)
 	uint64_t w = *left;
 	uint32_t i, path;
 
-	if (grow(&f->trees, f->ntrees, 1, &p->tree_room, sizeof(*f->trees)) ||
-	    grow(&f->hops, p->nhops, p->n, &p->hop_room, sizeof(*f->hops)))
+	if (plan_grow(&f->trees, f->ntrees, 1, &p->tree_room, sizeof(*f->trees)) ||
+	    plan_grow(&f->hops, p->nhops, p->n, &p->hop_room, sizeof(*f->hops)))
 		return -ENOMEM;
 	for (i = 1; i < p->size; i++) {
 		path = p->path_at[p->by[i]];

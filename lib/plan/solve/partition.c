@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The bound that only an all-reduce has: parts that all have to exchange, and
- * the partition for which it is least. Called by bound.c.
+ * The bound of an all-reduce by a partition whose parts all have to exchange
+ * data, and the partition that makes it least. Called by bound.c.
  *
  * in(X) is the least capacity into a set that has exactly the ranks X;
  * switches are put where that is so, and as few as possible, so that parts
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/partition.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/partition.h"
 
 #define INFINITE	(FLOW_MOST / 2)
 

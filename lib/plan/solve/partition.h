@@ -3,7 +3,7 @@
 #ifndef LIB_PLAN_PARTITION_H
 #define LIB_PLAN_PARTITION_H
 
-#include "optimum.h"
+#include "plan/optimum.h"
 
 /* partition.c: the best partition (optimum.h): all but busbw of @b. */
 int plan_partition(const struct plan_graph *g, struct plan_bound *b,

@@ -24,7 +24,7 @@
 #ifndef LIB_PLAN_SOLVE_H
 #define LIB_PLAN_SOLVE_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 struct plan_arc {
 	uint32_t from, to;
@@ -92,7 +92,7 @@ int plan_net_tight(const struct plan_net *net, struct plan_ratio x,
 int plan_net_scale(struct plan_net *net, struct plan_ratio x, uint64_t *k,
 		   struct plan_error *e);
 
-/* A way between two terminals with switches between, and its capacity. */
+/* A path between two terminals with switches between, and its capacity. */
 struct plan_path {
 	uint32_t from, to;
 	uint64_t weight;
@@ -120,7 +120,7 @@ void plan_links_free(struct plan_links *l);
 int plan_net_split(const struct plan_net *net, uint64_t k,
 		   struct plan_links **out, struct plan_error *e);
 
-/* detour.c: of each node, is it a switch that no shortest way passes? */
+/* detour.c: of each node, is it a switch that no shortest path passes? */
 int plan_net_detours(const struct plan_net *net, bool *detour);
 
 /*

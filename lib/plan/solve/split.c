@@ -16,17 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/flow.h"
-#include "solve/solve.h"
+#include "plan/solve/flow.h"
+#include "plan/solve/solve.h"
+#include "plan/util.h"
 
 #define NO_PIECE	UINT32_MAX
 /* Bytes of all flows; beyond that a fabric has to be solved box by box. */
 #define MOST_BYTES	(1ull << 31)
 
-/* Part of an arc's capacity, and the way that it takes. */
+/* Part of an arc's capacity, and the path that it takes. */
 struct piece {
 	uint64_t weight;
-	uint32_t first, narcs;	/* in split.ways */
+	uint32_t first, narcs;	/* in split.routes */
 	uint32_t next;		/* of the same half */
 };
 
@@ -41,15 +42,15 @@ struct split {
 	uint32_t nsinks, *sinks;	/* in the order to look at them */
 	uint32_t *row_of;	/* of each sink in that order: its flow */
 	int64_t *left;		/* rows of @room */
-	uint32_t npieces, piece_room;
+	uint32_t npieces, nroutes;
+	uint64_t piece_room, route_room;
 	struct piece *pieces;
-	uint32_t nways, way_room;
-	uint32_t *ways;
+	uint32_t *routes;
 	uint32_t *mark;		/* of nodes, for cutting loops off */
 	uint32_t hub;		/* the switch that goes */
 	uint32_t *spoke;	/* of each node: half from the hub, PLAN_NONE */
 	bool *done;		/* switches that are gone */
-	bool *detour;		/* switches that no shortest way passes */
+	bool *detour;		/* switches that no shortest path passes */
 };
 
 static void split_clear(struct split *s)
@@ -61,7 +62,7 @@ static void split_clear(struct split *s)
 	free(s->row_of);
 	free(s->left);
 	free(s->pieces);
-	free(s->ways);
+	free(s->routes);
 	free(s->mark);
 	free(s->spoke);
 	free(s->done);
@@ -70,33 +71,23 @@ static void split_clear(struct split *s)
 
 /* ---- pieces -------------------------------------------------------------- */
 
-static int more_room(void *array, uint32_t need, uint32_t *room, size_t size)
+/* As plan_grow(), for what 32 bits count. */
+static int more_room(void *array, uint32_t n, uint32_t more, uint64_t *room,
+		     size_t size)
 {
-	void **at = array, *p;
-	uint64_t more = *room ? *room : 64;
-
-	if (need <= *room)
-		return 0;
-	while (more < need)
-		more *= 2;
-	if (more > UINT32_MAX / 2)
+	if ((uint64_t)n + more > UINT32_MAX / 2)
 		return -ENOMEM;
-	p = realloc(*at, more * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*room = (uint32_t)more;
-	return 0;
+	return plan_grow(array, n, more, room, size);
 }
 
-/* A piece of half @h, over @n arcs that are the last in @ways. */
+/* A piece of half @h, over @n arcs that are the last in @routes. */
 static int new_piece(struct split *s, uint32_t h, uint64_t weight, uint32_t n)
 {
-	if (more_room(&s->pieces, s->npieces + 1, &s->piece_room,
+	if (more_room(&s->pieces, s->npieces, 1, &s->piece_room,
 		      sizeof(*s->pieces)))
 		return -ENOMEM;
 	s->pieces[s->npieces] = (struct piece){
-		.weight = weight, .first = s->nways - n, .narcs = n,
+		.weight = weight, .first = s->nroutes - n, .narcs = n,
 		.next = s->pieces_of[h],
 	};
 	s->pieces_of[h] = s->npieces++;
@@ -105,40 +96,40 @@ static int new_piece(struct split *s, uint32_t h, uint64_t weight, uint32_t n)
 
 static int add_ways(struct split *s, const struct piece *p)
 {
-	if (more_room(&s->ways, s->nways + p->narcs, &s->way_room,
-		      sizeof(*s->ways)))
+	if (more_room(&s->routes, s->nroutes, p->narcs, &s->route_room,
+		      sizeof(*s->routes)))
 		return -ENOMEM;
-	memcpy(s->ways + s->nways, s->ways + p->first,
-	       p->narcs * sizeof(*s->ways));
-	s->nways += p->narcs;
+	memcpy(s->routes + s->nroutes, s->routes + p->first,
+	       p->narcs * sizeof(*s->routes));
+	s->nroutes += p->narcs;
 	return 0;
 }
 
 /*
- * Take loops off the way that begins at @first: @mark of a node is where in
- * the way it was left last.
+ * Take loops off the path that begins at @first: @mark of a node is where in
+ * the path it was left last.
  */
 static void cut_loops(struct split *s, uint32_t first)
 {
 	const struct plan_arc *arcs = s->net->arcs;
 	uint32_t i, k, to = first;
 
-	for (i = first; i < s->nways; i++)
-		s->mark[arcs[s->ways[i]].from] = PLAN_NONE;
-	for (i = first; i < s->nways; i++) {
-		uint32_t x = arcs[s->ways[i]].from;
+	for (i = first; i < s->nroutes; i++)
+		s->mark[arcs[s->routes[i]].from] = PLAN_NONE;
+	for (i = first; i < s->nroutes; i++) {
+		uint32_t x = arcs[s->routes[i]].from;
 
 		if (s->mark[x] != PLAN_NONE) {
 			uint32_t back = s->mark[x];
 
 			for (k = back; k < to; k++)
-				s->mark[arcs[s->ways[k]].from] = PLAN_NONE;
+				s->mark[arcs[s->routes[k]].from] = PLAN_NONE;
 			to = back;
 		}
 		s->mark[x] = to;
-		s->ways[to++] = s->ways[i];
+		s->routes[to++] = s->routes[i];
 	}
-	s->nways = to;
+	s->nroutes = to;
 }
 
 /* @amount of what @a carries goes on over what @b carries, as @c. */
@@ -149,7 +140,7 @@ static int join_pieces(struct split *s, uint32_t a, uint32_t b, uint32_t c,
 		struct piece *p = &s->pieces[s->pieces_of[a]];
 		struct piece *q = &s->pieces[s->pieces_of[b]];
 		uint64_t w = p->weight < q->weight ? p->weight : q->weight;
-		uint32_t first = s->nways;
+		uint32_t first = s->nroutes;
 
 		if (w > amount)
 			w = amount;
@@ -165,7 +156,7 @@ static int join_pieces(struct split *s, uint32_t a, uint32_t b, uint32_t c,
 		if (add_ways(s, p) || add_ways(s, q))
 			return -ENOMEM;
 		cut_loops(s, first);
-		if (new_piece(s, c, w, s->nways - first))
+		if (new_piece(s, c, w, s->nroutes - first))
 			return -ENOMEM;
 	}
 	return 0;
@@ -287,7 +278,7 @@ static int64_t reroute(struct split *s, int64_t *left, uint32_t from,
 
 /*
  * Make a flow that one again after the capacities of halves changed; what is too
- * much on them finds other ways. Return: what does not.
+ * much on them finds other paths. Return: what does not.
  */
 static int64_t mend(struct split *s, int64_t *left, const uint32_t *halves,
 		    uint32_t n, struct uneven *u)
@@ -573,11 +564,11 @@ static int first_pieces(struct split *s)
 		if (!net->arcs[i].capacity)
 			continue;
 		h = half(s, net->arcs[i].from, net->arcs[i].to);
-		if (h < 0 || more_room(&s->ways, s->nways + 1, &s->way_room,
-				       sizeof(*s->ways)))
+		if (h < 0 || more_room(&s->routes, s->nroutes, 1, &s->route_room,
+				       sizeof(*s->routes)))
 			return -ENOMEM;
 		s->capacity[h] += (int64_t)net->arcs[i].capacity;
-		s->ways[s->nways++] = i;
+		s->routes[s->nroutes++] = i;
 		if (new_piece(s, (uint32_t)h, net->arcs[i].capacity, 1))
 			return -ENOMEM;
 	}
@@ -678,8 +669,8 @@ static void collect_links(const struct split *s, struct plan_links *l)
 	for (i = 0; i < l->npaths; i++) {
 		struct plan_path *p = &l->paths[i];
 
-		memcpy(l->path_arcs + l->npath_arcs, s->ways + p->first,
-		       p->narcs * sizeof(*s->ways));
+		memcpy(l->path_arcs + l->npath_arcs, s->routes + p->first,
+		       p->narcs * sizeof(*s->routes));
 		p->first = l->npath_arcs;
 		l->npath_arcs += p->narcs;
 		if (!d || d->from != p->from || d->to != p->to) {
@@ -739,7 +730,7 @@ static int split_fail(uint32_t nsinks, int err, struct plan_error *e)
 	case -EINVAL:
 		return plan_fail(e, EINVAL, "more is asked of a network than it can do");
 	case -E2BIG:
-		return plan_fail(e, E2BIG, "%u GPUs with about %llu ways between them or more, once switches are split off, are too many to be planned as a whole; choose fewer GPUs or join parallel links into one",
+		return plan_fail(e, E2BIG, "%u GPUs with about %llu paths between them or more, once switches are split off, are too many to be planned as a whole; choose fewer GPUs or join parallel links into one",
 				 nsinks, MOST_BYTES / 2 / sizeof(int64_t) /
 				 (nsinks ? nsinks : 1));
 	case -EIO:

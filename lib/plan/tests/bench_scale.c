@@ -20,8 +20,8 @@
 
 #include "check.h"
 #include "fabrics.h"
-#include "optimum.h"
-#include "read.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
 
 /* More kinds than there are patterns. */
 #define DGX FABRIC_PATTERNS

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "fabrics.h"
-#include "optimum.h"
-#include "rings/ringset.h"
-#include "simulate.h"
+#include "plan/optimum.h"
+#include "plan/rings/set.h"
+#include "plan/simulate.h"
 
 static double seconds(void)
 {
@@ -20,21 +20,21 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void hop(struct plan_schedule *s, struct plan_ways *w, uint32_t from,
+static void hop(struct plan_schedule *s, struct plan_ring_paths *w, uint32_t from,
 		uint32_t to, uint32_t pick)
 {
-	struct plan_way way = plan_ways_of(w, from, to);
+	struct plan_ring_path path = plan_ring_paths_of(w, from, to);
 
 	plan_schedule_transfer(s, (uint32_t)plan_schedule_route(s, w->g,
-			       way.edges + pick % way.count * way.length,
-			       way.length), false);
+			       path.edges + pick % path.count * path.length,
+			       path.length), false);
 }
 
 /*
  * A tree of @root: from box to box, each time from another GPU to another,
  * and in each box from the one that has it to all others.
  */
-static void tree(struct plan_schedule *s, struct plan_ways *w, uint32_t root,
+static void tree(struct plan_schedule *s, struct plan_ring_paths *w, uint32_t root,
 		 uint32_t t, uint32_t per_box)
 {
 	uint32_t boxes = s->nranks / per_box, b, i, at = root, next;
@@ -57,16 +57,16 @@ static struct plan_schedule *packing(const struct plan_graph *g, uint32_t k,
 {
 	struct plan_schedule *s = plan_schedule_new(PLAN_ALL_GATHER, g->nranks,
 						    0);
-	struct plan_ways w;
+	struct plan_ring_paths w;
 	uint32_t r, t;
 
-	plan_ways_init(&w, g);
+	plan_ring_paths_init(&w, g);
 	for (r = 0; r < g->nranks; r++)
 		for (t = 0; t < k; t++) {
 			plan_schedule_chunk(s, r, r * k + t, 1);
 			tree(s, &w, r, t, per_box);
 		}
-	plan_ways_free(&w);
+	plan_ring_paths_free(&w);
 	plan_schedule_finish(s);
 	return s;
 }

@@ -6,7 +6,7 @@
 #ifndef PLAN_TESTS_BRUTE_H
 #define PLAN_TESTS_BRUTE_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Greatest algbw that all cuts allow; for all-reduce, plain cuts only. */
 struct plan_ratio brute_bound(const struct plan_graph *g,

@@ -7,7 +7,7 @@
 #ifndef PLAN_TESTS_CHECK_H
 #define PLAN_TESTS_CHECK_H
 
-#include "optimum.h"
+#include "plan/optimum.h"
 
 #define CHECK_WHY 256
 

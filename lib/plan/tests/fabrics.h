@@ -3,7 +3,7 @@
 #ifndef PLAN_TESTS_FABRICS_H
 #define PLAN_TESTS_FABRICS_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 enum fabric_pattern {
 	/* Uplinks of a box on neighbours among the switches, which are a ring

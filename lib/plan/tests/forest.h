@@ -3,7 +3,7 @@
 #ifndef PLAN_TESTS_FOREST_H
 #define PLAN_TESTS_FOREST_H
 
-#include "solve/solve.h"
+#include "plan/solve/solve.h"
 
 /* Each node's box, as plan_boxes() takes it; to be freed. */
 uint32_t *boxes_of(const struct plan_graph *g);

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "fabrics.h"
-#include "optimum.h"
+#include "plan/optimum.h"
 #include "tap.h"
 
 /* Of the processor: other work on the machine does not count. */

@@ -15,9 +15,9 @@
 
 #include <fabrex/coll.h>
 
-#include "draw.h"
-#include "optimum.h"
-#include "read.h"
+#include "plan/draw.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
 #include "tap.h"
 
 #define LIMIT_S		120

@@ -5,9 +5,9 @@
  */
 #include <math.h>
 
-#include "optimum.h"
-#include "read.h"
-#include "simulate.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
+#include "plan/simulate.h"
 #include "tap.h"
 
 #define NWIRINGS	4

@@ -3,7 +3,7 @@
 #ifndef PLAN_TESTS_RANDOM_H
 #define PLAN_TESTS_RANDOM_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* splitmix64: the same numbers everywhere. */
 uint64_t random_next(uint64_t *state);

@@ -3,7 +3,7 @@
 #ifndef PLAN_TESTS_SAME_H
 #define PLAN_TESTS_SAME_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /*
  * Nodes (name, kind, rank, box, up, attributes in any order), edges (ends,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "design/cabling.h"
-#include "read.h"
+#include "plan/design/cabling.h"
+#include "plan/read.h"
 #include "tap.h"
 
 static struct plan_parts parts(uint32_t switches, uint32_t boxes,

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "draw.h"
+#include "plan/draw.h"
+#include "plan/read.h"
 #include "random.h"
-#include "read.h"
 #include "tap.h"
 
 /* What there is in a picture. */

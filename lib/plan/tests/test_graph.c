@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <time.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 #include "tap.h"
+#include "topology/pcie.h"
 
 static void ratios(void)
 {
@@ -19,7 +20,7 @@ static void ratios(void)
 	   -EOVERFLOW, "an overflow is told");
 	ok(plan_pcie_capacity(16, 16) == 27000, "Gen4 x16 carries 27 GB/s");
 	ok(!plan_pcie_capacity(17, 16), "there is no 17 GT/s");
-	ok(plan_pcie_speed_parse("16.0 GT/s PCIe") == 16, "kernel's string");
+	ok(pcie_speed_parse("16.0 GT/s PCIe") == 16, "kernel's string");
 }
 
 /* Two GPUs on a switch, a third GPU beside. */
@@ -112,10 +113,10 @@ static void chains(void)
 		plan_graph_add_link(g, i, i - 1, 10, 1, PLAN_OTHER, NULL);
 	begin = clock();
 	ok(plan_graph_check(g, &e) == -EINVAL, "a chain that lacks a link");
-	has(e.text, "no way leads from n0 to n16383");
+	has(e.text, "no path leads from n0 to n16383");
 	plan_graph_add_edge(g, 0, 1, 10, 1, PLAN_OTHER, NULL);
 	ok(plan_graph_check(g, &e) == -EINVAL, "one way is not enough");
-	has(e.text, "no way leads from n16383 to n0");
+	has(e.text, "no path leads from n16383 to n0");
 	plan_graph_add_edge(g, 1, 0, 10, 1, PLAN_OTHER, NULL);
 	ok(!plan_graph_check(g, &e), "a long chain can be planned on");
 	ok(clock() - begin < 2 * CLOCKS_PER_SEC, "soon, in %.1f s",

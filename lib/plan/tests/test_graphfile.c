@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "optimum.h"
-#include "read.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
 #include "tap.h"
 
 /* libconfig loses the text of a string that stands where none may. */

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "optimum.h"
-#include "read.h"
-#include "simulate.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
+#include "plan/simulate.h"
 #include "tap.h"
 
 #define NCOLLECTIVES	3

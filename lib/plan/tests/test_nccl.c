@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nccl.h"
-#include "read.h"
+#include "plan/nccl.h"
+#include "plan/read.h"
 #include "same.h"
 #include "tap.h"
 

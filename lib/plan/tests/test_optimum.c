@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "check.h"
-#include "optimum.h"
+#include "plan/optimum.h"
 #include "tap.h"
 
 static uint32_t node(struct plan_graph *g, enum plan_node_kind kind,

@@ -4,7 +4,7 @@
 
 #include "brute.h"
 #include "check.h"
-#include "optimum.h"
+#include "plan/optimum.h"
 #include "random.h"
 #include "tap.h"
 

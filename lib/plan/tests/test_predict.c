@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "optimum.h"
-#include "read.h"
-#include "simulate.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
+#include "plan/simulate.h"
 #include "tap.h"
 
 static bool near(double a, double b, double within)

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "fabrics.h"
-#include "optimum.h"
-#include "read.h"
-#include "rings/ringset.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
+#include "plan/rings/set.h"
 #include "tap.h"
 
 /* ---- graphs ------------------------------------------------------------- */
@@ -541,20 +541,20 @@ static void forgotten(void)
 {
 	struct plan_graph *g = plan_graph_read("topologies/2s-2rp-split-flat"
 					       ".topo", NULL, NULL);
-	struct plan_ways all, few;
-	struct plan_way x, y;
+	struct plan_ring_paths all, few;
+	struct plan_ring_path x, y;
 	uint32_t u, v, same = 0, round;
 
-	ok(!plan_ways_init(&all, g) && !plan_ways_init(&few, g) &&
-	   few.most == PLAN_WAYS_POOL, "256 MiB of ways at most");
+	ok(!plan_ring_paths_init(&all, g) && !plan_ring_paths_init(&few, g) &&
+	   few.most == PLAN_PATHS_POOL, "256 MiB of paths at most");
 	few.most = 300;
 	for (round = 0; round < 2; round++)
 		for (u = 0; u < g->nranks; u++)
 			for (v = 0; v < g->nranks; v++) {
 				if (u == v)
 					continue;
-				x = plan_ways_of(&all, u, v);
-				y = plan_ways_of(&few, u, v);
+				x = plan_ring_paths_of(&all, u, v);
+				y = plan_ring_paths_of(&few, u, v);
 				same += x.count && x.count == y.count &&
 					x.length == y.length &&
 					!memcmp(x.edges, y.edges, x.count *
@@ -564,8 +564,8 @@ static void forgotten(void)
 	   same);
 	ok(few.turnovers > 10 && few.room == 300 && few.npool <= 300 &&
 	   !all.turnovers, "%u times forgotten", few.turnovers);
-	plan_ways_free(&all);
-	plan_ways_free(&few);
+	plan_ring_paths_free(&all);
+	plan_ring_paths_free(&few);
 	plan_graph_free(g);
 }
 

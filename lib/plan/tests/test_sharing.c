@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "play/sharing.h"
+#include "plan/simulate/sharing.h"
 #include "tap.h"
 
 #define FLOWS	40

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "optimum.h"
+#include "plan/optimum.h"
+#include "plan/simulate.h"
 #include "random.h"
-#include "simulate.h"
 #include "tap.h"
 
 #define MIB	(1ull << 20)

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "plan/solve/solve.h"
 #include "random.h"
-#include "solve/solve.h"
 #include "tap.h"
 
 #define NETWORKS	600u

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "draw.h"
-#include "optimum.h"
-#include "read.h"
+#include "plan/draw.h"
+#include "plan/optimum.h"
+#include "plan/read.h"
 #include "tap.h"
 
 /* has(), for parts of several lines. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "read.h"
+#include "plan/read.h"
 #include "tap.h"
 
 static struct plan_graph *graph(const char *text, const char *host,
@@ -190,7 +190,7 @@ static void unjoined(void)
 
 	ok(g && plan_graph_check(g, &e) == -EINVAL,
 	   "a root complex that forwards nothing joins nothing");
-	has(e.text, "no way leads from c.gpu0 to c.gpu2");
+	has(e.text, "no path leads from c.gpu0 to c.gpu2");
 	plan_graph_free(g);
 }
 
@@ -466,7 +466,7 @@ static void random_topologies(void)
 			good += trees_are_whole(g) && shares_are_shares(g, &m);
 			e = (struct plan_error){ 0 };
 			planned += !plan_graph_check(g, &e);
-			if (e.code && !strstr(e.text, "no way leads") &&
+			if (e.code && !strstr(e.text, "no path leads") &&
 			    !strstr(e.text, "to plan for"))
 				printf("# %s\n", e.text), good--;
 		} else if (!strstr(e.text, "no path") &&

@@ -4,6 +4,7 @@
  * that add up, files that their readers accept, refusals. Runs in the directory
  * with topologies/.
  */
+#include <fabrex/plan.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +12,6 @@
 #include "ctl.h"
 #include "fake.h"
 #include "look.h"
-#include "plan/nccl.h"
 #include "tap.h"
 
 #define FLAT "topologies/2s-2rp-split-flat.topo"
@@ -257,7 +257,6 @@ static void written(void)
 	};
 	const char *best = look_path("best"), *ring = look_path("ring");
 	const char *xml = look_path("rings.xml");
-	struct plan_error e = { 0 };
 	struct run r;
 	char *got;
 	size_t i;
@@ -272,8 +271,8 @@ static void written(void)
 		read_schedule(best, kinds[i]);
 		read_schedule(ring, kinds[i]);
 		got = look_read(xml);
-		ok(got && !plan_nccl_graph_validate(got, strlen(got), xml, &e),
-		   "NCCL takes the graph: %s", e.text);
+		ok(got && !fabrex_plan_nccl_check(got, strlen(got), xml),
+		   "NCCL takes the graph: %s", fabrex_plan_strerror_last());
 		free(got);
 		unlink(best);
 		unlink(ring);

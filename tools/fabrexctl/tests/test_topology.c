@@ -12,7 +12,6 @@
 #include "ctl.h"
 #include "fake.h"
 #include "look.h"
-#include "plan/nccl.h"
 #include "tap.h"
 
 static const struct {
@@ -115,8 +114,8 @@ static void bad_files(void)
 		   "  { name = \"g0\"; kind = \"gpu\"; },\n"
 		   "  { name = \"g1\"; kind = \"gpu\"; }\n);\nlinks = ( );\n");
 	refused(look_line("topology check %s", p), EXIT_FAILED,
-		look_line("%s:3: no way leads from g0 to g1", p));
-	refused(look_line("plan-collective %s", p), EXIT_FAILED, "no way leads");
+		look_line("%s:3: no path leads from g0 to g1", p));
+	refused(look_line("plan-collective %s", p), EXIT_FAILED, "no path leads");
 	look_write(p, "graph = \"x\";\nnodes = (\n"
 		   "  { name = \"g0\"; kind = \"gpu\"; },\n"
 		   "  { name = \"g0\"; kind = \"gpu\"; }\n);\n");

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl.h"
-#include "read.h"
+#include "plan/nccl.h"
+#include "plan/read.h"
 #include "same.h"
 
 /* libconfig loses the text of a string that stands where none may. */

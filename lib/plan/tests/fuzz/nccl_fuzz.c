@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl.h"
-#include "nccl/tree.h"
+#include "plan/nccl.h"
+#include "plan/nccl/tree.h"
 #include "same.h"
 
 #define DEVICE(bus, dev) \

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl.h"
-#include "read.h"
-#include "topology.h"
+#include "plan/nccl.h"
+#include "plan/read.h"
+#include "topology/topology.h"
 
 static char *written(const struct topology *t)
 {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Topology files: hosts and their ports, and the initial bindings. Called by
+ * topology.c.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/elements.h"
+
+static const char *const host_known[] = {
+	"name", "ports", "manager", "slots", "p2p_root", NULL
+};
+static const char *const binding_known[] = { "endpoint", "port", NULL };
+
+static int read_host_port(struct topo_parse *p, const struct topo_at *at,
+			  config_setting_t *list, unsigned int i,
+			  unsigned int k)
+{
+	struct topo_host *h = &p->t->hosts[i];
+	char name[TOPO_NAME_LEN + 12];
+	struct topo_at port = { at->set, "port", name };
+
+	if (snprintf(name, sizeof(name), "%s.%u", h->name, k) >= TOPO_NAME_LEN)
+		return topo_fail(p, at,
+				 "its port would be called \"%s\", more than %u characters; shorten the name",
+				 name, TOPO_NAME_LEN - 1);
+	if (topo_claim(p, &port, name))
+		return -1;
+	return topo_take_port(p, at, config_setting_get_elem(list, k),
+			      TOPO_PORT_HOST, i, k, &h->ports[k]);
+}
+
+static int read_host(struct topo_parse *p, struct topo_at *at, unsigned int i)
+{
+	struct topo_host *h = &p->t->hosts[i];
+	config_setting_t *list;
+	unsigned int n;
+
+	h->p2p_root = true;
+	h->slots = 16;
+	if (topo_known(p, at, host_known) || topo_name(p, at, h->name) ||
+	    topo_bool(p, at, "manager", &h->manager) ||
+	    topo_bool(p, at, "p2p_root", &h->p2p_root) ||
+	    topo_int(p, at, "slots", 1, TOPO_MAX_SLOTS, &h->slots) ||
+	    topo_list(p, at, "ports", true, &list, &n))
+		return -1;
+	h->ports = calloc(n, sizeof(*h->ports));
+	if (!h->ports)
+		return topo_fail(p, at, "out of memory; free some");
+	h->nports = n;
+	for (unsigned int k = 0; k < n; k++) {
+		if (read_host_port(p, at, list, i, k))
+			return -1;
+	}
+	if (topology_host_ports(p->t) > TOPO_MAX_HOST_PORTS)
+		return topo_fail(p, at,
+				 "more than %u host ports in the fabric; remove some",
+				 TOPO_MAX_HOST_PORTS);
+	return 0;
+}
+
+int topo_read_hosts(struct topo_parse *p, const struct topo_at *root)
+{
+	struct topology *t = p->t;
+	config_setting_t *list;
+	unsigned int n;
+
+	if (topo_list(p, root, "hosts", true, &list, &n))
+		return -1;
+	t->hosts = calloc(n, sizeof(*t->hosts));
+	if (!t->hosts)
+		return topo_fail(p, root, "out of memory; free some");
+	t->nhosts = n;
+	for (unsigned int i = 0; i < n; i++) {
+		struct topo_at at;
+
+		if (topo_group(p, list, i, "host", &at) ||
+		    read_host(p, &at, i))
+			return -1;
+	}
+	return 0;
+}
+
+/* Find "<host>.<index>". */
+static bool find_port(const struct topology *t, const char *s,
+		      struct topo_binding *b)
+{
+	const char *dot = strrchr(s, '.');
+	char name[TOPO_NAME_LEN];
+	char *end;
+
+	if (!dot || !isdigit((unsigned char)dot[1]) || strlen(dot) > 5 ||
+	    dot - s >= TOPO_NAME_LEN)
+		return false;
+	memcpy(name, s, dot - s);
+	name[dot - s] = 0;
+	b->host = topology_find_host(t, name);
+	b->port = strtoul(dot + 1, &end, 10);
+	return b->host != TOPO_NONE && !*end &&
+	       b->port < t->hosts[b->host].nports;
+}
+
+/* Which switches can be reached from @sw: marks them in @seen. */
+static void flood(const struct topology *t, unsigned int sw, bool *seen)
+{
+	bool grown = true;
+
+	seen[sw] = true;
+	while (grown) {
+		grown = false;
+		for (unsigned int i = 0; i < t->nisls; i++) {
+			unsigned int a = t->isls[i].a.sw, b = t->isls[i].b.sw;
+
+			if (seen[a] != seen[b]) {
+				seen[a] = seen[b] = true;
+				grown = true;
+			}
+		}
+	}
+}
+
+static bool connected(const struct topology *t, const struct topo_binding *b)
+{
+	const struct topo_endpoint *ep = &t->endpoints[b->endpoint];
+	const struct topo_appliance *apl = &t->appliances[ep->appliance];
+	bool seen[TOPO_MAX_SWITCHES] = { false };
+
+	flood(t, apl->uplinks[ep->uplink].sw, seen);
+	return seen[t->hosts[b->host].ports[b->port].sw];
+}
+
+static int check_binding(struct topo_parse *p, const struct topo_at *at,
+			 unsigned int i)
+{
+	const struct topo_binding *b = &p->t->bindings[i];
+	const struct topo_host *h = &p->t->hosts[b->host];
+	unsigned int used = 1;
+
+	for (unsigned int k = 0; k < i; k++) {
+		const struct topo_binding *o = &p->t->bindings[k];
+
+		if (o->endpoint == b->endpoint)
+			return topo_fail(p, at,
+					 "it is already bound to \"%s.%u\"; remove one of the two",
+					 p->t->hosts[o->host].name, o->port);
+		used += o->host == b->host && o->port == b->port;
+	}
+	if (used > h->slots)
+		return topo_fail(p, at,
+				 "port \"%s.%u\" has only %u slots; raise slots of host \"%s\" or bind to another port",
+				 h->name, b->port, h->slots, h->name);
+	if (!connected(p->t, b))
+		return topo_fail(p, at,
+				 "no path from its uplink to port \"%s.%u\"; add an inter-switch link or bind to another port",
+				 h->name, b->port);
+	return 0;
+}
+
+static int read_binding(struct topo_parse *p, struct topo_at *at,
+			unsigned int i)
+{
+	struct topo_binding *b = &p->t->bindings[i];
+	const char *ep = NULL, *port = NULL;
+
+	if (topo_known(p, at, binding_known) ||
+	    topo_string(p, at, "endpoint", true, &ep) ||
+	    topo_string(p, at, "port", true, &port))
+		return -1;
+	at->name = ep;
+	b->endpoint = topology_find_endpoint(p->t, ep);
+	if (b->endpoint == TOPO_NONE)
+		return topo_fail(p, at,
+				 "there is no such endpoint; names are <appliance>.<class><index>");
+	if (!find_port(p->t, port, b))
+		return topo_fail(p, at,
+				 "there is no host port \"%s\"; names are <host>.<index>, counted from 0",
+				 port);
+	return check_binding(p, at, i);
+}
+
+int topo_read_bindings(struct topo_parse *p, const struct topo_at *root)
+{
+	struct topology *t = p->t;
+	config_setting_t *list;
+	unsigned int n;
+
+	if (topo_list(p, root, "bindings", false, &list, &n))
+		return -1;
+	if (!n)
+		return 0;
+	t->bindings = calloc(n, sizeof(*t->bindings));
+	if (!t->bindings)
+		return topo_fail(p, root, "out of memory; free some");
+	t->nbindings = n;
+	for (unsigned int i = 0; i < n; i++) {
+		struct topo_at at;
+
+		if (topo_group(p, list, i, "binding", &at) ||
+		    read_binding(p, &at, i))
+			return -1;
+	}
+	return 0;
+}
