@@ -97,6 +97,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 		echo "$$out" | sed 's/^/#   /'
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/collectives/all
 	lib/tests/run-ranks 3 $(BUILD)/examples/all_reduce 100001
+	FABREX_PORT=loopback:first-$$$$ $(BUILD)/examples/first_write
 	$(if $(findstring sanitize,$(CFLAGS)),,lib/tests/bench-instructions $(LIB_TEST_O)/bench)
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
 	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
@@ -107,6 +108,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header
 	lib/tests/check-man $(LIB_PAGES)
+	lib/tests/check-docs
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \
 		out=$$(FABREX_RANK=0 FABREX_SIZE=1 FABREX_BOOTSTRAP=fabric:1 \
