@@ -102,8 +102,8 @@ struct fabrex_sqe {
 };
 
 /*
- * Status of a completion (work completion). With any status but OK, the
- * contents of the target are undefined; the queue goes on with the next entry.
+ * Status of a completion (work completion). With any status but OK, the target
+ * must not rely on the data. The queue goes on with the next entry.
  */
 #define FABREX_WC_OK		0	/* the data is visible at the target */
 #define FABREX_WC_BAD_OPCODE	1	/* operation unknown to the device */
