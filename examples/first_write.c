@@ -32,7 +32,7 @@ int main(void)
 	if (fabrex_post_write(queue, from, 0, &remote, 0, 14, 0, 0))
 		return failed("posting the write");
 	while (!fabrex_poll(queue, &wc, 1))
-		;			/* no system call, here or above */
+		;	/* posting and polling make no system call */
 	printf("%s: %s\n", fabrex_wc_str(wc.status),
 	       (char *)fabrex_mr_addr(to));
 	fabrex_close(port);
