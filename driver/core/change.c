@@ -79,11 +79,11 @@ static const char *change_cause(int ret)
 	case -ETIMEDOUT:
 		return "its host did not answer; try again or use --force";
 	case -EALREADY:
-		return "a change is under way; wait for it";
+		return "a change is pending; wait for it";
 	case -ECANCELED:
 		return "cancelled, nothing was changed";
 	case -EAGAIN:
-		return "too many changes are under way; wait for one to end";
+		return "too many changes are pending; wait for one";
 	case -EINTR:
 		return "interrupted; the switch may still do it";
 	default:
@@ -358,7 +358,7 @@ static void ticket_explain(struct genl_info *info, u64 ticket, int ret)
 	const char *cause = ret == -ENOENT ?
 		"not known through this port; it may be too long ago" :
 		ret == -EALREADY ? "is over already; ask how it went" :
-		"cannot be given up; it takes a moment only";
+		"cannot be cancelled; it is a short one";
 
 	NL_SET_ERR_MSG_FMT(info->extack, "change %llu: %s", ticket, cause);
 }

@@ -121,7 +121,7 @@ static const char *fabrex_cause_remedy(int error)
 	case -ENOSPC:
 		return "no memory left in the exporter, or no address space for DMA";
 	case -ETIMEDOUT:
-		return "what is being done to it does not end";
+		return "an operation on it does not end";
 	}
 	return "the exporter knows why";
 }
@@ -191,7 +191,7 @@ static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 	mutex_unlock(&buf->lock);
 	trace_fabrex_mr_move(&buf->mr->res, "invalidate", ret);
 	if (ret && ret != -ENODEV)
-		dev_err(&port->dev, "region %u is not let go by the device: %d\n",
+		dev_err(&port->dev, "region %u is not released by the device: %d\n",
 			buf->mr->res.number, ret);
 	fabrex_dmabuf_unmap(buf);
 }

@@ -463,7 +463,7 @@ void fabrex_res_free_all(struct list_head *gone)
 static void fabrex_res_lose(struct fabrex_res *res)
 {
 	dev_err(&res->port->dev,
-		"the device was removed while it used object %u of type %d: its memory is lost\n",
+		"the device was removed while it used object %u of type %d: its memory is leaked\n",
 		res->number, res->type);
 	res_ops(res)->fail(res, FABREX_QERR_RESET);
 	res->lost = true;

@@ -270,7 +270,7 @@ static void draco_admin_complete(struct draco_dev *dd,
 	if (!cmd || le16_to_cpu(cmd->sqe.cid) != cid) {
 		adm->spurious++;
 		dev_warn_ratelimited(&dd->pdev->dev,
-				     "completion of no command, cid %#x\n", cid);
+				     "completion without a command, cid %#x\n", cid);
 		return;
 	}
 	cmd->cpl = *cpl;

@@ -37,7 +37,7 @@ static bool draco_no_answer(const struct draco_cmd *cmd, int ret,
 		draco_say(extack, "%s: aborted by a forced unbind; try again",
 			  name);
 	else
-		draco_say(extack, "%s: given up, nothing was changed", name);
+		draco_say(extack, "%s: abandoned, nothing was changed", name);
 	return true;
 }
 

@@ -37,13 +37,13 @@ static const struct {
 	[DRACO_SC_NO_SLOT]	= { -ENOSPC, "no free slot" },
 	[DRACO_SC_LINK_DOWN]	= { -ENETDOWN, "link is down" },
 	[DRACO_SC_HOST_DOWN]	= { -EHOSTDOWN, "host is down" },
-	[DRACO_SC_TIMEOUT]	= { -ETIMEDOUT, "no answer in time" },
+	[DRACO_SC_TIMEOUT]	= { -ETIMEDOUT, "timed out" },
 	[DRACO_SC_ABORTED]	= { -ECANCELED, "aborted" },
 	[DRACO_SC_DMA_FAULT]	= { -EFAULT, "memory did not answer" },
 	[DRACO_SC_BAD_KEY]	= { -EACCES, "remote key refused" },
 	[DRACO_SC_GONE]		= { -ENODEV, "endpoint was removed" },
 	[DRACO_SC_INTERNAL]	= { -EIO, "internal error of the device" },
-	[DRACO_SC_IN_PROGRESS]	= { -EALREADY, "change under way" },
+	[DRACO_SC_IN_PROGRESS]	= { -EALREADY, "change in progress" },
 	[DRACO_SC_RETRY]	= { -EAGAIN, "too many wrong keys" },
 };
 

@@ -312,7 +312,7 @@ static void draco_events_work(struct work_struct *work)
 			draco_event_dispatch(dd, &ev);
 		else if (ret != -EOPNOTSUPP)
 			dev_warn_ratelimited(&dd->pdev->dev,
-					     "bad event of type %u\n", ev.type);
+					     "invalid event of type %u\n", ev.type);
 	}
 	if (!draco_events_repair(dd))
 		broken = true;

@@ -46,7 +46,7 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 		bad = "port_id";
 	}
 	if (ret) {
-		dev_err(&pdev->dev, "device identifies itself with a bad %s\n",
+		dev_err(&pdev->dev, "device identifies itself with an invalid %s\n",
 			bad);
 		return ret;
 	}

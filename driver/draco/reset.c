@@ -361,7 +361,7 @@ static void draco_lost_interrupt(struct draco_dev *dd)
 		return;
 	if (atomic_inc_return(&dd->lost_irqs) == 1)
 		dev_warn(&dd->pdev->dev,
-			 "admin interrupt lost, polling helps out\n");
+			 "admin interrupt lost, recovered by polling\n");
 }
 
 static void draco_watchdog(struct work_struct *work)

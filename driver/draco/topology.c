@@ -71,7 +71,7 @@ static int draco_list_add(struct draco_dev *dd, struct draco_list *list,
 			continue;
 		if (ret || (list->n && object->id <= object[-1].id)) {
 			dev_err_ratelimited(&dd->pdev->dev,
-					    "device describes object %u badly\n",
+					    "invalid description of object %u\n",
 					    le32_to_cpu(raw.id));
 			return -EPROTO;
 		}
@@ -169,7 +169,7 @@ static int draco_peers_add(struct draco_dev *dd, struct draco_peers *peers,
 		if (draco_decode_peer(&raw, dd->ident.info.max_peers, peer) ||
 		    (peers->n && peer->peer <= peer[-1].peer)) {
 			dev_err_ratelimited(&dd->pdev->dev,
-					    "device describes peer %u badly\n",
+					    "invalid description of peer %u\n",
 					    le16_to_cpu(raw.peer));
 			return -EPROTO;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
- * The modelled GPU: registers and command ring of endpoint 0xda10, shared by
- * draco-emu and by the driver that tests use. Normative text: docs/gpu.md.
+ * The emulated GPU: registers and command ring of endpoint 0xda10, shared by
+ * draco-emu and the driver that tests use. Normative text: docs/gpu.md.
  * All fields are little-endian.
  */
 #ifndef DRACO_GPU_H
@@ -15,7 +15,7 @@
 #define DRACO_GPU_BAR_REGS	0
 #define DRACO_GPU_BAR_VRAM	2
 
-/* BAR 0, identity: common to all modelled endpoints, read-only but SCRATCH. */
+/* BAR 0, identity: common to all emulated endpoints; read-only except SCRATCH. */
 #define DRACO_EPR_MAGIC		0x0000	/* "DREP" */
 #define DRACO_EPR_KIND		0x0004	/* DRACO_EP_* */
 #define DRACO_EPR_INSTANCE	0x0008	/* new at every binding */
@@ -25,12 +25,12 @@
 #define DRACO_EPR_MAGIC_VALUE	0x50455244u
 
 /*
- * BAR 0, engine. The ring lies in VRAM: RING_SIZE entries (a power of two, 8
- * to 4096) of struct draco_gpu_cmd at offset RING_BASE (64-byte aligned).
- * Indices are free-running 32-bit counts. The host writes entries, then TAIL;
- * the engine executes in order, writes status and result of the entry, then
- * counts HEAD. A tail more than RING_SIZE ahead, or a ring outside VRAM, is
- * FATAL: the engine stops until ENABLE is written 0.
+ * BAR 0, engine. The ring is in VRAM: RING_SIZE entries (a power of two, 8 to
+ * 4096) of struct draco_gpu_cmd at offset RING_BASE (64-byte aligned). Indices
+ * are free-running 32-bit counts. The host writes entries, then TAIL; the
+ * engine executes them in order, writes result and status of the entry, then
+ * increments HEAD. A tail more than RING_SIZE ahead, or a ring outside VRAM, is
+ * FATAL: the engine stops until 0 is written to ENABLE.
  */
 #define DRACO_GPU_CTRL		0x1000	/* RW: DRACO_GPU_CTRL_* */
 #define DRACO_GPU_STATUS	0x1004	/* RO: DRACO_GPU_STATUS_* */
@@ -42,7 +42,7 @@
 #define DRACO_GPU_CTRL_ENABLE	(1u << 0)
 
 #define DRACO_GPU_STATUS_READY	(1u << 0)
-#define DRACO_GPU_STATUS_BUSY	(1u << 1)	/* a command is under way */
+#define DRACO_GPU_STATUS_BUSY	(1u << 1)	/* a command is in progress */
 #define DRACO_GPU_STATUS_FATAL	(1u << 2)
 
 /* Operations: byte ranges of VRAM; addresses are offsets into VRAM. */
@@ -52,7 +52,7 @@
 #define DRACO_GPU_REDUCE	0x03	/* dst := src0 @function src1, by @type */
 #define DRACO_GPU_CRC32C	0x04	/* result := CRC32C of src0 */
 
-/* draco_gpu_cmd.type. fp16 and bf16 are computed in fp32, rounded to nearest
+/* draco_gpu_cmd.type. fp16 and bf16 are computed in fp32 and rounded to nearest
  * even once for each element; int32 wraps around.
  */
 #define DRACO_GPU_FP32		0
@@ -72,7 +72,7 @@
 #define DRACO_GPU_BAD_COMMAND	2	/* op, type, function, reserved field */
 #define DRACO_GPU_BAD_RANGE	3	/* outside VRAM, or overlapping the ring */
 #define DRACO_GPU_BAD_ALIGN	4	/* address or length not a multiple of the
-					 * element (FILL: 8 bytes) */
+					 * element size (FILL: 8 bytes) */
 
 /**
  * struct draco_gpu_cmd - entry of the engine's ring, 64 bytes

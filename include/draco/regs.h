@@ -26,7 +26,7 @@
 #define DRACO_MSIX_TABLE_OFFSET		0x4000
 #define DRACO_MSIX_PBA_OFFSET		0x8000
 
-/* Registers in BAR 0; 32-bit accesses, 64-bit ones as two, low half first. */
+/* Registers in BAR 0. 32-bit accesses; 64-bit registers as two, low half first. */
 #define DRACO_REG_MAGIC			0x0000	/* RO */
 #define DRACO_REG_VERSION		0x0004	/* RO, major << 16 | minor */
 #define DRACO_REG_CAP			0x0008	/* RO, 64 bits */
@@ -50,8 +50,8 @@
 							 * may become 0 */
 
 #define DRACO_CAP_DB_SHIFT(c)		(12 + (__u32)(((c) >> 36) & 0xf))
-						/* log2 of the distance of
-						 * doorbell pages */
+						/* log2 of the distance
+						 * between doorbell pages */
 
 #define DRACO_CTRL_ENABLE		(1u << 0)
 #define DRACO_STATUS_READY		(1u << 0)
@@ -59,16 +59,16 @@
 #define DRACO_STATUS_LINK		(1u << 2)	/* fabric side link is up */
 
 #define DRACO_FATAL_NONE		0
-#define DRACO_FATAL_ADMIN_RING		1	/* admin ring bad or unreachable */
+#define DRACO_FATAL_ADMIN_RING		1	/* admin ring invalid or unreachable */
 #define DRACO_FATAL_ADMIN_INDEX		2	/* doorbell value out of range */
-#define DRACO_FATAL_RESET		3	/* switch was reset underneath */
+#define DRACO_FATAL_RESET		3	/* the switch was reset */
 
 #define DRACO_ADMIN_MIN			4u
 
 /* Admin commands. */
 #define DRACO_ADM_IDENTIFY		0x01
 #define DRACO_ADM_GET_OBJECTS		0x02
-#define DRACO_ADM_GET_EVENTS		0x03	/* stays pending until there is one */
+#define DRACO_ADM_GET_EVENTS		0x03	/* pending until there is one */
 #define DRACO_ADM_ABORT			0x04
 #define DRACO_ADM_GET_COUNTERS		0x05
 #define DRACO_ADM_GET_LOG		0x06
@@ -93,7 +93,7 @@
  * @opcode:   DRACO_ADM_*
  * @flags:    per command
  * @cid:      command identifier, unique among those in flight
- * @id:       object, queue, MR or window the command is about
+ * @id:       object, queue, MR or window that the command refers to
  * @data:     bus address of a physically contiguous buffer, 8-byte aligned
  * @data_len: its length in bytes, at most %DRACO_ADM_DATA_MAX
  * @__rsvd:   0
@@ -116,7 +116,7 @@ struct draco_acmd {
  * struct draco_acpl - admin completion, 32 bytes
  * @result:  per command
  * @result2: per command
- * @id:      per command, usually the id that was created
+ * @id:      per command, usually the id of the created object
  * @__rsvd:  0
  * @sq_head: submission entries consumed, modulo ring size
  * @cid:     of the command
@@ -140,28 +140,28 @@ struct draco_acpl {
 #define DRACO_SC_BAD_FIELD		2	/* EINVAL */
 #define DRACO_SC_BAD_ID			3	/* ENOENT: no such object */
 #define DRACO_SC_NO_RESOURCE		4	/* ENOSPC: table full */
-#define DRACO_SC_DENIED			5	/* EPERM: port is no manager */
+#define DRACO_SC_DENIED			5	/* EPERM: port is not a manager */
 #define DRACO_SC_BUSY			6	/* EBUSY: in use, holder in data */
 #define DRACO_SC_BOUND			7	/* EADDRINUSE: bound to another port */
 #define DRACO_SC_NOT_BOUND		8	/* ENOTCONN */
 #define DRACO_SC_NO_SLOT		9	/* ENOSPC: no free downstream slot */
 #define DRACO_SC_LINK_DOWN		10	/* ENETDOWN */
-#define DRACO_SC_HOST_DOWN		11	/* EHOSTDOWN: nobody there to answer */
-#define DRACO_SC_TIMEOUT		12	/* ETIMEDOUT: owner did not answer */
+#define DRACO_SC_HOST_DOWN		11	/* EHOSTDOWN: the host is not there */
+#define DRACO_SC_TIMEOUT		12	/* ETIMEDOUT: no answer of the owner */
 #define DRACO_SC_ABORTED		13	/* ECANCELED */
-#define DRACO_SC_DMA_FAULT		14	/* EFAULT: data did not answer */
+#define DRACO_SC_DMA_FAULT		14	/* EFAULT: access to data failed */
 #define DRACO_SC_BAD_KEY		15	/* EACCES: remote key refused */
 #define DRACO_SC_GONE			16	/* ENODEV: endpoint was removed */
 #define DRACO_SC_INTERNAL		17	/* EIO */
-#define DRACO_SC_IN_PROGRESS		18	/* EALREADY: bind/unbind under way */
+#define DRACO_SC_IN_PROGRESS		18	/* EALREADY: bind/unbind in progress */
 #define DRACO_SC_RETRY			19	/* EAGAIN: too many wrong keys */
 
 #define DRACO_NAME_LEN			32
 
-/* IDENTIFY: data receives one of these. */
+/* IDENTIFY: data receives this structure. */
 struct draco_identify {
 	__le32	port_id;	/* object id of this port */
-	__le32	host_id;	/* object id of the host it belongs to */
+	__le32	host_id;	/* object id of its host */
 	__le16	peer;		/* peer number of this port */
 	__le16	max_peers;	/* peer numbers are below this, at most 256 */
 	__le32	generation;	/* of this port */
@@ -176,8 +176,8 @@ struct draco_identify {
 	__le32	max_cq;
 	__le32	max_rq;
 	__le32	max_cell;	/* bytes of a receive cell */
-	__le32	objects[8];	/* count by DRACO_OBJ_* */
-	__le64	topology_seq;	/* changes with every event that alters one */
+	__le32	objects[8];	/* number of objects, by DRACO_OBJ_* */
+	__le64	topology_seq;	/* changes with every event that alters an object */
 	char	name[DRACO_NAME_LEN];	/* of this port */
 	char	host[DRACO_NAME_LEN];	/* of its host */
 	char	fabric[DRACO_NAME_LEN];
@@ -192,7 +192,7 @@ struct draco_identify {
 #define DRACO_IDF_MANAGER		(1u << 0) /* may bind, unbind, control ports */
 #define DRACO_IDF_EMULATED		(1u << 1) /* a software model */
 
-/* Object types; ids are unique over all types and 0 means "none". */
+/* Object types. Ids are unique across all types; 0 means "none". */
 #define DRACO_OBJ_SWITCH		1
 #define DRACO_OBJ_PORT			2
 #define DRACO_OBJ_HOST			3
@@ -220,11 +220,11 @@ struct draco_identify {
 #define DRACO_HOST_UP			1	/* at least one port is enabled */
 /* draco_object.state for endpoints. */
 #define DRACO_EP_FREE			0
-#define DRACO_EP_BINDING		1	/* hot-plug under way */
+#define DRACO_EP_BINDING		1	/* hot-plug in progress */
 #define DRACO_EP_BOUND			2
-#define DRACO_EP_RELEASING		3	/* owner has been asked */
+#define DRACO_EP_RELEASING		3	/* the owner has been asked */
 #define DRACO_EP_GONE			4	/* removed from the appliance */
-#define DRACO_EP_ATTACHING		5	/* bound; owner's host not up yet */
+#define DRACO_EP_ATTACHING		5	/* bound; its host is not up yet */
 
 /**
  * struct draco_object - one element of the topology, 128 bytes
@@ -235,18 +235,18 @@ struct draco_identify {
  * @id:         object id
  * @parent:     port: switch; endpoint: appliance; else 0
  * @link:       port: what it leads to (host, appliance or the ISL's other
- *              port); endpoint: the uplink port it sits behind
- * @bound:      endpoint: host port it is bound to, else 0
+ *              port); endpoint: the uplink port that it is behind
+ * @bound:      endpoint: host port that it is bound to, else 0
  * @slot:       endpoint: physical slot number in the partition, else 0
  * @peer:       host port: peer number, else 0xffff
  * @number:     port: number on its switch; endpoint: index in its appliance;
  *              appliance: number of uplinks
- * @generation: host port: times it has been enabled
+ * @generation: host port: how many times it has been enabled
  * @speed:      port: current link speed in MT/s for each lane (16000 for Gen4)
- * @max_speed:  port: what it is capable of
+ * @max_speed:  port: maximum speed in MT/s
  * @width:      port: current lanes; endpoint: lanes; appliance: most endpoints
  *              behind one uplink
- * @max_width:  port: what it is capable of
+ * @max_width:  port: maximum lanes
  * @pci_vendor: endpoint: PCI identity
  * @pci_device: endpoint: PCI identity
  * @size:       endpoint: bytes of its largest BAR
@@ -276,28 +276,29 @@ struct draco_object {
 	__u8	__rsvd[40];
 };
 
-/* draco_object.peer of what is no host port */
+/* draco_object.peer of anything but a host port */
 #define DRACO_PEER_NONE			0xffff
 
 /* draco_object.flags */
 #define DRACO_OBJF_MANAGER		(1u << 0) /* host port: may change the fabric */
 
 /*
- * GET_OBJECTS: arg[0] type (0: all), arg[1] first id wanted; objects in order
- * of id into data. result: number written, result2: topology_seq, id: the
- * next id to ask for, 0 at the end.
+ * GET_OBJECTS: arg[0]: type (0: all); arg[1]: first id to return. Writes
+ * objects to data in order of id. result: number written; result2:
+ * topology_seq; id: the next id to request, 0 at the end.
  */
 
 /*
- * GET_EVENTS: data receives struct draco_event's, as many as fit and exist:
- * those of the fabric first, then errors of this function's own queues and
- * windows, which have a place for each queue and window and are never lost.
- * Completes when there is one, or one was lost. result: number written,
- * result2: number lost since the last time because the function's queue was
- * full. GET_PEERS, GET_OBJECTS and GET_REQUESTS then say what is the case.
+ * GET_EVENTS: data receives as many struct draco_event as exist and fit: first
+ * those of the fabric, then errors of this function's queues and windows, which
+ * are stored for each queue and window separately and are never dropped.
+ * Completes when there is an event, or when one was dropped. result: number
+ * written; result2: number dropped since the last time because the function's
+ * queue was full. GET_PEERS, GET_OBJECTS and GET_REQUESTS then return the
+ * state.
  *
- * GET_LOG: arg[0] first sequence number wanted; result: number written; no
- * waiting, kept by the switch for all ports (last 1,024 events of the fabric).
+ * GET_LOG: arg[0]: first sequence number to return; result: number written. It
+ * never waits; the switch keeps the last 1,024 events of all ports.
  */
 struct draco_event {
 	__le64	seq;		/* fabric-wide, without gaps; 0 for errors of
@@ -307,7 +308,7 @@ struct draco_event {
 	__u8	obj_type;	/* of @object */
 	__u8	flags;		/* DRACO_EVF_* */
 	__le32	object;		/* object id; queue or window id for faults */
-	__le32	port;		/* host port concerned, or 0 */
+	__le32	port;		/* affected host port, or 0 */
 	__le32	state;		/* new state of @object */
 	__le64	arg[4];		/* per type */
 };
@@ -317,12 +318,15 @@ struct draco_event {
 #define DRACO_EV_PEER_DOWN		0x03	/* port; arg[0] generation, arg[1] peer */
 #define DRACO_EV_EP_STATE		0x04	/* endpoint; arg[0] slot */
 #define DRACO_EV_RELEASE_REQUEST	0x05	/* to the owner only; arg[0] token,
-						 * arg[1] slot, arg[2] ms to answer,
-						 * flags FORCE: it is gone already */
+						 * arg[1] slot, arg[2] ms to
+						 * answer,
+						 * flags FORCE: it is already
+						 * gone */
 #define DRACO_EV_QUEUE_ERROR		0x06	/* to the owner only; arg[0] FABREX_QERR_*,
 						 * arg[1] serial of the queue */
 #define DRACO_EV_WINDOW_FAULT		0x07	/* to the owner only; arg[0] FABREX_WC_*,
-						 * arg[1] serial of the window */
+						 * arg[1] serial of the window
+						 * */
 #define DRACO_EV_RESET			0x08	/* switch was reset */
 #define DRACO_EV_FAULT			0x09	/* injected or hardware fault; arg[0] code */
 
@@ -337,13 +341,13 @@ struct draco_event {
 #define DRACO_FAULT_STUCK_STOP		8
 #define DRACO_FAULT_LOST_EVENT		9
 
-#define DRACO_EVF_SURPRISE		(1u << 0) /* without asking the owner */
+#define DRACO_EVF_SURPRISE		(1u << 0) /* the owner was not asked */
 #define DRACO_EVF_FORCE			(1u << 1)
 
 /**
- * struct draco_peer - what a function knows of a host port, 16 bytes
+ * struct draco_peer - state of a host port as a function knows it, 16 bytes
  * @port:       object id
- * @generation: of it
+ * @generation: of the port
  * @peer:       peer number
  * @flags:      DRACO_PEERF_*
  * @__rsvd:     0
@@ -360,22 +364,22 @@ struct draco_peer {
 						   * event was PEER_UP */
 
 /*
- * GET_PEERS: arg[0] first peer number wanted; all host ports in order of peer
- * number into data, the function's own too. result: number written, id: the
- * next peer number to ask for, 0 at the end. result2: sequence number of the
- * last event before the answer.
+ * GET_PEERS: arg[0]: first peer number to return. Writes all host ports to data
+ * in order of peer number, including the function's own. result: number
+ * written; id: the next peer number to request, 0 at the end; result2: sequence
+ * number of the last event before the answer.
  *
- * GET_REQUESTS: RELEASE_REQUESTs to this port that have not been met, into
- * data as struct draco_event's, arg[2] being the time that is left. result:
- * number written.
+ * GET_REQUESTS: writes the pending RELEASE_REQUESTs to this port to data, as
+ * struct draco_event, with the remaining time in arg[2]. result: number
+ * written.
  */
 
 /*
- * BIND: id endpoint, arg[0] host port object id. flags: DRY_RUN. Completes
- * once the slot reports presence. result: slot.
- * UNBIND: id endpoint, arg[0] ms to wait for the owner (0: 5000). flags:
- * FORCE, DRY_RUN. Completes once the slot is empty. With %DRACO_SC_BUSY data
- * (if given) receives a struct draco_holder.
+ * BIND: id: endpoint; arg[0]: object id of the host port; flags: DRY_RUN.
+ * Completes when the slot reports presence. result: slot. UNBIND: id: endpoint;
+ * arg[0]: ms to wait for the owner (0: 5000); flags: FORCE, DRY_RUN. Completes
+ * when the slot is empty. With %DRACO_SC_BUSY, data (if there is any) receives
+ * a struct draco_holder.
  */
 #define DRACO_BINDF_DRY_RUN		(1u << 0)
 #define DRACO_BINDF_FORCE		(1u << 1)
@@ -384,67 +388,66 @@ struct draco_holder {
 	__le32	pid;		/* 0: none or not known */
 	__le32	port;		/* host port object id of the owner */
 	char	comm[16];	/* process, NUL terminated */
-	char	reason[104];	/* one sentence, NUL terminated */
+	char	reason[104];	/* in words, NUL terminated */
 };
 
 /*
- * RELEASE_REPLY: id endpoint, arg[0] token of the request, arg[1] verdict;
- * data holds a struct draco_holder if the verdict is BUSY. After RELEASED the
- * owner has powered the slot off, or never had a device in it.
+ * RELEASE_REPLY: id: endpoint; arg[0]: token of the request; arg[1]: verdict;
+ * data contains a struct draco_holder if the verdict is BUSY. With RELEASED the
+ * owner powers the slot off, unless it never used the device.
  */
 #define DRACO_RELEASE_OK		0
 #define DRACO_RELEASE_BUSY		1
 
-/* PORT_CONTROL: id port, arg[0] one of: */
+/* PORT_CONTROL: id: port; arg[0]: one of: */
 #define DRACO_PORTC_ENABLE		1
 #define DRACO_PORTC_DISABLE		2
 #define DRACO_PORTC_RESET		3
 
 /*
- * QUEUE_CREATE: data holds one of these. id in the completion: the queue
+ * QUEUE_CREATE: data contains this structure. id in the completion: queue
  * number, which is also the number of its doorbell page; result: the 64-bit key
- * that senders must present. Ring addresses are page aligned and physically
- * contiguous.
+ * that senders must present. Rings are page-aligned and physically contiguous.
  */
 struct draco_queue_create {
 	__le32	pd;		/* protection domain, chosen by the driver */
 	__le32	sq_entries;	/* power of two */
 	__le32	cq_entries;	/* power of two, >= sq_entries + rq_entries */
-	__le32	rq_entries;	/* power of two, or 0: receives nothing */
+	__le32	rq_entries;	/* power of two, or 0: does not receive */
 	__le32	cell_size;	/* power of two, 0 if rq_entries is 0 */
 	__le16	vector;		/* MSI-X vector, 0xffff: none */
 	__le16	flags;		/* 0 */
-	__le64	service;	/* 0, or a number others can RESOLVE; one queue
-				 * of a port each, else BOUND */
+	__le64	service;	/* 0, or a number that peers can RESOLVE;
+				 * unique at the port, else BOUND */
 	__le64	ctrl;		/* struct fabrex_qctrl */
 	__le64	sq;
 	__le64	cq;
 	__le64	rq;
-	__le64	serial;		/* comes back in QUEUE_ERROR; chosen by the
-				 * driver, so that it can tell instances apart */
+	__le64	serial;		/* returned in QUEUE_ERROR; chosen by the
+				 * driver to tell instances apart */
 };
 
 #define DRACO_NO_VECTOR			0xffff
 
 /*
- * RESOLVE: id peer number, arg[0] service. Completes with id: queue number,
- * result: key; BAD_ID if nobody offers it, HOST_DOWN if the peer is down.
+ * RESOLVE: id: peer number; arg[0]: service. Completes with id: queue number;
+ * result: key. BAD_ID if the peer does not offer it, HOST_DOWN if it is down.
  */
 
-/* Access rights of a memory region; as FABREX_ACCESS_* of the uapi. */
+/* Access rights to a memory region, as FABREX_ACCESS_* of the uapi. */
 #define DRACO_ACCESS_LOCAL_WRITE	(1u << 0)
 #define DRACO_ACCESS_REMOTE_READ	(1u << 1)
 #define DRACO_ACCESS_REMOTE_WRITE	(1u << 2)
 #define DRACO_ACCESS_REMOTE_ATOMIC	(1u << 3)
 
 /*
- * MR_CREATE: data holds one of these. id: MR number, result: 64-bit key. The
- * region accepts accesses after MR_PAGES has supplied all of its pages.
- * MR_PAGES: id MR, arg[0] index of the first page, arg[1] log2 of the page size
- * if it is to be another, else 0, data: __le64 bus addresses.
- * MR_INVALIDATE: id MR; completes when no access is under way and none can
- * start; the key stays, and MR_PAGES with all pages makes it valid again.
- * MR_DESTROY: as INVALIDATE, and the key is never valid again.
+ * MR_CREATE: data contains this structure. id: MR number; result: 64-bit key.
+ * The region can be accessed after MR_PAGES has supplied all of its pages.
+ * MR_PAGES: id: MR; arg[0]: index of the first page; arg[1]: log2 of the page
+ * size, or 0 if it does not change; data: __le64 bus addresses.
+ * MR_INVALIDATE: id: MR. Completes when no access is in progress and none can
+ * start. The key remains, and MR_PAGES with all pages makes it valid again.
+ * MR_DESTROY: as MR_INVALIDATE, but the key is never valid again.
  */
 struct draco_mr_create {
 	__le32	pd;
@@ -460,9 +463,9 @@ struct draco_mr_create {
 #define DRACO_MAX_PEERS			256
 
 /*
- * WINDOW_CREATE: data holds one of these; id: window number. Every access is
- * checked again: after the key is revoked or the peer is gone, loads return
- * all ones, stores are dropped, and one WINDOW_FAULT is raised.
+ * WINDOW_CREATE: data contains this structure. id: window number. Every access
+ * is checked again: when the key has been revoked or the peer is gone, loads
+ * return all ones, stores are dropped, and one WINDOW_FAULT is raised.
  */
 struct draco_window_create {
 	__le32	slot;		/* first window slot, chosen by the driver */
@@ -471,23 +474,23 @@ struct draco_window_create {
 	__le16	__rsvd0;
 	__le32	access;		/* REMOTE_READ and/or REMOTE_WRITE */
 	__le64	rkey;
-	__le64	offset;		/* in the region, multiple of 4096 */
+	__le64	offset;		/* into the region, multiple of 4096 */
 	__le64	length;		/* bytes, at most nslots * window_slot_size */
-	__le64	serial;		/* comes back in WINDOW_FAULT */
+	__le64	serial;		/* returned in WINDOW_FAULT */
 };
 
 /*
- * GET_COUNTERS: id object (port or endpoint), or 0 for this host port, or
- * with arg[0] = 1 a queue of this port. data receives one of these.
+ * GET_COUNTERS: id: object (port or endpoint), 0 for this host port, or, with
+ * arg[0] = 1, a queue of this port. data receives this structure.
  */
 struct draco_counters {
-	__le64	tx_bytes;	/* payload out of the object into the fabric */
+	__le64	tx_bytes;	/* payload sent by the object into the fabric */
 	__le64	rx_bytes;
 	__le64	tx_ops;
 	__le64	rx_ops;
-	__le64	errors;		/* operations refused or failed */
+	__le64	errors;		/* operations that were refused or failed */
 	__le64	p2p_bytes;	/* endpoint memory to endpoint memory */
-	__le64	host_bytes;	/* with host memory at one end at least */
+	__le64	host_bytes;	/* host memory at one end or both */
 	__le64	window_reads;
 	__le64	window_writes;
 	__le64	doorbells;

@@ -3,24 +3,24 @@
  * Collectives over fabrex queues and windows: communicators, operations,
  * schedules. fabrex_coll(7) is the overview; each group has a man page.
  *
- * Conventions of fabrex.h hold: 0 or a count, or a negative errno with a
- * sentence in fabrex_strerror_last(). A communicator belongs to one thread at
- * a time; different communicators may be used by different threads. All ranks
- * of a communicator call the same collectives in the same order with matching
- * arguments. Buffers are host memory, or device memory of a run time that the
- * process has loaded; those from fabrex_mr_alloc() are the fastest.
+ * The conventions of fabrex.h hold: functions return 0 or a count, or a
+ * negative errno with a message in fabrex_strerror_last(). A communicator must
+ * be used by one thread at a time; different threads may use different
+ * communicators. All ranks of a communicator call the same collectives in the
+ * same order with matching arguments. Buffers are host memory, or device memory
+ * of a runtime that the process has loaded; those from fabrex_mr_alloc() are
+ * the fastest.
  *
- * A rank that dies, or cannot be reached any more, makes every operation of
- * the communicator at every other rank that waits end with -ECONNRESET within
- * death_ms (half as much again if it has to be found out whose link is down); a
- * rank that lives but does not take part for silence_ms makes them end with
- * -ETIMEDOUT. The sentence names the rank, fabrex_comm_failed() lists it. The
- * communicator is then only good for fabrex_comm_shrink() and
- * fabrex_comm_destroy(). The buffers of operations that failed, send and
- * receive, belong to the communicator until either of these has returned, as
- * ranks that have not noticed yet may still read and write them; receive
- * buffers hold anything. An operation that ends with 0 has the right result,
- * whoever has failed meanwhile.
+ * If a rank dies or becomes unreachable, the pending operations of all other
+ * ranks fail with -ECONNRESET within death_ms (1.5 times that if the fabric has
+ * to be asked whose link is down). If a rank is alive but does not take part
+ * for silence_ms, they fail with -ETIMEDOUT. The error message names the rank,
+ * and fabrex_comm_failed() lists it. After that only fabrex_comm_shrink() and
+ * fabrex_comm_destroy() can be called on the communicator. The send and receive
+ * buffers of failed operations belong to the communicator until one of these
+ * has returned, because ranks that have not noticed the failure yet may still
+ * access them; the contents of receive buffers are undefined. An operation that
+ * returns 0 has the right result, even if a rank has failed in the meantime.
  */
 #ifndef FABREX_COLL_H
 #define FABREX_COLL_H
@@ -52,12 +52,11 @@ enum fabrex_datatype {
 
 /*
  * Integers wrap around. FLOAT16 and BFLOAT16 are computed in FLOAT32 and
- * rounded to nearest even once for each step of the algorithm. AVG is SUM
- * divided by the number of ranks at the end; integers truncate toward zero.
- * MIN and MAX of a NaN and a number are a NaN; every NaN that was computed is
- * the quiet one without sign and payload. For a fixed number of ranks,
- * algorithm, count and type the result is the same in every run and at every
- * rank, bit for bit.
+ * rounded to nearest even once in each step of the algorithm. AVG is SUM
+ * divided by the number of ranks at the end; integers truncate toward zero. MIN
+ * and MAX of a NaN and a number are a NaN; every computed NaN is quiet, with
+ * sign and payload 0. For the same number of ranks, algorithm, count and type,
+ * the result is the same in every run and at every rank, bit for bit.
  */
 enum fabrex_redop {
 	FABREX_SUM = 1,
@@ -67,63 +66,65 @@ enum fabrex_redop {
 	FABREX_AVG,
 };
 
-/* Bytes of one element; 0: no such type. */
+/* Size of an element in bytes; 0: no such type. */
 size_t fabrex_datatype_size(enum fabrex_datatype type);
 
 /* ---- communicators: fabrex_comm_create(3) ------------------------------ */
 
-#define FABREX_RANK_AUTO	UINT32_MAX	/* as the launcher says */
+#define FABREX_RANK_AUTO	UINT32_MAX	/* from the launcher */
 
 struct fabrex_comm_attr {
 	uint32_t rank;
 	uint32_t size;		/* number of ranks */
 	uint32_t flags;		/* 0 */
-	int32_t timeout_ms;	/* for all to meet; 0: 30 s; negative: none */
-	uint32_t death_ms;	/* a death is noticed within it; 0: 1000 */
-	uint32_t silence_ms;	/* a rank may stay away so long; 0: for ever */
+	int32_t timeout_ms;	/* of the set-up; 0: 30 s; negative: none */
+	uint32_t death_ms;	/* to notice a dead rank; 0: 1000 */
+	uint32_t silence_ms;	/* limit of not responding; 0: none */
 	const char *bootstrap;	/* NULL: $FABREX_BOOTSTRAP, else the launcher */
-	const char *algorithms;	/* NULL: $FABREX_ALGORITHMS, else the table */
+	const char *algorithms;	/* NULL: $FABREX_ALGORITHMS, else built-in */
 	uint64_t reserved[4];	/* 0 */
-	const char *secret;	/* NULL: $FABREX_SECRET, else none; for tcp: */
+	const char *secret;	/* for tcp. NULL: $FABREX_SECRET, else none */
 };
 
 /*
- * Every rank calls it; returns when all have met, or -ETIMEDOUT.
+ * Collective. Returns when all ranks are connected, or -ETIMEDOUT.
  *
- * bootstrap: "fabric:SERVICE" over the fabric itself, rank 0 offers the
- * service; "tcp:HOST:PORT" where rank 0 listens; "launcher" for rank, size and
- * address from mpirun, srun, or FABREX_RANK, FABREX_SIZE and FABREX_BOOTSTRAP.
+ * bootstrap: how the ranks find each other. "fabric:SERVICE": over the fabric
+ * itself, rank 0 offers the service; "tcp:HOST:PORT": rank 0 listens there;
+ * "launcher": rank, size and address come from mpirun, srun, or FABREX_RANK,
+ * FABREX_SIZE and FABREX_BOOTSTRAP.
  *
- * secret: 32 hexadecimal digits, drawn at random, the same for all ranks. With
- * it who does not know it cannot take part in a meeting by TCP, nor pretend to
- * be rank 0 (-EACCES). It is not sent, and neither is what was said encrypted.
- * All ranks then must give exactly the same address string.
+ * secret: 32 random hexadecimal digits, the same at all ranks. A process that
+ * does not know them can neither join over TCP nor pretend to be rank 0
+ * (-EACCES). The secret is never sent; what ranks exchange is not
+ * encrypted. All ranks must then give exactly the same address string.
  */
 int fabrex_comm_create(struct fabrex_port *port,
 		       const struct fabrex_comm_attr *attr, size_t size,
 		       struct fabrex_comm **comm);
-/* Local. Operations under way are given up. NULL is allowed. */
+/* Local. Abandons pending operations. comm may be NULL. */
 void fabrex_comm_destroy(struct fabrex_comm *comm);
 uint32_t fabrex_comm_rank(const struct fabrex_comm *comm);
 uint32_t fabrex_comm_size(const struct fabrex_comm *comm);
-/* Collective: ranks of the same color, ordered by key and then by rank. A
- * negative color takes part and gets NULL.
+/* Collective. Creates a communicator of the ranks with the same color, ordered
+ * by key and then by rank. A rank with a negative color takes part in the call
+ * and gets NULL.
  */
 int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
 		      struct fabrex_comm **out);
 /*
- * Ranks known to have failed, ascending; their number, of which at most n are
- * stored.
+ * Returns the number of ranks that are known to have failed, and stores the
+ * first n of them in ascending order.
  */
 int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks, size_t n);
 /*
- * Collective among the ranks that live: they agree who they are, and get a
- * communicator without the others, ordered as before. Works whether the
- * caller has seen the failure yet or not, and if more ranks fail meanwhile.
+ * Collective among the surviving ranks: they agree on who has failed, and get a
+ * communicator of the others in the same order. It does not matter whether the
+ * caller has noticed the failure, and more ranks may fail during the call.
  */
 int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 		       struct fabrex_comm **out);
-/* Makes every other rank's operations end as if this rank had died. */
+/* Makes the other ranks' operations fail as if this rank had died. */
 int fabrex_comm_abort(struct fabrex_comm *comm);
 
 /* ---- operations: fabrex_all_reduce(3) ---------------------------------- */
@@ -148,33 +149,34 @@ enum fabrex_coll_kind {
 struct fabrex_collective {
 	uint32_t kind;		/* enum fabrex_coll_kind */
 	uint32_t type;		/* enum fabrex_datatype; 0 for BARRIER */
-	uint32_t op;		/* enum fabrex_redop where something is reduced */
+	uint32_t op;		/* enum fabrex_redop if the kind reduces */
 	uint32_t root;		/* BROADCAST, REDUCE; SEND, RECV: the peer */
 	const void *send;
 	void *recv;
-	uint64_t count;		/* elements, as said at the kind; 0 is allowed */
+	uint64_t count;		/* elements, see enum above; 0 is allowed */
 	uint64_t reserved[3];	/* 0 */
 };
 
 /*
- * Begins it and returns; buffers belong to it until it has ended. Operations
- * of a communicator are executed in the order in which they were started, but
- * for SEND and RECV, which are ordered among those with the same peer and
- * direction only. They advance while the thread is in this header's functions.
+ * Starts an operation and returns; its buffers must not be touched until it has
+ * completed. Operations of a communicator are executed in the order in which
+ * they were started, except that a SEND or RECV is ordered only with those of
+ * the same peer and direction. They make progress while the thread is inside
+ * functions of this header.
  */
 int fabrex_coll_start(struct fabrex_comm *comm,
 		      const struct fabrex_collective *what, size_t size,
 		      struct fabrex_coll **coll);
-/* 1: it has ended; 0: not yet; negative: it failed. Unless 0, *coll is gone. */
+/* 1: completed; 0: not yet; negative: failed. Unless 0, coll is freed. */
 int fabrex_coll_test(struct fabrex_coll *coll);
-/* 0 when it has ended and is gone; -ETIMEDOUT from timeout_ms (negative: none)
- * leaves it as it is, any other error means that it failed and is gone. */
+/* 0: completed, coll is freed. -ETIMEDOUT because of timeout_ms (negative: no
+ * timeout): still pending. Any other error: failed, coll is freed. */
 int fabrex_coll_wait(struct fabrex_coll *coll, int timeout_ms);
 
 /*
- * What is called between the two begins at the end, all of it together: so
- * SENDs and RECVs cannot wait for each other. fabrex_group_end() waits for all
- * of it; calls inside return 0 or what is wrong with their arguments.
+ * Operations that are called between the two are started together by
+ * fabrex_group_end(), so that SENDs and RECVs cannot deadlock. It waits for all
+ * of them; the calls themselves return 0, or an error in their arguments.
  */
 int fabrex_group_begin(struct fabrex_comm *comm);
 int fabrex_group_end(struct fabrex_comm *comm);
@@ -201,8 +203,8 @@ int fabrex_recv(struct fabrex_comm *comm, void *buffer, uint64_t count,
 		enum fabrex_datatype type, uint32_t rank);
 
 /*
- * Name of the algorithm that an operation of bytes (count elements of send or
- * recv, whichever is larger) would use; -ENOSPC if it does not fit.
+ * Stores the name of the algorithm that an operation would use. bytes: size of
+ * send or recv, whichever is larger. -ENOSPC: name is too small.
  */
 int fabrex_comm_algorithm(struct fabrex_comm *comm, enum fabrex_coll_kind kind,
 			  uint64_t bytes, char *name, size_t n);
@@ -210,21 +212,21 @@ int fabrex_comm_algorithm(struct fabrex_comm *comm, enum fabrex_coll_kind kind,
 /* ---- schedules: fabrex_schedule_parse(3), docs/schedule.md ------------- */
 
 /*
- * An explicit plan of who sends which part of the buffer to whom. It is proved
- * right when it is read: -EINVAL and a sentence with name, line and reason
- * otherwise (a chunk that is lost, reduced twice, or waits in a circle).
+ * A schedule is an explicit plan of who sends which part of the buffer to whom.
+ * It is proved correct when it is read. Otherwise -EINVAL, with name, line and
+ * reason in the message (a chunk that is missing or reduced twice, a deadlock).
  */
 int fabrex_schedule_parse(const char *text, size_t length, const char *name,
 			  struct fabrex_schedule **schedule);
 int fabrex_schedule_read(const char *path, struct fabrex_schedule **schedule);
 /*
- * One of the library's own: "ring", "tree", "halving", "direct", and so on
- * with "*N" channels, for example "ring*2".
+ * Makes a built-in schedule: "ring", "tree", "halving", "direct", and so on,
+ * with "*N" for N channels, for example "ring*2".
  */
 int fabrex_schedule_make(enum fabrex_coll_kind kind, const char *algorithm,
 			 uint32_t ranks, uint32_t root,
 			 struct fabrex_schedule **schedule);
-/* As text that fabrex_schedule_parse() takes. Bytes needed, as snprintf(). */
+/* Writes it as text for fabrex_schedule_parse(). Returns as snprintf() does. */
 int fabrex_schedule_format(const struct fabrex_schedule *schedule, char *text,
 			   size_t n);
 void fabrex_schedule_free(struct fabrex_schedule *schedule);
@@ -232,16 +234,16 @@ enum fabrex_coll_kind
 fabrex_schedule_kind(const struct fabrex_schedule *schedule);
 uint32_t fabrex_schedule_ranks(const struct fabrex_schedule *schedule);
 /*
- * From now on this communicator's collectives of that kind (and root) follow
- * it; NULL: by the table again. Every rank calls it. The schedule can be freed
- * afterwards.
+ * Makes this communicator's collectives of that kind (and root) follow the
+ * schedule from now on; NULL: choose the algorithm automatically again. All
+ * ranks call it. The schedule can be freed afterwards.
  */
 int fabrex_comm_schedule(struct fabrex_comm *comm, enum fabrex_coll_kind kind,
 			 const struct fabrex_schedule *schedule);
 
 /*
- * What this rank has sent to another since the communicator was made, in
- * collectives that followed a schedule: to be compared with the plan.
+ * What this rank has sent to another one since the communicator was created, in
+ * collectives that followed a schedule; to be compared with the plan.
  */
 struct fabrex_traffic {
 	uint64_t bytes;		/* of payload */

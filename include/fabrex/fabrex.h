@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libfabrex: public API. Memory of any peer on a PCIe fabric, read and written
- * through queues mapped into the process. Each group has a man page,
- * fabrex_open(3) and so on; fabrex(7) is the overview.
+ * libfabrex: public API. Reads and writes the memory of any peer on a PCIe
+ * fabric through queues that are mapped into the process. Each group of
+ * functions has a man page, fabrex_open(3) and so on; fabrex(7) is the
+ * overview.
  *
- * Functions return 0 or a count on success and a negative errno on failure;
- * fabrex_strerror_last() of the calling thread then names the object, the
- * cause and the remedy. Thread safety: a port, its regions and its windows
- * may be used by several threads at once. A queue belongs to one thread at a
- * time: callers lock it, or have a queue for each thread. Cancellation points
- * are fabrex_wait(), fabrex_event_read(), fabrex_connect(), and fabrex_accept()
- * and fabrex_request_next() until somebody has come: a thread cancelled
- * there leaves nothing behind. No other function is one.
+ * Functions return 0 or a count on success and a negative errno on failure.
+ * After a failure, fabrex_strerror_last() returns a message that names the
+ * object, the cause and the remedy.
+ *
+ * Threads: a port, its regions and its windows may be used by several threads
+ * at once. A queue must be used by one thread at a time: lock it, or create one
+ * for each thread. Cancellation points are fabrex_wait(), fabrex_event_read()
+ * and fabrex_connect(), and fabrex_accept() and fabrex_request_next() until a
+ * request has arrived; a thread that is cancelled there leaks nothing. No other
+ * function is a cancellation point.
  *
  * Structures grow at their end. The library is told the size that the caller
- * was compiled with: by an argument, or by the header where a function has an
- * inline half. What an older caller does not have counts as 0 and is not
- * stored; what an older library does not know is stored as 0, and -E2BIG if the
- * caller has set it. Other languages call the fabrex_*_sized functions; size is
- * then that of their structure, which arrays also have as stride.
+ * was compiled with, either by an argument or by the inline function that calls
+ * the exported one. Members that an older caller lacks are taken as 0 and not
+ * stored. Members that an older library does not know are set to 0; if the
+ * caller has set one, the call fails with -E2BIG. Bindings for other languages
+ * call the fabrex_*_sized functions; size is then the size of their structure,
+ * and also the stride of their arrays.
  */
 #ifndef FABREX_FABREX_H
 #define FABREX_FABREX_H
@@ -37,14 +41,14 @@ struct fabrex_queue;
 struct fabrex_window;
 struct fabrex_listener;
 
-/* Of this header; fabrex_version() tells that of the library, "1.2". */
+/* Version of this header; fabrex_version() returns the library's, "1.2". */
 #define FABREX_VERSION_MAJOR	1
 #define FABREX_VERSION_MINOR	2
 const char *fabrex_version(void);
 
 /* ---- errors ------------------------------------------------------------ */
 
-/* Sentence about the calling thread's last failure; never NULL. Valid until
+/* Error message of the calling thread's last failure; never NULL. Valid until
  * the thread calls libfabrex again.
  */
 const char *fabrex_strerror_last(void);
@@ -54,11 +58,11 @@ const char *fabrex_wc_str(int status);
 /* ---- port: fabrex_open(3) ---------------------------------------------- */
 
 struct fabrex_port_attr {
-	uint32_t peer;		/* number of this port, as others address it */
+	uint32_t peer;		/* peer number of this port */
 	uint32_t max_peers;
 	uint32_t generation;
 	uint32_t link_up;	/* 0 or 1 */
-	uint32_t emulated;	/* 0 or 1: a software model is below */
+	uint32_t emulated;	/* 0 or 1: the switch is a software model */
 	uint32_t max_queues;
 	uint32_t max_mrs;
 	uint32_t max_sq;
@@ -78,26 +82,26 @@ struct fabrex_peer {
 	uint32_t peer;
 	uint32_t up;		/* 0 or 1 */
 	uint32_t generation;
-	char name[32];		/* port, "b.0" */
-	char host[32];		/* host, "b" */
+	char name[32];		/* of the port, "b.0" */
+	char host[32];		/* of the host, "b" */
 	uint32_t reserved[4];	/* 0 */
 };
 
 /* name: "fabrex0", "/dev/fabrex0", a port name such as "a.0", or NULL for
- * $FABREX_PORT or else the first port found.
+ * $FABREX_PORT, or, if that is not set, for the first port found.
  */
 int fabrex_open(const char *name, struct fabrex_port **port);
-/* Destroys the port with its queues, regions and windows, in use by other
- * threads or not: that is the caller's mistake. -EBUSY, and nothing has changed:
- * there are listeners or communicators; end these first.
+/* Destroys the port with its queues, regions and windows. The caller has to
+ * make sure that no other thread uses them. -EBUSY, with nothing changed: there
+ * are listeners or communicators; close or destroy them first.
  */
 int fabrex_close(struct fabrex_port *port);
-/* size: sizeof(struct fabrex_port_attr) of the caller; later fields are 0. */
+/* size: sizeof(struct fabrex_port_attr) as the caller was compiled. */
 int fabrex_query(struct fabrex_port *port, struct fabrex_port_attr *attr,
 		 size_t size);
 int fabrex_peer_find_sized(struct fabrex_port *port, const char *name,
 			   struct fabrex_peer *peer, size_t size);
-/* By port or host name, or a decimal peer number. */
+/* name: of a port or host, or a decimal peer number. */
 static inline int fabrex_peer_find(struct fabrex_port *port, const char *name,
 				   struct fabrex_peer *peer)
 {
@@ -106,7 +110,7 @@ static inline int fabrex_peer_find(struct fabrex_port *port, const char *name,
 
 int fabrex_peer_next_sized(struct fabrex_port *port, uint32_t from,
 			   struct fabrex_peer *peer, size_t size);
-/* First peer whose number is >= from; -ENOENT when there is none. */
+/* The first peer whose number is >= from; -ENOENT if there is none. */
 static inline int fabrex_peer_next(struct fabrex_port *port, uint32_t from,
 				   struct fabrex_peer *peer)
 {
@@ -139,13 +143,13 @@ struct fabrex_port_event {
 	unsigned char reserved[16 - sizeof(void *)]; /* 0 */
 };
 
-/* File descriptor that polls readable when there is an event. */
+/* A file descriptor that becomes readable when there is an event. */
 int fabrex_event_fd(struct fabrex_port *port);
 int fabrex_event_read_sized(struct fabrex_port *port,
 			    struct fabrex_port_event *ev, int timeout_ms,
 			    size_t size);
-/* timeout_ms < 0 waits for ever; -EAGAIN when time is up; -ENODEV when the
- * port is gone and everything has been read.
+/* timeout_ms < 0: no timeout. -EAGAIN: timed out; -ENODEV: the port is gone
+ * and all events have been read.
  */
 static inline int fabrex_event_read(struct fabrex_port *port,
 				    struct fabrex_port_event *ev,
@@ -163,36 +167,37 @@ static inline int fabrex_event_read(struct fabrex_port *port,
 #define FABREX_MR_ALL		0xfu
 
 /*
- * What a peer must know to reach a region; plain data, send it as it is. A
- * program that gets fewer bytes than it has clears the rest; one that gets more
- * may cut them off, and is told by flags if they were needed.
+ * What a peer needs in order to access a region. It is plain data: send it as
+ * it is. A program that receives fewer bytes than its structure has must clear
+ * the rest; one that receives more may drop the excess, since unknown flags
+ * are refused if the excess matters.
  */
 struct fabrex_remote {
 	uint64_t rkey;
 	uint64_t length;	/* bytes */
-	uint32_t peer;		/* number of the owner's port */
+	uint32_t peer;		/* peer number of the owner's port */
 	uint32_t generation;	/* of the owner's port */
 	uint32_t flags;		/* 0; unknown ones are refused */
 	uint32_t reserved;	/* 0 */
 };
 
 /*
- * addr may be host memory, or device memory of a run time that the process
- * has loaded (HIP, HSA, CUDA): see fabrex_memory_query(3).
+ * addr: host memory, or device memory of a runtime that the process has loaded
+ * (HIP, HSA, CUDA); see fabrex_memory_query(3).
  */
 int fabrex_mr_register(struct fabrex_port *port, void *addr, size_t length,
 		       uint32_t access, struct fabrex_mr **mr);
-/* Only the n peers listed may use the key. */
+/* Only the n listed peers may use the key. */
 int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
 			   size_t length, uint32_t access,
 			   const uint32_t *peers, size_t n,
 			   struct fabrex_mr **mr);
-/* Allocates page aligned, zeroed memory (huge pages where it can) and
+/* Allocates page-aligned, zeroed memory (of huge pages where possible) and
  * registers it; fabrex_mr_deregister() frees it.
  */
 int fabrex_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
 		    struct fabrex_mr **mr);
-/* Waits until no peer and no queue uses it; afterwards its key is refused. */
+/* Waits until no queue and no peer accesses it. Its key is invalid then. */
 int fabrex_mr_deregister(struct fabrex_mr *mr);
 void *fabrex_mr_addr(const struct fabrex_mr *mr);
 size_t fabrex_mr_length(const struct fabrex_mr *mr);
@@ -208,38 +213,38 @@ static inline void fabrex_mr_remote(const struct fabrex_mr *mr,
 /* ---- device memory: fabrex_memory_query(3) ----------------------------- */
 
 enum fabrex_memory_kind {
-	FABREX_MEMORY_AUTO = 0,	/* find out */
+	FABREX_MEMORY_AUTO = 0,	/* detect the kind */
 	FABREX_MEMORY_HOST,
-	FABREX_MEMORY_DMABUF,	/* a dma-buf of the caller's */
+	FABREX_MEMORY_DMABUF,	/* a dma-buf that the caller supplies */
 	FABREX_MEMORY_HIP,	/* AMD: HIP or HSA */
 	FABREX_MEMORY_CUDA,
 };
 
 struct fabrex_memory {
 	uint32_t kind;		/* FABREX_MEMORY_HOST, _HIP or _CUDA */
-	int32_t device;		/* the run time's number of it, -1: host */
+	int32_t device;		/* number in the runtime, -1: host */
 	void *base;		/* of the allocation, NULL if not known */
 	uint64_t length;	/* of the allocation, 0 if not known */
-	uint64_t id;		/* of the allocation: another one at the same
-				 * address has another; 0 if not known */
+	uint64_t id;		/* of the allocation: a later allocation at the
+				 * same address has another; 0 if not known */
 	char pci[16];		/* "0000:04:00.0", or "" */
 	uint64_t reserved[4];	/* 0 */
 };
 
 /*
- * What addr points to. Asks only run times that the process has loaded
- * already, and is HOST if none of them knows the address; a HIP or CUDA
- * allocation that the processor is meant to use (pinned, managed) is HOST.
- * Managed memory of CUDA is registered only if kind says FABREX_MEMORY_HOST.
- * size: sizeof(struct fabrex_memory) of the caller; later fields are 0.
+ * Finds out what addr points to. Queries only runtimes that the process has
+ * already loaded; an address that none of them knows is HOST, and so is a HIP
+ * or CUDA allocation that the CPU is meant to use (pinned, managed). Managed
+ * memory of CUDA is registered only if kind is FABREX_MEMORY_HOST.
+ * size: sizeof(struct fabrex_memory) as the caller was compiled.
  */
 int fabrex_memory_query(const void *addr, struct fabrex_memory *memory,
 			size_t size);
 /*
- * dma-buf of device memory; *offset is where addr is in it. The caller closes
- * *fd. kind: FABREX_MEMORY_AUTO or the run time to ask, which is loaded if it
- * is not yet. -ENOTSUP: host memory, or a library, symbol, kernel option is
- * missing, which fabrex_strerror_last() names.
+ * Exports device memory as a dma-buf. *offset is the position of addr in it.
+ * The caller closes *fd. kind: FABREX_MEMORY_AUTO, or the runtime to use, which
+ * is loaded if necessary. -ENOTSUP: addr is host memory, or a library, symbol
+ * or kernel option is missing, which fabrex_strerror_last() names.
  */
 int fabrex_memory_export(const void *addr, size_t length,
 			 enum fabrex_memory_kind kind, int *fd,
@@ -251,50 +256,54 @@ struct fabrex_mr_attr {
 	uint32_t access;	/* FABREX_MR_* */
 	uint32_t flags;		/* FABREX_MR_MAY_MOVE */
 	uint32_t kind;		/* enum fabrex_memory_kind */
-	int32_t fd;		/* DMABUF: which; can be closed afterwards */
-	uint64_t offset;	/* DMABUF: into it */
+	int32_t fd;		/* DMABUF: may be closed after the call */
+	uint64_t offset;	/* DMABUF: into the dma-buf */
 	const uint32_t *peers;	/* NULL: every peer */
 	uint64_t npeers;
 	uint64_t reserved[4];	/* 0 */
 };
 /*
- * The exporter of device memory is normally asked to keep it in place. With
- * this it may move it (to make room, for example); operations fail with LKEY
- * or RKEY until it has arrived. Revoked it can be either way. Host memory stays
- * in place: the kind HOST is refused with it, AUTO that finds it goes without.
+ * Normally the exporter of device memory is asked to keep it in place. With
+ * this flag it may move the memory (to make room, for example); operations fail
+ * with LKEY or RKEY until the move is complete. The memory may be revoked with
+ * or without the flag. Host memory never moves: the flag is refused with kind
+ * HOST, and ignored if AUTO detects host memory.
  */
 #define FABREX_MR_MAY_MOVE	(1u << 0)
 
 int fabrex_mr_register_attr(struct fabrex_port *port,
 			    const struct fabrex_mr_attr *attr, size_t size,
 			    struct fabrex_mr **mr);
-/* enum fabrex_memory_kind as it was found. */
+/* The detected enum fabrex_memory_kind. */
 int fabrex_mr_kind(const struct fabrex_mr *mr);
 
 /* ---- registration cache: fabrex_mr_cache_get(3) ------------------------ */
 
 /*
- * A region that covers addr .. addr + length with at least these rights, from
- * the port's cache or registered now; it may be larger, *offset is where addr
- * is in it. With rights for peers it is that range with these rights for them,
- * no more, so that its key can be given away. Unused ones stay registered until room is needed, or until their memory is
- * unmapped, freed, moved or revoked: such a one is never handed out again,
- * without the caller's help, and ends when the next region is registered or
- * fabrex_mr_cache_limit() is called. put gives it back; a region must not be deregistered while it is
- * the cache's.
+ * Returns a region that covers addr .. addr + length with at least the rights
+ * in access, either from the port's cache or newly registered. The region may
+ * be larger; *offset is the position of addr in it. If access includes rights
+ * for peers, the region covers exactly that range with exactly those rights, so
+ * that its key can be given to peers. fabrex_mr_cache_put() returns the region
+ * to the cache; a region from the cache must not be deregistered.
+ *
+ * Unused regions stay registered until the cache needs room, or until their
+ * memory is unmapped, freed, moved or revoked. The cache notices that by
+ * itself: such a region is never returned again, and is deregistered when the
+ * next region is registered or fabrex_mr_cache_limit() is called.
  */
 int fabrex_mr_cache_get(struct fabrex_port *port, void *addr, size_t length,
 			uint32_t access, struct fabrex_mr **mr,
 			uint64_t *offset);
 void fabrex_mr_cache_put(struct fabrex_mr *mr);
-/* Regions, and bytes of host memory in them, kept unused at most; 0, 0 empties
- * the cache.
+/* Sets how many unused regions, and bytes of host memory in them, the cache
+ * keeps at most. 0, 0 empties it.
  */
 int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
 			  uint64_t bytes);
 struct fabrex_mr_cache_stats {
 	uint64_t hits, misses, stale, evicted;
-	uint64_t regions, bytes;	/* held now */
+	uint64_t regions, bytes;	/* in the cache now */
 	uint64_t reserved[2];		/* 0 */
 };
 int fabrex_mr_cache_stats(struct fabrex_port *port,
@@ -304,12 +313,12 @@ int fabrex_mr_cache_stats(struct fabrex_port *port,
 
 struct fabrex_queue_attr {
 	uint32_t sq_entries;	/* power of two; 0: 128 */
-	uint32_t cq_entries;	/* power of two; 0: the next that is enough */
-	uint32_t rq_entries;	/* power of two, or 0: receives nothing */
+	uint32_t cq_entries;	/* power of two; 0: the least that is enough */
+	uint32_t rq_entries;	/* power of two, or 0: no receiving */
 	uint32_t cell_size;	/* power of two; 0: 256 if rq_entries */
 	uint32_t flags;		/* FABREX_QUEUE_EVENTFD */
 	uint32_t reserved;	/* 0 */
-	uint64_t service;	/* 0, or a number peers can resolve */
+	uint64_t service;	/* 0, or a number that peers can resolve */
 };
 #define FABREX_QUEUE_EVENTFD	(1u << 0) /* fabrex_wait() may sleep */
 
@@ -317,26 +326,26 @@ int fabrex_queue_create(struct fabrex_port *port,
 			const struct fabrex_queue_attr *attr, size_t size,
 			struct fabrex_queue **queue);
 int fabrex_queue_destroy(struct fabrex_queue *queue);
-/* Which peers see as wc.src_queue; unique at this port. */
+/* What peers see as wc.src_queue; unique at this port. */
 uint32_t fabrex_queue_number(const struct fabrex_queue *queue);
-/* Unguessable; what a peer needs to send to the queue, with the peer number. */
+/* Unguessable; a peer needs it and the peer number to send to the queue. */
 uint64_t fabrex_queue_key(const struct fabrex_queue *queue);
-/* Queue that offers a service at a peer. */
+/* Finds the queue that offers a service at a peer. */
 int fabrex_resolve(struct fabrex_port *port, uint32_t peer, uint64_t service,
 		   uint32_t *number, uint64_t *key);
 
 /* ---- posting: fabrex_post(3) ------------------------------------------- */
 
 /*
- * prep fills the next entry, submit makes all prepared ones known to the
- * device with one doorbell at most; post_* do both. -EAGAIN: as many entries
- * as the rings have room for are outstanding, poll first; -ENETDOWN: the queue
- * is dead or in error; -EINVAL: the entry makes no sense. What was refused is
- * not queued; what was accepted is reported by fabrex_poll() exactly once
- * (QUIET ones only if they fail). No system call is made, but see fabrex_loopback(7).
+ * prep fills the next entry of the submission ring; submit passes all prepared
+ * entries to the device with at most one doorbell write; post_* do both.
+ * -EAGAIN: the rings are full of outstanding entries, poll first; -ENETDOWN:
+ * the queue is dead or in error; -EINVAL: the entry is invalid. A refused
+ * operation is not queued; an accepted one is reported by fabrex_poll() exactly
+ * once (a QUIET one only if it fails). No system call is made, with the
+ * exceptions in fabrex_loopback(7).
  *
- * Future opcodes and flags give meaning to reserved, which is ignored until
- * then.
+ * reserved is ignored until future opcodes and flags define it.
  */
 struct fabrex_op {
 	uint8_t opcode;		/* FABREX_OP_* */
@@ -345,13 +354,13 @@ struct fabrex_op {
 	uint32_t imm;
 	uint64_t user_data;
 	const struct fabrex_mr *mr; /* local region */
-	uint64_t offset;	/* into it */
+	uint64_t offset;	/* into mr */
 	uint64_t length;
 	uint64_t rkey;
 	uint64_t roffset;
 	uint64_t operand;	/* FETCH_ADD addend, CMP_SWAP new value */
 	uint64_t compare;	/* CMP_SWAP */
-	uint64_t dest_key;	/* SEND, WRITE_IMM: of the queue at peer */
+	uint64_t dest_key;	/* SEND, WRITE_IMM: key of the peer's queue */
 	const void *inline_data; /* SEND of up to 24 bytes without a region */
 	uint64_t reserved[5];	/* 0 */
 };
@@ -364,14 +373,16 @@ static inline int fabrex_prep(struct fabrex_queue *queue,
 	return fabrex_prep_sized(queue, op, sizeof(*op));
 }
 
-/* Number of entries made known. -ENETDOWN: the queue has died; poll reports
- * the prepared entries too.
+/* Returns the number of entries submitted. -ENETDOWN: the queue is dead; poll
+ * reports the prepared entries too.
  */
 int fabrex_submit(struct fabrex_queue *queue);
 
 int fabrex_post_sized(struct fabrex_queue *queue, const struct fabrex_op *ops,
 		      unsigned int n, size_t size);
-/* Prepare n and submit; number accepted, or -EAGAIN if none. */
+/* Prepares n operations and submits them. Returns the number accepted, or a
+ * negative errno if none was.
+ */
 static inline int fabrex_post(struct fabrex_queue *queue,
 			      const struct fabrex_op *ops, unsigned int n)
 {
@@ -436,11 +447,11 @@ struct fabrex_wc {
 int fabrex_poll_sized(struct fabrex_queue *queue, struct fabrex_wc *wc, int n,
 		      size_t size);
 /*
- * Takes up to n completions, without waiting and without a system call; own
- * operations come in the order of posting. When the queue has died, every
- * entry still outstanding is reported once: ABORTED if the device knew of it
- * (it may have moved some bytes), FLUSHED if it had not been submitted (it
- * has moved none). Once all have been, the result is -ENETDOWN.
+ * Takes up to n completions without waiting and without a system call. The
+ * queue's own operations complete in the order of posting. Once the queue is
+ * dead, every outstanding entry is reported once: ABORTED if it had been
+ * submitted (some bytes may have been moved), FLUSHED if not (none have). After
+ * that the result is -ENETDOWN.
  */
 static inline int fabrex_poll(struct fabrex_queue *queue, struct fabrex_wc *wc,
 			      int n)
@@ -448,16 +459,16 @@ static inline int fabrex_poll(struct fabrex_queue *queue, struct fabrex_wc *wc,
 	return fabrex_poll_sized(queue, wc, n, sizeof(*wc));
 }
 
-/* Returns receive cells to the device, oldest first; wc->data is then dead.
- * RECV_IMM completions hold a cell too.
+/* Returns the n oldest receive cells to the device; their wc->data is no longer
+ * valid. RECV_IMM completions hold a cell too.
  */
 void fabrex_recv_done(struct fabrex_queue *queue, unsigned int n);
-/* Sleeps until fabrex_poll() has something to say (needs
- * FABREX_QUEUE_EVENTFD); then 1, or 0 when time is up. timeout_ms < 0 waits
- * for ever; -EINTR after a signal.
+/* Sleeps until fabrex_poll() has something to report; needs
+ * FABREX_QUEUE_EVENTFD. Returns 1 then, 0 on timeout, -EINTR after a signal.
+ * timeout_ms < 0: no timeout.
  */
 int fabrex_wait(struct fabrex_queue *queue, int timeout_ms);
-/* For poll(2) of one's own: arm, poll once more, then sleep on the fd. */
+/* For use with poll(2): arm, poll the queue once more, then sleep on the fd. */
 int fabrex_queue_fd(const struct fabrex_queue *queue);
 int fabrex_arm(struct fabrex_queue *queue);
 
@@ -468,8 +479,9 @@ int fabrex_window_map_sized(struct fabrex_port *port,
 			    const struct fabrex_remote *remote,
 			    uint64_t offset, size_t length, uint32_t access,
 			    struct fabrex_window **window, size_t size);
-/* Loads and stores reach the peer's memory at the returned address. Stores
- * are posted and write-combined: fabrex_window_flush() orders and pushes them.
+/* Maps a peer's region: loads and stores at fabrex_window_addr() reach the
+ * peer's memory. Stores are posted and write-combined; fabrex_window_flush()
+ * orders and flushes them.
  */
 static inline int fabrex_window_map(struct fabrex_port *port,
 				    const struct fabrex_remote *remote,
@@ -484,22 +496,23 @@ static inline int fabrex_window_map(struct fabrex_port *port,
 int fabrex_window_unmap(struct fabrex_window *window);
 volatile void *fabrex_window_addr(const struct fabrex_window *window);
 /*
- * Orders and pushes all earlier stores of the calling thread. 0: they are at
- * the peer. -EOPNOTSUPP: the window cannot be read (no REMOTE_READ), so they
- * have left the processor, in order, but nobody knows when they arrive.
+ * Orders and flushes all earlier stores of the calling thread. 0: they have
+ * reached the peer. -EOPNOTSUPP: the window cannot be read (no REMOTE_READ), so
+ * they have left the CPU, in order, but their arrival cannot be confirmed.
  */
 int fabrex_window_flush(struct fabrex_window *window);
 
-/* ---- meeting: fabrex_connect(3) ---------------------------------------- */
+/* ---- connections: fabrex_connect(3) ------------------------------------ */
 
 #define FABREX_BLOB_MAX	960
 
 /*
- * Two processes meet under a service number and swap a blob (usually struct
- * fabrex_remote's and queue numbers) over the fabric, with no other network.
- * *theirs_len: space on entry, bytes received on return; -EMSGSIZE if that is
- * more than the space. -ETIMEDOUT when time is up; timeout_ms < 0 waits for
- * ever. A listener belongs to one thread at a time.
+ * A listener offers a service number; a process that connects to it exchanges
+ * one message with it (usually of struct fabrex_remote and queue keys) over the
+ * fabric; no other network is needed. *theirs_len: space on entry, bytes
+ * received on return; -EMSGSIZE if that is more than the space. -ETIMEDOUT:
+ * timed out; timeout_ms < 0: no timeout. A listener must be used by one thread
+ * at a time.
  */
 int fabrex_listen(struct fabrex_port *port, uint64_t service,
 		  struct fabrex_listener **listener);
@@ -509,14 +522,14 @@ int fabrex_accept(struct fabrex_listener *listener, const void *mine,
 void fabrex_listener_close(struct fabrex_listener *listener);
 
 /*
- * The same in two steps, for a server whose answer depends on the question.
- * A request is plain data; it may be answered by the listener's thread at any
- * later time, in any order, or never.
+ * The same as fabrex_accept() in two steps, for a server whose answer depends
+ * on the request. A request is plain data; the listener's thread may answer
+ * requests at any later time, in any order, or never.
  */
 struct fabrex_request {
 	uint32_t peer;
 	uint32_t reserved;	/* 0 */
-	uint64_t key;		/* of the asking side's queue */
+	uint64_t key;		/* of the requester's queue */
 	uint64_t nonce;
 };
 
@@ -557,8 +570,8 @@ struct fabrex_stats {
 	uint64_t p2p_bytes, host_bytes, window_reads, window_writes;
 	uint64_t doorbells, link_downs, crc_errors, interrupts;
 };
-/* queue NULL: the whole port. size: sizeof(struct fabrex_stats) of the caller;
- * later fields are 0.
+/* queue NULL: the whole port. size: sizeof(struct fabrex_stats) as the caller
+ * was compiled.
  */
 int fabrex_stats(struct fabrex_port *port, struct fabrex_queue *queue,
 		 struct fabrex_stats *stats, size_t size);

@@ -77,11 +77,11 @@ EXPORT const char *fabrex_wc_str(int status)
 		[FABREX_WC_BAD_QUEUE] = "no such target queue or wrong key",
 		[FABREX_WC_TOO_LONG] = "datagram exceeds the target's cell",
 		[FABREX_WC_DATA] = "end-to-end check failed",
-		[FABREX_WC_LFAULT] = "local memory did not answer",
-		[FABREX_WC_RFAULT] = "remote memory did not answer",
+		[FABREX_WC_LFAULT] = "access to local memory failed",
+		[FABREX_WC_RFAULT] = "access to remote memory failed",
 		[FABREX_WC_FENCED] = "not started: an earlier one failed",
 		[FABREX_WC_FLUSHED] = "not started: the queue is gone",
-		[FABREX_WC_ABORTED] = "cut short by reset or link loss",
+		[FABREX_WC_ABORTED] = "interrupted by reset or link loss",
 	};
 
 	if (status < 0 || status >= (int)(sizeof(names) / sizeof(names[0])))

@@ -196,7 +196,7 @@ static int box_send(struct post_box *box, uint32_t peer, uint64_t key)
 
 static int timed_out(struct post_box *box, const char *what)
 {
-	return fxi_error(ETIMEDOUT, "port %s: %s within the time given",
+	return fxi_error(ETIMEDOUT, "port %s: %s before the timeout",
 			 box->port->attr.name, what);
 }
 
@@ -230,7 +230,7 @@ static int give_blob(struct fabrex_port *port, const uint8_t *blob,
 	else if (!theirs)
 		return 0;
 	if (length > space)
-		return fxi_error(EMSGSIZE, "port %s: the other side's blob has %zu bytes, there is space for %zu; give more",
+		return fxi_error(EMSGSIZE, "port %s: the other side's blob has %zu bytes, there is space for %zu; supply more",
 				 port->attr.name, length, space);
 	if (length)
 		memcpy(theirs, blob, length);
@@ -242,7 +242,7 @@ static int check_blob(struct fabrex_port *port, const void *mine,
 {
 	if (length <= FABREX_BLOB_MAX && (mine || !length))
 		return 0;
-	return fxi_error(EINVAL, "port %s: blob of %zu bytes; it may have %u at most",
+	return fxi_error(EINVAL, "port %s: blob of %zu bytes; send at most %u",
 			 port->attr.name, length, FABREX_BLOB_MAX);
 }
 
@@ -412,13 +412,13 @@ EXPORT int fabrex_request_answer_sized(struct fabrex_listener *l,
 	if (ret)
 		return ret;
 	if (vain_of(l, r.peer)->count >= VAIN_MOST)
-		return fxi_error(ECONNRESET, "port %s: answer to peer %u: its clients have named too many wrong keys; answer this request again in %u ms",
+		return fxi_error(ECONNRESET, "port %s: answer to peer %u: its clients have used too many wrong keys; answer this request again in %u ms",
 				 l->box.port->attr.name, r.peer,
 				 VAIN_NS / 1000000);
 	while ((ret = answer_once(l, &r, mine, mine_len, deadline)) ==
 	       FABREX_WC_RNR) {
 		if (!fxi_remaining_ms(deadline))
-			return timed_out(&l->box, "the client took no answer");
+			return timed_out(&l->box, "the client did not accept the answer");
 		poll(NULL, 0, RETRY_MS);
 	}
 	if (ret <= 0)
@@ -537,7 +537,7 @@ static int client_await(struct client *c, struct letter *letter)
 		if (ret != -ETIMEDOUT)
 			return ret;
 		if (!fxi_remaining_ms(c->deadline))
-			return fxi_error(ETIMEDOUT, "port %s: service %llu at peer %u has not answered within the time given; its server may be busy",
+			return fxi_error(ETIMEDOUT, "port %s: service %llu at peer %u did not answer before the timeout; its server may be busy",
 					 c->box.port->attr.name,
 					 (unsigned long long)c->service,
 					 c->peer);
@@ -563,13 +563,13 @@ static int client_greet(struct client *c, struct letter *letter)
 	if (status == FABREX_WC_OK)
 		return client_await(c, letter);
 	if (!fxi_remaining_ms(c->deadline))
-		return fxi_error(ETIMEDOUT, "port %s: service %llu at peer %u: %s until the time given was up",
+		return fxi_error(ETIMEDOUT, "port %s: service %llu at peer %u: %s until the timeout",
 				 c->box.port->attr.name,
 				 (unsigned long long)c->service, c->peer,
 				 fabrex_wc_str(status));
 	if (status != FABREX_WC_RNR && status != FABREX_WC_BAD_QUEUE &&
 	    status != FABREX_WC_UNREACHABLE)
-		return fxi_error(EIO, "port %s: greeting to peer %u: %s",
+		return fxi_error(EIO, "port %s: request to peer %u: %s",
 				 c->box.port->attr.name, c->peer,
 				 fabrex_wc_str(status));
 	poll(NULL, 0, RETRY_MS);

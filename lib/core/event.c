@@ -63,7 +63,7 @@ static int event_wait(struct fabrex_port *port, uint64_t deadline)
 	if (ret > 0)
 		return 0;
 	if (!ret)
-		return fxi_error_static(EAGAIN, "no event within the time given");
+		return fxi_error_static(EAGAIN, "no event before the timeout");
 	return fxi_error(errno, "port %s: waiting for an event: %s",
 			 port->attr.name, fxi_errno_str(errno));
 }

@@ -40,7 +40,7 @@ static int check_peers(struct fabrex_port *port, const uint32_t *peers,
 	size_t i;
 
 	if (!peers || !n)
-		return fxi_error(EINVAL, "port %s: memory region for no peer at all; list one, or use fabrex_mr_register()",
+		return fxi_error(EINVAL, "port %s: memory region for an empty list of peers; list one, or use fabrex_mr_register()",
 				 port->attr.name);
 	for (i = 0; i < n; i++)
 		if (peers[i] >= port->attr.max_peers)
@@ -184,7 +184,7 @@ static int check_dmabuf(struct fabrex_port *port,
 {
 	if (!a->length || a->length > SIZE_MAX ||
 	    a->offset > UINT64_MAX - a->length)
-		return fxi_error(EINVAL, "port %s: memory region of %llu bytes at %llu of a dma-buf: give a range that fits it",
+		return fxi_error(EINVAL, "port %s: memory region of %llu bytes at %llu of a dma-buf: use a range inside the dma-buf",
 				 port->attr.name,
 				 (unsigned long long)a->length,
 				 (unsigned long long)a->offset);
@@ -215,7 +215,7 @@ static int check_attr(struct fabrex_port *port, const struct fabrex_mr_attr *a)
 	if (a->kind == FABREX_MEMORY_DMABUF)
 		return check_dmabuf(port, a);
 	if (a->fd > 0 || a->offset)
-		return fxi_error(EINVAL, "port %s: memory region of kind %u with a file descriptor or offset; set FABREX_MEMORY_DMABUF, or both to 0",
+		return fxi_error(EINVAL, "port %s: memory region of kind %u with a file descriptor or offset; use FABREX_MEMORY_DMABUF, or set both to 0",
 				 name, a->kind);
 	return fxi_mr_check(port, a->addr, a->length, a->access);
 }
@@ -310,7 +310,7 @@ int fxi_remote_read(struct fabrex_port *port, struct fabrex_remote *to,
 	if (ret)
 		return ret;
 	if (size < REMOTE_FIRST)
-		return fxi_error(EINVAL, "port %s: remote region of %zu bytes: the structure has %zu at least",
+		return fxi_error(EINVAL, "port %s: remote region of %zu bytes: the structure has at least %zu",
 				 port->attr.name, size, REMOTE_FIRST);
 	if (to->flags || to->reserved)
 		return fxi_error(EINVAL, "port %s: remote region with unknown flags 0x%x, or reserved is not 0: clear the structure first; if a newer library made it, update libfabrex",

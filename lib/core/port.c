@@ -187,7 +187,7 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 	int ret;
 
 	if (!out)
-		return fxi_error(EINVAL, "fabrex_open: no place for the port");
+		return fxi_error(EINVAL, "fabrex_open: the pointer for the port is NULL");
 	ret = fxi_path_open();
 	if (ret)
 		return ret;
@@ -261,7 +261,7 @@ static int check_unused(struct fabrex_port *port)
 	pthread_mutex_unlock(&port->lock);
 	if (!users[USER_LISTENER] && !users[USER_CONNECT] && !users[USER_COMM])
 		return 0;
-	return fxi_error(EBUSY, "port %s: cannot be closed: it has %u listeners, %u communicators, and %u threads in fabrex_connect(); end these first (fabrex_listener_close(), fabrex_comm_destroy())",
+	return fxi_error(EBUSY, "port %s: cannot be closed: it has %u listeners, %u communicators, and %u threads in fabrex_connect(); close or destroy these first (fabrex_listener_close(), fabrex_comm_destroy())",
 			 port->attr.name, users[USER_LISTENER],
 			 users[USER_COMM], users[USER_CONNECT]);
 }
@@ -342,7 +342,7 @@ EXPORT int fabrex_peer_find_sized(struct fabrex_port *port, const char *name,
 	int ret;
 
 	if (!name || !*name || strlen(name) >= sizeof(peer->name))
-		return fxi_error(EINVAL, "port %s: a peer's name has 1 to %zu characters",
+		return fxi_error(EINVAL, "port %s: the name of a peer must have 1 to %zu characters",
 				 port->attr.name, sizeof(peer->name) - 1);
 	ret = peer_query(port, name, 0, false, peer, size);
 	if (ret == -ENOENT && parse_number(name, &number))

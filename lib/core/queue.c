@@ -53,7 +53,7 @@ static int check_ring(struct fabrex_port *port, const char *what,
 {
 	if (power_of_two(value) && value >= min && value <= max)
 		return 0;
-	return fxi_error(EINVAL, "port %s: queue with %s = %u: give a power of two from %u to %u",
+	return fxi_error(EINVAL, "port %s: queue with %s = %u: use a power of two from %u to %u",
 			 port->attr.name, what, value, min, max);
 }
 
@@ -88,7 +88,7 @@ static int check_attr(struct fabrex_port *port, struct fabrex_queue_attr *a)
 	if (ret)
 		return ret;
 	if (a->cq_entries < a->sq_entries + a->rq_entries)
-		return fxi_error(EINVAL, "port %s: queue with cq_entries = %u cannot hold a completion for each of %u + %u entries; give %u or 0",
+		return fxi_error(EINVAL, "port %s: queue with cq_entries = %u cannot hold a completion for each of %u + %u entries; use %u or 0",
 				 port->attr.name, a->cq_entries, a->sq_entries,
 				 a->rq_entries,
 				 round_up_pow2(a->sq_entries + a->rq_entries));

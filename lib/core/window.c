@@ -18,7 +18,7 @@ static int check_window(struct fabrex_port *port,
 	const char *name = port->attr.name;
 
 	if (!(access & RIGHTS) || access & ~RIGHTS)
-		return fxi_error(EINVAL, "port %s: window with access 0x%x: give FABREX_MR_REMOTE_READ, FABREX_MR_REMOTE_WRITE or both",
+		return fxi_error(EINVAL, "port %s: window with access 0x%x: use FABREX_MR_REMOTE_READ, FABREX_MR_REMOTE_WRITE or both",
 				 name, access);
 	if (!length || offset > remote->length ||
 	    length > remote->length - offset)
@@ -110,7 +110,7 @@ EXPORT int fabrex_window_flush(struct fabrex_window *w)
 
 	barrier_wc();
 	if (!(w->access & FABREX_MR_REMOTE_READ))
-		return fxi_error_static(EOPNOTSUPP, "window: stores were pushed, but it cannot be read to see them arrive; map it with FABREX_MR_REMOTE_READ too");
+		return fxi_error_static(EOPNOTSUPP, "window: stores were flushed, but it cannot be read to confirm their arrival; map it with FABREX_MR_REMOTE_READ too");
 	(void)*(volatile uint32_t *)word;
 	barrier_device_load();
 	return 0;

@@ -138,7 +138,7 @@ static void pci_of(int ordinal, struct fabrex_memory *memory)
 
 static bool is_managed(struct reason *why)
 {
-	return fxi_because(why, ENOTSUP, "it is managed, so that CUDA moves it even while it is pinned; use cudaMalloc() or cudaMallocHost(), or, if no GPU touches it meanwhile, FABREX_MEMORY_HOST");
+	return fxi_because(why, ENOTSUP, "it is managed, and CUDA moves it even while it is pinned; use cudaMalloc() or cudaMallocHost(), or, if no GPU accesses it while it is registered, FABREX_MEMORY_HOST");
 }
 
 /* Pages that a GPU touches move there; the pinned ones are then unused. */
@@ -267,7 +267,7 @@ static bool export_failed(int ret, const struct fabrex_memory *memory,
 			  const void *addr, struct reason *why)
 {
 	if (!device_exports(memory->device))
-		return fxi_because(why, ENOTSUP, "this NVIDIA driver exports none; it takes the open kernel modules (nvidia-open) on Linux 5.12 or newer with CONFIG_DMA_SHARED_BUFFER");
+		return fxi_because(why, ENOTSUP, "this NVIDIA driver exports none; install the open kernel modules (nvidia-open) on Linux 5.12 or newer with CONFIG_DMA_SHARED_BUFFER");
 	if (!rdma_capable(addr))
 		return fxi_because(why, ENOTSUP, "the memory was not allocated for access by other devices; set gpuDirectRDMACapable in CUmemAllocationProp");
 	if (ret == CUDA_INVALID_VALUE)
@@ -302,7 +302,7 @@ static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
 	int ret;
 
 	if (!fxi_cuda.address_handle)
-		return fxi_because(why, ENOTSUP, "libcuda.so.1 has no cuMemGetHandleForAddressRange; it takes the driver of CUDA 11.7 or newer");
+		return fxi_because(why, ENOTSUP, "libcuda.so.1 has no cuMemGetHandleForAddressRange; install the driver of CUDA 11.7 or newer");
 	enter(&v, addr);
 	ret = fxi_cuda.address_handle(fd, start, size, CUDA_RANGE_DMABUF,
 				      CUDA_RANGE_PCIE);

@@ -97,6 +97,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 		echo "$$out" | sed 's/^/#   /'
 	$(LIB_TEST_ENV) $(LIB_TEST_O)/collectives/all
 	lib/tests/run-ranks 3 $(BUILD)/examples/all_reduce 100001
+	FABREX_PORT=loopback:first-$$$$ $(BUILD)/examples/first_write
 	$(if $(findstring sanitize,$(CFLAGS)),,lib/tests/bench-instructions $(LIB_TEST_O)/bench)
 	@echo "# vendors' headers compared:$(LIB_VENDORS:%= %)"
 	out=$$($(LIB_TEST_O)/real) || { echo "$$out" >&2; exit 1; }; \
@@ -112,6 +113,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	CC="$(CC)" lib/tests/check-circles-test
 	lib/tests/check-circles --strata lib/coll/strata lib $(LIB_O) \
 		schedule coll
+	lib/tests/check-docs
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \
 		out=$$(FABREX_RANK=0 FABREX_SIZE=1 FABREX_BOOTSTRAP=fabric:1 \

@@ -192,7 +192,7 @@ static int kernel_open_search(const char *name, struct transport **out)
 		return ret;
 	if (!name)
 		return open_error(ENOENT, "/dev/fabrex0");
-	return fxi_error(ENOENT, "no fabric port here is called \"%s\"; see fabrexctl list, or name a device such as /dev/fabrex0",
+	return fxi_error(ENOENT, "no fabric port of this machine is called \"%s\"; see fabrexctl list, or name a device such as /dev/fabrex0",
 			 name);
 }
 
@@ -243,7 +243,7 @@ static int kernel_query(struct transport *t, struct fabrex_port_attr *attr)
 	copy_name(attr->fabric, q.out_fabric);
 	copy_name(attr->driver, q.out_driver);
 	if (!attr->page_size || attr->page_size & (attr->page_size - 1))
-		return fxi_error(EPROTO, "%s: page size %u is no power of two; update the kernel module",
+		return fxi_error(EPROTO, "%s: page size %u is not a power of two; update the kernel module",
 				 t->path, attr->page_size);
 	return 0;
 }
@@ -311,7 +311,7 @@ static int dmabuf_error(struct transport *t, int err,
 		 (unsigned long long)mr->offset);
 	switch (err) {
 	case EBADF:
-		return fxi_error(err, "%s: %s: file descriptor %d is not open; give an open dma-buf",
+		return fxi_error(err, "%s: %s: file descriptor %d is not open; pass an open dma-buf",
 				 t->path, what, mr->fd);
 	case EACCES:
 		return fxi_error(err, "%s: %s: the rights ask for writing, but the dma-buf was exported for reading only; export it for both",
@@ -320,7 +320,7 @@ static int dmabuf_error(struct transport *t, int err,
 		return fxi_error(err, "%s: %s: file descriptor %d is no dma-buf, the range is not inside it, or this kernel module takes none; check offset and length, update the module",
 				 t->path, what, mr->fd);
 	case EOPNOTSUPP:
-		return fxi_error(err, "%s: %s: its exporter says that the port cannot reach it; see the kernel log and fabrexctl p2p",
+		return fxi_error(err, "%s: %s: according to its exporter the port cannot reach it; see the kernel log and fabrexctl p2p",
 				 t->path, what);
 	case ENOMEM:
 		return fxi_error(err, "%s: %s: no memory left, or pinning it would exceed the user's RLIMIT_MEMLOCK; raise it (ulimit -l), or let it move (FABREX_MR_MAY_MOVE)",
@@ -435,7 +435,7 @@ static int queue_error(struct transport *t, int err, uint64_t service)
 {
 	switch (err) {
 	case EADDRINUSE:
-		return fxi_error(err, "%s: queue: service %llu is taken by another queue of this port; use another number or end that one",
+		return fxi_error(err, "%s: queue: service %llu is used by another queue of this port; use another number or destroy that queue",
 				 t->path, (unsigned long long)service);
 	case EACCES:
 	case EPERM:
@@ -608,7 +608,7 @@ static int window_error(struct transport *t, int err,
 		return fxi_error(err, "%s: %s: no room in the aperture; unmap some windows or map less",
 				 t->path, what);
 	case EAGAIN:
-		return fxi_error(err, "%s: %s: too many wrong keys were tried through this port; try again in a moment",
+		return fxi_error(err, "%s: %s: too many wrong keys were used through this port; try again in a moment",
 				 t->path, what);
 	}
 	return common_error(t, err, what);

@@ -55,8 +55,8 @@ static bool find_holder(const struct event *ev, struct holder *h)
 		return false;
 	if (r) {
 		snprintf(h->comm, sizeof(h->comm), "fabrexctl");
-		snprintf(h->reason, sizeof(h->reason), "the agent cannot find "
-			 "out who uses it: %.60s", strerror(-r));
+		snprintf(h->reason, sizeof(h->reason), "the agent cannot determine "
+			 "who uses it: %.60s", strerror(-r));
 		return true;
 	}
 	if (all.n)
@@ -95,7 +95,7 @@ static int log_answer(struct ctl *c, const struct event *ev,
 	else if (h)
 		fprintf(c->out, ": %s", h->reason);
 	if (trouble)
-		fprintf(c->out, "; the answer was not taken: %s", trouble);
+		fprintf(c->out, "; the answer was not accepted: %s", trouble);
 	fputc('\n', c->out);
 	json_object_put(o);
 	return ctl_flush(c);
@@ -140,7 +140,7 @@ static int serve(struct agent *a, double timeout)
 		if (timeout > 0 && left <= 0)
 			return IS_SET(c, ONCE) && !a->answered ?
 			       err_set(&c->err, ETIMEDOUT, "agent",
-				       "no request came in time") : 0;
+				       "no request before the timeout") : 0;
 		n = poll(&p, 1, timeout > 0 ? left * 1000 + 1 : -1);
 		if (n <= 0)
 			continue;

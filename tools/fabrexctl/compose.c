@@ -14,13 +14,13 @@ static int check_state(struct ctl *c, const struct object *ep)
 {
 	switch (ep->state) {
 	case FABREX_ENDPOINT_STATE_GONE:
-		return err_set(&c->err, ENODEV, ep->name, "%s is not in its "
-			       "appliance any more; put it back first",
+		return err_set(&c->err, ENODEV, ep->name, "%s has been removed from its "
+			       "appliance; put it back first",
 			       ep->name);
 	case FABREX_ENDPOINT_STATE_BINDING:
 	case FABREX_ENDPOINT_STATE_RELEASING:
-		return err_set(&c->err, EALREADY, ep->name, "%s is %s at this "
-			       "moment; wait until that is over", ep->name,
+		return err_set(&c->err, EALREADY, ep->name, "%s is %s; wait until that has "
+			       "completed", ep->name,
 			       state_name(T_ENDPOINT, ep->state));
 	}
 	return 0;
@@ -101,8 +101,7 @@ static int compose(struct ctl *c, int argc, char **argv, bool move)
 		return err_usage(&c->err, NULL, "%s: name the endpoints; see "
 				 "\"fabrexctl help %s\"", verb, verb);
 	if (!IS_SET(c, TO))
-		return err_usage(&c->err, NULL, "%s: say where to with --to "
-				 "HOST", verb);
+		return err_usage(&c->err, NULL, "%s: no target; use --to HOST", verb);
 	r = steps_options(c, &s);
 	if (!r)
 		r = ctl_load(c);

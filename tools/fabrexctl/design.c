@@ -20,9 +20,8 @@ static int number(struct ctl *c, enum opt o, uint64_t otherwise, uint64_t min,
 	uint64_t v = otherwise;
 
 	if (!word && otherwise == UINT64_MAX)
-		return err_usage(&c->err, option_info[o].name, "topology "
-				 "design: --%s is missing; say how many there "
-				 "are", option_info[o].name);
+		return err_usage(&c->err, option_info[o].name, "topology design: --%s is "
+				 "missing; set the number", option_info[o].name);
 	if (word && !parse_u64(word, min, max, &v))
 		return err_usage(&c->err, word, "--%s: \"%s\" is no number "
 				 "from %llu to %llu", option_info[o].name, word,

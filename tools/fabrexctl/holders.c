@@ -550,8 +550,8 @@ static int endpoint_bdf(struct ctl *c, const char *name, const char **bdf)
 		return 0;
 	host = model_owner(c->model, o);
 	if (host && !fp)
-		return err_set(&c->err, ENODEV, name, "%s belongs to host %s; "
-			       "ask there who holds it", name, host->name);
+		return err_set(&c->err, ENODEV, name, "%s belongs to host %s; run "
+			       "this command there", name, host->name);
 	return err_set(&c->err, ENODEV, name, "%s is not composed to this host",
 		       name);
 }

@@ -218,8 +218,8 @@ static int listen_until(struct monitor *mon, double end)
 	}
 	if (r || !mon->counted)
 		return r > 0 ? 0 : r;
-	return err_set(&c->err, ETIMEDOUT, "monitor", "%llu of the events "
-		       "asked for did not come in time",
+	return err_set(&c->err, ETIMEDOUT, "monitor", "%llu of the requested events "
+		       "did not arrive in time",
 		       (unsigned long long)mon->left);
 }
 

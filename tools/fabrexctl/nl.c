@@ -93,8 +93,8 @@ static const char *hint(int code)
 		return "not allowed; changing the fabric needs CAP_SYS_ADMIN: "
 		       "run it as root";
 	case EOPNOTSUPP:
-		return "the kernel module does not know this request; is it "
-		       "older than fabrexctl?";
+		return "the kernel module does not support this request; is "
+		       "it older than fabrexctl?";
 	case ENODEV:
 		return "the fabric port is gone or does not work; see dmesg";
 	}
@@ -149,8 +149,8 @@ int nl_transact(struct nl *nl, struct nl_msg *msg, struct reply *rp,
 
 	nlmsg_free(msg);
 	if (r < 0)
-		return err_set(e, EIO, "netlink", "could not ask the kernel: "
-			       "%s", nl_geterror(r));
+		return err_set(e, EIO, "netlink", "could not send a request to "
+			       "the kernel: %s", nl_geterror(r));
 	return receive(nl, rp, e);
 }
 

@@ -96,8 +96,8 @@ static void ask(struct nl *nl, struct change *ch)
 		return;
 	ch->over = true;
 	ch->code = e.code;
-	snprintf(ch->text, sizeof(ch->text), "what became of it is not known, "
-		 "list the fabric: %.200s", e.message);
+	snprintf(ch->text, sizeof(ch->text), "its result is not known, list "
+		 "the fabric: %.200s", e.message);
 }
 
 static bool under_way(const struct change *ch)
@@ -191,8 +191,9 @@ static int start(struct waiting *w, struct change *ch, struct nl_msg *msg,
 
 	w->asked = 0;
 	if (!r && !ch->ticket)
-		r = err_set(e, EPROTO, NULL, "the kernel module gave no ticket "
-			    "for a change; is it older than fabrexctl?");
+		r = err_set(e, EPROTO, NULL, "the kernel module returned no "
+			    "ticket for a change; is it "
+			    "older than fabrexctl?");
 	return r;
 }
 

@@ -44,7 +44,7 @@ int outputs_add(struct ctl *c, struct outputs *o, const char *path, char *text,
 	*at = (struct output){ .path = xstrdup(path), .text = text,
 			       .len = len };
 	if (!*path)
-		return err_usage(&c->err, NULL, "the name of a file to write "
+		return err_usage(&c->err, NULL, "the name of the output file "
 				 "is empty");
 	return 0;
 }

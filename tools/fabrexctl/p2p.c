@@ -227,7 +227,7 @@ static void say_elsewhere(const struct side *from, const struct side *to,
 	snprintf(p->text, sizeof(p->text), "%s to %s: not known here: both "
 		 "belong to host %s", from->name, to->name,
 		 from->host->name);
-	snprintf(p->remedy, sizeof(p->remedy), "ask on host %s: fabrexctl p2p "
+	snprintf(p->remedy, sizeof(p->remedy), "run on host %s: fabrexctl p2p "
 		 "%s %s", from->host->name, from->name, to->name);
 }
 
@@ -286,8 +286,8 @@ static int ask(struct ctl *c, const struct side *from, const struct side *to,
 			 "here: the switch's DMA engine moves it between hosts "
 			 "%s and %s", from->name, to->name, from->host->name,
 			 to->host->name);
-		snprintf(a->p.remedy, sizeof(a->p.remedy), "ask on each of "
-			 "them whether its port reaches the endpoint there");
+		snprintf(a->p.remedy, sizeof(a->p.remedy), "run it on each of them for "
+			 "its port and its endpoint");
 	} else if (from->host || to->host) {
 		r = across(c, from, to, &a->p);
 		a->path = "fabric";

@@ -261,7 +261,7 @@ static void report_plan(struct ctl *c, const struct steps *s, bool asked)
 	warn_about_hosts(c, s, warnings);
 	if (!asked)
 		warn(c, warnings, "only root may ask the switch whether it "
-		     "would do this; that was left out");
+		     "would do this; not checked");
 	fprintf(c->out, "%zu to do, %zu unchanged\n", s->n, s->unchanged.n);
 	if (IS_SET(c, DETAILED) && s->n)
 		c->exit_code = EXIT_DIFFERS;

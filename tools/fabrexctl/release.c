@@ -6,8 +6,8 @@
 int release_step(struct ctl *c, const struct object *ep, struct steps *s)
 {
 	if (ep->state == FABREX_ENDPOINT_STATE_RELEASING)
-		return err_set(&c->err, EALREADY, ep->name, "%s is being "
-			       "released already; wait until that is over",
+		return err_set(&c->err, EALREADY, ep->name, "%s is already being released; "
+			       "wait until that has completed",
 			       ep->name);
 	if (ep->bound)
 		steps_add(s, STEP_UNBIND, ep->id, ep->bound);

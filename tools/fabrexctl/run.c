@@ -215,7 +215,7 @@ static int choose_color(struct ctl *c)
 		c->color = c->real_out == stdout && isatty(STDOUT_FILENO) &&
 			   !getenv("NO_COLOR");
 	else if (strcmp(when, "never"))
-		return err_usage(&c->err, when, "--color: \"%s\" is none of "
+		return err_usage(&c->err, when, "--color: \"%s\" is not one of "
 				 "auto, always, never", when);
 	return 0;
 }

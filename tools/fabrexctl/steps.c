@@ -86,12 +86,12 @@ static int step_error(struct ctl *c, const struct step *st, bool force)
 	if (st->op == STEP_UNBIND && e->code == EBUSY && !force &&
 	    !strstr(e->message, "--force"))
 		err_append(e, strstr(e->message, "stop it") ?
-			   ", or take it away with --force" :
+			   ", or remove it with --force" :
 			   "; --force takes it away all the same");
 	if (st->op == STEP_UNBIND && e->code == ETIMEDOUT && !force &&
 	    !strstr(e->message, "--force"))
-		err_append(e, "; take it away with --force, or wait longer "
-			   "with --timeout");
+		err_append(e, "; remove it with --force, or wait longer with "
+			   "--timeout");
 	return -e->code;
 }
 

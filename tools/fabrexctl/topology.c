@@ -435,7 +435,7 @@ static int topology_draw(struct ctl *c, int argc, char **argv)
 const struct command topology_verbs[] = {
 	{ "show", "FILE|live", "boxes, elements, links, ranks",
 	  CHOOSE | OPT(WIDE), WORDS_GRAPH, topology_show, NULL },
-	{ "check", "FILE|live", "say whether it can be planned for", CHOOSE,
+	{ "check", "FILE|live", "check whether it can be planned for", CHOOSE,
 	  WORDS_GRAPH, topology_check, NULL },
 	{ "import", "FILE", "convert into a graph file",
 	  OPT(HOST) | OPT(DEVICES) | OPT(OUTPUT), WORDS_FILE, topology_import,
@@ -446,14 +446,14 @@ const struct command topology_verbs[] = {
 	{ "draw", "FILE|live", "an SVG picture, with the load of links",
 	  CHOOSE | OPT(COLLECTIVE) | OPT(ROOT) | OPT(LOADS) | OPT(OUTPUT),
 	  WORDS_GRAPH, topology_draw, NULL },
-	{ "compare", "FILE...", "rank wirings by what they can do",
+	{ "compare", "FILE...", "rank wirings by bandwidth",
 	  CHOOSE | OPT(COLLECTIVE) | OPT(ROOT) | OPT(SIZE), WORDS_GRAPH,
 	  topology_compare, NULL },
 	{ "design", "--switches N ...", "find the best wiring of given parts",
 	  OPT(SWITCHES) | OPT(SWITCH_PORTS) | OPT(BOXES) | OPT(UPLINKS) |
 	  OPT(GPUS) | OPT(HOST_PORTS) | OPT(ISLS) | OPT(COLLECTIVE) |
 	  OPT(LIMIT) | OPT(OUTPUT), WORDS_NONE, topology_design, NULL },
-	{ "predict", "FILE|live", "how long steps of a model take",
+	{ "predict", "FILE|live", "predict the time of steps of a model",
 	  CHOOSE | OPT(MODEL) | OPT(LAYERS) | OPT(HIDDEN) | OPT(BATCH) |
 	  OPT(SEQUENCE) | OPT(PARALLEL) | OPT(TFLOPS) | OPT(MEMORY) |
 	  OPT(VALUE_BYTES) | OPT(OVERLAP) | OPT(RECOMPUTE) | OPT(KV_HIDDEN) |

@@ -102,11 +102,11 @@ static int read_target(struct reader *rd, config_setting_t *group,
 	if (r)
 		return r;
 	if (*host && *w->target)
-		return complain(rd, group, "give either host or port", "");
+		return complain(rd, group, "use either host or port", "");
 	if (*host)
 		strcpy(w->target, host);
 	if (!*w->target)
-		return complain(rd, group, "says neither host nor port", "");
+		return complain(rd, group, "has neither host nor port", "");
 	return 0;
 }
 
@@ -131,7 +131,7 @@ static int read_wish(struct reader *rd, config_setting_t *group)
 	if (r)
 		return r;
 	if (!*w->endpoint == !w->kind)
-		return complain(rd, group, "give either endpoint or class", "");
+		return complain(rd, group, "use either endpoint or class", "");
 	if (!w->kind && (config_setting_get_member(group, "count") ||
 			 *w->appliance))
 		return complain(rd, group, "count and appliance go with class, "

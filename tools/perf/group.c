@@ -105,7 +105,7 @@ static int take(struct group *g, int fd, void *buffer, size_t n, int ms)
 			       g->name, ms / 1000);
 	got = recv(fd, buffer, n, 0);
 	if (got != (ssize_t)n)
-		return because(g, EPIPE, "%s ended unexpectedly", g->name);
+		return because(g, EPIPE, "%s exited unexpectedly", g->name);
 	return 0;
 }
 
@@ -282,7 +282,7 @@ static int ask_all(struct group *g, const struct peer_request *request)
 	for (i = 0; i < g->ranks; i++)
 		if (send(g->fd[i], request, sizeof(*request),
 			 MSG_NOSIGNAL) != (ssize_t)sizeof(*request))
-			return because(g, EPIPE, "%s has ended", g->name);
+			return because(g, EPIPE, "%s has exited", g->name);
 	return 0;
 }
 

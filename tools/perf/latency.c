@@ -224,7 +224,7 @@ int run_send_latency(const struct options *o, const struct test *test)
 	int ret;
 
 	if (o->size_to > PERF_CELL) {
-		fprintf(stderr, "fabrex-perf: send-lat: datagrams have at most %u bytes; give --sizes up to that\n",
+		fprintf(stderr, "fabrex-perf: send-lat: datagrams have at most %u bytes; use --sizes up to that\n",
 			PERF_CELL);
 		return EXIT_USAGE;
 	}

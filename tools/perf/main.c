@@ -18,7 +18,7 @@ static const struct test tests[] = {
 	  "64:4M:4", 32, 8 },
 	{ "read-bw", T_READ_BW, "bandwidth of reads", run_bandwidth,
 	  "64:4M:4", 32, 8 },
-	{ "msg-rate", T_MSG_RATE, "small writes each second", run_bandwidth,
+	{ "msg-rate", T_MSG_RATE, "small writes per second", run_bandwidth,
 	  "8", 256, 32 },
 	{ "write-lat", T_WRITE_LAT, "latency of a write", run_latency,
 	  "8:64K:8", 1, 1 },
@@ -220,7 +220,7 @@ static int set_defaults(struct options *o, const struct test *test)
 	}
 	if (test->id == T_ATOMIC_LAT &&
 	    (o->size_from != 8 || o->size_to != 8)) {
-		fprintf(stderr, "fabrex-perf: atomic-lat: atomics have 8 bytes; leave --sizes out\n");
+		fprintf(stderr, "fabrex-perf: atomic-lat: atomics have 8 bytes; omit --sizes\n");
 		return EXIT_USAGE;
 	}
 	if (!o->peer) {

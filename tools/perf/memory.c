@@ -76,7 +76,7 @@ static int call(const struct memory *m, const char *name, uintptr_t a,
 
 	*(void **)&function = dlsym(m->library, name);
 	if (!function)
-		return because(ENOTSUP, "the run time has no %s", name);
+		return because(ENOTSUP, "the runtime has no %s", name);
 	ret = function(a, b, c, d);
 	return ret ? because(EIO, "%s: error %d", name, ret) : 0;
 }

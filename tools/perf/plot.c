@@ -27,7 +27,7 @@ bool plot_name_ok(const char *path)
 {
 	if (format_of(path) && !strpbrk(path, "'\n"))
 		return true;
-	fprintf(stderr, "fabrex-perf: --plot: \"%s\" is no name ending in .svg or .png\n",
+	fprintf(stderr, "fabrex-perf: --plot: \"%s\" does not end in .svg or .png\n",
 		path);
 	return false;
 }

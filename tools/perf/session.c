@@ -65,7 +65,7 @@ static int answer_ok(const struct perf_answer *a, size_t length)
 {
 	if (length != sizeof(*a) || a->magic != PERF_MAGIC ||
 	    a->version != PERF_VERSION) {
-		fprintf(stderr, "fabrex-perf: the server speaks another version; use the same program on both sides\n");
+		fprintf(stderr, "fabrex-perf: the server has another version; use the same program on both sides\n");
 		return EXIT_SETUP;
 	}
 	if (!a->error)
@@ -192,7 +192,7 @@ int session_ask(struct session *s, uint32_t kind, uint64_t offset,
 	int ret;
 
 	if (control_send(&s->control, kind, &m))
-		return fail_setup("cannot ask the server");
+		return fail_setup("cannot send a request to the server");
 	for (;;) {
 		ret = fabrex_poll(s->control.queue, &wc, 1);
 		if (ret > 0)
@@ -200,7 +200,7 @@ int session_ask(struct session *s, uint32_t kind, uint64_t offset,
 		if (ret > 0)
 			return 0;
 		if (ret == -EIO)
-			return fail_wc(&wc, "asking the server");
+			return fail_wc(&wc, "waiting for the server");
 		if (ret < 0)
 			return fail_setup("asking the server");
 		if (interrupted)

@@ -19,7 +19,7 @@ static int file_size(const char *path, uint64_t *size)
 	struct stat st;
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size) {
-		fprintf(stderr, "fabrex-perf: %s: not a file with contents: %s\n",
+		fprintf(stderr, "fabrex-perf: %s: not a readable file with contents: %s\n",
 			path, strerror(errno));
 		return EXIT_USAGE;
 	}

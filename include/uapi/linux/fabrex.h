@@ -2,18 +2,19 @@
 /*
  * fabrex character device, /dev/fabrex<N>: one for each local fabric port.
  *
- * Every ioctl takes a structure whose first member @size is what user space
- * was compiled with. A kernel that knows a longer one treats the missing tail
- * as zero; one that knows a shorter one accepts the tail only if it is zero
- * (E2BIG otherwise). Unknown flags, and reserved fields or padding that are
- * not zero, are refused with EINVAL; an unknown ioctl with ENOTTY; one that
- * this port cannot do with EOPNOTSUPP; any after the port has gone with
- * ENODEV. Which operations a port has is said by fabrex_port_query.out_caps.
- * On a file that is not open for writing PORT_QUERY, PEER_QUERY,
- * COUNTERS and P2P_QUERY work, the others are EBADF. Results are in members
- * named out_*.
- * Layouts are the same for 32-bit and 64-bit processes. Peers are numbered with
- * 32 bits here; entries of a ring have room for 16, and no fabric has more.
+ * Every ioctl takes a structure. Its first member, @size, is the size that user
+ * space was compiled with. A kernel whose structure is longer takes the missing
+ * tail as zero; one whose structure is shorter accepts the excess only if it is
+ * zero (E2BIG otherwise). Results are returned in members named out_*.
+ *
+ * EINVAL: unknown flags, or reserved fields or padding that are not zero.
+ * ENOTTY: unknown ioctl. EOPNOTSUPP: this port does not support it;
+ * fabrex_port_query.out_caps tells what a port supports. ENODEV: the port is
+ * gone. EBADF: the file is not open for writing; only PORT_QUERY, PEER_QUERY,
+ * COUNTERS and P2P_QUERY work then.
+ *
+ * Layouts are the same for 32-bit and 64-bit processes. Peer numbers have 32
+ * bits here and 16 in ring entries; no fabric has more peers than that.
  */
 #ifndef _UAPI_LINUX_FABREX_H
 #define _UAPI_LINUX_FABREX_H
@@ -42,12 +43,12 @@ enum {
 
 /* fabrex_port_query.out_flags */
 #define FABREX_PORT_LINK_UP	(1u << 0)
-#define FABREX_PORT_EMULATED	(1u << 1) /* hardware below is a software model */
+#define FABREX_PORT_EMULATED	(1u << 1) /* the switch is a software model */
 
 /*
- * fabrex_port_query.out_caps: opcodes that queues of the port execute, and what
- * else it can do. What is not there fails with FABREX_WC_BAD_OPCODE, and with
- * EOPNOTSUPP; unknown bits are to be ignored.
+ * fabrex_port_query.out_caps: opcodes that the port's queues execute, and other
+ * capabilities. An opcode without its bit completes with FABREX_WC_BAD_OPCODE,
+ * an ioctl without its bit fails with EOPNOTSUPP. Ignore unknown bits.
  */
 #define FABREX_CAP_OP(opcode)	(1ull << (opcode)) /* FABREX_OP_*, below 32 */
 #define FABREX_CAP_CHECK	(1ull << 32) /* FABREX_SQE_CHECK */
@@ -60,26 +61,26 @@ enum {
  * struct fabrex_port_query - ioctl(FABREX_IOCTL_PORT_QUERY)
  * @size:            sizeof(struct fabrex_port_query)
  * @flags:           must be 0
- * @out_peer:        peer number of this port; what others put in an sqe
+ * @out_peer:        peer number of this port; others put it into an sqe
  * @out_max_peers:   peer numbers are below this
- * @out_generation:  of this port, increases each time it is enabled
+ * @out_generation:  of this port; increases each time the port is enabled
  * @out_flags:       FABREX_PORT_*
  * @out_caps:        FABREX_CAP_*
- * @out_max_queues:  queues that this port has in all
- * @out_max_mrs:     memory regions likewise
- * @out_max_windows: window slots likewise
+ * @out_max_queues:  total number of queues of this port
+ * @out_max_mrs:     total number of memory regions
+ * @out_max_windows: total number of window slots
  * @out_max_sq:      largest submission ring, entries
  * @out_max_cq:      largest completion ring, entries
  * @out_max_rq:      largest receive ring, cells
  * @out_max_cell:    largest receive cell, bytes
- * @out_page_size:   of this machine; what is mapped begins and ends at a
- *                   multiple of it, a doorbell page has this size
+ * @out_page_size:   of this machine; mappings begin and end at multiples of
+ *                   it, and a doorbell page has this size
  * @out_window_slot_size: granularity of windows, bytes
- * @out_max_transfer: bytes that one operation may move
+ * @out_max_transfer: maximum length of an operation, bytes
  * @out_name:        name of the port in the fabric
  * @out_host:        name of its host
  * @out_fabric:      name of the fabric
- * @out_driver:      name of the backend below
+ * @out_driver:      name of the backend
  */
 struct fabrex_port_query {
 	__u32 size;
@@ -107,8 +108,8 @@ struct fabrex_port_query {
 #define FABREX_IOCTL_PORT_QUERY _IO(FABREX_TYPE, FABREX_CMD_PORT_QUERY)
 
 /* fabrex_peer_query.flags */
-#define FABREX_PEER_BY_NAME	(1u << 0) /* look @name up instead of @peer */
-#define FABREX_PEER_NEXT	(1u << 1) /* first known peer >= @peer */
+#define FABREX_PEER_BY_NAME	(1u << 0) /* look up @name instead of @peer */
+#define FABREX_PEER_NEXT	(1u << 1) /* the first known peer >= @peer */
 
 /* fabrex_peer_query.out_state */
 #define FABREX_PEER_DOWN	0
@@ -118,17 +119,17 @@ struct fabrex_port_query {
  * struct fabrex_peer_query - ioctl(FABREX_IOCTL_PEER_QUERY)
  * @size:           sizeof(struct fabrex_peer_query)
  * @flags:          FABREX_PEER_*
- * @peer:           peer number asked for
+ * @peer:           requested peer number
  * @out_state:      FABREX_PEER_DOWN or _UP
- * @out_generation: of the peer; another value means it has been away
+ * @out_generation: of the peer; it changes when the peer has been down
  * @out_peer:       peer number found
  * @__reserved:     must be 0
- * @name:           name of a port or (its first port) of a host; NUL
- *                  terminated. All 0 without FABREX_PEER_BY_NAME
+ * @name:           with FABREX_PEER_BY_NAME: name of a port, or of a host (for
+ *                  its first port), NUL terminated. Otherwise all 0
  * @out_name:       name of the port found
  * @out_host:       name of its host
  *
- * ENOENT if there is none.
+ * ENOENT: no such peer.
  */
 struct fabrex_peer_query {
 	__u32 size;
@@ -144,7 +145,7 @@ struct fabrex_peer_query {
 };
 #define FABREX_IOCTL_PEER_QUERY _IO(FABREX_TYPE, FABREX_CMD_PEER_QUERY)
 
-/* Access rights of a memory region. The owner can always read it. */
+/* Access rights to a memory region. The owner can always read it. */
 #define FABREX_ACCESS_LOCAL_WRITE	(1u << 0)
 #define FABREX_ACCESS_REMOTE_READ	(1u << 1)
 #define FABREX_ACCESS_REMOTE_WRITE	(1u << 2)
@@ -152,8 +153,8 @@ struct fabrex_peer_query {
 
 /* fabrex_mr_register.flags */
 #define FABREX_MR_PEERS		(1u << 0) /* only peers in @peers have access */
-#define FABREX_MR_DMABUF	(1u << 1) /* of the dma-buf @fd, from @addr on */
-#define FABREX_MR_PIN		(1u << 2) /* DMABUF: it has to stay in place */
+#define FABREX_MR_DMABUF	(1u << 1) /* memory of dma-buf @fd, at @addr */
+#define FABREX_MR_PIN		(1u << 2) /* DMABUF: ask for it not to move */
 #define FABREX_MR_WATCH		(1u << 3) /* count changes in entry @watch */
 
 #define FABREX_PEER_WORDS_MAX	1024u	/* fabrex_mr_register.npeers */
@@ -162,49 +163,48 @@ struct fabrex_peer_query {
  * struct fabrex_mr_register - ioctl(FABREX_IOCTL_MR_REGISTER)
  * @size:       sizeof(struct fabrex_mr_register)
  * @flags:      FABREX_MR_*
- * @addr:       address in the calling process; with FABREX_MR_DMABUF an offset
- *              into the dma-buf, in bytes, which need not be aligned
+ * @addr:       address in the calling process; with FABREX_MR_DMABUF, byte
+ *              offset into the dma-buf. Need not be aligned
  * @length:     bytes, not 0; need not be aligned
  * @access:     FABREX_ACCESS_*
- * @fd:         with FABREX_MR_DMABUF: a dma-buf; it can be closed afterwards.
+ * @fd:         with FABREX_MR_DMABUF: a dma-buf; may be closed after the call.
  *              Otherwise 0
  * @peers:      with FABREX_MR_PEERS: address of @npeers words of 64 bits; bit
  *              n % 64 of word n / 64 allows peer n, which must exist. Otherwise
  *              0
- * @npeers:     with FABREX_MR_PEERS: words, at most FABREX_PEER_WORDS_MAX; none
- *              for nobody. Otherwise 0
+ * @npeers:     with FABREX_MR_PEERS: number of words, at most
+ *              FABREX_PEER_WORDS_MAX; 0 allows no peer. Otherwise 0
  * @watch:      with FABREX_MR_WATCH: entry of the file's watch page (see
  *              FABREX_IOCTL_WATCH). Otherwise 0
  * @out_key:    64-bit key, both lkey and rkey
  * @out_id:     object for FABREX_IOCTL_DESTROY
  * @__reserved: must be 0
  *
- * Memory of the process stays pinned and charged to RLIMIT_MEMLOCK until it is
- * destroyed and all accesses have ended. The limit applies both to what
- * the process has pinned and to the total pinned through all files of the same
- * user. REMOTE_WRITE and REMOTE_ATOMIC imply that the process could write the
- * memory itself. The key is valid for queues
- * of the same open file as lkey, and as rkey for whoever is told it, within
- * @access and @peers.
+ * Memory of the process stays pinned, and charged to RLIMIT_MEMLOCK, until the
+ * region is destroyed and all accesses have ended. The limit applies both to
+ * what the process has pinned and to the total pinned through all files of the
+ * same user. REMOTE_WRITE and REMOTE_ATOMIC require that the process itself may
+ * write the memory. Queues of the same open file use the key as lkey; every
+ * peer that is told it uses it as rkey, within @access and @peers.
  *
- * A dma-buf is attached dynamically, peer to peer allowed. The whole of it is
- * charged to the quota of bytes. Its exporter may take the memory away at any time: operations under
- * way finish or fail before it has, later ones fail with LKEY or RKEY. If it
- * merely moved, the region works again once it has been mapped at the new
- * place, with the same key. If it is gone for good, FABREX_EVENT_MR_REVOKED
- * says so, and the region can only be destroyed. With FABREX_MR_PIN the
- * exporter is asked to keep it in place, so that only revocation remains, and
- * the whole dma-buf is charged to RLIMIT_MEMLOCK.
- * A kernel that cannot attach dynamically pins in any case. Writing, local or
+ * A dma-buf is attached dynamically, with peer-to-peer allowed, and all of it
+ * is charged to the quota of bytes. Its exporter may take the memory away at
+ * any time: pending operations complete or fail before it does, later ones fail
+ * with LKEY or RKEY. If the memory has only moved, the region works again, with
+ * the same key, as soon as it is mapped at its new place. If it has been
+ * revoked, FABREX_EVENT_MR_REVOKED is reported, and the region can only be
+ * destroyed. With FABREX_MR_PIN the exporter is asked not to move the memory
+ * (it can still revoke it), and the whole dma-buf is charged to RLIMIT_MEMLOCK.
+ * A kernel that cannot attach dynamically always pins. Write access, local or
  * remote, needs a dma-buf that was opened for writing.
  *
- * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or memory;
- * ENOSPC: no MR left in the port; EDQUOT: the user's quota of regions or bytes,
- * or a limit of the cgroup; EBADF: @fd is not
- * open, EACCES: it is not open for writing, EINVAL: it is no dma-buf, or
- * the range is not inside it. Else, for a dma-buf, what its exporter said,
- * EOPNOTSUPP for example if the device cannot reach it; the kernel log has the
- * reason, once for each exporter and cause.
+ * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or out of memory;
+ * ENOSPC: the port has no MR left; EDQUOT: the user's quota of regions or
+ * bytes, or a cgroup limit; EBADF: @fd is not open; EACCES: it is not open for
+ * writing; EINVAL: it is not a dma-buf, or the range is outside of it. Other
+ * errors for a dma-buf come from its exporter, for example EOPNOTSUPP if the
+ * device cannot reach the memory; the kernel log has the reason, once for each
+ * exporter and cause.
  */
 struct fabrex_mr_register {
 	__u32 size;
@@ -229,28 +229,28 @@ struct fabrex_mr_register {
  * @sq_entries:   power of two within the port's limits
  * @cq_entries:   power of two, at least sq_entries + rq_entries
  * @rq_entries:   power of two, or 0 for a queue that receives nothing
- * @cell_size:    bytes of a receive cell, power of two; 0 if no rq_entries
- * @eventfd:      signalled when armed and a completion arrives, or -1
+ * @cell_size:    size of a receive cell, power of two; 0 without @rq_entries
+ * @eventfd:      signalled when a completion arrives while armed; or -1
  * @__reserved:   must be 0
- * @service:      0, or a number under which peers find this queue with
+ * @service:      0, or a number by which peers find this queue with
  *                FABREX_IOCTL_RESOLVE. EADDRINUSE if another queue of the port
- *                has it; numbers below 1024 need CAP_NET_BIND_SERVICE
+ *                uses it; numbers below 1024 need CAP_NET_BIND_SERVICE
  * @out_id:       object for FABREX_IOCTL_DESTROY
- * @out_queue:    queue number, which others see in fabrex_cqe.src_queue
- * @out_key:      unguessable, for fabrex_sqe.dest_key of others
+ * @out_queue:    queue number, as receivers see it in fabrex_cqe.src_queue
+ * @out_key:      unguessable; senders put it into fabrex_sqe.dest_key
  * @out_ring_mmap: mmap() offset of the rings; shared, read and write
  * @out_ring_size: bytes to map there
  * @out_db_mmap:  mmap() offset of the doorbell page; shared, write only or
  *                read and write
- * @out_ctrl_offset: struct fabrex_qctrl, bytes from the start of the mapping
- * @out_sq_offset: submission ring likewise
- * @out_cq_offset: completion ring likewise
- * @out_rq_offset: receive cells likewise, 0 if there are none
+ * @out_ctrl_offset: byte offset of struct fabrex_qctrl in the mapping
+ * @out_sq_offset: byte offset of the submission ring
+ * @out_cq_offset: byte offset of the completion ring
+ * @out_rq_offset: byte offset of the receive cells, 0 if there are none
  *
- * mmap offsets are cookies: valid for this open file only, never reused while
- * it is open. Mappings of destroyed objects and of ports that have gone turn
- * into pages of zeroes that nobody reads (ring memory stays as it was, with
- * fabrex_qctrl.state DEAD).
+ * mmap offsets are cookies: valid for this open file only, and not reused while
+ * it is open. When an object is destroyed or its port is gone, its mappings are
+ * replaced by pages of zeroes that no device reads (ring memory keeps its
+ * contents, with fabrex_qctrl.state DEAD).
  */
 struct fabrex_queue_create {
 	__u32 size;
@@ -279,7 +279,7 @@ struct fabrex_queue_create {
  * struct fabrex_window_create - ioctl(FABREX_IOCTL_WINDOW_CREATE)
  * @size:       sizeof(struct fabrex_window_create)
  * @flags:      must be 0
- * @peer:       whose memory
+ * @peer:       owner of the memory
  * @access:     FABREX_ACCESS_REMOTE_READ and/or _REMOTE_WRITE
  * @rkey:       key of the peer's region
  * @offset:     into the region, multiple of 4096
@@ -291,9 +291,9 @@ struct fabrex_queue_create {
  * @out_id:     object for FABREX_IOCTL_DESTROY
  * @__reserved: must be 0
  *
- * EACCES: the peer refuses key, rights or range; the next call waits a while;
- * EHOSTUNREACH: the peer is down; ENOSPC: no room in the aperture; EAGAIN:
- * too many wrong keys were tried through this port, by whomever.
+ * EACCES: the peer refuses key, rights or range; the next call is delayed;
+ * EHOSTUNREACH: the peer is down; ENOSPC: no room in the aperture; EAGAIN: too
+ * many wrong keys have been tried through this port, by any process.
  */
 struct fabrex_window_create {
 	__u32 size;
@@ -315,8 +315,8 @@ struct fabrex_window_create {
  * @size:       sizeof(struct fabrex_destroy)
  * @id:         memory region, queue or window of this open file
  *
- * Returns when the device has stopped using it. Closing the file destroys
- * everything that it owns. ENOENT: no such object here.
+ * Returns when the device no longer uses it. Closing the file destroys all its
+ * objects. ENOENT: this file has no such object.
  */
 struct fabrex_destroy {
 	__u32 size;
@@ -328,7 +328,7 @@ struct fabrex_destroy {
  * struct fabrex_counters - ioctl(FABREX_IOCTL_COUNTERS)
  * @size:       sizeof(struct fabrex_counters)
  * @id:         a queue of this open file, or 0 for the whole port
- * @out_tx_bytes: payload sent into the fabric; and so on as named
+ * @out_tx_bytes: payload bytes sent into the fabric; the others as named
  */
 struct fabrex_counters {
 	__u32 size;
@@ -353,12 +353,12 @@ struct fabrex_counters {
  * struct fabrex_resolve - ioctl(FABREX_IOCTL_RESOLVE)
  * @size:       sizeof(struct fabrex_resolve)
  * @peer:       peer number
- * @service:    as given to FABREX_IOCTL_QUEUE_CREATE there
+ * @service:    as passed to FABREX_IOCTL_QUEUE_CREATE at the peer
  * @out_key:    for fabrex_sqe.dest_key
  * @out_queue:  number of the queue
  * @__reserved: must be 0
  *
- * ENOENT: nobody there offers the service; EHOSTUNREACH: the peer is down.
+ * ENOENT: the peer does not offer the service; EHOSTUNREACH: it is down.
  */
 struct fabrex_resolve {
 	__u32 size;
@@ -379,17 +379,18 @@ struct fabrex_resolve {
  * @out_mmap:   mmap() offset; shared, read only
  * @out_length: bytes to map
  *
- * Makes the watch page of this open file: @entries counters of 32 bits, all 0.
- * A region that was registered with FABREX_MR_WATCH counts its entry up
- * whenever what it was registered for and what it reaches may differ: before
- * munmap(), mremap(), madvise() or mprotect() of any of its addresses returns,
- * when its dma-buf is moved or revoked, and when the port is reset, after which
- * no key of before works. So a cache of registrations looks at
- * one word in memory to know whether one of its own is still good: it reads the
- * word before it registers, and nothing that happens later is missed. What is
- * registered stays pinned whatever its counter says. Regions may share an
- * entry. One for each open file: EEXIST; too many: EINVAL. EOPNOTSUPP from
- * MR_REGISTER: this kernel cannot watch memory of processes.
+ * Creates the watch page of this open file: @entries counters of 32 bits, all
+ * 0. A region that was registered with FABREX_MR_WATCH increments its counter
+ * whenever the memory that it reaches may no longer be the memory at the
+ * addresses it was registered for: before munmap(), mremap(), madvise() or
+ * mprotect() of any of them returns, when its dma-buf is moved or revoked, and
+ * when the port is reset, which invalidates all keys.
+ *
+ * So a registration cache reads one word in memory to find out whether an entry
+ * is still valid. If it reads the word before it registers, it misses no later
+ * change. The counter has no effect on pinning. Regions may share a counter.
+ * EEXIST: the file already has a watch page; EINVAL: too many entries.
+ * EOPNOTSUPP from MR_REGISTER: this kernel cannot watch memory of processes.
  */
 struct fabrex_watch {
 	__u32 size;
@@ -403,21 +404,20 @@ struct fabrex_watch {
 
 /* fabrex_p2p_query.out_flags */
 #define FABREX_P2P_KERNEL	(1u << 0) /* this kernel has PCI_P2PDMA */
-#define FABREX_P2P_REACHABLE	(1u << 1) /* and would map one for the other */
+#define FABREX_P2P_REACHABLE	(1u << 1) /* and would map the memory */
 
 /**
  * struct fabrex_p2p_query - ioctl(FABREX_IOCTL_P2P_QUERY)
  * @size:        sizeof(struct fabrex_p2p_query)
  * @flags:       must be 0
- * @domain:      PCI domain of the device whose memory is to be reached
+ * @domain:      PCI domain of the device whose memory is to be accessed
  * @devfn:       its bus number << 8 | device << 3 | function
  * @out_flags:   FABREX_P2P_*
- * @out_distance: with FABREX_P2P_REACHABLE: bridges on the way, both ways
- *               counted, 0 for the same function; else 0
+ * @out_distance: with FABREX_P2P_REACHABLE: number of bridges on the path, up
+ *               and down, 0 for the same function. Otherwise 0
  *
- * What the kernel would say if the memory of a PCI device were to be mapped
- * for this port. It knows of no reason; "fabrexctl p2p" finds it.
- * ENOENT: there is no such device.
+ * Tells whether the kernel would map the memory of a PCI device for this port.
+ * It does not tell why not; "fabrexctl p2p" does. ENOENT: no such device.
  */
 struct fabrex_p2p_query {
 	__u32 size;
@@ -436,30 +436,31 @@ struct fabrex_p2p_query {
 #define FABREX_EVENT_PEER_DOWN	4	/* peer, generation */
 #define FABREX_EVENT_QUEUE_ERROR 5	/* id of a queue of this file, error */
 #define FABREX_EVENT_WINDOW_FAULT 6	/* id of a window of this file, error */
-#define FABREX_EVENT_GONE	7	/* the port is gone, nothing follows */
-#define FABREX_EVENT_LOST	8	/* error: events dropped, ask again */
+#define FABREX_EVENT_GONE	7	/* the port is gone; the last event */
+#define FABREX_EVENT_LOST	8	/* error: events dropped; query again */
 #define FABREX_EVENT_MR_REVOKED	9	/* id of a region of this file, error */
 
 /**
  * struct fabrex_event - read() from the device returns these
- * @size:       bytes of this record; the next one begins behind it
- * @type:       FABREX_EVENT_*; unknown ones are to be ignored
+ * @size:       bytes of this record; the next one follows it
+ * @type:       FABREX_EVENT_*; ignore unknown ones
  * @peer:       peer number, or 0
  * @generation: of the peer, or 0
  * @id:         object of this file, or 0
  * @error:      FABREX_QERR_*, FABREX_WC_*, an errno (MR_REVOKED) or a count,
  *              by type
  * @time_ns:    CLOCK_MONOTONIC
- * @seq:        events of this file so far, with this one and lost ones
+ * @seq:        number of events of this file so far, dropped ones included
  *
- * A kernel may know more members than the reader, which finds the next record
- * by the @size of this one. Records are whole; only the first that a read()
- * returns is cut to fit into the buffer if it has room for
- * FABREX_EVENT_SIZE_MIN bytes at least, and its @size is then what is there. So
- * a reader of one structure, whichever it was compiled with, always gets one.
+ * The kernel's records may be longer than the reader's structure; @size leads
+ * to the next one. read() returns whole records, with one exception: if the
+ * first does not fit into the buffer, it is truncated, and its @size is what
+ * was returned. So a read() of one structure always gets one event, whichever
+ * version the reader was compiled with. A buffer of less than
+ * FABREX_EVENT_SIZE_MIN bytes is refused with EINVAL.
  *
- * poll() reports EPOLLIN when there is one, EPOLLHUP once the port has gone.
- * A smaller buffer is EINVAL; no event and O_NONBLOCK is EAGAIN.
+ * poll() reports EPOLLIN when there is an event, EPOLLHUP once the port is
+ * gone. EAGAIN: no event, and the file is O_NONBLOCK.
  */
 struct fabrex_event {
 	__u32 size;

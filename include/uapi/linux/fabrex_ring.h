@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * fabrex queue rings: what a process, the kernel and a fabric device share in
- * memory. Included by uapi/linux/fabrex.h, by libfabrex and by every device
- * model; all fields are little-endian. Peers have 16 bits here and 32 elsewhere:
- * there are never more than 65,536.
+ * fabrex queue rings: the memory that a process, the kernel and a fabric device
+ * share. Included by uapi/linux/fabrex.h, by libfabrex and by every device
+ * model. All fields are little-endian. Peer numbers have 16 bits here and 32
+ * elsewhere: there are never more than 65,536 peers.
  */
 #ifndef _UAPI_LINUX_FABREX_RING_H
 #define _UAPI_LINUX_FABREX_RING_H
@@ -13,15 +13,15 @@
 /*
  * Operation codes of a submission queue entry.
  *
- * %FABREX_OP_NOP:       completes in order, moves nothing
+ * %FABREX_OP_NOP:       completes in order, does nothing
  * %FABREX_OP_WRITE:     local memory -> memory of @peer
  * %FABREX_OP_READ:      memory of @peer -> local memory
- * %FABREX_OP_WRITE_IMM: WRITE, then a completion carrying @imm in the queue
- *                       @dest_key of @peer; consumes one receive cell there
+ * %FABREX_OP_WRITE_IMM: WRITE, then a completion with @imm in the peer's queue
+ *                       @dest_key; consumes one receive cell there
  * %FABREX_OP_FETCH_ADD: 64-bit remote fetch and add; old value -> local memory
  * %FABREX_OP_CMP_SWAP:  64-bit remote compare and swap; old value -> local
- * %FABREX_OP_SEND:      datagram from local memory into one receive cell of
- *                       @dest_key of @peer
+ * %FABREX_OP_SEND:      datagram from local memory into one receive cell of the
+ *                       peer's queue @dest_key
  */
 #define FABREX_OP_NOP		0x00
 #define FABREX_OP_WRITE		0x01
@@ -30,22 +30,22 @@
 #define FABREX_OP_FETCH_ADD	0x04
 #define FABREX_OP_CMP_SWAP	0x05
 #define FABREX_OP_SEND		0x06
-/* Only in completions: a message or an immediate has arrived. */
+/* In completions only: a datagram or an immediate has arrived. */
 #define FABREX_OP_RECV		0x80
 #define FABREX_OP_RECV_IMM	0x81
 
 /*
- * Submission flags; a device refuses unknown ones with %FABREX_WC_BAD_DESC.
+ * Submission flags. A device refuses unknown ones with %FABREX_WC_BAD_DESC.
  *
  * %FABREX_SQE_FENCE:   start only after every earlier operation of this queue
- *                      has completed; if one of them since the last fenced
- *                      operation failed, complete with %FABREX_WC_FENCED and
- *                      do nothing
+ *                      has completed; if one of those since the last fenced
+ *                      operation has failed, do nothing and complete with
+ *                      %FABREX_WC_FENCED
  * %FABREX_SQE_QUIET:   no completion entry if the operation succeeds
  * %FABREX_SQE_CHECK:   (WRITE, READ, WRITE_IMM) compute the CRC32C of the
- *                      payload at the source and again at the target after it
- *                      has been stored; mismatch is %FABREX_WC_DATA. The
- *                      source CRC is returned in the completion's @crc
+ *                      payload at the source, and again at the target after it
+ *                      has been stored; a mismatch is %FABREX_WC_DATA. The
+ *                      CRC of the source is in the completion's @crc
  * %FABREX_SQE_INLINE:  (SEND) the payload, at most %FABREX_INLINE_MAX bytes, is
  *                      in @inline_data instead of local memory
  */
@@ -61,8 +61,7 @@
  * struct fabrex_sqe - submission queue entry, 64 bytes
  * @opcode:      FABREX_OP_*
  * @flags:       FABREX_SQE_*
- * @peer:        number of the peer (host port) addressed; a port may address
- *               itself
+ * @peer:        peer number of the target; a port may address itself
  * @imm:         immediate value (SEND, WRITE_IMM), else 0
  * @user_data:   returned in the completion, not interpreted
  * @lkey:        key of the local region
@@ -103,10 +102,10 @@ struct fabrex_sqe {
 };
 
 /*
- * Status of a completion (work completion). Everything but OK moved nothing
- * that the target may rely on; the queue goes on with the next entry.
+ * Status of a completion (work completion). With any status but OK, the target
+ * must not rely on the data. The queue goes on with the next entry.
  */
-#define FABREX_WC_OK		0	/* bytes are visible at the target */
+#define FABREX_WC_OK		0	/* the data is visible at the target */
 #define FABREX_WC_BAD_OPCODE	1	/* operation unknown to the device */
 #define FABREX_WC_BAD_DESC	2	/* reserved bits, length or alignment */
 #define FABREX_WC_LKEY		3	/* local key unknown or of another process */
@@ -121,16 +120,16 @@ struct fabrex_sqe {
 #define FABREX_WC_BAD_QUEUE	12	/* no such target queue, or wrong key */
 #define FABREX_WC_TOO_LONG	13	/* datagram exceeds the target's cell */
 #define FABREX_WC_DATA		14	/* end-to-end check failed */
-#define FABREX_WC_LFAULT	15	/* local memory did not answer */
-#define FABREX_WC_RFAULT	16	/* remote memory did not answer */
+#define FABREX_WC_LFAULT	15	/* access to local memory failed */
+#define FABREX_WC_RFAULT	16	/* access to remote memory failed */
 #define FABREX_WC_FENCED	17	/* not started: an earlier one failed */
 #define FABREX_WC_FLUSHED	18	/* not started: the queue is gone */
-#define FABREX_WC_ABORTED	19	/* cut short by reset or link loss */
+#define FABREX_WC_ABORTED	19	/* interrupted by reset or link loss */
 
 /**
  * struct fabrex_cqe - completion queue entry, 32 bytes
  * @user_data: of the submission; 0 for RECV and RECV_IMM
- * @length:    bytes moved, or length of the datagram
+ * @length:    bytes transferred, or length of the datagram
  * @imm:       RECV, RECV_IMM: the sender's immediate
  * @crc:       CRC32C of the payload if %FABREX_SQE_CHECK was set, else 0
  * @src_queue: RECV, RECV_IMM: queue number of the sender
@@ -141,7 +140,7 @@ struct fabrex_sqe {
  * @status:    FABREX_WC_*
  * @flags:     bit 0: phase. 1 in the first pass over the ring, 0 in the
  *             second, and so on. A device makes the rest of the entry visible
- *             before this field
+ *             before it writes this field
  */
 struct fabrex_cqe {
 	__le64	user_data;
@@ -167,24 +166,25 @@ struct fabrex_cqe {
 #define FABREX_QERR_NONE	0
 #define FABREX_QERR_CQ_OVERRUN	1	/* no room for a completion */
 #define FABREX_QERR_SQ_INDEX	2	/* sq_tail - sq_head exceeds the ring */
-#define FABREX_QERR_RING_FAULT	3	/* ring memory did not answer */
+#define FABREX_QERR_RING_FAULT	3	/* access to ring memory failed */
 #define FABREX_QERR_RESET	4	/* switch, port or function was reset */
 
 /**
  * struct fabrex_qctrl - control page of a queue (4096 bytes, first 256 used)
  * @sq_tail:     process: free-running count of entries submitted
  * @cq_head:     process: free-running count of completions consumed
- * @rq_head:     process: free-running count of receive cells given back
+ * @rq_head:     process: free-running count of receive cells returned
  * @sq_head:     device: free-running count of entries fetched and completed
- * @db_needed:   device: 0 while it watches @sq_tail by itself; otherwise the
- *               doorbell must be rung. Starts as 1
- * @state:       FABREX_QUEUE_*; written by device or kernel, never goes back
+ * @db_needed:   device: 0 while it polls @sq_tail by itself; otherwise the
+ *               doorbell must be rung. Initially 1
+ * @state:       FABREX_QUEUE_*; written by device or kernel, never decreases
  * @error:       FABREX_QERR_*
  *
- * One cache line for each writer and rate of change. A process stores
- * @sq_tail with release order after the entries, issues a full barrier, then
- * reads @db_needed; a device that is about to stop watching stores 1, issues a
- * full barrier, and reads @sq_tail once more. So no submission is missed.
+ * Fields share a cache line only if they have the same writer and change
+ * equally often. A process stores @sq_tail with release order after the
+ * entries, issues a full barrier, then reads @db_needed. A device that is about
+ * to stop polling stores 1, issues a full barrier, and reads @sq_tail once
+ * more. So no submission is missed.
  */
 struct fabrex_qctrl {
 	__le32	sq_tail;
@@ -201,8 +201,8 @@ struct fabrex_qctrl {
 };
 
 /*
- * Doorbell page of a queue, as large as a page of the machine: two 32-bit
- * write-only registers at its beginning.
+ * Doorbell page of a queue, as large as a page of the machine. It begins with
+ * two 32-bit write-only registers.
  */
 #define FABREX_DB_SQ		0x00	/* value written: sq_tail */
 #define FABREX_DB_ARM		0x04	/* value written: cq_head; one interrupt

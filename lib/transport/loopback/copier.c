@@ -164,7 +164,7 @@ int fxi_loop_copier_start(struct transport *t)
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (ret)
-		return fxi_error(ret, "loopback:%s: no thread for copies of a device's memory or a file: %s; see ulimit -u",
+		return fxi_error(ret, "loopback:%s: cannot create the thread that copies device memory and files: %s; see ulimit -u",
 				 t->fabric, fxi_errno_str(ret));
 	return 0;
 }

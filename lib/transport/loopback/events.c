@@ -14,7 +14,7 @@ int fxi_loop_events_create(struct transport *t)
 	t->state->events.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->state->events.fd >= 0)
 		return 0;
-	return fxi_error(errno, "loopback:%s: no eventfd: %s; see ulimit -n",
+	return fxi_error(errno, "loopback:%s: cannot create an eventfd: %s; see ulimit -n",
 			 t->fabric, fxi_errno_str(errno));
 }
 

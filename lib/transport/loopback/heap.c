@@ -303,7 +303,7 @@ int fxi_loop_heap_alloc(struct transport *t, uint64_t length, uint64_t *offset)
 	pthread_mutex_unlock(&t->lock);
 	return no_memory(t, -ret, length);
 full:
-	return fxi_error(ENOMEM, "loopback:%s: no %llu bytes in a row are left of a segment of %llu; free some, or set FABREX_LOOPBACK_SIZE",
+	return fxi_error(ENOMEM, "loopback:%s: %llu contiguous bytes are not left in a segment of %llu; free some, or set FABREX_LOOPBACK_SIZE",
 			 t->fabric, (unsigned long long)length,
 			 (unsigned long long)t->size);
 }

@@ -39,7 +39,7 @@ static int take_port_name(struct transport *t, const char *name)
 {
 	if (name[strspn(name, "0123456789")])
 		return take_name("port", name, strlen(name), t->name);
-	return fxi_error(EINVAL, "loopback:%s/%s: a port is not named by digits alone, which are its number; add a letter, or leave the name out",
+	return fxi_error(EINVAL, "loopback:%s/%s: the name of a port must not be a number; add a letter, or omit the name",
 			 t->fabric, name);
 }
 
@@ -209,9 +209,9 @@ static int all_taken(struct transport *t)
 			other = uid;
 		}
 	if (!foreign)
-		return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are taken; close some, or use another fabric",
+		return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are in use; close some, or use another fabric",
 				 t->fabric, SEGMENT_PEERS);
-	return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are taken, %u of them by another user, %u; use another fabric, or have that user end what listens at \"@fabrex/%u/%s/\"",
+	return fxi_error(EUSERS, "loopback:%s: all %u ports of the fabric are in use, %u of them by another user, %u; use another fabric, or have that user end the processes that listen at \"@fabrex/%u/%s/\"",
 			 t->fabric, SEGMENT_PEERS, foreign, other,
 			 t->state->uid, t->fabric);
 }
@@ -456,7 +456,7 @@ static int loop_peer(struct transport *t, const char *name, uint32_t number,
 	if (name)
 		return fxi_error(ENOENT, "loopback:%s: peer \"%s\": not known in this fabric; has it opened \"loopback:%s\" as the same user?",
 				 t->fabric, name, t->fabric);
-	return fxi_error(ENOENT, "loopback:%s: peer %u: not known in this fabric; fabrex_peer_next() tells who is",
+	return fxi_error(ENOENT, "loopback:%s: peer %u: not known in this fabric; fabrex_peer_next() lists those that are",
 			 t->fabric, number);
 }
 
@@ -513,7 +513,7 @@ static int destroy_any(struct transport *t, uint64_t id)
 	case LOOP_WINDOW:
 		return fxi_loop_window_destroy(t, id);
 	}
-	return fxi_error(ENOENT, "loopback:%s: object %llu: there is none; it has ended already",
+	return fxi_error(ENOENT, "loopback:%s: object %llu does not exist; it has been destroyed",
 			 t->fabric, (unsigned long long)id);
 }
 

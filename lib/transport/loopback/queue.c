@@ -93,7 +93,7 @@ static int find_slot(struct transport *t, const struct fabrex_queue_attr *attr,
 		     uint32_t *index)
 {
 	if (service_taken(t, attr->service))
-		return fxi_error(EADDRINUSE, "loopback:%s: queue: service %llu is taken by another queue of this port; use another number or end that one",
+		return fxi_error(EADDRINUSE, "loopback:%s: queue: service %llu is used by another queue of this port; use another number or destroy that queue",
 				 t->fabric, (unsigned long long)attr->service);
 	for (*index = 0; *index < SEGMENT_QUEUES; ++*index)
 		if (!t->state->queues[*index] &&
@@ -220,7 +220,7 @@ static struct loop_queue *find(struct transport *t, uint64_t id)
 
 static int no_object(struct transport *t, uint64_t id)
 {
-	return fxi_error(ENOENT, "loopback:%s: object %llu: there is none",
+	return fxi_error(ENOENT, "loopback:%s: object %llu does not exist",
 			 t->fabric, (unsigned long long)id);
 }
 
@@ -325,7 +325,7 @@ int fxi_loop_resolve(struct transport *t, uint32_t peer, uint64_t service,
 	pthread_mutex_lock(&t->lock);
 	if (peer >= SEGMENT_PEERS || !t->peers[peer].up) {
 		pthread_mutex_unlock(&t->lock);
-		return fxi_error(EHOSTUNREACH, "loopback:%s: service %llu at peer %u: the peer is down, or there is none",
+		return fxi_error(EHOSTUNREACH, "loopback:%s: service %llu at peer %u: the peer is down or does not exist",
 				 t->fabric, (unsigned long long)service, peer);
 	}
 	s = t->peers[peer].segment;

@@ -189,7 +189,7 @@ uint64_t fxi_loop_mr_find(struct transport *t, const void *addr,
 
 static int not_mapped(struct transport *t, const struct transport_mr *p)
 {
-	return fxi_error(EFAULT, "loopback:%s: region of %llu bytes at %p: not mapped, freed already, or not to be %s; ask for the rights it has",
+	return fxi_error(EFAULT, "loopback:%s: region of %llu bytes at %p: not mapped, already freed, or must not be %s; request only rights that the memory has",
 			 t->fabric, (unsigned long long)p->length, p->addr,
 			 p->access & WRITTEN ? "written" : "read");
 }
@@ -229,10 +229,10 @@ static int file_error(struct transport *t, const struct transport_mr *p,
 		      int err)
 {
 	if (err == EINVAL)
-		return fxi_error(err, "loopback:%s: region of %llu bytes at %llu of a file: it is shorter than that, or has no length",
+		return fxi_error(err, "loopback:%s: region of %llu bytes at %llu of a file: the file is shorter, or has no length",
 				 t->fabric, (unsigned long long)p->length,
 				 (unsigned long long)p->offset);
-	return fxi_error(err, "loopback:%s: region of %llu bytes of a file: cannot be mapped: %s; was it exported for the processor, for reading and writing?",
+	return fxi_error(err, "loopback:%s: region of %llu bytes of a file: cannot be mapped: %s; was it exported for the CPU, for reading and writing?",
 			 t->fabric, (unsigned long long)p->length,
 			 fxi_errno_str(err));
 }
@@ -555,7 +555,7 @@ static int not_ordered(struct transport *t, struct loop_region *r)
 	pthread_mutex_lock(&t->lock);
 	r->ending = false;
 	pthread_mutex_unlock(&t->lock);
-	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: the system refuses membarrier(2), without which nobody knows who uses it; let the process's filter of system calls pass that, then deregister again",
+	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: the system refuses membarrier(2), so whether a peer uses the region cannot be determined; allow it in the process's system call filter, then deregister again",
 			 t->fabric, (unsigned long long)r->length);
 }
 
@@ -716,7 +716,7 @@ static int not_copied(struct transport *t, struct loop_region *r)
 	pthread_mutex_lock(&t->lock);
 	r->ending = false;
 	pthread_mutex_unlock(&t->lock);
-	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: a copy of it for a peer has not ended in %u ms, the device or file is that slow or hangs; deregister again",
+	return fxi_error(ETIMEDOUT, "loopback:%s: region of %llu bytes: a copy of it for a peer has not completed in %u ms, because the device or file is slow or hangs; deregister again",
 			 t->fabric, (unsigned long long)length,
 			 t->state->settings.quiesce_ms);
 }
@@ -735,7 +735,7 @@ int fxi_loop_mr_destroy(struct transport *t, uint64_t id)
 	bool busy;
 
 	if (!r)
-		return fxi_error(ENOENT, "loopback:%s: object %llu: there is none",
+		return fxi_error(ENOENT, "loopback:%s: object %llu does not exist",
 				 t->fabric, (unsigned long long)id);
 	busy = fxi_loop_quiesce(t, &peers, r->born, &lookers, &who);
 	if (!revoke_windows(t, r, &who))

@@ -323,11 +323,11 @@ int fxi_loop_service_start(struct transport *t)
 
 	s->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->kick < 0)
-		return fxi_error(errno, "loopback:%s: no eventfd: %s; see ulimit -n",
+		return fxi_error(errno, "loopback:%s: cannot create an eventfd: %s; see ulimit -n",
 				 t->fabric, fxi_errno_str(errno));
 	ret = fxi_loop_thread(&s->thread, service, t, "fabrex");
 	if (ret)
-		return fxi_error(ret, "loopback:%s: no service thread: %s; see ulimit -u",
+		return fxi_error(ret, "loopback:%s: cannot create the service thread: %s; see ulimit -u",
 				 t->fabric, fxi_errno_str(ret));
 	s->running = true;
 	return 0;

@@ -47,7 +47,7 @@ static int new_socket(struct transport *t, int *fd)
 		     0);
 	if (*fd >= 0)
 		return 0;
-	return fxi_error(errno, "loopback:%s: no socket: %s; see ulimit -n",
+	return fxi_error(errno, "loopback:%s: cannot create a socket: %s; see ulimit -n",
 			 t->fabric, fxi_errno_str(errno));
 }
 
@@ -146,7 +146,7 @@ int fxi_loop_check_user(const struct transport *t)
 
 	if (uid != overflow_uid() || all_users_mapped())
 		return 0;
-	return fxi_error(EPERM, "loopback:%s: user %u is in this user namespace everybody who has no id in it, so others could not be told from you; run as a user with an id of its own (uid_map)",
+	return fxi_error(EPERM, "loopback:%s: in this user namespace, user %u stands for all users without an id, so others could not be told from you; run as a user that has an id (uid_map)",
 			 t->fabric, uid);
 }
 

@@ -54,7 +54,7 @@ static int check(struct transport *t, const struct fabrex_remote *remote,
 
 	if (remote->peer >= SEGMENT_PEERS || !p->up ||
 	    (remote->generation && remote->generation != p->generation))
-		return fxi_error(EHOSTUNREACH, "loopback:%s: window to peer %u: the peer is down, or another has its number now; meet it again",
+		return fxi_error(EHOSTUNREACH, "loopback:%s: window to peer %u: the peer is down, or its number has been reused; connect to it again",
 				 t->fabric, remote->peer);
 	if (!entry_copy(p, remote->rkey, mr) ||
 	    !allowed(t, mr, offset, length, access))
@@ -62,7 +62,7 @@ static int check(struct transport *t, const struct fabrex_remote *remote,
 	if (mr->kind == SEGMENT_MR_FD)
 		return 0;
 	if (mr->kind != SEGMENT_MR_HEAP)
-		return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the region is not memory that processes can share; have it allocated with fabrex_mr_alloc()",
+		return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the region is not shareable memory; its owner has to allocate it with fabrex_mr_alloc()",
 				 t->fabric, remote->peer);
 	return in_segment(p, mr) ? 0 : refused(t, remote);
 }
@@ -258,7 +258,7 @@ static int create(struct transport *t, const struct fabrex_remote *remote,
 static int not_mappable(struct transport *t,
 			const struct fabrex_remote *remote)
 {
-	return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the file may shrink, which would be a signal here; its owner seals it with F_SEAL_SHRINK, or allocates with fabrex_mr_alloc()",
+	return fxi_error(EOPNOTSUPP, "loopback:%s: window to peer %u: the file may shrink, which would cause a signal here; its owner has to seal it with F_SEAL_SHRINK, or use fabrex_mr_alloc()",
 			 t->fabric, remote->peer);
 }
 
@@ -277,7 +277,7 @@ int fxi_loop_window_create(struct transport *t,
 		return not_mappable(t, remote);
 	ret = fxi_loop_file_get(t, remote->peer, remote->rkey, &f);
 	if (ret)
-		return fxi_error(-ret, "loopback:%s: window to peer %u: its owner did not hand out the file: %s",
+		return fxi_error(-ret, "loopback:%s: window to peer %u: its owner did not pass the file: %s",
 				 t->fabric, remote->peer, fxi_errno_str(-ret));
 	ret = create(t, remote, offset, &v, out);
 	return ret == -EAGAIN ? not_mappable(t, remote) : ret;
@@ -303,7 +303,7 @@ int fxi_loop_window_destroy(struct transport *t, uint64_t id)
 	pthread_mutex_unlock(&t->lock);
 	if (found)
 		return 0;
-	return fxi_error(ENOENT, "loopback:%s: object %llu: there is none",
+	return fxi_error(ENOENT, "loopback:%s: object %llu does not exist",
 			 t->fabric, (unsigned long long)id);
 }
 

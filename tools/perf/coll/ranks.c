@@ -56,7 +56,7 @@ static int meet(struct coll_rank *rank, const char *bootstrap)
 	if (fabrex_comm_create(rank->port, &attr, sizeof(attr), &rank->comm))
 		return coll_fail(rank, o->start || bootstrap ?
 				 "ranks cannot meet" :
-				 "ranks cannot meet; -n N starts local ones");
+				 "ranks cannot connect; -n N starts local ones");
 	rank->rank = fabrex_comm_rank(rank->comm);
 	rank->ranks = fabrex_comm_size(rank->comm);
 	return 0;
@@ -109,7 +109,7 @@ static int code_of(const pid_t *pid, uint32_t n, pid_t who, int status)
 		return WEXITSTATUS(status);
 	for (i = 0; i < n; i++)
 		if (pid[i] == who)
-			fprintf(stderr, "fabrex-perf: rank %u was ended by signal %d\n",
+			fprintf(stderr, "fabrex-perf: rank %u was killed by signal %d\n",
 				i, WTERMSIG(status));
 	return EXIT_FAILED;
 }

@@ -68,7 +68,7 @@ static int open_memory(struct run *r)
 
 	if (memory_open(&r->send, port, o->memory, room) ||
 	    memory_open(&r->recv, port, o->memory, room))
-		return fail_memory("cannot get memory");
+		return fail_memory("cannot allocate memory");
 	if (on_host(r))
 		return 0;
 	r->staging = malloc(room);

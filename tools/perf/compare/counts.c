@@ -41,7 +41,7 @@ static int take_line(struct comparison *c, char *line)
 		return add(c, line, count, limit);
 	}
 	line[strcspn(line, "\n")] = 0;
-	fprintf(stderr, "fabrex-perf: --counts: \"%s\" is no \"NAME: COUNT LIMIT\"\n",
+	fprintf(stderr, "fabrex-perf: --counts: \"%s\" is not \"NAME: COUNT LIMIT\"\n",
 		line);
 	return EXIT_USAGE;
 }

@@ -99,7 +99,7 @@ struct row *cmp_row_add(struct comparison *c)
 {
 	if (c->nrows < MAX_ROWS)
 		return &c->rows[c->nrows++];
-	fprintf(stderr, "fabrex-perf: compare: more than %u rows; give a larger factor in --sizes\n",
+	fprintf(stderr, "fabrex-perf: compare: more than %u rows; use a larger factor in --sizes\n",
 		MAX_ROWS);
 	return NULL;
 }
@@ -205,7 +205,7 @@ static int check_peers(const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (cmp_find(word))
 			continue;
-		fprintf(stderr, "fabrex-perf: compare --peers: nobody is called \"%s\"; there are openmpi, ucx, libfabric, tcp, memcpy, line and bound\n",
+		fprintf(stderr, "fabrex-perf: compare --peers: no peer \"%s\"; there are openmpi, ucx, libfabric, tcp, memcpy, line and bound\n",
 			word);
 		return EXIT_USAGE;
 	}

@@ -217,7 +217,7 @@ static int prepare_bound(void *state, const struct row *row,
 	snprintf(who->how, sizeof(who->how), "%s stores, %s pages%s",
 		 who->way & BOUND_STREAM ? "streaming" : "ordinary",
 		 who->way & BOUND_SMALL ? "small" : "huge",
-		 who->way & BOUND_AHEAD ? ", fetching ahead" : "");
+		 who->way & BOUND_AHEAD ? ", prefetching" : "");
 	return 0;
 }
 
