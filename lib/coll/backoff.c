@@ -5,23 +5,15 @@
  */
 #include <sched.h>
 
+#include "base/barrier.h"
 #include "coll/comm.h"
 
 #define SPINS_BUSY	128u	/* without a pause */
-
-static inline void cpu_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("isb" ::: "memory");
-#endif
-}
 
 void fxi_backoff(const struct fabrex_comm *comm, uint32_t patience)
 {
 	if (comm->crowded || patience >= BACKOFF_SPINS)
 		sched_yield();
 	else if (patience >= SPINS_BUSY)
-		cpu_pause();
+		cpu_relax();
 }
