@@ -137,40 +137,56 @@ TEST(device_attributes)
 	a.newer = 1;
 	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a), &mr),
 		 -E2BIG);
-	a.attr.flags = 2;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	fabrex_close(port);
+}
+
+TEST(device_bad_attributes)
+{
+	struct fabrex_mr_attr attr = {
+		.length = 4096, .access = FABREX_MR_ALL,
+		.kind = FABREX_MEMORY_DMABUF, .offset = 100,
+	};
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+
+	attr.fd = memfd_create("dma-buf", MFD_CLOEXEC);
+	CHECK_EQ(ftruncate(attr.fd, 8192), 0);
+	CHECK_EQ(fabrex_open("a.0", &port), 0);
+	attr.flags = 2;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("unknown flags 0x2");
-	a.attr.flags = 0;
-	a.attr.kind = 9;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.flags = 0;
+	attr.kind = 9;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("unknown kind 9");
-	a.attr.kind = FABREX_MEMORY_HOST;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.kind = FABREX_MEMORY_HOST;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("FABREX_MEMORY_DMABUF");
-	a.attr.flags = FABREX_MR_MAY_MOVE;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.flags = FABREX_MR_MAY_MOVE;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("leave out FABREX_MR_MAY_MOVE");
-	a.attr.flags = 0;
-	a.attr.fd = -1;
-	a.attr.offset = 0;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.flags = 0;
+	CHECK_EQ(close(attr.fd), 0);
+	attr.fd = -1;
+	attr.offset = 0;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("address and a length");
-	a.attr.kind = FABREX_MEMORY_DMABUF;
-	a.attr.offset = UINT64_MAX - 5;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.kind = FABREX_MEMORY_DMABUF;
+	attr.offset = UINT64_MAX - 5;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
-	a.attr.offset = 0;
-	a.attr.npeers = 1;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.offset = 0;
+	attr.npeers = 1;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
-	a.attr.npeers = 0;
-	a.attr.reserved[2] = 1;
-	CHECK_EQ(fabrex_mr_register_attr(port, &a.attr, sizeof(a.attr), &mr),
+	attr.npeers = 0;
+	attr.reserved[2] = 1;
+	CHECK_EQ(fabrex_mr_register_attr(port, &attr, sizeof(attr), &mr),
 		 -EINVAL);
 	CHECK_SAYS("reserved[2]");
 	fabrex_close(port);

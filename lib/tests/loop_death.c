@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tests of the loopback transport when a process dies, stops, or writes
- * nonsense into what it shares: the others go on, and nothing is left.
+ * Tests of the loopback transport when a process dies or stops: the
+ * others go on, and nothing is left.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,111 +17,8 @@
 #include <unistd.h>
 
 #include "core/core.h"
-#include "party.h"
+#include "site.h"
 #include "transport/loopback/state.h"
-
-#define LENGTH	(1u << 20)
-
-static uint32_t random_below(uint32_t n)
-{
-	uint32_t value;
-
-	CHECK_EQ(getrandom(&value, sizeof(value), 0), sizeof(value));
-	return value % n;
-}
-
-/* What two processes tell each other before one writes to the other. */
-struct card {
-	struct fabrex_remote heap, plain;
-	uint32_t queue;
-	uint64_t key;
-};
-
-/* A port with everything that can be written to. */
-struct site {
-	struct fabrex_port *port;
-	struct fabrex_queue *queue;
-	struct fabrex_mr *heap, *plain;
-	char *memory;
-};
-
-static void site_open(struct site *s, const char *name, struct card *card)
-{
-	const struct fabrex_queue_attr attr = {
-		.sq_entries = 64, .rq_entries = 64, .cell_size = 256,
-		.flags = FABREX_QUEUE_EVENTFD,
-	};
-
-	CHECK_EQ(fabrex_open(loop_name(name), &s->port), 0);
-	CHECK_EQ(fabrex_mr_alloc(s->port, LENGTH, FABREX_MR_ALL, &s->heap), 0);
-	s->memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(s->memory != MAP_FAILED);
-	CHECK_EQ(fabrex_mr_register(s->port, s->memory, LENGTH, FABREX_MR_ALL,
-				    &s->plain), 0);
-	CHECK_EQ(fabrex_queue_create(s->port, &attr, sizeof(attr), &s->queue),
-		 0);
-	fabrex_mr_remote(s->heap, &card->heap);
-	fabrex_mr_remote(s->plain, &card->plain);
-	card->queue = fabrex_queue_number(s->queue);
-	card->key = fabrex_queue_key(s->queue);
-}
-
-/* Something against the other side: anything, of any size. */
-static struct fabrex_op any_op(const struct site *s, const struct card *to)
-{
-	static const uint8_t opcodes[] = {
-		FABREX_OP_WRITE, FABREX_OP_READ, FABREX_OP_WRITE_IMM,
-		FABREX_OP_FETCH_ADD, FABREX_OP_CMP_SWAP, FABREX_OP_SEND,
-	};
-	bool plain = random_below(2);
-	struct fabrex_op op = {
-		.opcode = opcodes[random_below(sizeof(opcodes))],
-		.peer = (uint16_t)to->heap.peer,
-		.mr = random_below(2) ? s->heap : s->plain,
-		.length = random_below(4) ? random_below(256) :
-					    random_below(LENGTH),
-	};
-
-	if (op.opcode == FABREX_OP_SEND) {
-		op.length %= 256;
-	} else {
-		op.rkey = plain ? to->plain.rkey : to->heap.rkey;
-		if (op.opcode == FABREX_OP_FETCH_ADD ||
-		    op.opcode == FABREX_OP_CMP_SWAP)
-			op.length = 0;
-	}
-	if (op.opcode == FABREX_OP_SEND || op.opcode == FABREX_OP_WRITE_IMM)
-		op.dest_key = to->key;
-	return op;
-}
-
-/* Status of it; takes what has come meanwhile. */
-static int do_op(struct site *s, const struct fabrex_op *op)
-{
-	int i, n, status = -1;
-	struct fabrex_wc wc[16];
-
-	CHECK_EQ(fabrex_post(s->queue, op, 1), 1);
-	while (status < 0) {
-		n = fabrex_poll(s->queue, wc, 16);
-		CHECK(n >= 0);
-		for (i = 0; i < n; i++)
-			if (wc[i].opcode & FABREX_OP_RECV)
-				fabrex_recv_done(s->queue, 1);
-			else
-				status = wc[i].status;
-	}
-	return status;
-}
-
-static void drain(struct site *s)
-{
-	struct fabrex_wc wc;
-
-	while (fabrex_poll(s->queue, &wc, 1) == 1)
-		fabrex_recv_done(s->queue, 1);
-}
 
 /* A peer that does anything to the test until it is killed. */
 static void victim(int fd, void *arg)
@@ -135,27 +32,9 @@ static void victim(int fd, void *arg)
 	site_open(&s, "victim", &mine);
 	tell(fd, &mine, sizeof(mine));
 	for (;;) {
-		op = any_op(&s, &theirs);
-		do_op(&s, &op);
+		op = site_any_op(&s, &theirs);
+		site_do(&s, &op);
 	}
-}
-
-/* Writes and messages still come through from elsewhere: no lock is held. */
-static void check_alive(struct site *a, struct site *b, const struct card *to)
-{
-	struct fabrex_op send = {
-		.opcode = FABREX_OP_SEND, .peer = (uint16_t)to->heap.peer,
-		.mr = b->heap, .length = 100, .dest_key = to->key,
-	};
-	struct fabrex_wc wc;
-
-	drain(a);
-	CHECK_EQ(do_op(b, &send), FABREX_WC_OK);
-	CHECK_EQ(fabrex_wait(a->queue, HANG_MS), 1);
-	CHECK_EQ(fabrex_poll(a->queue, &wc, 1), 1);
-	CHECK_EQ(wc.opcode, FABREX_OP_RECV);
-	CHECK_EQ(wc.peer, b->port->attr.peer);
-	fabrex_recv_done(a->queue, 1);
 }
 
 static bool death_status(int status)
@@ -180,23 +59,23 @@ static void kill_once(struct site *a, struct site *b, const struct card *mine,
 	hear(p.fd, &theirs, sizeof(theirs));
 	CHECK(*number == UINT32_MAX || *number == theirs.heap.peer);
 	*number = theirs.heap.peer;
-	end = fxi_now_ns() + random_below(8000) * 1000u;
+	end = fxi_now_ns() + site_random(8000) * 1000u;
 	while (fxi_now_ns() < end) {
-		op = any_op(a, &theirs);
-		status = do_op(a, &op);
+		op = site_any_op(a, &theirs);
+		status = site_do(a, &op);
 		CHECK(death_status(status));
 	}
 	kill(p.pid, SIGKILL);
 	end = fxi_now_ns() + 5000000000u;
 	do {
-		op = any_op(a, &theirs);
-		status = do_op(a, &op);
+		op = site_any_op(a, &theirs);
+		status = site_do(a, &op);
 		CHECK(death_status(status));
 		CHECK(fxi_now_ns() < end);
 	} while (status != FABREX_WC_UNREACHABLE);
 	party_kill(&p);
 	peer_await_down(b->port, *number);
-	check_alive(a, b, mine);
+	site_check_alive(a, b, mine);
 }
 
 static void kill_many(int times, const char *cma)
@@ -343,7 +222,7 @@ static void check_held_ring(struct site *s, const struct card *mine,
 					 32, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
 		printf("# it holds the ring indeed\n");
-	CHECK_EQ(do_op(s, &op), FABREX_WC_RNR);
+	CHECK_EQ(site_do(s, &op), FABREX_WC_RNR);
 }
 
 /*
@@ -376,7 +255,7 @@ TEST(loop_stopped)
 		.opcode = FABREX_OP_WRITE, .peer = (uint16_t)theirs.heap.peer,
 		.mr = s.heap, .length = LENGTH, .rkey = theirs.plain.rkey,
 	};
-	CHECK_EQ(do_op(&s, &op), FABREX_WC_RFAULT);
+	CHECK_EQ(site_do(&s, &op), FABREX_WC_RFAULT);
 	check_held_ring(&s, &mine, &theirs);
 	CHECK_EQ(fabrex_mr_deregister(s.heap), 0);
 	ret = fabrex_mr_deregister(s.plain);
@@ -418,10 +297,10 @@ static void writer(int fd, void *arg)
 		round = __atomic_load_n(&board->round, __ATOMIC_ACQUIRE);
 		op.peer = (uint16_t)board->remote.peer;
 		op.rkey = board->remote.rkey;
-		op.length = random_below(8) ? 4096 : LENGTH / 2;
+		op.length = site_random(8) ? 4096 : LENGTH / 2;
 		if (round & 1 || !op.rkey)
 			continue;
-		if (do_op(&s, &op))
+		if (site_do(&s, &op))
 			__atomic_add_fetch(&board->refused, 1,
 					   __ATOMIC_RELAXED);
 		else
@@ -455,7 +334,7 @@ static void canary_round(struct fabrex_port *port, struct board *board,
 	for (i = 0; i < 20000 && __atomic_load_n(&board->ok,
 						 __ATOMIC_RELAXED) < ok + 3;
 	     i++)
-		usleep(50 + random_below(50));
+		usleep(50 + site_random(50));
 	CHECK_EQ(fabrex_mr_deregister(mr), 0);
 	if (heap) {
 		CHECK_EQ(fabrex_mr_alloc(port, LENGTH, 0, &again), 0);
@@ -515,267 +394,6 @@ TEST(loop_late_writes_process)
 TEST(loop_late_writes_bounce)
 {
 	canary(150, false, "0");
-}
-
-/* ---- nonsense ---------------------------------------------------------- */
-
-/* Everything but the futexes of the kernel's own: it is our own segment. */
-static void scribble(struct segment *segment, uint64_t size)
-{
-	static uint64_t noise[8192];
-	uint64_t offset, length;
-
-	CHECK_EQ(getrandom(noise, 256, 0), 256);
-	memcpy((char *)noise + 256, noise, 256);
-	length = 8 * (1 + random_below(8000));
-	if (random_below(2))
-		getrandom(noise, length < sizeof(noise) ? length :
-			  sizeof(noise), 0);
-	offset = random_below(4) ?
-		 random_below((uint32_t)sizeof(*segment)) / 8 * 8 :
-		 random_below(8) * 8;
-	if (offset + length > size)
-		length = size - offset;
-	memcpy((char *)segment + offset, noise, length);
-}
-
-/* Its own threads may fall over what it writes; that is its own affair. */
-static void lunatic(int fd, void *arg)
-{
-	struct card mine, theirs;
-	struct transport *t;
-	struct fabrex_op op;
-	struct site s;
-	int i;
-
-	(void)arg;
-	hear(fd, &theirs, sizeof(theirs));
-	site_open(&s, "lunatic", &mine);
-	t = s.port->transport;
-	tell(fd, &mine, sizeof(mine));
-	for (i = 0; i < 50; i++) {
-		op = any_op(&s, &theirs);
-		if (op.opcode == FABREX_OP_WRITE)
-			do_op(&s, &op);
-	}
-	for (;;) {
-		scribble(t->segment, sizeof(struct segment));
-		if (!random_below(64))
-			t->segment->queues_used = random_below(2000);
-	}
-}
-
-static void provoke(struct site *s, const struct card *theirs)
-{
-	struct fabrex_window *window;
-	struct fabrex_remote remote = theirs->heap;
-	uint32_t number;
-	uint64_t key;
-	struct fabrex_op op;
-
-	op = any_op(s, theirs);
-	CHECK(do_op(s, &op) <= FABREX_WC_ABORTED);
-	/* Keys as they are now, whatever they are. */
-	op.rkey = __atomic_load_n(
-		&((struct transport *)s->port->transport)->peers[
-			theirs->heap.peer].segment->mrs[op.rkey & 3].key,
-		__ATOMIC_RELAXED);
-	if (op.opcode != FABREX_OP_SEND)
-		CHECK(do_op(s, &op) <= FABREX_WC_ABORTED);
-	fabrex_resolve(s->port, theirs->heap.peer, random_below(3), &number,
-		       &key);
-	remote.length = 1ull << 40;
-	remote.rkey = op.rkey;
-	if (!fabrex_window_map(s->port, &remote, 0, 4096,
-			       FABREX_MR_REMOTE_READ, &window))
-		fabrex_window_unmap(window);
-}
-
-TEST(loop_nonsense)
-{
-	struct card mine, other, theirs;
-	struct fabrex_mr *region;
-	struct site a, b;
-	struct party p;
-	int i, round;
-
-	loop_name_set();
-	setenv("FABREX_LOOPBACK_SIZE", "64M", 1);
-	setenv("FABREX_LOOPBACK_QUIESCE_MS", "200", 1);
-	site_open(&a, "a", &mine);
-	site_open(&b, "b", &other);
-	for (round = 0; round < 10; round++) {
-		party_start(&p, lunatic, NULL);
-		tell(p.fd, &mine, sizeof(mine));
-		hear(p.fd, &theirs, sizeof(theirs));
-		for (i = 0; i < 300; i++)
-			provoke(&a, &theirs);
-		CHECK_EQ(fabrex_mr_alloc(a.port, 4096, FABREX_MR_ALL, &region),
-			 0);
-		CHECK_EQ(fabrex_mr_deregister(region), 0);
-		check_alive(&a, &b, &mine);
-		party_kill(&p);
-		peer_await_down(a.port, theirs.heap.peer);
-		check_alive(&a, &b, &mine);
-	}
-	CHECK_EQ(fabrex_mr_deregister(a.heap), 0);
-	fabrex_close(a.port);
-	fabrex_close(b.port);
-}
-
-/* ---- garbage over links ------------------------------------------------ */
-
-static int raw_connection(uint32_t number)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), n;
-
-	CHECK(fd >= 0);
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "fabrex/%u/%s/%u",
-		     (unsigned int)geteuid(),
-		     strchr(loop_name(NULL), ':') + 1, number);
-	if (connect(fd, (struct sockaddr *)&a,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-				(size_t)n))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Right in parts, so that it gets past some of what is checked. */
-static void any_message(struct loop_message *m)
-{
-	CHECK_EQ(getrandom(m, sizeof(*m), 0), sizeof(*m));
-	m->type = random_below(12);
-	m->number = random_below(8) ? 100 + random_below(100) :
-				      random_below(300);
-	if (random_below(4))
-		m->version = SEGMENT_VERSION;
-	if (random_below(4))
-		m->size = random_below(64) * LOOP_HUGE;
-	if (random_below(2))
-		m->value[REQUEST_LENGTH] = random_below(1 << 20);
-	if (random_below(2))
-		m->value[REQUEST_PIECE] = random_below(1 << 20) * 64ull;
-	m->name[31] = m->host[31] = 0;
-}
-
-static int any_file(void)
-{
-	int fd;
-
-	if (random_below(2))
-		return -1;
-	if (random_below(2))
-		return eventfd(0, EFD_CLOEXEC);
-	fd = memfd_create("garbage", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	CHECK(!ftruncate(fd, random_below(64) * LOOP_HUGE));
-	if (random_below(2))
-		CHECK(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
-	return fd;
-}
-
-/* A greeting that is believed, to get at what comes after it. */
-static int greet(uint32_t to, uint32_t number)
-{
-	struct loop_message m = {
-		.type = LOOP_HELLO, .number = number, .generation = 4711,
-		.version = SEGMENT_VERSION, .size = 4 * LOOP_HUGE,
-		.name = "garbage",
-	};
-	int fd = raw_connection(to), file, passed;
-	struct segment *s;
-
-	if (fd < 0)
-		return -1;
-	file = memfd_create("garbage", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	CHECK(!ftruncate(file, 4 * LOOP_HUGE));
-	CHECK(!fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK));
-	s = mmap(NULL, 4 * LOOP_HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, file,
-		 0);
-	CHECK(s != MAP_FAILED);
-	s->magic = SEGMENT_MAGIC;
-	s->version = SEGMENT_VERSION;
-	s->generation = 4711;
-	fxi_loop_socket_send(fd, &m, file);
-	nap_ms(2);
-	if (fxi_loop_socket_receive(fd, &m, &passed) == 1 && passed >= 0)
-		close(passed);
-	m.type = LOOP_READY;
-	fxi_loop_socket_send(fd, &m, -1);
-	munmap(s, 4 * LOOP_HUGE);
-	close(file);
-	return fd;
-}
-
-static void babble(int fd, void *arg)
-{
-	struct loop_message m;
-	struct card to;
-	int sock, file, i, n;
-
-	(void)arg;
-	hear(fd, &to, sizeof(to));
-	for (i = 0; i < 400; i++) {
-		sock = random_below(2) ? raw_connection(to.heap.peer) :
-		       greet(to.heap.peer, 100 + random_below(100));
-		if (sock < 0)
-			continue;
-		for (n = (int)random_below(20); n; n--) {
-			any_message(&m);
-			if (random_below(3))
-				m.value[REQUEST_KEY] = random_below(2) ?
-					to.heap.rkey : to.plain.rkey;
-			file = any_file();
-			fxi_loop_socket_send(sock, &m, file);
-			if (file >= 0)
-				close(file);
-		}
-		if (!random_below(8))
-			CHECK(send(sock, &m, random_below(sizeof(m)),
-				   MSG_NOSIGNAL) >= -1);
-		close(sock);
-	}
-}
-
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	CHECK(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-TEST(loop_garbage)
-{
-	struct card mine, other;
-	struct site a, b;
-	struct party p;
-	int files, i;
-
-	loop_name_set();
-	setenv("FABREX_LOOPBACK_SIZE", "64M", 1);
-	site_open(&a, "a", &mine);
-	site_open(&b, "b", &other);
-	party_start(&p, babble, NULL);
-	files = open_files();
-	tell(p.fd, &mine, sizeof(mine));
-	for (i = 0; i < 20; i++) {
-		nap_ms(20);
-		check_alive(&a, &b, &mine);
-	}
-	party_end(&p);
-	check_alive(&a, &b, &mine);
-	for (i = 0; i < 3000 && open_files() > files; i++)
-		nap_ms(1);
-	CHECK(open_files() <= files);
-	fabrex_close(a.port);
-	fabrex_close(b.port);
 }
 
 /* ---- who is dead -------------------------------------------------------- */

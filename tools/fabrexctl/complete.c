@@ -146,7 +146,52 @@ static uint32_t listed_type(const struct completion *k)
 	return T_ENDPOINT;
 }
 
-static void offer_words(struct completion *k, enum words what)
+/* Names of objects of the fabric; false if others are wanted. */
+static bool offer_named(struct completion *k, enum words what)
+{
+	switch (what) {
+	case WORDS_FREE:
+		offer_list(k, kind_words(T_ENDPOINT));
+		/* fall through */
+	case WORDS_ENDPOINT:
+	case WORDS_BOUND:
+		offer_objects(k, T_ENDPOINT, what);
+		return true;
+	case WORDS_TARGET:
+		offer_objects(k, T_HOST, what);
+		offer_objects(k, T_PORT, what);
+		return true;
+	case WORDS_HOST:
+		offer_objects(k, T_HOST, what);
+		return true;
+	case WORDS_APPLIANCE:
+		offer_objects(k, T_APPLIANCE, what);
+		return true;
+	case WORDS_SWITCH:
+		offer_objects(k, T_SWITCH, what);
+		return true;
+	case WORDS_COUNTED:
+		offer_objects(k, T_PORT, what);
+		offer_objects(k, T_ENDPOINT, what);
+		return true;
+	case WORDS_P2P:
+		offer_objects(k, T_PORT, WORDS_TARGET);
+		offer_objects(k, T_ENDPOINT, WORDS_BOUND);
+		return true;
+	case WORDS_PORT:
+		offer_objects(k, T_PORT, what);
+		return true;
+	case WORDS_FPORT:
+		offer_fports(k);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Words that are always the same; NULL if others are wanted. */
+static const char *const *fixed_words(const struct completion *k,
+				      enum words what)
 {
 	static const char *const nouns[] = { "switches", "ports", "hosts",
 					     "appliances", "endpoints",
@@ -160,89 +205,49 @@ static void offer_words(struct completion *k, enum words what)
 						 "tensor", "prefill", NULL };
 
 	switch (what) {
-	case WORDS_NONE:
-		break;
-	case WORDS_FILE:
-		fputs(":file\n", k->c->out);
-		break;
 	case WORDS_NOUN:
-		offer_list(k, nouns);
-		break;
-	case WORDS_FREE:
-		offer_list(k, kind_words(T_ENDPOINT));
-		/* fall through */
-	case WORDS_ENDPOINT:
-	case WORDS_BOUND:
-		offer_objects(k, T_ENDPOINT, what);
-		break;
-	case WORDS_TARGET:
-		offer_objects(k, T_HOST, what);
-		offer_objects(k, T_PORT, what);
-		break;
-	case WORDS_HOST:
-		offer_objects(k, T_HOST, what);
-		break;
-	case WORDS_APPLIANCE:
-		offer_objects(k, T_APPLIANCE, what);
-		break;
-	case WORDS_SWITCH:
-		offer_objects(k, T_SWITCH, what);
-		break;
-	case WORDS_COUNTED:
-		offer_objects(k, T_PORT, what);
-		offer_objects(k, T_ENDPOINT, what);
-		break;
-	case WORDS_P2P:
-		offer_objects(k, T_PORT, WORDS_TARGET);
-		offer_objects(k, T_ENDPOINT, WORDS_BOUND);
-		break;
-	case WORDS_PORT:
-		offer_objects(k, T_PORT, what);
-		break;
+		return nouns;
 	case WORDS_PORT_ACTION:
-		offer_list(k, action_words());
-		break;
+		return action_words();
 	case WORDS_STATE:
-		offer_list(k, state_words(listed_type(k)));
-		break;
+		return state_words(listed_type(k));
 	case WORDS_KIND:
-		offer_list(k, kind_words(listed_type(k)));
-		break;
+		return kind_words(listed_type(k));
 	case WORDS_EVENT:
-		offer_list(k, event_words());
-		break;
+		return event_words();
 	case WORDS_COLOR:
-		offer_list(k, colors);
-		break;
-	case WORDS_COMMAND:
-		offer_commands(k, command_table());
-		break;
+		return colors;
 	case WORDS_SHELL:
-		offer_list(k, shells);
-		break;
-	case WORDS_FPORT:
-		offer_fports(k);
-		break;
-	case WORDS_VERB:
-		offer_commands(k, k->cmd->verbs);
-		break;
-	case WORDS_GRAPH:
-		offer(k, "live");
-		fputs(":file\n", k->c->out);
-		break;
+		return shells;
 	case WORDS_FORMAT:
-		offer_list(k, formats);
-		break;
-	case WORDS_COLLECTIVE:
-		offer_collectives(k);
-		break;
+		return formats;
 	case WORDS_LOADS:
-		offer_list(k, loads);
-		break;
+		return loads;
 	case WORDS_PARALLEL:
-		offer_list(k, parallels);
-		break;
+		return parallels;
+	default:
+		return NULL;
 	}
+}
+
+static void offer_words(struct completion *k, enum words what)
+{
+	const char *const *fixed = fixed_words(k, what);
+
+	if (fixed)
+		offer_list(k, fixed);
+	if (fixed || offer_named(k, what))
+		return;
+	if (what == WORDS_GRAPH)
+		offer(k, "live");
+	if (what == WORDS_FILE || what == WORDS_GRAPH)
+		fputs(":file\n", k->c->out);
+	else if (what == WORDS_COMMAND)
+		offer_commands(k, command_table());
+	else if (what == WORDS_VERB)
+		offer_commands(k, k->cmd->verbs);
+	else if (what == WORDS_COLLECTIVE)
+		offer_collectives(k);
 }
 
 static bool is_option(const struct option_info *i, const char *word)
