@@ -12,24 +12,51 @@
 #include "core.h"
 #include "trace.h"
 
+/* The first port that can do any of @can; the first of all if none can. */
+static struct fabrex_port *change_default_port(u32 can)
+{
+	struct fabrex_port *port;
+	unsigned long index = 0;
+
+	while ((port = fabrex_port_next(&index))) {
+		if (port->can & can)
+			return port;
+		put_device(&port->dev);
+		index++;
+	}
+	index = 0;
+	return fabrex_port_next(&index);
+}
+
+/*
+ * The port that a request names, or the first that can do any of @can, which is
+ * to do @what.
+ */
 static struct fabrex_port *change_port(struct sk_buff *skb,
-				       struct genl_info *info)
+				       struct genl_info *info, u32 can,
+				       const char *what)
 {
 	struct nlattr *attr = info->attrs[FABREX_A_CHANGE_FPORT];
 	struct fabrex_port *port;
-	unsigned long index = 0;
 	int ret;
 
 	ret = fabrex_nl_may_change(skb, info);
 	if (ret)
 		return ERR_PTR(ret);
 	port = attr ? fabrex_port_find(nla_get_u32(attr)) :
-		      fabrex_port_next(&index);
-	if (port)
+		      change_default_port(can);
+	if (!port) {
+		NL_SET_ERR_MSG(info->extack,
+			       "no such fabric port here; see /sys/class/fabrex");
+		return ERR_PTR(-ENODEV);
+	}
+	if (port->can & can)
 		return port;
-	NL_SET_ERR_MSG(info->extack,
-		       "no such fabric port here; see /sys/class/fabrex");
-	return ERR_PTR(-ENODEV);
+	NL_SET_ERR_MSG_FMT(info->extack,
+			   "fabrex%d: driver %.20s cannot %s; name another port",
+			   port->index, port->info.driver, what);
+	put_device(&port->dev);
+	return ERR_PTR(-EOPNOTSUPP);
 }
 
 /* The element that attribute @attr names, which has to be of @type. */
@@ -278,7 +305,7 @@ int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_object ep;
 	int ret;
 
-	port = change_port(skb, info);
+	port = change_port(skb, info, FABREX_CAN_BIND, "bind");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
@@ -302,7 +329,7 @@ int fabrex_nl_unbind_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_object ep;
 	int ret;
 
-	port = change_port(skb, info);
+	port = change_port(skb, info, FABREX_CAN_UNBIND, "unbind");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_object(port, info, FABREX_A_CHANGE_ID,
@@ -331,7 +358,7 @@ int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_port *port;
 	int ret;
 
-	port = change_port(skb, info);
+	port = change_port(skb, info, FABREX_CAN_PORT_SET, "control ports");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = port_action(info, &change) ?:
@@ -370,7 +397,7 @@ int fabrex_nl_change_get_doit(struct sk_buff *skb, struct genl_info *info)
 	u64 ticket;
 	int ret;
 
-	port = change_port(skb, info);
+	port = change_port(skb, info, FABREX_CAN_CHANGE, "make changes");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_ticket(info, &ticket);
@@ -393,7 +420,7 @@ int fabrex_nl_change_cancel_doit(struct sk_buff *skb, struct genl_info *info)
 	u64 ticket;
 	int ret;
 
-	port = change_port(skb, info);
+	port = change_port(skb, info, FABREX_CAN_CHANGE, "make changes");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	ret = change_ticket(info, &ticket);
@@ -428,10 +455,9 @@ static int release_reply_run(struct fabrex_query *query)
 {
 	struct fabrex_port *port = query->port;
 
-	if (!port->ops->release_reply)
-		return -EOPNOTSUPP;
-	return port->ops->release_reply(port, query->id, query->token,
-					query->busy ? &query->holder : NULL);
+	return port->ops->fabric->release_reply(port, query->id, query->token,
+						query->busy ? &query->holder :
+							      NULL);
 }
 
 static int change_release_reply(struct fabrex_port *port,
@@ -458,7 +484,7 @@ int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_port *port;
 	int ret;
 
-	port = change_port(skb, info);
+	port = change_port(skb, info, FABREX_CAN_REPLY, "answer that");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TOKEN)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files of fabrex.ko share: ports, open files and the objects that
- * they own. Not for backends; their contract is fabrex.h.
+ * they own. Not for backends; their contract is backend.h.
  *
  * Locks, in the order in which they are taken:
  *
@@ -61,8 +61,9 @@
 #include <linux/cgroup_dmem.h>
 #endif
 
-#include "fabrex.h"
+#include "backend.h"
 #include "layout.h"
+#include "ops.h"
 
 #define FABREX_MAX_PORTS	256
 #define FABREX_EVENT_SLOTS	64	/* events kept for a file; power of two */
@@ -259,6 +260,8 @@ struct fabrex_query {
  * @cdev:       character device
  * @index:      number
  * @info:       what the backend said; constant
+ * @can:        FABREX_CAN_*, by the operations of the backend; constant
+ * @caps:       FABREX_CAP_*; constant
  * @priv:       of the backend
  * @max_segment: of the device that does the DMA
  * @registration_lock: protects @ops and @alive, and the set of objects of all
@@ -304,6 +307,8 @@ struct fabrex_port {
 	struct cdev cdev;
 	int index;
 	struct fabrex_port_info info;
+	u32 can;
+	u64 caps;
 	void *priv;
 	unsigned int max_segment;
 
@@ -821,7 +826,7 @@ int fabrex_mr_restore(struct fabrex_mr *mr);
 int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd);
-int fabrex_port_counters(struct fabrex_port *port, u32 id, bool queue,
+int fabrex_port_counters(struct fabrex_port *port, u32 id,
 			 struct fabrex_counters *counters);
 int fabrex_cmd_counters(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd);

@@ -185,7 +185,8 @@ static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 	fabrex_watch_count(&buf->mr->watch);
 	mutex_lock(&buf->lock);
 	if (buf->known && !WARN_ON_ONCE(!port->ops))
-		ret = port->ops->mr_invalidate(port, buf->mr->res.number);
+		ret = port->ops->data->mr_invalidate(port,
+						     buf->mr->res.number);
 	if (buf->known && !buf->dying)
 		queue_delayed_work(fabrex_remap_wq, &buf->remap, 0);
 	mutex_unlock(&buf->lock);
@@ -651,7 +652,7 @@ int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
 
 	guard(mutex)(&buf->supply_lock);
 	guard(mutex)(&buf->lock);
-	ret = port->ops->mr_destroy(port, buf->mr->res.number);
+	ret = port->ops->data->mr_destroy(port, buf->mr->res.number);
 	if (!ret || ret == -ENODEV)
 		buf->known = false;
 	return ret;

@@ -26,17 +26,6 @@ int fabrex_respond(struct fabrex_ucmd *ucmd)
 	return 0;
 }
 
-static u64 fabrex_port_caps(const struct fabrex_port_info *info)
-{
-	u64 caps = info->caps | FABREX_CAP_SERVICE | FABREX_CAP_DMABUF;
-
-	if (info->max_windows)
-		caps |= FABREX_CAP_WINDOW;
-	if (IS_ENABLED(CONFIG_MMU_NOTIFIER))
-		caps |= FABREX_CAP_WATCH;
-	return caps;
-}
-
 static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 {
 	struct fabrex_port *port = ucmd->file->port;
@@ -51,7 +40,7 @@ static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 		.out_max_peers = info->max_peers,
 		.out_generation = READ_ONCE(port->generation),
 		.out_flags = info->flags & FABREX_PORT_EMULATED,
-		.out_caps = fabrex_port_caps(info),
+		.out_caps = port->caps,
 		.out_max_queues = info->max_queues,
 		.out_max_mrs = info->max_mrs,
 		.out_max_windows = info->max_windows,
@@ -91,6 +80,7 @@ union fabrex_cmd_buf {
  * @min_size: that of its first version
  * @cmd:      FABREX_IOCTL_*
  * @mode:     FMODE_* that the file must have been opened with
+ * @can:      FABREX_CAN_* that the port must have
  * @execute:  does it
  */
 struct fabrex_ioctl_op {
@@ -98,10 +88,11 @@ struct fabrex_ioctl_op {
 	unsigned int min_size;
 	unsigned int cmd;
 	fmode_t mode;
+	u32 can;
 	int (*execute)(struct fabrex_ucmd *ucmd);
 };
 
-#define IOCTL_OP(_ioctl, _mode, _fn, _struct, _last)			\
+#define IOCTL_OP(_ioctl, _mode, _can, _fn, _struct, _last)		\
 	[_IOC_NR(_ioctl) - FABREX_CMD_BASE] = {				\
 		.size = sizeof(_struct) +				\
 			BUILD_BUG_ON_ZERO(sizeof(union fabrex_cmd_buf) <	\
@@ -109,29 +100,30 @@ struct fabrex_ioctl_op {
 		.min_size = offsetofend(_struct, _last),		\
 		.cmd = _ioctl,						\
 		.mode = _mode,						\
+		.can = _can,						\
 		.execute = _fn,						\
 	}
 
 static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
-	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, 0, fabrex_cmd_port_query,
-		 struct fabrex_port_query, out_driver),
-	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, fabrex_cmd_peer_query,
-		 struct fabrex_peer_query, out_host),
-	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, 0, 0,
+		 fabrex_cmd_port_query, struct fabrex_port_query, out_driver),
+	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, 0,
+		 fabrex_cmd_peer_query, struct fabrex_peer_query, out_host),
+	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_mr_register, struct fabrex_mr_register, __reserved),
-	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_queue_create, struct fabrex_queue_create, out_rq_offset),
-	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_window_create, struct fabrex_window_create, __reserved),
-	IOCTL_OP(FABREX_IOCTL_DESTROY, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_DESTROY, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_destroy, struct fabrex_destroy, id),
-	IOCTL_OP(FABREX_IOCTL_COUNTERS, 0, fabrex_cmd_counters,
-		 struct fabrex_counters, out_interrupts),
-	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_COUNTERS, 0, 0,
+		 fabrex_cmd_counters, struct fabrex_counters, out_interrupts),
+	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE, FABREX_CAN_RESOLVE,
 		 fabrex_cmd_resolve, struct fabrex_resolve, __reserved),
-	IOCTL_OP(FABREX_IOCTL_WATCH, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_WATCH, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_watch, struct fabrex_watch, out_length),
-	IOCTL_OP(FABREX_IOCTL_P2P_QUERY, 0,
+	IOCTL_OP(FABREX_IOCTL_P2P_QUERY, 0, FABREX_CAN_DATA,
 		 fabrex_cmd_p2p_query, struct fabrex_p2p_query, out_distance),
 };
 
@@ -164,6 +156,8 @@ static long fabrex_ioctl(struct file *filp, unsigned int cmd,
 	/* Only a first look: whoever calls the backend looks again. */
 	if (!READ_ONCE(ucmd.file->port->ops))
 		return -ENODEV;
+	if (op->can & ~ucmd.file->port->can)
+		return -EOPNOTSUPP;
 	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuf))
 		return -EFAULT;
 	if (ucmd.user_size < op->min_size)

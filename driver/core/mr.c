@@ -36,7 +36,7 @@ static int fabrex_mr_destroy(struct fabrex_res *res)
 
 	if (mr->dmabuf)
 		return fabrex_dmabuf_destroy(mr->dmabuf);
-	return res->port->ops->mr_destroy(res->port, res->number);
+	return res->port->ops->data->mr_destroy(res->port, res->number);
 }
 
 static void fabrex_mr_fail(struct fabrex_res *res, u32 qerr)
@@ -151,8 +151,9 @@ static int fabrex_mr_flush(struct fabrex_mr_batch *batch)
 
 	if (!batch->n)
 		return 0;
-	ret = res->port->ops->mr_pages(res->port, res->number, batch->shift,
-				       batch->first, batch->pages, batch->n);
+	ret = res->port->ops->data->mr_pages(res->port, res->number,
+					     batch->shift, batch->first,
+					     batch->pages, batch->n);
 	batch->first += batch->n;
 	batch->n = 0;
 	return ret;
@@ -233,7 +234,8 @@ static int fabrex_mr_make(struct fabrex_mr *mr, struct fabrex_mr_params *params,
 	if (!ret)
 		ret = fabrex_mr_layout(mr, params);
 	if (!ret)
-		ret = port->ops->mr_create(port, params, &res->number, key);
+		ret = port->ops->data->mr_create(port, params, &res->number,
+						 key);
 	if (ret)
 		return ret;
 	res->created = true;
@@ -275,16 +277,19 @@ int fabrex_mr_restore(struct fabrex_mr *mr)
 	if (!ret)
 		ret = fabrex_mr_supply(mr, &params);
 	/* Perhaps some have been given. */
-	if (ret && port->ops->mr_invalidate(port, mr->res.number))
+	if (ret && port->ops->data->mr_invalidate(port, mr->res.number))
 		return -ESTALE;
 	return ret;
 }
 
-static int fabrex_mr_check(const struct fabrex_mr_register *cmd)
+static int fabrex_mr_check(const struct fabrex_port *port,
+			   const struct fabrex_mr_register *cmd)
 {
 	if (cmd->flags & ~MR_FLAGS_ALL || cmd->access & ~MR_ACCESS_ALL ||
 	    !cmd->length || cmd->__reserved)
 		return -EINVAL;
+	if (cmd->flags & FABREX_MR_DMABUF && !(port->caps & FABREX_CAP_DMABUF))
+		return -EOPNOTSUPP;
 	if (!(cmd->flags & FABREX_MR_DMABUF) &&
 	    (cmd->fd || cmd->flags & FABREX_MR_PIN))
 		return -EINVAL;
@@ -384,7 +389,7 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 	struct fabrex_mr *mr;
 	int ret;
 
-	ret = fabrex_mr_check(cmd);
+	ret = fabrex_mr_check(file->port, cmd);
 	if (!ret)
 		ret = fabrex_mr_peers(file->port, &params, cmd);
 	if (ret)

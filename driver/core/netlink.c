@@ -273,9 +273,9 @@ struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
 		return NULL;
 	if (!down_read_trylock(&port->registration_lock))
 		return NULL;
-	if (port->ops && port->ops->endpoint_pdev)
-		pdev = port->ops->endpoint_pdev(port, object->id,
-						object->slot);
+	if (port->ops && port->ops->fabric && port->ops->fabric->endpoint_pdev)
+		pdev = port->ops->fabric->endpoint_pdev(port, object->id,
+							object->slot);
 	up_read(&port->registration_lock);
 	return pdev;
 }
@@ -640,8 +640,7 @@ static int put_counters(struct sk_buff *skb, const struct fabrex_counters *c)
 
 static int counters_run(struct fabrex_query *query)
 {
-	return fabrex_port_counters(query->port, query->id, false,
-				    &query->counters);
+	return fabrex_port_counters(query->port, query->id, &query->counters);
 }
 
 static int fabrex_nl_counters_read(struct fabrex_port *port, u32 id,

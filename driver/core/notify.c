@@ -200,7 +200,7 @@ static bool fabrex_release_driver(struct pci_bus *bus, char *driver)
 
 /* Who holds the endpoint here? Returns false if nobody does. */
 static bool fabrex_release_holder(struct fabrex_release *release,
-				  const struct fabrex_port_ops *ops,
+				  const struct fabrex_fabric_ops *fabric,
 				  struct fabrex_holder *holder)
 {
 	struct fabrex_port *port = release->port;
@@ -208,8 +208,8 @@ static bool fabrex_release_holder(struct fabrex_release *release,
 	char driver[FABREX_NAME_LEN];
 	bool held;
 
-	if (ops->endpoint_pdev)
-		pdev = ops->endpoint_pdev(port, release->ep, release->slot);
+	if (fabric->endpoint_pdev)
+		pdev = fabric->endpoint_pdev(port, release->ep, release->slot);
 	if (!pdev)
 		return false;
 	held = fabrex_release_driver(pdev->bus, driver);
@@ -227,16 +227,18 @@ static bool fabrex_release_holder(struct fabrex_release *release,
 static void fabrex_release_decide(struct fabrex_release *release)
 {
 	struct fabrex_port *port = release->port;
+	const struct fabrex_fabric_ops *fabric;
 	struct fabrex_holder holder = {};
 	bool held;
 	int ret;
 
 	guard(rwsem_read)(&port->registration_lock);
-	if (fabrex_port_usable(port) || !port->ops->release_reply)
+	if (fabrex_port_usable(port) || !(port->can & FABREX_CAN_REPLY))
 		return;
-	held = fabrex_release_holder(release, port->ops, &holder);
-	ret = port->ops->release_reply(port, release->ep, release->token,
-				       held ? &holder : NULL);
+	fabric = port->ops->fabric;
+	held = fabrex_release_holder(release, fabric, &holder);
+	ret = fabric->release_reply(port, release->ep, release->token,
+				    held ? &holder : NULL);
 	trace_fabrex_release(port, release->ep, held, ret);
 }
 
@@ -276,7 +278,7 @@ static void fabrex_release_queue(struct fabrex_port *port, u32 ep, u64 token,
  * @slot:       where it is
  * @timeout_ms: that the switch waits
  *
- * The answer comes through ops->release_reply(), from the agent if one listens
+ * The answer comes through fabric->release_reply(), from the agent if one listens
  * to the netlink group, else from the core: the endpoint may go if no driver
  * is bound to it here.
  */

@@ -12,7 +12,6 @@
 #include <uapi/linux/fabrex_netlink.h>
 
 #include "core.h"
-#include "ops.h"
 #include "trace.h"
 
 static dev_t fabrex_devt;
@@ -103,6 +102,25 @@ static void fabrex_info_terminate(struct fabrex_port_info *info)
 	info->driver[FABREX_NAME_LEN - 1] = 0;
 }
 
+/* What PORT_QUERY tells: the backend's, and what follows from its operations. */
+static u64 fabrex_port_caps(const struct fabrex_port *port)
+{
+	u64 caps = port->info.caps;
+
+	if (!(port->can & FABREX_CAN_DATA))
+		return caps;
+	if (port->can & FABREX_CAN_RESOLVE)
+		caps |= FABREX_CAP_SERVICE;
+	if (port->info.max_windows)
+		caps |= FABREX_CAP_WINDOW;
+	if (port->can & FABREX_CAN_DMABUF &&
+	    IS_ENABLED(CONFIG_DMA_SHARED_BUFFER))
+		caps |= FABREX_CAP_DMABUF;
+	if (IS_ENABLED(CONFIG_MMU_NOTIFIER))
+		caps |= FABREX_CAP_WATCH;
+	return caps;
+}
+
 static void fabrex_port_init(struct fabrex_port *port)
 {
 	init_rwsem(&port->registration_lock);
@@ -151,11 +169,14 @@ struct fabrex_port *fabrex_port_alloc(struct device *parent,
 	port->info = *info;
 	fabrex_info_terminate(&port->info);
 	port->ops = ops;
+	port->can = fabrex_ops_can(ops);
+	port->caps = fabrex_port_caps(port);
 	port->priv = priv;
 	port->alive = true;
 	port->generation = info->generation;
 	port->link_up = info->flags & FABREX_PORT_LINK_UP;
-	port->max_segment = dma_get_max_seg_size(info->dma_dev);
+	if (info->dma_dev)
+		port->max_segment = dma_get_max_seg_size(info->dma_dev);
 	fabrex_port_init(port);
 	if (info->max_windows) {
 		port->slots = bitmap_zalloc(info->max_windows, GFP_KERNEL);
@@ -195,11 +216,27 @@ free:
 }
 FABREX_EXPORT(fabrex_port_alloc);
 
-static int fabrex_info_check(struct fabrex_port *port)
+static int fabrex_info_check(const struct fabrex_port *port)
+{
+	const struct fabrex_port_info *info = &port->info;
+
+	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS ||
+	    info->peer >= info->max_peers || !info->name[0])
+		return -EINVAL;
+	return 0;
+}
+
+/* Limits and places of what data is moved with. */
+static int fabrex_data_check(const struct fabrex_port *port)
 {
 	const struct fabrex_port_info *info = &port->info;
 	u64 aperture;
 
+	if (!(port->can & FABREX_CAN_DATA))
+		return info->max_queues || info->max_mrs ||
+		       info->max_windows || info->caps ? -EINVAL : 0;
+	if (!info->dma_dev)
+		return -EINVAL;
 	if (!is_power_of_2(info->doorbell_stride) ||
 	    info->doorbell_stride < PAGE_SIZE) {
 		dev_err(port->dev.parent,
@@ -213,9 +250,6 @@ static int fabrex_info_check(struct fabrex_port *port)
 			info->window_slot_size, PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
-	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS ||
-	    info->peer >= info->max_peers || !info->name[0])
-		return -EINVAL;
 	if (!PAGE_ALIGNED(info->doorbell_base))
 		return -EINVAL;
 	if (info->max_windows &&
@@ -234,7 +268,7 @@ static int fabrex_ops_check(struct fabrex_port *port)
 
 	if (!missing)
 		return 0;
-	dev_err(port->dev.parent, "backend \"%s\" has no %s()\n",
+	dev_err(port->dev.parent, "backend \"%s\" has no %s operation\n",
 		port->info.driver, missing);
 	return -EINVAL;
 }
@@ -282,15 +316,16 @@ static void fabrex_port_announce(struct fabrex_port *port, u32 type)
  *
  * On return, and already before, operations may be called.
  *
- * Return: 0; -EINVAL if what the backend said makes no sense, or if it lacks an
- * operation that every port has; -EOPNOTSUPP if
- * this kernel's pages are larger than a doorbell; -ENOMEM
+ * Return: 0; -EINVAL if what the backend said makes no sense, or if it lacks a
+ * mandatory operation; -EOPNOTSUPP if this kernel's pages are larger than a
+ * doorbell; -ENOMEM
  */
 int fabrex_port_register(struct fabrex_port *port)
 {
 	int ret;
 
-	ret = fabrex_info_check(port) ?: fabrex_ops_check(port);
+	ret = fabrex_info_check(port) ?: fabrex_ops_check(port) ?:
+	      fabrex_data_check(port);
 	if (ret)
 		return ret;
 	ret = fabrex_changes_open(port);

@@ -53,7 +53,7 @@ static void fabrex_queue_detach(struct fabrex_res *res)
 
 static int fabrex_queue_destroy(struct fabrex_res *res)
 {
-	return res->port->ops->queue_destroy(res->port, res->number);
+	return res->port->ops->data->queue_destroy(res->port, res->number);
 }
 
 static void fabrex_queue_unmap(struct fabrex_queue *queue)
@@ -137,6 +137,8 @@ static int fabrex_queue_check(const struct fabrex_port *port,
 
 	if (cmd->flags || cmd->__reserved || cmd->eventfd < -1)
 		return -EINVAL;
+	if (cmd->service && !(port->can & FABREX_CAN_RESOLVE))
+		return -EOPNOTSUPP;
 	if (cmd->service && cmd->service < SERVICE_RESERVED &&
 	    !capable(CAP_NET_BIND_SERVICE))
 		return -EACCES;
@@ -246,8 +248,8 @@ static int fabrex_queue_make(struct fabrex_queue *queue,
 		return ret;
 	queue->serial = atomic64_inc_return(&port->serials);
 	fabrex_queue_params(queue, cmd, &params);
-	ret = port->ops->queue_create(port, &params, &res->number,
-				      &cmd->out_key);
+	ret = port->ops->data->queue_create(port, &params, &res->number,
+					    &cmd->out_key);
 	if (ret)
 		return ret;
 	res->created = true;
@@ -333,25 +335,42 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 }
 
 /**
- * fabrex_port_counters() - have the backend read counters
- * @port:     below registration_lock
- * @id:       object, or 0 for this port; or the number of a queue
- * @queue:    @id is that
+ * fabrex_port_counters() - have the backend read the counters of an object
+ * @port:     usable, below registration_lock
+ * @id:       object, or 0 for this port
  * @counters: result, in its out_ members
  *
- * Return: 0; -EOPNOTSUPP if the port has none; -ENODEV or -EIO if it does not
- * work; an error of the backend
+ * Return: 0; -EOPNOTSUPP if the port has none; an error of the backend
  */
-int fabrex_port_counters(struct fabrex_port *port, u32 id, bool queue,
+int fabrex_port_counters(struct fabrex_port *port, u32 id,
 			 struct fabrex_counters *counters)
 {
-	int ret = fabrex_port_usable(port);
+	const struct fabrex_fabric_ops *fabric = port->ops->fabric;
 
-	if (ret)
-		return ret;
-	if (!port->ops->counters)
+	if (!fabric || !fabric->counters)
 		return -EOPNOTSUPP;
-	return port->ops->counters(port, id, queue, counters);
+	return fabric->counters(port, id, counters);
+}
+
+static int fabrex_queue_counters(struct fabrex_file *file, u32 id,
+				 struct fabrex_counters *counters)
+{
+	struct fabrex_port *port = file->port;
+	struct fabrex_res *res;
+	int ret;
+
+	res = fabrex_res_get(file, id, FABREX_RES_QUEUE);
+	if (!res)
+		return -ENOENT;
+	if (res->dead)
+		ret = -EIO;
+	else if (!port->ops->data->queue_counters)
+		ret = -EOPNOTSUPP;
+	else
+		ret = port->ops->data->queue_counters(port, res->number,
+						      counters);
+	fabrex_res_put(res);
+	return ret;
 }
 
 /**
@@ -370,23 +389,13 @@ int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
 		.size = cmd->size,
 		.id = cmd->id,
 	};
-	struct fabrex_res *res = NULL;
 	int ret;
 
 	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
-	if (ret)
-		goto unlock;
-	if (cmd->id) {
-		res = fabrex_res_get(file, cmd->id, FABREX_RES_QUEUE);
-		ret = !res ? -ENOENT : res->dead ? -EIO : 0;
-	}
 	if (!ret)
-		ret = fabrex_port_counters(port, res ? res->number : 0, res,
-					   &counters);
-	if (res)
-		fabrex_res_put(res);
-unlock:
+		ret = cmd->id ? fabrex_queue_counters(file, cmd->id, &counters) :
+				fabrex_port_counters(port, 0, &counters);
 	up_read(&port->registration_lock);
 	if (ret)
 		return ret;
@@ -401,8 +410,7 @@ unlock:
  * @ucmd: ioctl
  *
  * Return: 0; -ENOENT if nobody there offers the service; -EHOSTUNREACH if the
- * peer is down; -EOPNOTSUPP if the port cannot find services; an error of the
- * backend
+ * peer is down; an error of the backend
  */
 int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 {
@@ -415,11 +423,9 @@ int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 		return -EINVAL;
 	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
-	if (!ret && !port->ops->resolve)
-		ret = -EOPNOTSUPP;
 	if (!ret)
-		ret = port->ops->resolve(port, cmd->peer, cmd->service,
-					 &cmd->out_queue, &cmd->out_key);
+		ret = port->ops->data->resolve(port, cmd->peer, cmd->service,
+					       &cmd->out_queue, &cmd->out_key);
 	up_read(&port->registration_lock);
 	if (ret == -EHOSTDOWN)
 		ret = -EHOSTUNREACH;

@@ -50,23 +50,19 @@ static int change_call(struct fabrex_port *port,
 		       const bool *cancel, struct fabrex_holder *holder,
 		       struct netlink_ext_ack *extack)
 {
-	const struct fabrex_port_ops *ops = port->ops;
+	const struct fabrex_fabric_ops *fabric = port->ops->fabric;
 
 	switch (info->op) {
 	case FABREX_CHANGE_OP_BIND:
-		if (!ops->bind)
-			return -EOPNOTSUPP;
-		return ops->bind(port, info->id, info->target, info->dry_run,
-				 cancel, extack);
+		return fabric->bind(port, info->id, info->target,
+				    info->dry_run, cancel, extack);
 	case FABREX_CHANGE_OP_UNBIND:
-		if (!ops->unbind)
-			return -EOPNOTSUPP;
-		return ops->unbind(port, info->id, info->force, info->dry_run,
-				   info->timeout_ms, cancel, holder, extack);
+		return fabric->unbind(port, info->id, info->force,
+				      info->dry_run, info->timeout_ms, cancel,
+				      holder, extack);
 	default:
-		if (!ops->port_control)
-			return -EOPNOTSUPP;
-		return ops->port_control(port, info->id, info->action, extack);
+		return fabric->port_control(port, info->id, info->action,
+					    extack);
 	}
 }
 
@@ -165,7 +161,7 @@ static int change_queue(struct fabrex_changes *changes,
 
 /**
  * fabrex_change_start() - accept a change
- * @port: through which it is to be made
+ * @port: through which it is to be made, and which can do so
  * @info: what; its ticket is set
  *
  * Return: 0; -EAGAIN if too many are under way; -ENODEV if the port is gone;

@@ -54,7 +54,7 @@ static void fabrex_window_detach(struct fabrex_res *res)
 
 static int fabrex_window_destroy(struct fabrex_res *res)
 {
-	return res->port->ops->window_destroy(res->port, res->number);
+	return res->port->ops->data->window_destroy(res->port, res->number);
 }
 
 static void fabrex_window_settle(struct fabrex_res *res)
@@ -143,7 +143,7 @@ static int fabrex_window_make(struct fabrex_window *window,
 	params.slot = window->slot;
 	window->serial = atomic64_inc_return(&port->serials);
 	params.serial = window->serial;
-	ret = port->ops->window_create(port, &params, &res->number);
+	ret = port->ops->data->window_create(port, &params, &res->number);
 	if (ret)
 		return ret;
 	res->created = true;

@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 #include <draco/regs.h>
-#include "fabrex.h"
+#include "backend.h"
 
 /* More objects than any fabric has; a device that names more is broken. */
 #define DRACO_MAX_OBJECTS	65536u

@@ -15,7 +15,7 @@
 #include <linux/xarray.h>
 #include <draco/regs.h>
 
-#include "fabrex.h"
+#include "backend.h"
 #include "admin.h"
 #include "decode.h"
 
@@ -246,7 +246,9 @@ int draco_queue_create(struct fabrex_port *port,
 int draco_queue_destroy(struct fabrex_port *port, u32 number);
 int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
 		  u64 *key);
-int draco_counters(struct fabrex_port *port, u32 id, bool queue,
+int draco_queue_counters(struct fabrex_port *port, u32 number,
+			 struct fabrex_counters *counters);
+int draco_counters(struct fabrex_port *port, u32 id,
 		   struct fabrex_counters *counters);
 
 /* number.c */

@@ -11,7 +11,7 @@
 #include <linux/fabrex.h>
 #include <linux/fabrex_netlink.h>
 #include <draco/regs.h>
-#include "fabrex.h"
+#include "backend.h"
 
 #define DRACO_EQUAL(core, device) \
 	static_assert((core) == (device), #core " is not " #device)

@@ -9,10 +9,19 @@
 
 #include "draco.h"
 
-static const struct fabrex_port_ops draco_ops = {
-	.owner = THIS_MODULE,
+static const struct fabrex_fabric_ops draco_fabric_ops = {
+	.bind = draco_bind,
+	.unbind = draco_unbind,
+	.port_control = draco_port_control,
+	.counters = draco_counters,
+	.release_reply = draco_release_reply,
+	.endpoint_pdev = draco_endpoint_pdev,
+};
+
+static const struct fabrex_data_ops draco_data_ops = {
 	.queue_create = draco_queue_create,
 	.queue_destroy = draco_queue_destroy,
+	.queue_counters = draco_queue_counters,
 	.resolve = draco_resolve,
 	.mr_create = draco_mr_create,
 	.mr_pages = draco_mr_pages,
@@ -20,12 +29,11 @@ static const struct fabrex_port_ops draco_ops = {
 	.mr_destroy = draco_mr_destroy,
 	.window_create = draco_window_create,
 	.window_destroy = draco_window_destroy,
-	.bind = draco_bind,
-	.unbind = draco_unbind,
-	.port_control = draco_port_control,
-	.counters = draco_counters,
-	.release_reply = draco_release_reply,
-	.endpoint_pdev = draco_endpoint_pdev,
+};
+
+static const struct fabrex_port_ops draco_ops = {
+	.fabric = &draco_fabric_ops,
+	.data = &draco_data_ops,
 };
 
 static irqreturn_t draco_irq(int irq, void *data)

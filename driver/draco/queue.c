@@ -261,19 +261,9 @@ int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
 	return 0;
 }
 
-/**
- * draco_counters() - read counters
- * @port:     port
- * @id:       object, or 0 for this port; or a queue
- * @queue:    @id is the number of a queue
- * @counters: result, in its out_ members
- *
- * Return: 0; -ENOENT if there is no such object; another negative errno
- */
-int draco_counters(struct fabrex_port *port, u32 id, bool queue,
-		   struct fabrex_counters *counters)
+static int draco_counters_read(struct draco_dev *dd, u32 id, u64 kind,
+			       struct fabrex_counters *counters)
 {
-	struct draco_dev *dd = fabrex_port_priv(port);
 	struct draco_counters raw;
 	struct draco_buf buf;
 	struct draco_cmd cmd;
@@ -284,8 +274,7 @@ int draco_counters(struct fabrex_port *port, u32 id, bool queue,
 		return ret;
 	draco_cmd_init(&cmd, DRACO_ADM_GET_COUNTERS, id);
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
-	cmd.sqe.arg[0] = cpu_to_le64(queue ? DRACO_COUNTERS_QUEUE :
-					     DRACO_COUNTERS_OBJECT);
+	cmd.sqe.arg[0] = cpu_to_le64(kind);
 	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_QUERY;
 	ret = draco_admin_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
@@ -293,4 +282,34 @@ int draco_counters(struct fabrex_port *port, u32 id, bool queue,
 	if (!ret)
 		draco_decode_counters(&raw, counters);
 	return ret;
+}
+
+/**
+ * draco_queue_counters() - read the counters of a queue
+ * @port:     port
+ * @number:   of the queue
+ * @counters: result, in its out_ members
+ *
+ * Return: 0; -ENOENT if there is no such queue; another negative errno
+ */
+int draco_queue_counters(struct fabrex_port *port, u32 number,
+			 struct fabrex_counters *counters)
+{
+	return draco_counters_read(fabrex_port_priv(port), number,
+				   DRACO_COUNTERS_QUEUE, counters);
+}
+
+/**
+ * draco_counters() - read the counters of an object
+ * @port:     port
+ * @id:       object, or 0 for this port
+ * @counters: result, in its out_ members
+ *
+ * Return: 0; -ENOENT if there is no such object; another negative errno
+ */
+int draco_counters(struct fabrex_port *port, u32 id,
+		   struct fabrex_counters *counters)
+{
+	return draco_counters_read(fabrex_port_priv(port), id,
+				   DRACO_COUNTERS_OBJECT, counters);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fabrex core <-> backend contract. A backend (fabrex_draco, fabrex_ntb)
- * registers a port with a table of operations; the core owns the character
+ * The contract between fabrex.ko and its backends, included by both. A backend
+ * registers a port with tables of operations; the core owns the character
  * device, netlink, permissions, quotas, lifetimes and the model.
  */
-#ifndef _FABREX_H
-#define _FABREX_H
+#ifndef _FABREX_BACKEND_H
+#define _FABREX_BACKEND_H
 
 #include <linux/bitmap.h>
 #include <linux/device.h>
@@ -32,7 +32,8 @@ struct netlink_ext_ack;
  * @max_peers:        peer numbers are below this (<= FABREX_MAX_PEERS)
  * @generation:       times the port has been enabled
  * @flags:            FABREX_PORT_*
- * @caps:             FABREX_CAP_OP() and FABREX_CAP_CHECK; the core adds others
+ * @caps:             FABREX_CAP_OP() and FABREX_CAP_CHECK; the core adds those
+ *                    that follow from the operations
  * @manager:          may change the fabric (bind, unbind, control ports)
  * @max_queues:       limits of the port; see struct fabrex_port_query
  * @max_mrs:          likewise
@@ -47,7 +48,8 @@ struct netlink_ext_ack;
  * @window_base:      CPU physical address of the window aperture
  * @doorbell_base:    CPU physical address of the doorbell pages
  * @doorbell_stride:  bytes from one to the next; power of two
- * @dma_dev:          device that does the DMA, for the DMA API
+ * @dma_dev:          device that does the DMA, for the DMA API; may be NULL
+ *                    without data operations
  */
 struct fabrex_port_info {
 	char name[FABREX_NAME_LEN];
@@ -160,20 +162,73 @@ struct fabrex_window_params {
 };
 
 /**
- * struct fabrex_port_ops - what a backend does for its port
+ * struct fabrex_fabric_ops - how a backend changes and observes the fabric
+ * @bind:          attach endpoint @ep to host port @port; returns when the
+ *                 slot shows presence. Errors also in @extack. @dry_run checks
+ *                 only. -EPERM: the fabric does not let this port change it,
+ *                 likewise for @unbind and @port_control. Once @cancel is true,
+ *                 the change is abandoned soon, with -ECANCELED, unless it is
+ *                 too late for that
+ * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal.
+ *                 @cancel as above
+ * @port_control:  enable, disable or reset a port, FABREX_PORT_ACTION_*
+ * @counters:      read the counters of object @id; 0 is the port itself
+ * @release_reply: answer to a request that the backend reported with
+ *                 fabrex_port_release_request(); a NULL @holder grants it: the
+ *                 backend then has the slot powered off
+ * @endpoint_pdev: local PCI device of an endpoint that is bound to this port,
+ *                 with a reference, or NULL
  *
- * All are called from process context and may sleep. The core calls none of
- * them before fabrex_port_register() or after fabrex_port_unregister() has
- * returned; unregister waits for calls in progress. Each returns 0 or a
- * negative errno, and on an error leaves nothing behind. A backend whose
- * hardware has gone returns -ENODEV at once, also from calls that are already
- * waiting: a destroy that returns -ENODEV tells the core that the device can
- * no longer access memory.
+ * Each may be NULL. Without one, users get -EOPNOTSUPP, no local PCI device of
+ * an endpoint is known, and requests to release one are not answered.
  *
- * Every port has the operations on queues and regions, and one with window
- * slots those on windows: without them fabrex_port_register() refuses it. The
- * others may be NULL. Then users get -EOPNOTSUPP, no local PCI device is known
- * of any endpoint, and requests to release one stay without an answer.
+ * Context: as for struct fabrex_port_ops
+ */
+struct fabrex_fabric_ops {
+	int (*bind)(struct fabrex_port *port, u32 ep, u32 host_port,
+		    bool dry_run, const bool *cancel,
+		    struct netlink_ext_ack *extack);
+	int (*unbind)(struct fabrex_port *port, u32 ep, bool force,
+		      bool dry_run, u32 timeout_ms, const bool *cancel,
+		      struct fabrex_holder *holder,
+		      struct netlink_ext_ack *extack);
+	int (*port_control)(struct fabrex_port *port, u32 id, u32 action,
+			    struct netlink_ext_ack *extack);
+	int (*counters)(struct fabrex_port *port, u32 id,
+			struct fabrex_counters *counters);
+	int (*release_reply)(struct fabrex_port *port, u32 ep, u64 token,
+			     const struct fabrex_holder *holder);
+	struct pci_dev *(*endpoint_pdev)(struct fabrex_port *port, u32 ep,
+					 u16 slot);
+};
+
+/**
+ * struct fabrex_data_ops - how a backend moves data
+ * @queue_create:   start a queue; sets the queue number, which is also the
+ *                  index of its doorbell page, and the key of 64 bits that
+ *                  senders have to present
+ * @queue_destroy:  stop it; when this returns the device no longer accesses
+ *                  the ring memory, and no operation of the queue is in
+ *                  progress
+ * @queue_counters: read the counters of a queue. May be NULL
+ * @resolve:        queue number and key of @service at @peer. NULL: the port
+ *                  has no services, and no queue is created with one
+ * @mr_create:      allocate a region; sets backend number and key
+ * @mr_pages:       supply bus addresses for pages @first .. @first + @n - 1;
+ *                  the region becomes valid with the last of them. After
+ *                  mr_invalidate @page_shift may be another than before, with
+ *                  as many pages as the bytes then need
+ * @mr_invalidate:  when this returns no access is in progress and none can
+ *                  start; all pages are forgotten, also of a region that was
+ *                  not valid. The key survives and mr_pages revives the region.
+ *                  NULL: the port takes no dma-bufs
+ * @mr_destroy:     as invalidate; number and key are never valid again
+ * @window_create:  aim slots at a peer's region; sets backend number
+ * @window_destroy: when this returns the slots answer with all ones
+ *
+ * Those on queues, mr_create, mr_pages and mr_destroy are mandatory, with
+ * window slots also those on windows: fabrex_port_register() refuses a table
+ * without them. Where one of the others is NULL, users get -EOPNOTSUPP.
  *
  * @mr_invalidate and @mr_destroy are called while the exporter of a dma-buf
  * waits for its memory, with its dma_resv held, also in the course of memory
@@ -181,47 +236,15 @@ struct fabrex_window_params {
  * dma_resv, and end in bounded time, whatever the device does. @mr_invalidate
  * returns 0 or -ENODEV: a device that does not let go has to be stopped.
  *
- * @owner:         module of the backend
- * @queue_create:  start a queue; sets the queue number, which is also the
- *                 index of its doorbell page, and the key of 64 bits that
- *                 senders have to present
- * @queue_destroy: stop it; when this returns the device no longer accesses
- *                 the ring memory, and no operation of the queue is under way
- * @resolve:       queue number and key of @service at @peer
- * @mr_create:     allocate a region; sets backend number and key
- * @mr_pages:      supply bus addresses for pages @first .. @first + @n - 1;
- *                 the region becomes valid with the last of them. After
- *                 mr_invalidate @page_shift may be another than before, with
- *                 as many pages as the bytes then need
- * @mr_invalidate: when this returns no access is under way and none can
- *                 start; all pages are forgotten, also of a region that was
- *                 not valid. The key survives and mr_pages revives the region
- * @mr_destroy:    as invalidate; number and key are never valid again
- * @window_create: aim slots at a peer's region; sets backend number
- * @window_destroy: when this returns the slots answer with all ones
- * @bind:          attach endpoint @ep to host port @port; returns when the
- *                 slot shows presence. Errors also in @extack. @dry_run checks.
- *                 -EPERM: the fabric does not let this port change it, likewise
- *                 for @unbind and @port_control. When @cancel becomes true it is
- *                 given up soon, with -ECANCELED, unless it is too late for that
- * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal.
- *                 @cancel as above
- * @port_control:  enable, disable or reset a port,
- *                 FABREX_PORT_ACTION_*
- * @counters:      read counters of an object (0: this port), or of queue
- *                 @number if @queue
- * @release_reply: answer to a request that the backend reported through
- *                 fabrex_port_release_request(); @holder NULL means granted:
- *                 the backend then has the slot powered off
- * @endpoint_pdev: local PCI device of an endpoint that is bound to this port,
- *                 with a reference, or NULL
+ * Context: as for struct fabrex_port_ops
  */
-struct fabrex_port_ops {
-	struct module *owner;
+struct fabrex_data_ops {
 	int (*queue_create)(struct fabrex_port *port,
 			    const struct fabrex_queue_params *params,
 			    u32 *number, u64 *key);
 	int (*queue_destroy)(struct fabrex_port *port, u32 number);
+	int (*queue_counters)(struct fabrex_port *port, u32 number,
+			      struct fabrex_counters *counters);
 	int (*resolve)(struct fabrex_port *port, u32 peer, u64 service,
 		       u32 *queue, u64 *key);
 	int (*mr_create)(struct fabrex_port *port,
@@ -235,21 +258,29 @@ struct fabrex_port_ops {
 			     const struct fabrex_window_params *params,
 			     u32 *number);
 	int (*window_destroy)(struct fabrex_port *port, u32 number);
-	int (*bind)(struct fabrex_port *port, u32 ep, u32 host_port,
-		    bool dry_run, const bool *cancel,
-		    struct netlink_ext_ack *extack);
-	int (*unbind)(struct fabrex_port *port, u32 ep, bool force,
-		      bool dry_run, u32 timeout_ms, const bool *cancel,
-		      struct fabrex_holder *holder,
-		      struct netlink_ext_ack *extack);
-	int (*port_control)(struct fabrex_port *port, u32 id, u32 action,
-			    struct netlink_ext_ack *extack);
-	int (*counters)(struct fabrex_port *port, u32 id, bool queue,
-			struct fabrex_counters *counters);
-	int (*release_reply)(struct fabrex_port *port, u32 ep, u64 token,
-			     const struct fabrex_holder *holder);
-	struct pci_dev *(*endpoint_pdev)(struct fabrex_port *port, u32 ep,
-					 u16 slot);
+};
+
+/**
+ * struct fabrex_port_ops - what a backend does for its port
+ * @fabric: NULL for a port through which the fabric cannot be changed
+ * @data:   NULL for a port through which no data is moved. Limits, capabilities
+ *          and window slots in struct fabrex_port_info are 0 then
+ *
+ * One of them has to be there. A backend whose hardware is gone returns -ENODEV
+ * at once from every operation, also from those that are already waiting: a
+ * destroy operation that returns -ENODEV tells the core that the device can no
+ * longer access memory.
+ *
+ * Context: Process context, may sleep; registration_lock is held for reading,
+ * by those on dma-bufs as described in &struct fabrex_data_ops. None is called
+ * before fabrex_port_register() or after fabrex_port_unregister() has returned,
+ * which waits for calls in progress.
+ *
+ * Return: 0 or a negative errno. After an error nothing is left behind.
+ */
+struct fabrex_port_ops {
+	const struct fabrex_fabric_ops *fabric;
+	const struct fabrex_data_ops *data;
 };
 
 struct fabrex_port *fabrex_port_alloc(struct device *parent,
