@@ -20,6 +20,8 @@ struct fabrex_mr;
 struct fabrex_window;
 struct pci_dev;
 struct netlink_ext_ack;
+struct scatterlist;
+struct sg_table;
 
 /**
  * struct fabrex_port_info - what a backend tells the core at registration
@@ -42,12 +44,15 @@ struct netlink_ext_ack;
  * @max_cq:           likewise
  * @max_rq:           likewise
  * @max_cell:         likewise
- * @max_mr_pages:     pages of one region
+ * @max_mr_pages:     pages of one region, for a device that takes lists of pages;
+ *                    the backend compares
  * @max_transfer:     bytes of one operation
  * @window_slot_size: bytes of one slot; power of two
  * @window_base:      CPU physical address of the window aperture
  * @doorbell_base:    CPU physical address of the doorbell pages
  * @doorbell_stride:  bytes from one to the next; power of two
+ * @doorbell_memory:  there are no such pages: the doorbell of a queue is a page
+ *                    of memory, see &fabrex_queue_params.doorbell
  * @dma_dev:          device that does the DMA, for the DMA API; may be NULL
  *                    without data operations
  */
@@ -76,6 +81,7 @@ struct fabrex_port_info {
 	phys_addr_t window_base;
 	phys_addr_t doorbell_base;
 	u32 doorbell_stride;
+	bool doorbell_memory;
 	struct device *dma_dev;
 };
 
@@ -123,31 +129,110 @@ struct fabrex_holder {
 	char reason[104];
 };
 
-/* Parameters of a queue, DMA addresses already mapped by the core. */
+/**
+ * struct fabrex_ring_memory - memory of one part of a queue
+ * @va:   kernel address; NULL if the queue has no such part
+ * @dma:  address for &fabrex_port_info.dma_dev
+ * @size: bytes, multiple of the page size
+ *
+ * Physically contiguous. There until queue_destroy() has returned, or
+ * fabrex_port_fail().
+ */
+struct fabrex_ring_memory {
+	void *va;
+	dma_addr_t dma;
+	u32 size;
+};
+
+/**
+ * struct fabrex_queue_params - a queue, as its owner asks for it
+ * @pd:         protection domain
+ * @sq_entries: of the submission ring
+ * @cq_entries: of the completion ring
+ * @rq_entries: receive cells, or 0
+ * @cell_size:  bytes of each
+ * @interrupts: an eventfd is attached: fabrex_port_queue_irq() is of use
+ * @service:    0, or found by ->resolve() of others
+ * @serial:     for fabrex_port_queue_error()
+ * @ctrl:       struct fabrex_qctrl
+ * @sq:         submission ring
+ * @cq:         completion ring
+ * @rq:         receive cells
+ * @doorbell:   kernel address of the doorbell page, there as long as the rings,
+ *              if &fabrex_port_info.doorbell_memory; else NULL
+ */
 struct fabrex_queue_params {
 	u32 pd;
 	u32 sq_entries;
 	u32 cq_entries;
 	u32 rq_entries;
 	u32 cell_size;
-	bool interrupts;	/* an eventfd is attached */
-	u64 service;		/* 0, or found by ->resolve() of others */
-	u64 serial;		/* for fabrex_port_queue_error() */
-	dma_addr_t ctrl;
-	dma_addr_t sq;
-	dma_addr_t cq;
-	dma_addr_t rq;
+	bool interrupts;
+	u64 service;
+	u64 serial;
+	struct fabrex_ring_memory ctrl;
+	struct fabrex_ring_memory sq;
+	struct fabrex_ring_memory cq;
+	struct fabrex_ring_memory rq;
+	void *doorbell;
 };
 
-/* Parameters of a region; pages follow with ->mr_pages(). */
+/**
+ * struct fabrex_mr_memory - the memory of a region
+ * @sgt:    mapped for DMA by &fabrex_port_info.dma_dev. Memory of a process has
+ *          pages, too; that of an exporter may have none
+ * @from:   position in @sgt of what the device may reach, a multiple of
+ *          FABREX_PAGE_SIZE
+ * @to:     position of its end, likewise
+ * @offset: of the region's first byte, counted from @from
+ *
+ * The core has checked that @sgt is long enough, that its parts begin and end
+ * at multiples of FABREX_PAGE_SIZE, and that no bounce buffer is involved. @sgt
+ * stays as it is until mr_invalidate() or mr_destroy() has returned, or
+ * fabrex_port_fail(). fabrex_pages_begin() makes a list of pages of it.
+ */
+struct fabrex_mr_memory {
+	const struct sg_table *sgt;
+	u64 from;
+	u64 to;
+	u64 offset;
+};
+
+/**
+ * struct fabrex_mr_params - a region, as its owner asks for it
+ * @pd:     protection domain
+ * @access: FABREX_ACCESS_*
+ * @length: bytes
+ * @memory: where it is; to be supplied by ->mr_pages()
+ * @peers:  bit mask of those that have access
+ */
 struct fabrex_mr_params {
 	u32 pd;
 	u32 access;
 	u64 length;
-	u64 first;
-	u32 page_shift;
-	u64 npages;
+	struct fabrex_mr_memory memory;
 	u64 peers[FABREX_MAX_PEERS / 64];
+};
+
+/**
+ * struct fabrex_pages - iterator over memory, in pages of one size
+ * @shift: log2 of the size: the largest by which every page lies within the
+ *         memory
+ * @count: pages
+ * @first: offset of the region's first byte in the first page
+ *
+ * The other members are private.
+ */
+struct fabrex_pages {
+	u32 shift;
+	u64 count;
+	u64 first;
+	const struct fabrex_mr_memory *memory;
+	struct scatterlist *sg;
+	unsigned int left;
+	u64 pos;
+	u64 done;
+	u64 off;
 };
 
 struct fabrex_window_params {
@@ -214,10 +299,9 @@ struct fabrex_fabric_ops {
  * @resolve:        queue number and key of @service at @peer. NULL: the port
  *                  has no services, and no queue is created with one
  * @mr_create:      allocate a region; sets backend number and key
- * @mr_pages:       supply bus addresses for pages @first .. @first + @n - 1;
- *                  the region becomes valid with the last of them. After
- *                  mr_invalidate @page_shift may be another than before, with
- *                  as many pages as the bytes then need
+ * @mr_pages:       supply the memory of the region, which becomes valid. After
+ *                  mr_invalidate() it may be elsewhere, in other parts. After an
+ *                  error some of it may have been supplied
  * @mr_invalidate:  when this returns no access is in progress and none can
  *                  start; all pages are forgotten, also of a region that was
  *                  not valid. The key survives and mr_pages revives the region.
@@ -235,6 +319,8 @@ struct fabrex_fabric_ops {
  * reclaim. So they allocate nothing, wait for nobody who allocates or takes a
  * dma_resv, and end in bounded time, whatever the device does. @mr_invalidate
  * returns 0 or -ENODEV: a device that does not let go has to be stopped.
+ * @mr_pages may allocate: it is called with the dma_resv held, but never in the
+ * course of reclaim.
  *
  * Context: as for struct fabrex_port_ops
  */
@@ -250,8 +336,8 @@ struct fabrex_data_ops {
 	int (*mr_create)(struct fabrex_port *port,
 			 const struct fabrex_mr_params *params, u32 *number,
 			 u64 *key);
-	int (*mr_pages)(struct fabrex_port *port, u32 number, u32 page_shift,
-			u64 first, const __le64 *pages, u32 n);
+	int (*mr_pages)(struct fabrex_port *port, u32 number,
+			const struct fabrex_mr_memory *memory);
 	int (*mr_invalidate)(struct fabrex_port *port, u32 number);
 	int (*mr_destroy)(struct fabrex_port *port, u32 number);
 	int (*window_create)(struct fabrex_port *port,
@@ -301,6 +387,11 @@ void *fabrex_port_priv(struct fabrex_port *port);
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr);
 void fabrex_port_revive(struct fabrex_port *port, u32 generation);
+
+/* Lists of pages, for devices that take them. */
+void fabrex_pages_begin(struct fabrex_pages *pages,
+			const struct fabrex_mr_memory *memory);
+bool fabrex_pages_next(struct fabrex_pages *pages, u64 *addr);
 
 /* Model: the backend feeds what the fabric says. */
 int fabrex_model_update(struct fabrex_port *port,

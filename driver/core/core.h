@@ -501,7 +501,8 @@ enum fabrex_map_kind {
  * @live:   there is something behind it; file->map_lock
  * @pfn:    first page frame of a doorbell or window
  * @dummy:  page behind it when that is gone; set once
- * @ring:   memory of the parts of a queue's rings, or at 0 of the watch page
+ * @ring:   memory of the parts of a queue's rings, or at 0 of the watch page or
+ *          of a doorbell that is memory
  * @geo:    where they are in the mapping
  */
 struct fabrex_map {
@@ -738,8 +739,13 @@ int fabrex_pin_size(u64 addr, u64 length, u64 *npages);
 int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
 	       u64 length, bool writable);
 int fabrex_pin_map(struct fabrex_pin *pin);
+void fabrex_pin_memory(const struct fabrex_pin *pin,
+		       struct fabrex_mr_memory *memory);
 void fabrex_unpin(struct fabrex_pin *pin);
+
+/* pages.c; what it has for backends is in backend.h */
 bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt);
+bool fabrex_memory_complete(const struct fabrex_mr_memory *memory);
 
 /* dmabuf.c */
 #if IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)
@@ -749,6 +755,8 @@ int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf);
 void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready);
 int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf);
 void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known);
+void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
+			  struct fabrex_mr_memory *memory);
 void fabrex_dmabuf_free(struct fabrex_dmabuf *buf);
 void fabrex_dmabufs_unregister(struct fabrex_port *port);
 int fabrex_dmabufs_init(void);
@@ -776,6 +784,11 @@ static inline int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
 }
 
 static inline void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
+{
+}
+
+static inline void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
+					struct fabrex_mr_memory *memory)
 {
 }
 
@@ -822,7 +835,6 @@ extern const struct fabrex_res_ops fabrex_mr_ops;
 extern const struct fabrex_res_ops fabrex_queue_ops;
 extern const struct fabrex_res_ops fabrex_window_ops;
 
-int fabrex_mr_restore(struct fabrex_mr *mr);
 int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd);
 int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd);
@@ -837,9 +849,9 @@ void fabrex_inode_free(struct inode *inode);
 struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
 				    const struct fabrex_geometry *geo);
 struct fabrex_map *fabrex_map_watch(struct fabrex_file *file, u32 size);
-struct fabrex_map *fabrex_map_io(struct fabrex_file *file,
-				 enum fabrex_map_kind kind, vm_flags_t may,
-				 u64 length);
+struct fabrex_map *fabrex_map_doorbell(struct fabrex_file *file, bool memory);
+struct fabrex_map *fabrex_map_window(struct fabrex_file *file, vm_flags_t may,
+				     u64 length);
 void fabrex_map_aim(struct fabrex_map *map, phys_addr_t base);
 int fabrex_map_insert(struct fabrex_map *map);
 void fabrex_map_remove(struct fabrex_map *map);

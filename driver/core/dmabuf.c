@@ -360,6 +360,47 @@ static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 	fabrex_dmabuf_detach(buf);
 }
 
+/**
+ * fabrex_dmabuf_memory() - what a region of it consists of
+ * @buf:    mapped, with dma_resv held
+ * @memory: result
+ */
+void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
+			  struct fabrex_mr_memory *memory)
+{
+	*memory = (struct fabrex_mr_memory) {
+		.sgt = buf->sgt,
+		.from = round_down(buf->offset, FABREX_PAGE_SIZE),
+		.to = round_up(buf->offset + buf->length, FABREX_PAGE_SIZE),
+		.offset = buf->offset & (FABREX_PAGE_SIZE - 1),
+	};
+}
+
+/*
+ * Supply its memory to the device again; it is mapped, with dma_resv held.
+ * -ESTALE: the device has forgotten the region, or is about to. After another
+ * error the region is invalid, and nothing of it is supplied.
+ */
+static int fabrex_dmabuf_restore(struct fabrex_dmabuf *buf)
+{
+	struct fabrex_port *port = buf->port;
+	u32 number = buf->mr->res.number;
+	struct fabrex_mr_memory memory;
+	int ret;
+
+	guard(rwsem_read)(&port->registration_lock);
+	guard(mutex)(&buf->supply_lock);
+	if (!buf->known || fabrex_port_usable(port))
+		return -ESTALE;
+	fabrex_dmabuf_memory(buf, &memory);
+	ret = fabrex_memory_complete(&memory) ?
+	      port->ops->data->mr_pages(port, number, &memory) : -EINVAL;
+	/* Some of it may have been supplied. */
+	if (ret && port->ops->data->mr_invalidate(port, number))
+		return -ESTALE;
+	return ret;
+}
+
 /* Is it there, at the place where it is mapped? With dma_resv held. */
 static bool fabrex_dmabuf_settled(struct fabrex_dmabuf *buf)
 {
@@ -382,7 +423,7 @@ static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 	if (ret)
 		return fabrex_dmabuf_errno(ret);
 	/* Mapping it may have moved it. */
-	ret = fabrex_dmabuf_settled(buf) ? fabrex_mr_restore(buf->mr) :
+	ret = fabrex_dmabuf_settled(buf) ? fabrex_dmabuf_restore(buf) :
 					   -ETIMEDOUT;
 	if (ret)
 		fabrex_dmabuf_unmap(buf);

@@ -175,24 +175,47 @@ struct fabrex_map *fabrex_map_watch(struct fabrex_file *file, u32 size)
 }
 
 /**
- * fabrex_map_io() - a doorbell or a window, not yet aimed at one
+ * fabrex_map_doorbell() - a doorbell page, not yet aimed at one
  * @file:   owner
- * @kind:   FABREX_MAP_DOORBELL or FABREX_MAP_WINDOW
+ * @memory: it is to be memory, zeroed, at ring[0]
+ *
+ * Return: the map, or an ERR_PTR()
+ */
+struct fabrex_map *fabrex_map_doorbell(struct fabrex_file *file, bool memory)
+{
+	struct fabrex_map *map;
+
+	map = fabrex_map_alloc(file, FABREX_MAP_DOORBELL, VM_READ | VM_WRITE,
+			       PAGE_SIZE);
+	if (IS_ERR(map) || !memory)
+		return map;
+	map->geo.size[0] = PAGE_SIZE;
+	map->ring[0] = alloc_pages_exact(PAGE_SIZE,
+					 GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!map->ring[0]) {
+		fabrex_map_put(map);
+		return ERR_PTR(-ENOMEM);
+	}
+	return map;
+}
+
+/**
+ * fabrex_map_window() - a window, not yet aimed at its slots
+ * @file:   owner
  * @may:    VM_READ and/or VM_WRITE
  * @length: bytes
  *
  * Return: the map, or an ERR_PTR()
  */
-struct fabrex_map *fabrex_map_io(struct fabrex_file *file,
-				 enum fabrex_map_kind kind, vm_flags_t may,
-				 u64 length)
+struct fabrex_map *fabrex_map_window(struct fabrex_file *file, vm_flags_t may,
+				     u64 length)
 {
-	return fabrex_map_alloc(file, kind, may, length);
+	return fabrex_map_alloc(file, FABREX_MAP_WINDOW, may, length);
 }
 
 /**
  * fabrex_map_aim() - there is something behind it now
- * @map:  of fabrex_map_io()
+ * @map:  doorbell or window
  * @base: CPU physical address
  */
 void fabrex_map_aim(struct fabrex_map *map, phys_addr_t base)
@@ -243,7 +266,7 @@ u64 fabrex_map_offset(const struct fabrex_map *map)
 
 /**
  * fabrex_map_kill() - there is nothing behind it any more
- * @map: of fabrex_map_io(), in whatever state
+ * @map: doorbell or window, in whatever state
  *
  * On return nobody can reach the registers through it.
  */
@@ -435,9 +458,10 @@ static void fabrex_map_attach(struct fabrex_map *map,
 		return;
 	}
 	vm_flags_set(vma, VM_IO | VM_PFNMAP);
-	vma->vm_page_prot = map->kind == FABREX_MAP_WINDOW ?
-			    pgprot_writecombine(vma->vm_page_prot) :
-			    pgprot_noncached(vma->vm_page_prot);
+	if (map->kind == FABREX_MAP_WINDOW)
+		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+	else if (!map->ring[0])
+		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	vma->vm_ops = &fabrex_io_vm_ops;
 }
 

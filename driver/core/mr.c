@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory regions: what of a process's memory, or of an exporter's, the device
- * may access. Called by file.c for the ioctl, by res.c and by dmabuf.c.
+ * may access. Called by file.c for the ioctl, and by res.c.
  */
-#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -17,9 +16,6 @@
 #define MR_ACCESS_ALL	(MR_ACCESS_WRITE | FABREX_ACCESS_REMOTE_READ)
 #define MR_FLAGS_ALL	(FABREX_MR_PEERS | FABREX_MR_DMABUF |		\
 			 FABREX_MR_PIN | FABREX_MR_WATCH)
-
-/* Page addresses handed to the backend at a time: 128 KiB. */
-#define MR_BATCH	16384u
 
 static struct fabrex_mr *to_mr(struct fabrex_res *res)
 {
@@ -77,171 +73,33 @@ const struct fabrex_res_ops fabrex_mr_ops = {
 	.free = fabrex_mr_free,
 };
 
-/**
- * struct fabrex_span - the pages of a region
- * @sgt:  mapped for DMA
- * @from: position in it of the first page
- * @to:   and behind the last one
- */
-struct fabrex_span {
-	const struct sg_table *sgt;
-	u64 from;
-	u64 to;
-};
-
-static struct fabrex_span fabrex_mr_span(const struct fabrex_mr *mr)
-{
-	const struct fabrex_dmabuf *buf = mr->dmabuf;
-
-	if (!buf)
-		return (struct fabrex_span) {
-			.sgt = &mr->pin.sgt.sgt,
-			.to = (u64)mr->pin.npages << PAGE_SHIFT,
-		};
-	return (struct fabrex_span) {
-		.sgt = buf->sgt,
-		.from = round_down(buf->offset, FABREX_PAGE_SIZE),
-		.to = round_up(buf->offset + buf->length, FABREX_PAGE_SIZE),
-	};
-}
-
-/* Choose the size of pages. -EINVAL: there is less than the region needs, or
- * it takes more pages than the device can note.
- */
-static int fabrex_mr_layout(const struct fabrex_mr *mr,
-			    struct fabrex_mr_params *params)
-{
-	struct fabrex_span span = fabrex_mr_span(mr);
-	struct fabrex_layout layout = {};
-	struct scatterlist *sg;
-	u64 len, off, pos = 0;
-	int i;
-
-	for_each_sgtable_dma_sg(span.sgt, sg, i) {
-		len = fabrex_layout_clip(pos, sg_dma_len(sg), span.from,
-					 span.to, &off);
-		if (len)
-			fabrex_layout_add(&layout, sg_dma_address(sg) + off,
-					  len);
-		pos += sg_dma_len(sg);
-	}
-	if (layout.length != span.to - span.from)
-		return -EINVAL;
-	params->page_shift = fabrex_layout_shift(&layout);
-	params->npages = layout.length >> params->page_shift;
-	params->first = mr->dmabuf ?
-			mr->dmabuf->offset & (FABREX_PAGE_SIZE - 1) :
-			mr->pin.offset;
-	return params->npages > mr->res.port->info.max_mr_pages ? -EINVAL : 0;
-}
-
-struct fabrex_mr_batch {
-	struct fabrex_mr *mr;
-	__le64 *pages;
-	u32 shift;
-	u32 room;
-	u32 n;
-	u64 first;
-};
-
-static int fabrex_mr_flush(struct fabrex_mr_batch *batch)
-{
-	struct fabrex_res *res = &batch->mr->res;
-	int ret;
-
-	if (!batch->n)
-		return 0;
-	ret = res->port->ops->data->mr_pages(res->port, res->number,
-					     batch->shift, batch->first,
-					     batch->pages, batch->n);
-	batch->first += batch->n;
-	batch->n = 0;
-	return ret;
-}
-
-static int fabrex_mr_batch_add(struct fabrex_mr_batch *batch, u64 page)
-{
-	batch->pages[batch->n++] = cpu_to_le64(page);
-	return batch->n == batch->room ? fabrex_mr_flush(batch) : 0;
-}
-
-/* The pages that begin in a piece, which is at @pos of the region. */
-static int fabrex_mr_piece(struct fabrex_mr_batch *batch, u64 addr, u64 length,
-			   u64 pos)
-{
-	u64 off;
-	int ret;
-
-	for (off = 0; fabrex_layout_page(length, pos, batch->shift, &off);
-	     off += 1ull << batch->shift) {
-		ret = fabrex_mr_batch_add(batch, addr + off);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int fabrex_mr_pages(struct fabrex_mr_batch *batch)
-{
-	struct fabrex_span span = fabrex_mr_span(batch->mr);
-	u64 len, off, pos = 0, done = 0;
-	struct scatterlist *sg;
-	int i, ret;
-
-	for_each_sgtable_dma_sg(span.sgt, sg, i) {
-		len = fabrex_layout_clip(pos, sg_dma_len(sg), span.from,
-					 span.to, &off);
-		ret = fabrex_mr_piece(batch, sg_dma_address(sg) + off, len,
-				      done);
-		if (ret)
-			return ret;
-		done += len;
-		pos += sg_dma_len(sg);
-		cond_resched();
-	}
-	return fabrex_mr_flush(batch);
-}
-
-static int fabrex_mr_supply(struct fabrex_mr *mr,
-			    const struct fabrex_mr_params *params)
-{
-	struct fabrex_mr_batch batch = {
-		.mr = mr,
-		.shift = params->page_shift,
-		.room = min_t(u64, params->npages, MR_BATCH),
-	};
-	int ret;
-
-	batch.pages = kvmalloc_array(batch.room, sizeof(*batch.pages),
-				     GFP_KERNEL_ACCOUNT);
-	if (!batch.pages)
-		return -ENOMEM;
-	ret = fabrex_mr_pages(&batch);
-	kvfree(batch.pages);
-	return ret;
-}
-
 static int fabrex_mr_make(struct fabrex_mr *mr, struct fabrex_mr_params *params,
 			  u64 *key)
 {
 	struct fabrex_res *res = &mr->res;
 	struct fabrex_port *port = res->port;
+	const struct fabrex_data_ops *data;
 	int ret;
 
 	ret = fabrex_port_usable(port);
 	if (!ret && !mr->dmabuf)
 		ret = fabrex_pin_map(&mr->pin);
-	if (!ret)
-		ret = fabrex_mr_layout(mr, params);
-	if (!ret)
-		ret = port->ops->data->mr_create(port, params, &res->number,
-						 key);
+	if (ret)
+		return ret;
+	if (mr->dmabuf)
+		fabrex_dmabuf_memory(mr->dmabuf, &params->memory);
+	else
+		fabrex_pin_memory(&mr->pin, &params->memory);
+	if (!fabrex_memory_complete(&params->memory))
+		return -EINVAL;
+	data = port->ops->data;
+	ret = data->mr_create(port, params, &res->number, key);
 	if (ret)
 		return ret;
 	res->created = true;
 	if (mr->dmabuf)
 		fabrex_dmabuf_known(mr->dmabuf, true);
-	ret = fabrex_mr_supply(mr, params);
+	ret = data->mr_pages(port, res->number, &params->memory);
 	if (ret)
 		return ret;
 	return fabrex_res_insert(res);
@@ -253,33 +111,6 @@ static int fabrex_mr_create(struct fabrex_mr *mr,
 {
 	guard(rwsem_read)(&mr->res.port->registration_lock);
 	return fabrex_res_made(&mr->res, fabrex_mr_make(mr, params, key));
-}
-
-/**
- * fabrex_mr_restore() - supply the pages of a dma-buf again
- * @mr: invalid on the device; its dma-buf is mapped, with dma_resv held
- *
- * Return: 0; -ESTALE if the device has forgotten the region, or is about to;
- * another negative errno, the region is invalid then and has no pages
- */
-int fabrex_mr_restore(struct fabrex_mr *mr)
-{
-	struct fabrex_dmabuf *buf = mr->dmabuf;
-	struct fabrex_port *port = buf->port;
-	struct fabrex_mr_params params = {};
-	int ret;
-
-	guard(rwsem_read)(&port->registration_lock);
-	guard(mutex)(&buf->supply_lock);
-	if (!buf->known || fabrex_port_usable(port))
-		return -ESTALE;
-	ret = fabrex_mr_layout(mr, &params);
-	if (!ret)
-		ret = fabrex_mr_supply(mr, &params);
-	/* Perhaps some have been given. */
-	if (ret && port->ops->data->mr_invalidate(port, mr->res.number))
-		return -ESTALE;
-	return ret;
 }
 
 static int fabrex_mr_check(const struct fabrex_port *port,

@@ -175,27 +175,6 @@ static enum dma_data_direction fabrex_pin_dir(const struct fabrex_pin *pin)
 }
 
 /**
- * fabrex_coherent() - does the device reach the memory itself?
- * @port: port
- * @sgt:  mapped for DMA
- *
- * Nobody synchronises what user space and the device do to the memory.
- *
- * Return: false if its DMA is bounced, or incoherent
- */
-bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
-{
-	struct scatterlist *sg;
-	int i;
-
-	for_each_sgtable_dma_sg(sgt, sg, i)
-		if (fabrex_dma_need_sync(port->info.dma_dev,
-					 sg_dma_address(sg)))
-			return false;
-	return true;
-}
-
-/**
  * fabrex_pin_map() - map pinned memory for the device
  * @pin: pinned
  *
@@ -217,6 +196,21 @@ int fabrex_pin_map(struct fabrex_pin *pin)
 	dev_err_ratelimited(&pin->port->dev,
 			    "memory beyond reach of the device: its DMA would be bounced; use an IOMMU or memory that it can address\n");
 	return -EOPNOTSUPP;
+}
+
+/**
+ * fabrex_pin_memory() - what a region of it consists of
+ * @pin:    mapped for the device
+ * @memory: result
+ */
+void fabrex_pin_memory(const struct fabrex_pin *pin,
+		       struct fabrex_mr_memory *memory)
+{
+	*memory = (struct fabrex_mr_memory) {
+		.sgt = &pin->sgt.sgt,
+		.to = (u64)pin->npages << PAGE_SHIFT,
+		.offset = pin->offset,
+	};
 }
 
 /**

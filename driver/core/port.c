@@ -237,8 +237,9 @@ static int fabrex_data_check(const struct fabrex_port *port)
 		       info->max_windows || info->caps ? -EINVAL : 0;
 	if (!info->dma_dev)
 		return -EINVAL;
-	if (!is_power_of_2(info->doorbell_stride) ||
-	    info->doorbell_stride < PAGE_SIZE) {
+	if (!info->doorbell_memory &&
+	    (!is_power_of_2(info->doorbell_stride) ||
+	     info->doorbell_stride < PAGE_SIZE)) {
 		dev_err(port->dev.parent,
 			"doorbells %u bytes apart cannot be mapped one by one with pages of %lu bytes: use a kernel with smaller pages, or set the switch to a larger distance\n",
 			info->doorbell_stride, PAGE_SIZE);
@@ -250,7 +251,7 @@ static int fabrex_data_check(const struct fabrex_port *port)
 			info->window_slot_size, PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
-	if (!PAGE_ALIGNED(info->doorbell_base))
+	if (!info->doorbell_memory && !PAGE_ALIGNED(info->doorbell_base))
 		return -EINVAL;
 	if (info->max_windows &&
 	    (!is_power_of_2(info->window_slot_size) ||

@@ -165,7 +165,7 @@ static int fabrex_queue_prepare(struct fabrex_queue *queue,
 		return PTR_ERR(map);
 	queue->rings = map;
 	queue_ctrl(queue)->db_needed = cpu_to_le32(1);
-	map = fabrex_map_io(file, FABREX_MAP_DOORBELL, VM_READ | VM_WRITE, PAGE_SIZE);
+	map = fabrex_map_doorbell(file, file->port->info.doorbell_memory);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	queue->doorbell = map;
@@ -201,6 +201,27 @@ static int fabrex_queue_map(struct fabrex_queue *queue)
 	return 0;
 }
 
+static struct fabrex_ring_memory fabrex_queue_part(struct fabrex_queue *queue,
+						   enum fabrex_part part)
+{
+	return (struct fabrex_ring_memory) {
+		.va = queue->rings->ring[part],
+		.dma = queue->dma[part],
+		.size = queue->rings->geo.size[part],
+	};
+}
+
+/* What its doorbell page consists of, once it has a number. */
+static phys_addr_t fabrex_queue_doorbell(const struct fabrex_queue *queue)
+{
+	const struct fabrex_port_info *info = &queue->res.port->info;
+
+	if (info->doorbell_memory)
+		return virt_to_phys(queue->doorbell->ring[0]);
+	return info->doorbell_base +
+	       (phys_addr_t)queue->res.number * info->doorbell_stride;
+}
+
 static void fabrex_queue_params(struct fabrex_queue *queue,
 				const struct fabrex_queue_create *cmd,
 				struct fabrex_queue_params *params)
@@ -214,10 +235,11 @@ static void fabrex_queue_params(struct fabrex_queue *queue,
 		.interrupts = queue->eventfd,
 		.service = cmd->service,
 		.serial = queue->serial,
-		.ctrl = queue->dma[FABREX_PART_CTRL],
-		.sq = queue->dma[FABREX_PART_SQ],
-		.cq = queue->dma[FABREX_PART_CQ],
-		.rq = queue->dma[FABREX_PART_RQ],
+		.ctrl = fabrex_queue_part(queue, FABREX_PART_CTRL),
+		.sq = fabrex_queue_part(queue, FABREX_PART_SQ),
+		.cq = fabrex_queue_part(queue, FABREX_PART_CQ),
+		.rq = fabrex_queue_part(queue, FABREX_PART_RQ),
+		.doorbell = queue->doorbell->ring[0],
 	};
 }
 
@@ -259,8 +281,7 @@ static int fabrex_queue_make(struct fabrex_queue *queue,
 	ret = fabrex_queue_number(queue);
 	if (ret)
 		return ret;
-	fabrex_map_aim(queue->doorbell, port->info.doorbell_base +
-		       (phys_addr_t)res->number * port->info.doorbell_stride);
+	fabrex_map_aim(queue->doorbell, fabrex_queue_doorbell(queue));
 	return 0;
 }
 

@@ -71,8 +71,6 @@ TRACE_EVENT(fabrex_mr_register,
 		__field(u64, addr)
 		__field(u64, length)
 		__field(u32, access)
-		__field(u32, page_shift)
-		__field(u64, npages)
 		__field(int, ret)
 	),
 	TP_fast_assign(
@@ -82,14 +80,11 @@ TRACE_EVENT(fabrex_mr_register,
 		__entry->addr = addr;
 		__entry->length = params->length;
 		__entry->access = params->access;
-		__entry->page_shift = params->page_shift;
-		__entry->npages = params->npages;
 		__entry->ret = ret;
 	),
-	TP_printk("fabrex%d id=%u mr=%u addr=%#llx length=%llu access=%#x shift=%u pages=%llu ret=%d",
+	TP_printk("fabrex%d id=%u mr=%u addr=%#llx length=%llu access=%#x ret=%d",
 		  __entry->index, __entry->id, __entry->number, __entry->addr,
-		  __entry->length, __entry->access, __entry->page_shift,
-		  __entry->npages, __entry->ret)
+		  __entry->length, __entry->access, __entry->ret)
 );
 
 TRACE_EVENT(fabrex_mr_move,

@@ -172,8 +172,8 @@ static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
 	struct fabrex_map *map;
 	int ret;
 
-	map = fabrex_map_io(window->res.file, FABREX_MAP_WINDOW,
-			    fabrex_window_may(cmd->access), cmd->length);
+	map = fabrex_map_window(window->res.file,
+				fabrex_window_may(cmd->access), cmd->length);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	window->map = map;

@@ -262,8 +262,8 @@ void draco_numbers_forget(struct draco_dev *dd);
 int draco_mr_create(struct fabrex_port *port,
 		    const struct fabrex_mr_params *params, u32 *number,
 		    u64 *key);
-int draco_mr_pages(struct fabrex_port *port, u32 number, u32 page_shift,
-		   u64 first, const __le64 *pages, u32 n);
+int draco_mr_pages(struct fabrex_port *port, u32 number,
+		   const struct fabrex_mr_memory *memory);
 int draco_mr_invalidate(struct fabrex_port *port, u32 number);
 int draco_mr_destroy(struct fabrex_port *port, u32 number);
 

@@ -129,10 +129,10 @@ static int draco_queue_exec(struct draco_dev *dd,
 	raw->vector = cpu_to_le16(q->vector ? q->vector - dd->vectors :
 					      DRACO_NO_VECTOR);
 	raw->service = cpu_to_le64(params->service);
-	raw->ctrl = cpu_to_le64(params->ctrl);
-	raw->sq = cpu_to_le64(params->sq);
-	raw->cq = cpu_to_le64(params->cq);
-	raw->rq = cpu_to_le64(params->rq);
+	raw->ctrl = cpu_to_le64(params->ctrl.dma);
+	raw->sq = cpu_to_le64(params->sq.dma);
+	raw->cq = cpu_to_le64(params->cq.dma);
+	raw->rq = cpu_to_le64(params->rq.dma);
 	raw->serial = cpu_to_le64(params->serial);
 
 	draco_cmd_init(&cmd, DRACO_ADM_QUEUE_CREATE, 0);
