@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Generic netlink families with split operations (6.2) on older kernels.
- * Included ahead of the generated fabrex_nl.c and by the netlink files of core.
+ * Included by the netlink files of the core, ahead of generated code.
  */
 #ifndef _FABREX_COMPAT_GENL_H
 #define _FABREX_COMPAT_GENL_H
@@ -9,11 +9,13 @@
 #include <linux/version.h>
 #include <net/genetlink.h>
 
+/* What fabrex_genl_register() has registered, for those that send. */
+extern struct genl_family *fabrex_genl;
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 
-#define fabrex_genl_family(family)	(family)
-#define fabrex_genl_register(family)	genl_register_family(family)
-#define fabrex_genl_unregister(family)	genl_unregister_family(family)
+int fabrex_genl_register(struct genl_family *family);
+void fabrex_genl_unregister(struct genl_family *family);
 
 #else
 
@@ -39,12 +41,8 @@ struct fabrex_genl_spec {
 	u8 n_mcgrps;
 };
 
-extern struct genl_family fabrex_compat_family;
-
 int fabrex_genl_register(const struct fabrex_genl_spec *spec);
 void fabrex_genl_unregister(const struct fabrex_genl_spec *spec);
-
-#define fabrex_genl_family(spec)	((void)(spec), &fabrex_compat_family)
 
 /* The name in the generated files from here on. */
 #ifndef FABREX_COMPAT_GENL_IMPL

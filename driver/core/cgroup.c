@@ -15,7 +15,7 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "context.h"
 
 /**
  * struct fabrex_cgroup_charge - what an open file or an object is charged to

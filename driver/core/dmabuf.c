@@ -43,7 +43,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "core.h"
+#include "dmabuf.h"
 #include "trace.h"
 
 /* How long a registration waits for fences. */
@@ -60,87 +60,6 @@
 #define REMAP_TRIES	120u
 
 static struct workqueue_struct *fabrex_remap_wq;
-/*
- * Causes that have been logged. Bounded, as exporters and errors are few; with
- * the table full everything is, at a limited rate.
- */
-struct fabrex_cause {
-	char exporter[24];
-	const char *what;
-	int error;
-};
-
-static struct fabrex_cause fabrex_causes[64];
-static unsigned int fabrex_ncauses;
-static DEFINE_SPINLOCK(fabrex_causes_lock);
-
-static bool fabrex_cause_known(const char *exporter, const char *what,
-			       int error)
-{
-	struct fabrex_cause *cause = fabrex_causes;
-	unsigned int i;
-
-	for (i = 0; i < fabrex_ncauses; i++, cause++)
-		if (cause->error == error && cause->what == what &&
-		    !strncmp(cause->exporter, exporter,
-			     sizeof(cause->exporter) - 1))
-			return true;
-	return false;
-}
-
-/* Is this the first time? */
-static bool fabrex_cause_new(const char *exporter, const char *what, int error)
-{
-	struct fabrex_cause *cause;
-	bool known;
-
-	spin_lock(&fabrex_causes_lock);
-	known = fabrex_cause_known(exporter, what, error);
-	if (!known && fabrex_ncauses < ARRAY_SIZE(fabrex_causes)) {
-		cause = &fabrex_causes[fabrex_ncauses++];
-		strscpy(cause->exporter, exporter, sizeof(cause->exporter));
-		cause->what = what;
-		cause->error = error;
-	}
-	spin_unlock(&fabrex_causes_lock);
-	return !known;
-}
-
-static const char *fabrex_cause_remedy(int error)
-{
-	switch (error) {
-	case -EOPNOTSUPP:
-	case -EREMOTEIO:
-	case -EXDEV:
-		return "the device cannot reach it directly; \"fabrexctl p2p\" says why";
-	case -ENODEV:
-		return "it has been revoked, or its device is gone or being reset";
-	case -EBUSY:
-		return "it cannot be moved to where the device reaches it";
-	case -ENOMEM:
-	case -ENOSPC:
-		return "no memory left in the exporter, or no address space for DMA";
-	case -ETIMEDOUT:
-		return "an operation on it does not end";
-	}
-	return "the exporter knows why";
-}
-
-/* Once for each exporter and cause, as users may try as often as they like. */
-static void fabrex_dmabuf_explain(const struct fabrex_dmabuf *buf,
-				  const char *what, int error)
-{
-	const char *exporter = buf->dmabuf->exp_name;
-
-	if (error == -EINTR || error == -ERESTARTSYS ||
-	    !READ_ONCE(buf->port->ops) ||
-	    !fabrex_cause_new(exporter, what, error))
-		return;
-	dev_warn_ratelimited(&buf->port->dev,
-			     "dma-buf of %s: cannot %s: %pe (%s). Further cases are not logged\n",
-			     exporter, what, ERR_PTR(error),
-			     fabrex_cause_remedy(error));
-}
 
 /* Some errors are of the kernel only. An exporter that was interrupted has done
  * nothing: the call begins anew, unless the process has a handler for the signal.
@@ -182,18 +101,18 @@ static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 	dma_resv_assert_held(attach->dmabuf->resv);
 	if (!buf->sgt)
 		return;
-	fabrex_watch_count(&buf->mr->watch);
+	fabrex_watch_count(buf->watch);
 	mutex_lock(&buf->lock);
 	if (buf->known && !WARN_ON_ONCE(!port->ops))
 		ret = port->ops->data->mr_invalidate(port,
-						     buf->mr->res.number);
+						     buf->res->number);
 	if (buf->known && !buf->dying)
 		queue_delayed_work(fabrex_remap_wq, &buf->remap, 0);
 	mutex_unlock(&buf->lock);
-	trace_fabrex_mr_move(&buf->mr->res, "invalidate", ret);
+	trace_fabrex_mr_move(buf->res, "invalidate", ret);
 	if (ret && ret != -ENODEV)
 		dev_err(&port->dev, "region %u is not released by the device: %d\n",
-			buf->mr->res.number, ret);
+			buf->res->number, ret);
 	fabrex_dmabuf_unmap(buf);
 }
 
@@ -274,7 +193,7 @@ static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, bool tell)
 	if (!ret)
 		return 0;
 	if (tell)
-		fabrex_dmabuf_explain(buf, what, ret);
+		fabrex_dmabuf_explain(buf->port, buf->dmabuf, what, ret);
 	fabrex_dmabuf_unmap(buf);
 	return ret;
 }
@@ -288,7 +207,7 @@ static int fabrex_dmabuf_pin(struct fabrex_dmabuf *buf)
 	ret = dma_buf_pin(buf->attach);
 	buf->pinned = !ret;
 	if (ret)
-		fabrex_dmabuf_explain(buf, "be pinned", ret);
+		fabrex_dmabuf_explain(buf->port, buf->dmabuf, "be pinned", ret);
 	return ret;
 }
 
@@ -346,15 +265,15 @@ static bool fabrex_dmabuf_again(struct fabrex_dmabuf *buf, int error)
 /* It will not come back: the owner is told, and the exporter may go. */
 static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 {
-	struct fabrex_res *res = &buf->mr->res;
+	struct fabrex_res *res = buf->res;
 	struct fabrex_event event = {
 		.type = FABREX_EVENT_MR_REVOKED,
 		.id = res->id,
 		.error = -error,
 	};
 
-	fabrex_dmabuf_explain(buf, "be mapped again", error);
-	fabrex_watch_count(&buf->mr->watch);
+	fabrex_dmabuf_explain(buf->port, buf->dmabuf, "be mapped again", error);
+	fabrex_watch_count(buf->watch);
 	trace_fabrex_event(res->port, &event);
 	fabrex_events_push(&res->file->events, &event);
 	fabrex_dmabuf_detach(buf);
@@ -384,7 +303,7 @@ void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
 static int fabrex_dmabuf_restore(struct fabrex_dmabuf *buf)
 {
 	struct fabrex_port *port = buf->port;
-	u32 number = buf->mr->res.number;
+	u32 number = buf->res->number;
 	struct fabrex_mr_memory memory;
 	int ret;
 
@@ -441,7 +360,7 @@ static int fabrex_dmabuf_try_revive(struct fabrex_dmabuf *buf)
 	}
 	ret = fabrex_dmabuf_revive(buf);
 	dma_resv_unlock(buf->dmabuf->resv);
-	trace_fabrex_mr_move(&buf->mr->res, "remap", ret);
+	trace_fabrex_mr_move(buf->res, "remap", ret);
 	return ret;
 }
 
@@ -486,7 +405,7 @@ static int fabrex_dmabuf_enlist(struct fabrex_dmabuf *buf)
 }
 
 static struct fabrex_dmabuf *
-fabrex_dmabuf_alloc(struct fabrex_mr *mr, struct dma_buf *dmabuf,
+fabrex_dmabuf_alloc(struct fabrex_res *res, struct dma_buf *dmabuf,
 		    const struct fabrex_mr_register *cmd, bool writable)
 {
 	struct fabrex_dmabuf *buf;
@@ -494,8 +413,8 @@ fabrex_dmabuf_alloc(struct fabrex_mr *mr, struct dma_buf *dmabuf,
 	buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return NULL;
-	buf->mr = mr;
-	buf->port = mr->res.port;
+	buf->res = res;
+	buf->port = res->port;
 	buf->dmabuf = dmabuf;
 	buf->dir = writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	buf->pin = cmd->flags & FABREX_MR_PIN;
@@ -535,7 +454,7 @@ static int fabrex_dmabuf_check(const struct dma_buf *dmabuf,
 static int fabrex_dmabuf_charge(const struct fabrex_dmabuf *buf)
 {
 	u64 npages = PAGE_ALIGN((u64)buf->dmabuf->size) >> PAGE_SHIFT;
-	struct fabrex_res *res = &buf->mr->res;
+	struct fabrex_res *res = buf->res;
 	int ret;
 
 	ret = fabrex_res_charge_bytes(res, npages << PAGE_SHIFT);
@@ -546,17 +465,20 @@ static int fabrex_dmabuf_charge(const struct fabrex_dmabuf *buf)
 
 /**
  * fabrex_dmabuf_open() - attach a dma-buf for a region
- * @mr:       being made; its dmabuf is set if it has to be freed
+ * @res:      region that is being made
+ * @watch:    of it
  * @cmd:      what is asked for
  * @writable: for the device
+ * @result:   set if there is something to be freed
  *
  * Not below any lock. Whatever it returns, fabrex_dmabuf_free() undoes it if
- * mr->dmabuf has been set.
+ * @result has been set.
  *
  * Return: 0; as documented in the uapi header
  */
-int fabrex_dmabuf_open(struct fabrex_mr *mr,
-		       const struct fabrex_mr_register *cmd, bool writable)
+int fabrex_dmabuf_open(struct fabrex_res *res, struct fabrex_watcher *watch,
+		       const struct fabrex_mr_register *cmd, bool writable,
+		       struct fabrex_dmabuf **result)
 {
 	struct dma_buf_attachment *attach;
 	struct fabrex_dmabuf *buf = NULL;
@@ -570,13 +492,14 @@ int fabrex_dmabuf_open(struct fabrex_mr *mr,
 	if (ret)
 		goto put;
 	ret = -ENOMEM;
-	buf = fabrex_dmabuf_alloc(mr, dmabuf, cmd, writable);
+	buf = fabrex_dmabuf_alloc(res, dmabuf, cmd, writable);
 	if (!buf)
 		goto put;
+	buf->watch = watch;
 	ret = fabrex_dmabuf_charge(buf) ?: fabrex_dmabuf_enlist(buf);
 	if (ret)
 		goto free;
-	mr->dmabuf = buf;
+	*result = buf;
 	attach = dma_buf_dynamic_attach(dmabuf, buf->port->info.dma_dev,
 					&fabrex_attach_ops, buf);
 	if (!IS_ERR(attach)) {
@@ -584,7 +507,7 @@ int fabrex_dmabuf_open(struct fabrex_mr *mr,
 		return 0;
 	}
 	ret = PTR_ERR(attach);
-	fabrex_dmabuf_explain(buf, "be attached", ret);
+	fabrex_dmabuf_explain(buf->port, buf->dmabuf, "be attached", ret);
 	return fabrex_dmabuf_errno(ret);
 
 free:
@@ -640,8 +563,8 @@ int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
 			ret = fabrex_dmabuf_wait(buf, fence, end);
 			dma_fence_put(fence);
 			if (ret)
-				fabrex_dmabuf_explain(buf, "be waited for",
-						      ret);
+				fabrex_dmabuf_explain(buf->port, buf->dmabuf,
+						      "be waited for", ret);
 			usage = DMA_RESV_USAGE_KERNEL;
 		}
 	} while (!ret);
@@ -693,7 +616,7 @@ int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
 
 	guard(mutex)(&buf->supply_lock);
 	guard(mutex)(&buf->lock);
-	ret = port->ops->data->mr_destroy(port, buf->mr->res.number);
+	ret = port->ops->data->mr_destroy(port, buf->res->number);
 	if (!ret || ret == -ENODEV)
 		buf->known = false;
 	return ret;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events that an open file has to read. Called by port.c, which knows what
- * happened, and by file.c for read() and poll().
+ * Events that an open file has to read. Called by report.c and by the types of
+ * objects, which know what happened, and by file.c for read() and poll().
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
-#include "core.h"
+#include "context.h"
 
 #define SLOT(n)	((n) & (FABREX_EVENT_SLOTS - 1))
 

@@ -10,21 +10,8 @@
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
-#include "core.h"
-
-/**
- * fabrex_respond() - give the structure back to the caller
- * @ucmd: ioctl
- *
- * Not below registration_lock. Return: 0 or -EFAULT
- */
-int fabrex_respond(struct fabrex_ucmd *ucmd)
-{
-	if (copy_to_user(ucmd->ubuf, ucmd->cmd,
-			 min(ucmd->user_size, ucmd->size)))
-		return -EFAULT;
-	return 0;
-}
+#include "data.h"
+#include "port.h"
 
 static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 {
@@ -196,27 +183,6 @@ static void fabrex_file_init(struct fabrex_file *file, struct fabrex_port *port)
 	xa_init(&file->maps);
 	file->next_page = 1;
 	fabrex_events_init(&file->events);
-}
-
-static void fabrex_file_free(struct fabrex_file *file)
-{
-	xa_destroy(&file->objects);
-	xa_destroy(&file->maps);
-	kfree_rcu(file, rcu);
-}
-
-/**
- * fabrex_file_put() - it is closed, or an object that outlived it is gone
- * @file: file
- *
- * Until the last of them, nobody else gets its protection domain.
- */
-void fabrex_file_put(struct fabrex_file *file)
-{
-	if (!refcount_dec_and_test(&file->ref))
-		return;
-	ida_free(&file->port->pds, file->pd);
-	fabrex_file_free(file);
 }
 
 static int fabrex_open(struct inode *inode, struct file *filp)

@@ -19,7 +19,7 @@
 #include <linux/pseudo_fs.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "memory.h"
 
 #define FABREX_FS_MAGIC	0x66616272	/* "fabr" */
 /* Pages of a window that one fault maps. */

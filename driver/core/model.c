@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mirror of the fabric as a port sees it. The backend feeds it; netlink, sysfs
- * and the peer query read it. Changes become netlink events.
+ * Mirror of the fabric as a port sees it. Called by report.c, by backends and by
+ * whatever answers questions about the fabric.
  *
  * The mutex is held for short and nothing sleeps below it but allocations.
  */
@@ -10,8 +10,7 @@
 
 #include <uapi/linux/fabrex_netlink.h>
 
-#include "core.h"
-#include "trace.h"
+#include "context.h"
 
 /* More elements than any fabric has: a device that names more is broken. During
  * a scan there may be as many that it is going to remove.
@@ -150,51 +149,21 @@ static int model_replace(struct fabrex_model *model, struct fabrex_node *old,
 	return 0;
 }
 
-/* What the last change means to those who listen. */
-static void object_notify(struct fabrex_port *port,
-			  const struct fabrex_object *old,
-			  const struct fabrex_object *new, bool surprise)
-{
-	struct fabrex_notice_msg msg = {
-		.object = new,
-		.state = new->state,
-		.has_state = true,
-		.surprise = surprise,
-	};
-
-	if (new->type == FABREX_OBJECT_TYPE_PORT && old->state != new->state) {
-		msg.type = FABREX_EVENT_TYPE_LINK;
-		if (new->kind == FABREX_PORT_KIND_HOST)
-			msg.port = new->id;
-	} else if (new->type == FABREX_OBJECT_TYPE_ENDPOINT &&
-		   (old->state != new->state || old->bound != new->bound)) {
-		msg.type = FABREX_EVENT_TYPE_ENDPOINT;
-		/* An endpoint that was let go was somebody's. */
-		msg.port = new->bound ?: old->bound;
-		msg.slot = new->slot ?: old->slot;
-	} else {
-		return;
-	}
-	fabrex_notify(port, &msg);
-}
-
 /**
- * fabrex_model_update() - the fabric has an element, and this is its state
+ * fabrex_model_store() - note the state of an element
  * @port:   port
  * @object: copied
+ * @before: what the model said of it so far, if something has changed
  *
- * Changes of link and endpoint states are sent as netlink events once the
- * first scan has ended. Calls for one port must not overlap.
- *
- * Return: 0; -EINVAL without id or name; -ENOSPC if there are too many; -ENOMEM
+ * Return: 1 if an element that was known has changed since the first scan has
+ * ended; 0; -EINVAL without id or name; -ENOSPC if there are too many; -ENOMEM
  */
-int fabrex_model_update(struct fabrex_port *port,
-			const struct fabrex_object *object)
+int fabrex_model_store(struct fabrex_port *port,
+		       const struct fabrex_object *object,
+		       struct fabrex_object *before)
 {
 	struct fabrex_model *model = &port->model;
-	struct fabrex_object before = {};
 	struct fabrex_node *node, *old;
-	bool notify;
 	int ret = 0;
 
 	if (!object->id || !object->name[0])
@@ -204,25 +173,22 @@ int fabrex_model_update(struct fabrex_port *port,
 		return -ENOMEM;
 	mutex_lock(&model->lock);
 	old = xa_load(&model->objects, object->id);
-	notify = old && model->complete;
-	if (old)
-		before = old->object;
 	if (old && object_same(&old->object, &node->object)) {
 		model_see(model, old);
 		kfree(node);
-		notify = false;
 	} else {
+		if (old)
+			*before = old->object;
 		ret = old || model_has_room(model) ?
 		      model_replace(model, old, node) : -ENOSPC;
 		if (ret)
 			kfree(node);
+		else
+			ret = old && model->complete;
 	}
 	mutex_unlock(&model->lock);
-	if (!ret && notify)
-		object_notify(port, &before, object, object->surprise);
 	return ret;
 }
-FABREX_EXPORT(fabrex_model_update);
 
 /**
  * fabrex_model_get() - what the model says of an element
@@ -399,22 +365,17 @@ static struct fabrex_node *model_peer_node(struct fabrex_model *model,
  * @peer:       number, below max_peers
  * @up:         new state
  * @generation: of its port
+ * @object:     its port, if the model has it
  *
- * Sends the netlink event too.
+ * Return: true if it has
  */
-void fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
-		       u32 generation)
+bool fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
+		       u32 generation, struct fabrex_object *object)
 {
 	struct fabrex_model *model = &port->model;
-	struct fabrex_object object = {};
-	struct fabrex_notice_msg msg = {
-		.type = up ? FABREX_EVENT_TYPE_PEER_UP :
-			     FABREX_EVENT_TYPE_PEER_DOWN,
-		.generation = generation,
-	};
 	struct fabrex_node *node;
 
-	mutex_lock(&model->lock);
+	guard(mutex)(&model->lock);
 	model->peers[peer] = (struct fabrex_peer) {
 		.seen = true,
 		.up = up,
@@ -422,13 +383,8 @@ void fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
 	};
 	node = model_peer_node(model, peer);
 	if (node)
-		object = node->object;
-	mutex_unlock(&model->lock);
-	if (!object.id)
-		return;
-	msg.object = &object;
-	msg.port = object.id;
-	fabrex_notify(port, &msg);
+		*object = node->object;
+	return node;
 }
 
 /**

@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "core.h"
+#include "data.h"
 #include "trace.h"
 
 #define MR_ACCESS_WRITE	(FABREX_ACCESS_LOCAL_WRITE |	\
@@ -65,7 +65,8 @@ static void fabrex_mr_free(struct fabrex_res *res)
 	kfree(mr);
 }
 
-const struct fabrex_res_ops fabrex_mr_ops = {
+static const struct fabrex_res_ops fabrex_mr_ops = {
+	.type = FABREX_RES_MR,
 	.detach = fabrex_mr_detach,
 	.destroy = fabrex_mr_destroy,
 	.settle = fabrex_mr_settle,
@@ -192,7 +193,8 @@ static int fabrex_mr_import(struct fabrex_mr *mr,
 {
 	int ret;
 
-	ret = fabrex_dmabuf_open(mr, cmd, cmd->access & MR_ACCESS_WRITE);
+	ret = fabrex_dmabuf_open(&mr->res, &mr->watch, cmd,
+				 cmd->access & MR_ACCESS_WRITE, &mr->dmabuf);
 	if (!ret)
 		ret = fabrex_dmabuf_enter(mr->dmabuf);
 	if (ret)
@@ -228,7 +230,7 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return -ENOMEM;
-	ret = fabrex_res_init(&mr->res, file, FABREX_RES_MR, 1);
+	ret = fabrex_res_init(&mr->res, file, &fabrex_mr_ops, 1);
 	if (ret) {
 		kfree(mr);
 		return ret;

@@ -6,7 +6,7 @@
 #include <linux/pci.h>
 #include <linux/pci-p2pdma.h>
 
-#include "core.h"
+#include "data.h"
 
 /* The device of the port is there as long as registration_lock is held. */
 static int fabrex_p2p_distance(struct fabrex_port *port, struct pci_dev *pdev)

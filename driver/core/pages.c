@@ -6,7 +6,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/sched.h>
 
-#include "core.h"
+#include "memory.h"
 
 /**
  * fabrex_coherent() - does the device reach the memory itself?

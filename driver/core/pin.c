@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "core.h"
+#include "memory.h"
 
 #define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
 

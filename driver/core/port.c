@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ports: their life from registration to the last reference, and the module.
- * Called by backends.
+ * Ports: their life from registration to the last reference. Called by backends,
+ * and by module.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -11,13 +11,14 @@
 
 #include <uapi/linux/fabrex_netlink.h>
 
-#include "core.h"
+#include "dmabuf.h"
+#include "object.h"
+#include "port.h"
+#include "report.h"
 #include "trace.h"
 
 static dev_t fabrex_devt;
 static DEFINE_IDA(fabrex_ids);
-/* Registered ports by index; its lock protects lookups against removal. */
-static DEFINE_XARRAY(fabrex_ports);
 
 static void fabrex_port_release(struct device *dev)
 {
@@ -38,61 +39,11 @@ static void fabrex_port_release(struct device *dev)
 	kfree(port);
 }
 
-struct class fabrex_class = {
+static struct class fabrex_class = {
 	.name		= "fabrex",
 	.dev_groups	= fabrex_port_groups,
 	.dev_release	= fabrex_port_release,
 };
-
-/**
- * fabrex_port_find() - registered port by number
- * @index: N of /dev/fabrexN
- *
- * Return: the port with a reference, or NULL
- */
-struct fabrex_port *fabrex_port_find(unsigned long index)
-{
-	struct fabrex_port *port;
-
-	xa_lock(&fabrex_ports);
-	port = xa_load(&fabrex_ports, index);
-	if (port)
-		get_device(&port->dev);
-	xa_unlock(&fabrex_ports);
-	return port;
-}
-
-/**
- * fabrex_port_next() - first registered port from a number on
- * @index: in: number; out: that of the port found
- *
- * Return: the port with a reference, or NULL
- */
-struct fabrex_port *fabrex_port_next(unsigned long *index)
-{
-	struct fabrex_port *port;
-
-	xa_lock(&fabrex_ports);
-	port = xa_find(&fabrex_ports, index, ULONG_MAX, XA_PRESENT);
-	if (port)
-		get_device(&port->dev);
-	xa_unlock(&fabrex_ports);
-	return port;
-}
-
-/**
- * fabrex_port_usable() - may operations of the backend be called?
- * @port: with registration_lock held
- *
- * Return: 0; -ENODEV after unregister; -EIO while the device does not work
- */
-int fabrex_port_usable(struct fabrex_port *port)
-{
-	lockdep_assert_held(&port->registration_lock);
-	if (!port->ops)
-		return -ENODEV;
-	return port->alive ? 0 : -EIO;
-}
 
 static void fabrex_info_terminate(struct fabrex_port_info *info)
 {
@@ -332,7 +283,7 @@ int fabrex_port_register(struct fabrex_port *port)
 	ret = fabrex_changes_open(port);
 	if (ret)
 		return ret;
-	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);
+	ret = fabrex_port_enlist(port);
 	if (ret)
 		goto close;
 	ret = fabrex_cgroup_register(port);
@@ -342,7 +293,7 @@ int fabrex_port_register(struct fabrex_port *port)
 	ret = cdev_device_add(&port->cdev, &port->dev);
 	if (ret)
 		goto unregister;
-	xa_store(&fabrex_ports, port->index, port, GFP_KERNEL);
+	fabrex_port_list(port);
 	WRITE_ONCE(port->listed, true);
 	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_ADDED);
 	dev_info(&port->dev, "port %s of fabric %s, peer %u\n",
@@ -353,7 +304,7 @@ unregister:
 	fabrex_aperture_release(port);
 	fabrex_cgroup_unregister(port);
 release:
-	xa_release(&fabrex_ports, port->index);
+	fabrex_port_delist(port);
 close:
 	fabrex_changes_close(port);
 	return ret;
@@ -385,7 +336,7 @@ void fabrex_port_unregister(struct fabrex_port *port)
 {
 	LIST_HEAD(zombies);
 
-	xa_erase(&fabrex_ports, port->index);
+	fabrex_port_delist(port);
 	cdev_device_del(&port->cdev, &port->dev);
 
 	down_write(&port->registration_lock);
@@ -477,262 +428,31 @@ void fabrex_port_revive(struct fabrex_port *port, u32 generation)
 }
 FABREX_EXPORT(fabrex_port_revive);
 
-static void fabrex_port_event(struct fabrex_port *port,
-			      const struct fabrex_event *event)
-{
-	struct fabrex_file *file;
-
-	trace_fabrex_event(port, event);
-	mutex_lock(&port->files_lock);
-	list_for_each_entry(file, &port->files, list)
-		fabrex_events_push(&file->events, event);
-	mutex_unlock(&port->files_lock);
-}
-
 /**
- * fabrex_port_lost() - the device has dropped events
- * @port: port; links and peers are again what the device says, or will be, and
- *        what is different then is told
- */
-void fabrex_port_lost(struct fabrex_port *port)
-{
-	struct fabrex_file *file;
-
-	mutex_lock(&port->files_lock);
-	list_for_each_entry(file, &port->files, list)
-		fabrex_events_lose(&file->events);
-	mutex_unlock(&port->files_lock);
-}
-
-/**
- * fabrex_port_link() - the fabric side link of the port changed
- * @port: port
- * @up:   new state
- */
-void fabrex_port_link(struct fabrex_port *port, bool up)
-{
-	struct fabrex_event event = {
-		.type = up ? FABREX_EVENT_LINK_UP : FABREX_EVENT_LINK_DOWN,
-	};
-
-	if (READ_ONCE(port->link_up) == up)
-		return;
-	WRITE_ONCE(port->link_up, up);
-	fabrex_port_event(port, &event);
-}
-FABREX_EXPORT(fabrex_port_link);
-
-/**
- * fabrex_port_link_was_down() - and it may be up again
- * @port: port; its link has been read since
- */
-void fabrex_port_link_was_down(struct fabrex_port *port)
-{
-	if (!READ_ONCE(port->link_up))
-		return;
-	fabrex_port_link(port, false);
-	fabrex_port_link(port, true);
-}
-FABREX_EXPORT(fabrex_port_link_was_down);
-
-/**
- * fabrex_port_peer() - a peer was enabled, or is not any more
- * @port:       port
- * @peer:       number of the peer
- * @up:         new state
- * @generation: of its port
- */
-void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
-		      u32 generation)
-{
-	struct fabrex_event event = {
-		.type = up ? FABREX_EVENT_PEER_UP : FABREX_EVENT_PEER_DOWN,
-		.peer = peer,
-		.generation = generation,
-	};
-
-	if (peer >= port->info.max_peers)
-		return;
-	fabrex_model_peer(port, peer, up, generation);
-	fabrex_port_event(port, &event);
-}
-FABREX_EXPORT(fabrex_port_peer);
-
-/**
- * fabrex_port_peer_is() - this is the case, whatever was told so far
- * @port:       port
- * @peer:       number of the peer
- * @up:         it is enabled and can be reached
- * @generation: of its port
+ * fabrex_ports_init() - begin of the module
  *
- * Makes up for events that have been lost. Of a peer that was enabled anew in
- * between it is told that it went down, too.
+ * Return: 0 or a negative errno
  */
-void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
-			 u32 generation)
-{
-	struct fabrex_peer known;
-
-	if (peer >= port->info.max_peers)
-		return;
-	fabrex_model_peer_known(port, peer, &known);
-	if (known.up && (!up || known.generation != generation))
-		fabrex_port_peer(port, peer, false, known.generation);
-	else if (!known.up && !up)
-		fabrex_model_peer_down(port, peer, generation);
-	if (up && (!known.up || known.generation != generation))
-		fabrex_port_peer(port, peer, true, generation);
-}
-FABREX_EXPORT(fabrex_port_peer_is);
-
-/**
- * fabrex_port_peer_was_down() - and it may be up again
- * @port:       port; fabrex_port_peer_is() has been called since
- * @peer:       number of the peer
- * @generation: of its port then
- *
- * Of one that is up in the same generation it is told that it was down, and is
- * up: operations under way have failed on either side.
- */
-void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
-			       u32 generation)
-{
-	struct fabrex_peer known;
-
-	if (peer >= port->info.max_peers)
-		return;
-	fabrex_model_peer_known(port, peer, &known);
-	if (!known.up || known.generation != generation)
-		return;
-	fabrex_port_peer(port, peer, false, generation);
-	fabrex_port_peer(port, peer, true, generation);
-}
-FABREX_EXPORT(fabrex_port_peer_was_down);
-
-static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
-{
-	struct fabrex_event event = {
-		.type = type,
-		.id = res->id,
-		.error = error,
-	};
-
-	trace_fabrex_event(res->port, &event);
-	fabrex_events_push(&res->file->events, &event);
-}
-
-/**
- * fabrex_port_queue_error() - the device stopped a queue
- * @port:   port
- * @number: of the queue
- * @serial: that it was created with; of another one nobody is told
- * @qerr:   FABREX_QERR_*
- */
-void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
-			     u32 qerr)
-{
-	struct fabrex_queue *queue;
-
-	rcu_read_lock();
-	queue = xa_load(&port->queues, number);
-	if (queue && queue->serial == serial)
-		fabrex_res_event(&queue->res, FABREX_EVENT_QUEUE_ERROR, qerr);
-	rcu_read_unlock();
-}
-FABREX_EXPORT(fabrex_port_queue_error);
-
-/**
- * fabrex_port_window_fault() - an access through a window failed
- * @port:   port
- * @number: of the window
- * @serial: that it was created with; of another one nobody is told
- * @wc:     FABREX_WC_*
- */
-void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
-			      u32 wc)
-{
-	struct fabrex_window *window;
-
-	rcu_read_lock();
-	window = xa_load(&port->windows, number);
-	if (window && window->serial == serial)
-		fabrex_res_event(&window->res, FABREX_EVENT_WINDOW_FAULT, wc);
-	rcu_read_unlock();
-}
-FABREX_EXPORT(fabrex_port_window_fault);
-
-/**
- * fabrex_port_queue_irq() - a queue that was armed has a completion
- * @port:   port
- * @number: of the queue
- *
- * May be called in any context. A number that is not that of a queue (any
- * more) is ignored.
- */
-void fabrex_port_queue_irq(struct fabrex_port *port, u32 number)
-{
-	struct fabrex_queue *queue;
-
-	rcu_read_lock();
-	queue = xa_load(&port->queues, number);
-	if (queue && queue->eventfd)
-		fabrex_eventfd_signal(queue->eventfd);
-	rcu_read_unlock();
-}
-FABREX_EXPORT(fabrex_port_queue_irq);
-
-static int __init fabrex_init(void)
+int __init fabrex_ports_init(void)
 {
 	int ret;
 
-	fabrex_tickets_init();
-	fabrex_quotas_init();
 	ret = alloc_chrdev_region(&fabrex_devt, 0, FABREX_MAX_PORTS, "fabrex");
 	if (ret)
 		return ret;
 	ret = class_register(&fabrex_class);
 	if (ret)
-		goto unregister_region;
-	ret = fabrex_files_init();
-	if (ret)
-		goto unregister_class;
-	ret = fabrex_release_init();
-	if (ret)
-		goto exit_files;
-	ret = fabrex_dmabufs_init();
-	if (ret)
-		goto exit_release;
-	ret = fabrex_netlink_init();
-	if (ret)
-		goto exit_dmabufs;
-	return 0;
-
-exit_dmabufs:
-	fabrex_dmabufs_exit();
-exit_release:
-	fabrex_release_exit();
-exit_files:
-	fabrex_files_exit();
-unregister_class:
-	class_unregister(&fabrex_class);
-unregister_region:
-	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
+		unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
 	return ret;
 }
 
-static void __exit fabrex_exit(void)
+/**
+ * fabrex_ports_exit() - end of the module; no port is left
+ */
+void fabrex_ports_exit(void)
 {
-	fabrex_netlink_exit();
-	fabrex_dmabufs_exit();
-	fabrex_release_exit();
-	fabrex_files_exit();
 	class_unregister(&fabrex_class);
 	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
 	/* Queues may still be waiting to be freed. */
 	rcu_barrier();
 }
-
-module_init(fabrex_init);
-module_exit(fabrex_exit);
-MODULE_DESCRIPTION("Composable PCIe fabrics: ports, memory, queues, model");
-MODULE_LICENSE("GPL");

@@ -2,12 +2,12 @@
 /*
  * Short commands to the device that a netlink command waits for: in the port's
  * workqueue, so that the wait has an end even if the device does not answer.
- * Called by netlink.c and change.c.
+ * Called by netlink.c, netlink_change.c and queue.c.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "context.h"
 
 /* Nobody else's netlink waits longer for a device of ours that hangs: for a place
  * and the answer together. A device that works answers in microseconds.
@@ -131,4 +131,22 @@ int fabrex_query_wait(struct fabrex_query *query)
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	return query->ret;
+}
+
+/**
+ * fabrex_port_counters() - have the backend read the counters of an object
+ * @port:     usable, below registration_lock
+ * @id:       object, or 0 for this port
+ * @counters: result, in its out_ members
+ *
+ * Return: 0; -EOPNOTSUPP if the port has none; an error of the backend
+ */
+int fabrex_port_counters(struct fabrex_port *port, u32 id,
+			 struct fabrex_counters *counters)
+{
+	const struct fabrex_fabric_ops *fabric = port->ops->fabric;
+
+	if (!fabric || !fabric->counters)
+		return -EOPNOTSUPP;
+	return fabric->counters(port, id, counters);
 }

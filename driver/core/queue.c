@@ -12,7 +12,7 @@
 #include <linux/net.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "data.h"
 #include "trace.h"
 
 /* Service numbers below need CAP_NET_BIND_SERVICE. */
@@ -115,7 +115,8 @@ static void fabrex_queue_free(struct fabrex_res *res)
 	call_rcu(&queue->rcu, fabrex_queue_free_rcu);
 }
 
-const struct fabrex_res_ops fabrex_queue_ops = {
+static const struct fabrex_res_ops fabrex_queue_ops = {
+	.type = FABREX_RES_QUEUE,
 	.detach = fabrex_queue_detach,
 	.destroy = fabrex_queue_destroy,
 	.settle = fabrex_queue_settle,
@@ -337,7 +338,7 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return -ENOMEM;
-	ret = fabrex_res_init(&queue->res, file, FABREX_RES_QUEUE, 1);
+	ret = fabrex_res_init(&queue->res, file, &fabrex_queue_ops, 1);
 	if (ret) {
 		kfree(queue);
 		return ret;
@@ -353,24 +354,6 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 		return ret;
 	}
 	return fabrex_res_publish(&queue->res, ucmd);
-}
-
-/**
- * fabrex_port_counters() - have the backend read the counters of an object
- * @port:     usable, below registration_lock
- * @id:       object, or 0 for this port
- * @counters: result, in its out_ members
- *
- * Return: 0; -EOPNOTSUPP if the port has none; an error of the backend
- */
-int fabrex_port_counters(struct fabrex_port *port, u32 id,
-			 struct fabrex_counters *counters)
-{
-	const struct fabrex_fabric_ops *fabric = port->ops->fabric;
-
-	if (!fabric || !fabric->counters)
-		return -EOPNOTSUPP;
-	return fabric->counters(port, id, counters);
 }
 
 static int fabrex_queue_counters(struct fabrex_file *file, u32 id,

@@ -20,25 +20,14 @@
  */
 #include <linux/slab.h>
 
-#include "core.h"
+#include "object.h"
 #include "trace.h"
-
-static const struct fabrex_res_ops * const fabrex_res_types[] = {
-	[FABREX_RES_QUEUE] = &fabrex_queue_ops,
-	[FABREX_RES_WINDOW] = &fabrex_window_ops,
-	[FABREX_RES_MR] = &fabrex_mr_ops,
-};
-
-static const struct fabrex_res_ops *res_ops(const struct fabrex_res *res)
-{
-	return fabrex_res_types[res->type];
-}
 
 /**
  * fabrex_res_init() - begin an object, charge it
  * @res:    zeroed, in its type's structure
  * @file:   owner
- * @type:   FABREX_RES_*
+ * @ops:    of its type
  * @charge: to the quota
  *
  * Undone by fabrex_res_discard(). Not below registration_lock.
@@ -46,8 +35,9 @@ static const struct fabrex_res_ops *res_ops(const struct fabrex_res *res)
  * Return: 0; -EDQUOT; -ENODEV if the port is gone; -ENOMEM
  */
 int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
-		    enum fabrex_res_type type, u32 charge)
+		    const struct fabrex_res_ops *ops, u32 charge)
 {
+	enum fabrex_res_type type = ops->type;
 	struct fabrex_cgroup_charge *cgroup;
 	int ret;
 
@@ -65,6 +55,7 @@ int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 	res->user = file->user;
 	refcount_inc(&res->user->ref);
 	res->maker = get_pid(task_tgid(current));
+	res->ops = ops;
 	res->type = type;
 	res->charge = charge;
 	refcount_set(&res->users, 1);
@@ -145,7 +136,7 @@ static void fabrex_res_free(struct fabrex_res *res)
 	u64 bytes = res->bytes;
 
 	/* May wait for an exporter; it counts until then. */
-	res_ops(res)->free(res);
+	res->ops->free(res);
 	fabrex_cgroup_uncharge(port, cgroup);
 	fabrex_uncharge_locked(user, locked);
 	fabrex_uncharge_bytes(port, user, bytes);
@@ -157,7 +148,7 @@ static void fabrex_res_free(struct fabrex_res *res)
 /* The device has forgotten it, or never knew it. */
 static void fabrex_res_settle(struct fabrex_res *res)
 {
-	res_ops(res)->settle(res);
+	res->ops->settle(res);
 	res->stopped = true;
 }
 
@@ -169,9 +160,9 @@ static int fabrex_res_stop(struct fabrex_res *res)
 	lockdep_assert_held(&res->port->registration_lock);
 	if (res->stopped)
 		return 0;
-	res_ops(res)->detach(res);
+	res->ops->detach(res);
 	if (res->created && !res->dead && res->port->ops)
-		ret = res_ops(res)->destroy(res);
+		ret = res->ops->destroy(res);
 	trace_fabrex_destroy(res, ret);
 	if (ret && ret != -ENODEV) {
 		dev_err_ratelimited(&res->port->dev,
@@ -465,7 +456,7 @@ static void fabrex_res_lose(struct fabrex_res *res)
 	dev_err(&res->port->dev,
 		"the device was removed while it used object %u of type %d: its memory is leaked\n",
 		res->number, res->type);
-	res_ops(res)->fail(res, FABREX_QERR_RESET);
+	res->ops->fail(res, FABREX_QERR_RESET);
 	res->lost = true;
 	res->stopped = true;
 }
@@ -514,8 +505,8 @@ static void fabrex_res_fail_file(struct fabrex_file *file, u32 qerr)
 		if (res->stopped || res->dead)
 			continue;
 		res->dead = true;
-		res_ops(res)->detach(res);
-		res_ops(res)->fail(res, qerr);
+		res->ops->detach(res);
+		res->ops->fail(res, qerr);
 	}
 }
 

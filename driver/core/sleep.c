@@ -14,7 +14,7 @@
 #include <linux/suspend.h>
 #include <linux/wait.h>
 
-#include "core.h"
+#include "dmabuf.h"
 
 /* Held for writing to change it, for reading while something is mapped. */
 static DECLARE_RWSEM(fabrex_sleep_lock);

@@ -6,7 +6,8 @@
 #include <linux/kstrtox.h>
 #include <linux/sysfs.h>
 
-#include "core.h"
+#include "context.h"
+#include "port.h"
 
 #define PORT_ATTR(_name, _fmt, _expr)					\
 static ssize_t _name##_show(struct device *dev,				\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints of the core: what comes and goes, and what the fabric says.
- * Under events/fabrex in tracefs.
+ * Under events/fabrex in tracefs. For all files; trace.c knows the structures.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fabrex
@@ -11,7 +11,13 @@
 
 #include <linux/tracepoint.h>
 
-#include "core.h"
+struct fabrex_event;
+struct fabrex_mr_params;
+struct fabrex_notice_msg;
+struct fabrex_port;
+struct fabrex_queue_create;
+struct fabrex_res;
+struct fabrex_window_create;
 
 TRACE_EVENT(fabrex_port,
 	TP_PROTO(const struct fabrex_port *port, const char *what),

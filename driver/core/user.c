@@ -15,7 +15,7 @@
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
 
-#include "core.h"
+#include "context.h"
 
 static unsigned int quota_queues = 256;
 module_param(quota_queues, uint, 0644);

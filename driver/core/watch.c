@@ -17,7 +17,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "memory.h"
 
 #define WATCH_ENTRIES_MAX	65536u
 /* Give up and count, if memory changes all the time. */

@@ -7,7 +7,7 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "data.h"
 #include "trace.h"
 
 #define WINDOW_ACCESS_ALL	(FABREX_ACCESS_REMOTE_READ |	\
@@ -90,7 +90,8 @@ static void fabrex_window_free(struct fabrex_res *res)
 	kfree_rcu(window, rcu);
 }
 
-const struct fabrex_res_ops fabrex_window_ops = {
+static const struct fabrex_res_ops fabrex_window_ops = {
+	.type = FABREX_RES_WINDOW,
 	.detach = fabrex_window_detach,
 	.destroy = fabrex_window_destroy,
 	.settle = fabrex_window_settle,
@@ -235,7 +236,8 @@ int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
 	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
 	if (!window)
 		return -ENOMEM;
-	ret = fabrex_res_init(&window->res, file, FABREX_RES_WINDOW, nslots);
+	ret = fabrex_res_init(&window->res, file, &fabrex_window_ops,
+			      nslots);
 	if (ret) {
 		kfree(window);
 		return ret;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory of exporters, and what must not happen to it while the machine falls
+ * asleep. For mr.c, port.c and module.c.
+ */
+#ifndef _FABREX_DMABUF_H
+#define _FABREX_DMABUF_H
+
+#include <linux/dma-direction.h>
+
+#include "memory.h"
+#include "object.h"
+
+struct dma_buf;
+struct dma_buf_attachment;
+
+/*
+ * FABREX_DMABUF_MAKING: the ioctl that registers it is still at work
+ * FABREX_DMABUF_READY:  who wants to release it may
+ * FABREX_DMABUF_GOING:  somebody does
+ */
+enum fabrex_dmabuf_state {
+	FABREX_DMABUF_MAKING,
+	FABREX_DMABUF_READY,
+	FABREX_DMABUF_GOING,
+};
+
+/**
+ * struct fabrex_dmabuf - memory of an exporter
+ * @list:     in port->dmabufs
+ * @res:      region that it is for
+ * @watch:    of it
+ * @port:     likewise
+ * @state:    under port->dmabufs_lock
+ * @released: nothing of it is attached any more
+ * @dmabuf:   with a reference, or NULL once revoked
+ * @attach:   or NULL. Set before and cleared after everybody else, except the
+ *            exporter, has a way to find it
+ * @sgt:      its mapping, or NULL; under dma_resv
+ * @dir:      of the mapping
+ * @pin:      the exporter is asked to keep it in place
+ * @pinned:   it does; under dma_resv
+ * @offset:   of the region in it, bytes
+ * @length:   of the region
+ * @supply_lock: see the top of this file
+ * @lock:     likewise; protects what follows
+ * @known:    the device knows the region. Cleared by whoever has it forget it,
+ *            before that happens. Also read under supply_lock with
+ *            registration_lock
+ * @dying:    @remap is not queued any more
+ * @remap:    supplies the pages again after a move
+ * @tries:    how often it has failed; of @remap
+ */
+struct fabrex_dmabuf {
+	struct list_head list;
+	struct fabrex_res *res;
+	struct fabrex_watcher *watch;
+	struct fabrex_port *port;
+	enum fabrex_dmabuf_state state;
+	struct completion released;
+	struct dma_buf *dmabuf;
+	struct dma_buf_attachment *attach;
+	struct sg_table *sgt;
+	enum dma_data_direction dir;
+	bool pin;
+	bool pinned;
+	u64 offset;
+	u64 length;
+	struct mutex supply_lock;
+	struct mutex lock;
+	bool known;
+	bool dying;
+	struct delayed_work remap;
+	unsigned int tries;
+};
+
+/* dmabuf.c */
+#if IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)
+int fabrex_dmabuf_open(struct fabrex_res *res, struct fabrex_watcher *watch,
+		       const struct fabrex_mr_register *cmd, bool writable,
+		       struct fabrex_dmabuf **result);
+int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf);
+void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready);
+int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf);
+void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known);
+void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
+			  struct fabrex_mr_memory *memory);
+void fabrex_dmabuf_free(struct fabrex_dmabuf *buf);
+void fabrex_dmabufs_unregister(struct fabrex_port *port);
+int fabrex_dmabufs_init(void);
+void fabrex_dmabufs_exit(void);
+#else
+static inline int fabrex_dmabuf_open(struct fabrex_res *res,
+				     struct fabrex_watcher *watch,
+				     const struct fabrex_mr_register *cmd,
+				     bool writable,
+				     struct fabrex_dmabuf **result)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready)
+{
+}
+
+static inline int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
+{
+}
+
+static inline void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
+					struct fabrex_mr_memory *memory)
+{
+}
+
+static inline void fabrex_dmabuf_free(struct fabrex_dmabuf *buf)
+{
+}
+
+static inline void fabrex_dmabufs_unregister(struct fabrex_port *port)
+{
+}
+
+static inline int fabrex_dmabufs_init(void)
+{
+	return 0;
+}
+
+static inline void fabrex_dmabufs_exit(void)
+{
+}
+#endif
+
+/* cause.c, for dmabuf.c */
+void fabrex_dmabuf_explain(const struct fabrex_port *port,
+			   const struct dma_buf *dmabuf, const char *what,
+			   int error);
+
+/* sleep.c, for dmabuf.c */
+bool fabrex_stay_awake(void);
+void fabrex_may_sleep(void);
+int fabrex_wait_awake(unsigned long end);
+int fabrex_sleep_init(void);
+void fabrex_sleep_exit(void);
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Endpoints that are bound to this host: their PCI device, its driver, and
+ * whether they can be released. Called by report.c and the netlink files.
+ */
+#include <linux/delay.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include <uapi/linux/fabrex_netlink.h>
+
+#include "report.h"
+#include "trace.h"
+
+/* A look takes a moment only; who binds or unbinds a driver needs longer. */
+#define HOLDER_TRIES	20
+#define HOLDER_MS	50
+
+static struct workqueue_struct *fabrex_release_wq;
+
+/**
+ * fabrex_endpoint_pdev() - local PCI device of an endpoint
+ * @port:   port
+ * @object: endpoint
+ *
+ * Does not wait for a port that comes or goes.
+ *
+ * Return: the device with a reference; NULL if it is not bound to this port, or
+ * nothing is known
+ */
+struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
+				     const struct fabrex_object *object)
+{
+	struct pci_dev *pdev = NULL;
+
+	if (object->type != FABREX_OBJECT_TYPE_ENDPOINT ||
+	    object->bound != port->info.object_id || !object->slot)
+		return NULL;
+	if (!down_read_trylock(&port->registration_lock))
+		return NULL;
+	if (port->ops && port->ops->fabric && port->ops->fabric->endpoint_pdev)
+		pdev = port->ops->fabric->endpoint_pdev(port, object->id,
+							object->slot);
+	up_read(&port->registration_lock);
+	return pdev;
+}
+
+/**
+ * fabrex_pdev_driver() - name of the driver of a PCI device
+ * @pdev: device
+ * @name: result; "?" while one is being bound or unbound
+ * @size: of it
+ *
+ * Return: true if there is one
+ */
+bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size)
+{
+	bool found = true;
+
+	if (!device_trylock(&pdev->dev)) {
+		strscpy(name, "?", size);
+		return true;
+	}
+	if (pdev->dev.driver)
+		strscpy(name, pdev->dev.driver->name, size);
+	else
+		found = false;
+	device_unlock(&pdev->dev);
+	return found;
+}
+
+/**
+ * struct fabrex_release - a request that the core decides
+ * @work:  does
+ * @port:  with a reference
+ * @ep:    endpoint
+ * @token: of the request
+ * @slot:  of the endpoint
+ */
+struct fabrex_release {
+	struct work_struct work;
+	struct fabrex_port *port;
+	u32 ep;
+	u64 token;
+	u16 slot;
+};
+
+/* Bridges below the slot always have their driver, which holds nothing. */
+static int fabrex_release_match(struct pci_dev *pdev, void *data)
+{
+	char *driver = data;
+
+	return !pci_is_bridge(pdev) &&
+	       fabrex_pdev_driver(pdev, driver, FABREX_NAME_LEN);
+}
+
+/* The driver of any function in the slot. "?" is one that nobody could look at
+ * for a second.
+ */
+static bool fabrex_release_driver(struct pci_bus *bus, char *driver)
+{
+	int i;
+
+	for (i = 0; i < HOLDER_TRIES; i++) {
+		driver[0] = 0;
+		pci_walk_bus(bus, fabrex_release_match, driver);
+		if (strcmp(driver, "?"))
+			break;
+		msleep(HOLDER_MS);
+	}
+	return driver[0];
+}
+
+/* Who holds the endpoint here? Returns false if nobody does. */
+static bool fabrex_release_holder(struct fabrex_release *release,
+				  const struct fabrex_fabric_ops *fabric,
+				  struct fabrex_holder *holder)
+{
+	struct fabrex_port *port = release->port;
+	struct pci_dev *pdev = NULL;
+	char driver[FABREX_NAME_LEN];
+	bool held;
+
+	if (fabric->endpoint_pdev)
+		pdev = fabric->endpoint_pdev(port, release->ep, release->slot);
+	if (!pdev)
+		return false;
+	held = fabrex_release_driver(pdev->bus, driver);
+	pci_dev_put(pdev);
+	if (!held)
+		return false;
+	holder->port = port->info.object_id;
+	strscpy(holder->comm, "kernel", sizeof(holder->comm));
+	snprintf(holder->reason, sizeof(holder->reason),
+		 "driver %s is bound; unbind it, run fabrexctl agent, or use --force",
+		 driver);
+	return true;
+}
+
+static void fabrex_release_decide(struct fabrex_release *release)
+{
+	struct fabrex_port *port = release->port;
+	const struct fabrex_fabric_ops *fabric;
+	struct fabrex_holder holder = {};
+	bool held;
+	int ret;
+
+	guard(rwsem_read)(&port->registration_lock);
+	if (fabrex_port_usable(port) || !(port->can & FABREX_CAN_REPLY))
+		return;
+	fabric = port->ops->fabric;
+	held = fabrex_release_holder(release, fabric, &holder);
+	ret = fabric->release_reply(port, release->ep, release->token,
+				    held ? &holder : NULL);
+	trace_fabrex_release(port, release->ep, held, ret);
+}
+
+static void fabrex_release_work(struct work_struct *work)
+{
+	struct fabrex_release *release = container_of(work,
+						      struct fabrex_release,
+						      work);
+
+	fabrex_release_decide(release);
+	put_device(&release->port->dev);
+	kfree(release);
+}
+
+/**
+ * fabrex_release_queue() - have the core decide about a release request
+ * @port:  port that the endpoint is bound to
+ * @ep:    endpoint
+ * @token: of the request
+ * @slot:  where the endpoint is
+ *
+ * It is granted if no driver is bound to the endpoint here.
+ */
+void fabrex_release_queue(struct fabrex_port *port, u32 ep, u64 token,
+			  u16 slot)
+{
+	struct fabrex_release *release;
+
+	release = kzalloc(sizeof(*release), GFP_KERNEL);
+	if (!release)
+		return;	/* the switch waits for its time-out */
+	INIT_WORK(&release->work, fabrex_release_work);
+	get_device(&port->dev);
+	release->port = port;
+	release->ep = ep;
+	release->token = token;
+	release->slot = slot;
+	queue_work(fabrex_release_wq, &release->work);
+}
+
+/**
+ * fabrex_release_init() - for the module
+ *
+ * Return: 0 or -ENOMEM
+ */
+int __init fabrex_release_init(void)
+{
+	fabrex_release_wq = alloc_workqueue("fabrex-release", WQ_UNBOUND, 0);
+	return fabrex_release_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * fabrex_release_exit() - for the module
+ */
+void fabrex_release_exit(void)
+{
+	destroy_workqueue(fabrex_release_wq);
+}
