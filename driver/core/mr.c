@@ -74,44 +74,43 @@ static const struct fabrex_res_ops fabrex_mr_ops = {
 	.free = fabrex_mr_free,
 };
 
-static int fabrex_mr_make(struct fabrex_mr *mr, struct fabrex_mr_params *params,
-			  u64 *key)
+/* Everything that needs the device; a dma-buf is mapped, its dma_resv held. */
+static int fabrex_mr_create(struct fabrex_mr *mr,
+			    struct fabrex_mr_params *params, u64 *key)
 {
 	struct fabrex_res *res = &mr->res;
 	struct fabrex_port *port = res->port;
 	const struct fabrex_data_ops *data;
 	int ret;
 
+	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
 	if (!ret && !mr->dmabuf)
 		ret = fabrex_pin_map(&mr->pin);
 	if (ret)
-		return ret;
+		goto made;
 	if (mr->dmabuf)
 		fabrex_dmabuf_memory(mr->dmabuf, &params->memory);
 	else
 		fabrex_pin_memory(&mr->pin, &params->memory);
+	ret = -EINVAL;
 	if (!fabrex_memory_complete(&params->memory))
-		return -EINVAL;
+		goto made;
 	data = port->ops->data;
 	ret = data->mr_create(port, params, &res->number, key);
 	if (ret)
-		return ret;
+		goto made;
 	res->created = true;
+	/* From now on its exporter can have the device let go of it. */
 	if (mr->dmabuf)
 		fabrex_dmabuf_known(mr->dmabuf, true);
 	ret = data->mr_pages(port, res->number, &params->memory);
-	if (ret)
-		return ret;
-	return fabrex_res_insert(res);
-}
-
-/* Everything that needs the device. */
-static int fabrex_mr_create(struct fabrex_mr *mr,
-			    struct fabrex_mr_params *params, u64 *key)
-{
-	guard(rwsem_read)(&mr->res.port->registration_lock);
-	return fabrex_res_made(&mr->res, fabrex_mr_make(mr, params, key));
+	if (!ret)
+		ret = fabrex_res_insert(res);
+made:
+	ret = fabrex_res_made(res, ret);
+	up_read(&port->registration_lock);
+	return ret;
 }
 
 static int fabrex_mr_check(const struct fabrex_port *port,

@@ -56,26 +56,19 @@ static int fabrex_queue_destroy(struct fabrex_res *res)
 	return res->port->ops->data->queue_destroy(res->port, res->number);
 }
 
-static void fabrex_queue_unmap(struct fabrex_queue *queue)
-{
-	const struct fabrex_geometry *geo = &queue->rings->geo;
-	int i;
-
-	for (i = 0; i < FABREX_PARTS; i++)
-		if (queue->mapped & BIT(i))
-			dma_unmap_single(queue->res.port->info.dma_dev,
-					 queue->dma[i], geo->size[i],
-					 DMA_BIDIRECTIONAL);
-	queue->mapped = 0;
-}
-
 static void fabrex_queue_settle(struct fabrex_res *res)
 {
 	struct fabrex_queue *queue = to_queue(res);
+	int i;
 
 	if (!queue->rings)
 		return;
-	fabrex_queue_unmap(queue);
+	for (i = 0; i < FABREX_PARTS; i++)
+		if (queue->mapped & BIT(i))
+			dma_unmap_single(res->port->info.dma_dev, queue->dma[i],
+					 queue->rings->geo.size[i],
+					 DMA_BIDIRECTIONAL);
+	queue->mapped = 0;
 	if (res->created)
 		fabrex_queue_tell(queue, FABREX_QUEUE_DEAD, 0);
 }
@@ -146,7 +139,7 @@ static int fabrex_queue_check(const struct fabrex_port *port,
 	return fabrex_geometry_init(geo, &limits, cmd);
 }
 
-/* What does not need the device. */
+/* What does not need the device: memory, mappings that are not aimed yet. */
 static int fabrex_queue_prepare(struct fabrex_queue *queue,
 				const struct fabrex_queue_create *cmd,
 				const struct fabrex_geometry *geo)
@@ -173,149 +166,89 @@ static int fabrex_queue_prepare(struct fabrex_queue *queue,
 	return 0;
 }
 
-static int fabrex_queue_map_part(struct fabrex_queue *queue, int part)
+/* Map the rings for DMA; what has been mapped is undone by settle. */
+static int fabrex_queue_map(struct fabrex_queue *queue,
+			    struct fabrex_queue_params *params)
 {
+	struct fabrex_ring_memory *parts[FABREX_PARTS] = {
+		[FABREX_PART_CTRL] = &params->ctrl,
+		[FABREX_PART_SQ] = &params->sq,
+		[FABREX_PART_CQ] = &params->cq,
+		[FABREX_PART_RQ] = &params->rq,
+	};
 	struct device *dev = queue->res.port->info.dma_dev;
 	struct fabrex_map *rings = queue->rings;
 	dma_addr_t addr;
-
-	if (!rings->geo.size[part])
-		return 0;
-	addr = dma_map_single(dev, rings->ring[part], rings->geo.size[part],
-			      DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, addr))
-		return -ENOMEM;
-	queue->dma[part] = addr;
-	queue->mapped |= BIT(part);
-	return fabrex_dma_need_sync(dev, addr) ? -EOPNOTSUPP : 0;
-}
-
-static int fabrex_queue_map(struct fabrex_queue *queue)
-{
-	int i, ret;
+	int i;
 
 	for (i = 0; i < FABREX_PARTS; i++) {
-		ret = fabrex_queue_map_part(queue, i);
-		if (ret)
-			return ret;
+		if (!rings->geo.size[i])
+			continue;
+		addr = dma_map_single(dev, rings->ring[i], rings->geo.size[i],
+				      DMA_BIDIRECTIONAL);
+		if (dma_mapping_error(dev, addr))
+			return -ENOMEM;
+		queue->dma[i] = addr;
+		queue->mapped |= BIT(i);
+		if (fabrex_dma_need_sync(dev, addr))
+			return -EOPNOTSUPP;
+		parts[i]->va = rings->ring[i];
+		parts[i]->dma = addr;
+		parts[i]->size = rings->geo.size[i];
 	}
 	return 0;
 }
 
-static struct fabrex_ring_memory fabrex_queue_part(struct fabrex_queue *queue,
-						   enum fabrex_part part)
+/* What does: DMA addresses, the queue itself, its number and its doorbell. */
+static int fabrex_queue_start(struct fabrex_queue *queue,
+			      struct fabrex_queue_create *cmd)
 {
-	return (struct fabrex_ring_memory) {
-		.va = queue->rings->ring[part],
-		.dma = queue->dma[part],
-		.size = queue->rings->geo.size[part],
-	};
-}
-
-/* What its doorbell page consists of, once it has a number. */
-static phys_addr_t fabrex_queue_doorbell(const struct fabrex_queue *queue)
-{
-	const struct fabrex_port_info *info = &queue->res.port->info;
-
-	if (info->doorbell_memory)
-		return virt_to_phys(queue->doorbell->ring[0]);
-	return info->doorbell_base +
-	       (phys_addr_t)queue->res.number * info->doorbell_stride;
-}
-
-static void fabrex_queue_params(struct fabrex_queue *queue,
-				const struct fabrex_queue_create *cmd,
-				struct fabrex_queue_params *params)
-{
-	*params = (struct fabrex_queue_params) {
-		.pd = queue->res.file->pd,
+	struct fabrex_res *res = &queue->res;
+	struct fabrex_port *port = res->port;
+	const struct fabrex_port_info *info = &port->info;
+	struct fabrex_queue_params params = {
+		.pd = res->file->pd,
 		.sq_entries = cmd->sq_entries,
 		.cq_entries = cmd->cq_entries,
 		.rq_entries = cmd->rq_entries,
 		.cell_size = cmd->cell_size,
 		.interrupts = queue->eventfd,
 		.service = cmd->service,
-		.serial = queue->serial,
-		.ctrl = fabrex_queue_part(queue, FABREX_PART_CTRL),
-		.sq = fabrex_queue_part(queue, FABREX_PART_SQ),
-		.cq = fabrex_queue_part(queue, FABREX_PART_CQ),
-		.rq = fabrex_queue_part(queue, FABREX_PART_RQ),
 		.doorbell = queue->doorbell->ring[0],
 	};
-}
-
-/* A number that the device gave twice would mix up two queues. */
-static int fabrex_queue_number(struct fabrex_queue *queue)
-{
-	struct fabrex_res *res = &queue->res;
-
-	if (res->number >= res->port->info.max_queues)
-		return -EPROTO;
-	return xa_insert(&res->port->queues, res->number, queue,
-			 GFP_KERNEL_ACCOUNT);
-}
-
-static int fabrex_queue_make(struct fabrex_queue *queue,
-			     struct fabrex_queue_create *cmd)
-{
-	struct fabrex_res *res = &queue->res;
-	struct fabrex_port *port = res->port;
-	struct fabrex_queue_params params;
+	phys_addr_t doorbell;
 	int ret;
 
+	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
+	if (!ret)
+		ret = fabrex_queue_map(queue, &params);
 	if (ret)
-		return ret;
-	ret = fabrex_queue_map(queue);
-	if (ret)
-		return ret;
+		goto made;
 	queue->serial = atomic64_inc_return(&port->serials);
-	fabrex_queue_params(queue, cmd, &params);
+	params.serial = queue->serial;
 	ret = port->ops->data->queue_create(port, &params, &res->number,
 					    &cmd->out_key);
 	if (ret)
-		return ret;
+		goto made;
 	res->created = true;
 	ret = fabrex_res_insert(res);
+	if (!ret && res->number >= info->max_queues)
+		ret = -EPROTO;
+	/* A number that the device gave twice would mix up two queues. */
+	if (!ret)
+		ret = xa_insert(&port->queues, res->number, queue,
+				GFP_KERNEL_ACCOUNT);
 	if (ret)
-		return ret;
-	ret = fabrex_queue_number(queue);
-	if (ret)
-		return ret;
-	fabrex_map_aim(queue->doorbell, fabrex_queue_doorbell(queue));
-	return 0;
-}
-
-/* What does. */
-static int fabrex_queue_start(struct fabrex_queue *queue,
-			      struct fabrex_queue_create *cmd)
-{
-	guard(rwsem_read)(&queue->res.port->registration_lock);
-	return fabrex_res_made(&queue->res, fabrex_queue_make(queue, cmd));
-}
-
-static int fabrex_queue_offer(struct fabrex_queue *queue,
-			      struct fabrex_queue_create *cmd)
-{
-	const struct fabrex_geometry *geo = &queue->rings->geo;
-	int ret;
-
-	ret = fabrex_map_insert(queue->rings);
-	if (ret)
-		return ret;
-	ret = fabrex_map_insert(queue->doorbell);
-	if (ret)
-		return ret;
-	cmd->out_id = queue->res.id;
-	cmd->out_queue = queue->res.number;
-	cmd->out_ring_mmap = fabrex_map_offset(queue->rings);
-	cmd->out_ring_size = geo->total;
-	cmd->out_db_mmap = fabrex_map_offset(queue->doorbell);
-	cmd->out_ctrl_offset = geo->offset[FABREX_PART_CTRL];
-	cmd->out_sq_offset = geo->offset[FABREX_PART_SQ];
-	cmd->out_cq_offset = geo->offset[FABREX_PART_CQ];
-	cmd->out_rq_offset = geo->offset[FABREX_PART_RQ];
-	return 0;
+		goto made;
+	doorbell = info->doorbell_memory ? virt_to_phys(params.doorbell) :
+		   info->doorbell_base +
+		   (phys_addr_t)res->number * info->doorbell_stride;
+	fabrex_map_aim(queue->doorbell, doorbell);
+made:
+	ret = fabrex_res_made(res, ret);
+	up_read(&port->registration_lock);
+	return ret;
 }
 
 /**
@@ -347,12 +280,23 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 	if (!ret)
 		ret = fabrex_queue_start(queue, cmd);
 	if (!ret)
-		ret = fabrex_queue_offer(queue, cmd);
+		ret = fabrex_map_insert(queue->rings);
+	if (!ret)
+		ret = fabrex_map_insert(queue->doorbell);
 	trace_fabrex_queue_create(&queue->res, cmd, ret);
 	if (ret) {
 		fabrex_res_discard(&queue->res);
 		return ret;
 	}
+	cmd->out_id = queue->res.id;
+	cmd->out_queue = queue->res.number;
+	cmd->out_ring_mmap = fabrex_map_offset(queue->rings);
+	cmd->out_ring_size = geo.total;
+	cmd->out_db_mmap = fabrex_map_offset(queue->doorbell);
+	cmd->out_ctrl_offset = geo.offset[FABREX_PART_CTRL];
+	cmd->out_sq_offset = geo.offset[FABREX_PART_SQ];
+	cmd->out_cq_offset = geo.offset[FABREX_PART_CQ];
+	cmd->out_rq_offset = geo.offset[FABREX_PART_RQ];
 	return fabrex_res_publish(&queue->res, ucmd);
 }
 

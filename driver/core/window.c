@@ -117,16 +117,12 @@ static int fabrex_window_check(const struct fabrex_port *port,
 	return nslots > port->info.max_windows ? -ENOSPC : nslots;
 }
 
-static vm_flags_t fabrex_window_may(u32 access)
-{
-	return (access & FABREX_ACCESS_REMOTE_READ ? VM_READ : 0) |
-	       (access & FABREX_ACCESS_REMOTE_WRITE ? VM_WRITE : 0);
-}
-
-static int fabrex_window_make(struct fabrex_window *window,
-			      const struct fabrex_window_create *cmd)
+/* What needs the device: the slots lead to the peer's region, and are mapped. */
+static int fabrex_window_start(struct fabrex_window *window,
+			       const struct fabrex_window_create *cmd)
 {
 	struct fabrex_window_params params = {
+		.slot = window->slot,
 		.nslots = window->nslots,
 		.peer = cmd->peer,
 		.access = cmd->access,
@@ -138,43 +134,40 @@ static int fabrex_window_make(struct fabrex_window *window,
 	struct fabrex_port *port = res->port;
 	int ret;
 
+	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
 	if (ret)
-		return ret;
-	params.slot = window->slot;
+		goto made;
 	window->serial = atomic64_inc_return(&port->serials);
 	params.serial = window->serial;
 	ret = port->ops->data->window_create(port, &params, &res->number);
 	if (ret)
-		return ret;
+		goto made;
 	res->created = true;
 	ret = fabrex_res_insert(res);
-	if (ret)
-		return ret;
-	ret = xa_insert(&port->windows, res->number, window,
-			GFP_KERNEL_ACCOUNT);
-	if (ret)
-		return ret;
-	fabrex_map_aim(window->map, port->info.window_base +
-		       window->slot * port->info.window_slot_size);
-	return 0;
-}
-
-static int fabrex_window_start(struct fabrex_window *window,
-			       const struct fabrex_window_create *cmd)
-{
-	guard(rwsem_read)(&window->res.port->registration_lock);
-	return fabrex_res_made(&window->res, fabrex_window_make(window, cmd));
+	if (!ret)
+		ret = xa_insert(&port->windows, res->number, window,
+				GFP_KERNEL_ACCOUNT);
+	if (!ret)
+		fabrex_map_aim(window->map, port->info.window_base +
+			       window->slot * port->info.window_slot_size);
+made:
+	ret = fabrex_res_made(res, ret);
+	up_read(&port->registration_lock);
+	return ret;
 }
 
 static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
-				struct fabrex_window_create *cmd)
+				const struct fabrex_window_create *cmd)
 {
+	vm_flags_t may = (cmd->access & FABREX_ACCESS_REMOTE_READ ?
+			  VM_READ : 0) |
+			 (cmd->access & FABREX_ACCESS_REMOTE_WRITE ?
+			  VM_WRITE : 0);
 	struct fabrex_map *map;
 	int ret;
 
-	map = fabrex_map_window(window->res.file,
-				fabrex_window_may(cmd->access), cmd->length);
+	map = fabrex_map_window(window->res.file, may, cmd->length);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	window->map = map;
@@ -185,36 +178,13 @@ static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
 		return ret;
 	}
 	ret = fabrex_window_start(window, cmd);
-	if (ret)
-		return ret;
-	ret = fabrex_map_insert(map);
-	if (ret)
-		return ret;
-	cmd->out_mmap = fabrex_map_offset(map);
-	cmd->out_length = PAGE_ALIGN(cmd->length);
-	cmd->out_id = window->res.id;
-	return 0;
+	return ret ?: fabrex_map_insert(map);
 }
 
 /* What the switch says, in the words of the uapi header. */
 static int fabrex_window_errno(int ret)
 {
 	return ret == -EHOSTDOWN || ret == -ENETDOWN ? -EHOSTUNREACH : ret;
-}
-
-/* Whoever owes for a wrong key waits first. */
-static int fabrex_window_try(struct fabrex_window *window, u32 nslots,
-			     struct fabrex_window_create *cmd)
-{
-	struct fabrex_user *user = window->res.user;
-	int ret;
-
-	ret = fabrex_user_try_begin(user);
-	if (ret)
-		return ret;
-	ret = fabrex_window_create(window, nslots, cmd);
-	fabrex_user_try_end(user, ret == -EACCES);
-	return ret;
 }
 
 /**
@@ -242,11 +212,19 @@ int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
 		kfree(window);
 		return ret;
 	}
-	ret = fabrex_window_try(window, nslots, cmd);
+	/* Whoever owes for a wrong key waits first. */
+	ret = fabrex_user_try_begin(window->res.user);
+	if (!ret) {
+		ret = fabrex_window_create(window, nslots, cmd);
+		fabrex_user_try_end(window->res.user, ret == -EACCES);
+	}
 	trace_fabrex_window_create(&window->res, cmd, ret);
 	if (ret) {
 		fabrex_res_discard(&window->res);
 		return fabrex_window_errno(ret);
 	}
+	cmd->out_mmap = fabrex_map_offset(window->map);
+	cmd->out_length = PAGE_ALIGN(cmd->length);
+	cmd->out_id = window->res.id;
 	return fabrex_res_publish(&window->res, ucmd);
 }

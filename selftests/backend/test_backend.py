@@ -24,4 +24,4 @@ def partial(lab, t):
                  "! lsmod | grep -q ^fabrex_partial")
     t.equal(gone.status, 0, "the module goes while its ports are open")
     t.equal(a.sh(PORTS), "0", "so do its ports")
-    t.equal(a.run("fabrexctl list").status, 0, "Draco's works as before")
+    t.equal(a.run("fabrexctl list fports").status, 0, "Draco's works as before")
