@@ -90,12 +90,33 @@ struct fabrex_port_info {
 
 /**
  * struct fabrex_object - one element of the fabric, as the core mirrors it
- *
- * Same meaning, field by field, as struct draco_object in include/draco/regs.h
- * (and the same values: driver/draco/equal.h), in CPU byte order; @peer is
- * %FABREX_PEER_NONE if there is none, @manager is a bit of its flags, for host
- * ports. @surprise is not kept: it says that this update comes of a change that
- * the owner was not asked about.
+ * @type:       FABREX_OBJECT_TYPE_*
+ * @kind:       of a port, FABREX_PORT_KIND_*; of an endpoint,
+ *              FABREX_ENDPOINT_KIND_*
+ * @state:      of a port, FABREX_LINK_STATE_*; of a host,
+ *              FABREX_HOST_STATE_*; of an endpoint, FABREX_ENDPOINT_STATE_*
+ * @id:         unique across all types, not 0
+ * @parent:     of a port, its switch; of an endpoint, its appliance; else 0
+ * @link:       what a port leads to: a host, an appliance, the other port of a
+ *              link between switches; the uplink port that an endpoint is behind
+ * @bound:      host port that an endpoint is bound to, or 0
+ * @slot:       physical slot of the endpoint at that host, or 0
+ * @peer:       peer number of a host port, else %FABREX_PEER_NONE
+ * @number:     of a port on its switch, of an endpoint in its appliance; number
+ *              of an appliance's uplinks
+ * @generation: of a host port: how many times it has been enabled
+ * @speed:      of a port, MT/s for each lane
+ * @max_speed:  likewise
+ * @width:      lanes of a port or an endpoint; of an appliance, the largest
+ *              number of endpoints behind one uplink
+ * @max_width:  lanes of a port
+ * @pci_vendor: of an endpoint
+ * @pci_device: likewise
+ * @size:       of an endpoint's largest BAR, bytes
+ * @name:       unique in the fabric, NUL-terminated, not empty
+ * @manager:    the host port may change the fabric
+ * @surprise:   this update is due to a change that the owner was not asked about;
+ *              not kept
  */
 struct fabrex_object {
 	u8 type;
@@ -121,7 +142,13 @@ struct fabrex_object {
 	bool surprise;
 };
 
-/* Who keeps an endpoint from being released. */
+/**
+ * struct fabrex_holder - who keeps an endpoint from being released
+ * @pid:    process, or 0
+ * @port:   object id of the host port
+ * @comm:   name of the process
+ * @reason: for the person who wanted it released
+ */
 struct fabrex_holder {
 	u32 pid;
 	u32 port;
@@ -220,13 +247,12 @@ struct fabrex_mr_params {
  *         memory
  * @count: pages
  * @first: offset of the region's first byte in the first page
- *
- * The other members are private.
  */
 struct fabrex_pages {
 	u32 shift;
 	u64 count;
 	u64 first;
+	/* private: of pages.c */
 	const struct fabrex_mr_memory *memory;
 	struct scatterlist *sg;
 	unsigned int left;
@@ -235,6 +261,17 @@ struct fabrex_pages {
 	u64 off;
 };
 
+/**
+ * struct fabrex_window_params - a window, as its owner asks for it
+ * @slot:   first slot of the aperture, chosen by the core
+ * @nslots: how many
+ * @peer:   owner of the memory
+ * @access: FABREX_ACCESS_REMOTE_*
+ * @rkey:   key of the peer's region
+ * @offset: into the region, multiple of FABREX_PAGE_SIZE
+ * @length: bytes
+ * @serial: for fabrex_port_window_fault()
+ */
 struct fabrex_window_params {
 	u32 slot;
 	u32 nslots;
@@ -243,7 +280,7 @@ struct fabrex_window_params {
 	u64 rkey;
 	u64 offset;
 	u64 length;
-	u64 serial;		/* for fabrex_port_window_fault() */
+	u64 serial;
 };
 
 /**
@@ -369,6 +406,7 @@ struct fabrex_port_ops {
 	const struct fabrex_data_ops *data;
 };
 
+/* Life of a port. Each function has its kernel-doc where it is defined. */
 struct fabrex_port *fabrex_port_alloc(struct device *parent,
 				      const struct fabrex_port_ops *ops,
 				      const struct fabrex_port_info *info,
@@ -378,12 +416,12 @@ void fabrex_port_unregister(struct fabrex_port *port);
 void fabrex_port_put(struct fabrex_port *port);
 void *fabrex_port_priv(struct fabrex_port *port);
 
-/* The device stopped working (reset, fatal error): kill queues, MRs, windows
- * of every open file but keep the port; the backend calls
- * fabrex_port_revive() with the new generation once it works again. The backend
- * calls it when the device can no longer access memory, and all operations
- * return -ENODEV from before that until revive. What was created before is
- * forgotten by the device: nothing of it may be named in a later operation.
+/*
+ * The device stopped working (reset, fatal error), and works again. A backend
+ * calls fabrex_port_fail() once the device can no longer access memory; all
+ * operations return -ENODEV from before that until fabrex_port_revive(). The
+ * core then takes every object for forgotten: none that was created before is
+ * named in a later operation.
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr);
 void fabrex_port_revive(struct fabrex_port *port, u32 generation);
@@ -393,54 +431,63 @@ void fabrex_pages_begin(struct fabrex_pages *pages,
 			const struct fabrex_mr_memory *memory);
 bool fabrex_pages_next(struct fabrex_pages *pages, u64 *addr);
 
-/* Model: the backend feeds what the fabric says. */
+/*
+ * The model. Updates between begin and end are a full scan: objects that it does
+ * not contain are removed at its end. A scan that is abandoned, as when an update
+ * has failed, has no end and removes nothing.
+ */
 int fabrex_model_update(struct fabrex_port *port,
 			const struct fabrex_object *object);
-/* Copy of object @id, for messages and for applying what an event says to it;
- * -ENOENT if the model has none.
- */
 int fabrex_model_get(struct fabrex_port *port, u32 id,
 		     struct fabrex_object *object);
-/* Bracket a full rescan: objects not updated in between are removed. Without
- * an end, as when an update has failed, none is.
- */
 void fabrex_model_begin(struct fabrex_port *port);
 void fabrex_model_end(struct fabrex_port *port);
 
-/* Events, callable from process context (backend's event work). Those of queues
- * and windows are about the instance that was created with @serial; if its
- * number is another's by now nobody is told.
+/*
+ * Events, from process context. Those of queues and windows name the instance
+ * by the serial number that it was created with: if its number has been reused,
+ * nobody is told.
  */
 void fabrex_port_link(struct fabrex_port *port, bool up);
 void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
 		      u32 generation);
-/* What is the case, as asked for after events may have been lost: who has not
- * been told so yet is.
- */
-void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
-			 u32 generation);
-/* What was the case before that: an event that came too late to be acted on. */
-void fabrex_port_link_was_down(struct fabrex_port *port);
-void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
-			       u32 generation);
 void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
 			     u32 qerr);
 void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
 			      u32 wc);
 void fabrex_port_release_request(struct fabrex_port *port, u32 ep, u64 token,
 				 u16 slot, u32 timeout_ms);
-/* What objects do not show: a switch was reset, something reported a fault. */
+
+/*
+ * After events may have been dropped: the state as the device reports it (those
+ * who have not been told of it are), and what it was in between.
+ */
+void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
+			 u32 generation);
+void fabrex_port_link_was_down(struct fabrex_port *port);
+void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
+			       u32 generation);
+
+/**
+ * enum fabrex_notice - what objects do not show
+ * @FABREX_NOTICE_RESET: a switch was reset
+ * @FABREX_NOTICE_FAULT: an element reported a fault
+ * @FABREX_NOTICE_LOST:  events were dropped; id and code are 0. After the
+ *                       backend has reported the state of everything, as far as
+ *                       the device tells it: the rest follows
+ */
 enum fabrex_notice {
 	FABREX_NOTICE_RESET,
 	FABREX_NOTICE_FAULT,
-	FABREX_NOTICE_LOST,	/* events were dropped; @id, @code 0. After the
-				 * backend has told what has become of it all,
-				 * as far as the device says: the rest follows */
+	FABREX_NOTICE_LOST,
 };
+
 void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 			u32 id, u64 code);
-/* A queue's interrupt: any context. One that comes for whoever had the number
- * before is harmless: an eventfd says that there may be something to see.
+
+/*
+ * Interrupt of a queue, from any context. One for the previous owner of the
+ * number does no harm: an eventfd says that there may be something to see.
  */
 void fabrex_port_queue_irq(struct fabrex_port *port, u32 number);
 

@@ -16,7 +16,9 @@ static DEFINE_XARRAY(fabrex_ports);
  * fabrex_port_enlist() - reserve the place of a port
  * @port: about to be registered
  *
- * Undone by fabrex_port_delist(). Return: 0 or -ENOMEM
+ * Undone by fabrex_port_delist().
+ *
+ * Return: 0 or -ENOMEM
  */
 int fabrex_port_enlist(struct fabrex_port *port)
 {
@@ -120,7 +122,9 @@ void fabrex_file_put(struct fabrex_file *file)
  * fabrex_respond() - give the structure back to the caller
  * @ucmd: ioctl
  *
- * Not below registration_lock. Return: 0 or -EFAULT
+ * Not below registration_lock.
+ *
+ * Return: 0 or -EFAULT
  */
 int fabrex_respond(struct fabrex_ucmd *ucmd)
 {

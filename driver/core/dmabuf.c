@@ -607,7 +607,9 @@ void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
  * fabrex_dmabuf_destroy() - have the device forget the region
  * @buf: of the region
  *
- * Below registration_lock. Return: as ->mr_destroy()
+ * Below registration_lock.
+ *
+ * Return: as ->mr_destroy()
  */
 int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
 {

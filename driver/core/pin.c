@@ -178,9 +178,10 @@ static enum dma_data_direction fabrex_pin_dir(const struct fabrex_pin *pin)
  * fabrex_pin_map() - map pinned memory for the device
  * @pin: pinned
  *
- * Below registration_lock. Undone by fabrex_unpin(). Return: 0; -EOPNOTSUPP if
- * the device reaches it only through a bounce buffer or incoherently; an error
- * of the DMA API
+ * Below registration_lock. Undone by fabrex_unpin().
+ *
+ * Return: 0; -EOPNOTSUPP if the device reaches it only through a bounce buffer or
+ * incoherently; an error of the DMA API
  */
 int fabrex_pin_map(struct fabrex_pin *pin)
 {

@@ -89,7 +89,9 @@ int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes)
  * @res:    after fabrex_res_init(), once
  * @npages: number
  *
- * Until the object is freed. Return: 0 or -ENOMEM
+ * Until the object is freed.
+ *
+ * Return: 0 or -ENOMEM
  */
 int fabrex_res_charge_locked(struct fabrex_res *res, u64 npages)
 {
@@ -221,7 +223,9 @@ static bool fabrex_res_set_visible(struct fabrex_res *res, bool visible)
  * @ucmd: its structure is complete
  *
  * Not below registration_lock. If the caller cannot be told the object is
- * destroyed. Return: 0 or -EFAULT
+ * destroyed.
+ *
+ * Return: 0 or -EFAULT
  */
 int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd)
 {
