@@ -60,7 +60,7 @@
 #include "ops.h"
 
 #define FABREX_MAX_PORTS	256
-#define FABREX_EVENT_SLOTS	64	/* events kept for a file; power of two */
+#define FABREX_EVENT_SLOTS	64	/* events kept for each file; power of two */
 #define FABREX_QUERIES		8	/* shared ones at a time */
 
 struct cred;
@@ -68,7 +68,7 @@ struct fabrex_cgroup_charge;
 struct fabrex_map;
 struct pid_namespace;
 
-/* In the order in which they are destroyed when a file is closed. */
+/* Types of objects, in the order in which closing a file destroys them. */
 enum fabrex_res_type {
 	FABREX_RES_QUEUE,
 	FABREX_RES_WINDOW,
@@ -77,18 +77,19 @@ enum fabrex_res_type {
 };
 
 /**
- * struct fabrex_user - what one user has of one port: an account
+ * struct fabrex_user - account: what one user has of one port
  * @list:   in port->users
- * @ref:    open files and objects; the last put is under port->users_lock. 0:
- *          kept until @paid
- * @uid:    who, see fabrex_user_get()
- * @container: and where, with a reference
- * @used:   by type; windows count in slots
- * @bytes:  of regions
- * @locked: pages of them, by callers whom RLIMIT_MEMLOCK limits
- * @trying: somebody has the device try a key
- * @turn:   those who wait for that to end
- * @paid:   ktime until which wrong keys are being paid for; of who is @trying
+ * @ref:    open files and objects; the last reference is dropped under
+ *          port->users_lock. At 0 the account is kept until @paid
+ * @uid:    user, see fabrex_user_get()
+ * @container: the user's container, with a reference
+ * @used:   quota in use, by type; windows count in slots
+ * @bytes:  bytes of regions
+ * @locked: pages of regions whose owners RLIMIT_MEMLOCK limits
+ * @trying: a key of this user is being tried by the device
+ * @turn:   those who wait for @trying to end
+ * @paid:   time (ktime) until which wrong keys are paid for; owned by whoever
+ *          has set @trying
  */
 struct fabrex_user {
 	struct list_head list;
@@ -104,9 +105,9 @@ struct fabrex_user {
 };
 
 /**
- * struct fabrex_cgroup - a port, as controllers of cgroups see it
+ * struct fabrex_cgroup - a port, as cgroup controllers see it
  * @lock:       protects @registered and @charges
- * @registered: controllers know it
+ * @registered: the controllers know the port
  * @charges:    struct fabrex_cgroup_charge
  * @rdma:       device of the rdma controller
  * @dmem:       region of the dmem controller
@@ -124,9 +125,9 @@ struct fabrex_cgroup {
 };
 
 /**
- * struct fabrex_peer - what was said of a peer last
- * @seen:       anything at all
- * @up:         it is enabled
+ * struct fabrex_peer - what was reported last about a peer
+ * @seen:       anything has been reported
+ * @up:         the peer is enabled
  * @generation: of its port
  */
 struct fabrex_peer {
@@ -140,13 +141,13 @@ struct fabrex_peer {
  * @lock:       protects everything below, and the nodes
  * @objects:    struct fabrex_node by id
  * @names:      the same by name
- * @count:      nodes
+ * @count:      number of nodes
  * @generation: changes whenever a node does; never 0
- * @scan:       number of the full rescan; nodes of an older one are removed
- * @seen:       nodes that it contains
+ * @scan:       number of the full scan; nodes of an older one are removed
+ * @seen:       number of nodes in that scan
  * @scanning:   between fabrex_model_begin() and fabrex_model_end()
- * @complete:   a full scan has ended, from now on changes are events
- * @peers:      by number
+ * @complete:   a full scan has ended; from now on, changes are events
+ * @peers:      by peer number
  */
 struct fabrex_model {
 	struct mutex lock;
@@ -164,12 +165,12 @@ struct fabrex_model {
 /**
  * struct fabrex_changes - changes of the fabric through a port
  * @lock:     protects what follows up to @ndone
- * @wq:       makes them; NULL before register and after unregister
- * @pending:  under way
- * @done:     over, oldest first
- * @npending: number
- * @ndone:    number
- * @queries:  places for struct fabrex_query
+ * @wq:       runs them; NULL before register and after unregister
+ * @pending:  changes in progress
+ * @done:     completed changes, oldest first
+ * @npending: number of those in progress
+ * @ndone:    number of completed ones that are kept
+ * @queries:  places for shared queries, see struct fabrex_query
  */
 struct fabrex_changes {
 	struct mutex lock;
@@ -186,47 +187,47 @@ struct fabrex_changes {
  * @dev:        device of class fabrex; its references keep the port
  * @cdev:       character device
  * @index:      number
- * @info:       what the backend said; constant
- * @can:        FABREX_CAN_*, by the operations of the backend; constant
+ * @info:       from the backend; constant
+ * @can:        FABREX_CAN_*, from the backend's operations; constant
  * @caps:       FABREX_CAP_*; constant
- * @priv:       of the backend
- * @max_segment: of the device that does the DMA
- * @registration_lock: protects @ops and @alive, and the set of objects of all
- *              files against fail, revive and unregister, which write
+ * @priv:       belongs to the backend
+ * @max_segment: longest DMA segment of the device
+ * @registration_lock: protects @ops and @alive, and the objects of all files
+ *              against fail, revive and unregister, which take it for writing
  * @ops:        of the backend; NULL once unregistered
  * @alive:      false between fail and revive
- * @listed:     netlink can find it; events are sent
- * @retired:    @index may be somebody else's by now
+ * @listed:     netlink can find the port; events are sent
+ * @retired:    @index may belong to another port by now
  * @generation: of the port
- * @link_up:    fabric side link
+ * @link_up:    link on the fabric side
  * @files_lock: protects @files
- * @files:      open ones
- * @queues:     by backend's number; read under RCU
+ * @files:      open files
+ * @queues:     by the backend's number; read under RCU
  * @windows:    likewise
  * @slots_lock: protects @slots
  * @slots:      window slots in use
  * @users_lock: protects @users
- * @users:      struct fabrex_user
- * @quota:      of each user, by type; 0 is no limit
- * @quota_bytes: likewise
- * @cgroup:     what the controllers of cgroups know of it
- * @count:      objects that exist, by type
- * @charged:    bytes of all users
+ * @users:      accounts, struct fabrex_user
+ * @quota:      of each account, by type; 0 is no limit
+ * @quota_bytes: likewise, bytes of regions
+ * @cgroup:     what cgroup controllers know of the port
+ * @count:      number of objects, by type
+ * @charged:    bytes of regions of all users
  * @pinned:     bytes
- * @dmabufs_lock: protects @dmabufs and the state of those in it
+ * @dmabufs_lock: protects @dmabufs and the state of its elements
  * @dmabufs:    struct fabrex_dmabuf, from before it is attached until it is
  *              detached
- * @dmabufs_wait: one has left, or was made
- * @dmabuf_bytes: registered of them
+ * @dmabufs_wait: woken when one of them has left, or is ready
+ * @dmabuf_bytes: bytes of regions in dma-bufs
  * @open_files: number
  * @pds:        protection domains, one for each file
- * @zombies:    objects of closed files that the device did not let go;
+ * @zombies:    objects of closed files that the device has not released;
  *              protected by @zombies_lock
  * @zombies_lock: innermost
  * @wc:         the window aperture was reserved as write-combining
- * @event_seq:  of netlink events
- * @serials:    of queues and windows, the last one given
- * @changes:    of the fabric through this port
+ * @event_seq:  number of the last netlink event
+ * @serials:    last serial number of a queue or window
+ * @changes:    changes of the fabric through this port
  * @model:      mirror of the fabric
  */
 struct fabrex_port {
@@ -287,17 +288,17 @@ static inline struct fabrex_port *to_fabrex_port(struct device *dev)
 }
 
 /**
- * struct fabrex_events - what a file has to read
+ * struct fabrex_events - events of a file that have not been read
  * @lock:  protects the ring, @lost, @gone and @gone_read
- * @head:  free-running, taken
- * @tail:  free-running, stored
- * @lost:  did not fit
- * @gone:  the port is; the last event
- * @gone_read: and that was read
- * @seq:   all there were
+ * @head:  number of events taken, free-running
+ * @tail:  number of events stored, free-running
+ * @lost:  events that did not fit
+ * @gone:  the port is gone: the last event
+ * @gone_read: that has been read
+ * @seq:   number of all events so far
  * @wait:  readers and pollers
- * @read:  one reader at a time
- * @ring:  events
+ * @read:  held by the one reader at a time
+ * @ring:  stored events
  */
 struct fabrex_events {
 	spinlock_t lock;
@@ -315,14 +316,14 @@ struct fabrex_events {
 /**
  * struct fabrex_file - an open file
  * @rcu:      freed after those that found it through port->queues
- * @ref:      open, and one for each zombie
+ * @ref:      one while open, and one for each zombie
  * @list:     in port->files
  * @port:     with a reference
- * @user:     who opened it, with a reference
- * @cgroup:   what that is charged to a cgroup
+ * @user:     account that opened it, with a reference
+ * @cgroup:   what it is charged to
  * @pd:       protection domain
- * @objects:  struct fabrex_res by id; entries of others than the caller's are
- *            touched only under registration_lock
+ * @objects:  struct fabrex_res by id; only under registration_lock are entries
+ *            touched by others than the caller who made them
  * @next_id:  cyclic allocation
  * @inode:    of its own, so that its mappings can be zapped
  * @map_lock: protects map->live against faults
@@ -350,12 +351,12 @@ struct fabrex_file {
 };
 
 /**
- * struct fabrex_ucmd - an ioctl under way
- * @file:      called on
- * @ubuf:      structure of the caller
- * @user_size: as the caller knows it
- * @size:      as the kernel does
- * @cmd:       copy of it
+ * struct fabrex_ucmd - an ioctl in progress
+ * @file:      file that it was called on
+ * @ubuf:      the caller's structure
+ * @user_size: its size as the caller knows it
+ * @size:      its size as the kernel knows it
+ * @cmd:       the kernel's copy
  */
 struct fabrex_ucmd {
 	struct fabrex_file *file;
@@ -366,18 +367,19 @@ struct fabrex_ucmd {
 };
 
 /**
- * struct fabrex_query - something short that the device is asked
- * @work:     does
- * @ref:      who waits, and @work
+ * struct fabrex_query - a short question to the device
+ * @work:     asks it
+ * @ref:      one for the caller, one for @work
  * @done:     completed by @work
- * @port:     whom to ask
- * @run:      how
- * @shared:   everybody may ask: a few at a time only
- * @ret:      of @run
- * @id:       element
- * @counters: of it
+ * @port:     port of the device
+ * @run:      the question; called with registration_lock held for reading and a
+ *            usable port
+ * @shared:   open to everybody, so that only a few run at a time
+ * @ret:      result of @run
+ * @id:       object
+ * @counters: of the object
  * @token:    of a release request
- * @busy:     refuse it
+ * @busy:     the release request is refused
  * @holder:   why
  */
 struct fabrex_query {

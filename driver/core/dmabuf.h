@@ -15,9 +15,9 @@ struct dma_buf;
 struct dma_buf_attachment;
 
 /*
- * FABREX_DMABUF_MAKING: the ioctl that registers it is still at work
- * FABREX_DMABUF_READY:  who wants to release it may
- * FABREX_DMABUF_GOING:  somebody does
+ * FABREX_DMABUF_MAKING: the ioctl that registers it has not returned
+ * FABREX_DMABUF_READY:  it can be released by anybody
+ * FABREX_DMABUF_GOING:  it is being released
  */
 enum fabrex_dmabuf_state {
 	FABREX_DMABUF_MAKING,
@@ -29,27 +29,27 @@ enum fabrex_dmabuf_state {
  * struct fabrex_dmabuf - memory of an exporter
  * @list:     in port->dmabufs
  * @res:      region that it is for
- * @watch:    of it
- * @port:     likewise
+ * @watch:    watcher of that region
+ * @port:     port of that region
  * @state:    under port->dmabufs_lock
- * @released: nothing of it is attached any more
- * @dmabuf:   with a reference, or NULL once revoked
- * @attach:   or NULL. Set before and cleared after everybody else, except the
- *            exporter, has a way to find it
- * @sgt:      its mapping, or NULL; under dma_resv
- * @dir:      of the mapping
+ * @released: completed when nothing of it is attached any more
+ * @dmabuf:   with a reference; NULL once revoked
+ * @attach:   attachment, or NULL. Set before and cleared after anybody but the
+ *            exporter can find it
+ * @sgt:      mapping, or NULL; under dma_resv
+ * @dir:      direction of the mapping
  * @pin:      the exporter is asked to keep it in place
  * @pinned:   it does; under dma_resv
- * @offset:   of the region in it, bytes
+ * @offset:   of the region in the dma-buf, bytes
  * @length:   of the region
- * @supply_lock: see the top of this file
+ * @supply_lock: see the top of context.h
  * @lock:     likewise; protects what follows
- * @known:    the device knows the region. Cleared by whoever has it forget it,
- *            before that happens. Also read under supply_lock with
+ * @known:    the device knows the region. Cleared by whoever has the device
+ *            forget it, before that happens. Also read under supply_lock with
  *            registration_lock
  * @dying:    @remap is not queued any more
- * @remap:    supplies the pages again after a move
- * @tries:    how often it has failed; of @remap
+ * @remap:    supplies the memory again after a move
+ * @tries:    how often @remap has failed; owned by @remap
  */
 struct fabrex_dmabuf {
 	struct list_head list;

@@ -24,17 +24,17 @@ enum fabrex_map_kind {
 /**
  * struct fabrex_map - something that can be mapped, named by a cookie
  * @ref:    owner and mappings
- * @file:   the cookie is valid for
+ * @file:   file that the cookie is valid for
  * @kind:   FABREX_MAP_*
  * @page:   cookie: first page offset
  * @npages: size
  * @may:    VM_READ and/or VM_WRITE
- * @live:   there is something behind it; file->map_lock
+ * @live:   there is something behind it; under file->map_lock
  * @pfn:    first page frame of a doorbell or window
- * @dummy:  page behind it when that is gone; set once
- * @ring:   memory of the parts of a queue's rings, or at 0 of the watch page or
- *          of a doorbell that is memory
- * @geo:    where they are in the mapping
+ * @dummy:  page that takes the place of what is gone; set once
+ * @ring:   memory of the parts of a queue's rings; [0] of the watch page or of a
+ *          doorbell that is memory
+ * @geo:    where those parts are in the mapping
  */
 struct fabrex_map {
 	struct kref ref;

@@ -11,14 +11,14 @@
 struct fabrex_res;
 
 /**
- * struct fabrex_res_ops - what differs between the types
+ * struct fabrex_res_ops - what differs between the types of objects
  * @type:    FABREX_RES_*
- * @detach:  nobody may find or map it any more
+ * @detach:  make sure that nobody can find or map the object any more
  * @destroy: have the device forget it
- * @settle:  the device has: give back what it used
- * @fail:    the device has forgotten it by itself
- * @free:    free the memory, and what it used that needs other locks; of an
- *           object that is lost only what the device does not use. Not below
+ * @settle:  the device has forgotten it: give back what it used
+ * @fail:    the device has forgotten it by itself: tell the owner
+ * @free:    free its memory, and what takes outer locks to give back; of an
+ *           object that is lost, only what the device does not use. Not below
  *           registration_lock
  */
 struct fabrex_res_ops {
@@ -33,30 +33,30 @@ struct fabrex_res_ops {
 /**
  * struct fabrex_res - object of a file: queue, window or memory region
  * @list:    in port->zombies
- * @port:    port; alive as long as a file or a zombie is
+ * @port:    port; exists as long as a file or a zombie does
  * @file:    owner
- * @user:    whose quota it is charged to, with a reference
- * @maker:   process that made it and with which it ends, with a reference
+ * @user:    account that it is charged to, with a reference
+ * @maker:   process that created it and with which it ends, with a reference
  * @ops:     of its type
  * @type:    FABREX_RES_*
- * @charge:  to the quota
- * @bytes:   likewise
- * @locked:  pages of them, charged to @user for RLIMIT_MEMLOCK
- * @cgroup:  what is charged to its maker's
+ * @charge:  what it takes of the quota of its type
+ * @bytes:   what it takes of the quota of bytes
+ * @locked:  pages charged to @user for RLIMIT_MEMLOCK
+ * @cgroup:  what is charged to its maker's cgroup
  * @id:      in file->objects
- * @number:  of the backend
+ * @number:  the backend's
  * @visible: user space may name it; under xa_lock of file->objects. Whoever
  *           clears it owns the object
  * @created: the device knows it
  * @dead:    the device has forgotten it
- * @stopped: the device does not use it any more; all resources are back
- * @lost:    the port went with the object still in use; never freed
- * @users:   1, and one for each that uses it just now
- * @idle:    @users has become 0
+ * @stopped: the device no longer uses it; all resources have been given back
+ * @lost:    the device was removed while it used the object; never freed
+ * @users:   1, and one for each caller that is using it
+ * @idle:    completed when @users becomes 0
  *
- * @created, @dead, @stopped and @lost are protected by registration_lock: written by
- * the owner with the lock held for reading, or by anybody who holds it for
- * writing.
+ * @created, @dead, @stopped and @lost are protected by registration_lock: the
+ * owner writes them with the lock held for reading, anybody who holds it for
+ * writing may.
  */
 struct fabrex_res {
 	struct list_head list;

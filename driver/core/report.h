@@ -32,18 +32,18 @@ int fabrex_release_init(void);
 void fabrex_release_exit(void);
 
 /**
- * struct fabrex_notice_msg - a netlink event about to be sent
+ * struct fabrex_notice_msg - a netlink event that is about to be sent
  * @type:       FABREX_EVENT_TYPE_*
- * @object:     element concerned, or NULL
+ * @object:     object concerned, or NULL
  * @port:       object id of the host port concerned, or 0
  * @state:      new state, if @has_state
  * @has_state:  see @state
- * @surprise:   without asking the owner
+ * @surprise:   the owner was not asked
  * @generation: of a peer, or 0
  * @slot:       physical slot, or 0
  * @token:      of a release request, or 0
- * @timeout_ms: likewise
- * @agent:      for the agent too
+ * @timeout_ms: of a release request, or 0
+ * @agent:      sent to the agent's group, too
  */
 struct fabrex_notice_msg {
 	u32 type;
@@ -68,17 +68,17 @@ void fabrex_notify(struct fabrex_port *port,
  * @ticket:     names it
  * @op:         FABREX_CHANGE_OP_*
  * @id:         endpoint or port
- * @target:     host port that an endpoint is bound to
- * @action:     of a port
- * @timeout_ms: that the owner has; 0 for the default
+ * @target:     host port that the endpoint is to be bound to
+ * @action:     FABREX_PORT_ACTION_*
+ * @timeout_ms: how long the owner may take; 0 for the default
  * @force:      do not ask the owner
- * @dry_run:    only say whether it could be done
- * @pending:    it is under way; what follows says nothing yet
+ * @dry_run:    only check whether it can be done
+ * @pending:    in progress; what follows is not valid yet
  * @error:      positive errno, or 0
- * @slot:       that an endpoint was bound to
- * @name:       of @id
+ * @slot:       slot of the endpoint, after bind
+ * @name:       name of @id
  * @message:    cause and remedy of @error
- * @holder:     if that is EBUSY
+ * @holder:     who prevented it, if @error is EBUSY
  */
 struct fabrex_change_info {
 	u64 ticket;
