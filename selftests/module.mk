@@ -24,6 +24,7 @@ ST_GPU += p2p/transfer
 ST_GPU += gpu/churn
 ST_NETLINK := netlink/dump netlink/change netlink/garbage fuzz/netlink
 ST_NETLINK += netlink/permission netlink/ticket netlink/storm
+ST_NETLINK += backend/partial
 ST_TESTS32 := uapi/layout uapi/ioctls uapi/values uapi/files uapi/mmap \
 	dma/ops dma/errors
 ST_TESTS32 += uapi/watch gpu/udmabuf

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What compat.h and genl.h declare for kernels without split operations and
- * formatted extended acks. Empty on newer ones.
- */
+/* Implements genl.h, and formatted extended acks for kernels without them. */
 #define FABREX_COMPAT_GENL_IMPL
 #include "genl.h"
+
+struct genl_family *fabrex_genl;
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 
@@ -12,7 +11,7 @@
 
 #define EXTACK_BUFS	64
 
-/* Used in turn; a text is read before as many others could be written. */
+/* Used in turn: a text is read before that many others can be written. */
 static char extack_text[EXTACK_BUFS][NETLINK_MAX_FMTMSG_LEN];
 static atomic_t extack_next;
 
@@ -23,7 +22,7 @@ char *fabrex_compat_extack_buf(void)
 }
 FABREX_EXPORT(fabrex_compat_extack_buf);
 
-struct genl_family fabrex_compat_family;
+static struct genl_family fabrex_compat_family;
 
 static unsigned int spec_maxattr(const struct fabrex_genl_spec *spec, u8 cmd)
 {
@@ -35,7 +34,7 @@ static unsigned int spec_maxattr(const struct fabrex_genl_spec *spec, u8 cmd)
 	return max;
 }
 
-/* One policy for do and dump: what either accepts. */
+/* A single policy for do and dump: accepts what either accepts. */
 static const struct nla_policy *spec_policy(const struct fabrex_genl_spec *spec,
 					    u8 cmd, unsigned int maxattr)
 {
@@ -125,6 +124,7 @@ int fabrex_genl_register(const struct fabrex_genl_spec *spec)
 	family->n_ops = n;
 	family->mcgrps = spec->mcgrps;
 	family->n_mcgrps = spec->n_mcgrps;
+	fabrex_genl = family;
 	ret = genl_register_family(family);
 	if (ret)
 		goto free;
@@ -142,6 +142,19 @@ void fabrex_genl_unregister(const struct fabrex_genl_spec *spec)
 
 	genl_unregister_family(family);
 	spec_free(ops, family->n_ops);
+}
+
+#else
+
+int fabrex_genl_register(struct genl_family *family)
+{
+	fabrex_genl = family;
+	return genl_register_family(family);
+}
+
+void fabrex_genl_unregister(struct genl_family *family)
+{
+	genl_unregister_family(family);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Generic netlink families with split operations (6.2) on older kernels.
- * Included ahead of the generated fabrex_nl.c and by the netlink files of core.
+ * Included by the netlink files of the core, before generated code.
  */
 #ifndef _FABREX_COMPAT_GENL_H
 #define _FABREX_COMPAT_GENL_H
@@ -9,11 +9,13 @@
 #include <linux/version.h>
 #include <net/genetlink.h>
 
+/* The family that fabrex_genl_register() has registered, for senders. */
+extern struct genl_family *fabrex_genl;
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 
-#define fabrex_genl_family(family)	(family)
-#define fabrex_genl_register(family)	genl_register_family(family)
-#define fabrex_genl_unregister(family)	genl_unregister_family(family)
+int fabrex_genl_register(struct genl_family *family);
+void fabrex_genl_unregister(struct genl_family *family);
 
 #else
 
@@ -26,7 +28,7 @@ struct genl_split_ops {
 	u8 flags;
 };
 
-/* What the generated code says about the family. */
+/* Description of the family in the generated code. */
 struct fabrex_genl_spec {
 	char name[GENL_NAMSIZ];
 	unsigned int version;
@@ -39,14 +41,10 @@ struct fabrex_genl_spec {
 	u8 n_mcgrps;
 };
 
-extern struct genl_family fabrex_compat_family;
-
 int fabrex_genl_register(const struct fabrex_genl_spec *spec);
 void fabrex_genl_unregister(const struct fabrex_genl_spec *spec);
 
-#define fabrex_genl_family(spec)	((void)(spec), &fabrex_compat_family)
-
-/* The name in the generated files from here on. */
+/* From here on, the name that the generated files use. */
 #ifndef FABREX_COMPAT_GENL_IMPL
 #define genl_family fabrex_genl_spec
 #endif

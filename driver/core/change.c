@@ -1,69 +1,94 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Netlink commands that change the fabric: bind, unbind, port-set, what becomes of
- * them, and the agent's release-reply. Handlers are named by the generated
- * fabrex_nl.c.
+ * Accepted changes of the fabric. Each has a ticket, runs in the port's
+ * workqueue for as long as the switch and other hosts take, and leaves a
+ * result. Called by netlink_change.c and port.c.
  *
- * The switch decides. What is checked here only makes better messages. Changes
- * are accepted here and made in ticket.c: no command waits for the switch.
+ * No netlink command waits for a change: it holds a lock that all generic
+ * netlink families share, and would block the reply that a release waits for.
  */
+#include <linux/random.h>
+#include <linux/slab.h>
+
 #include "genl.h"
 #include "fabrex_nl.h"
-#include "core.h"
+#include "report.h"
 #include "trace.h"
 
-static struct fabrex_port *change_port(struct sk_buff *skb,
-				       struct genl_info *info)
-{
-	struct nlattr *attr = info->attrs[FABREX_A_CHANGE_FPORT];
+#define CHANGES_PENDING	32
+#define CHANGES_KEPT	64
+
+/**
+ * struct fabrex_change - accepted change
+ * @list:   in changes->pending or changes->done
+ * @work:   carries it out
+ * @port:   port that it goes through; waits for its workqueue before it is
+ *          freed
+ * @cancel: set to give the change up
+ * @info:   request and result; protected by changes->lock
+ */
+struct fabrex_change {
+	struct list_head list;
+	struct work_struct work;
 	struct fabrex_port *port;
-	unsigned long index = 0;
+	bool cancel;
+	struct fabrex_change_info info;
+};
+
+/* Shared by all ports, so that a ticket means nothing to another port. Starts
+ * at a random number, so that tickets of an earlier module instance mean
+ * nothing either.
+ */
+static atomic64_t change_ticket;
+
+static u64 change_next_ticket(void)
+{
+	return atomic64_inc_return(&change_ticket);
+}
+
+static int change_call(struct fabrex_port *port,
+		       const struct fabrex_change_info *info,
+		       const bool *cancel, struct fabrex_holder *holder,
+		       struct netlink_ext_ack *extack)
+{
+	const struct fabrex_fabric_ops *fabric = port->ops->fabric;
+
+	switch (info->op) {
+	case FABREX_CHANGE_OP_BIND:
+		return fabric->bind(port, info->id, info->target,
+				    info->dry_run, cancel, extack);
+	case FABREX_CHANGE_OP_UNBIND:
+		return fabric->unbind(port, info->id, info->force,
+				      info->dry_run, info->timeout_ms, cancel,
+				      holder, extack);
+	default:
+		return fabric->port_control(port, info->id, info->action,
+					    extack);
+	}
+}
+
+static int change_make(struct fabrex_change *change,
+		       struct fabrex_change_info *info,
+		       struct netlink_ext_ack *extack)
+{
+	struct fabrex_port *port = change->port;
 	int ret;
 
-	ret = fabrex_nl_may_change(skb, info);
+	guard(rwsem_read)(&port->registration_lock);
+	ret = fabrex_port_usable(port);
 	if (ret)
-		return ERR_PTR(ret);
-	port = attr ? fabrex_port_find(nla_get_u32(attr)) :
-		      fabrex_port_next(&index);
-	if (port)
-		return port;
-	NL_SET_ERR_MSG(info->extack,
-		       "no such fabric port here; see /sys/class/fabrex");
-	return ERR_PTR(-ENODEV);
+		return ret;
+	if (READ_ONCE(change->cancel))
+		return -ECANCELED;
+	return change_call(port, info, &change->cancel, &info->holder, extack);
 }
 
-/* The element that attribute @attr names, which has to be of @type. */
-static int change_object(struct fabrex_port *port, struct genl_info *info,
-			 int attr, u8 type, const char *what,
-			 struct fabrex_object *object)
-{
-	u32 id;
-
-	if (GENL_REQ_ATTR_CHECK(info, attr)) {
-		NL_SET_ERR_MSG_FMT(info->extack, "say which %s", what);
-		return -EINVAL;
-	}
-	id = nla_get_u32(info->attrs[attr]);
-	if (fabrex_model_get(port, id, object)) {
-		NL_SET_ERR_MSG_FMT(info->extack,
-				   "no %s has id %u in %s; list them", what,
-				   id, port->info.fabric);
-		return -ENOENT;
-	}
-	if (object->type != type) {
-		NL_SET_ERR_MSG_FMT(info->extack, "%s is no %s; name one",
-				   object->name, what);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* What to say if the backend did not. */
+/* The message for errors that the backend does not explain. */
 static const char *change_cause(int ret)
 {
 	switch (ret) {
 	case -EOPNOTSUPP:
-		return "this port cannot do that";
+		return "not supported by this port";
 	case -EIO:
 		return "the local port is being reset; try again";
 	case -ENODEV:
@@ -96,27 +121,29 @@ static bool manager_match(const struct fabrex_object *object, const void *arg)
 	return object->type == FABREX_OBJECT_TYPE_PORT && object->manager;
 }
 
-/* The switch refuses what comes from others, and says of each host port whether
- * it is one.
+/* Name a manager: the switch refuses other ports, and the model knows which
+ * host ports are managers.
  */
 static void change_not_manager(struct fabrex_port *port,
 			       struct netlink_ext_ack *extack)
 {
-	char host[FABREX_NAME_LEN] = "that is";
+	char host[FABREX_NAME_LEN] = "of a manager";
 	struct fabrex_object manager;
 
 	if (!fabrex_model_next(port, 0, manager_match, NULL, &manager))
 		fabrex_model_name(port, manager.link, host);
-	NL_SET_ERR_MSG_FMT(extack, "%s is no manager; ask on host %s",
+	NL_SET_ERR_MSG_FMT(extack, "%s: not a manager; ask on host %s",
 			   port->info.name, host);
 }
 
 /**
- * fabrex_change_explain() - say what to do about an error
- * @port:   that was asked
- * @extack: receives it, unless the backend has said something
- * @name:   of the element that was to be changed
- * @ret:    errno
+ * fabrex_change_explain() - explain why a change has failed
+ * @port:   port that it was requested from
+ * @extack: receives the message, unless the backend has supplied one
+ * @name:   name of the object that was to be changed
+ * @ret:    error
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_change_explain(struct fabrex_port *port,
 			   struct netlink_ext_ack *extack, const char *name,
@@ -140,7 +167,16 @@ static int put_nonzero(struct sk_buff *skb, int attr, u32 value)
 	return value ? nla_put_u32(skb, attr, value) : 0;
 }
 
-static int put_change_names(struct sk_buff *skb, struct fabrex_port *port,
+/**
+ * fabrex_change_put_names() - add ticket, operation and names of a change
+ * @skb:    message
+ * @port:   port that the change goes through
+ * @change: the change
+ *
+ * Context: Process.
+ * Return: 0 or -EMSGSIZE
+ */
+int fabrex_change_put_names(struct sk_buff *skb, struct fabrex_port *port,
 			    const struct fabrex_change_info *change)
 {
 	return nla_put_u32(skb, FABREX_A_CHANGE_FPORT, port->index) ?:
@@ -159,12 +195,21 @@ static int put_holder(struct sk_buff *skb, const struct fabrex_holder *holder)
 	       nla_put_u32(skb, FABREX_A_CHANGE_HOLDER_PORT, holder->port);
 }
 
-static int put_change(struct sk_buff *skb, struct fabrex_port *port,
+/**
+ * fabrex_change_put() - add progress or result of a change
+ * @skb:    message
+ * @port:   port that the change goes through
+ * @change: the change
+ *
+ * Context: Process.
+ * Return: 0 or -EMSGSIZE
+ */
+int fabrex_change_put(struct sk_buff *skb, struct fabrex_port *port,
 		      const struct fabrex_change_info *change)
 {
 	int ret;
 
-	ret = put_change_names(skb, port, change) ?:
+	ret = fabrex_change_put_names(skb, port, change) ?:
 	      put_nonzero(skb, FABREX_A_CHANGE_TARGET, change->target) ?:
 	      put_nonzero(skb, FABREX_A_CHANGE_SLOT, change->slot);
 	if (ret)
@@ -180,305 +225,267 @@ static int put_change(struct sk_buff *skb, struct fabrex_port *port,
 	return ret;
 }
 
-/**
- * fabrex_change_notify() - tell that a change is over
- * @port:   through which it was made
- * @change: it
- */
-void fabrex_change_notify(struct fabrex_port *port,
+/* Send the notification; whoever misses it can query the ticket. */
+static void change_notify(struct fabrex_port *port,
 			  const struct fabrex_change_info *change)
 {
 	struct sk_buff *skb;
 	void *hdr;
 
-	/* Who is not told asks. */
-	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	skb = fabrex_nl_new_event(FABREX_CMD_CHANGE_DONE, &hdr);
 	if (!skb)
 		return;
-	hdr = genlmsg_put(skb, 0, 0, fabrex_genl_family(&fabrex_nl_family), 0,
-			  FABREX_CMD_CHANGE_DONE);
-	if (!hdr || put_change(skb, port, change)) {
+	if (fabrex_change_put(skb, port, change)) {
 		nlmsg_free(skb);
 		return;
 	}
 	genlmsg_end(skb, hdr);
-	genlmsg_multicast(fabrex_genl_family(&fabrex_nl_family), skb, 0,
-			  FABREX_NLGRP_CHANGES, GFP_KERNEL);
+	fabrex_nl_multicast(skb, FABREX_NLGRP_CHANGES);
 }
 
-static int change_reply(struct fabrex_port *port, struct genl_info *info,
-			u8 cmd, const struct fabrex_change_info *change,
-			int (*put)(struct sk_buff *skb,
-				   struct fabrex_port *port,
-				   const struct fabrex_change_info *change))
+static void change_result(struct fabrex_port *port,
+			  struct fabrex_change_info *info, int ret,
+			  struct netlink_ext_ack *extack)
 {
-	struct sk_buff *msg;
-	void *hdr;
+	struct fabrex_object now;
 
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-	hdr = genlmsg_put_reply(msg, info,
-				fabrex_genl_family(&fabrex_nl_family), 0, cmd);
-	if (!hdr || put(msg, port, change)) {
-		nlmsg_free(msg);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(msg, hdr);
-	return genlmsg_reply(msg, info);
-}
-
-/* Have it made; the answer is its ticket. A reply that cannot be sent does not
- * stop it: whoever asked has to look at what is.
- */
-static int change_accept(struct fabrex_port *port, struct genl_info *info,
-			 const struct fabrex_object *object,
-			 struct fabrex_change_info *change)
-{
-	int ret;
-
-	change->id = object->id;
-	strscpy(change->name, object->name, sizeof(change->name));
-	ret = fabrex_change_start(port, change);
+	info->pending = false;
+	info->error = -ret;
+	info->holder.comm[sizeof(info->holder.comm) - 1] = 0;
+	info->holder.reason[sizeof(info->holder.reason) - 1] = 0;
 	if (ret) {
-		fabrex_change_explain(port, info->extack, object->name, ret);
-		return ret;
+		fabrex_change_explain(port, extack, info->name, ret);
+		strscpy(info->message, extack->_msg, sizeof(info->message));
+	} else if (info->op == FABREX_CHANGE_OP_BIND &&
+		   !fabrex_model_get(port, info->id, &now) &&
+		   now.bound == info->target) {
+		info->slot = now.slot;
 	}
-	return change_reply(port, info, info->genlhdr->cmd, change,
-			    put_change_names);
 }
 
-static int bind_target(struct fabrex_port *port, struct genl_info *info,
-		       struct fabrex_change_info *change)
+/* Whoever queries the ticket after the event finds the result. */
+static void change_keep(struct fabrex_change *change,
+			const struct fabrex_change_info *info)
 {
-	struct fabrex_object target;
+	struct fabrex_changes *changes = &change->port->changes;
+	struct fabrex_change *oldest = NULL;
+
+	mutex_lock(&changes->lock);
+	change->info = *info;
+	list_move_tail(&change->list, &changes->done);
+	changes->npending--;
+	if (changes->ndone == CHANGES_KEPT) {
+		oldest = list_first_entry(&changes->done, struct fabrex_change,
+					  list);
+		list_del(&oldest->list);
+	} else {
+		changes->ndone++;
+	}
+	mutex_unlock(&changes->lock);
+	kfree(oldest);
+}
+
+static void change_work(struct work_struct *work)
+{
+	struct fabrex_change *change = container_of(work, struct fabrex_change,
+						    work);
+	struct fabrex_change_info info = change->info;
+	struct fabrex_port *port = change->port;
+	struct netlink_ext_ack extack = {};
 	int ret;
 
-	ret = change_object(port, info, FABREX_A_CHANGE_TARGET,
-			    FABREX_OBJECT_TYPE_PORT, "host port", &target);
-	if (ret)
-		return ret;
-	if (target.kind != FABREX_PORT_KIND_HOST) {
-		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s leads to no host; name a host's port",
-				   target.name);
-		return -EINVAL;
-	}
-	change->target = target.id;
+	ret = change_make(change, &info, &extack);
+	trace_fabrex_change(port, info.op == FABREX_CHANGE_OP_BIND ? "bind" :
+			    info.op == FABREX_CHANGE_OP_UNBIND ? "unbind" :
+			    "port-set", info.id, info.op ==
+			    FABREX_CHANGE_OP_PORT_SET ? info.action :
+			    info.target, ret);
+	change_result(port, &info, ret, &extack);
+	change_keep(change, &info);
+	/* From here on others may free it. */
+	change_notify(port, &info);
+}
+
+static int change_queue(struct fabrex_changes *changes,
+			struct fabrex_change *change)
+{
+	guard(mutex)(&changes->lock);
+	if (!changes->wq)
+		return -ENODEV;
+	if (changes->npending == CHANGES_PENDING)
+		return -EAGAIN;
+	list_add_tail(&change->list, &changes->pending);
+	changes->npending++;
+	queue_work(changes->wq, &change->work);
 	return 0;
 }
 
-int fabrex_nl_bind_doit(struct sk_buff *skb, struct genl_info *info)
+/**
+ * fabrex_change_start() - accept a change
+ * @port: port that it goes through, and that supports it
+ * @info: the change; its ticket is filled in
+ *
+ * Context: Process; sleeps.
+ * Return: 0; -EAGAIN if too many are in progress; -ENODEV if the port is gone;
+ * -ENOMEM
+ */
+int fabrex_change_start(struct fabrex_port *port,
+			struct fabrex_change_info *info)
 {
-	struct fabrex_change_info change = {
-		.op = FABREX_CHANGE_OP_BIND,
-		.dry_run = info->attrs[FABREX_A_CHANGE_DRY_RUN],
-	};
-	struct fabrex_port *port;
-	struct fabrex_object ep;
+	struct fabrex_change *change;
 	int ret;
 
-	port = change_port(skb, info);
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	ret = change_object(port, info, FABREX_A_CHANGE_ID,
-			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep) ?:
-	      bind_target(port, info, &change) ?:
-	      change_accept(port, info, &ep, &change);
-	put_device(&port->dev);
-	return ret;
-}
-
-int fabrex_nl_unbind_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	struct nlattr *timeout = info->attrs[FABREX_A_CHANGE_TIMEOUT_MS];
-	struct fabrex_change_info change = {
-		.op = FABREX_CHANGE_OP_UNBIND,
-		.force = info->attrs[FABREX_A_CHANGE_FORCE],
-		.dry_run = info->attrs[FABREX_A_CHANGE_DRY_RUN],
-		.timeout_ms = timeout ? nla_get_u32(timeout) : 0,
-	};
-	struct fabrex_port *port;
-	struct fabrex_object ep;
-	int ret;
-
-	port = change_port(skb, info);
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	ret = change_object(port, info, FABREX_A_CHANGE_ID,
-			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep) ?:
-	      change_accept(port, info, &ep, &change);
-	put_device(&port->dev);
-	return ret;
-}
-
-static int port_action(struct genl_info *info,
-		       struct fabrex_change_info *change)
-{
-	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_ACTION)) {
-		NL_SET_ERR_MSG(info->extack,
-			       "say what to do: enable, disable or reset");
-		return -EINVAL;
-	}
-	change->action = nla_get_u32(info->attrs[FABREX_A_CHANGE_ACTION]);
-	return 0;
-}
-
-int fabrex_nl_port_set_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	struct fabrex_change_info change = { .op = FABREX_CHANGE_OP_PORT_SET };
-	struct fabrex_object object;
-	struct fabrex_port *port;
-	int ret;
-
-	port = change_port(skb, info);
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	ret = port_action(info, &change) ?:
-	      change_object(port, info, FABREX_A_CHANGE_ID,
-			    FABREX_OBJECT_TYPE_PORT, "port", &object) ?:
-	      change_accept(port, info, &object, &change);
-	put_device(&port->dev);
-	return ret;
-}
-
-static int change_ticket(struct genl_info *info, u64 *ticket)
-{
-	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TICKET)) {
-		NL_SET_ERR_MSG(info->extack,
-			       "say which change: its ticket is missing");
-		return -EINVAL;
-	}
-	*ticket = nla_get_u64(info->attrs[FABREX_A_CHANGE_TICKET]);
-	return 0;
-}
-
-static void ticket_explain(struct genl_info *info, u64 ticket, int ret)
-{
-	const char *cause = ret == -ENOENT ?
-		"not known through this port; it may be too long ago" :
-		ret == -EALREADY ? "is over already; ask how it went" :
-		"cannot be cancelled; it is a short one";
-
-	NL_SET_ERR_MSG_FMT(info->extack, "change %llu: %s", ticket, cause);
-}
-
-int fabrex_nl_change_get_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	struct fabrex_change_info change;
-	struct fabrex_port *port;
-	u64 ticket;
-	int ret;
-
-	port = change_port(skb, info);
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	ret = change_ticket(info, &ticket);
-	if (ret)
-		goto put;
-	ret = fabrex_change_get(port, ticket, &change);
-	if (ret)
-		ticket_explain(info, ticket, ret);
-	else
-		ret = change_reply(port, info, FABREX_CMD_CHANGE_GET, &change,
-				   put_change);
-put:
-	put_device(&port->dev);
-	return ret;
-}
-
-int fabrex_nl_change_cancel_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	struct fabrex_port *port;
-	u64 ticket;
-	int ret;
-
-	port = change_port(skb, info);
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	ret = change_ticket(info, &ticket);
-	if (ret)
-		goto put;
-	ret = fabrex_change_cancel(port, ticket);
-	if (ret)
-		ticket_explain(info, ticket, ret);
-put:
-	put_device(&port->dev);
-	return ret;
-}
-
-static void release_reply_holder(struct fabrex_port *port,
-				 struct genl_info *info,
-				 struct fabrex_holder *holder)
-{
-	struct nlattr *pid = info->attrs[FABREX_A_CHANGE_HOLDER_PID];
-	struct nlattr *comm = info->attrs[FABREX_A_CHANGE_HOLDER_COMM];
-	struct nlattr *reason = info->attrs[FABREX_A_CHANGE_HOLDER_REASON];
-
-	holder->port = port->info.object_id;
-	if (pid)
-		holder->pid = nla_get_u32(pid);
-	if (comm)
-		nla_strscpy(holder->comm, comm, sizeof(holder->comm));
-	if (reason)
-		nla_strscpy(holder->reason, reason, sizeof(holder->reason));
-}
-
-static int release_reply_run(struct fabrex_query *query)
-{
-	struct fabrex_port *port = query->port;
-
-	if (!port->ops->release_reply)
-		return -EOPNOTSUPP;
-	return port->ops->release_reply(port, query->id, query->token,
-					query->busy ? &query->holder : NULL);
-}
-
-static int change_release_reply(struct fabrex_port *port,
-				struct genl_info *info, u32 ep)
-{
-	struct fabrex_query *query = fabrex_query_new(port, release_reply_run);
-	int ret;
-
-	if (!query)
+	change = kzalloc(sizeof(*change), GFP_KERNEL);
+	if (!change)
 		return -ENOMEM;
-	query->id = ep;
-	query->token = nla_get_u64(info->attrs[FABREX_A_CHANGE_TOKEN]);
-	query->busy = info->attrs[FABREX_A_CHANGE_BUSY];
-	release_reply_holder(port, info, &query->holder);
-	ret = fabrex_query_wait(query);
-	trace_fabrex_release(port, ep, info->attrs[FABREX_A_CHANGE_BUSY], ret);
-	fabrex_query_put(query);
+	INIT_WORK(&change->work, change_work);
+	change->port = port;
+	info->ticket = change_next_ticket();
+	info->pending = true;
+	change->info = *info;
+	ret = change_queue(&port->changes, change);
+	if (ret)
+		kfree(change);
 	return ret;
 }
 
-int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info)
+static struct fabrex_change *change_find(struct fabrex_changes *changes,
+					 u64 ticket)
 {
-	struct fabrex_object ep;
-	struct fabrex_port *port;
-	int ret;
+	struct fabrex_change *change;
 
-	port = change_port(skb, info);
-	if (IS_ERR(port))
-		return PTR_ERR(port);
-	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TOKEN)) {
-		NL_SET_ERR_MSG(info->extack,
-			       "the token of the request is missing");
-		ret = -EINVAL;
-		goto put;
-	}
-	ret = change_object(port, info, FABREX_A_CHANGE_ID,
-			    FABREX_OBJECT_TYPE_ENDPOINT, "endpoint", &ep);
-	if (ret)
-		goto put;
-	ret = change_release_reply(port, info, ep.id);
-	if (ret == -ENOENT)
-		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s: no such request; it may have expired",
-				   ep.name);
-	else if (ret)
-		fabrex_change_explain(port, info->extack, ep.name, ret);
-put:
-	put_device(&port->dev);
-	return ret;
+	lockdep_assert_held(&changes->lock);
+	list_for_each_entry(change, &changes->pending, list)
+		if (change->info.ticket == ticket)
+			return change;
+	list_for_each_entry(change, &changes->done, list)
+		if (change->info.ticket == ticket)
+			return change;
+	return NULL;
+}
+
+/**
+ * fabrex_change_get() - get the progress or the result of a change
+ * @port:   port that it goes through
+ * @ticket: of the change
+ * @info:   result
+ *
+ * Context: Process; sleeps.
+ * Return: 0, or -ENOENT if there is no such ticket or it is too old
+ */
+int fabrex_change_get(struct fabrex_port *port, u64 ticket,
+		      struct fabrex_change_info *info)
+{
+	struct fabrex_change *change;
+
+	guard(mutex)(&port->changes.lock);
+	change = change_find(&port->changes, ticket);
+	if (!change)
+		return -ENOENT;
+	*info = change->info;
+	return 0;
+}
+
+/**
+ * fabrex_change_cancel() - give a change up, without waiting for the end
+ * @port:   port that it goes through
+ * @ticket: of the change
+ *
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT as for fabrex_change_get(); -EALREADY if it has finished;
+ * -EOPNOTSUPP if it cannot be given up
+ */
+int fabrex_change_cancel(struct fabrex_port *port, u64 ticket)
+{
+	struct fabrex_change *change;
+
+	guard(mutex)(&port->changes.lock);
+	change = change_find(&port->changes, ticket);
+	if (!change)
+		return -ENOENT;
+	if (!change->info.pending)
+		return -EALREADY;
+	if (change->info.op == FABREX_CHANGE_OP_PORT_SET)
+		return -EOPNOTSUPP;
+	WRITE_ONCE(change->cancel, true);
+	return 0;
+}
+
+/**
+ * fabrex_changes_init() - initialise the changes of a new port
+ * @changes: zeroed
+ *
+ * Context: Process.
+ */
+void fabrex_changes_init(struct fabrex_changes *changes)
+{
+	mutex_init(&changes->lock);
+	INIT_LIST_HEAD(&changes->pending);
+	INIT_LIST_HEAD(&changes->done);
+	sema_init(&changes->queries, FABREX_QUERIES);
+}
+
+/**
+ * fabrex_changes_open() - begin to accept changes
+ * @port: about to be registered
+ *
+ * Context: Process; sleeps.
+ * Return: 0 or -ENOMEM
+ */
+int fabrex_changes_open(struct fabrex_port *port)
+{
+	struct workqueue_struct *wq;
+
+	wq = alloc_workqueue("fabrex%d-changes", WQ_UNBOUND, 0, port->index);
+	if (!wq)
+		return -ENOMEM;
+	mutex_lock(&port->changes.lock);
+	port->changes.wq = wq;
+	mutex_unlock(&port->changes.lock);
+	return 0;
+}
+
+/**
+ * fabrex_changes_close() - end all changes
+ * @port: its operations have returned, and none is called any more; may not
+ *        have been opened
+ *
+ * Context: Process; sleeps.
+ */
+void fabrex_changes_close(struct fabrex_port *port)
+{
+	struct workqueue_struct *wq;
+
+	mutex_lock(&port->changes.lock);
+	wq = port->changes.wq;
+	port->changes.wq = NULL;
+	mutex_unlock(&port->changes.lock);
+	if (wq)
+		destroy_workqueue(wq);
+}
+
+/**
+ * fabrex_changes_destroy() - free the results
+ * @changes: closed, and no longer in use
+ *
+ * Context: Process.
+ */
+void fabrex_changes_destroy(struct fabrex_changes *changes)
+{
+	struct fabrex_change *change, *next;
+
+	WARN_ON(!list_empty(&changes->pending));
+	list_for_each_entry_safe(change, next, &changes->done, list)
+		kfree(change);
+	mutex_destroy(&changes->lock);
+}
+
+/**
+ * fabrex_tickets_init() - choose the first ticket
+ *
+ * Context: Module init.
+ */
+void __init fabrex_tickets_init(void)
+{
+	atomic64_set(&change_ticket, (s64)get_random_u32() << 20);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device: open, close, ioctl dispatch, read and poll. Called by
- * the VFS only.
+ * The character device: open, close, dispatch of ioctls, read and poll. Called
+ * by the VFS only.
  */
 #include <linux/cred.h>
 #include <linux/poll.h>
@@ -10,32 +10,8 @@
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
-#include "core.h"
-
-/**
- * fabrex_respond() - give the structure back to the caller
- * @ucmd: ioctl
- *
- * Not below registration_lock. Return: 0 or -EFAULT
- */
-int fabrex_respond(struct fabrex_ucmd *ucmd)
-{
-	if (copy_to_user(ucmd->ubuf, ucmd->cmd,
-			 min(ucmd->user_size, ucmd->size)))
-		return -EFAULT;
-	return 0;
-}
-
-static u64 fabrex_port_caps(const struct fabrex_port_info *info)
-{
-	u64 caps = info->caps | FABREX_CAP_SERVICE | FABREX_CAP_DMABUF;
-
-	if (info->max_windows)
-		caps |= FABREX_CAP_WINDOW;
-	if (IS_ENABLED(CONFIG_MMU_NOTIFIER))
-		caps |= FABREX_CAP_WATCH;
-	return caps;
-}
+#include "data.h"
+#include "port.h"
 
 static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 {
@@ -51,7 +27,7 @@ static int fabrex_cmd_port_query(struct fabrex_ucmd *ucmd)
 		.out_max_peers = info->max_peers,
 		.out_generation = READ_ONCE(port->generation),
 		.out_flags = info->flags & FABREX_PORT_EMULATED,
-		.out_caps = fabrex_port_caps(info),
+		.out_caps = port->caps,
 		.out_max_queues = info->max_queues,
 		.out_max_mrs = info->max_mrs,
 		.out_max_windows = info->max_windows,
@@ -86,22 +62,24 @@ union fabrex_cmd_buf {
 };
 
 /**
- * struct fabrex_ioctl_op - an ioctl
- * @size:     of its structure
- * @min_size: that of its first version
+ * struct fabrex_ioctl_op - ioctl
+ * @size:     size of its structure
+ * @min_size: size of the first version of its structure
  * @cmd:      FABREX_IOCTL_*
  * @mode:     FMODE_* that the file must have been opened with
- * @execute:  does it
+ * @can:      FABREX_CAN_* that the port must have
+ * @execute:  handler
  */
 struct fabrex_ioctl_op {
 	unsigned int size;
 	unsigned int min_size;
 	unsigned int cmd;
 	fmode_t mode;
+	u32 can;
 	int (*execute)(struct fabrex_ucmd *ucmd);
 };
 
-#define IOCTL_OP(_ioctl, _mode, _fn, _struct, _last)			\
+#define IOCTL_OP(_ioctl, _mode, _can, _fn, _struct, _last)		\
 	[_IOC_NR(_ioctl) - FABREX_CMD_BASE] = {				\
 		.size = sizeof(_struct) +				\
 			BUILD_BUG_ON_ZERO(sizeof(union fabrex_cmd_buf) <	\
@@ -109,29 +87,30 @@ struct fabrex_ioctl_op {
 		.min_size = offsetofend(_struct, _last),		\
 		.cmd = _ioctl,						\
 		.mode = _mode,						\
+		.can = _can,						\
 		.execute = _fn,						\
 	}
 
 static const struct fabrex_ioctl_op fabrex_ioctl_ops[] = {
-	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, 0, fabrex_cmd_port_query,
-		 struct fabrex_port_query, out_driver),
-	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, fabrex_cmd_peer_query,
-		 struct fabrex_peer_query, out_host),
-	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_PORT_QUERY, 0, 0,
+		 fabrex_cmd_port_query, struct fabrex_port_query, out_driver),
+	IOCTL_OP(FABREX_IOCTL_PEER_QUERY, 0, 0,
+		 fabrex_cmd_peer_query, struct fabrex_peer_query, out_host),
+	IOCTL_OP(FABREX_IOCTL_MR_REGISTER, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_mr_register, struct fabrex_mr_register, __reserved),
-	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_QUEUE_CREATE, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_queue_create, struct fabrex_queue_create, out_rq_offset),
-	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_WINDOW_CREATE, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_window_create, struct fabrex_window_create, __reserved),
-	IOCTL_OP(FABREX_IOCTL_DESTROY, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_DESTROY, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_destroy, struct fabrex_destroy, id),
-	IOCTL_OP(FABREX_IOCTL_COUNTERS, 0, fabrex_cmd_counters,
-		 struct fabrex_counters, out_interrupts),
-	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_COUNTERS, 0, 0,
+		 fabrex_cmd_counters, struct fabrex_counters, out_interrupts),
+	IOCTL_OP(FABREX_IOCTL_RESOLVE, FMODE_WRITE, FABREX_CAN_RESOLVE,
 		 fabrex_cmd_resolve, struct fabrex_resolve, __reserved),
-	IOCTL_OP(FABREX_IOCTL_WATCH, FMODE_WRITE,
+	IOCTL_OP(FABREX_IOCTL_WATCH, FMODE_WRITE, FABREX_CAN_DATA,
 		 fabrex_cmd_watch, struct fabrex_watch, out_length),
-	IOCTL_OP(FABREX_IOCTL_P2P_QUERY, 0,
+	IOCTL_OP(FABREX_IOCTL_P2P_QUERY, 0, FABREX_CAN_DATA,
 		 fabrex_cmd_p2p_query, struct fabrex_p2p_query, out_distance),
 };
 
@@ -161,9 +140,11 @@ static long fabrex_ioctl(struct file *filp, unsigned int cmd,
 		return -ENOIOCTLCMD;
 	if (op->mode & ~filp->f_mode)
 		return -EBADF;
-	/* Only a first look: whoever calls the backend looks again. */
+	/* Only a first check: whoever calls the backend checks again. */
 	if (!READ_ONCE(ucmd.file->port->ops))
 		return -ENODEV;
+	if (op->can & ~ucmd.file->port->can)
+		return -EOPNOTSUPP;
 	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuf))
 		return -EFAULT;
 	if (ucmd.user_size < op->min_size)
@@ -175,7 +156,7 @@ static long fabrex_ioctl(struct file *filp, unsigned int cmd,
 				    ucmd.user_size);
 	if (ret)
 		return ret;
-	/* It may have been changed between the two copies. */
+	/* It may have changed between the two copies. */
 	*(u32 *)ucmd.cmd = ucmd.user_size;
 	return op->execute(&ucmd);
 }
@@ -202,27 +183,6 @@ static void fabrex_file_init(struct fabrex_file *file, struct fabrex_port *port)
 	xa_init(&file->maps);
 	file->next_page = 1;
 	fabrex_events_init(&file->events);
-}
-
-static void fabrex_file_free(struct fabrex_file *file)
-{
-	xa_destroy(&file->objects);
-	xa_destroy(&file->maps);
-	kfree_rcu(file, rcu);
-}
-
-/**
- * fabrex_file_put() - it is closed, or an object that outlived it is gone
- * @file: file
- *
- * Until the last of them, nobody else gets its protection domain.
- */
-void fabrex_file_put(struct fabrex_file *file)
-{
-	if (!refcount_dec_and_test(&file->ref))
-		return;
-	ida_free(&file->port->pds, file->pd);
-	fabrex_file_free(file);
 }
 
 static int fabrex_open(struct inode *inode, struct file *filp)
@@ -279,10 +239,10 @@ free:
 static struct workqueue_struct *fabrex_leave_wq;
 
 /**
- * struct fabrex_leave - a process that has become another program leaves a file
- * @work: destroys what the process has made
- * @filp: referenced
- * @pid:  of the process, referenced
+ * struct fabrex_leave - cleanup after a process that executes another program
+ * @work: destroys the objects that the process has created
+ * @filp: with a reference
+ * @pid:  of the process, with a reference
  */
 struct fabrex_leave {
 	struct work_struct work;
@@ -302,10 +262,10 @@ static void fabrex_leave_work(struct work_struct *work)
 	fput(filp);
 }
 
-/*
- * exec() closes files with exec_update_lock held, which everybody takes who wants
- * to look at the process: they are not to wait for a device that hangs. The new
- * program may have begun by the time its predecessor's objects are gone.
+/* exec() closes files with exec_update_lock held. Whoever wants to inspect the
+ * process takes that lock, and must not wait for a device that hangs. So
+ * objects are destroyed in a work, and the new program may start before it has
+ * finished.
  */
 static void fabrex_leave(struct file *filp)
 {
@@ -323,14 +283,14 @@ static void fabrex_leave(struct file *filp)
 	fabrex_res_leave(filp->private_data, task_tgid(current));
 }
 
-/*
- * At each close() by each process that has the file open, and when such a
- * process ends. Only the latter is of interest: all of its threads, of which
- * one may have unshared its descriptors; or exec() that closes it. Of processes
- * that share one table of descriptors (CLONE_FILES without CLONE_THREAD) only
- * the last one brings us here, and only what it has made itself ends then; what
- * the others have made stays until the file is closed. So does what was made by
- * a process that had closed the descriptor before it ended.
+/* Called at each close() by each process that has the file open, and when such
+ * a process exits. Only the latter matters: when all threads exit, of which one
+ * may have unshared its descriptors; or when exec() closes the file. Of
+ * processes that share a table of descriptors (CLONE_FILES without
+ * CLONE_THREAD), only the last one gets here, and only the objects that it has
+ * created itself are destroyed; those of the others stay until the file is
+ * closed. So do the objects of a process that had closed the descriptor before
+ * it exited.
  */
 static int fabrex_flush(struct file *filp, fl_owner_t id)
 {
@@ -393,8 +353,9 @@ const struct file_operations fabrex_fops = {
 };
 
 /**
- * fabrex_files_init() - begin of the module
+ * fabrex_files_init() - initialise when the module is loaded
  *
+ * Context: Module init.
  * Return: 0 or -ENOMEM
  */
 int __init fabrex_files_init(void)
@@ -404,7 +365,9 @@ int __init fabrex_files_init(void)
 }
 
 /**
- * fabrex_files_exit() - end of the module; no file is open
+ * fabrex_files_exit() - clean up when the module is unloaded; no file is open
+ *
+ * Context: Module exit.
  */
 void fabrex_files_exit(void)
 {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory regions: what of a process's memory, or of an exporter's, the device
- * may access. Called by file.c for the ioctl, by res.c and by dmabuf.c.
+ * Memory regions: memory of a process or of an exporter that the device may
+ * access. Called by file.c for the ioctl, and by res.c.
  */
-#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "core.h"
+#include "data.h"
 #include "trace.h"
 
 #define MR_ACCESS_WRITE	(FABREX_ACCESS_LOCAL_WRITE |	\
@@ -17,9 +16,6 @@
 #define MR_ACCESS_ALL	(MR_ACCESS_WRITE | FABREX_ACCESS_REMOTE_READ)
 #define MR_FLAGS_ALL	(FABREX_MR_PEERS | FABREX_MR_DMABUF |		\
 			 FABREX_MR_PIN | FABREX_MR_WATCH)
-
-/* Page addresses handed to the backend at a time: 128 KiB. */
-#define MR_BATCH	16384u
 
 static struct fabrex_mr *to_mr(struct fabrex_res *res)
 {
@@ -36,14 +32,14 @@ static int fabrex_mr_destroy(struct fabrex_res *res)
 
 	if (mr->dmabuf)
 		return fabrex_dmabuf_destroy(mr->dmabuf);
-	return res->port->ops->mr_destroy(res->port, res->number);
+	return res->port->ops->data->mr_destroy(res->port, res->number);
 }
 
 static void fabrex_mr_fail(struct fabrex_res *res, u32 qerr)
 {
 	struct fabrex_mr *mr = to_mr(res);
 
-	/* The port may work again soon, and the file with it: not this key. */
+	/* Port and file may soon work again, but not this key. */
 	fabrex_watch_count(&mr->watch);
 	if (mr->dmabuf)
 		fabrex_dmabuf_known(mr->dmabuf, false);
@@ -69,7 +65,8 @@ static void fabrex_mr_free(struct fabrex_res *res)
 	kfree(mr);
 }
 
-const struct fabrex_res_ops fabrex_mr_ops = {
+static const struct fabrex_res_ops fabrex_mr_ops = {
+	.type = FABREX_RES_MR,
 	.detach = fabrex_mr_detach,
 	.destroy = fabrex_mr_destroy,
 	.settle = fabrex_mr_settle,
@@ -77,214 +74,55 @@ const struct fabrex_res_ops fabrex_mr_ops = {
 	.free = fabrex_mr_free,
 };
 
-/**
- * struct fabrex_span - the pages of a region
- * @sgt:  mapped for DMA
- * @from: position in it of the first page
- * @to:   and behind the last one
+/* Everything that needs the device. A dma-buf is mapped, with its dma_resv
+ * held.
  */
-struct fabrex_span {
-	const struct sg_table *sgt;
-	u64 from;
-	u64 to;
-};
-
-static struct fabrex_span fabrex_mr_span(const struct fabrex_mr *mr)
-{
-	const struct fabrex_dmabuf *buf = mr->dmabuf;
-
-	if (!buf)
-		return (struct fabrex_span) {
-			.sgt = &mr->pin.sgt.sgt,
-			.to = (u64)mr->pin.npages << PAGE_SHIFT,
-		};
-	return (struct fabrex_span) {
-		.sgt = buf->sgt,
-		.from = round_down(buf->offset, FABREX_PAGE_SIZE),
-		.to = round_up(buf->offset + buf->length, FABREX_PAGE_SIZE),
-	};
-}
-
-/* Choose the size of pages. -EINVAL: there is less than the region needs, or
- * it takes more pages than the device can note.
- */
-static int fabrex_mr_layout(const struct fabrex_mr *mr,
-			    struct fabrex_mr_params *params)
-{
-	struct fabrex_span span = fabrex_mr_span(mr);
-	struct fabrex_layout layout = {};
-	struct scatterlist *sg;
-	u64 len, off, pos = 0;
-	int i;
-
-	for_each_sgtable_dma_sg(span.sgt, sg, i) {
-		len = fabrex_layout_clip(pos, sg_dma_len(sg), span.from,
-					 span.to, &off);
-		if (len)
-			fabrex_layout_add(&layout, sg_dma_address(sg) + off,
-					  len);
-		pos += sg_dma_len(sg);
-	}
-	if (layout.length != span.to - span.from)
-		return -EINVAL;
-	params->page_shift = fabrex_layout_shift(&layout);
-	params->npages = layout.length >> params->page_shift;
-	params->first = mr->dmabuf ?
-			mr->dmabuf->offset & (FABREX_PAGE_SIZE - 1) :
-			mr->pin.offset;
-	return params->npages > mr->res.port->info.max_mr_pages ? -EINVAL : 0;
-}
-
-struct fabrex_mr_batch {
-	struct fabrex_mr *mr;
-	__le64 *pages;
-	u32 shift;
-	u32 room;
-	u32 n;
-	u64 first;
-};
-
-static int fabrex_mr_flush(struct fabrex_mr_batch *batch)
-{
-	struct fabrex_res *res = &batch->mr->res;
-	int ret;
-
-	if (!batch->n)
-		return 0;
-	ret = res->port->ops->mr_pages(res->port, res->number, batch->shift,
-				       batch->first, batch->pages, batch->n);
-	batch->first += batch->n;
-	batch->n = 0;
-	return ret;
-}
-
-static int fabrex_mr_batch_add(struct fabrex_mr_batch *batch, u64 page)
-{
-	batch->pages[batch->n++] = cpu_to_le64(page);
-	return batch->n == batch->room ? fabrex_mr_flush(batch) : 0;
-}
-
-/* The pages that begin in a piece, which is at @pos of the region. */
-static int fabrex_mr_piece(struct fabrex_mr_batch *batch, u64 addr, u64 length,
-			   u64 pos)
-{
-	u64 off;
-	int ret;
-
-	for (off = 0; fabrex_layout_page(length, pos, batch->shift, &off);
-	     off += 1ull << batch->shift) {
-		ret = fabrex_mr_batch_add(batch, addr + off);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int fabrex_mr_pages(struct fabrex_mr_batch *batch)
-{
-	struct fabrex_span span = fabrex_mr_span(batch->mr);
-	u64 len, off, pos = 0, done = 0;
-	struct scatterlist *sg;
-	int i, ret;
-
-	for_each_sgtable_dma_sg(span.sgt, sg, i) {
-		len = fabrex_layout_clip(pos, sg_dma_len(sg), span.from,
-					 span.to, &off);
-		ret = fabrex_mr_piece(batch, sg_dma_address(sg) + off, len,
-				      done);
-		if (ret)
-			return ret;
-		done += len;
-		pos += sg_dma_len(sg);
-		cond_resched();
-	}
-	return fabrex_mr_flush(batch);
-}
-
-static int fabrex_mr_supply(struct fabrex_mr *mr,
-			    const struct fabrex_mr_params *params)
-{
-	struct fabrex_mr_batch batch = {
-		.mr = mr,
-		.shift = params->page_shift,
-		.room = min_t(u64, params->npages, MR_BATCH),
-	};
-	int ret;
-
-	batch.pages = kvmalloc_array(batch.room, sizeof(*batch.pages),
-				     GFP_KERNEL_ACCOUNT);
-	if (!batch.pages)
-		return -ENOMEM;
-	ret = fabrex_mr_pages(&batch);
-	kvfree(batch.pages);
-	return ret;
-}
-
-static int fabrex_mr_make(struct fabrex_mr *mr, struct fabrex_mr_params *params,
-			  u64 *key)
-{
-	struct fabrex_res *res = &mr->res;
-	struct fabrex_port *port = res->port;
-	int ret;
-
-	ret = fabrex_port_usable(port);
-	if (!ret && !mr->dmabuf)
-		ret = fabrex_pin_map(&mr->pin);
-	if (!ret)
-		ret = fabrex_mr_layout(mr, params);
-	if (!ret)
-		ret = port->ops->mr_create(port, params, &res->number, key);
-	if (ret)
-		return ret;
-	res->created = true;
-	if (mr->dmabuf)
-		fabrex_dmabuf_known(mr->dmabuf, true);
-	ret = fabrex_mr_supply(mr, params);
-	if (ret)
-		return ret;
-	return fabrex_res_insert(res);
-}
-
-/* Everything that needs the device. */
 static int fabrex_mr_create(struct fabrex_mr *mr,
 			    struct fabrex_mr_params *params, u64 *key)
 {
-	guard(rwsem_read)(&mr->res.port->registration_lock);
-	return fabrex_res_made(&mr->res, fabrex_mr_make(mr, params, key));
-}
-
-/**
- * fabrex_mr_restore() - supply the pages of a dma-buf again
- * @mr: invalid on the device; its dma-buf is mapped, with dma_resv held
- *
- * Return: 0; -ESTALE if the device has forgotten the region, or is about to;
- * another negative errno, the region is invalid then and has no pages
- */
-int fabrex_mr_restore(struct fabrex_mr *mr)
-{
-	struct fabrex_dmabuf *buf = mr->dmabuf;
-	struct fabrex_port *port = buf->port;
-	struct fabrex_mr_params params = {};
+	struct fabrex_res *res = &mr->res;
+	struct fabrex_port *port = res->port;
+	const struct fabrex_data_ops *data;
 	int ret;
 
-	guard(rwsem_read)(&port->registration_lock);
-	guard(mutex)(&buf->supply_lock);
-	if (!buf->known || fabrex_port_usable(port))
-		return -ESTALE;
-	ret = fabrex_mr_layout(mr, &params);
+	down_read(&port->registration_lock);
+	ret = fabrex_port_usable(port);
+	if (!ret && !mr->dmabuf)
+		ret = fabrex_pin_map(&mr->pin);
+	if (ret)
+		goto made;
+	if (mr->dmabuf)
+		fabrex_dmabuf_memory(mr->dmabuf, &params->memory);
+	else
+		fabrex_pin_memory(&mr->pin, &params->memory);
+	ret = -EINVAL;
+	if (!fabrex_memory_complete(&params->memory))
+		goto made;
+	data = port->ops->data;
+	ret = data->mr_create(port, params, &res->number, key);
+	if (ret)
+		goto made;
+	res->created = true;
+	/* From here on its exporter can have the device invalidate it. */
+	if (mr->dmabuf)
+		fabrex_dmabuf_known(mr->dmabuf, true);
+	ret = data->mr_pages(port, res->number, &params->memory);
 	if (!ret)
-		ret = fabrex_mr_supply(mr, &params);
-	/* Perhaps some have been given. */
-	if (ret && port->ops->mr_invalidate(port, mr->res.number))
-		return -ESTALE;
+		ret = fabrex_res_insert(res);
+made:
+	ret = fabrex_res_made(res, ret);
+	up_read(&port->registration_lock);
 	return ret;
 }
 
-static int fabrex_mr_check(const struct fabrex_mr_register *cmd)
+static int fabrex_mr_check(const struct fabrex_port *port,
+			   const struct fabrex_mr_register *cmd)
 {
 	if (cmd->flags & ~MR_FLAGS_ALL || cmd->access & ~MR_ACCESS_ALL ||
 	    !cmd->length || cmd->__reserved)
 		return -EINVAL;
+	if (cmd->flags & FABREX_MR_DMABUF && !(port->caps & FABREX_CAP_DMABUF))
+		return -EOPNOTSUPP;
 	if (!(cmd->flags & FABREX_MR_DMABUF) &&
 	    (cmd->fd || cmd->flags & FABREX_MR_PIN))
 		return -EINVAL;
@@ -295,7 +133,7 @@ static int fabrex_mr_check(const struct fabrex_mr_register *cmd)
 	return cmd->npeers > FABREX_PEER_WORDS_MAX ? -EINVAL : 0;
 }
 
-/* Bits of word @word that name peers. */
+/* The bits of word @word that stand for existing peers. */
 static u64 fabrex_peers_mask(const struct fabrex_port *port, u32 word)
 {
 	u32 peers = port->info.max_peers, first = word * 64;
@@ -356,7 +194,8 @@ static int fabrex_mr_import(struct fabrex_mr *mr,
 {
 	int ret;
 
-	ret = fabrex_dmabuf_open(mr, cmd, cmd->access & MR_ACCESS_WRITE);
+	ret = fabrex_dmabuf_open(&mr->res, &mr->watch, cmd,
+				 cmd->access & MR_ACCESS_WRITE, &mr->dmabuf);
 	if (!ret)
 		ret = fabrex_dmabuf_enter(mr->dmabuf);
 	if (ret)
@@ -370,6 +209,7 @@ static int fabrex_mr_import(struct fabrex_mr *mr,
  * fabrex_cmd_mr_register() - FABREX_IOCTL_MR_REGISTER
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
@@ -384,7 +224,7 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 	struct fabrex_mr *mr;
 	int ret;
 
-	ret = fabrex_mr_check(cmd);
+	ret = fabrex_mr_check(file->port, cmd);
 	if (!ret)
 		ret = fabrex_mr_peers(file->port, &params, cmd);
 	if (ret)
@@ -392,7 +232,7 @@ int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return -ENOMEM;
-	ret = fabrex_res_init(&mr->res, file, FABREX_RES_MR, 1);
+	ret = fabrex_res_init(&mr->res, file, &fabrex_mr_ops, 1);
 	if (ret) {
 		kfree(mr);
 		return ret;

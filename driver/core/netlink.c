@@ -1,109 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink family "fabrex": registration, who may do what, and
- * everything that reads. Handlers are named by the generated fabrex_nl.c;
- * docs/netlink/fabrex.yaml.
+ * Netlink commands that read ports, objects and counters. Called through the
+ * generated fabrex_nl.c (docs/netlink/fabrex.yaml).
  *
- * Reading takes the model's mutex for one object at a time. Only the local PCI
- * device of an endpoint needs the backend; it is left out while a port comes
- * or goes.
+ * Reading takes the mutex of the model for one object at a time. Only the local
+ * PCI device of an endpoint requires the backend; it is omitted while a port is
+ * being registered or unregistered.
  */
 #include <linux/pci.h>
 
 #include "genl.h"
 #include "fabrex_nl.h"
-#include "core.h"
-
-/* The generated table says nothing of who may join. */
-static const struct genl_multicast_group fabrex_groups[] = {
-	[FABREX_NLGRP_EVENTS] = { .name = FABREX_MCGRP_EVENTS },
-	[FABREX_NLGRP_AGENT] = {
-		.name = FABREX_MCGRP_AGENT,
-		.flags = GENL_MCAST_CAP_SYS_ADMIN,
-	},
-	[FABREX_NLGRP_CHANGES] = {
-		.name = FABREX_MCGRP_CHANGES,
-		.flags = GENL_MCAST_CAP_SYS_ADMIN,
-	},
-};
-
-/**
- * fabrex_netlink_init() - register the family
- *
- * Return: 0 or an errno
- */
-int __init fabrex_netlink_init(void)
-{
-	fabrex_nl_family.mcgrps = fabrex_groups;
-	fabrex_nl_family.n_mcgrps = ARRAY_SIZE(fabrex_groups);
-	return fabrex_genl_register(&fabrex_nl_family);
-}
-
-/**
- * fabrex_netlink_exit() - unregister it; waits for commands in progress
- */
-void fabrex_netlink_exit(void)
-{
-	fabrex_genl_unregister(&fabrex_nl_family);
-}
-
-/* A network namespace is a container's, or at least not where the machine is
- * administered: capabilities there say nothing about the fabric, which is
- * shared by other hosts. Events go to the initial one only, too.
- */
-static int fabrex_nl_outside(struct genl_info *info, const char *what)
-{
-	if (net_eq(genl_info_net(info), &init_net))
-		return 0;
-	NL_SET_ERR_MSG_FMT(info->extack,
-			   "%s: only from the initial network namespace", what);
-	return -EPERM;
-}
-
-/**
- * fabrex_nl_may_change() - may the sender change the fabric?
- * @skb:  request
- * @info: of it
- *
- * Changes take devices away from other hosts, so this asks for what the kernel
- * asks for elsewhere when it is about somebody else's hardware; the capability
- * of configuring a network is not enough. The one who opened the socket has to
- * have it as well as the one who sends.
- *
- * Return: 0, or -EPERM with the cause in the extended ack
- */
-int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
-{
-	int ret = fabrex_nl_outside(info, "changing the fabric");
-
-	if (ret || netlink_capable(skb, CAP_SYS_ADMIN))
-		return ret;
-	NL_SET_ERR_MSG(info->extack,
-		       "changing the fabric needs CAP_SYS_ADMIN in the initial user namespace: run it as root");
-	return -EPERM;
-}
-
-/* Traffic of others. Who may watch all of this machine's processes at work
- * (CAP_PERFMON) may watch this as well.
- */
-static int fabrex_nl_may_watch(struct sk_buff *skb, struct genl_info *info)
-{
-	int ret = fabrex_nl_outside(info, "counters of others");
-
-	if (ret || netlink_capable(skb, CAP_PERFMON) ||
-	    netlink_capable(skb, CAP_SYS_ADMIN))
-		return ret;
-	NL_SET_ERR_MSG(info->extack,
-		       "counters of others than the local port need CAP_PERFMON or CAP_SYS_ADMIN: run it as root");
-	return -EPERM;
-}
-
-static void *fabrex_nl_begin(struct sk_buff *skb, u32 portid, u32 seq,
-			     int flags, u8 cmd)
-{
-	return genlmsg_put(skb, portid, seq,
-			   fabrex_genl_family(&fabrex_nl_family), flags, cmd);
-}
+#include "report.h"
 
 static int put_nonzero(struct sk_buff *skb, int attr, u32 value)
 {
@@ -165,7 +73,7 @@ static int put_fport(struct sk_buff *skb, struct fabrex_port *port)
 	       put_fport_usage(skb, port);
 }
 
-/* The port that a request names, or the first. */
+/* The port that a request names, or the first one. */
 static struct fabrex_port *fabrex_nl_port(struct nlattr *attr,
 					  struct netlink_ext_ack *extack)
 {
@@ -184,31 +92,6 @@ static struct fabrex_port *fabrex_nl_port(struct nlattr *attr,
 		NL_SET_ERR_MSG(extack,
 			       "no fabric port here; is the backend's driver loaded?");
 	return ERR_PTR(-ENODEV);
-}
-
-/* Send @msg, which is complete, or free it if it did not fit. */
-static int fabrex_nl_reply(struct sk_buff *msg, struct genl_info *info,
-			   void *hdr, int ret)
-{
-	if (ret) {
-		nlmsg_free(msg);
-		return ret;
-	}
-	genlmsg_end(msg, hdr);
-	return genlmsg_reply(msg, info);
-}
-
-static struct sk_buff *fabrex_nl_new(struct genl_info *info, u8 cmd, void **hdr)
-{
-	struct sk_buff *msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-
-	if (!msg)
-		return NULL;
-	*hdr = fabrex_nl_begin(msg, info->snd_portid, info->snd_seq, 0, cmd);
-	if (*hdr)
-		return msg;
-	nlmsg_free(msg);
-	return NULL;
 }
 
 int fabrex_nl_fport_get_doit(struct sk_buff *skb, struct genl_info *info)
@@ -237,9 +120,9 @@ int fabrex_nl_fport_get_dumpit(struct sk_buff *skb,
 	void *hdr;
 
 	while ((port = fabrex_port_next(index))) {
-		hdr = fabrex_nl_begin(skb, NETLINK_CB(cb->skb).portid,
-				      cb->nlh->nlmsg_seq, NLM_F_MULTI,
-				      FABREX_CMD_FPORT_GET);
+		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
+				  cb->nlh->nlmsg_seq, fabrex_genl, NLM_F_MULTI,
+				  FABREX_CMD_FPORT_GET);
 		if (!hdr || put_fport(skb, port)) {
 			if (hdr)
 				genlmsg_cancel(skb, hdr);
@@ -251,57 +134,6 @@ int fabrex_nl_fport_get_dumpit(struct sk_buff *skb,
 		(*index)++;
 	}
 	return skb->len;
-}
-
-/**
- * fabrex_endpoint_pdev() - local PCI device of an endpoint
- * @port:   port
- * @object: endpoint
- *
- * Does not wait for a port that comes or goes.
- *
- * Return: the device with a reference; NULL if it is not bound to this port, or
- * nothing is known
- */
-struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
-				     const struct fabrex_object *object)
-{
-	struct pci_dev *pdev = NULL;
-
-	if (object->type != FABREX_OBJECT_TYPE_ENDPOINT ||
-	    object->bound != port->info.object_id || !object->slot)
-		return NULL;
-	if (!down_read_trylock(&port->registration_lock))
-		return NULL;
-	if (port->ops && port->ops->endpoint_pdev)
-		pdev = port->ops->endpoint_pdev(port, object->id,
-						object->slot);
-	up_read(&port->registration_lock);
-	return pdev;
-}
-
-/**
- * fabrex_pdev_driver() - name of the driver of a PCI device
- * @pdev: device
- * @name: result; "?" while one is being bound or unbound
- * @size: of it
- *
- * Return: true if there is one
- */
-bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size)
-{
-	bool found = true;
-
-	if (!device_trylock(&pdev->dev)) {
-		strscpy(name, "?", size);
-		return true;
-	}
-	if (pdev->dev.driver)
-		strscpy(name, pdev->dev.driver->name, size);
-	else
-		found = false;
-	device_unlock(&pdev->dev);
-	return found;
 }
 
 static int put_object_pci(struct sk_buff *skb, struct fabrex_port *port,
@@ -391,7 +223,7 @@ static int put_object(struct sk_buff *skb, struct fabrex_port *port,
 	       put_object_pci(skb, port, object);
 }
 
-/* One element, by id or by name. */
+/* A single object, by id or by name. */
 static int fabrex_nl_object(struct fabrex_port *port, struct genl_info *info,
 			    struct fabrex_object *object)
 {
@@ -401,7 +233,7 @@ static int fabrex_nl_object(struct fabrex_port *port, struct genl_info *info,
 	int ret;
 
 	if (!id == !name) {
-		NL_SET_ERR_MSG(info->extack, "give either an id or a name");
+		NL_SET_ERR_MSG(info->extack, "specify either an id or a name");
 		return -EINVAL;
 	}
 	ret = id ? fabrex_model_get(port, nla_get_u32(id), object) :
@@ -410,7 +242,7 @@ static int fabrex_nl_object(struct fabrex_port *port, struct genl_info *info,
 		return 0;
 	if (id)
 		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s knows no such object %u; list them",
+				   "%s has no object %u; list its objects",
 				   port->info.name, nla_get_u32(id));
 	else
 		NL_SET_ERR_MSG_FMT(info->extack, "%.31s: %s; list the names",
@@ -446,13 +278,13 @@ put:
 }
 
 /**
- * struct object_filter - which elements a dump wants; 0: any
+ * struct object_filter - which objects to dump; 0 matches any
  * @type:   FABREX_OBJECT_TYPE_*
  * @parent: object id
  * @bound:  object id of a host port
  * @host:   object id of a host
- * @ports:  its host ports
- * @nports: number of them
+ * @ports:  host ports of @host
+ * @nports: number of @ports
  */
 struct object_filter {
 	u32 type;
@@ -531,9 +363,9 @@ static bool filter_match(const struct fabrex_object *object, const void *arg)
 }
 
 /**
- * struct object_dump - where a dump has come to
- * @next: id to go on with
- * @port: index + 1 of the port that is asked; 0 at the start
+ * struct object_dump - position of a dump
+ * @next: id to continue with
+ * @port: index + 1 of the port to read; 0 at the start
  */
 struct object_dump {
 	u32 next;
@@ -546,9 +378,8 @@ static int dump_object(struct sk_buff *skb, struct netlink_callback *cb,
 {
 	void *hdr;
 
-	hdr = fabrex_nl_begin(skb, NETLINK_CB(cb->skb).portid,
-			      cb->nlh->nlmsg_seq, NLM_F_MULTI,
-			      FABREX_CMD_OBJECT_GET);
+	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  fabrex_genl, NLM_F_MULTI, FABREX_CMD_OBJECT_GET);
 	if (!hdr)
 		return -EMSGSIZE;
 	genl_dump_check_consistent(cb, hdr);
@@ -571,7 +402,9 @@ static void dump_objects(struct sk_buff *skb, struct netlink_callback *cb,
 	cb->seq = fabrex_model_generation(port);
 	while (!fabrex_model_next(port, dump->next, filter_match, &filter,
 				  &object)) {
-		/* A change since the generation was read shows next time. */
+		/* A change since the generation was read is noticed the next
+		 * time.
+		 */
 		if (dump_object(skb, cb, port, &object))
 			break;
 		dump->next = object.id + 1;
@@ -640,8 +473,7 @@ static int put_counters(struct sk_buff *skb, const struct fabrex_counters *c)
 
 static int counters_run(struct fabrex_query *query)
 {
-	return fabrex_port_counters(query->port, query->id, false,
-				    &query->counters);
+	return fabrex_port_counters(query->port, query->id, &query->counters);
 }
 
 static int fabrex_nl_counters_read(struct fabrex_port *port, u32 id,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Ports: their life from registration to the last reference, and the module.
- * Called by backends.
+/* Ports, from registration to the last reference. Called by backends and
+ * module.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -11,14 +10,14 @@
 
 #include <uapi/linux/fabrex_netlink.h>
 
-#include "core.h"
-#include "ops.h"
+#include "dmabuf.h"
+#include "object.h"
+#include "port.h"
+#include "report.h"
 #include "trace.h"
 
 static dev_t fabrex_devt;
 static DEFINE_IDA(fabrex_ids);
-/* Registered ports by index; its lock protects lookups against removal. */
-static DEFINE_XARRAY(fabrex_ports);
 
 static void fabrex_port_release(struct device *dev)
 {
@@ -39,61 +38,11 @@ static void fabrex_port_release(struct device *dev)
 	kfree(port);
 }
 
-struct class fabrex_class = {
+static struct class fabrex_class = {
 	.name		= "fabrex",
 	.dev_groups	= fabrex_port_groups,
 	.dev_release	= fabrex_port_release,
 };
-
-/**
- * fabrex_port_find() - registered port by number
- * @index: N of /dev/fabrexN
- *
- * Return: the port with a reference, or NULL
- */
-struct fabrex_port *fabrex_port_find(unsigned long index)
-{
-	struct fabrex_port *port;
-
-	xa_lock(&fabrex_ports);
-	port = xa_load(&fabrex_ports, index);
-	if (port)
-		get_device(&port->dev);
-	xa_unlock(&fabrex_ports);
-	return port;
-}
-
-/**
- * fabrex_port_next() - first registered port from a number on
- * @index: in: number; out: that of the port found
- *
- * Return: the port with a reference, or NULL
- */
-struct fabrex_port *fabrex_port_next(unsigned long *index)
-{
-	struct fabrex_port *port;
-
-	xa_lock(&fabrex_ports);
-	port = xa_find(&fabrex_ports, index, ULONG_MAX, XA_PRESENT);
-	if (port)
-		get_device(&port->dev);
-	xa_unlock(&fabrex_ports);
-	return port;
-}
-
-/**
- * fabrex_port_usable() - may operations of the backend be called?
- * @port: with registration_lock held
- *
- * Return: 0; -ENODEV after unregister; -EIO while the device does not work
- */
-int fabrex_port_usable(struct fabrex_port *port)
-{
-	lockdep_assert_held(&port->registration_lock);
-	if (!port->ops)
-		return -ENODEV;
-	return port->alive ? 0 : -EIO;
-}
 
 static void fabrex_info_terminate(struct fabrex_port_info *info)
 {
@@ -101,6 +50,27 @@ static void fabrex_info_terminate(struct fabrex_port_info *info)
 	info->host[FABREX_NAME_LEN - 1] = 0;
 	info->fabric[FABREX_NAME_LEN - 1] = 0;
 	info->driver[FABREX_NAME_LEN - 1] = 0;
+}
+
+/* What PORT_QUERY returns: the backend's, and what
+ * follows from its operations.
+ */
+static u64 fabrex_port_caps(const struct fabrex_port *port)
+{
+	u64 caps = port->info.caps;
+
+	if (!(port->can & FABREX_CAN_DATA))
+		return caps;
+	if (port->can & FABREX_CAN_RESOLVE)
+		caps |= FABREX_CAP_SERVICE;
+	if (port->info.max_windows)
+		caps |= FABREX_CAP_WINDOW;
+	if (port->can & FABREX_CAN_DMABUF &&
+	    IS_ENABLED(CONFIG_DMA_SHARED_BUFFER))
+		caps |= FABREX_CAP_DMABUF;
+	if (IS_ENABLED(CONFIG_MMU_NOTIFIER))
+		caps |= FABREX_CAP_WATCH;
+	return caps;
 }
 
 static void fabrex_port_init(struct fabrex_port *port)
@@ -125,16 +95,16 @@ static void fabrex_port_init(struct fabrex_port *port)
 }
 
 /**
- * fabrex_port_alloc() - make a port that nobody sees yet
+ * fabrex_port_alloc() - create a port that is not visible yet
  * @parent: device that it is part of
- * @ops:    of the backend; has to exist until fabrex_port_unregister()
+ * @ops:    of the backend; must exist until fabrex_port_unregister()
  * @info:   copied
  * @priv:   for fabrex_port_priv()
  *
- * The model may be filled before fabrex_port_register(). After an error there,
- * and after fabrex_port_unregister(), the port is given back with
- * fabrex_port_put().
+ * The model may be filled before fabrex_port_register(). If that fails, and
+ * after fabrex_port_unregister(), fabrex_port_put() releases the port.
  *
+ * Context: Process; sleeps.
  * Return: the port, or an ERR_PTR()
  */
 struct fabrex_port *fabrex_port_alloc(struct device *parent,
@@ -151,11 +121,14 @@ struct fabrex_port *fabrex_port_alloc(struct device *parent,
 	port->info = *info;
 	fabrex_info_terminate(&port->info);
 	port->ops = ops;
+	port->can = fabrex_ops_can(ops);
+	port->caps = fabrex_port_caps(port);
 	port->priv = priv;
 	port->alive = true;
 	port->generation = info->generation;
 	port->link_up = info->flags & FABREX_PORT_LINK_UP;
-	port->max_segment = dma_get_max_seg_size(info->dma_dev);
+	if (info->dma_dev)
+		port->max_segment = dma_get_max_seg_size(info->dma_dev);
 	fabrex_port_init(port);
 	if (info->max_windows) {
 		port->slots = bitmap_zalloc(info->max_windows, GFP_KERNEL);
@@ -173,7 +146,7 @@ struct fabrex_port *fabrex_port_alloc(struct device *parent,
 
 	device_initialize(&port->dev);
 	port->dev.class = &fabrex_class;
-	/* Kept beyond device_del(), as its name may be asked for until then. */
+	/* Kept beyond device_del(), because its name may be read until then. */
 	port->dev.parent = get_device(parent);
 	port->dev.devt = fabrex_devt + port->index;
 	cdev_init(&port->cdev, &fabrex_fops);
@@ -195,13 +168,30 @@ free:
 }
 FABREX_EXPORT(fabrex_port_alloc);
 
-static int fabrex_info_check(struct fabrex_port *port)
+static int fabrex_info_check(const struct fabrex_port *port)
+{
+	const struct fabrex_port_info *info = &port->info;
+
+	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS ||
+	    info->peer >= info->max_peers || !info->name[0])
+		return -EINVAL;
+	return 0;
+}
+
+/* Validate limits and addresses for moving data. */
+static int fabrex_data_check(const struct fabrex_port *port)
 {
 	const struct fabrex_port_info *info = &port->info;
 	u64 aperture;
 
-	if (!is_power_of_2(info->doorbell_stride) ||
-	    info->doorbell_stride < PAGE_SIZE) {
+	if (!(port->can & FABREX_CAN_DATA))
+		return info->max_queues || info->max_mrs ||
+		       info->max_windows || info->caps ? -EINVAL : 0;
+	if (!info->dma_dev)
+		return -EINVAL;
+	if (!info->doorbell_memory &&
+	    (!is_power_of_2(info->doorbell_stride) ||
+	     info->doorbell_stride < PAGE_SIZE)) {
 		dev_err(port->dev.parent,
 			"doorbells %u bytes apart cannot be mapped one by one with pages of %lu bytes: use a kernel with smaller pages, or set the switch to a larger distance\n",
 			info->doorbell_stride, PAGE_SIZE);
@@ -213,10 +203,7 @@ static int fabrex_info_check(struct fabrex_port *port)
 			info->window_slot_size, PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
-	if (!info->max_peers || info->max_peers > FABREX_MAX_PEERS ||
-	    info->peer >= info->max_peers || !info->name[0])
-		return -EINVAL;
-	if (!PAGE_ALIGNED(info->doorbell_base))
+	if (!info->doorbell_memory && !PAGE_ALIGNED(info->doorbell_base))
 		return -EINVAL;
 	if (info->max_windows &&
 	    (!is_power_of_2(info->window_slot_size) ||
@@ -234,7 +221,7 @@ static int fabrex_ops_check(struct fabrex_port *port)
 
 	if (!missing)
 		return 0;
-	dev_err(port->dev.parent, "backend \"%s\" has no %s()\n",
+	dev_err(port->dev.parent, "backend \"%s\" has no %s operation\n",
 		port->info.driver, missing);
 	return -EINVAL;
 }
@@ -244,7 +231,7 @@ static u64 fabrex_aperture(const struct fabrex_port *port)
 	return port->info.max_windows * port->info.window_slot_size;
 }
 
-/* Without it windows work as well, only not write-combining. */
+/* Without it windows work too, but not write-combining. */
 static void fabrex_aperture_reserve(struct fabrex_port *port)
 {
 	if (port->info.max_windows &&
@@ -278,25 +265,27 @@ static void fabrex_port_announce(struct fabrex_port *port, u32 type)
 
 /**
  * fabrex_port_register() - make a port usable
- * @port: of fabrex_port_alloc()
+ * @port: from fabrex_port_alloc()
  *
- * On return, and already before, operations may be called.
+ * Operations may be called even before this returns.
  *
- * Return: 0; -EINVAL if what the backend said makes no sense, or if it lacks an
- * operation that every port has; -EOPNOTSUPP if
- * this kernel's pages are larger than a doorbell; -ENOMEM
+ * Context: Process; sleeps.
+ * Return: 0; -EINVAL if what the backend supplied is inconsistent, or a
+ * mandatory operation is missing; -EOPNOTSUPP if this kernel's pages are larger
+ * than a doorbell; -ENOMEM
  */
 int fabrex_port_register(struct fabrex_port *port)
 {
 	int ret;
 
-	ret = fabrex_info_check(port) ?: fabrex_ops_check(port);
+	ret = fabrex_info_check(port) ?: fabrex_ops_check(port) ?:
+	      fabrex_data_check(port);
 	if (ret)
 		return ret;
 	ret = fabrex_changes_open(port);
 	if (ret)
 		return ret;
-	ret = xa_reserve(&fabrex_ports, port->index, GFP_KERNEL);
+	ret = fabrex_port_enlist(port);
 	if (ret)
 		goto close;
 	ret = fabrex_cgroup_register(port);
@@ -306,7 +295,7 @@ int fabrex_port_register(struct fabrex_port *port)
 	ret = cdev_device_add(&port->cdev, &port->dev);
 	if (ret)
 		goto unregister;
-	xa_store(&fabrex_ports, port->index, port, GFP_KERNEL);
+	fabrex_port_list(port);
 	WRITE_ONCE(port->listed, true);
 	fabrex_port_announce(port, FABREX_EVENT_TYPE_PORT_ADDED);
 	dev_info(&port->dev, "port %s of fabric %s, peer %u\n",
@@ -317,7 +306,7 @@ unregister:
 	fabrex_aperture_release(port);
 	fabrex_cgroup_unregister(port);
 release:
-	xa_release(&fabrex_ports, port->index);
+	fabrex_port_delist(port);
 close:
 	fabrex_changes_close(port);
 	return ret;
@@ -339,17 +328,19 @@ static void fabrex_port_each_gone(struct fabrex_port *port)
  * @port: registered
  *
  * Waits for operations in progress, then destroys all objects of all open
- * files. On return no operation runs and none will; DMA mappings are undone,
- * pinned memory and dma-bufs are released, and nothing of the device is mapped
- * by anybody.
- * Files stay open; their calls return -ENODEV. A device that does not answer
- * any more returns -ENODEV from its operations; see struct fabrex_port_ops.
+ * files. When it returns, no operation runs or will be called; DMA mappings are
+ * undone, pinned memory and dma-bufs are released, and no process has anything
+ * of the device mapped. Files stay open; their calls return -ENODEV. If the
+ * device no longer responds, the backend's operations return -ENODEV; see
+ * struct fabrex_port_ops.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_unregister(struct fabrex_port *port)
 {
 	LIST_HEAD(zombies);
 
-	xa_erase(&fabrex_ports, port->index);
+	fabrex_port_delist(port);
 	cdev_device_del(&port->cdev, &port->dev);
 
 	down_write(&port->registration_lock);
@@ -367,7 +358,9 @@ void fabrex_port_unregister(struct fabrex_port *port)
 	WRITE_ONCE(port->listed, false);
 	trace_fabrex_port(port, "unregister");
 	fabrex_cgroup_unregister(port);
-	/* Open files keep the port, but not its name: the next one has it. */
+	/* Open files keep the port but not its name, which the next port may
+	 * get.
+	 */
 	port->retired = true;
 	ida_free(&fabrex_ids, port->index);
 }
@@ -375,7 +368,9 @@ FABREX_EXPORT(fabrex_port_unregister);
 
 /**
  * fabrex_port_put() - drop the backend's reference
- * @port: of fabrex_port_alloc()
+ * @port: from fabrex_port_alloc()
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_put(struct fabrex_port *port)
 {
@@ -384,10 +379,11 @@ void fabrex_port_put(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_port_put);
 
 /**
- * fabrex_port_priv() - what the backend gave to fabrex_port_alloc()
+ * fabrex_port_priv() - get what the backend passed to fabrex_port_alloc()
  * @port: port
  *
- * Return: that
+ * Context: Any.
+ * Return: that pointer
  */
 void *fabrex_port_priv(struct fabrex_port *port)
 {
@@ -396,18 +392,20 @@ void *fabrex_port_priv(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_port_priv);
 
 /**
- * fabrex_port_fail() - the device stopped working
+ * fabrex_port_fail() - report that the device has stopped working
  * @port: port
  * @qerr: FABREX_QERR_* for the queues
  *
- * Every queue, region and window of every open file is dead from now on: rings
- * show @qerr, doorbells and windows are mapped to a page of nothing, owners
- * are told by an event. They can still be destroyed, without the backend being
- * called. Until fabrex_port_revive() no operation is called, and ioctls that
- * need one return -EIO.
+ * From now on every queue, region and window of every open file is dead: rings
+ * show @qerr, doorbells and windows are mapped to a dummy page, and owners get
+ * an event. They can still be destroyed, without calls to the backend. Until
+ * fabrex_port_revive() no operation is called, and ioctls that need one return
+ * -EIO.
  *
  * The backend calls this when the device can no longer access memory, after it
  * has made all operations in progress return.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr)
 {
@@ -426,9 +424,11 @@ void fabrex_port_fail(struct fabrex_port *port, int qerr)
 FABREX_EXPORT(fabrex_port_fail);
 
 /**
- * fabrex_port_revive() - the device works again after fabrex_port_fail()
- * @port:       port
- * @generation: its new one
+ * fabrex_port_revive() - report that the device works again
+ * @port:       port, after fabrex_port_fail()
+ * @generation: new generation of the port
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_revive(struct fabrex_port *port, u32 generation)
 {
@@ -441,262 +441,34 @@ void fabrex_port_revive(struct fabrex_port *port, u32 generation)
 }
 FABREX_EXPORT(fabrex_port_revive);
 
-static void fabrex_port_event(struct fabrex_port *port,
-			      const struct fabrex_event *event)
-{
-	struct fabrex_file *file;
-
-	trace_fabrex_event(port, event);
-	mutex_lock(&port->files_lock);
-	list_for_each_entry(file, &port->files, list)
-		fabrex_events_push(&file->events, event);
-	mutex_unlock(&port->files_lock);
-}
-
 /**
- * fabrex_port_lost() - the device has dropped events
- * @port: port; links and peers are again what the device says, or will be, and
- *        what is different then is told
- */
-void fabrex_port_lost(struct fabrex_port *port)
-{
-	struct fabrex_file *file;
-
-	mutex_lock(&port->files_lock);
-	list_for_each_entry(file, &port->files, list)
-		fabrex_events_lose(&file->events);
-	mutex_unlock(&port->files_lock);
-}
-
-/**
- * fabrex_port_link() - the fabric side link of the port changed
- * @port: port
- * @up:   new state
- */
-void fabrex_port_link(struct fabrex_port *port, bool up)
-{
-	struct fabrex_event event = {
-		.type = up ? FABREX_EVENT_LINK_UP : FABREX_EVENT_LINK_DOWN,
-	};
-
-	if (READ_ONCE(port->link_up) == up)
-		return;
-	WRITE_ONCE(port->link_up, up);
-	fabrex_port_event(port, &event);
-}
-FABREX_EXPORT(fabrex_port_link);
-
-/**
- * fabrex_port_link_was_down() - and it may be up again
- * @port: port; its link has been read since
- */
-void fabrex_port_link_was_down(struct fabrex_port *port)
-{
-	if (!READ_ONCE(port->link_up))
-		return;
-	fabrex_port_link(port, false);
-	fabrex_port_link(port, true);
-}
-FABREX_EXPORT(fabrex_port_link_was_down);
-
-/**
- * fabrex_port_peer() - a peer was enabled, or is not any more
- * @port:       port
- * @peer:       number of the peer
- * @up:         new state
- * @generation: of its port
- */
-void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
-		      u32 generation)
-{
-	struct fabrex_event event = {
-		.type = up ? FABREX_EVENT_PEER_UP : FABREX_EVENT_PEER_DOWN,
-		.peer = peer,
-		.generation = generation,
-	};
-
-	if (peer >= port->info.max_peers)
-		return;
-	fabrex_model_peer(port, peer, up, generation);
-	fabrex_port_event(port, &event);
-}
-FABREX_EXPORT(fabrex_port_peer);
-
-/**
- * fabrex_port_peer_is() - this is the case, whatever was told so far
- * @port:       port
- * @peer:       number of the peer
- * @up:         it is enabled and can be reached
- * @generation: of its port
+ * fabrex_ports_init() - initialise when the module is loaded
  *
- * Makes up for events that have been lost. Of a peer that was enabled anew in
- * between it is told that it went down, too.
+ * Context: Module init.
+ * Return: 0 or a negative errno
  */
-void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
-			 u32 generation)
-{
-	struct fabrex_peer known;
-
-	if (peer >= port->info.max_peers)
-		return;
-	fabrex_model_peer_known(port, peer, &known);
-	if (known.up && (!up || known.generation != generation))
-		fabrex_port_peer(port, peer, false, known.generation);
-	else if (!known.up && !up)
-		fabrex_model_peer_down(port, peer, generation);
-	if (up && (!known.up || known.generation != generation))
-		fabrex_port_peer(port, peer, true, generation);
-}
-FABREX_EXPORT(fabrex_port_peer_is);
-
-/**
- * fabrex_port_peer_was_down() - and it may be up again
- * @port:       port; fabrex_port_peer_is() has been called since
- * @peer:       number of the peer
- * @generation: of its port then
- *
- * Of one that is up in the same generation it is told that it was down, and is
- * up: operations under way have failed on either side.
- */
-void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
-			       u32 generation)
-{
-	struct fabrex_peer known;
-
-	if (peer >= port->info.max_peers)
-		return;
-	fabrex_model_peer_known(port, peer, &known);
-	if (!known.up || known.generation != generation)
-		return;
-	fabrex_port_peer(port, peer, false, generation);
-	fabrex_port_peer(port, peer, true, generation);
-}
-FABREX_EXPORT(fabrex_port_peer_was_down);
-
-static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
-{
-	struct fabrex_event event = {
-		.type = type,
-		.id = res->id,
-		.error = error,
-	};
-
-	trace_fabrex_event(res->port, &event);
-	fabrex_events_push(&res->file->events, &event);
-}
-
-/**
- * fabrex_port_queue_error() - the device stopped a queue
- * @port:   port
- * @number: of the queue
- * @serial: that it was created with; of another one nobody is told
- * @qerr:   FABREX_QERR_*
- */
-void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
-			     u32 qerr)
-{
-	struct fabrex_queue *queue;
-
-	rcu_read_lock();
-	queue = xa_load(&port->queues, number);
-	if (queue && queue->serial == serial)
-		fabrex_res_event(&queue->res, FABREX_EVENT_QUEUE_ERROR, qerr);
-	rcu_read_unlock();
-}
-FABREX_EXPORT(fabrex_port_queue_error);
-
-/**
- * fabrex_port_window_fault() - an access through a window failed
- * @port:   port
- * @number: of the window
- * @serial: that it was created with; of another one nobody is told
- * @wc:     FABREX_WC_*
- */
-void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
-			      u32 wc)
-{
-	struct fabrex_window *window;
-
-	rcu_read_lock();
-	window = xa_load(&port->windows, number);
-	if (window && window->serial == serial)
-		fabrex_res_event(&window->res, FABREX_EVENT_WINDOW_FAULT, wc);
-	rcu_read_unlock();
-}
-FABREX_EXPORT(fabrex_port_window_fault);
-
-/**
- * fabrex_port_queue_irq() - a queue that was armed has a completion
- * @port:   port
- * @number: of the queue
- *
- * May be called in any context. A number that is not that of a queue (any
- * more) is ignored.
- */
-void fabrex_port_queue_irq(struct fabrex_port *port, u32 number)
-{
-	struct fabrex_queue *queue;
-
-	rcu_read_lock();
-	queue = xa_load(&port->queues, number);
-	if (queue && queue->eventfd)
-		fabrex_eventfd_signal(queue->eventfd);
-	rcu_read_unlock();
-}
-FABREX_EXPORT(fabrex_port_queue_irq);
-
-static int __init fabrex_init(void)
+int __init fabrex_ports_init(void)
 {
 	int ret;
 
-	fabrex_tickets_init();
-	fabrex_quotas_init();
 	ret = alloc_chrdev_region(&fabrex_devt, 0, FABREX_MAX_PORTS, "fabrex");
 	if (ret)
 		return ret;
 	ret = class_register(&fabrex_class);
 	if (ret)
-		goto unregister_region;
-	ret = fabrex_files_init();
-	if (ret)
-		goto unregister_class;
-	ret = fabrex_release_init();
-	if (ret)
-		goto exit_files;
-	ret = fabrex_dmabufs_init();
-	if (ret)
-		goto exit_release;
-	ret = fabrex_netlink_init();
-	if (ret)
-		goto exit_dmabufs;
-	return 0;
-
-exit_dmabufs:
-	fabrex_dmabufs_exit();
-exit_release:
-	fabrex_release_exit();
-exit_files:
-	fabrex_files_exit();
-unregister_class:
-	class_unregister(&fabrex_class);
-unregister_region:
-	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
+		unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
 	return ret;
 }
 
-static void __exit fabrex_exit(void)
+/**
+ * fabrex_ports_exit() - clean up when the module is unloaded; no port exists
+ *
+ * Context: Module exit.
+ */
+void fabrex_ports_exit(void)
 {
-	fabrex_netlink_exit();
-	fabrex_dmabufs_exit();
-	fabrex_release_exit();
-	fabrex_files_exit();
 	class_unregister(&fabrex_class);
 	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
-	/* Queues may still be waiting to be freed. */
+	/* Some queues may not have been freed yet. */
 	rcu_barrier();
 }
-
-module_init(fabrex_init);
-module_exit(fabrex_exit);
-MODULE_DESCRIPTION("Composable PCIe fabrics: ports, memory, queues, model");
-MODULE_LICENSE("GPL");

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues: ring memory, service numbers, interrupts to eventfds, counters.
- * Called by file.c for the ioctls and by res.c.
+ * Queues: ring memory, service numbers, interrupts to eventfds; counters.
+ * Called by file.c for the ioctls, and by res.c.
  *
- * Ring memory is made of pages that the process maps, so that it outlives the
- * queue and the device as long as somebody looks at it; the mapping for DMA
- * does not.
+ * Ring memory consists of pages that the process maps. So it outlives the queue
+ * and the device as long as a process has it mapped; the DMA mapping does not.
  */
 #include <linux/capability.h>
 #include <linux/dma-mapping.h>
 #include <linux/net.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "data.h"
 #include "trace.h"
 
-/* Service numbers below need CAP_NET_BIND_SERVICE. */
+/* Lower service numbers require CAP_NET_BIND_SERVICE. */
 #define SERVICE_RESERVED	1024
 
 static struct fabrex_queue *to_queue(struct fabrex_res *res)
@@ -28,7 +27,7 @@ static struct fabrex_qctrl *queue_ctrl(struct fabrex_queue *queue)
 	return queue->rings->ring[FABREX_PART_CTRL];
 }
 
-/* Tell the process through memory, and wake it. */
+/* Write the state where the process sees it, and wake the process. */
 static void fabrex_queue_tell(struct fabrex_queue *queue, u32 state, u32 error)
 {
 	struct fabrex_qctrl *ctrl = queue_ctrl(queue);
@@ -53,29 +52,22 @@ static void fabrex_queue_detach(struct fabrex_res *res)
 
 static int fabrex_queue_destroy(struct fabrex_res *res)
 {
-	return res->port->ops->queue_destroy(res->port, res->number);
-}
-
-static void fabrex_queue_unmap(struct fabrex_queue *queue)
-{
-	const struct fabrex_geometry *geo = &queue->rings->geo;
-	int i;
-
-	for (i = 0; i < FABREX_PARTS; i++)
-		if (queue->mapped & BIT(i))
-			dma_unmap_single(queue->res.port->info.dma_dev,
-					 queue->dma[i], geo->size[i],
-					 DMA_BIDIRECTIONAL);
-	queue->mapped = 0;
+	return res->port->ops->data->queue_destroy(res->port, res->number);
 }
 
 static void fabrex_queue_settle(struct fabrex_res *res)
 {
 	struct fabrex_queue *queue = to_queue(res);
+	int i;
 
 	if (!queue->rings)
 		return;
-	fabrex_queue_unmap(queue);
+	for (i = 0; i < FABREX_PARTS; i++)
+		if (queue->mapped & BIT(i))
+			dma_unmap_single(res->port->info.dma_dev, queue->dma[i],
+					 queue->rings->geo.size[i],
+					 DMA_BIDIRECTIONAL);
+	queue->mapped = 0;
 	if (res->created)
 		fabrex_queue_tell(queue, FABREX_QUEUE_DEAD, 0);
 }
@@ -111,11 +103,12 @@ static void fabrex_queue_free(struct fabrex_res *res)
 		return;
 	fabrex_map_remove(queue->doorbell);
 	fabrex_map_remove(queue->rings);
-	/* An interrupt may just be looking at it. */
+	/* An interrupt may be using it at this moment. */
 	call_rcu(&queue->rcu, fabrex_queue_free_rcu);
 }
 
-const struct fabrex_res_ops fabrex_queue_ops = {
+static const struct fabrex_res_ops fabrex_queue_ops = {
+	.type = FABREX_RES_QUEUE,
 	.detach = fabrex_queue_detach,
 	.destroy = fabrex_queue_destroy,
 	.settle = fabrex_queue_settle,
@@ -137,13 +130,17 @@ static int fabrex_queue_check(const struct fabrex_port *port,
 
 	if (cmd->flags || cmd->__reserved || cmd->eventfd < -1)
 		return -EINVAL;
+	if (cmd->service && !(port->can & FABREX_CAN_RESOLVE))
+		return -EOPNOTSUPP;
 	if (cmd->service && cmd->service < SERVICE_RESERVED &&
 	    !capable(CAP_NET_BIND_SERVICE))
 		return -EACCES;
 	return fabrex_geometry_init(geo, &limits, cmd);
 }
 
-/* What does not need the device. */
+/* Everything that does not need the device: memory, maps without an address
+ * yet.
+ */
 static int fabrex_queue_prepare(struct fabrex_queue *queue,
 				const struct fabrex_queue_create *cmd,
 				const struct fabrex_geometry *geo)
@@ -163,141 +160,105 @@ static int fabrex_queue_prepare(struct fabrex_queue *queue,
 		return PTR_ERR(map);
 	queue->rings = map;
 	queue_ctrl(queue)->db_needed = cpu_to_le32(1);
-	map = fabrex_map_io(file, FABREX_MAP_DOORBELL, VM_READ | VM_WRITE, PAGE_SIZE);
+	map = fabrex_map_doorbell(file, file->port->info.doorbell_memory);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	queue->doorbell = map;
 	return 0;
 }
 
-static int fabrex_queue_map_part(struct fabrex_queue *queue, int part)
+/* Map the rings for DMA; settle undoes this. */
+static int fabrex_queue_map(struct fabrex_queue *queue,
+			    struct fabrex_queue_params *params)
 {
+	struct fabrex_ring_memory *parts[FABREX_PARTS] = {
+		[FABREX_PART_CTRL] = &params->ctrl,
+		[FABREX_PART_SQ] = &params->sq,
+		[FABREX_PART_CQ] = &params->cq,
+		[FABREX_PART_RQ] = &params->rq,
+	};
 	struct device *dev = queue->res.port->info.dma_dev;
 	struct fabrex_map *rings = queue->rings;
 	dma_addr_t addr;
-
-	if (!rings->geo.size[part])
-		return 0;
-	addr = dma_map_single(dev, rings->ring[part], rings->geo.size[part],
-			      DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, addr))
-		return -ENOMEM;
-	queue->dma[part] = addr;
-	queue->mapped |= BIT(part);
-	return fabrex_dma_need_sync(dev, addr) ? -EOPNOTSUPP : 0;
-}
-
-static int fabrex_queue_map(struct fabrex_queue *queue)
-{
-	int i, ret;
+	int i;
 
 	for (i = 0; i < FABREX_PARTS; i++) {
-		ret = fabrex_queue_map_part(queue, i);
-		if (ret)
-			return ret;
+		if (!rings->geo.size[i])
+			continue;
+		addr = dma_map_single(dev, rings->ring[i], rings->geo.size[i],
+				      DMA_BIDIRECTIONAL);
+		if (dma_mapping_error(dev, addr))
+			return -ENOMEM;
+		queue->dma[i] = addr;
+		queue->mapped |= BIT(i);
+		if (fabrex_dma_need_sync(dev, addr))
+			return -EOPNOTSUPP;
+		parts[i]->va = rings->ring[i];
+		parts[i]->dma = addr;
+		parts[i]->size = rings->geo.size[i];
 	}
 	return 0;
 }
 
-static void fabrex_queue_params(struct fabrex_queue *queue,
-				const struct fabrex_queue_create *cmd,
-				struct fabrex_queue_params *params)
+/* Everything that needs the device: DMA addresses, the queue, its number and
+ * its doorbell.
+ */
+static int fabrex_queue_start(struct fabrex_queue *queue,
+			      struct fabrex_queue_create *cmd)
 {
-	*params = (struct fabrex_queue_params) {
-		.pd = queue->res.file->pd,
+	struct fabrex_res *res = &queue->res;
+	struct fabrex_port *port = res->port;
+	const struct fabrex_port_info *info = &port->info;
+	struct fabrex_queue_params params = {
+		.pd = res->file->pd,
 		.sq_entries = cmd->sq_entries,
 		.cq_entries = cmd->cq_entries,
 		.rq_entries = cmd->rq_entries,
 		.cell_size = cmd->cell_size,
 		.interrupts = queue->eventfd,
 		.service = cmd->service,
-		.serial = queue->serial,
-		.ctrl = queue->dma[FABREX_PART_CTRL],
-		.sq = queue->dma[FABREX_PART_SQ],
-		.cq = queue->dma[FABREX_PART_CQ],
-		.rq = queue->dma[FABREX_PART_RQ],
+		.doorbell = queue->doorbell->ring[0],
 	};
-}
-
-/* A number that the device gave twice would mix up two queues. */
-static int fabrex_queue_number(struct fabrex_queue *queue)
-{
-	struct fabrex_res *res = &queue->res;
-
-	if (res->number >= res->port->info.max_queues)
-		return -EPROTO;
-	return xa_insert(&res->port->queues, res->number, queue,
-			 GFP_KERNEL_ACCOUNT);
-}
-
-static int fabrex_queue_make(struct fabrex_queue *queue,
-			     struct fabrex_queue_create *cmd)
-{
-	struct fabrex_res *res = &queue->res;
-	struct fabrex_port *port = res->port;
-	struct fabrex_queue_params params;
+	phys_addr_t doorbell;
 	int ret;
 
+	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
+	if (!ret)
+		ret = fabrex_queue_map(queue, &params);
 	if (ret)
-		return ret;
-	ret = fabrex_queue_map(queue);
-	if (ret)
-		return ret;
+		goto made;
 	queue->serial = atomic64_inc_return(&port->serials);
-	fabrex_queue_params(queue, cmd, &params);
-	ret = port->ops->queue_create(port, &params, &res->number,
-				      &cmd->out_key);
+	params.serial = queue->serial;
+	ret = port->ops->data->queue_create(port, &params, &res->number,
+					    &cmd->out_key);
 	if (ret)
-		return ret;
+		goto made;
 	res->created = true;
 	ret = fabrex_res_insert(res);
+	if (!ret && res->number >= info->max_queues)
+		ret = -EPROTO;
+	/* A number assigned twice would mix up two queues. */
+	if (!ret)
+		ret = xa_insert(&port->queues, res->number, queue,
+				GFP_KERNEL_ACCOUNT);
 	if (ret)
-		return ret;
-	ret = fabrex_queue_number(queue);
-	if (ret)
-		return ret;
-	fabrex_map_aim(queue->doorbell, port->info.doorbell_base +
-		       (phys_addr_t)res->number * port->info.doorbell_stride);
-	return 0;
-}
-
-/* What does. */
-static int fabrex_queue_start(struct fabrex_queue *queue,
-			      struct fabrex_queue_create *cmd)
-{
-	guard(rwsem_read)(&queue->res.port->registration_lock);
-	return fabrex_res_made(&queue->res, fabrex_queue_make(queue, cmd));
-}
-
-static int fabrex_queue_offer(struct fabrex_queue *queue,
-			      struct fabrex_queue_create *cmd)
-{
-	const struct fabrex_geometry *geo = &queue->rings->geo;
-	int ret;
-
-	ret = fabrex_map_insert(queue->rings);
-	if (ret)
-		return ret;
-	ret = fabrex_map_insert(queue->doorbell);
-	if (ret)
-		return ret;
-	cmd->out_id = queue->res.id;
-	cmd->out_queue = queue->res.number;
-	cmd->out_ring_mmap = fabrex_map_offset(queue->rings);
-	cmd->out_ring_size = geo->total;
-	cmd->out_db_mmap = fabrex_map_offset(queue->doorbell);
-	cmd->out_ctrl_offset = geo->offset[FABREX_PART_CTRL];
-	cmd->out_sq_offset = geo->offset[FABREX_PART_SQ];
-	cmd->out_cq_offset = geo->offset[FABREX_PART_CQ];
-	cmd->out_rq_offset = geo->offset[FABREX_PART_RQ];
-	return 0;
+		goto made;
+	doorbell = info->doorbell_memory ? virt_to_phys(params.doorbell) :
+		   info->doorbell_base +
+		   (phys_addr_t)res->number * info->doorbell_stride;
+	fabrex_map_aim(queue->doorbell, doorbell);
+made:
+	ret = fabrex_res_made(res, ret);
+	up_read(&port->registration_lock);
+	return ret;
 }
 
 /**
  * fabrex_cmd_queue_create() - FABREX_IOCTL_QUEUE_CREATE
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
@@ -314,7 +275,7 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return -ENOMEM;
-	ret = fabrex_res_init(&queue->res, file, FABREX_RES_QUEUE, 1);
+	ret = fabrex_res_init(&queue->res, file, &fabrex_queue_ops, 1);
 	if (ret) {
 		kfree(queue);
 		return ret;
@@ -323,43 +284,54 @@ int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
 	if (!ret)
 		ret = fabrex_queue_start(queue, cmd);
 	if (!ret)
-		ret = fabrex_queue_offer(queue, cmd);
+		ret = fabrex_map_insert(queue->rings);
+	if (!ret)
+		ret = fabrex_map_insert(queue->doorbell);
 	trace_fabrex_queue_create(&queue->res, cmd, ret);
 	if (ret) {
 		fabrex_res_discard(&queue->res);
 		return ret;
 	}
+	cmd->out_id = queue->res.id;
+	cmd->out_queue = queue->res.number;
+	cmd->out_ring_mmap = fabrex_map_offset(queue->rings);
+	cmd->out_ring_size = geo.total;
+	cmd->out_db_mmap = fabrex_map_offset(queue->doorbell);
+	cmd->out_ctrl_offset = geo.offset[FABREX_PART_CTRL];
+	cmd->out_sq_offset = geo.offset[FABREX_PART_SQ];
+	cmd->out_cq_offset = geo.offset[FABREX_PART_CQ];
+	cmd->out_rq_offset = geo.offset[FABREX_PART_RQ];
 	return fabrex_res_publish(&queue->res, ucmd);
 }
 
-/**
- * fabrex_port_counters() - have the backend read counters
- * @port:     below registration_lock
- * @id:       object, or 0 for this port; or the number of a queue
- * @queue:    @id is that
- * @counters: result, in its out_ members
- *
- * Return: 0; -EOPNOTSUPP if the port has none; -ENODEV or -EIO if it does not
- * work; an error of the backend
- */
-int fabrex_port_counters(struct fabrex_port *port, u32 id, bool queue,
-			 struct fabrex_counters *counters)
+static int fabrex_queue_counters(struct fabrex_file *file, u32 id,
+				 struct fabrex_counters *counters)
 {
-	int ret = fabrex_port_usable(port);
+	struct fabrex_port *port = file->port;
+	struct fabrex_res *res;
+	int ret;
 
-	if (ret)
-		return ret;
-	if (!port->ops->counters)
-		return -EOPNOTSUPP;
-	return port->ops->counters(port, id, queue, counters);
+	res = fabrex_res_get(file, id, FABREX_RES_QUEUE);
+	if (!res)
+		return -ENOENT;
+	if (res->dead)
+		ret = -EIO;
+	else if (!port->ops->data->queue_counters)
+		ret = -EOPNOTSUPP;
+	else
+		ret = port->ops->data->queue_counters(port, res->number,
+						      counters);
+	fabrex_res_put(res);
+	return ret;
 }
 
 /**
  * fabrex_cmd_counters() - FABREX_IOCTL_COUNTERS
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT if the file has no such queue; -EOPNOTSUPP if the port
- * does not count; an error of the backend
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT if the file has no such queue; -EOPNOTSUPP if the port has
+ * no counters; an error of the backend
  */
 int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
 {
@@ -370,23 +342,13 @@ int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
 		.size = cmd->size,
 		.id = cmd->id,
 	};
-	struct fabrex_res *res = NULL;
 	int ret;
 
 	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
-	if (ret)
-		goto unlock;
-	if (cmd->id) {
-		res = fabrex_res_get(file, cmd->id, FABREX_RES_QUEUE);
-		ret = !res ? -ENOENT : res->dead ? -EIO : 0;
-	}
 	if (!ret)
-		ret = fabrex_port_counters(port, res ? res->number : 0, res,
-					   &counters);
-	if (res)
-		fabrex_res_put(res);
-unlock:
+		ret = cmd->id ? fabrex_queue_counters(file, cmd->id, &counters) :
+				fabrex_port_counters(port, 0, &counters);
 	up_read(&port->registration_lock);
 	if (ret)
 		return ret;
@@ -400,9 +362,9 @@ unlock:
  * fabrex_cmd_resolve() - FABREX_IOCTL_RESOLVE
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT if nobody there offers the service; -EHOSTUNREACH if the
- * peer is down; -EOPNOTSUPP if the port cannot find services; an error of the
- * backend
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT if the peer does not offer the service; -EHOSTUNREACH if
+ * it is down; an error of the backend
  */
 int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 {
@@ -415,11 +377,9 @@ int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 		return -EINVAL;
 	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
-	if (!ret && !port->ops->resolve)
-		ret = -EOPNOTSUPP;
 	if (!ret)
-		ret = port->ops->resolve(port, cmd->peer, cmd->service,
-					 &cmd->out_queue, &cmd->out_key);
+		ret = port->ops->data->resolve(port, cmd->peer, cmd->service,
+					       &cmd->out_queue, &cmd->out_key);
 	up_read(&port->registration_lock);
 	if (ret == -EHOSTDOWN)
 		ret = -EHOSTUNREACH;

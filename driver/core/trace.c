@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the tracepoints of trace.h; nothing else. */
-#include "core.h"
+/* Instantiates the tracepoints of trace.h. */
+#include "object.h"
+#include "report.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints of the core: what comes and goes, and what the fabric says.
- * Under events/fabrex in tracefs.
+ * Tracepoints of the core: objects that are created and destroyed, and events
+ * of the fabric. In tracefs under events/fabrex. For all files; trace.c knows
+ * the structures.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fabrex
@@ -11,7 +12,13 @@
 
 #include <linux/tracepoint.h>
 
-#include "core.h"
+struct fabrex_event;
+struct fabrex_mr_params;
+struct fabrex_notice_msg;
+struct fabrex_port;
+struct fabrex_queue_create;
+struct fabrex_res;
+struct fabrex_window_create;
 
 TRACE_EVENT(fabrex_port,
 	TP_PROTO(const struct fabrex_port *port, const char *what),
@@ -59,7 +66,7 @@ TRACE_EVENT(fabrex_queue_create,
 		  __entry->cq, __entry->rq, __entry->service, __entry->ret)
 );
 
-/* Not the key: whoever has it may access the memory. */
+/* Without the key, because whoever knows it may access the memory. */
 TRACE_EVENT(fabrex_mr_register,
 	TP_PROTO(const struct fabrex_res *res,
 		 const struct fabrex_mr_params *params, u64 addr, int ret),
@@ -71,8 +78,6 @@ TRACE_EVENT(fabrex_mr_register,
 		__field(u64, addr)
 		__field(u64, length)
 		__field(u32, access)
-		__field(u32, page_shift)
-		__field(u64, npages)
 		__field(int, ret)
 	),
 	TP_fast_assign(
@@ -82,14 +87,11 @@ TRACE_EVENT(fabrex_mr_register,
 		__entry->addr = addr;
 		__entry->length = params->length;
 		__entry->access = params->access;
-		__entry->page_shift = params->page_shift;
-		__entry->npages = params->npages;
 		__entry->ret = ret;
 	),
-	TP_printk("fabrex%d id=%u mr=%u addr=%#llx length=%llu access=%#x shift=%u pages=%llu ret=%d",
+	TP_printk("fabrex%d id=%u mr=%u addr=%#llx length=%llu access=%#x ret=%d",
 		  __entry->index, __entry->id, __entry->number, __entry->addr,
-		  __entry->length, __entry->access, __entry->page_shift,
-		  __entry->npages, __entry->ret)
+		  __entry->length, __entry->access, __entry->ret)
 );
 
 TRACE_EVENT(fabrex_mr_move,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows: slots of the aperture, aimed at a peer's region. Called by file.c
- * for the ioctl and by res.c.
+ * Windows: slots of the aperture that are mapped to a peer's region. Called by
+ * file.c for the ioctl, and by res.c.
  */
 #include <linux/bitmap.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "data.h"
 #include "trace.h"
 
 #define WINDOW_ACCESS_ALL	(FABREX_ACCESS_REMOTE_READ |	\
@@ -54,7 +54,7 @@ static void fabrex_window_detach(struct fabrex_res *res)
 
 static int fabrex_window_destroy(struct fabrex_res *res)
 {
-	return res->port->ops->window_destroy(res->port, res->number);
+	return res->port->ops->data->window_destroy(res->port, res->number);
 }
 
 static void fabrex_window_settle(struct fabrex_res *res)
@@ -65,8 +65,9 @@ static void fabrex_window_settle(struct fabrex_res *res)
 		fabrex_slots_put(window);
 }
 
-/* The device has forgotten what its slots lead to, and nobody has them mapped any
- * more: they are others' now, although the owner may keep the dead window.
+/* The device has forgotten the mapping of the slots, and no process has them
+ * mapped any more: others may use them, although the owner may keep the dead
+ * window.
  */
 static void fabrex_window_fail(struct fabrex_res *res, u32 qerr)
 {
@@ -90,7 +91,8 @@ static void fabrex_window_free(struct fabrex_res *res)
 	kfree_rcu(window, rcu);
 }
 
-const struct fabrex_res_ops fabrex_window_ops = {
+static const struct fabrex_res_ops fabrex_window_ops = {
+	.type = FABREX_RES_WINDOW,
 	.detach = fabrex_window_detach,
 	.destroy = fabrex_window_destroy,
 	.settle = fabrex_window_settle,
@@ -98,7 +100,7 @@ const struct fabrex_res_ops fabrex_window_ops = {
 	.free = fabrex_window_free,
 };
 
-/* Returns the number of slots it takes. */
+/* Returns the number of slots that it takes. */
 static int fabrex_window_check(const struct fabrex_port *port,
 			       const struct fabrex_window_create *cmd)
 {
@@ -116,16 +118,14 @@ static int fabrex_window_check(const struct fabrex_port *port,
 	return nslots > port->info.max_windows ? -ENOSPC : nslots;
 }
 
-static vm_flags_t fabrex_window_may(u32 access)
-{
-	return (access & FABREX_ACCESS_REMOTE_READ ? VM_READ : 0) |
-	       (access & FABREX_ACCESS_REMOTE_WRITE ? VM_WRITE : 0);
-}
-
-static int fabrex_window_make(struct fabrex_window *window,
-			      const struct fabrex_window_create *cmd)
+/* Everything that needs the device: the window itself, and the address of its
+ * map.
+ */
+static int fabrex_window_start(struct fabrex_window *window,
+			       const struct fabrex_window_create *cmd)
 {
 	struct fabrex_window_params params = {
+		.slot = window->slot,
 		.nslots = window->nslots,
 		.peer = cmd->peer,
 		.access = cmd->access,
@@ -137,43 +137,40 @@ static int fabrex_window_make(struct fabrex_window *window,
 	struct fabrex_port *port = res->port;
 	int ret;
 
+	down_read(&port->registration_lock);
 	ret = fabrex_port_usable(port);
 	if (ret)
-		return ret;
-	params.slot = window->slot;
+		goto made;
 	window->serial = atomic64_inc_return(&port->serials);
 	params.serial = window->serial;
-	ret = port->ops->window_create(port, &params, &res->number);
+	ret = port->ops->data->window_create(port, &params, &res->number);
 	if (ret)
-		return ret;
+		goto made;
 	res->created = true;
 	ret = fabrex_res_insert(res);
-	if (ret)
-		return ret;
-	ret = xa_insert(&port->windows, res->number, window,
-			GFP_KERNEL_ACCOUNT);
-	if (ret)
-		return ret;
-	fabrex_map_aim(window->map, port->info.window_base +
-		       window->slot * port->info.window_slot_size);
-	return 0;
-}
-
-static int fabrex_window_start(struct fabrex_window *window,
-			       const struct fabrex_window_create *cmd)
-{
-	guard(rwsem_read)(&window->res.port->registration_lock);
-	return fabrex_res_made(&window->res, fabrex_window_make(window, cmd));
+	if (!ret)
+		ret = xa_insert(&port->windows, res->number, window,
+				GFP_KERNEL_ACCOUNT);
+	if (!ret)
+		fabrex_map_aim(window->map, port->info.window_base +
+			       window->slot * port->info.window_slot_size);
+made:
+	ret = fabrex_res_made(res, ret);
+	up_read(&port->registration_lock);
+	return ret;
 }
 
 static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
-				struct fabrex_window_create *cmd)
+				const struct fabrex_window_create *cmd)
 {
+	vm_flags_t may = (cmd->access & FABREX_ACCESS_REMOTE_READ ?
+			  VM_READ : 0) |
+			 (cmd->access & FABREX_ACCESS_REMOTE_WRITE ?
+			  VM_WRITE : 0);
 	struct fabrex_map *map;
 	int ret;
 
-	map = fabrex_map_io(window->res.file, FABREX_MAP_WINDOW,
-			    fabrex_window_may(cmd->access), cmd->length);
+	map = fabrex_map_window(window->res.file, may, cmd->length);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	window->map = map;
@@ -184,42 +181,20 @@ static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
 		return ret;
 	}
 	ret = fabrex_window_start(window, cmd);
-	if (ret)
-		return ret;
-	ret = fabrex_map_insert(map);
-	if (ret)
-		return ret;
-	cmd->out_mmap = fabrex_map_offset(map);
-	cmd->out_length = PAGE_ALIGN(cmd->length);
-	cmd->out_id = window->res.id;
-	return 0;
+	return ret ?: fabrex_map_insert(map);
 }
 
-/* What the switch says, in the words of the uapi header. */
+/* Translates the switch's errors to those of the uapi header. */
 static int fabrex_window_errno(int ret)
 {
 	return ret == -EHOSTDOWN || ret == -ENETDOWN ? -EHOSTUNREACH : ret;
-}
-
-/* Whoever owes for a wrong key waits first. */
-static int fabrex_window_try(struct fabrex_window *window, u32 nslots,
-			     struct fabrex_window_create *cmd)
-{
-	struct fabrex_user *user = window->res.user;
-	int ret;
-
-	ret = fabrex_user_try_begin(user);
-	if (ret)
-		return ret;
-	ret = fabrex_window_create(window, nslots, cmd);
-	fabrex_user_try_end(user, ret == -EACCES);
-	return ret;
 }
 
 /**
  * fabrex_cmd_window_create() - FABREX_IOCTL_WINDOW_CREATE
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
@@ -235,16 +210,25 @@ int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
 	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
 	if (!window)
 		return -ENOMEM;
-	ret = fabrex_res_init(&window->res, file, FABREX_RES_WINDOW, nslots);
+	ret = fabrex_res_init(&window->res, file, &fabrex_window_ops,
+			      nslots);
 	if (ret) {
 		kfree(window);
 		return ret;
 	}
-	ret = fabrex_window_try(window, nslots, cmd);
+	/* Whoever has used a wrong key waits first. */
+	ret = fabrex_user_try_begin(window->res.user);
+	if (!ret) {
+		ret = fabrex_window_create(window, nslots, cmd);
+		fabrex_user_try_end(window->res.user, ret == -EACCES);
+	}
 	trace_fabrex_window_create(&window->res, cmd, ret);
 	if (ret) {
 		fabrex_res_discard(&window->res);
 		return fabrex_window_errno(ret);
 	}
+	cmd->out_mmap = fabrex_map_offset(window->map);
+	cmd->out_length = PAGE_ALIGN(cmd->length);
+	cmd->out_id = window->res.id;
 	return fabrex_res_publish(&window->res, ucmd);
 }

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events: one GET_EVENTS is always pending; its result is handled in a work,
- * in order. The work is also the only feeder of the core's model after probe.
+ * Reception of events. A GET_EVENTS is always pending; its completion queues
+ * the work in dispatch.c, which takes the events and submits the next one.
+ * Called by that work, probe, removal, recovery, release.c and bind.c.
  */
 #include <linux/slab.h>
 
+#include "admin.h"
+#include "command.h"
+#include "controller.h"
 #include "draco.h"
+#include "event.h"
+#include "exec.h"
 
 #define DRACO_EVENT_BYTES	4096u
 #define DRACO_EVENT_COUNT	(DRACO_EVENT_BYTES / sizeof(struct draco_event))
-/* Until the next try when a scan failed or the device misbehaves. */
+/* Delay before the next attempt if a scan failed or the device misbehaved. */
 #define DRACO_EVENT_RETRY_MS	500
-/* A GET_EVENTS that got stuck would go unnoticed, as it may take for ever: one
- * that is as old as this is withdrawn and issued again.
+/* GET_EVENTS may stay pending for ever, so that nobody would notice a device
+ * that has lost it: one of this age is withdrawn and issued again.
  */
 #define DRACO_EVENT_REFRESH_MS	10000
 
-/* GET_EVENTS has completed, or the controller was stopped; any context. */
+/* GET_EVENTS has completed, or the controller was stopped. Any context. */
 static void draco_events_complete(struct draco_dev *dd, struct draco_cmd *cmd)
 {
 	set_bit(DRACO_F_EVENTS_DONE, &dd->flags);
@@ -25,8 +31,10 @@ static void draco_events_complete(struct draco_dev *dd, struct draco_cmd *cmd)
 }
 
 /**
- * draco_events_arm() - make GET_EVENTS pending; by probe, then the work only
+ * draco_events_arm() - submit GET_EVENTS, unless it is pending
  * @dd: device
+ *
+ * Context: Probe, then the event work only.
  */
 void draco_events_arm(struct draco_dev *dd)
 {
@@ -54,179 +62,18 @@ static void draco_events_refresh(struct draco_dev *dd)
 			msecs_to_jiffies(DRACO_EVENT_REFRESH_MS)))
 		return;
 	if (ev->withdrawn) {
-		draco_reset(dd, epoch, "GET_EVENTS hangs");
+		draco_request_reset(dd, epoch, "GET_EVENTS does not complete");
 		return;
 	}
 	ev->withdrawn = true;
 	ev->since = jiffies;
 	draco_cmd_init(&cmd, DRACO_ADM_ABORT, le16_to_cpu(ev->cmd.sqe.cid));
 	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
-	draco_admin_exec(dd, &cmd);
+	draco_exec(dd, &cmd);
 }
 
-/* What cannot be done now is made good by reading all of the fabric. */
-static void draco_event_update(struct draco_dev *dd,
-			       const struct fabrex_object *object)
-{
-	if (fabrex_model_update(dd->port, object))
-		set_bit(DRACO_F_RESCAN, &dd->flags);
-}
-
-/* An element of the fabric has a new state: read it, as more may have changed
- * with it, but tell the core the state of the event, so that it sees each.
- */
-static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
-{
-	struct fabrex_object object;
-	int ret;
-
-	ret = draco_topology_read(dd, ev->object, &object);
-	/* Of a later version's type, which scans leave out as well. */
-	if (ret == -EOPNOTSUPP)
-		return;
-	if (ret) {
-		set_bit(DRACO_F_RESCAN, &dd->flags);
-		return;
-	}
-	if (ev->type == DRACO_EV_LINK && object.type == DRACO_OBJ_PORT)
-		object.state = ev->state;
-	draco_event_update(dd, &object);
-}
-
-static void draco_event_link(struct draco_dev *dd, const struct draco_ev *ev)
-{
-	draco_event_object(dd, ev);
-	if (ev->object == dd->ident.info.object_id)
-		fabrex_port_link(dd->port, ev->state == DRACO_LINK_UP);
-}
-
-/* The host of the port may have come up or gone down with it. */
-static void draco_event_host(struct draco_dev *dd, u32 port)
-{
-	struct draco_ev host = { .type = DRACO_EV_PEER_UP };
-	struct fabrex_object object;
-
-	if (fabrex_model_get(dd->port, port, &object) || !object.link)
-		return;
-	host.object = object.link;
-	draco_event_object(dd, &host);
-}
-
-static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
-{
-	bool up = ev->type == DRACO_EV_PEER_UP;
-
-	draco_event_object(dd, ev);
-	draco_event_host(dd, ev->object);
-	if (ev->object != dd->ident.info.object_id)
-		fabrex_port_peer(dd->port, ev->arg[1], up, ev->arg[0]);
-	else if (up)
-		draco_enabled_anew(dd, ev->arg[0]);
-}
-
-static void draco_event_endpoint(struct draco_dev *dd,
-				 const struct draco_ev *ev)
-{
-	struct fabrex_object object;
-
-	if (fabrex_model_get(dd->port, ev->object, &object) ||
-	    object.type != DRACO_OBJ_ENDPOINT) {
-		draco_event_object(dd, ev);
-		return;
-	}
-	object.state = ev->state;
-	/* Of one that has been let go, the event names the former owner. */
-	object.bound = ev->state == DRACO_EP_FREE ||
-		       ev->state == DRACO_EP_GONE ? 0 : ev->port;
-	object.slot = object.bound ? ev->arg[0] : 0;
-	object.surprise = ev->flags & DRACO_EVF_SURPRISE;
-	draco_event_update(dd, &object);
-}
-
-/* Older than what was read of the fabric, which contains it: it would put back
- * what has changed since. A reset of the own port is told by its generation,
- * whenever.
- */
-static bool draco_event_history(const struct draco_dev *dd,
-				const struct draco_ev *ev)
-{
-	if (ev->seq > dd->events.horizon)
-		return false;
-	switch (ev->type) {
-	case DRACO_EV_PEER_UP:
-	case DRACO_EV_PEER_DOWN:
-		return ev->object != dd->ident.info.object_id;
-	case DRACO_EV_LINK:
-	case DRACO_EV_EP_STATE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* What is the case is known by now. That it was not, meanwhile, is not: a link
- * that was down and is up again leaves no other trace.
- */
-static void draco_event_past(struct draco_dev *dd, const struct draco_ev *ev)
-{
-	if (ev->type == DRACO_EV_PEER_DOWN)
-		fabrex_port_peer_was_down(dd->port, ev->arg[1], ev->arg[0]);
-	else if (ev->type == DRACO_EV_LINK && ev->state != DRACO_LINK_UP &&
-		 ev->object == dd->ident.info.object_id)
-		fabrex_port_link_was_down(dd->port);
-}
-
-static void draco_event_dispatch(struct draco_dev *dd,
-				 const struct draco_ev *ev)
-{
-	if (draco_event_history(dd, ev)) {
-		draco_event_past(dd, ev);
-		return;
-	}
-	switch (ev->type) {
-	case DRACO_EV_LINK:
-		draco_event_link(dd, ev);
-		break;
-	case DRACO_EV_PEER_UP:
-	case DRACO_EV_PEER_DOWN:
-		draco_event_peer(dd, ev);
-		break;
-	case DRACO_EV_EP_STATE:
-		draco_event_endpoint(dd, ev);
-		break;
-	case DRACO_EV_RELEASE_REQUEST:
-		draco_release_request(dd, ev);
-		break;
-	case DRACO_EV_QUEUE_ERROR:
-		fabrex_port_queue_error(dd->port, ev->object, ev->arg[1],
-					ev->arg[0]);
-		break;
-	case DRACO_EV_WINDOW_FAULT:
-		fabrex_port_window_fault(dd->port, ev->object, ev->arg[1],
-					 ev->arg[0]);
-		break;
-	case DRACO_EV_RESET:
-		fabrex_port_notice(dd->port, FABREX_NOTICE_RESET, ev->object,
-				   ev->arg[0]);
-		set_bit(DRACO_F_RESCAN, &dd->flags);
-		draco_check(dd);
-		break;
-	case DRACO_EV_FAULT:
-		fabrex_port_notice(dd->port, FABREX_NOTICE_FAULT, ev->object,
-				   ev->arg[0]);
-		break;
-	}
-}
-
-/* Whoever waits for the model to change looks again. */
-static void draco_events_followed(struct draco_dev *dd)
-{
-	WRITE_ONCE(dd->followed, dd->followed + 1);
-	wake_up_all(&dd->changed);
-}
-
-/* Take the result of GET_EVENTS. Returns the number of events in @copy; 0 also
- * if the device did not answer as it has to: *@broken.
+/* Take the result of GET_EVENTS. Returns the number of events in @copy. If the
+ * device violated the specification, *@broken is set, and there are none.
  */
 static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 {
@@ -253,98 +100,86 @@ static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 	if (ev->cmd.cpl.result2) {
 		ev->lost = true;
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-		set_bit(DRACO_F_REQUESTS, &dd->flags);
+		set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
 	}
 	memcpy(ev->copy, ev->buf.va, n * sizeof(*ev->copy));
 	return n;
 }
 
-/* Ask for what events have not told, or nobody knows whether they have. Each for
- * itself, as the device may be able to answer one and not the other: requests
- * first, since somebody waits for their answers. Returns false if something has
- * to be tried again.
+/**
+ * draco_events_receive() - take new events and submit the next GET_EVENTS
+ * @dd:    device
+ * @retry: set if the device violated the specification, or GET_EVENTS could not
+ *         be submitted
+ *
+ * Context: Event work.
+ * Return: number of events in draco_events.copy
  */
-static bool draco_events_repair(struct draco_dev *dd)
+u32 draco_events_receive(struct draco_dev *dd, bool *retry)
 {
-	int ret = 0;
+	u32 n;
 
-	if (test_and_clear_bit(DRACO_F_REQUESTS, &dd->flags)) {
-		ret = draco_release_ask(dd);
-		if (ret)
-			set_bit(DRACO_F_REQUESTS, &dd->flags);
-	}
-	if (ret != -ENODEV && test_bit(DRACO_F_RESCAN, &dd->flags))
-		ret = draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG);
-	/* Stopped meanwhile: done when it has been started again. */
-	if (ret == -ENODEV)
-		return true;
-	if (dd->events.lost) {
-		dd->events.lost = false;
-		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
-	}
-	return !test_bit(DRACO_F_REQUESTS, &dd->flags) &&
-	       !test_bit(DRACO_F_RESCAN, &dd->flags);
-}
-
-static void draco_events_work(struct work_struct *work)
-{
-	struct draco_dev *dd = container_of(to_delayed_work(work),
-					    struct draco_dev, events.work);
-	struct draco_ev ev;
-	bool broken;
-	u32 i, n;
-	int ret;
-
-	if (!test_bit(DRACO_F_EVENTS, &dd->flags))
-		return;
 	draco_events_refresh(dd);
-	n = draco_events_take(dd, &broken);
-	if (!broken)
+	n = draco_events_take(dd, retry);
+	if (!*retry)
 		draco_events_arm(dd);
-	/* There was no slot free: soon there is. */
+	/* No slot was free; one will be soon. */
 	if (!dd->events.armed &&
 	    READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE)
-		broken = true;
-	for (i = 0; i < n && test_bit(DRACO_F_EVENTS, &dd->flags); i++) {
-		ret = draco_decode_event(&dd->events.copy[i],
-					 dd->ident.info.max_peers, &ev);
-		if (!ret)
-			draco_event_dispatch(dd, &ev);
-		else if (ret != -EOPNOTSUPP)
-			dev_warn_ratelimited(&dd->pdev->dev,
-					     "invalid event of type %u\n", ev.type);
-	}
-	if (!draco_events_repair(dd))
-		broken = true;
-	draco_events_followed(dd);
-	queue_delayed_work(dd->wq, &dd->events.work,
-			   msecs_to_jiffies(broken ? DRACO_EVENT_RETRY_MS :
-						     DRACO_EVENT_REFRESH_MS));
+		*retry = true;
+	return n;
+}
+
+/* Let those who wait for a change of the model check again. */
+static void draco_events_wake(struct draco_dev *dd)
+{
+	WRITE_ONCE(dd->model_passes, dd->model_passes + 1);
+	wake_up_all(&dd->model_wait);
 }
 
 /**
- * draco_events_kick() - handle events from now on; probe and recovery
+ * draco_events_finish() - finish a pass of the event work: the model is updated
+ * @dd:    device
+ * @retry: run again soon, because something has failed
+ *
+ * Context: Event work.
+ */
+void draco_events_finish(struct draco_dev *dd, bool retry)
+{
+	draco_events_wake(dd);
+	queue_delayed_work(dd->wq, &dd->events.work,
+			   msecs_to_jiffies(retry ? DRACO_EVENT_RETRY_MS :
+						    DRACO_EVENT_REFRESH_MS));
+}
+
+/**
+ * draco_events_kick() - run the event work now
  * @dd:     device; its controller is LIVE
  * @rescan: read the whole fabric first
+ *
+ * Context: Process. Called after a start of the controller, and when the model
+ * has failed to follow a change.
  */
 void draco_events_kick(struct draco_dev *dd, bool rescan)
 {
 	if (rescan)
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-	/* Some may be from before the controller was enabled. */
-	set_bit(DRACO_F_REQUESTS, &dd->flags);
+	/* There may be requests from before the controller was enabled. */
+	set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
 	if (test_bit(DRACO_F_EVENTS, &dd->flags))
 		mod_delayed_work(dd->wq, &dd->events.work, 0);
 }
 
 /**
- * draco_events_requests() - ask for release requests, but not at once
+ * draco_events_query_requests() - have the device queried for requests, soon
  * @dd: device
+ *
+ * Context: Process.
  */
-void draco_events_requests(struct draco_dev *dd)
+void draco_events_query_requests(struct draco_dev *dd)
 {
-	set_bit(DRACO_F_REQUESTS, &dd->flags);
-	/* If events are there, the work is due at once. */
+	set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
+	/* If events have arrived, the work must not be delayed. */
 	if (test_bit(DRACO_F_EVENTS, &dd->flags) &&
 	    !test_bit(DRACO_F_EVENTS_DONE, &dd->flags))
 		mod_delayed_work(dd->wq, &dd->events.work,
@@ -353,28 +188,33 @@ void draco_events_requests(struct draco_dev *dd)
 
 /**
  * draco_events_stop() - handle no more events
- * @dd: device; the core is not called by the work when this has returned
+ * @dd: device
+ *
+ * Context: Process; waits for the event work, which no longer calls the core
+ * when this returns.
  */
 void draco_events_stop(struct draco_dev *dd)
 {
 	clear_bit(DRACO_F_EVENTS, &dd->flags);
 	cancel_delayed_work_sync(&dd->events.work);
-	draco_events_followed(dd);
+	draco_events_wake(dd);
 }
 
 /**
- * draco_events_init() - allocate
- * @dd: device
+ * draco_events_init() - allocate buffers
+ * @dd:     device
+ * @handle: the event work
  *
+ * Context: Probe.
  * Return: 0 or -ENOMEM
  */
-int draco_events_init(struct draco_dev *dd)
+int draco_events_init(struct draco_dev *dd, work_func_t handle)
 {
 	struct draco_events *ev = &dd->events;
 	int ret;
 
-	INIT_DELAYED_WORK(&ev->work, draco_events_work);
-	init_waitqueue_head(&dd->changed);
+	INIT_DELAYED_WORK(&ev->work, handle);
+	init_waitqueue_head(&dd->model_wait);
 	ev->copy = kcalloc(DRACO_EVENT_COUNT, sizeof(*ev->copy), GFP_KERNEL);
 	if (!ev->copy)
 		return -ENOMEM;
@@ -385,12 +225,14 @@ int draco_events_init(struct draco_dev *dd)
 }
 
 /**
- * draco_events_free() - free
- * @dd: device; controller is stopped, interrupts are gone
+ * draco_events_free() - free buffers
+ * @dd: device; the controller is stopped and its interrupts are freed
+ *
+ * Context: Process; sleeps.
  */
 void draco_events_free(struct draco_dev *dd)
 {
-	/* The stop of the controller completed GET_EVENTS: it may be queued. */
+	/* GET_EVENTS has completed with the stop, and may have queued it. */
 	cancel_delayed_work_sync(&dd->events.work);
 	draco_buf_free(dd, &dd->events.buf);
 	kfree(dd->events.copy);

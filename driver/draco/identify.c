@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * IDENTIFY: what the port is and can do. Called when the controller has been
- * enabled, by probe and recovery.
+ * IDENTIFY: identity, limits and capabilities of the port. Called by probe and
+ * recovery after they have enabled the controller.
  */
+#include "command.h"
+#include "decode.h"
 #include "draco.h"
+#include "exec.h"
+#include "identify.h"
 
 /**
- * draco_identify() - ask the device what it is
- * @dd:    device; controller is ready, caller may stop it
- * @ident: result, checked
+ * draco_identify() - read and validate the identity of the port
+ * @dd:    device
+ * @ident: result
  *
- * Return: 0 or a negative errno; -EPROTO if the device talks nonsense
+ * Context: Process; sleeps. The caller owns the controller, see recovery.c.
+ * Return: 0; -EPROTO if the device violates the specification; another negative
+ * errno
  */
 int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 {
@@ -27,12 +33,11 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 	draco_cmd_init(&cmd, DRACO_ADM_IDENTIFY, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
 	cmd.flags = DRACO_CMD_EXCLUSIVE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);
 	if (ret) {
-		dev_err(&pdev->dev, "device does not identify itself: %d\n",
-			ret);
+		dev_err(&pdev->dev, "IDENTIFY failed: %d\n", ret);
 		return ret;
 	}
 
@@ -46,7 +51,7 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 		bad = "port_id";
 	}
 	if (ret) {
-		dev_err(&pdev->dev, "device identifies itself with an invalid %s\n",
+		dev_err(&pdev->dev, "IDENTIFY returned an invalid %s\n",
 			bad);
 		return ret;
 	}
@@ -61,12 +66,13 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 }
 
 /**
- * draco_same_port() - is it still the port that was registered
+ * draco_same_port() - check that a port is the one that was registered
  * @a: what was registered
- * @b: what the device says now
+ * @b: what the device reports now
  *
- * Limits that have changed are no obstacle: the device enforces them.
+ * Other limits do not matter: the device enforces them.
  *
+ * Context: Any.
  * Return: true if so
  */
 bool draco_same_port(const struct draco_ident *a, const struct draco_ident *b)

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Memory regions of the port. Called by the core through the ops table.
- */
+/* Memory regions. Called by the core through the table of operations. */
+#include "command.h"
 #include "draco.h"
+#include "exec.h"
+#include "number.h"
+#include "ops.h"
+
+/* The device takes lists of pages, of limited length. */
+static int draco_pages_begin(struct draco_dev *dd, struct fabrex_pages *pages,
+			     const struct fabrex_mr_memory *memory)
+{
+	fabrex_pages_begin(pages, memory);
+	return pages->count > dd->ident.info.max_mr_pages ? -EINVAL : 0;
+}
 
 /**
- * draco_mr_create() - allocate a region
+ * draco_mr_create() - create a region
  * @port:   port
  * @params: parameters
- * @number: names it in the other calls
- * @key:    names it in descriptors
+ * @number: number of the region, for the other calls
+ * @key:    key of the region, for descriptors
  *
- * Return: 0; -ENOSPC if the device has none left; another negative errno
+ * Context: Process; sleeps, killable.
+ * Return: 0; -ENOSPC if the device has no more regions; -EINVAL if a region has
+ * more pages than the device supports; another negative errno
  */
 int draco_mr_create(struct fabrex_port *port,
 		    const struct fabrex_mr_params *params, u32 *number,
@@ -20,11 +32,15 @@ int draco_mr_create(struct fabrex_port *port,
 	struct draco_dev *dd = fabrex_port_priv(port);
 	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_mr_create *raw;
+	struct fabrex_pages pages;
 	struct draco_buf buf;
 	struct draco_cmd cmd;
 	size_t i;
 	int ret;
 
+	ret = draco_pages_begin(dd, &pages, &params->memory);
+	if (ret)
+		return ret;
 	ret = draco_buf_alloc(dd, &buf, sizeof(*raw));
 	if (ret)
 		return ret;
@@ -32,70 +48,76 @@ int draco_mr_create(struct fabrex_port *port,
 	raw->pd = cpu_to_le32(params->pd);
 	raw->access = cpu_to_le32(params->access);
 	raw->length = cpu_to_le64(params->length);
-	raw->first = cpu_to_le64(params->first);
-	raw->page_shift = cpu_to_le32(params->page_shift);
-	raw->npages = cpu_to_le64(params->npages);
+	raw->first = cpu_to_le64(pages.first);
+	raw->page_shift = cpu_to_le32(pages.shift);
+	raw->npages = cpu_to_le64(pages.count);
 	for (i = 0; i < ARRAY_SIZE(raw->peers); i++)
 		raw->peers[i] = cpu_to_le64(params->peers[i]);
 
 	draco_cmd_init(&cmd, DRACO_ADM_MR_CREATE, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(*raw));
 	cmd.flags = DRACO_CMD_KILLABLE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
 	*number = le32_to_cpu(cmd.cpl.id);
 	*key = le64_to_cpu(cmd.cpl.result);
-	return ret ?: draco_number_take(dd, &dd->mrs, *number, epoch,
-					DRACO_ADM_MR_DESTROY);
+	return ret ?: draco_number_claim(dd, &dd->mrs, *number, epoch,
+					 DRACO_ADM_MR_DESTROY);
 }
 
 /**
- * draco_mr_pages() - supply bus addresses
+ * draco_mr_pages() - set the memory of a region
  * @port:   port
  * @number: of the region
- * @page_shift: log2 of the size of a page
- * @first:  index of the first page
- * @pages:  bus addresses
- * @n:      how many
+ * @memory: memory of the region
  *
- * Return: 0; or a negative errno, the region is not valid then
+ * Context: Process; sleeps, killable.
+ * Return: 0; -EINVAL if it has more pages than the device supports; another
+ * negative errno; after an error the region is invalid
  */
-int draco_mr_pages(struct fabrex_port *port, u32 number, u32 page_shift,
-		   u64 first, const __le64 *pages, u32 n)
+int draco_mr_pages(struct fabrex_port *port, u32 number,
+		   const struct fabrex_mr_memory *memory)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
+	struct fabrex_pages pages;
 	struct draco_buf buf;
 	struct draco_cmd cmd;
-	int ret = 0;
-	u32 part;
+	u64 addr, first = 0;
+	__le64 *list;
+	u32 n;
+	int ret;
 
-	if (!n)
-		return 0;
+	ret = draco_pages_begin(dd, &pages, memory);
+	if (ret)
+		return ret;
 	ret = draco_buf_alloc_upto(dd, &buf,
-				   min_t(u64, (u64)n * sizeof(*pages),
+				   min_t(u64, pages.count * sizeof(*list),
 					 DRACO_ADM_DATA_MAX));
 	if (ret)
 		return ret;
-	for (; n && !ret; n -= part, pages += part, first += part) {
-		part = min_t(u32, n, buf.size / sizeof(*pages));
-		memcpy(buf.va, pages, part * sizeof(*pages));
+	list = buf.va;
+	for (; first < pages.count && !ret; first += n) {
+		for (n = 0; n < buf.size / sizeof(*list) &&
+			    fabrex_pages_next(&pages, &addr); n++)
+			list[n] = cpu_to_le64(addr);
 		draco_cmd_init(&cmd, DRACO_ADM_MR_PAGES, number);
-		draco_cmd_data(&cmd, &buf, part * sizeof(*pages));
+		draco_cmd_data(&cmd, &buf, n * sizeof(*list));
 		cmd.sqe.arg[0] = cpu_to_le64(first);
-		cmd.sqe.arg[1] = cpu_to_le64(page_shift);
+		cmd.sqe.arg[1] = cpu_to_le64(pages.shift);
 		cmd.flags = DRACO_CMD_KILLABLE;
-		ret = draco_admin_exec(dd, &cmd);
+		ret = draco_exec(dd, &cmd);
 	}
 	draco_buf_free(dd, &buf);
 	return ret;
 }
 
 /**
- * draco_mr_invalidate() - end all accesses to a region, keep its key
+ * draco_mr_invalidate() - end all accesses to a region but keep its key
  * @port:   port
  * @number: of the region
  *
- * Return: 0 or -ENODEV; the device does not access the pages any more
+ * Context: Process; sleeps, but does not allocate memory.
+ * Return: 0 or -ENODEV; the device no longer accesses the pages
  */
 int draco_mr_invalidate(struct fabrex_port *port, u32 number)
 {
@@ -104,11 +126,12 @@ int draco_mr_invalidate(struct fabrex_port *port, u32 number)
 }
 
 /**
- * draco_mr_destroy() - end all accesses to a region, forget it
+ * draco_mr_destroy() - end all accesses to a region and destroy it
  * @port:   port
  * @number: of the region
  *
- * Return: 0 or -ENODEV; the device does not access the pages any more
+ * Context: Process; sleeps, but does not allocate memory.
+ * Return: 0 or -ENODEV; the device no longer accesses the pages
  */
 int draco_mr_destroy(struct fabrex_port *port, u32 number)
 {

@@ -1,177 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Release of endpoints bound to this host: requests of the switch, the core's
- * answers. Called by the event work and through the ops table.
+ * Release of endpoints that are bound to this host: requests of the switch and
+ * the core's replies. Called by the event work (dispatch.c), and by the core
+ * through the table of operations.
  */
 #include <linux/string.h>
 
+#include "command.h"
+#include "decode.h"
 #include "draco.h"
-
-/* It is gone already: free its slot, so that pciehp removes the device now and
- * not when it notices.
- */
-static void draco_release_forced(struct draco_dev *dd, u32 ep, u16 slot)
-{
-	struct draco_off *off;
-	const char *why;
-
-	off = draco_off_prepare(dd, ep, slot, true, &why);
-	if (IS_ERR(off))
-		dev_warn(&dd->pdev->dev,
-			 "endpoint in slot %u was taken away; %s\n", slot, why);
-	else if (off)
-		draco_off_queue(off);
-}
-
-static struct draco_release *draco_release_find(struct draco_dev *dd, u64 token)
-{
-	u32 i;
-
-	lockdep_assert_held(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++)
-		if (dd->releases[i].token == token)
-			return &dd->releases[i];
-	return NULL;
-}
-
-/* Make room: for the oldest that was answered, else for the oldest. */
-static void draco_release_drop(struct draco_dev *dd)
-{
-	struct draco_release *list = dd->releases;
-	u32 i;
-
-	lockdep_assert_held(&dd->release_lock);
-	for (i = 0; i < dd->nreleases && !list[i].answered; i++)
-		;
-	if (i == dd->nreleases)
-		i = 0;
-	dd->nreleases--;
-	memmove(list + i, list + i + 1, (dd->nreleases - i) * sizeof(*list));
-}
-
-/* Returns false if it is known, and in good hands: the device tells of requests
- * again when it is asked, and the event may still come.
- */
-static bool draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
-			      bool forced)
-{
-	struct draco_release *known;
-	bool again = false;
-
-	spin_lock(&dd->release_lock);
-	known = draco_release_find(dd, token);
-	if (known) {
-		again = known->again;
-		known->again = false;
-		known->answered = known->answered && !again;
-	} else {
-		if (dd->nreleases == DRACO_MAX_RELEASES)
-			draco_release_drop(dd);
-		dd->releases[dd->nreleases++] = (struct draco_release){
-			.ep = ep, .token = token, .slot = slot,
-			.answered = forced,
-		};
-	}
-	spin_unlock(&dd->release_lock);
-	return !known || again;
-}
-
-/* The slot that a request was about; it counts as answered. */
-static int draco_release_take(struct draco_dev *dd, u32 ep, u64 token)
-{
-	struct draco_release *release;
-	int ret = -ENOENT;
-
-	spin_lock(&dd->release_lock);
-	release = draco_release_find(dd, token);
-	if (release && release->ep == ep && !release->answered) {
-		release->answered = true;
-		ret = release->slot;
-	}
-	spin_unlock(&dd->release_lock);
-	return ret;
-}
+#include "event.h"
+#include "exec.h"
+#include "hotplug.h"
+#include "ops.h"
+#include "release.h"
+#include "request.h"
 
 /**
- * draco_release_forget() - the controller was stopped: no request is pending
- * @dd: device
- */
-void draco_release_forget(struct draco_dev *dd)
-{
-	u32 i;
-
-	spin_lock(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++) {
-		dd->releases[i].answered = true;
-		dd->releases[i].again = false;
-	}
-	spin_unlock(&dd->release_lock);
-}
-
-/**
- * draco_release_repeat() - the core works again and has heard of no request
- * @dd: device
- *
- * Events are taken since the controller was started: the core may have been told
- * of a request when it could not answer. Those that the device still tells of
- * when it is asked are handled once more.
- */
-void draco_release_repeat(struct draco_dev *dd)
-{
-	u32 i;
-
-	spin_lock(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++)
-		if (!dd->releases[i].answered)
-			dd->releases[i].again = true;
-	spin_unlock(&dd->release_lock);
-}
-
-/* It could not be answered, or nobody knows: ask the device, a little later,
- * whether it still waits.
- */
-static void draco_release_failed(struct draco_dev *dd, u64 token)
-{
-	struct draco_release *release;
-
-	spin_lock(&dd->release_lock);
-	release = draco_release_find(dd, token);
-	if (release)
-		release->again = true;
-	spin_unlock(&dd->release_lock);
-	draco_events_requests(dd);
-}
-
-/**
- * draco_release_request() - the switch wants an endpoint back; event work
+ * draco_release_request() - handle a release request
  * @dd: device
  * @ev: the event
+ *
+ * Context: Event work.
  */
 void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 {
 	u64 token = ev->arg[0];
 	bool forced = ev->flags & DRACO_EVF_FORCE;
 	u16 slot = ev->arg[1];
+	struct draco_slot_off *off;
+	const char *why;
 
-	if (!draco_release_add(dd, ev->object, token, slot, forced))
+	if (!draco_request_add(dd, ev->object, token, slot, forced))
 		return;
-	if (forced) {
-		draco_release_forced(dd, ev->object, slot);
+	if (!forced) {
+		fabrex_port_release_request(dd->port, ev->object, token, slot,
+					    ev->arg[2]);
 		return;
 	}
-	fabrex_port_release_request(dd->port, ev->object, token, slot,
-				    ev->arg[2]);
+	/* The endpoint is gone already. Power its slot off, so that pciehp
+	 * removes the device now, and not only when it notices.
+	 */
+	off = draco_slot_off_prepare(dd, ev->object, slot, true, &why);
+	if (IS_ERR(off))
+		dev_warn(&dd->pdev->dev,
+			 "endpoint in slot %u was taken away, but %s\n", slot, why);
+	else if (off)
+		draco_slot_off_queue(off);
 }
 
 /**
- * draco_release_ask() - which requests are there; event work
+ * draco_release_query() - query the pending release requests
  * @dd: device
  *
- * Those that no event has told of are handled as if one had.
+ * Those that no event has reported are handled as if one had.
  *
+ * Context: Event work.
  * Return: 0 or a negative errno
  */
-int draco_release_ask(struct draco_dev *dd)
+int draco_release_query(struct draco_dev *dd)
 {
 	struct draco_event raw, *list;
 	struct draco_buf buf;
@@ -180,16 +67,16 @@ int draco_release_ask(struct draco_dev *dd)
 	u64 n, i;
 	int ret;
 
-	ret = draco_buf_alloc(dd, &buf, DRACO_MAX_RELEASES * sizeof(*list));
+	ret = draco_buf_alloc(dd, &buf, DRACO_MAX_REQUESTS * sizeof(*list));
 	if (ret)
 		return ret;
 	list = buf.va;
 	draco_cmd_init(&cmd, DRACO_ADM_GET_REQUESTS, 0);
-	draco_cmd_data(&cmd, &buf, DRACO_MAX_RELEASES * sizeof(*list));
+	draco_cmd_data(&cmd, &buf, DRACO_MAX_REQUESTS * sizeof(*list));
 	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	n = ret ? 0 : le64_to_cpu(cmd.cpl.result);
-	for (i = 0; i < n && i < DRACO_MAX_RELEASES; i++) {
+	for (i = 0; i < n && i < DRACO_MAX_REQUESTS; i++) {
 		raw = list[i];
 		if (!draco_decode_event(&raw, dd->ident.info.max_peers, &ev) &&
 		    ev.type == DRACO_EV_RELEASE_REQUEST)
@@ -199,7 +86,7 @@ int draco_release_ask(struct draco_dev *dd)
 	return ret;
 }
 
-static int draco_release_exec(struct draco_dev *dd, u32 ep, u64 token,
+static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
 			      const struct fabrex_holder *holder)
 {
 	struct draco_buf buf = {};
@@ -213,73 +100,67 @@ static int draco_release_exec(struct draco_dev *dd, u32 ep, u64 token,
 	if (holder) {
 		ret = draco_buf_alloc(dd, &buf, sizeof(struct draco_holder));
 		if (ret)
-			return ret;
+			goto failed;
 		draco_encode_holder(holder, buf.va);
 		draco_cmd_data(&cmd, &buf, sizeof(struct draco_holder));
 	}
 	cmd.flags = DRACO_CMD_DRIVER;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
+failed:
+	/* Query the device after a while whether it still waits for the reply.
+	 * After a stop of the controller it does not.
+	 */
+	if (ret && ret != -ENODEV) {
+		draco_request_again(dd, token);
+		draco_events_query_requests(dd);
+	}
 	return ret;
-}
-
-static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
-			      const struct fabrex_holder *holder)
-{
-	int ret = draco_release_exec(dd, ep, token, holder);
-
-	/* A controller that was stopped waits for no answer. */
-	if (ret && ret != -ENODEV)
-		draco_release_failed(dd, token);
-	return ret;
-}
-
-/* Say no on our own account, as the slot cannot be powered off. */
-static int draco_release_refuse(struct draco_dev *dd, u32 ep, u64 token,
-				const char *why)
-{
-	struct fabrex_holder holder = { .port = dd->ident.info.object_id };
-
-	strscpy(holder.comm, "kernel", sizeof(holder.comm));
-	strscpy(holder.reason, why, sizeof(holder.reason));
-	draco_release_send(dd, ep, token, &holder);
-	return -EBUSY;
 }
 
 /**
- * draco_release_reply() - answer a request
+ * draco_release_reply() - reply to a release request
  * @port:   port
  * @ep:     endpoint
  * @token:  of the request
- * @holder: who holds the endpoint; NULL: it may go, its slot is powered off
+ * @holder: who holds the endpoint; NULL: it may go, and its slot is powered off
  *
- * The switch is told first: if it does not wait for the answer any more, the
- * endpoint stays where it is.
+ * The switch gets the reply first: if it no longer waits for it, the endpoint
+ * stays where it is.
  *
+ * Context: Process; sleeps.
  * Return: 0; -ENOENT if there is no such request; -ETIMEDOUT if it has expired;
- * -EBUSY if the endpoint could not be let go and the switch was told so
+ * -EBUSY if the slot cannot be powered off, and the switch got a refusal
  */
 int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 			const struct fabrex_holder *holder)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
-	struct draco_off *off = NULL;
+	struct fabrex_holder refusal = { .port = dd->ident.info.object_id };
+	struct draco_slot_off *off = NULL;
 	const char *why;
 	int slot, ret;
 
-	slot = draco_release_take(dd, ep, token);
+	slot = draco_request_take(dd, ep, token);
 	if (slot < 0)
 		return slot;
 	if (!holder)
-		off = draco_off_prepare(dd, ep, slot, false, &why);
-	if (IS_ERR(off))
-		return draco_release_refuse(dd, ep, token, why);
+		off = draco_slot_off_prepare(dd, ep, slot, false, &why);
+	if (IS_ERR(off)) {
+		/* The slot cannot be powered off: refuse
+		 * on the host's behalf.
+		 */
+		strscpy(refusal.comm, "kernel", sizeof(refusal.comm));
+		strscpy(refusal.reason, why, sizeof(refusal.reason));
+		draco_release_send(dd, ep, token, &refusal);
+		return -EBUSY;
+	}
 	ret = draco_release_send(dd, ep, token, holder);
 	if (!off)
 		return ret;
 	if (ret)
-		draco_off_drop(off);
+		draco_slot_off_drop(off);
 	else
-		draco_off_queue(off);
+		draco_slot_off_queue(off);
 	return ret;
 }

@@ -41,7 +41,7 @@ static u64 address_of(const struct piece *pieces, int n, u64 o)
 	return 0;
 }
 
-/* The list, made as mr.c does. Returns the number of pages. */
+/* The list, made as pages.c does. Returns the number of pages. */
 static int list_of(const struct piece *pieces, int n, u32 shift, u64 *pages,
 		   int room)
 {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Tests of the driver's pure parts, in user space. Included by the top Makefile;
+# Tests of the driver's pure parts, in user space, and of its layers by what files
+# include; the lab has the calls compared after it has built the modules. Included by the top Makefile;
 # by itself: make -f driver/tests/module.mk check-tests
 .DEFAULT_GOAL := tests
 
@@ -28,6 +29,8 @@ $(DT_OUT)/%_test: $(DT_OUT)/obj/tests/%_test.o $(DT_OUT)/obj/tests/tap.o
 	$(CC) $(DT_CFLAGS) $(CFLAGS) -o $@ $^
 
 check-tests: $(DT_BIN)
+	tools/check/circles --strata driver/core/strata driver - core
+	tools/check/circles --strata driver/draco/strata driver - draco
 	@for t in $^; do echo "# $$t"; timeout 1200 $$t || exit 1; done
 
 install-tests:

@@ -16,7 +16,7 @@
  *   start.c comm.c user_schedule.c      public functions, and above those
  *   blocking.c group.c split.c shrink.c
  *
- * lib/tests/check-circles holds them to lib/coll/strata.
+ * tools/check/circles holds them to lib/coll/strata.
  */
 #ifndef LIB_COLL_H
 #define LIB_COLL_H

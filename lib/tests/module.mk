@@ -110,8 +110,8 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	lib/tests/check-symbols $(LIB_SO) lib/libfabrex.map $(LIB_HEADERS)
 	CC="$(CC)" CXX="$(CXX)" lib/tests/check-header coll.h fabrex.h p2p.h
 	lib/tests/check-man $(LIB_PAGES)
-	CC="$(CC)" lib/tests/check-circles-test
-	lib/tests/check-circles --strata lib/coll/strata lib $(LIB_O) \
+	CC="$(CC)" tools/check/circles-test
+	tools/check/circles --strata lib/coll/strata lib $(LIB_O) \
 		schedule coll
 	lib/tests/check-docs
 	for e in $(LIB_EXAMPLES); do \

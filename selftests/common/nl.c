@@ -194,6 +194,7 @@ int nl_change(struct nl *nl, struct nl_msg *msg)
 	const struct nlattr *attr[NL_MAX_ATTR];
 	struct nl_msg reply, ask;
 	uint64_t ticket;
+	uint32_t fport;
 	int err = nl_do(nl, msg, &reply), tries;
 
 	if (err)
@@ -202,8 +203,10 @@ int nl_change(struct nl *nl, struct nl_msg *msg)
 	    !attr[FABREX_A_CHANGE_TICKET])
 		return -EBADMSG;
 	memcpy(&ticket, attr[FABREX_A_CHANGE_TICKET] + 1, sizeof(ticket));
+	fport = nl_u32(attr[FABREX_A_CHANGE_FPORT]);
 	for (tries = 0; tries < 12000; tries++) {
 		nl_begin(nl, &ask, FABREX_CMD_CHANGE_GET, 0);
+		nl_put_u32(&ask, FABREX_A_CHANGE_FPORT, fport);
 		nl_put(&ask, FABREX_A_CHANGE_TICKET, &ticket, sizeof(ticket));
 		err = nl_do(nl, &ask, &reply);
 		if (err)

@@ -20,6 +20,8 @@ BUILD = os.path.join(space.TREE, "build")
 # Debian's sparse has no __typeof_unqual__.
 CHECK = ["W=1", "C=2", "KBUILD_CHECKSRC=2",
          "CF=-D__typeof_unqual__=__typeof__"]
+# Tracepoints are made in one file for all others, whatever their layer.
+TRACEPOINTS = r"__(tracepoint|traceiter|SC[KT]_+tp_func)_.*"
 # Kernel series the driver promises, and the root with its headers.
 HEADERS = {"6.1": "bookworm", "6.12": "full", "7.2": "full"}
 
@@ -112,6 +114,20 @@ def make(dest, headers_dir, layer, release, check):
         print("\n".join(bad))
     if check:
         all_checked(res.stdout, release)
+    circles(os.path.join(dest, "driver"), layer)
+
+
+def circles(driver, layer):
+    """No file of a module depends on one above it, by what was compiled."""
+    for module in ("core", "draco"):
+        strata = os.path.join(driver, module, "strata")
+        res = space.run(root.root("full" if layer == "bookworm" else layer),
+                        [os.path.join(space.TREE, "tools/check/circles"),
+                         "--strata", strata, "--ignore", TRACEPOINTS,
+                         driver, driver, module], check=False, text=True,
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if res.returncode:
+            raise KmodError(res.stdout)
 
 
 def all_checked(text, release):
