@@ -16,7 +16,7 @@
 #define BUFFERS	4
 
 static const char *const sets[] = {
-	"generic", "sse2", "avx2", "avx512", NULL,
+	"generic", "avx2", "avx512", NULL,
 };
 
 static const struct place {
