@@ -14,15 +14,10 @@
 
 #include "base/clock.h"
 #include "core/core.h"
-#include "test.h"
+#include "fake.h"
 #include "transport/ring/ring.h"
 
 #define BATCH	8u
-
-void test_register(struct test *test)
-{
-	(void)test;
-}
 
 /* What the device would write for entries first .. first + n - 1. */
 static void answer(const struct ring_queue *q, uint32_t first, uint32_t n)

@@ -12,14 +12,8 @@
 #include "base/clock.h"
 #include "core/core.h"
 #include "fakedev.h"
-#include "test.h"
 
 #define RANGE	4096u
-
-void test_register(struct test *test)
-{
-	(void)test;
-}
 
 static struct fabrex_port *port;
 static char *memory;

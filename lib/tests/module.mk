@@ -34,8 +34,8 @@ $(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
 # Collectives between real processes, over loopback.
 LIB_COLL_OBJ := $(patsubst lib/%.c,$(BUILD)/lib/%.o, \
 	$(wildcard lib/tests/collectives/*.c))
-$(LIB_TEST_O)/collectives/all: $(LIB_COLL_OBJ) $(LIB_A)
-	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_COLL_OBJ) $(LIB_A)
+$(LIB_TEST_O)/collectives/all: $(LIB_COLL_OBJ) $(LIB_TEST_O)/main.o $(LIB_A)
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(LIB_TEST_O)/default: %: %.o $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
