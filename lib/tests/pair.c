@@ -3,6 +3,7 @@
  * Pairs of ports with queues and regions, on the fake fabric or a loopback fabric
  * of the test's own. For the tests of lib/tests.
  */
+#include <dirent.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,4 +81,16 @@ int post_small(struct pair *p, uint8_t flags, uint64_t user_data)
 {
 	return fabrex_post_write(p->qa, p->ma, 0, &p->rb, 0, 8, flags,
 				 user_data);
+}
+
+int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }

@@ -30,16 +30,6 @@ struct arena {
 static struct arena sources[SOURCES], targets[TARGETS];
 static uint8_t original[REDUCE_MAX][MAX_BYTES], expected[MAX_BYTES];
 
-static uint64_t noise(void)
-{
-	static uint64_t x = 88172645463325252u;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x * 2685821657736338717u;
-}
-
 static void place(struct arena *arena, size_t misaligned, size_t bytes)
 {
 	arena->where = arena->bytes + GUARD;
@@ -63,7 +53,7 @@ static void fill_sources(uint32_t type, uint32_t n, size_t count)
 	uint32_t k;
 
 	for (k = 0; k < n; k++)
-		reference_fill(type, original[k], count, noise);
+		reference_fill(type, original[k], count);
 }
 
 struct shape {

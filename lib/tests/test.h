@@ -30,5 +30,7 @@ void pair_close(struct pair *p);
 void poll_n(struct fabrex_queue *queue, struct fabrex_wc *wc, int n);
 /* A write of 8 bytes from a to b. */
 int post_small(struct pair *p, uint8_t flags, uint64_t user_data);
+/* How many descriptors this process has. */
+int open_files(void);
 
 #endif
