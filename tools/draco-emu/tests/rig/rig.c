@@ -85,7 +85,7 @@ void rig_start(const char *text, unsigned int threads, const char *state)
 static void quit_loop(void *arg)
 {
 	(void)arg;
-	loop_quit(0);
+	loop_quit();
 }
 
 void rig_stop(void)
