@@ -4,7 +4,7 @@
 
 #include "fake.h"
 #include "names.h"
-#include "tap.h"
+#include "run_line.h"
 #include "util.h"
 
 static void lookups(void)
