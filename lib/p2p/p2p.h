@@ -33,7 +33,6 @@ int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 		const char *target, struct fabrex_p2p *out);
 
 /* ports.c: local fabric ports. */
-#define P2P_MAX_PORTS	256
 /* PCI address of port "fabrex0" or "a.0"; false: no such port. */
 bool fxi_p2p_port(const struct p2p_env *env, const char *name,
 		  struct pci_addr *addr);

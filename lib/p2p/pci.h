@@ -50,10 +50,7 @@ struct pci_range {
 #define PCI_RANGE_EA		0x00000020u	/* Enhanced Allocation, no BAR */
 #define PCI_RANGE_MEM		0x00000200u
 #define PCI_RANGE_PREFETCH	0x00002000u
-#define PCI_RANGE_MEM64		0x00100000u
 #define PCI_RANGE_UNSET		0x20000000u
-#define PCI_WINDOW_MEM		14	/* lines of a bridge's windows */
-#define PCI_WINDOW_PREFETCH	15
 #define PCI_RANGES		17
 
 struct pci_dev {

@@ -10,19 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "core/core.h"
-#include "test.h"
+#include "fake.h"
 #include "transport/ring/ring.h"
 
 #define BATCH	8u
-
-void test_register(struct test *test)
-{
-	(void)test;
-}
 
 /* What the device would write for entries first .. first + n - 1. */
 static void answer(const struct ring_queue *q, uint32_t first, uint32_t n)
@@ -38,14 +33,6 @@ static void answer(const struct ring_queue *q, uint32_t first, uint32_t n)
 		cqe->length = 8;
 		cqe->flags = !(i & q->cq_entries);
 	}
-}
-
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 struct bench {
@@ -129,7 +116,7 @@ int main(int argc, char **argv)
 {
 	unsigned long i, n = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
 	struct bench b = { .what = argc > 2 ? argv[2] : "ring" };
-	double start;
+	uint64_t start;
 
 	b.ring = !strncmp(b.what, "ring", 4);
 	b.send = strstr(b.what, "send");
@@ -139,11 +126,11 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	prepare(&b);
-	start = seconds();
+	start = fxi_now_ns();
 	for (i = 0; i < n; i++)
 		round_trip(&b, (uint32_t)(i * BATCH));
 	printf("%.1f ns for each operation\n",
-	       (seconds() - start) * 1e9 / (double)(n * BATCH));
+	       (double)(fxi_now_ns() - start) / (double)(n * BATCH));
 	fabrex_close(b.port);
 	return 0;
 }

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "coll/reduce/reduce.h"
 
 #define REPEAT	9
@@ -16,7 +16,7 @@
 #define BUFFERS	4
 
 static const char *const sets[] = {
-	"generic", "sse2", "avx2", "avx512", NULL,
+	"generic", "avx2", "avx512", NULL,
 };
 
 static const struct place {
@@ -49,14 +49,6 @@ static const struct shape {
 
 static char *buffers[BUFFERS];
 
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -78,7 +70,7 @@ static double rate(const struct shape *s, const struct place *place)
 	const void *src[] = { buffers[1], buffers[2], buffers[3] };
 	struct reduce r = { .dst = dst, .src = src, .op = FABREX_SUM,
 			    .stream = place->stream };
-	double start = seconds();
+	uint64_t start = fxi_now_ns();
 	size_t i;
 
 	if (s) {
@@ -98,7 +90,8 @@ static double rate(const struct shape *s, const struct place *place)
 		__asm__ volatile("" : : "r"(dst[0]) : "memory");
 	}
 	return (double)place->bytes * (double)times *
-	       (s ? s->nsrc + s->ndst : 2) / (seconds() - start) / 1e9;
+	       (s ? s->nsrc + s->ndst : 2) /
+	       (double)(fxi_now_ns() - start);
 }
 
 static void bench(const struct place *place)

@@ -36,31 +36,25 @@ static int meet_work(struct member *m)
 
 TEST(comm_meets_over_the_fabric)
 {
-	struct crowd c;
 	uint32_t n;
 
-	for (n = 1; n <= CROWD; n += n < 3 ? 1 : 5) {
-		crowd_start(&c, n, meet_work, NULL);
-		crowd_finish(&c, 0);
-	}
+	for (n = 1; n <= CROWD; n += n < 3 ? 1 : 5)
+		crowd_run(n, meet_work, NULL);
 	crowd_gone();
 }
 
 TEST(comm_meets_over_tcp)
 {
-	struct crowd c;
 	char address[64];
 	uint32_t n;
 
 	for (n = 2; n <= 6; n += 2) {
 		snprintf(address, sizeof(address), "tcp:127.0.0.1:%u",
 			 crowd_tcp_port());
-		crowd_start(&c, n, meet_work, address);
-		crowd_finish(&c, 0);
+		crowd_run(n, meet_work, address);
 	}
 	snprintf(address, sizeof(address), "tcp:[::1]:%u", crowd_tcp_port());
-	crowd_start(&c, 2, meet_work, address);
-	crowd_finish(&c, 0);
+	crowd_run(2, meet_work, address);
 }
 
 /* ---- what is refused --------------------------------------------------- */
@@ -105,12 +99,9 @@ static int refusals_work(struct member *m)
 
 TEST(comm_refuses_nonsense)
 {
-	struct crowd c;
-
 	unsetenv("FABREX_BOOTSTRAP");
 	unsetenv("FABREX_RANK");
-	crowd_start(&c, 1, refusals_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(1, refusals_work, NULL);
 }
 
 /*
@@ -162,11 +153,9 @@ static int strangers_work(struct member *m)
 static void strangers_come(const char *address)
 {
 	struct strangers s = { .address = address };
-	struct crowd c;
 
 	CHECK(!pipe(s.refused));
-	crowd_start(&c, 5, strangers_work, &s);
-	crowd_finish(&c, 0);
+	crowd_run(5, strangers_work, &s);
 }
 
 TEST(comm_refuses_strangers)
@@ -264,10 +253,8 @@ static int pestered_work(struct member *m)
 TEST(comm_tcp_garbage)
 {
 	uint16_t port = crowd_tcp_port();
-	struct crowd c;
 
-	crowd_start(&c, 2, pestered_work, &port);
-	crowd_finish(&c, 0);
+	crowd_run(2, pestered_work, &port);
 }
 
 /* ---- launchers --------------------------------------------------------- */
@@ -407,13 +394,10 @@ static int split_work(struct member *m)
 
 TEST(comm_splits)
 {
-	struct crowd c;
 	uint32_t n;
 
-	for (n = 2; n <= 6; n += 2) {
-		crowd_start(&c, n, split_work, NULL);
-		crowd_finish(&c, 0);
-	}
+	for (n = 2; n <= 6; n += 2)
+		crowd_run(n, split_work, NULL);
 }
 
 /* With collectives under way, which are performed first. */
@@ -447,8 +431,5 @@ static int busy_split_work(struct member *m)
 
 TEST(comm_splits_while_busy)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, busy_split_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, busy_split_work, NULL);
 }

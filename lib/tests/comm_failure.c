@@ -360,10 +360,7 @@ static int abort_work(struct member *m)
 
 TEST(comm_abort)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, abort_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, abort_work, NULL);
 }
 
 /* Who leaves when all is done is not missed; who leaves before, is. */
@@ -396,10 +393,7 @@ static int leave_work(struct member *m)
 
 TEST(comm_leaving)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, leave_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, leave_work, NULL);
 }
 
 /* Nobody has failed, but one calls shrink: the others learn it and do too. */
@@ -429,10 +423,7 @@ static int healthy_work(struct member *m)
 
 TEST(comm_shrink_of_the_healthy)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, healthy_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, healthy_work, NULL);
 }
 
 static const uint64_t nobody[FAILED_WORDS];
@@ -470,10 +461,7 @@ static int again_work(struct member *m)
 
 TEST(comm_shrink_again)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, again_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, again_work, NULL);
 }
 
 /* Others have decided to go on without this rank, which learned it late. */
@@ -496,10 +484,7 @@ static int voted_out_work(struct member *m)
 
 TEST(comm_shrink_voted_out)
 {
-	struct crowd c;
-
-	crowd_start(&c, 2, voted_out_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(2, voted_out_work, NULL);
 }
 
 #define QUEUES	65536
@@ -536,10 +521,7 @@ static int poor_work(struct member *m)
 
 TEST(comm_split_of_the_poor)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, poor_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, poor_work, NULL);
 }
 
 /* A rank that computes is not silent as long as nobody waits too long. */
@@ -573,10 +555,7 @@ static int busy_work(struct member *m)
 
 TEST(comm_silence)
 {
-	struct crowd c;
-
-	crowd_start(&c, 3, busy_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, busy_work, NULL);
 }
 
 /*
@@ -624,11 +603,8 @@ static int elsewhere_work(struct member *m)
 
 TEST(comm_silence_of_who_waits_elsewhere)
 {
-	struct crowd c;
-
 	alarm(240);
-	crowd_start(&c, 3, elsewhere_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, elsewhere_work, NULL);
 }
 
 #define MANY	1000
@@ -690,11 +666,8 @@ static int noisy_work(struct member *m)
 
 TEST(comm_silence_beside_noise)
 {
-	struct crowd c;
-
 	alarm(240);
-	crowd_start(&c, 3, noisy_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(3, noisy_work, NULL);
 }
 
 /* ---- what others write ------------------------------------------------- */

@@ -83,10 +83,7 @@ static int forking_work(struct member *m)
 
 TEST(comm_fork_while_busy)
 {
-	struct crowd c;
-
-	crowd_start(&c, 2, forking_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(2, forking_work, NULL);
 	crowd_gone();
 }
 
@@ -138,9 +135,6 @@ static int forking_beside_work(struct member *m)
 
 TEST(comm_fork_beside_a_thread)
 {
-	struct crowd c;
-
-	crowd_start(&c, 2, forking_beside_work, NULL);
-	crowd_finish(&c, 0);
+	crowd_run(2, forking_beside_work, NULL);
 	crowd_gone();
 }

@@ -107,11 +107,9 @@ static int secret_work(struct member *m)
 TEST(secret_is_asked_for)
 {
 	struct meeting_place place;
-	struct crowd c;
 
 	place_find(&place);
-	crowd_start(&c, 6, secret_work, &place);
-	crowd_finish(&c, 0);
+	crowd_run(6, secret_work, &place);
 }
 
 /* Rank 0 has none: it may be anybody, and learns nothing. */
@@ -147,11 +145,9 @@ static int impostor_work(struct member *m)
 TEST(secret_of_rank_0_is_proved)
 {
 	struct meeting_place place;
-	struct crowd c;
 
 	place_find(&place);
-	crowd_start(&c, 3, impostor_work, &place);
-	crowd_finish(&c, 0);
+	crowd_run(3, impostor_work, &place);
 }
 
 /* ---- said again -------------------------------------------------------- */
@@ -243,11 +239,9 @@ static int replay_work(struct member *m)
 TEST(secret_proofs_are_good_once)
 {
 	struct meeting_place place;
-	struct crowd c;
 
 	place_find(&place);
-	crowd_start(&c, 2, replay_work, &place);
-	crowd_finish(&c, 0);
+	crowd_run(2, replay_work, &place);
 }
 
 /* ---- passed on ---------------------------------------------------------- */
@@ -349,11 +343,9 @@ static int relay_work(struct member *m)
 TEST(secret_proofs_name_the_meeting)
 {
 	struct meeting_place place;
-	struct crowd c;
 
 	place_find(&place);
-	crowd_start(&c, 3, relay_work, &place);
-	crowd_finish(&c, 0);
+	crowd_run(3, relay_work, &place);
 }
 
 /* ---- what strangers write ----------------------------------------------- */

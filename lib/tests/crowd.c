@@ -117,6 +117,14 @@ void crowd_finish(struct crowd *c, uint32_t except)
 	close(c->ready);
 }
 
+void crowd_run(uint32_t size, int (*work)(struct member *m), const void *arg)
+{
+	struct crowd c;
+
+	crowd_start(&c, size, work, arg);
+	crowd_finish(&c, 0);
+}
+
 static void no_socket(const char *fabric)
 {
 	char line[512];

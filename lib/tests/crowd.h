@@ -43,6 +43,8 @@ void crowd_kill(struct crowd *c, uint32_t rank, int sig);
 int crowd_end(struct crowd *c, uint32_t rank);
 /* All of them; @except bits have been killed. Others must have exited with 0. */
 void crowd_finish(struct crowd *c, uint32_t except);
+/* Starts the ranks and waits for all of them; none may fail. */
+void crowd_run(uint32_t size, int (*work)(struct member *m), const void *arg);
 /* Nothing of the fabric is left: no socket, no file. */
 void crowd_gone(void);
 struct fabrex_comm *crowd_create(struct member *m);

@@ -3,7 +3,6 @@
  * Tests of regions of device memory on the fake fabric, with the test run
  * times: what a peer writes is in the device's memory, and nothing is left.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,18 +11,6 @@
 
 #include "core/core.h"
 #include "runtime.h"
-
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	CHECK(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* Bytes from the pair's port a into a region of port b. */
 static void write_into(struct pair *p, struct fabrex_mr *mr, uint64_t offset)

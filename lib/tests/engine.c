@@ -14,35 +14,6 @@
 #include "party.h"
 #include "transport/loopback/loopback.h"
 
-void loop_open(struct pair *p, const struct fabrex_queue_attr *attr)
-{
-	static const struct fabrex_queue_attr plain = {
-		.sq_entries = 16, .rq_entries = 8, .cell_size = 256,
-		.flags = FABREX_QUEUE_EVENTFD,
-	};
-	char name[64];
-
-	if (!attr)
-		attr = &plain;
-	snprintf(name, sizeof(name), "loopback:test-%d/a.0", getpid());
-	CHECK_EQ(fabrex_open(name, &p->a), 0);
-	snprintf(name, sizeof(name), "loopback:test-%d/b.0", getpid());
-	CHECK_EQ(fabrex_open(name, &p->b), 0);
-	CHECK_EQ(fabrex_mr_alloc(p->a, PAIR_SIZE, FABREX_MR_ALL, &p->ma), 0);
-	CHECK_EQ(fabrex_mr_alloc(p->b, PAIR_SIZE, FABREX_MR_ALL, &p->mb), 0);
-	CHECK_EQ(fabrex_queue_create(p->a, attr, sizeof(*attr), &p->qa), 0);
-	CHECK_EQ(fabrex_queue_create(p->b, attr, sizeof(*attr), &p->qb), 0);
-	fabrex_mr_remote(p->mb, &p->rb);
-	p->pa = fabrex_mr_addr(p->ma);
-	p->pb = fabrex_mr_addr(p->mb);
-}
-
-void loop_close(struct pair *p)
-{
-	fabrex_close(p->a);
-	fabrex_close(p->b);
-}
-
 /* An operation from a to b with everything set that its opcode needs. */
 struct fabrex_op loop_op(const struct pair *p, uint8_t opcode, uint64_t length)
 {

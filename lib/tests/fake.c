@@ -676,8 +676,3 @@ unsigned int fake_objects(void)
 {
 	return fab.nobjects;
 }
-
-unsigned int fake_doorbells(void)
-{
-	return fab.doorbells;
-}

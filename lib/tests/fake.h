@@ -63,8 +63,7 @@ void fake_mr_revoked(bool on);
 /* Registrations so far; and of the region: was it to be pinned? */
 unsigned int fake_registrations(void);
 bool fake_mr_pinned(uint64_t id);
-/* Objects that exist now, and doorbells rung so far. */
+/* Objects that exist now. */
 unsigned int fake_objects(void);
-unsigned int fake_doorbells(void);
 
 #endif

@@ -16,31 +16,6 @@
 
 #define LENGTH	(1u << 20)
 
-struct scene {
-	struct party owner;
-	struct fabrex_port *port;
-	struct fabrex_queue *queue;
-	struct fabrex_peer peer;
-	struct thing local;
-};
-
-static void scene_open(struct scene *s, enum memory_kind local)
-{
-	loop_name_set();
-	puppet_start(&s->owner);
-	CHECK_EQ(fabrex_open(loop_name("test"), &s->port), 0);
-	peer_await(s->port, "puppet", &s->peer);
-	CHECK_EQ(fabrex_queue_create(s->port, NULL, 0, &s->queue), 0);
-	CHECK_EQ(thing_make(s->port, &s->local, local, LENGTH, FABREX_MR_ALL,
-			    NULL, 0), 0);
-}
-
-static void scene_close(struct scene *s)
-{
-	fabrex_close(s->port);
-	party_end(&s->owner);
-}
-
 static struct puppet_answer make(struct scene *s, enum memory_kind kind)
 {
 	const struct puppet_order order = {
@@ -119,7 +94,7 @@ static void check_busy(enum memory_kind kind)
 	struct puppet_answer to, heap;
 	struct scene s;
 
-	scene_open(&s, KIND_HEAP);
+	scene_open(&s, KIND_HEAP, LENGTH);
 	to = make(&s, kind);
 	CHECK_EQ(obey(&s, PUPPET_STALL, to.thing, 0), 0);
 	check_moves(&s, &to);
@@ -157,7 +132,7 @@ TEST(loop_busy_initiator)
 	CUstream stream;
 	struct scene s;
 
-	scene_open(&s, KIND_CUDA);
+	scene_open(&s, KIND_CUDA, LENGTH);
 	to = make(&s, KIND_HEAP);
 	sem_init(&never_mind, 0, 0);
 	CHECK_EQ(CALL(s.local.runtime, cuStreamCreate, &stream, 0), 0);
@@ -177,7 +152,7 @@ TEST(loop_while_captured)
 	struct puppet_answer to;
 	struct scene s;
 
-	scene_open(&s, KIND_HEAP);
+	scene_open(&s, KIND_HEAP, LENGTH);
 	to = make(&s, KIND_CUDA);
 	CHECK_EQ(obey(&s, PUPPET_CAPTURE, to.thing, 0), 0);
 	check_moves(&s, &to);
@@ -228,7 +203,7 @@ static void check_slow(enum memory_kind kind)
 	struct scene s;
 
 	setenv("FABREX_LOOPBACK_QUIESCE_MS", "2000", 1);
-	scene_open(&s, KIND_HEAP);
+	scene_open(&s, KIND_HEAP, LENGTH);
 	to = make(&s, kind);
 	heap = make(&s, KIND_HEAP);
 	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 1), 0);
@@ -262,7 +237,7 @@ TEST(loop_slow_device_others)
 	struct scene s;
 
 	setenv("FABREX_LOOPBACK_QUIESCE_MS", "2000", 1);
-	scene_open(&s, KIND_HEAP);
+	scene_open(&s, KIND_HEAP, LENGTH);
 	first = make(&s, KIND_CUDA);
 	second = make(&s, KIND_CUDA);
 	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 1), 0);
@@ -289,7 +264,7 @@ static void check_unlinked(bool dies)
 	void *pieces;
 
 	setenv("FABREX_LOOPBACK_QUIESCE_MS", "20000", 1);
-	scene_open(&s, KIND_HEAP);
+	scene_open(&s, KIND_HEAP, LENGTH);
 	to = make(&s, KIND_CUDA);
 	CHECK_EQ(obey(&s, PUPPET_HOLD, 0, 1), 0);
 	mover_start(&m, &s, &to);
@@ -356,7 +331,7 @@ TEST(loop_slow_device_peer_dies)
 	char ready;
 
 	setenv("FABREX_LOOPBACK_QUIESCE_MS", "20000", 1);
-	scene_open(&s, KIND_HEAP);
+	scene_open(&s, KIND_HEAP, LENGTH);
 	to = make(&s, KIND_CUDA);
 	heap = make(&s, KIND_HEAP);
 	v = (struct victim){ .to = to.remote, .dies = true };

@@ -3,7 +3,6 @@
  * Tests of the loopback transport when a process writes nonsense into the
  * memory that it shares, or sends garbage over its links: the others go on.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -237,18 +236,6 @@ static void babble(int fd, void *arg)
 				   MSG_NOSIGNAL) >= -1);
 		close(sock);
 	}
-}
-
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	CHECK(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 TEST(loop_garbage)

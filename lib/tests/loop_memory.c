@@ -15,32 +15,11 @@
 
 #define LENGTH	(3u << 20)
 
-struct scene {
-	struct party owner;
-	struct fabrex_port *port;
-	struct fabrex_queue *queue;
-	struct fabrex_peer peer;
-	struct thing local;
-};
-
 /* The owner's process does not use cross-memory attach if cma is "0". */
-static void scene_open(struct scene *s, enum memory_kind local,
-		       const char *cma)
+static void open_cma(struct scene *s, enum memory_kind local, const char *cma)
 {
-	loop_name_set();
 	setenv("FABREX_LOOPBACK_CMA", cma, 1);
-	puppet_start(&s->owner);
-	CHECK_EQ(fabrex_open(loop_name("test"), &s->port), 0);
-	peer_await(s->port, "puppet", &s->peer);
-	CHECK_EQ(fabrex_queue_create(s->port, NULL, 0, &s->queue), 0);
-	CHECK_EQ(thing_make(s->port, &s->local, local, LENGTH, FABREX_MR_ALL,
-			    NULL, 0), 0);
-}
-
-static void scene_close(struct scene *s)
-{
-	fabrex_close(s->port);
-	party_end(&s->owner);
+	scene_open(s, local, LENGTH);
 }
 
 static struct puppet_answer make(struct scene *s, enum memory_kind kind,
@@ -196,7 +175,7 @@ static void check_all_kinds(enum memory_kind local, const char *cma)
 	struct scene s;
 	int kind;
 
-	scene_open(&s, local, cma);
+	open_cma(&s, local, cma);
 	for (kind = 0; kind < KINDS; kind++) {
 		printf("# %s to %s, cma %s\n", kind_names[local],
 		       kind_names[kind], cma);
@@ -291,7 +270,7 @@ TEST(loop_rights)
 	struct scene s;
 	int kind;
 
-	scene_open(&s, KIND_HEAP, "1");
+	open_cma(&s, KIND_HEAP, "1");
 	for (kind = 0; kind <= KIND_CUDA; kind++)
 		check_rights(&s, (enum memory_kind)kind);
 	scene_close(&s);
@@ -305,7 +284,7 @@ static void check_unmapped(const char *cma)
 	struct puppet_answer to;
 	struct scene s;
 
-	scene_open(&s, KIND_HEAP, cma);
+	open_cma(&s, KIND_HEAP, cma);
 	to = make(&s, KIND_PROCESS, LENGTH, FABREX_MR_ALL, -1);
 	CHECK_EQ(to.thing, 0);
 	CHECK_EQ(puppet(&s.owner, &unmap).ret, 0);
@@ -612,7 +591,7 @@ TEST(loop_windows)
 	struct fabrex_window *w;
 	struct scene s;
 
-	scene_open(&s, KIND_HEAP, "1");
+	open_cma(&s, KIND_HEAP, "1");
 	check_window(&s, KIND_HEAP);
 	check_window(&s, KIND_SEALED);
 	to = make(&s, KIND_HEAP, 8192, FABREX_MR_REMOTE_READ, -1);
@@ -645,7 +624,7 @@ TEST(loop_message_wakes)
 	char data[256];
 	int i;
 
-	scene_open(&s, KIND_HEAP, "1");
+	open_cma(&s, KIND_HEAP, "1");
 	queue = puppet(&s.owner, &order);
 	CHECK_EQ(queue.ret, 0);
 	order.verb = PUPPET_RECEIVE;

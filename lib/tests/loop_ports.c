@@ -19,18 +19,6 @@
 #include "core/core.h"
 #include "party.h"
 
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	CHECK(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static struct fabrex_port *open_port(const char *name)
 {
 	struct fabrex_port *port;

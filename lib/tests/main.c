@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Runs the tests that registered themselves, each in its own process with a
- * time limit, and prints TAP. Arguments select tests by name.
+ * Runs the tests that registered themselves, each in its own process, and prints
+ * TAP. Arguments select tests by name. For programs that link it: lib/tests and
+ * lib/tests/collectives.
  */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include <fabrex/fabrex.h>
 
-#include "test.h"
+#include "base/clock.h"
+#include "harness.h"
 
 static struct test *first, **last = &first;
+static char note[256];
 
 void test_register(struct test *test)
 {
@@ -18,11 +22,21 @@ void test_register(struct test *test)
 	last = &test->next;
 }
 
+void test_note(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(note, sizeof(note), fmt, args);
+	va_end(args);
+}
+
 void test_fail(const char *file, int line, const char *what, long long a,
 	       long long b)
 {
-	printf("# %s:%d: not true: %s (%lld, %lld); last error: %s\n", file,
-	       line, what, a, b, fabrex_strerror_last());
+	printf("# %s:%d: not true: %s (%lld, %lld); %s%slast error: %s\n",
+	       file, line, what, a, b, note, *note ? "; " : "",
+	       fabrex_strerror_last());
 	fflush(stdout);
 	_exit(1);
 }
@@ -35,10 +49,10 @@ static bool run_one(const struct test *test)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		alarm(HANG_S);
+		alarm(test_limit_s);
 		test->run();
-		if (fake_objects()) {
-			printf("# %u objects left\n", fake_objects());
+		if (test_objects()) {
+			printf("# %u objects left\n", test_objects());
 			exit(1);
 		}
 		exit(0);
@@ -57,7 +71,7 @@ static bool wanted(const struct test *test, int argc, char **argv)
 	for (i = 1; i < argc; i++)
 		if (!strcmp(argv[i], test->name))
 			return true;
-	return argc < 2;
+	return argc < 2 && !test->named;
 }
 
 int main(int argc, char **argv)
@@ -66,60 +80,16 @@ int main(int argc, char **argv)
 	struct test *test;
 
 	for (test = first; test; test = test->next) {
+		uint64_t start = fxi_now_ns();
 		bool ok;
 
 		if (!wanted(test, argc, argv))
 			continue;
 		ok = run_one(test);
-		printf("%sok %d %s\n", ok ? "" : "not ", ++n, test->name);
+		printf("%sok %d %s # %.1f s\n", ok ? "" : "not ", ++n,
+		       test->name, (double)(fxi_now_ns() - start) / 1e9);
 		failed += !ok;
 	}
 	printf("1..%d\n", n);
 	return failed || !n;
-}
-
-void pair_open(struct pair *p, const struct fabrex_queue_attr *attr)
-{
-	static const struct fabrex_queue_attr plain = {
-		.sq_entries = 16, .rq_entries = 8, .cell_size = 256,
-		.flags = FABREX_QUEUE_EVENTFD,
-	};
-
-	if (!attr)
-		attr = &plain;
-	CHECK_EQ(fabrex_open("a.0", &p->a), 0);
-	CHECK_EQ(fabrex_open("b.0", &p->b), 0);
-	CHECK_EQ(fabrex_mr_alloc(p->a, PAIR_SIZE, FABREX_MR_ALL, &p->ma), 0);
-	CHECK_EQ(fabrex_mr_alloc(p->b, PAIR_SIZE, FABREX_MR_ALL, &p->mb), 0);
-	CHECK_EQ(fabrex_queue_create(p->a, attr, sizeof(*attr), &p->qa), 0);
-	CHECK_EQ(fabrex_queue_create(p->b, attr, sizeof(*attr), &p->qb), 0);
-	fabrex_mr_remote(p->mb, &p->rb);
-	p->pa = fabrex_mr_addr(p->ma);
-	p->pb = fabrex_mr_addr(p->mb);
-}
-
-void pair_close(struct pair *p)
-{
-	fake_run();
-	fabrex_close(p->a);
-	fabrex_close(p->b);
-}
-
-void poll_n(struct fabrex_queue *queue, struct fabrex_wc *wc, int n)
-{
-	const struct timespec nap = { .tv_nsec = 20000 };
-	int got = 0, ret;
-
-	while (got < n) {
-		ret = fabrex_poll(queue, wc + got, n - got);
-		CHECK(ret >= 0);
-		got += ret;
-		nanosleep(&nap, NULL);
-	}
-}
-
-int post_small(struct pair *p, uint8_t flags, uint64_t user_data)
-{
-	return fabrex_post_write(p->qa, p->ma, 0, &p->rb, 0, 8, flags,
-				 user_data);
 }

@@ -34,10 +34,10 @@ $(LIB_TEST_O)/unit: $(LIB_TEST_OBJ) $(LIB_A)
 # Collectives between real processes, over loopback.
 LIB_COLL_OBJ := $(patsubst lib/%.c,$(BUILD)/lib/%.o, \
 	$(wildcard lib/tests/collectives/*.c))
-$(LIB_TEST_O)/collectives/all: $(LIB_COLL_OBJ) $(LIB_A)
-	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $(LIB_COLL_OBJ) $(LIB_A)
+$(LIB_TEST_O)/collectives/all: $(LIB_COLL_OBJ) $(LIB_TEST_O)/main.o $(LIB_A)
+	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
-$(LIB_TEST_O)/bench_loop $(LIB_TEST_O)/default: %: %.o $(LIB_A)
+$(LIB_TEST_O)/default: %: %.o $(LIB_A)
 	$(CC) $(LIB_CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory $(LIB_TEST_O)/bench_reduce: \
@@ -145,11 +145,10 @@ selftests: $(LIB_PROGRAMS)
 
 # Times, and instructions if valgrind is there.
 bench-lib: $(LIB_TEST_O)/bench $(LIB_TEST_O)/bench_memory \
-		$(LIB_TEST_O)/bench_reduce $(LIB_TEST_O)/bench_loop $(RT_LIBS)
+		$(LIB_TEST_O)/bench_reduce $(RT_LIBS)
 	$(LIB_TEST_ENV) lib/tests/bench-instructions $(LIB_TEST_O)/bench \
 		$(LIB_TEST_O)/bench_memory
 	$(LIB_TEST_O)/bench_reduce best
-	$(LIB_TEST_O)/bench_loop
 
 -include $(LIB_TEST_OBJ:.o=.d) $(LIB_COLL_OBJ:.o=.d) \
 	$(wildcard $(LIB_TEST_O)/*.d)

@@ -539,3 +539,20 @@ bool puppet_has(struct party *p, int thing, uint64_t offset, const void *bytes,
 	}
 	return same;
 }
+
+void scene_open(struct scene *s, enum memory_kind local, size_t length)
+{
+	loop_name_set();
+	puppet_start(&s->owner);
+	CHECK_EQ(fabrex_open(loop_name("test"), &s->port), 0);
+	peer_await(s->port, "puppet", &s->peer);
+	CHECK_EQ(fabrex_queue_create(s->port, NULL, 0, &s->queue), 0);
+	CHECK_EQ(thing_make(s->port, &s->local, local, length, FABREX_MR_ALL,
+			    NULL, 0), 0);
+}
+
+void scene_close(struct scene *s)
+{
+	fabrex_close(s->port);
+	party_end(&s->owner);
+}

@@ -110,4 +110,16 @@ struct puppet_answer puppet(struct party *party,
 bool puppet_has(struct party *party, int thing, uint64_t offset,
 		const void *bytes, size_t length);
 
+/* A puppet, and a port "test" with a region of @length bytes that can reach it. */
+struct scene {
+	struct party owner;
+	struct fabrex_port *port;
+	struct fabrex_queue *queue;
+	struct fabrex_peer peer;
+	struct thing local;
+};
+
+void scene_open(struct scene *s, enum memory_kind local, size_t length);
+void scene_close(struct scene *s);
+
 #endif

@@ -12,8 +12,7 @@
 
 size_t reference_size(uint32_t type);
 /* Numbers of all kinds; for floating point NaNs and infinities among them. */
-void reference_fill(uint32_t type, void *out, size_t count,
-		    uint64_t (*noise)(void));
+void reference_fill(uint32_t type, void *out, size_t count);
 void reference_reduce(void *dst, const void *const *src, uint32_t nsrc,
 		      size_t count, uint32_t type, uint32_t op,
 		      uint32_t divisor);
@@ -21,5 +20,7 @@ void reference_reduce(void *dst, const void *const *src, uint32_t nsrc,
 /* Values of 16-bit patterns, bit by bit; and back, to nearest even. */
 double reference_value16(uint32_t type, uint16_t bits);
 uint16_t reference_bits16(uint32_t type, double value);
+/* Pseudo-random numbers, the same in each run. */
+uint64_t noise(void);
 
 #endif

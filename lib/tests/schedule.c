@@ -9,6 +9,7 @@
 #include <time.h>
 #include <fabrex/coll.h>
 
+#include "base/clock.h"
 #include "schedule/schedule.h"
 #include "interpret.h"
 #include "mutate.h"
@@ -100,14 +101,6 @@ TEST(schedule_all_made_ones_are_right)
 						   root);
 		}
 	}
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Made, written, read, proved: seconds of this thread's processor time. */
@@ -358,10 +351,10 @@ static bool mutant(uint32_t ranks, uint32_t kind, const char *algorithm)
 TEST(schedule_mutations_are_right_or_refused)
 {
 	uint32_t good = 0, bad = 0;
-	double begun = seconds();
+	uint64_t begun = fxi_now_ns();
 
 	mutate_seed(mutate_time());
-	while (seconds() - begun < 4) {
+	while (fxi_now_ns() - begun < 4000000000u) {
 		uint32_t kind = 1 + mutate_draw(6);
 		const char *algorithm = algorithms[mutate_draw(ALGORITHMS)];
 

@@ -211,22 +211,11 @@ int topo_read_appliances(struct topo_parse *p, const struct topo_at *root)
 {
 	struct topology *t = p->t;
 	config_setting_t *list;
-	unsigned int n;
 
-	if (topo_list(p, root, "appliances", false, &list, &n))
+	if (topo_list(p, root, "appliances", false, &list, &t->nappliances))
 		return -1;
-	if (!n)
-		return 0;
-	t->appliances = calloc(n, sizeof(*t->appliances));
-	if (!t->appliances)
-		return topo_fail(p, root, "out of memory; free some");
-	t->nappliances = n;
-	for (unsigned int i = 0; i < n; i++) {
-		struct topo_at at;
-
-		if (topo_group(p, list, i, "appliance", &at) ||
-		    read_appliance(p, &at, i))
-			return -1;
-	}
-	return 0;
+	t->appliances = topo_array(p, root, &t->nappliances,
+				   sizeof(*t->appliances));
+	return t->appliances ? topo_each(p, list, t->nappliances, "appliance",
+					 read_appliance) : -1;
 }

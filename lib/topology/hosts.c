@@ -66,22 +66,11 @@ int topo_read_hosts(struct topo_parse *p, const struct topo_at *root)
 {
 	struct topology *t = p->t;
 	config_setting_t *list;
-	unsigned int n;
 
-	if (topo_list(p, root, "hosts", true, &list, &n))
+	if (topo_list(p, root, "hosts", true, &list, &t->nhosts))
 		return -1;
-	t->hosts = calloc(n, sizeof(*t->hosts));
-	if (!t->hosts)
-		return topo_fail(p, root, "out of memory; free some");
-	t->nhosts = n;
-	for (unsigned int i = 0; i < n; i++) {
-		struct topo_at at;
-
-		if (topo_group(p, list, i, "host", &at) ||
-		    read_host(p, &at, i))
-			return -1;
-	}
-	return 0;
+	t->hosts = topo_array(p, root, &t->nhosts, sizeof(*t->hosts));
+	return t->hosts ? topo_each(p, list, t->nhosts, "host", read_host) : -1;
 }
 
 /* Find "<host>.<index>". */
@@ -185,22 +174,10 @@ int topo_read_bindings(struct topo_parse *p, const struct topo_at *root)
 {
 	struct topology *t = p->t;
 	config_setting_t *list;
-	unsigned int n;
 
-	if (topo_list(p, root, "bindings", false, &list, &n))
+	if (topo_list(p, root, "bindings", false, &list, &t->nbindings))
 		return -1;
-	if (!n)
-		return 0;
-	t->bindings = calloc(n, sizeof(*t->bindings));
-	if (!t->bindings)
-		return topo_fail(p, root, "out of memory; free some");
-	t->nbindings = n;
-	for (unsigned int i = 0; i < n; i++) {
-		struct topo_at at;
-
-		if (topo_group(p, list, i, "binding", &at) ||
-		    read_binding(p, &at, i))
-			return -1;
-	}
-	return 0;
+	t->bindings = topo_array(p, root, &t->nbindings, sizeof(*t->bindings));
+	return t->bindings ? topo_each(p, list, t->nbindings, "binding",
+				       read_binding) : -1;
 }

@@ -106,6 +106,32 @@ int topo_list(struct topo_parse *p, const struct topo_at *at, const char *key,
 	return 0;
 }
 
+void *topo_array(struct topo_parse *p, const struct topo_at *at,
+		 unsigned int *count, size_t size)
+{
+	void *array = calloc(*count ? *count : 1, size);
+
+	if (!array) {
+		*count = 0;
+		topo_fail(p, at, "out of memory; free some");
+	}
+	return array;
+}
+
+int topo_each(struct topo_parse *p, config_setting_t *list, unsigned int count,
+	      const char *what, int (*read_one)(struct topo_parse *p,
+						struct topo_at *at,
+						unsigned int i))
+{
+	for (unsigned int i = 0; i < count; i++) {
+		struct topo_at at;
+
+		if (topo_group(p, list, i, what, &at) || read_one(p, &at, i))
+			return -1;
+	}
+	return 0;
+}
+
 int topo_string(struct topo_parse *p, const struct topo_at *at,
 		const char *key, bool required, const char **value)
 {

@@ -46,6 +46,14 @@ int topo_size(struct topo_parse *p, const struct topo_at *at, const char *key,
 	      uint64_t min, uint64_t max, uint64_t *value);
 int topo_group(struct topo_parse *p, config_setting_t *list, unsigned int i,
 	       const char *what, struct topo_at *at);
+/* Memory for the elements of a list; NULL after an error, *count is 0 then. */
+void *topo_array(struct topo_parse *p, const struct topo_at *at,
+		 unsigned int *count, size_t size);
+/* Calls @read_one for each of them, a group; ends with the first that fails. */
+int topo_each(struct topo_parse *p, config_setting_t *list, unsigned int count,
+	      const char *what, int (*read_one)(struct topo_parse *p,
+						struct topo_at *at,
+						unsigned int i));
 
 /* Element names: read the "name" of a group, claim one for the whole fabric. */
 int topo_name(struct topo_parse *p, struct topo_at *at, char *name);

@@ -30,9 +30,9 @@ static int check_speed(struct topo_parse *p, const struct topo_at *at,
 	return 0;
 }
 
-static int read_switch(struct topo_parse *p, struct topo_at *at,
-		       struct topo_switch *s)
+static int read_switch(struct topo_parse *p, struct topo_at *at, unsigned int i)
 {
+	struct topo_switch *s = &p->t->switches[i];
 	char last[TOPO_NAME_LEN + 8];
 
 	s->nports = 6;
@@ -64,18 +64,9 @@ int topo_read_switches(struct topo_parse *p, const struct topo_at *root)
 	if (n > TOPO_MAX_SWITCHES)
 		return topo_fail(p, root, "%u switches; a fabric has at most %u",
 				 n, TOPO_MAX_SWITCHES);
-	t->switches = calloc(n, sizeof(*t->switches));
-	if (!t->switches)
-		return topo_fail(p, root, "out of memory; free some");
 	t->nswitches = n;
-	for (unsigned int i = 0; i < n; i++) {
-		struct topo_at at;
-
-		if (topo_group(p, list, i, "switch", &at) ||
-		    read_switch(p, &at, &t->switches[i]))
-			return -1;
-	}
-	return 0;
+	t->switches = topo_array(p, root, &t->nswitches, sizeof(*t->switches));
+	return t->switches ? topo_each(p, list, n, "switch", read_switch) : -1;
 }
 
 /* What "switch:port" is used for, for messages. */
@@ -197,21 +188,9 @@ int topo_read_isls(struct topo_parse *p, const struct topo_at *root)
 {
 	struct topology *t = p->t;
 	config_setting_t *list;
-	unsigned int n;
 
-	if (topo_list(p, root, "isls", false, &list, &n))
+	if (topo_list(p, root, "isls", false, &list, &t->nisls))
 		return -1;
-	if (!n)
-		return 0;
-	t->isls = calloc(n, sizeof(*t->isls));
-	if (!t->isls)
-		return topo_fail(p, root, "out of memory; free some");
-	t->nisls = n;
-	for (unsigned int i = 0; i < n; i++) {
-		struct topo_at at;
-
-		if (topo_group(p, list, i, "isl", &at) || read_isl(p, &at, i))
-			return -1;
-	}
-	return 0;
+	t->isls = topo_array(p, root, &t->nisls, sizeof(*t->isls));
+	return t->isls ? topo_each(p, list, t->nisls, "isl", read_isl) : -1;
 }

@@ -83,24 +83,18 @@ static int link_name(const char *bdf, const char *attr, char name[NAME_SIZE])
 	return 0;
 }
 
-static int rebind(const char *bdf, const char *driver)
+int vfio_export_bind(const char *bdf)
 {
+	char driver[NAME_SIZE];
 	int err;
 
-	err = write_attr(bdf, "driver_override", driver);
+	err = write_attr(bdf, "driver_override", "vfio-pci");
 	if (err)
 		return err;
 	err = write_attr(bdf, "driver/unbind", bdf);
 	if (err && err != -ENOENT)	/* has no driver */
 		return err;
-	return write_file("/sys/bus/pci/drivers_probe", bdf);
-}
-
-int vfio_export_bind(const char *bdf)
-{
-	char driver[NAME_SIZE];
-	int err = rebind(bdf, "vfio-pci");
-
+	err = write_file("/sys/bus/pci/drivers_probe", bdf);
 	if (err)
 		return err;
 	/* drivers_probe succeeds without a driver. */
@@ -108,11 +102,6 @@ int vfio_export_bind(const char *bdf)
 	if (err)
 		return err == -ENOENT ? -ENXIO : err;
 	return strcmp(driver, "vfio-pci") ? -EBUSY : 0;
-}
-
-int vfio_export_unbind(const char *bdf)
-{
-	return rebind(bdf, "\n");
 }
 
 /* ---- Group, container, device ---- */

@@ -12,9 +12,8 @@
 
 struct vfio_export;
 
-/* Take the device from its driver and give it to vfio-pci, or back. */
+/* Take the device from its driver and give it to vfio-pci. */
 int vfio_export_bind(const char *bdf);
-int vfio_export_unbind(const char *bdf);
 
 /*
  * Open device "0000:04:00.0", which is bound to vfio-pci, with its group and a

@@ -17,7 +17,6 @@ typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
-typedef struct CUevent_st *CUevent;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUgraph_st *CUgraph;
@@ -98,7 +97,6 @@ typedef enum CUstreamCaptureStatus_enum {
 #define cuMemsetD8		cuMemsetD8_v2
 #define cuStreamDestroy		cuStreamDestroy_v2
 #define cuStreamBeginCapture	cuStreamBeginCapture_v2
-#define cuEventDestroy		cuEventDestroy_v2
 #define cuCtxPushCurrent	cuCtxPushCurrent_v2
 #define cuCtxPopCurrent		cuCtxPopCurrent_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
@@ -153,11 +151,6 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg);
-CUresult cuEventCreate(CUevent *event, unsigned int flags);
-CUresult cuEventDestroy(CUevent event);
-CUresult cuEventRecord(CUevent event, CUstream stream);
-CUresult cuEventQuery(CUevent event);
-CUresult cuEventSynchronize(CUevent event);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,

@@ -16,11 +16,6 @@ struct CUstream_st {
 	bool blocking;
 };
 
-struct CUevent_st {
-	struct gpu_event *event;
-	CUcontext context;
-};
-
 struct CUmod_st {
 	struct gpu_module *module;
 	CUcontext context;
@@ -153,52 +148,6 @@ API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
 	NEED_SAME_CONTEXT(own_stream(stream));
 	return gpu_stream_call(stream_of(stream), function, arg) ?
 	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-API CUresult cuEventCreate(CUevent *event, unsigned int flags)
-{
-	ENTER();
-	NEED_CONTEXT();
-	if (flags & ~3u)
-		return CUDA_ERROR_INVALID_VALUE;
-	*event = make(sizeof(**event));
-	(*event)->event = gpu_event_new();
-	(*event)->context = cuda_current();
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuEventDestroy(CUevent event)
-{
-	ENTER();
-	gpu_event_free(event->event);
-	free(event);
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuEventRecord(CUevent event, CUstream stream)
-{
-	ENTER();
-	NEED_SAME_CONTEXT(event);
-	NEED_SAME_CONTEXT(own_stream(stream));
-	gpu_event_record(event->event, stream_of(stream));
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuEventQuery(CUevent event)
-{
-	int ret;
-
-	ENTER();
-	NEED_SAME_CONTEXT(event);
-	ret = gpu_event_query(event->event);
-	return ret ? ended(ret > 0) : CUDA_ERROR_NOT_READY;
-}
-
-API CUresult cuEventSynchronize(CUevent event)
-{
-	ENTER();
-	NEED_SAME_CONTEXT(event);
-	return ended(gpu_event_wait(event->event));
 }
 
 /* Only code for what the device says it is, or from which that is made. */

@@ -90,7 +90,6 @@ void *gpu_view(enum gpu_vendor vendor, const void *addr);
  * what does not wait is found out.
  */
 struct gpu_stream;
-struct gpu_event;
 struct gpu_kernel;
 
 /*
@@ -124,12 +123,6 @@ bool gpu_stream_call(struct gpu_stream *s, void (*function)(void *arg),
 		     void *arg);
 /* All of it. False: some of it faulted. */
 bool gpu_stream_wait(struct gpu_stream *s);
-struct gpu_event *gpu_event_new(void);
-void gpu_event_free(struct gpu_event *e);
-void gpu_event_record(struct gpu_event *e, struct gpu_stream *s);
-/* 1, 0: not yet, -1: faulted. */
-int gpu_event_query(struct gpu_event *e);
-bool gpu_event_wait(struct gpu_event *e);
 
 /* ---- module.c ---------------------------------------------------------- */
 

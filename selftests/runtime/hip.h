@@ -60,11 +60,6 @@ int hipStreamSynchronize(void *stream);
 int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
 		   void *stream);
 int hipLaunchHostFunc(void *stream, void (*function)(void *arg), void *arg);
-int hipEventCreateWithFlags(void **event, unsigned int flags);
-int hipEventDestroy(void *event);
-int hipEventRecord(void *event, void *stream);
-int hipEventQuery(void *event);
-int hipEventSynchronize(void *event);
 int hipModuleLoadData(void **module, const void *image);
 int hipModuleUnload(void *module);
 int hipModuleGetFunction(void **function, void *module, const char *name);

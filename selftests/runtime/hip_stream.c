@@ -10,7 +10,6 @@
 
 #define HIP_INVALID_IMAGE	200
 #define HIP_NOT_FOUND		500
-#define HIP_NOT_READY		600
 #define COPY_DEFAULT		4
 
 static int ended(bool good)
@@ -61,44 +60,6 @@ API int hipLaunchHostFunc(void *stream, void (*function)(void *arg), void *arg)
 	ENTER();
 	return gpu_stream_call(stream, function, arg) ?
 	       HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
-}
-
-API int hipEventCreateWithFlags(void **event, unsigned int flags)
-{
-	ENTER();
-	if (flags & ~3u)
-		return hip_set(HIP_INVALID_VALUE);
-	*event = gpu_event_new();
-	return made(*event, HIP_OUT_OF_MEMORY);
-}
-
-API int hipEventDestroy(void *event)
-{
-	ENTER();
-	gpu_event_free(event);
-	return HIP_OK;
-}
-
-API int hipEventRecord(void *event, void *stream)
-{
-	ENTER();
-	gpu_event_record(event, stream);
-	return HIP_OK;
-}
-
-API int hipEventQuery(void *event)
-{
-	int ret;
-
-	ENTER();
-	ret = gpu_event_query(event);
-	return ret ? ended(ret > 0) : hip_set(HIP_NOT_READY);
-}
-
-API int hipEventSynchronize(void *event)
-{
-	ENTER();
-	return ended(gpu_event_wait(event));
 }
 
 API int hipModuleLoadData(void **module, const void *image)

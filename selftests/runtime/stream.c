@@ -35,12 +35,6 @@ struct gpu_stream {
 	pthread_mutex_t turn;		/* of who does its work */
 };
 
-struct gpu_event {
-	struct gpu_stream *stream;	/* NULL: not recorded */
-	uint64_t at;
-	bool asked;
-};
-
 /* Of the list and of what is in it; held for moments, never while working. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gpu_stream *streams;
@@ -283,42 +277,4 @@ bool gpu_stream_call(struct gpu_stream *s, void (*function)(void *arg),
 	w->arg = arg;
 	add(s, w);
 	return true;
-}
-
-/* ---- events ------------------------------------------------------------- */
-
-struct gpu_event *gpu_event_new(void)
-{
-	return calloc(1, sizeof(struct gpu_event));
-}
-
-void gpu_event_free(struct gpu_event *e)
-{
-	free(e);
-}
-
-void gpu_event_record(struct gpu_event *e, struct gpu_stream *s)
-{
-	pthread_mutex_lock(&lock);
-	e->stream = s;
-	e->at = s->begun;
-	e->asked = false;
-	pthread_mutex_unlock(&lock);
-}
-
-int gpu_event_query(struct gpu_event *e)
-{
-	bool again = e->asked;
-
-	if (!e->stream)
-		return 1;
-	e->asked = true;
-	if (e->stream->ended < e->at && !again)
-		return 0;
-	return do_until(e->stream, e->at) ? 1 : -1;
-}
-
-bool gpu_event_wait(struct gpu_event *e)
-{
-	return !e->stream || do_until(e->stream, e->at);
 }

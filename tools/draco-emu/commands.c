@@ -467,7 +467,7 @@ static int cmd_log(struct request *r)
 static int cmd_quit(struct request *r)
 {
 	(void)r;
-	loop_quit(0);
+	loop_quit();
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "audit.h"
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "fabric.h"
 #include "late.h"
 #include "remote.h"
@@ -217,13 +217,13 @@ static void store_piece(struct queue *q, struct op *op, const struct piece *p,
 	bool check = op->sqe.flags & FABREX_SQE_CHECK;
 
 	if (check)
-		op->crc = crc32c(op->crc, p->src, p->n);
+		op->crc = fxi_crc32c(op->crc, p->src, p->n);
 	copy_bytes(p, length == 8);
 	if (!op->done &&
 	    fault_hit(&q->port->faults, DRACO_FAULT_CORRUPT_PAYLOAD, q->number))
 		*(unsigned char *)p->dst ^= 0x20;
 	if (check)
-		op->crc_target = crc32c(op->crc_target, p->dst, p->n);
+		op->crc_target = fxi_crc32c(op->crc_target, p->dst, p->n);
 }
 
 static void count_piece(struct mover *m, uint64_t n)
@@ -263,7 +263,7 @@ static unsigned int move_beyond(struct mover *m, uint64_t n)
 	if (wc)
 		return wc;
 	if (check)
-		op->crc = crc32c(op->crc, buf, n);
+		op->crc = fxi_crc32c(op->crc, buf, n);
 	if (!op->done && fault_hit(&m->q->port->faults,
 				   DRACO_FAULT_CORRUPT_PAYLOAD, m->q->number))
 		buf[0] ^= 0x20;
@@ -273,7 +273,7 @@ static unsigned int move_beyond(struct mover *m, uint64_t n)
 	if (wc)
 		return wc;
 	if (check)
-		op->crc_target = crc32c(op->crc_target, buf, n);
+		op->crc_target = fxi_crc32c(op->crc_target, buf, n);
 	if (!op->done) {
 		count_ep_op(m->from->ep);
 		count_ep_op(m->to->ep);

@@ -48,22 +48,6 @@ int dma_get(struct dma_map *m, uint64_t addr, size_t len, unsigned int prot,
 	    struct dma_hold *h);
 int dma_put(struct dma_hold *h);
 
-/*
- * Whole ranges, crossing regions where need be. 0 or -EFAULT (part of it may
- * have been moved then).
- */
-int dma_read(struct dma_map *m, uint64_t addr, void *buf, size_t len);
-int dma_write(struct dma_map *m, uint64_t addr, const void *buf, size_t len);
-
-/*
- * 8-byte aligned, atomic against the guest's CPUs and every other caller.
- * -EINVAL if @addr is not aligned.
- */
-int dma_fetch_add(struct dma_map *m, uint64_t addr, uint64_t add,
-		  uint64_t *old);
-int dma_cmp_swap(struct dma_map *m, uint64_t addr, uint64_t compare,
-		 uint64_t swap, uint64_t *old);
-
 /* ---- For those who fill a map: function.c, slot.c. ---- */
 
 /*

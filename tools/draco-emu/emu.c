@@ -13,7 +13,6 @@
 
 #include "binding.h"
 #include "control.h"
-#include "crc32c.h"
 #include "fabric.h"
 #include "function.h"
 #include "log.h"
@@ -160,7 +159,6 @@ int emu_start(const struct emu_options *o)
 {
 	int err;
 
-	crc32c_init();
 	emu.topo = load(o->topology);
 	if (!emu.topo)
 		return -EINVAL;

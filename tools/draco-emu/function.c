@@ -698,11 +698,6 @@ void function_set_dead(struct function *f)
 			blank_bar(f, i);
 }
 
-bool function_is_dead(struct function *f)
-{
-	return atomic_load(&f->dead);
-}
-
 bool function_attached(struct function *f)
 {
 	return atomic_load(&f->attached);

@@ -172,7 +172,6 @@ void function_set_dead(struct function *f);
  * stored meanwhile is lost. From one thread; desc.link is down during both.
  */
 void function_link(struct function *f, bool up);
-bool function_is_dead(struct function *f);
 
 bool function_attached(struct function *f);
 const char *function_name(struct function *f);

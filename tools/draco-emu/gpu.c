@@ -16,7 +16,7 @@
 
 #include <draco/gpu.h>
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "gpu_math.h"
 #include "log.h"
 
@@ -107,7 +107,7 @@ static void crc_piece(struct gpu *g, struct draco_gpu_cmd *c, uint64_t done,
 	const void *from = untouched(g, c->src0 + done, n) ? zeroes :
 			   at(g, c->src0 + done);
 
-	c->result = crc32c((uint32_t)c->result, from, n);
+	c->result = fxi_crc32c((uint32_t)c->result, from, n);
 }
 
 static void do_piece(struct gpu *g, struct draco_gpu_cmd *c, uint64_t done,

@@ -31,13 +31,11 @@ struct work {
 static struct {
 	int epfd, wakefd;
 	struct loop_fd *wake;
-	pthread_t thread;
 	pthread_mutex_t lock;		/* head, tail */
 	struct work *head, **tail;
 	struct loop_timer *timers;	/* by due_ms */
 	struct loop_fd *removed;
 	_Atomic bool quit;
-	_Atomic int code;
 } loop = {
 	.epfd = -1,
 	.wakefd = -1,
@@ -84,16 +82,9 @@ int loop_init(void)
 	loop.wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (loop.wakefd < 0)
 		return -errno;
-	loop.thread = pthread_self();
 	loop.quit = false;
-	loop.code = 0;
 	loop.wake = loop_fd_add(loop.wakefd, EPOLLIN, drain, NULL);
 	return loop.wake ? 0 : -ENOMEM;
-}
-
-bool loop_in_thread(void)
-{
-	return pthread_equal(loop.thread, pthread_self());
 }
 
 struct loop_fd *loop_fd_add(int fd, uint32_t events, loop_fd_fn fn, void *arg)
@@ -228,7 +219,7 @@ static void free_removed(void)
 	}
 }
 
-int loop_run(void)
+void loop_run(void)
 {
 	struct epoll_event ev[32];
 	int i, n, timeout;
@@ -248,12 +239,10 @@ int loop_run(void)
 		free_removed();
 	}
 	loop.quit = false;
-	return loop.code;
 }
 
-void loop_quit(int code)
+void loop_quit(void)
 {
-	loop.code = code;
 	loop.quit = true;
 	wake();
 }

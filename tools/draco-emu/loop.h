@@ -15,11 +15,10 @@ uint64_t loop_now_ms(void);
 uint64_t loop_now_ns(void);
 
 int loop_init(void);
-/* Runs until loop_quit(); gives its exit code. May be run again. */
-int loop_run(void);
-void loop_quit(int code);
+/* Runs until loop_quit(). May be run again. */
+void loop_run(void);
+void loop_quit(void);
 void loop_free(void);
-bool loop_in_thread(void);
 
 /* @events: EPOLLIN | EPOLLOUT ... The handle may be removed in a callback. */
 struct loop_fd;

@@ -157,7 +157,7 @@ static void on_signal(void *arg, uint32_t events)
 	if (read(fd, &si, sizeof(si)) != sizeof(si))
 		return;
 	log_info("%s: stopping", strsignal((int)si.ssi_signo));
-	loop_quit(0);
+	loop_quit();
 }
 
 /* Before any thread exists, so that all of them inherit the mask. */
@@ -226,15 +226,13 @@ static int run(const struct emu_options *o)
 	if (!ret) {
 		printf("READY\n");
 		fflush(stdout);
-		ret = loop_run();
-	} else {
-		ret = 1;
+		loop_run();
 	}
 	emu_stop();
 	loop_fd_del(sig);
 	loop_free();
 	close(sigfd);
-	return ret;
+	return ret ? 1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -16,7 +16,7 @@ EMU_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -MMD -MP \
 EMU_LIBS := $(shell pkg-config --libs json-c libconfig) -pthread -lm
 
 EMU_SRC := $(wildcard $(EMU)/*.c)
-EMU_LIB := $(filter-out main.c,$(notdir $(EMU_SRC)))
+EMU_LIB := $(filter-out main.c,$(notdir $(EMU_SRC))) base/crc32c.c
 EMU_TOPO := $(notdir $(wildcard lib/topology/*.c))
 EMU_TESTS := $(patsubst %.c,%,$(notdir $(wildcard $(EMU)/tests/*_test.c)))
 EMU_TEST_LIB := $(filter-out %_test.c,$(notdir $(wildcard $(EMU)/tests/*.c)))
@@ -30,7 +30,11 @@ $(EMU_OBJ)/%.o: $(EMU)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
 
-# The topology reader, built along with each variant.
+# CRC32C and the topology reader, built along with each variant.
+$(EMU_OBJ)/base/%.o: lib/base/%.c
+	@mkdir -p $(@D)
+	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
+
 $(EMU_OBJ)/topology/%.o: lib/topology/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(CFLAGS) -c -o $@ $<
@@ -46,6 +50,10 @@ $(EMU_BIN): $(EMU_OBJ)/main.o $(EMU_OBJ)/libemu.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS)
 
 $(EMU_OBJ)/asan/%.o: $(EMU)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
+
+$(EMU_OBJ)/asan/base/%.o: lib/base/%.c
 	@mkdir -p $(@D)
 	$(CC) $(EMU_CFLAGS) $(EMU_SAN) -c -o $@ $<
 
@@ -84,6 +92,10 @@ check-draco-emu: $(EMU_TESTS:%=$(EMU_OUT)/tests/draco-emu/%)
 EMU_FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all
 $(EMU_OBJ)/fuzz/%.o: $(EMU)/%.c
+	@mkdir -p $(@D)
+	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
+
+$(EMU_OBJ)/fuzz/base/%.o: lib/base/%.c
 	@mkdir -p $(@D)
 	clang $(EMU_CFLAGS) $(EMU_FUZZ_FLAGS) -c -o $@ $<
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "device.h"
 #include "util.h"
@@ -83,16 +82,6 @@ void device_describe(const char *pci_name, struct device_text *d)
 	copy(d->class, sizeof(d->class), class_text(dev));
 	copy(d->sysfs, sizeof(d->sysfs), udev_device_get_syspath(dev));
 	udev_device_unref(dev);
-}
-
-bool device_exists(const char *pci_name)
-{
-	char path[128];
-
-	if (!*pci_name)
-		return false;
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", pci_name);
-	return !access(path, F_OK);
 }
 
 struct device_watch *device_watch_new(void)

@@ -16,8 +16,6 @@ struct device_text {
 
 /* Empty strings if there is no such device. */
 void device_describe(const char *pci_name, struct device_text *d);
-/* Whether it is in sysfs. */
-bool device_exists(const char *pci_name);
 
 struct device_watch;
 /* Uevents of PCI devices from now on; NULL if there can be none. */

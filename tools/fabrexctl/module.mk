@@ -60,7 +60,7 @@ install-fabrexctl: fabrexctl
 		> $(DESTDIR)$(UNITDIR)/fabrex-agent.service
 
 CTL_T := $(CTL_O)/tests
-CTL_TEST_LIB := $(CTL_T)/fake.o $(CTL_T)/fabric.o $(CTL_T)/tap.o \
+CTL_TEST_LIB := $(CTL_T)/fake.o $(CTL_T)/fabric.o $(CTL_T)/run_line.o \
 	$(CTL_T)/machine.o $(CTL_T)/look.o $(CTL_T)/executor.o
 CTL_TEST_SRC := $(wildcard $(CTL_D)/tests/test_*.c)
 CTL_TESTS := $(CTL_TEST_SRC:$(CTL_D)/tests/%.c=$(CTL_T)/%)

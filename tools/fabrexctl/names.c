@@ -149,11 +149,6 @@ uint32_t port_action(const char *word)
 	return positive(word_index(actions, word));
 }
 
-int state_number(uint32_t type, const char *word)
-{
-	return word_index(state_words(type), word);
-}
-
 static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
 {
 	unsigned int m = a < b ? a : b;

@@ -21,11 +21,10 @@ const char *state_name(uint32_t type, uint32_t state);
 const char *event_name(uint32_t type);
 const char *action_name(uint32_t action);
 
-/* Number of a word, or 0 (kinds, events, actions), -1 (states). */
+/* Number of a word, or 0. */
 uint32_t endpoint_kind(const char *word);
 uint32_t event_type(const char *word);
 uint32_t port_action(const char *word);
-int state_number(uint32_t type, const char *word);
 
 /* Whether @word is a kind or state of anything at all. */
 const char *const *kind_words(uint32_t type);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "perf.h"
 
 static const char *const names[] = { "host", "hip", "cuda", "malloc" };
@@ -253,7 +254,7 @@ int memory_crc(struct memory *m, uint64_t offset, uint64_t n, uint32_t *crc)
 	int ret;
 
 	if (!on_device(m)) {
-		*crc = crc32c(0, m->addr + offset, n);
+		*crc = fxi_crc32c(0, m->addr + offset, n);
 		return 0;
 	}
 	copy = malloc(n);
@@ -261,7 +262,7 @@ int memory_crc(struct memory *m, uint64_t offset, uint64_t n, uint32_t *crc)
 		return because(ENOMEM, "out of memory");
 	ret = device_read(m, offset, copy, n);
 	if (!ret)
-		*crc = crc32c(0, copy, n);
+		*crc = fxi_crc32c(0, copy, n);
 	free(copy);
 	return ret;
 }

@@ -20,8 +20,7 @@ perf: $(BUILD)/bin/fabrex-perf $(PERF_MPI)
 
 $(PERF_O)/%.o: tools/perf/%.c
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -Iinclude/uapi \
-		$(CPPFLAGS) $(PERF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(LIB_CPPFLAGS) $(CPPFLAGS) $(PERF_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/bin/fabrex-perf: $(PERF_OBJ) $(LIB_A)
 	@mkdir -p $(@D)
@@ -42,7 +41,7 @@ PERF_PARTS := $(filter-out $(PERF_O)/main.o,$(PERF_OBJ))
 $(PERF_O)/tests/unit: tools/perf/tests/unit.c $(PERF_OBJ) $(LIB_A)
 	@mkdir -p $(@D)
 	objcopy --redefine-sym main=perf_main $(PERF_O)/main.o $(PERF_O)/tests/main.o
-	$(CC) -D_GNU_SOURCE -Iinclude -Iinclude/uapi $(PERF_CFLAGS) $(LDFLAGS) \
+	$(CC) $(LIB_CPPFLAGS) $(PERF_CFLAGS) $(LDFLAGS) \
 		-o $@ $< $(PERF_O)/tests/main.o $(PERF_PARTS) $(LIB_A) -lm
 
 # With results that become wrong when a test says so.

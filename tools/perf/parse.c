@@ -5,28 +5,15 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/size.h"
 #include "perf.h"
 
 /* Digits and a unit; the rest of the text in *end. */
 static bool parse_size(const char *text, uint64_t *size, const char **end)
 {
-	static const char units[] = "KMG";
-	const char *unit;
-	char *rest;
-
-	errno = 0;
-	*size = strtoull(text, &rest, 10);
-	if (errno || rest == text || *text == '-' || !*size)
-		return false;
-	unit = *rest ? strchr(units, *rest) : NULL;
-	if (unit) {
-		*size <<= 10 * (unit - units + 1);
-		rest++;
-	}
-	*end = rest;
-	return *size <= 1ull << 40;
+	return size_parse(text, "KMG", size, end) && *size &&
+	       *size <= 1ull << 40;
 }
 
 bool parse_sizes(const char *text, uint64_t *from, uint64_t *to,

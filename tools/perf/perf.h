@@ -260,7 +260,6 @@ int bad_value(const struct option *longs, int option, const char *value);
 
 /* ---- data.c ------------------------------------------------------------ */
 
-uint32_t crc32c(uint32_t crc, const void *data, size_t n);
 void fill_pattern(void *data, size_t n, uint64_t seed);
 
 /* Say what failed, with the library's sentence. */

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "perf.h"
 
 #define MAX_SAMPLES	(1u << 18)
@@ -69,7 +70,7 @@ static int repeat(struct view *v, uint64_t iterations, double seconds,
 static int verify(struct view *v)
 {
 	uint64_t n = v->turns * v->size, theirs = 0;
-	uint32_t mine = crc32c(0, v->s->memory.addr, n);
+	uint32_t mine = fxi_crc32c(0, v->s->memory.addr, n);
 	int ret = session_ask(v->s, MSG_SUM, 0, n, &theirs);
 
 	if (ret || theirs == mine)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Streams on GPUs: memory, copies, reductions and marks. Called by gpu.c of
+ * Streams on GPUs: memory, copies, reductions. Called by gpu.c of
  * lib/coll/operation.
  */
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include "base/cancel.h"
 #include "base/error.h"
 
-#define MARKS	16u		/* a later one stands in for older ones */
 #define THREADS	256u		/* of a block */
 #define BLOCKS	2048u		/* at most: several for each processor */
 
@@ -22,9 +21,6 @@ struct device {
 	int number;
 	void *context;
 	void *stream;
-	void *events[MARKS];
-	uint64_t marked;		/* last one that was made */
-	uint64_t reached;		/* last one that is known to be */
 	void *functions[FABREX_FLOAT64 + 1];
 };
 
@@ -73,27 +69,11 @@ static const struct gpu_vendor *find_vendor(uint32_t kind)
 static void destroy(struct device *d)
 {
 	const struct gpu_table *t = d->vendor->table;
-	uint32_t i;
 
-	if (d->stream)
+	if (d->stream) {
 		t->stream_wait(d->stream);
-	for (i = 0; i < MARKS; i++)
-		if (d->events[i])
-			t->event_destroy(d->events[i]);
-	if (d->stream)
 		t->stream_destroy(d->stream);
-}
-
-static int create(struct device *d)
-{
-	const struct gpu_table *t = d->vendor->table;
-	uint32_t i;
-	int ret;
-
-	ret = t->stream_create(&d->stream, GPU_STREAM_NON_BLOCKING);
-	for (i = 0; i < MARKS && !ret; i++)
-		ret = t->event_create(&d->events[i], GPU_EVENT_NO_TIMING);
-	return ret;
+	}
 }
 
 static int make(struct device *d)
@@ -107,9 +87,8 @@ static int make(struct device *d)
 	ret = enter(d, &visit);
 	if (ret)
 		return ret;
-	ret = create(d);
-	if (ret)
-		destroy(d);
+	ret = d->vendor->table->stream_create(&d->stream,
+					      GPU_STREAM_NON_BLOCKING);
 	return leave(d, &visit, "a stream", ret);
 }
 
@@ -276,65 +255,13 @@ int fxi_device_reduce_wide(struct device *d, void *dst, const void *src0,
 	return leave(d, &visit, "a reduction", ret);
 }
 
-/* ---- marks ------------------------------------------------------------- */
-
-int fxi_device_mark(struct device *d, uint64_t *mark)
+int fxi_device_wait(struct device *d)
 {
 	struct gpu_visit visit;
 	int ret = enter(d, &visit);
 
 	if (ret)
 		return ret;
-	ret = d->vendor->table->event_record(d->events[(d->marked + 1) % MARKS],
-					     d->stream);
-	if (!ret)
-		*mark = ++d->marked;
-	return leave(d, &visit, "an event", ret);
-}
-
-/* The oldest event that is not before a mark. */
-static uint64_t kept(const struct device *d, uint64_t mark)
-{
-	return d->marked - mark < MARKS ? mark : d->marked - MARKS + 1;
-}
-
-int fxi_device_reached(struct device *d, uint64_t mark)
-{
-	struct gpu_visit visit;
-	int ret;
-
-	if (mark <= d->reached)
-		return 1;
-	mark = kept(d, mark);
-	ret = enter(d, &visit);
-	if (ret)
-		return ret;
-	ret = d->vendor->table->event_query(d->events[mark % MARKS]);
-	if (ret == GPU_NOT_READY) {
-		d->vendor->leave(&visit);
-		return 0;
-	}
-	ret = leave(d, &visit, "work begun earlier", ret);
-	if (ret)
-		return ret;
-	d->reached = mark;
-	return 1;
-}
-
-int fxi_device_wait(struct device *d, uint64_t mark)
-{
-	struct gpu_visit visit;
-	int ret;
-
-	if (mark <= d->reached)
-		return 0;
-	mark = kept(d, mark);
-	ret = enter(d, &visit);
-	if (ret)
-		return ret;
-	ret = d->vendor->table->event_wait(d->events[mark % MARKS]);
-	ret = leave(d, &visit, "work begun earlier", ret);
-	if (!ret)
-		d->reached = mark;
-	return ret;
+	ret = d->vendor->table->stream_wait(d->stream);
+	return leave(d, &visit, "work begun earlier", ret);
 }

@@ -57,13 +57,7 @@ int fxi_device_reduce_wide(struct device *device, void *dst, const void *src0,
 			   const void *src1, uint64_t count, uint32_t type,
 			   uint32_t op, uint32_t divisor, uint32_t wide);
 
-/*
- * A mark after what was begun so far, numbered from 1. fxi_device_reached(): 1
- * if all of that has ended, 0 if not yet. fxi_device_wait() returns 0 once it
- * has. Negative: the device failed.
- */
-int fxi_device_mark(struct device *device, uint64_t *mark);
-int fxi_device_reached(struct device *device, uint64_t mark);
-int fxi_device_wait(struct device *device, uint64_t mark);
+/* Until everything that was begun has ended. Negative: the device failed. */
+int fxi_device_wait(struct device *device);
 
 #endif

@@ -17,11 +17,9 @@
 /* Results that mean the same in both runtimes. */
 #define GPU_OK			0
 #define GPU_OUT_OF_MEMORY	2
-#define GPU_NOT_READY		600
 #define GPU_NOT_SUPPORTED	801
 
 #define GPU_STREAM_NON_BLOCKING	1	/* not ordered with the default stream */
-#define GPU_EVENT_NO_TIMING	2
 
 struct gpu_table {
 	int (*alloc)(void **ptr, size_t size);
@@ -29,11 +27,6 @@ struct gpu_table {
 	int (*stream_create)(void **stream, unsigned int flags);
 	int (*stream_destroy)(void *stream);
 	int (*stream_wait)(void *stream);
-	int (*event_create)(void **event, unsigned int flags);
-	int (*event_destroy)(void *event);
-	int (*event_record)(void *event, void *stream);
-	int (*event_query)(void *event);
-	int (*event_wait)(void *event);
 	int (*module_load)(void **module, const void *image);
 	int (*module_unload)(void *module);
 	int (*module_function)(void **function, void *module,

@@ -53,13 +53,10 @@ static bool find(const void *addr, uint64_t bytes,
 /* Can it reduce? That takes the compiler of its runtime. */
 static bool try_reduction(struct gpu *gpu)
 {
-	uint64_t mark;
-
 	return !fxi_device_reduce(gpu->device, gpu->sum, gpu->sum,
 				  gpu->operand, 1, FABREX_INT32, FABREX_SUM,
 				  0) &&
-	       !fxi_device_mark(gpu->device, &mark) &&
-	       !fxi_device_wait(gpu->device, mark);
+	       !fxi_device_wait(gpu->device);
 }
 
 static void gpu_close(struct gpu *gpu)
@@ -187,14 +184,6 @@ static int cannot(const struct fabrex_coll *coll)
 			 fxi_kind_name(coll->what.kind));
 }
 
-static int finish(struct gpu *gpu)
-{
-	uint64_t mark;
-	int ret = fxi_device_mark(gpu->device, &mark);
-
-	return ret ? ret : fxi_device_wait(gpu->device, mark);
-}
-
 /*
  * Both are in the GPU's memory, and its runtime only copies to and from the
  * host.
@@ -226,7 +215,7 @@ int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 
 	if (coll->gpu->device) {
 		ret = fxi_device_copy(coll->gpu->device, dst, src, n);
-		return ret ? ret : finish(coll->gpu);
+		return ret ? ret : fxi_device_wait(coll->gpu->device);
 	}
 	if (dst_kind && src_kind)
 		return bounce(coll, dst, from, n);
@@ -309,7 +298,7 @@ int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 	ret = sum_up(coll, r);
 	for (i = 0; i < r->ndst && !ret; i++)
 		ret = fxi_device_copy(gpu->device, r->dst[i], gpu->sum, bytes);
-	return ret ? ret : finish(gpu);
+	return ret ? ret : fxi_device_wait(gpu->device);
 }
 
 /* ---- all of it in the host's memory ------------------------------------ */

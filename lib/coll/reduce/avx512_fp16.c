@@ -6,7 +6,7 @@
  */
 #include "coll/reduce/isa.h"
 
-#ifdef REDUCE_X86_16BIT
+#ifdef REDUCE_X86_FP16
 #include <immintrin.h>
 
 TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512fp16")

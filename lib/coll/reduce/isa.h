@@ -14,11 +14,12 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define REDUCE_X86 1
-/* Compilers that know the instructions for 16-bit floating point, in functions
- * of a target that is not the file's.
+/*
+ * Compilers that know the instructions of AVX512_FP16, in functions whose target
+ * is not the file's.
  */
 #if !defined(__clang__) && __GNUC__ >= 12
-#define REDUCE_X86_16BIT 1
+#define REDUCE_X86_FP16 1
 #endif
 #endif
 
@@ -56,10 +57,8 @@ struct reduce_isa {
 };
 
 extern const struct reduce_isa fxi_reduce_generic;
-extern const struct reduce_isa fxi_reduce_sse2;
 extern const struct reduce_isa fxi_reduce_avx2;
 extern const struct reduce_isa fxi_reduce_avx512;
-extern const struct reduce_isa fxi_reduce_avx512_bf16;
 extern const struct reduce_isa fxi_reduce_avx512_fp16;
 
 #endif

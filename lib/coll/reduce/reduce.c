@@ -18,12 +18,10 @@
 static const struct reduce_isa *const all[] = {
 	&fxi_reduce_generic,
 #ifdef REDUCE_X86
-	&fxi_reduce_sse2,
 	&fxi_reduce_avx2,
 	&fxi_reduce_avx512,
 #endif
-#ifdef REDUCE_X86_16BIT
-	&fxi_reduce_avx512_bf16,
+#ifdef REDUCE_X86_FP16
 	&fxi_reduce_avx512_fp16,
 #endif
 };

@@ -38,12 +38,12 @@ struct reduce {
 void fxi_reduce(const struct reduce *r);
 /* dst = src, for @bytes; past the caches if @stream. */
 void fxi_copy(void *dst, const void *src, size_t bytes, bool stream);
-/* Of the instructions in use: "avx512", "avx2", "sse2", "generic". */
+/* The instructions in use: "avx512", "avx2", "generic". */
 const char *fxi_reduce_name(void);
 /*
- * For tests, while nothing is being reduced: use those; -ENOTSUP if this
- * processor lacks them. NULL: the best. "avx512" is without AVX512_BF16 and
- * AVX512_FP16, "avx512_bf16" and "avx512_fp16" are with one of them.
+ * For tests and benchmarks, while nothing is being reduced: use these
+ * instructions; -ENOTSUP if this processor lacks them. NULL: the best. "avx512"
+ * is without AVX512_FP16.
  */
 int fxi_reduce_select(const char *name);
 

@@ -140,13 +140,11 @@ INLINE v_uint32_t round_bfloat16(raw v)
 	return x + 0x7fff + ((x >> 16) & 1);
 }
 
-#ifndef VECTOR_BFLOAT16
 INLINE raw put_bfloat16(struct acc x)
 {
 	return (raw)(round_bfloat16(x.a) >> 16 |
 		     (round_bfloat16(x.b) & 0xffff0000));
 }
-#endif
 
 /* Unsigned for what wraps around, signed as the type is for what compares. */
 #define INTEGER(name, type, wrapping) \

@@ -61,8 +61,3 @@ struct plan_ratio brute_bound(const struct plan_graph *g,
 	}
 	return best;
 }
-
-struct plan_ratio brute_ring_bound(const struct plan_graph *g)
-{
-	return brute_bound(g, PLAN_ALL_REDUCE, 0);
-}

@@ -11,7 +11,5 @@
 /* Greatest algbw that all cuts allow; for all-reduce, plain cuts only. */
 struct plan_ratio brute_bound(const struct plan_graph *g,
 			      enum plan_collective c, uint32_t root);
-/* Greatest rate of rings: the least cut that parts ranks, either way. */
-struct plan_ratio brute_ring_bound(const struct plan_graph *g);
 
 #endif

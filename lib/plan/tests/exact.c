@@ -6,7 +6,7 @@
 #include "check.h"
 #include "exact.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 struct tally {
 	uint32_t graphs, good, proved;

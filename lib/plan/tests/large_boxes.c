@@ -6,7 +6,7 @@
 #include "check.h"
 #include "fabrics.h"
 #include "plan/optimum.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 /* Of the processor: other work on the machine does not count. */
 static double now(void)

@@ -7,7 +7,7 @@
 #include "exact.h"
 #include "fabrics.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 static void unequal(void)
 {

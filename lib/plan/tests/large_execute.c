@@ -18,7 +18,7 @@
 #include "plan/draw.h"
 #include "plan/optimum.h"
 #include "plan/read.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define LIMIT_S		120
 #define GRAIN		64	/* bytes, to which chunks are rounded */

@@ -8,7 +8,7 @@
 #include "plan/optimum.h"
 #include "plan/read.h"
 #include "plan/simulate.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define NWIRINGS	4
 #define NCOLLECTIVES	3

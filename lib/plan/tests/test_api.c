@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tap.h"
+#include "tests/tap.h"
 
 #define FLAT	"topologies/2s-2rp-split-flat.topo"
 #define CASCADE	"topologies/1s-1rp-std-cascade.topo"

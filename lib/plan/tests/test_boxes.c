@@ -7,7 +7,7 @@
 #include "fabrics.h"
 #include "forest.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 enum answer { BAD, MET, AGAIN };
 

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define N 4u
 

@@ -7,7 +7,7 @@
 
 #include "plan/design/cabling.h"
 #include "plan/read.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 static struct plan_parts parts(uint32_t switches, uint32_t boxes,
 			       uint32_t uplinks, uint32_t host_ports)

@@ -8,7 +8,7 @@
 #include "plan/draw.h"
 #include "plan/read.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 /* What there is in a picture. */
 struct seen {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Small random graphs, with sanitizers; large_exact.c has the many. */
 #include "exact.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 int main(void)
 {

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "plan/plan.h"
-#include "tap.h"
+#include "tests/tap.h"
 #include "topology/pcie.h"
 
 static void ratios(void)

@@ -5,7 +5,7 @@
 
 #include "plan/optimum.h"
 #include "plan/read.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 /* libconfig loses the text of a string that stands where none may. */
 const char *__lsan_default_suppressions(void);

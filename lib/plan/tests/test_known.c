@@ -4,7 +4,7 @@
  * limited by stands beside it.
  */
 #include "check.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 static uint32_t gpus(struct plan_graph *g, uint32_t n, uint32_t box)
 {

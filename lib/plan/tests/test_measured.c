@@ -11,7 +11,7 @@
 #include "plan/optimum.h"
 #include "plan/read.h"
 #include "plan/simulate.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define NCOLLECTIVES	3
 

@@ -7,7 +7,7 @@
 #include "plan/nccl.h"
 #include "plan/read.h"
 #include "same.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define DATA "lib/plan/tests/data/nccl/"
 

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "plan/optimum.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 static uint32_t node(struct plan_graph *g, enum plan_node_kind kind,
 		     const char *prefix, uint32_t i, uint32_t box)

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "plan/optimum.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define GRAPHS		200u
 #define MOST_GPUS	6u

@@ -10,7 +10,7 @@
 #include "plan/optimum.h"
 #include "plan/read.h"
 #include "plan/simulate.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 static bool near(double a, double b, double within)
 {

@@ -12,7 +12,7 @@
 #include "plan/optimum.h"
 #include "plan/read.h"
 #include "plan/rings/set.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 /* ---- graphs ------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "plan/simulate/sharing.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define FLOWS	40
 #define LINKS	12

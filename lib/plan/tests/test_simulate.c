@@ -11,7 +11,7 @@
 #include "plan/optimum.h"
 #include "plan/simulate.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define MIB	(1ull << 20)
 #define US	1e-6

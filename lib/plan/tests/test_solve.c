@@ -5,7 +5,7 @@
 
 #include "plan/solve/solve.h"
 #include "random.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define NETWORKS	600u
 #define MOST_NODES	24u

@@ -6,7 +6,7 @@
 #include "plan/draw.h"
 #include "plan/optimum.h"
 #include "plan/read.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 /* has(), for parts of several lines. */
 static void says(const char *text, const char *part)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "plan/read.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 static struct plan_graph *graph(const char *text, const char *host,
 				const char *devices, struct plan_error *e)

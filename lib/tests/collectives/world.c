@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Runs the tests that registered themselves, starts ranks as processes, prints
- * TAP. Arguments select tests by name.
- */
+/* Ranks as processes, for the tests of this folder; main.c runs them. */
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "core/core.h"
 #include "world.h"
@@ -15,32 +10,14 @@
 #define LIMIT_S	900	/* of what hangs */
 #define SERVICE	"fabric:4242"
 
-static struct test *first, **last = &first;
-static char note[256];
 static bool far;
 
-void test_register(struct test *test)
-{
-	*last = test;
-	last = &test->next;
-}
+/* Ranks have limits of their own. */
+const unsigned int test_limit_s;
 
-void test_note(const char *fmt, ...)
+unsigned int test_objects(void)
 {
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(note, sizeof(note), fmt, args);
-	va_end(args);
-}
-
-void test_fail(const char *file, int line, const char *what, long long a,
-	       long long b)
-{
-	printf("# %s:%d: not true: %s (%lld, %lld); %s; last error: %s\n",
-	       file, line, what, a, b, note, fabrex_strerror_last());
-	fflush(stdout);
-	_exit(1);
+	return 0;
 }
 
 struct fabrex_comm *world_comm(struct world *w, const char *algorithms)
@@ -154,52 +131,4 @@ void world_run_far(uint32_t size, void (*work)(struct world *world),
 	far = true;
 	world_run(size, work, arg);
 	far = false;
-}
-
-static bool run_one(const struct test *test)
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		test->run();
-		exit(0);
-	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid &&
-	       WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
-static bool wanted(const struct test *test, int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (!strcmp(argv[i], test->name))
-			return true;
-	return argc < 2 && !test->named;
-}
-
-int main(int argc, char **argv)
-{
-	int n = 0, failed = 0;
-	struct test *test;
-
-	for (test = first; test; test = test->next) {
-		struct timespec a, b;
-		bool ok;
-
-		if (!wanted(test, argc, argv))
-			continue;
-		clock_gettime(CLOCK_MONOTONIC, &a);
-		ok = run_one(test);
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		printf("%sok %d %s # %.1f s\n", ok ? "" : "not ", ++n,
-		       test->name, (double)(b.tv_sec - a.tv_sec) +
-		       (double)(b.tv_nsec - a.tv_nsec) / 1e9);
-		failed += !ok;
-	}
-	printf("1..%d\n", n);
-	return failed || !n;
 }

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Collectives between real processes: ranks of a loopback fabric that only
- * they know. Tests register themselves; the program is its own, as those of
- * lib/tests run on a fake fabric.
+ * they know. The program is its own, as those of lib/tests run on a fake fabric.
+ * TEST_NAMED() is for tests that need a real GPU: make check-cuda asks for them.
  */
 #ifndef LIB_TESTS_WORLD_H
 #define LIB_TESTS_WORLD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <fabrex/coll.h>
+
+#include "../harness.h"
 
 #define RANKS	8u		/* that most tests go up to */
 #define RANKS_MOST	16u
@@ -25,51 +23,6 @@ struct world {
 	uint32_t rank, size;
 	const void *arg;
 };
-
-struct test {
-	const char *name;
-	void (*run)(void);
-	bool named;		/* only if it is asked for */
-	struct test *next;
-};
-
-void test_register(struct test *test);
-#define TEST(id)	TEST_(id, false)
-/* What takes a GPU that is real: make check-cuda asks for it. */
-#define TEST_NAMED(id)	TEST_(id, true)
-#define TEST_(id, only) \
-	static void id(void); \
-	static struct test test_##id = { \
-		.name = #id, .run = id, .named = only, \
-	}; \
-	__attribute__((constructor)) static void register_##id(void) \
-	{ \
-		test_register(&test_##id); \
-	} \
-	static void id(void)
-
-/* Ends this process, and with it the test. */
-void test_fail(const char *file, int line, const char *what, long long a,
-	       long long b) __attribute__((noreturn));
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) \
-			test_fail(__FILE__, __LINE__, #cond, 0, 0); \
-	} while (0)
-#define CHECK_EQ(x, y) \
-	do { \
-		long long x_ = (long long)(x), y_ = (long long)(y); \
-		if (x_ != y_) \
-			test_fail(__FILE__, __LINE__, #x " == " #y, x_, y_); \
-	} while (0)
-#define CHECK_SAYS(text) \
-	do { \
-		if (!strstr(fabrex_strerror_last(), text)) \
-			test_fail(__FILE__, __LINE__, "says " text, 0, 0); \
-	} while (0)
-
-/* What failures are reported with, besides the place. */
-void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * @work in @size processes at once, with a communicator of all; returns when

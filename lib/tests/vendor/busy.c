@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <fabrex/fabrex.h>
 
+#include "base/clock.h"
 #include "cuda.h"
 
 #define LENGTH	(1u << 20)
@@ -57,17 +57,9 @@ static void need(int good, const char *what)
 	exit(1);
 }
 
-static double seconds(void)
+static void say(const char *what, uint64_t since)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void say(const char *what, double since)
-{
-	printf("# %s: %.3f ms\n", what, (seconds() - since) * 1e3);
+	printf("# %s: %.3f ms\n", what, (double)(fxi_now_ns() - since) / 1e6);
 }
 
 /* ---- the owner --------------------------------------------------------- */
@@ -107,24 +99,24 @@ static void change_things(struct owner *o)
 {
 	static char host[LENGTH];
 	struct fabrex_mr *mr, *device;
-	double since = seconds();
+	uint64_t since = fxi_now_ns();
 	pid_t pid;
 
 	ok(!fabrex_mr_register(o->port, host, LENGTH, FABREX_MR_ALL, &mr),
 	   "the owner registers host memory");
 	say("registration of host memory", since);
-	since = seconds();
+	since = fxi_now_ns();
 	ok(!fabrex_mr_register(o->port, (void *)(uintptr_t)o->memory[1],
 			       LENGTH, FABREX_MR_ALL, &device),
 	   "and device memory");
 	say("registration of device memory", since);
-	since = seconds();
+	since = fxi_now_ns();
 	pid = fork();
 	if (!pid)
 		_exit(0);
 	say("fork()", since);
 	ok(waitpid(pid, NULL, 0) == pid, "and forks");
-	since = seconds();
+	since = fxi_now_ns();
 	ok(!fabrex_mr_deregister(device), "and deregisters device memory");
 	say("deregistration", since);
 }
@@ -170,7 +162,7 @@ static double move(const struct peer *p, uint8_t opcode, int *failed)
 		.opcode = opcode, .peer = (uint16_t)p->to.peer, .mr = p->mr,
 		.length = LENGTH, .rkey = p->to.rkey,
 	};
-	double since = seconds();
+	uint64_t since = fxi_now_ns();
 	struct fabrex_wc wc;
 	int n = 0;
 
@@ -178,7 +170,7 @@ static double move(const struct peer *p, uint8_t opcode, int *failed)
 	while (!n)
 		n = fabrex_poll(p->queue, &wc, 1);
 	*failed += n != 1 || wc.status != FABREX_WC_OK;
-	return seconds() - since;
+	return (double)(fxi_now_ns() - since) / 1e9;
 }
 
 static void peer_moves(const struct peer *p)

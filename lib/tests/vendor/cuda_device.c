@@ -15,16 +15,13 @@
 
 SAME(GPU_OK, CUDA_SUCCESS);
 SAME(GPU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
-SAME(GPU_NOT_READY, CUDA_ERROR_NOT_READY);
 SAME(GPU_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
 SAME(GPU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
-SAME(GPU_EVENT_NO_TIMING, CU_EVENT_DISABLE_TIMING);
 SAME(75, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 SAME(76, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 
 _Static_assert(sizeof(CUdeviceptr) == sizeof(void *) &&
 	       sizeof(CUstream) == sizeof(void *) &&
-	       sizeof(CUevent) == sizeof(void *) &&
 	       sizeof(CUmodule) == sizeof(void *) &&
 	       sizeof(CUfunction) == sizeof(void *), "sizes");
 
@@ -34,11 +31,6 @@ struct theirs {
 	CUresult (*stream_create)(CUstream *, unsigned int);
 	CUresult (*stream_destroy)(CUstream);
 	CUresult (*stream_wait)(CUstream);
-	CUresult (*event_create)(CUevent *, unsigned int);
-	CUresult (*event_destroy)(CUevent);
-	CUresult (*event_record)(CUevent, CUstream);
-	CUresult (*event_query)(CUevent);
-	CUresult (*event_wait)(CUevent);
 	CUresult (*module_load)(CUmodule *, const void *);
 	CUresult (*module_unload)(CUmodule);
 	CUresult (*module_function)(CUfunction *, CUmodule, const char *);
@@ -52,9 +44,7 @@ struct theirs {
 extern const struct theirs cuda_device_functions;
 const struct theirs cuda_device_functions = {
 	cuMemAlloc, cuMemFree, cuStreamCreate, cuStreamDestroy,
-	cuStreamSynchronize, cuEventCreate, cuEventDestroy, cuEventRecord,
-	cuEventQuery, cuEventSynchronize, cuModuleLoadData,
-	cuModuleUnload, cuModuleGetFunction, cuLaunchKernel, cuMemcpyAsync,
+	cuStreamSynchronize, cuModuleLoadData, cuModuleUnload, cuModuleGetFunction, cuLaunchKernel, cuMemcpyAsync,
 };
 
 /* The names that are looked up are those that the header's macros make. */
@@ -64,8 +54,6 @@ _Static_assert(sizeof(STRING(cuMemAlloc)) == sizeof("cuMemAlloc_v2") &&
 	       sizeof(STRING(cuMemFree)) == sizeof("cuMemFree_v2") &&
 	       sizeof(STRING(cuStreamDestroy)) ==
 	       sizeof("cuStreamDestroy_v2") &&
-	       sizeof(STRING(cuEventDestroy)) == sizeof("cuEventDestroy_v2") &&
-	       sizeof(STRING(cuEventRecord)) == sizeof("cuEventRecord") &&
 	       sizeof(STRING(cuMemcpyAsync)) == sizeof("cuMemcpyAsync") &&
 	       sizeof(STRING(cuLaunchKernel)) == sizeof("cuLaunchKernel"),
 	       "names");

@@ -14,10 +14,8 @@
 
 SAME(GPU_OK, hipSuccess);
 SAME(GPU_OUT_OF_MEMORY, hipErrorOutOfMemory);
-SAME(GPU_NOT_READY, hipErrorNotReady);
 SAME(GPU_NOT_SUPPORTED, hipErrorNotSupported);
 SAME(GPU_STREAM_NON_BLOCKING, hipStreamNonBlocking);
-SAME(GPU_EVENT_NO_TIMING, hipEventDisableTiming);
 SAME(4, hipMemcpyDefault);
 
 struct theirs {
@@ -26,11 +24,6 @@ struct theirs {
 	hipError_t (*stream_create)(hipStream_t *, unsigned int);
 	hipError_t (*stream_destroy)(hipStream_t);
 	hipError_t (*stream_wait)(hipStream_t);
-	hipError_t (*event_create)(hipEvent_t *, unsigned int);
-	hipError_t (*event_destroy)(hipEvent_t);
-	hipError_t (*event_record)(hipEvent_t, hipStream_t);
-	hipError_t (*event_query)(hipEvent_t);
-	hipError_t (*event_wait)(hipEvent_t);
 	hipError_t (*module_load)(hipModule_t *, const void *);
 	hipError_t (*module_unload)(hipModule_t);
 	hipError_t (*module_function)(hipFunction_t *, hipModule_t,
@@ -48,8 +41,7 @@ struct theirs {
 extern const struct theirs hip_device_functions;
 const struct theirs hip_device_functions = {
 	hipMalloc, hipFree, hipStreamCreateWithFlags, hipStreamDestroy,
-	hipStreamSynchronize, hipEventCreateWithFlags, hipEventDestroy,
-	hipEventRecord, hipEventQuery, hipEventSynchronize, hipModuleLoadData,
+	hipStreamSynchronize, hipModuleLoadData,
 	hipModuleUnload, hipModuleGetFunction, hipModuleLaunchKernel, hipMemcpyAsync,
 	hipSetDevice, hipGetDevice,
 };

@@ -3,21 +3,15 @@
  * Topology files: the shipped ones, defaults, and a mistake of every kind with
  * the exact message. Arguments: the files to load.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "tests/tap.h"
 #include "topology/topology.h"
 
-static unsigned int count, bad;
-
-static void result(int ok, const char *what, const char *got)
+static void result(int good, const char *what, const char *got)
 {
-	printf("%sok %u %s\n", ok ? "" : "not ", ++count, what);
-	if (!ok)
-		printf("# got: %s\n", got);
-	bad += !ok;
+	ok(good, "%s%s%s", what, good ? "" : "; got: ", good ? "" : got);
 }
 
 #define SW	"switches = ( { name = \"s\"; } );\n"
@@ -389,6 +383,5 @@ int main(int argc, char **argv)
 	try_uplinks();
 	try_odd_values();
 	try_unsayable();
-	printf("1..%u\n", count);
-	return bad ? 1 : 0;
+	return tap_done();
 }

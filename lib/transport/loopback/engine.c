@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "crc.h"
+#include "base/crc32c.h"
 #include "engine.h"
 #include "operation.h"
 

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crc32c.h"
 #include "gpu.h"
 
 #define SIZE	(1u << 20)
@@ -30,7 +29,6 @@ static void start(void)
 
 	if (gpu)
 		return;
-	crc32c_init();
 	atomic_store(&link_up, true);
 	fd = memfd_create("vram", MFD_CLOEXEC);
 	all = mmap(NULL, SIZE + 2 * GUARD, PROT_NONE,

@@ -40,15 +40,20 @@ static void m_write(void *arg, unsigned int bar, uint64_t offset,
 		    const void *buf, size_t count)
 {
 	uint64_t word = 0;
+	struct dma_hold h;
 	char local[64];
 
 	(void)arg;
 	(void)bar;
 	memcpy(&word, buf, count < 8 ? count : 8);
+	if (dma_get(function_dma(fn), word, sizeof(local),
+		    offset & 1 ? DMA_PROT_READ : DMA_PROT_WRITE, &h))
+		return;
 	if (offset & 1)
-		dma_read(function_dma(fn), word, local, sizeof(local));
+		memcpy(local, h.ptr, h.len);
 	else
-		dma_fetch_add(function_dma(fn), word & ~7ull, 1, &word);
+		memset(h.ptr, 1, h.len);
+	dma_put(&h);
 }
 
 static void start(void)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "rig/pair.h"
 #include "tap.h"
 
@@ -17,17 +17,16 @@ static void test_crc32c(void)
 	unsigned char buf[40000];
 	uint32_t crc = 0;
 
-	crc32c_init();
-	CHECK_EQ(crc32c(0, "123456789", 9), 0xe3069283u);
-	CHECK_EQ(crc32c_table(0, "123456789", 9), 0xe3069283u);
-	CHECK_EQ(crc32c(0, "", 0), 0);
+	CHECK_EQ(fxi_crc32c(0, "123456789", 9), 0xe3069283u);
+	CHECK_EQ(fxi_crc32c_table(0, "123456789", 9), 0xe3069283u);
+	CHECK_EQ(fxi_crc32c(0, "", 0), 0);
 	for (size_t i = 0; i < sizeof(buf); i++)
 		buf[i] = (unsigned char)(i * i >> 3);
-	CHECK_EQ(crc32c(0, buf, sizeof(buf)),
-		 crc32c_table(0, buf, sizeof(buf)));
+	CHECK_EQ(fxi_crc32c(0, buf, sizeof(buf)),
+		 fxi_crc32c_table(0, buf, sizeof(buf)));
 	for (size_t i = 0; i < sizeof(buf); i += 1000)
-		crc = crc32c(crc, buf + i, 1000);
-	CHECK_EQ(crc, crc32c_table(0, buf, sizeof(buf)));
+		crc = fxi_crc32c(crc, buf + i, 1000);
+	CHECK_EQ(crc, fxi_crc32c_table(0, buf, sizeof(buf)));
 }
 
 static void test_write_and_read(void)
@@ -94,7 +93,7 @@ static void test_large_and_loopback(void)
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
 	CHECK_EQ(c.length, big);
 	CHECK(!memcmp(A->mem + from, A->mem + to, big));
-	CHECK_EQ(c.crc, crc32c_table(0, A->mem + from, big));
+	CHECK_EQ(c.crc, fxi_crc32c_table(0, A->mem + from, big));
 	END();
 }
 
@@ -350,11 +349,11 @@ static void test_check_and_corruption(void)
 	s = entry(FABREX_OP_WRITE);
 	s.flags = FABREX_SQE_CHECK;
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
-	CHECK_EQ(c.crc, crc32c_table(0, A->mem + SRC, 4096));
+	CHECK_EQ(c.crc, fxi_crc32c_table(0, A->mem + SRC, 4096));
 	fault_arm(&A->port->faults, DRACO_FAULT_CORRUPT_PAYLOAD,
 		  FAULT_ANY_QUEUE, 1);
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_DATA);
-	CHECK_EQ(c.crc, crc32c_table(0, A->mem + SRC, 4096));
+	CHECK_EQ(c.crc, fxi_crc32c_table(0, A->mem + SRC, 4096));
 	CHECK_EQ(count_get(&A->port->counters, CNT_CRC_ERRORS), 1);
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
 	/* Without CHECK it is silent. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "rig/pair.h"
 #include "tap.h"
 
@@ -146,13 +146,13 @@ static void test_check(void)
 	s = op(FABREX_OP_WRITE, gkey[0], gkey[1], SIZE);
 	s.flags = FABREX_SQE_CHECK;
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
-	CHECK_EQ(c.crc, crc32c(0, vram[0], SIZE));
+	CHECK_EQ(c.crc, fxi_crc32c(0, vram[0], SIZE));
 	fault_arm(&A->port->faults, DRACO_FAULT_CORRUPT_PAYLOAD,
 		  FAULT_ANY_QUEUE, 1);
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_DATA);
 	s.opcode = FABREX_OP_READ;
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
-	CHECK_EQ(c.crc, crc32c(0, vram[1], SIZE));
+	CHECK_EQ(c.crc, fxi_crc32c(0, vram[1], SIZE));
 	END();
 }
 
@@ -413,7 +413,7 @@ static void test_beyond(void)
 	s.roffset = 5;
 	s.flags = FABREX_SQE_CHECK;
 	CHECK_EQ(rig_do(&qa, &s, &c), FABREX_WC_OK);
-	CHECK_EQ(c.crc, crc32c(0, vram[0] + 77, 150000));
+	CHECK_EQ(c.crc, fxi_crc32c(0, vram[0] + 77, 150000));
 	CHECK(!memcmp(rig_beyond + 105, vram[0] + 77, 150000));
 	CHECK_EQ(rig_beyond[104], (unsigned char)(104 * 11));
 	CHECK_EQ(got(of_ep(0), CNT_HOST_BYTES), 150000);

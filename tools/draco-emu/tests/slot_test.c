@@ -79,7 +79,7 @@ static void look(void *arg)
 {
 	(void)arg;
 	if (*until.value >= until.want || loop_now_ms() > until.end)
-		loop_quit(0);
+		loop_quit();
 	else
 		loop_timer_start(&until.timer, 5, look, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include "ctl.h"
 #include "look.h"
-#include "tap.h"
+#include "run_line.h"
 
 static char dir[] = "/tmp/fabrexctl-look-XXXXXX";
 static bool made;

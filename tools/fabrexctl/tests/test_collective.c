@@ -12,7 +12,7 @@
 #include "ctl.h"
 #include "fake.h"
 #include "look.h"
-#include "tap.h"
+#include "run_line.h"
 
 #define FLAT "topologies/2s-2rp-split-flat.topo"
 

@@ -4,7 +4,7 @@
 
 #include "ctl.h"
 #include "fake.h"
-#include "tap.h"
+#include "run_line.h"
 
 static struct event endpoint_event(const struct fake *f, const char *name,
 				   uint32_t state)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "holders.h"
-#include "tap.h"
+#include "run_line.h"
 #include "util.h"
 
 #define BDF "0000:05:00.0"

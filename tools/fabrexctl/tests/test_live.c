@@ -12,7 +12,7 @@
 #include "graph.h"
 #include "hardware.h"
 #include "live.h"
-#include "tap.h"
+#include "run_line.h"
 #include "topology/topology.h"
 
 #define MESH "fabric = \"f\"; link_gbps = 20.0;\n" \

@@ -4,7 +4,7 @@
 
 #include "fake.h"
 #include "names.h"
-#include "tap.h"
+#include "run_line.h"
 #include "util.h"
 
 static void lookups(void)
@@ -87,8 +87,6 @@ static void words(void)
 	   !strcmp(state_name(T_ENDPOINT, 77), "unknown"), "states");
 	ok(endpoint_kind("gpu") == FABREX_ENDPOINT_KIND_GPU &&
 	   !endpoint_kind("?") && !endpoint_kind("gpus"), "kinds");
-	ok(state_number(T_PORT, "disabled") == FABREX_LINK_STATE_DISABLED &&
-	   state_number(T_PORT, "free") == -1, "states by name");
 }
 
 static void numbers(void)

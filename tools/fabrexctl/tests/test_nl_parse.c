@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "nl_parse.h"
-#include "tap.h"
+#include "run_line.h"
 
 static void objects(void)
 {

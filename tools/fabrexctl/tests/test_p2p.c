@@ -11,7 +11,7 @@
 #include "../../../lib/tests/machine.h"
 #include "ctl.h"
 #include "fake.h"
-#include "tap.h"
+#include "run_line.h"
 
 #define GIB (1ull << 30)
 

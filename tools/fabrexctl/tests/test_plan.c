@@ -8,7 +8,7 @@
 
 #include "ctl.h"
 #include "fake.h"
-#include "tap.h"
+#include "run_line.h"
 
 static char wish_path[] = "/tmp/fabrexctl-test-XXXXXX";
 

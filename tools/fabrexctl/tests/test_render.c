@@ -9,7 +9,7 @@
 #include "ctl.h"
 #include "fake.h"
 #include "json.h"
-#include "tap.h"
+#include "run_line.h"
 
 static json_object *parse(const char *text)
 {

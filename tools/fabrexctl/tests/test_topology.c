@@ -12,7 +12,7 @@
 #include "ctl.h"
 #include "fake.h"
 #include "look.h"
-#include "tap.h"
+#include "run_line.h"
 
 static const struct {
 	const char *path;

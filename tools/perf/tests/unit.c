@@ -9,14 +9,7 @@
 
 #include "../coll/coll.h"
 #include "../compare/compare.h"
-
-static int number, failed;
-
-static void ok(bool good, const char *what)
-{
-	printf("%sok %d %s\n", good ? "" : "not ", ++number, what);
-	failed += !good;
-}
+#include "tests/tap.h"
 
 static bool near(double a, double b)
 {
@@ -51,7 +44,7 @@ static void test_factors(void)
 		for (k = 0; good && k < 4; k++)
 			good = near(coll_kind_factor(kind, ranks[k]),
 				    expected[i].f[k]);
-		ok(good, expected[i].name);
+		ok(good, "%s", expected[i].name);
 	}
 }
 
@@ -112,7 +105,7 @@ static void test_moved(const char *name)
 	expect(kind, 2, got);
 	good = !coll_data_wrong(d, got, COUNT);
 	got[COUNT - 1]++;
-	ok(good && coll_data_wrong(d, got, COUNT) == 1, name);
+	ok(good && coll_data_wrong(d, got, COUNT) == 1, "%s", name);
 	coll_data_free(d);
 	free(got);
 }
@@ -148,7 +141,7 @@ static void test_reduced(enum fabrex_redop op)
 	good = !coll_data_wrong(d, &got, 1);
 	got += 1;
 	good &= coll_data_wrong(d, &got, 1) == 1;
-	ok(good, coll_op_name(op));
+	ok(good, "%s", coll_op_name(op));
 	coll_data_free(d);
 }
 
@@ -256,6 +249,5 @@ int main(void)
 	test_ratio();
 	test_bound();
 	test_sizes();
-	printf("1..%d\n", number);
-	return !!failed;
+	return tap_done();
 }

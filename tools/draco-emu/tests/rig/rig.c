@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "binding.h"
-#include "crc32c.h"
 #include "fakes.h"
 #include "function.h"
 #include "loop.h"
@@ -67,7 +66,6 @@ void rig_start(const char *text, unsigned int threads, const char *state)
 {
 	char err[512];
 
-	crc32c_init();
 	if (loop_init())
 		die("no loop");
 	topo = topology_parse(text ? text : rig_topology, "rig.topo", err,
@@ -87,7 +85,7 @@ void rig_start(const char *text, unsigned int threads, const char *state)
 static void quit_loop(void *arg)
 {
 	(void)arg;
-	loop_quit(0);
+	loop_quit();
 }
 
 void rig_stop(void)

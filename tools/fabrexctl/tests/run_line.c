@@ -1,37 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Test points in TAP, and running fabrexctl in this process. */
-#include <stdarg.h>
+/* Runs fabrexctl in this process. For the tests here. */
 #include <stdlib.h>
 
 #include "ctl.h"
-#include "tap.h"
-
-static unsigned int points, failures;
-
-void tap_point(bool good, const char *file, int line, const char *fmt, ...)
-{
-	char text[2048];
-	va_list ap;
-	char *nl;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	for (nl = text; (nl = strpbrk(nl, "\n#")); nl++)
-		*nl = ' ';
-	points++;
-	failures += !good;
-	printf("%sok %u - %s\n", good ? "" : "not ", points, text);
-	if (!good)
-		printf("# at %s:%d\n", file, line);
-	fflush(stdout);
-}
-
-int tap_done(void)
-{
-	printf("1..%u\n", points);
-	return failures || !points;
-}
+#include "run_line.h"
 
 #define MAX_WORDS 2048
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Test points in TAP. Each test_*.c is a program of its own. */
-#ifndef PLAN_TESTS_TAP_H
-#define PLAN_TESTS_TAP_H
+/*
+ * Test points in TAP, for programs that are one test each: those of the planner,
+ * of topology files, of fabrexctl and fabrex-perf, and with vendors' runtimes.
+ */
+#ifndef LIB_TESTS_TAP_H
+#define LIB_TESTS_TAP_H
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,13 +17,15 @@ __attribute__((weak)) unsigned int tap_points, tap_failures;
 static inline __attribute__((format(printf, 4, 5))) void
 tap_point(bool good, const char *file, int line, const char *fmt, ...)
 {
+	char text[2048], *p;
 	va_list ap;
 
-	printf("%sok %u - ", good ? "" : "not ", ++tap_points);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	printf("\n");
+	for (p = text; (p = strpbrk(p, "\n#")); p++)
+		*p = ' ';
+	printf("%sok %u - %s\n", good ? "" : "not ", ++tap_points, text);
 	if (!good) {
 		tap_failures++;
 		printf("# at %s:%d\n", file, line);
@@ -32,7 +37,7 @@ tap_point(bool good, const char *file, int line, const char *fmt, ...)
 static inline int tap_done(void)
 {
 	printf("1..%u\n", tap_points);
-	return tap_failures != 0;
+	return tap_failures || !tap_points;
 }
 
 #define ok(cond, ...) tap_point(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
@@ -41,5 +46,8 @@ static inline int tap_done(void)
 	tap_point(strstr(text, part) != NULL, __FILE__, __LINE__, \
 		  "says \"%s\"%s%s", part, strstr(text, part) ? "" : \
 		  " but it says: ", strstr(text, part) ? "" : text)
+#define hasnt(text, part) \
+	tap_point(!strstr(text, part), __FILE__, __LINE__, \
+		  "does not say \"%s\"", part)
 
 #endif
