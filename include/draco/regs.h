@@ -26,7 +26,7 @@
 #define DRACO_MSIX_TABLE_OFFSET		0x4000
 #define DRACO_MSIX_PBA_OFFSET		0x8000
 
-/* Registers in BAR 0. 32-bit accesses; 64-bit registers as two, low half first. */
+/* Registers in BAR 0, accessed by 32 bits; 64-bit ones as two, low half first. */
 #define DRACO_REG_MAGIC			0x0000	/* RO */
 #define DRACO_REG_VERSION		0x0004	/* RO, major << 16 | minor */
 #define DRACO_REG_CAP			0x0008	/* RO, 64 bits */
@@ -146,8 +146,8 @@ struct draco_acpl {
 #define DRACO_SC_NOT_BOUND		8	/* ENOTCONN */
 #define DRACO_SC_NO_SLOT		9	/* ENOSPC: no free downstream slot */
 #define DRACO_SC_LINK_DOWN		10	/* ENETDOWN */
-#define DRACO_SC_HOST_DOWN		11	/* EHOSTDOWN: the host is not there */
-#define DRACO_SC_TIMEOUT		12	/* ETIMEDOUT: no answer of the owner */
+#define DRACO_SC_HOST_DOWN		11	/* EHOSTDOWN: the host is down */
+#define DRACO_SC_TIMEOUT		12	/* ETIMEDOUT: no answer from the owner */
 #define DRACO_SC_ABORTED		13	/* ECANCELED */
 #define DRACO_SC_DMA_FAULT		14	/* EFAULT: access to data failed */
 #define DRACO_SC_BAD_KEY		15	/* EACCES: remote key refused */
@@ -209,7 +209,6 @@ struct draco_identify {
 #define DRACO_EP_NVME			2
 #define DRACO_EP_NIC			3
 #define DRACO_EP_FPGA			4
-/* draco_object.kind for appliances. */
 
 /* draco_object.state for ports. */
 #define DRACO_LINK_DOWN			0
@@ -234,8 +233,9 @@ struct draco_identify {
  * @flags:      DRACO_OBJF_*
  * @id:         object id
  * @parent:     port: switch; endpoint: appliance; else 0
- * @link:       port: what it leads to (host, appliance or the ISL's other
- *              port); endpoint: the uplink port that it is behind
+ * @link:       port: what it leads to (host, appliance, or the port at the
+ *              other end of the ISL); endpoint: the uplink port that it is
+ *              behind
  * @bound:      endpoint: host port that it is bound to, else 0
  * @slot:       endpoint: physical slot number in the partition, else 0
  * @peer:       host port: peer number, else 0xffff
@@ -244,8 +244,8 @@ struct draco_identify {
  * @generation: host port: how many times it has been enabled
  * @speed:      port: current link speed in MT/s for each lane (16000 for Gen4)
  * @max_speed:  port: maximum speed in MT/s
- * @width:      port: current lanes; endpoint: lanes; appliance: most endpoints
- *              behind one uplink
+ * @width:      port: current lanes; endpoint: lanes; appliance: maximum number
+ *              of endpoints behind one uplink
  * @max_width:  port: maximum lanes
  * @pci_vendor: endpoint: PCI identity
  * @pci_device: endpoint: PCI identity
@@ -293,12 +293,12 @@ struct draco_object {
  * those of the fabric, then errors of this function's queues and windows, which
  * are stored for each queue and window separately and are never dropped.
  * Completes when there is an event, or when one was dropped. result: number
- * written; result2: number dropped since the last time because the function's
- * queue was full. GET_PEERS, GET_OBJECTS and GET_REQUESTS then return the
- * state.
+ * written; result2: number dropped since the previous GET_EVENTS because the
+ * function's queue was full. To recover, query the state by GET_PEERS,
+ * GET_OBJECTS and GET_REQUESTS.
  *
- * GET_LOG: arg[0]: first sequence number to return; result: number written. It
- * never waits; the switch keeps the last 1,024 events of all ports.
+ * GET_LOG: arg[0]: first sequence number to return; result: number written.
+ * Never waits; the switch keeps the last 1,024 events of all ports.
  */
 struct draco_event {
 	__le64	seq;		/* fabric-wide, without gaps; 0 for errors of
@@ -360,14 +360,14 @@ struct draco_peer {
 	__le32	__rsvd;
 };
 
-#define DRACO_PEERF_UP			(1u << 0) /* enabled and reachable: the last
+#define DRACO_PEERF_UP			(1u << 0) /* enabled and reachable: its last
 						   * event was PEER_UP */
 
 /*
  * GET_PEERS: arg[0]: first peer number to return. Writes all host ports to data
  * in order of peer number, including the function's own. result: number
  * written; id: the next peer number to request, 0 at the end; result2: sequence
- * number of the last event before the answer.
+ * number of the last event that the result reflects.
  *
  * GET_REQUESTS: writes the pending RELEASE_REQUESTs to this port to data, as
  * struct draco_event, with the remaining time in arg[2]. result: number
@@ -393,7 +393,7 @@ struct draco_holder {
 
 /*
  * RELEASE_REPLY: id: endpoint; arg[0]: token of the request; arg[1]: verdict;
- * data contains a struct draco_holder if the verdict is BUSY. With RELEASED the
+ * data contains a struct draco_holder if the verdict is BUSY. With OK, the
  * owner powers the slot off, unless it never used the device.
  */
 #define DRACO_RELEASE_OK		0
@@ -431,7 +431,8 @@ struct draco_queue_create {
 
 /*
  * RESOLVE: id: peer number; arg[0]: service. Completes with id: queue number;
- * result: key. BAD_ID if the peer does not offer it, HOST_DOWN if it is down.
+ * result: key. BAD_ID: the peer does not offer the service; HOST_DOWN: the peer
+ * is down.
  */
 
 /* Access rights to a memory region, as FABREX_ACCESS_* of the uapi. */
