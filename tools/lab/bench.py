@@ -114,8 +114,8 @@ def about():
     version = root.version("demo", "qemu-system-x86").partition(":")[2]
     return (f"emulated: QEMU {version.partition('+')[0]} "
             f"{machine.accelerator().upper()}, draco-emu, {os.cpu_count()} "
-            "cores for everything; guests of 1 processor, a virtio-net wire "
-            "between each two (MTU 9000, no offload)")
+            "cores for everything; guests of 1 processor, a virtio-net link "
+            "between each pair (MTU 9000, no offload)")
 
 
 def when(bench):
