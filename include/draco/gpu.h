@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * The emulated GPU: registers and command ring of endpoint 0xda10, shared by
- * draco-emu and the driver that tests use. Normative text: docs/gpu.md.
+ * draco-emu and the test driver. Normative text: docs/gpu.md.
  * All fields are little-endian.
  */
 #ifndef DRACO_GPU_H
@@ -29,8 +29,8 @@
  * 4096) of struct draco_gpu_cmd at offset RING_BASE (64-byte aligned). Indices
  * are free-running 32-bit counts. The host writes entries, then TAIL; the
  * engine executes them in order, writes result and status of the entry, then
- * increments HEAD. A tail more than RING_SIZE ahead, or a ring outside VRAM, is
- * FATAL: the engine stops until 0 is written to ENABLE.
+ * increments HEAD. If TAIL is more than RING_SIZE ahead of HEAD, or the ring is
+ * outside VRAM, the state is FATAL until 0 is written to ENABLE.
  */
 #define DRACO_GPU_CTRL		0x1000	/* RW: DRACO_GPU_CTRL_* */
 #define DRACO_GPU_STATUS	0x1004	/* RO: DRACO_GPU_STATUS_* */

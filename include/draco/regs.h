@@ -26,7 +26,7 @@
 #define DRACO_MSIX_TABLE_OFFSET		0x4000
 #define DRACO_MSIX_PBA_OFFSET		0x8000
 
-/* Registers in BAR 0. 32-bit accesses; 64-bit registers as two, low half first. */
+/* Registers in BAR 0, accessed by 32 bits; 64-bit ones as two, low half first. */
 #define DRACO_REG_MAGIC			0x0000	/* RO */
 #define DRACO_REG_VERSION		0x0004	/* RO, major << 16 | minor */
 #define DRACO_REG_CAP			0x0008	/* RO, 64 bits */
@@ -231,8 +231,9 @@ struct draco_identify {
  * @flags:      DRACO_OBJF_*
  * @id:         object id
  * @parent:     port: switch; endpoint: appliance; else 0
- * @link:       port: what it leads to (host, appliance or the ISL's other
- *              port); endpoint: the uplink port that it is behind
+ * @link:       port: what it leads to (host, appliance, or the port at the
+ *              other end of the ISL); endpoint: the uplink port that it is
+ *              behind
  * @bound:      endpoint: host port that it is bound to, else 0
  * @slot:       endpoint: physical slot number in the partition, else 0
  * @peer:       host port: peer number, else 0xffff
@@ -241,8 +242,8 @@ struct draco_identify {
  * @generation: host port: how many times it has been enabled
  * @speed:      port: current link speed in MT/s for each lane (16000 for Gen4)
  * @max_speed:  port: maximum speed in MT/s
- * @width:      port: current lanes; endpoint: lanes; appliance: most endpoints
- *              behind one uplink
+ * @width:      port: current lanes; endpoint: lanes; appliance: maximum number
+ *              of endpoints behind one uplink
  * @max_width:  port: maximum lanes
  * @pci_vendor: endpoint: PCI identity
  * @pci_device: endpoint: PCI identity
@@ -291,12 +292,12 @@ struct draco_object {
  * those of the fabric, then errors of this function's queues and windows, which
  * are stored for each queue and window separately and are never dropped.
  * Completes when there is an event, or when one was dropped. result: number
- * written; result2: number dropped since the last time because the function's
- * queue was full. GET_PEERS, GET_OBJECTS and GET_REQUESTS then return the
- * state.
+ * written; result2: number dropped since the previous GET_EVENTS because the
+ * function's queue was full. To recover, query the state by GET_PEERS,
+ * GET_OBJECTS and GET_REQUESTS.
  *
- * GET_LOG: arg[0]: first sequence number to return; result: number written. It
- * never waits; the switch keeps the last 1,024 events of all ports.
+ * GET_LOG: arg[0]: first sequence number to return; result: number written.
+ * Never waits; the switch keeps the last 1,024 events of all ports.
  */
 struct draco_event {
 	__le64	seq;		/* fabric-wide, without gaps; 0 for errors of
@@ -363,7 +364,7 @@ struct draco_peer {
  * GET_PEERS: arg[0]: first peer number to return. Writes all host ports to data
  * in order of peer number, including the function's own. result: number
  * written; id: the next peer number to request, 0 at the end; result2: sequence
- * number of the last event before the answer.
+ * number of the last event that the result reflects.
  *
  * GET_REQUESTS: writes the pending RELEASE_REQUESTs to this port to data, as
  * struct draco_event, with the remaining time in arg[2]. result: number
@@ -427,7 +428,8 @@ struct draco_queue_create {
 
 /*
  * RESOLVE: id: peer number; arg[0]: service. Completes with id: queue number;
- * result: key. BAD_ID if the peer does not offer it, HOST_DOWN if it is down.
+ * result: key. BAD_ID: the peer does not offer the service; HOST_DOWN: the peer
+ * is down.
  */
 
 /* Access rights to a memory region, as FABREX_ACCESS_* of the uapi. */

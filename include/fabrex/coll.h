@@ -13,14 +13,15 @@
  *
  * If a rank dies or becomes unreachable, the pending operations of all other
  * ranks fail with -ECONNRESET within death_ms (1.5 times that if the fabric has
- * to be asked whose link is down). If a rank is alive but does not take part
- * for silence_ms, they fail with -ETIMEDOUT. The error message names the rank,
- * and fabrex_comm_failed() lists it. After that only fabrex_comm_shrink() and
- * fabrex_comm_destroy() can be called on the communicator. The send and receive
- * buffers of failed operations belong to the communicator until one of these
- * has returned, because ranks that have not noticed the failure yet may still
- * access them; the contents of receive buffers are undefined. An operation that
- * returns 0 has the right result, even if a rank has failed in the meantime.
+ * to be queried to find out whose link is down). If a rank is alive but does
+ * not take part for silence_ms, they fail with -ETIMEDOUT. The error message
+ * names the rank, and fabrex_comm_failed() lists it. After that, only
+ * fabrex_comm_shrink() and fabrex_comm_destroy() can be called on the
+ * communicator. The send and receive buffers of failed operations belong to the
+ * communicator until one of these has returned, because ranks that have not yet
+ * noticed the failure may still access them; the contents of receive buffers
+ * are undefined. If an operation returns 0, its result is correct, even if a
+ * rank has failed in the meantime.
  */
 #ifndef FABREX_COLL_H
 #define FABREX_COLL_H
@@ -55,8 +56,8 @@ enum fabrex_datatype {
  * rounded to nearest even once in each step of the algorithm. AVG is SUM
  * divided by the number of ranks at the end; integers truncate toward zero. MIN
  * and MAX of a NaN and a number are a NaN; every computed NaN is quiet, with
- * sign and payload 0. For the same number of ranks, algorithm, count and type,
- * the result is the same in every run and at every rank, bit for bit.
+ * sign and payload 0. For the same number of ranks, algorithm, count, type and
+ * kind of memory, the result is bit-identical in every run and at every rank.
  */
 enum fabrex_redop {
 	FABREX_SUM = 1,
@@ -78,8 +79,8 @@ struct fabrex_comm_attr {
 	uint32_t size;		/* number of ranks */
 	uint32_t flags;		/* 0 */
 	int32_t timeout_ms;	/* of the set-up; 0: 30 s; negative: none */
-	uint32_t death_ms;	/* to notice a dead rank; 0: 1000 */
-	uint32_t silence_ms;	/* limit of not responding; 0: none */
+	uint32_t death_ms;	/* time to detect a dead rank; 0: 1000 */
+	uint32_t silence_ms;	/* maximum time without response; 0: none */
 	const char *bootstrap;	/* NULL: $FABREX_BOOTSTRAP, else the launcher */
 	const char *algorithms;	/* NULL: $FABREX_ALGORITHMS, else built-in */
 	uint64_t reserved[4];	/* 0 */
@@ -96,13 +97,13 @@ struct fabrex_comm_attr {
  *
  * secret: 32 random hexadecimal digits, the same at all ranks. A process that
  * does not know them can neither join over TCP nor pretend to be rank 0
- * (-EACCES). The secret is never sent; what ranks exchange is not
- * encrypted. All ranks must then give exactly the same address string.
+ * (-EACCES). The secret is never sent; the ranks' messages are not encrypted.
+ * With a secret, all ranks must give exactly the same address string.
  */
 int fabrex_comm_create(struct fabrex_port *port,
 		       const struct fabrex_comm_attr *attr, size_t size,
 		       struct fabrex_comm **comm);
-/* Local. Abandons pending operations. comm may be NULL. */
+/* Not collective. Abandons pending operations. comm may be NULL. */
 void fabrex_comm_destroy(struct fabrex_comm *comm);
 uint32_t fabrex_comm_rank(const struct fabrex_comm *comm);
 uint32_t fabrex_comm_size(const struct fabrex_comm *comm);
@@ -118,9 +119,9 @@ int fabrex_comm_split(struct fabrex_comm *comm, int color, int key,
  */
 int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks, size_t n);
 /*
- * Collective among the surviving ranks: they agree on who has failed, and get a
- * communicator of the others in the same order. It does not matter whether the
- * caller has noticed the failure, and more ranks may fail during the call.
+ * Collective among the surviving ranks: they agree on which ranks have failed,
+ * and get a communicator of the others, in the same order. The caller need not
+ * have noticed the failure, and more ranks may fail during the call.
  */
 int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 		       struct fabrex_comm **out);
@@ -161,7 +162,7 @@ struct fabrex_collective {
  * Starts an operation and returns; its buffers must not be touched until it has
  * completed. Operations of a communicator are executed in the order in which
  * they were started, except that a SEND or RECV is ordered only with those of
- * the same peer and direction. They make progress while the thread is inside
+ * the same peer and direction. They make progress only while a thread is inside
  * functions of this header.
  */
 int fabrex_coll_start(struct fabrex_comm *comm,
@@ -174,9 +175,10 @@ int fabrex_coll_test(struct fabrex_coll *coll);
 int fabrex_coll_wait(struct fabrex_coll *coll, int timeout_ms);
 
 /*
- * Operations that are called between the two are started together by
- * fabrex_group_end(), so that SENDs and RECVs cannot deadlock. It waits for all
- * of them; the calls themselves return 0, or an error in their arguments.
+ * Operations that are called between these two are started together by
+ * fabrex_group_end(), so that SENDs and RECVs cannot deadlock.
+ * fabrex_group_end() waits for all of them; the calls themselves return 0, or
+ * an error if their arguments are invalid.
  */
 int fabrex_group_begin(struct fabrex_comm *comm);
 int fabrex_group_end(struct fabrex_comm *comm);
@@ -212,9 +214,10 @@ int fabrex_comm_algorithm(struct fabrex_comm *comm, enum fabrex_coll_kind kind,
 /* ---- schedules: fabrex_schedule_parse(3), docs/schedule.md ------------- */
 
 /*
- * A schedule is an explicit plan of who sends which part of the buffer to whom.
- * It is proved correct when it is read. Otherwise -EINVAL, with name, line and
- * reason in the message (a chunk that is missing or reduced twice, a deadlock).
+ * A schedule states explicitly which rank sends which part of the buffer to
+ * which other rank. It is proved correct when it is read. If it is not correct
+ * (a chunk is missing or reduced twice, ranks would deadlock), -EINVAL; the
+ * error message has name, line and reason.
  */
 int fabrex_schedule_parse(const char *text, size_t length, const char *name,
 			  struct fabrex_schedule **schedule);
@@ -226,7 +229,7 @@ int fabrex_schedule_read(const char *path, struct fabrex_schedule **schedule);
 int fabrex_schedule_make(enum fabrex_coll_kind kind, const char *algorithm,
 			 uint32_t ranks, uint32_t root,
 			 struct fabrex_schedule **schedule);
-/* Writes it as text for fabrex_schedule_parse(). Returns as snprintf() does. */
+/* Writes text for fabrex_schedule_parse(); returns what snprintf() would. */
 int fabrex_schedule_format(const struct fabrex_schedule *schedule, char *text,
 			   size_t n);
 void fabrex_schedule_free(struct fabrex_schedule *schedule);
@@ -242,8 +245,8 @@ int fabrex_comm_schedule(struct fabrex_comm *comm, enum fabrex_coll_kind kind,
 			 const struct fabrex_schedule *schedule);
 
 /*
- * What this rank has sent to another one since the communicator was created, in
- * collectives that followed a schedule; to be compared with the plan.
+ * What this rank has sent to another rank since the communicator was created,
+ * in collectives that followed a schedule; compare it with the plan.
  */
 struct fabrex_traffic {
 	uint64_t bytes;		/* of payload */

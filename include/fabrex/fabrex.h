@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libfabrex: public API. Reads and writes the memory of any peer on a PCIe
- * fabric through queues that are mapped into the process. Each group of
- * functions has a man page, fabrex_open(3) and so on; fabrex(7) is the
- * overview.
+ * libfabrex: public API for reading and writing the memory of any peer on a
+ * PCIe fabric, through queues that are mapped into the process. Each group of
+ * functions has a man page, such as fabrex_open(3); fabrex(7) is the overview.
  *
  * Functions return 0 or a count on success and a negative errno on failure.
  * After a failure, fabrex_strerror_last() returns a message that names the
@@ -11,9 +10,9 @@
  *
  * Threads: a port, its regions and its windows may be used by several threads
  * at once. A queue must be used by one thread at a time: lock it, or create one
- * for each thread. Cancellation points are fabrex_wait(), fabrex_event_read()
- * and fabrex_connect(), and fabrex_accept() and fabrex_request_next() until a
- * request has arrived; a thread that is cancelled there leaks nothing. No other
+ * for each thread. fabrex_wait(), fabrex_event_read() and fabrex_connect() are
+ * cancellation points; so are fabrex_accept() and fabrex_request_next() until a
+ * request has arrived. A thread that is cancelled there leaks nothing. No other
  * function is a cancellation point.
  *
  * Structures grow at their end. The library is told the size that the caller
@@ -91,9 +90,9 @@ struct fabrex_peer {
  * $FABREX_PORT, or, if that is not set, for the first port found.
  */
 int fabrex_open(const char *name, struct fabrex_port **port);
-/* Destroys the port with its queues, regions and windows. The caller has to
- * make sure that no other thread uses them. -EBUSY, with nothing changed: there
- * are listeners or communicators; close or destroy them first.
+/* Destroys the port with its queues, regions and windows. The caller must
+ * ensure that no other thread uses them. -EBUSY: there are still listeners or
+ * communicators, so nothing was changed; close or destroy them first.
  */
 int fabrex_close(struct fabrex_port *port);
 /* size: sizeof(struct fabrex_port_attr) as the caller was compiled. */
@@ -101,7 +100,7 @@ int fabrex_query(struct fabrex_port *port, struct fabrex_port_attr *attr,
 		 size_t size);
 int fabrex_peer_find_sized(struct fabrex_port *port, const char *name,
 			   struct fabrex_peer *peer, size_t size);
-/* name: of a port or host, or a decimal peer number. */
+/* name: the name of a port or host, or a decimal peer number. */
 static inline int fabrex_peer_find(struct fabrex_port *port, const char *name,
 				   struct fabrex_peer *peer)
 {
@@ -169,8 +168,8 @@ static inline int fabrex_event_read(struct fabrex_port *port,
 /*
  * What a peer needs in order to access a region. It is plain data: send it as
  * it is. A program that receives fewer bytes than its structure has must clear
- * the rest; one that receives more may drop the excess, since unknown flags
- * are refused if the excess matters.
+ * the rest. One that receives more may drop the excess: if the excess matters,
+ * flags has a bit that this program's library refuses.
  */
 struct fabrex_remote {
 	uint64_t rkey;
@@ -197,7 +196,7 @@ int fabrex_mr_register_for(struct fabrex_port *port, void *addr,
  */
 int fabrex_mr_alloc(struct fabrex_port *port, size_t length, uint32_t access,
 		    struct fabrex_mr **mr);
-/* Waits until no queue and no peer accesses it. Its key is invalid then. */
+/* On return, no queue or peer accesses the region, and its key is invalid. */
 int fabrex_mr_deregister(struct fabrex_mr *mr);
 void *fabrex_mr_addr(const struct fabrex_mr *mr);
 size_t fabrex_mr_length(const struct fabrex_mr *mr);
@@ -225,17 +224,18 @@ struct fabrex_memory {
 	int32_t device;		/* number in the runtime, -1: host */
 	void *base;		/* of the allocation, NULL if not known */
 	uint64_t length;	/* of the allocation, 0 if not known */
-	uint64_t id;		/* of the allocation: a later allocation at the
-				 * same address has another; 0 if not known */
+	uint64_t id;		/* of the allocation; a later allocation at the
+				 * same address has a different id; 0 if not
+				 * known */
 	char pci[16];		/* "0000:04:00.0", or "" */
 	uint64_t reserved[4];	/* 0 */
 };
 
 /*
- * Finds out what addr points to. Queries only runtimes that the process has
- * already loaded; an address that none of them knows is HOST, and so is a HIP
- * or CUDA allocation that the CPU is meant to use (pinned, managed). Managed
- * memory of CUDA is registered only if kind is FABREX_MEMORY_HOST.
+ * Determines what kind of memory addr points to. Queries only runtimes that the
+ * process has already loaded. An address that none of them knows is HOST, and
+ * so are HIP and CUDA allocations meant for the CPU (pinned, managed). CUDA
+ * managed memory can be registered only with kind FABREX_MEMORY_HOST.
  * size: sizeof(struct fabrex_memory) as the caller was compiled.
  */
 int fabrex_memory_query(const void *addr, struct fabrex_memory *memory,
@@ -288,16 +288,16 @@ int fabrex_mr_kind(const struct fabrex_mr *mr);
  * to the cache; a region from the cache must not be deregistered.
  *
  * Unused regions stay registered until the cache needs room, or until their
- * memory is unmapped, freed, moved or revoked. The cache notices that by
- * itself: such a region is never returned again, and is deregistered when the
+ * memory is unmapped, freed, moved or revoked. The cache detects the latter by
+ * itself: it never returns such a region again, and deregisters it when the
  * next region is registered or fabrex_mr_cache_limit() is called.
  */
 int fabrex_mr_cache_get(struct fabrex_port *port, void *addr, size_t length,
 			uint32_t access, struct fabrex_mr **mr,
 			uint64_t *offset);
 void fabrex_mr_cache_put(struct fabrex_mr *mr);
-/* Sets how many unused regions, and bytes of host memory in them, the cache
- * keeps at most. 0, 0 empties it.
+/* Sets the maximum number of unused regions that the cache keeps, and of bytes
+ * of host memory in them. 0, 0 empties it.
  */
 int fabrex_mr_cache_limit(struct fabrex_port *port, uint64_t regions,
 			  uint64_t bytes);
@@ -313,7 +313,7 @@ int fabrex_mr_cache_stats(struct fabrex_port *port,
 
 struct fabrex_queue_attr {
 	uint32_t sq_entries;	/* power of two; 0: 128 */
-	uint32_t cq_entries;	/* power of two; 0: the least that is enough */
+	uint32_t cq_entries;	/* power of two; 0: the smallest sufficient */
 	uint32_t rq_entries;	/* power of two, or 0: no receiving */
 	uint32_t cell_size;	/* power of two; 0: 256 if rq_entries */
 	uint32_t flags;		/* FABREX_QUEUE_EVENTFD */
@@ -326,7 +326,7 @@ int fabrex_queue_create(struct fabrex_port *port,
 			const struct fabrex_queue_attr *attr, size_t size,
 			struct fabrex_queue **queue);
 int fabrex_queue_destroy(struct fabrex_queue *queue);
-/* What peers see as wc.src_queue; unique at this port. */
+/* The number that peers see in wc.src_queue; unique within this port. */
 uint32_t fabrex_queue_number(const struct fabrex_queue *queue);
 /* Unguessable; a peer needs it and the peer number to send to the queue. */
 uint64_t fabrex_queue_key(const struct fabrex_queue *queue);
@@ -507,12 +507,12 @@ int fabrex_window_flush(struct fabrex_window *window);
 #define FABREX_BLOB_MAX	960
 
 /*
- * A listener offers a service number; a process that connects to it exchanges
- * one message with it (usually of struct fabrex_remote and queue keys) over the
- * fabric; no other network is needed. *theirs_len: space on entry, bytes
- * received on return; -EMSGSIZE if that is more than the space. -ETIMEDOUT:
- * timed out; timeout_ms < 0: no timeout. A listener must be used by one thread
- * at a time.
+ * A listener offers a service number. A process that connects to it exchanges
+ * one message with it, usually a struct fabrex_remote and queue keys, over the
+ * fabric; no other network is needed. *theirs_len: the buffer's size on entry,
+ * the message's size on return; -EMSGSIZE if the message does not fit.
+ * -ETIMEDOUT: timed out; timeout_ms < 0: no timeout. A listener must be used by
+ * one thread at a time.
  */
 int fabrex_listen(struct fabrex_port *port, uint64_t service,
 		  struct fabrex_listener **listener);
@@ -522,9 +522,9 @@ int fabrex_accept(struct fabrex_listener *listener, const void *mine,
 void fabrex_listener_close(struct fabrex_listener *listener);
 
 /*
- * The same as fabrex_accept() in two steps, for a server whose answer depends
- * on the request. A request is plain data; the listener's thread may answer
- * requests at any later time, in any order, or never.
+ * fabrex_accept() in two steps, for a server whose answer depends on the
+ * request. A request is plain data; the listener's thread may answer requests
+ * later, in any order, or not at all.
  */
 struct fabrex_request {
 	uint32_t peer;

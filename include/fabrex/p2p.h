@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libfabrex: whether one PCI device can access another's memory directly, by
- * which path, and if not, what blocks it. fabrex_p2p_query(3).
+ * libfabrex: determines whether one PCI device can access another's memory
+ * directly, by which path, and if not, what blocks it. See fabrex_p2p_query(3).
  */
 #ifndef FABREX_P2P_H
 #define FABREX_P2P_H
@@ -62,10 +62,10 @@ struct fabrex_p2p {
 /*
  * Determines whether initiator can read and write target's memory. Each is a
  * PCI address ("0000:04:00.0", "04:00.0") or a local port ("fabrex0", "a.0").
- * Reads sysfs and asks the kernel. ACS bits can be read with CAP_SYS_ADMIN
- * only; without it the kernel's answer decides. size: sizeof(struct fabrex_p2p)
- * as the caller was compiled. Returns 0 whatever the verdict is; -EINVAL:
- * invalid name. Thread-safe, keeps no state.
+ * Reads sysfs and asks the kernel. Reading ACS bits requires CAP_SYS_ADMIN;
+ * without it the kernel's answer decides. size: sizeof(struct fabrex_p2p) as
+ * the caller was compiled. Returns 0 whatever the verdict is; -EINVAL: invalid
+ * name. Thread-safe and stateless.
  */
 int fabrex_p2p_query(const char *initiator, const char *target,
 		     struct fabrex_p2p *p2p, size_t size);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make bench-lab: fabrex beside RoCEv2 and TCP between the same guests in the
-same run. Rounds of all ways in turn, so that what disturbs the machine
+same run. Rounds of all contenders in turn, so that what disturbs the machine
 disturbs all of them; medians, spread and ratios as table, JSON, Markdown."""
 
 import json
@@ -114,13 +114,13 @@ def about():
     version = root.version("demo", "qemu-system-x86").partition(":")[2]
     return (f"emulated: QEMU {version.partition('+')[0]} "
             f"{machine.accelerator().upper()}, draco-emu, {os.cpu_count()} "
-            "cores for everything; guests of 1 processor, a virtio-net wire "
-            "between each two (MTU 9000, no offload)")
+            "cores for everything; guests of 1 processor, a virtio-net link "
+            "between each pair (MTU 9000, no offload)")
 
 
 def when(bench):
     """How it was measured, and how quiet the machine was."""
-    return (f"{bench.rounds} rounds of all ways in turn, "
+    return (f"{bench.rounds} rounds of all contenders in turn, "
             + time.strftime("%Y-%m-%d %H:%M UTC", bench.begun)
             + f", other work used {bench.others:.2f} cores meanwhile"
             + (" (not quiet)" if bench.others > QUIET else ""))
@@ -142,8 +142,8 @@ def cells(series, base):
     return row + [figure(median), f"{figure(least)} .. {figure(most)}"]
 
 
-HEAD = ["", "measured by", "median", "min", "max", "fabrex is better by",
-        "spread"]
+HEAD = ["", "measured by", "median", "min", "max", "fabrex better by factor",
+        "range"]
 
 
 def as_text(bench):

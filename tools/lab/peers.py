@@ -208,14 +208,14 @@ def group_contests(hosts):
 def contests():
     """What is compared between two hosts."""
     return [
-        Contest("8 bytes until it is known that they have arrived", "us", [
+        Contest("8 bytes until arrival is confirmed", "us", [
             Way("fabrex, write", "fabrex-perf write-lat", fabrex_write_lat),
             Way("RoCEv2 (rxe), write", "ib_write_bw -t 1", roce_completion),
-            Way("TCP, there and back", "2 x qperf tcp_lat", tcp_completion)]),
-        Contest("8 bytes, half of there and back, both poll", "us", [
+            Way("TCP, round trip", "2 x qperf tcp_lat", tcp_completion)]),
+        Contest("8 bytes, half the round trip, both poll", "us", [
             Way("fabrex, write", "bench-pingpong poll", fabrex_poll_lat),
             Way("RoCEv2 (rxe), write", "ib_write_lat", roce_poll_lat)]),
-        Contest("8 bytes, half of there and back, both sleep", "us", [
+        Contest("8 bytes, half the round trip, both sleep", "us", [
             Way("fabrex, datagram", "bench-pingpong sleep", fabrex_sleep_lat),
             Way("RoCEv2 (rxe), send", "ib_send_lat -e", roce_sleep_lat),
             Way("TCP", "qperf tcp_lat", tcp_lat)]),

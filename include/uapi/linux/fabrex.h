@@ -3,15 +3,15 @@
  * fabrex character device, /dev/fabrex<N>: one for each local fabric port.
  *
  * Every ioctl takes a structure. Its first member, @size, is the size that user
- * space was compiled with. A kernel whose structure is longer takes the missing
- * tail as zero; one whose structure is shorter accepts the excess only if it is
- * zero (E2BIG otherwise). Results are returned in members named out_*.
+ * space was compiled with. If the kernel's structure is longer, the missing
+ * tail is taken as zero; if it is shorter, the excess must be zero (E2BIG
+ * otherwise). Results are returned in members named out_*.
  *
  * EINVAL: unknown flags, or reserved fields or padding that are not zero.
  * ENOTTY: unknown ioctl. EOPNOTSUPP: this port does not support it;
  * fabrex_port_query.out_caps tells what a port supports. ENODEV: the port is
- * gone. EBADF: the file is not open for writing; only PORT_QUERY, PEER_QUERY,
- * COUNTERS and P2P_QUERY work then.
+ * gone. EBADF: the file is not open for writing, so that only PORT_QUERY,
+ * PEER_QUERY, COUNTERS and P2P_QUERY are allowed.
  *
  * Layouts are the same for 32-bit and 64-bit processes. Peer numbers have 32
  * bits here and 16 in ring entries; no fabric has more peers than that.
@@ -47,8 +47,9 @@ enum {
 
 /*
  * fabrex_port_query.out_caps: opcodes that the port's queues execute, and other
- * capabilities. An opcode without its bit completes with FABREX_WC_BAD_OPCODE,
- * an ioctl without its bit fails with EOPNOTSUPP. Ignore unknown bits.
+ * capabilities. If a bit is not set, the opcode completes with
+ * FABREX_WC_BAD_OPCODE, or the ioctl fails with EOPNOTSUPP. Ignore unknown
+ * bits.
  */
 #define FABREX_CAP_OP(opcode)	(1ull << (opcode)) /* FABREX_OP_*, below 32 */
 #define FABREX_CAP_CHECK	(1ull << 32) /* FABREX_SQE_CHECK */
@@ -61,7 +62,7 @@ enum {
  * struct fabrex_port_query - ioctl(FABREX_IOCTL_PORT_QUERY)
  * @size:            sizeof(struct fabrex_port_query)
  * @flags:           must be 0
- * @out_peer:        peer number of this port; others put it into an sqe
+ * @out_peer:        peer number of this port, by which others address it
  * @out_max_peers:   peer numbers are below this
  * @out_generation:  of this port; increases each time the port is enabled
  * @out_flags:       FABREX_PORT_*
@@ -73,8 +74,8 @@ enum {
  * @out_max_cq:      largest completion ring, entries
  * @out_max_rq:      largest receive ring, cells
  * @out_max_cell:    largest receive cell, bytes
- * @out_page_size:   of this machine; mappings begin and end at multiples of
- *                   it, and a doorbell page has this size
+ * @out_page_size:   page size of this machine; mappings begin and end at
+ *                   multiples of it, and a doorbell page has this size
  * @out_window_slot_size: granularity of windows, bytes
  * @out_max_transfer: maximum length of an operation, bytes
  * @out_name:        name of the port in the fabric
@@ -121,7 +122,7 @@ struct fabrex_port_query {
  * @flags:          FABREX_PEER_*
  * @peer:           requested peer number
  * @out_state:      FABREX_PEER_DOWN or _UP
- * @out_generation: of the peer; it changes when the peer has been down
+ * @out_generation: of the peer; it differs after the peer has been down
  * @out_peer:       peer number found
  * @__reserved:     must be 0
  * @name:           with FABREX_PEER_BY_NAME: name of a port, or of a host (for
@@ -154,7 +155,7 @@ struct fabrex_peer_query {
 /* fabrex_mr_register.flags */
 #define FABREX_MR_PEERS		(1u << 0) /* only peers in @peers have access */
 #define FABREX_MR_DMABUF	(1u << 1) /* memory of dma-buf @fd, at @addr */
-#define FABREX_MR_PIN		(1u << 2) /* DMABUF: ask for it not to move */
+#define FABREX_MR_PIN		(1u << 2) /* DMABUF: ask exporter not to move it */
 #define FABREX_MR_WATCH		(1u << 3) /* count changes in entry @watch */
 
 #define FABREX_PEER_WORDS_MAX	1024u	/* fabrex_mr_register.npeers */
@@ -184,14 +185,15 @@ struct fabrex_peer_query {
  * region is destroyed and all accesses have ended. The limit applies both to
  * what the process has pinned and to the total pinned through all files of the
  * same user. REMOTE_WRITE and REMOTE_ATOMIC require that the process itself may
- * write the memory. Queues of the same open file use the key as lkey; every
- * peer that is told it uses it as rkey, within @access and @peers.
+ * write the memory. Queues of the same open file use the key as lkey; peers to
+ * which the key has been sent use it as rkey, as far as @access and @peers
+ * allow.
  *
  * A dma-buf is attached dynamically, with peer-to-peer allowed, and all of it
  * is charged to the quota of bytes. Its exporter may take the memory away at
- * any time: pending operations complete or fail before it does, later ones fail
- * with LKEY or RKEY. If the memory has only moved, the region works again, with
- * the same key, as soon as it is mapped at its new place. If it has been
+ * any time: pending operations complete or fail first, and later ones fail with
+ * LKEY or RKEY. If the memory has only moved, the region works again, with the
+ * same key, as soon as it has been mapped at its new location. If it has been
  * revoked, FABREX_EVENT_MR_REVOKED is reported, and the region can only be
  * destroyed. With FABREX_MR_PIN the exporter is asked not to move the memory
  * (it can still revoke it), and the whole dma-buf is charged to RLIMIT_MEMLOCK.
@@ -199,11 +201,11 @@ struct fabrex_peer_query {
  * remote, needs a dma-buf that was opened for writing.
  *
  * EFAULT: not mapped or not writable; ENOMEM: RLIMIT_MEMLOCK or out of memory;
- * ENOSPC: the port has no MR left; EDQUOT: the user's quota of regions or
+ * ENOSPC: the port has no free MR; EDQUOT: the user's quota of regions or
  * bytes, or a cgroup limit; EBADF: @fd is not open; EACCES: it is not open for
  * writing; EINVAL: it is not a dma-buf, or the range is outside of it. Other
  * errors for a dma-buf come from its exporter, for example EOPNOTSUPP if the
- * device cannot reach the memory; the kernel log has the reason, once for each
+ * device cannot reach the memory; the kernel logs the reason, once for each
  * exporter and cause.
  */
 struct fabrex_mr_register {
@@ -230,7 +232,8 @@ struct fabrex_mr_register {
  * @cq_entries:   power of two, at least sq_entries + rq_entries
  * @rq_entries:   power of two, or 0 for a queue that receives nothing
  * @cell_size:    size of a receive cell, power of two; 0 without @rq_entries
- * @eventfd:      signalled when a completion arrives while armed; or -1
+ * @eventfd:      signalled when a completion arrives while the queue is armed,
+ *                or -1
  * @__reserved:   must be 0
  * @service:      0, or a number by which peers find this queue with
  *                FABREX_IOCTL_RESOLVE. EADDRINUSE if another queue of the port
@@ -291,7 +294,7 @@ struct fabrex_queue_create {
  * @out_id:     object for FABREX_IOCTL_DESTROY
  * @__reserved: must be 0
  *
- * EACCES: the peer refuses key, rights or range; the next call is delayed;
+ * EACCES: the peer refuses key, rights or range, and the next call is delayed;
  * EHOSTUNREACH: the peer is down; ENOSPC: no room in the aperture; EAGAIN: too
  * many wrong keys have been tried through this port, by any process.
  */
@@ -315,8 +318,8 @@ struct fabrex_window_create {
  * @size:       sizeof(struct fabrex_destroy)
  * @id:         memory region, queue or window of this open file
  *
- * Returns when the device no longer uses it. Closing the file destroys all its
- * objects. ENOENT: this file has no such object.
+ * Returns when the device no longer uses the object. Closing the file destroys
+ * all its objects. ENOENT: this file has no such object.
  */
 struct fabrex_destroy {
 	__u32 size;
@@ -328,7 +331,8 @@ struct fabrex_destroy {
  * struct fabrex_counters - ioctl(FABREX_IOCTL_COUNTERS)
  * @size:       sizeof(struct fabrex_counters)
  * @id:         a queue of this open file, or 0 for the whole port
- * @out_tx_bytes: payload bytes sent into the fabric; the others as named
+ * @out_tx_bytes: payload bytes sent into the fabric. The names of the other
+ *              counters say what they count
  */
 struct fabrex_counters {
 	__u32 size;
@@ -381,14 +385,14 @@ struct fabrex_resolve {
  *
  * Creates the watch page of this open file: @entries counters of 32 bits, all
  * 0. A region that was registered with FABREX_MR_WATCH increments its counter
- * whenever the memory that it reaches may no longer be the memory at the
- * addresses it was registered for: before munmap(), mremap(), madvise() or
+ * whenever it may have become stale, that is, may refer to other memory than
+ * the addresses it was registered for: before munmap(), mremap(), madvise() or
  * mprotect() of any of them returns, when its dma-buf is moved or revoked, and
  * when the port is reset, which invalidates all keys.
  *
- * So a registration cache reads one word in memory to find out whether an entry
- * is still valid. If it reads the word before it registers, it misses no later
- * change. The counter has no effect on pinning. Regions may share a counter.
+ * A registration cache thus reads one word of memory to find out whether an
+ * entry is still valid. If it reads the word before it registers, it misses no
+ * later change. Watching has no effect on pinning. Regions may share a counter.
  * EEXIST: the file already has a watch page; EINVAL: too many entries.
  * EOPNOTSUPP from MR_REGISTER: this kernel cannot watch memory of processes.
  */
@@ -416,8 +420,8 @@ struct fabrex_watch {
  * @out_distance: with FABREX_P2P_REACHABLE: number of bridges on the path, up
  *               and down, 0 for the same function. Otherwise 0
  *
- * Tells whether the kernel would map the memory of a PCI device for this port.
- * It does not tell why not; "fabrexctl p2p" does. ENOENT: no such device.
+ * Reports whether the kernel would map the memory of a PCI device for this
+ * port, but not why it would not; "fabrexctl p2p" does. ENOENT: no such device.
  */
 struct fabrex_p2p_query {
 	__u32 size;
@@ -437,7 +441,9 @@ struct fabrex_p2p_query {
 #define FABREX_EVENT_QUEUE_ERROR 5	/* id of a queue of this file, error */
 #define FABREX_EVENT_WINDOW_FAULT 6	/* id of a window of this file, error */
 #define FABREX_EVENT_GONE	7	/* the port is gone; the last event */
-#define FABREX_EVENT_LOST	8	/* error: events dropped; query again */
+#define FABREX_EVENT_LOST	8	/* events were dropped: query the state
+					 * again; error: their number
+					 */
 #define FABREX_EVENT_MR_REVOKED	9	/* id of a region of this file, error */
 
 /**
@@ -450,13 +456,13 @@ struct fabrex_p2p_query {
  * @error:      FABREX_QERR_*, FABREX_WC_*, an errno (MR_REVOKED) or a count,
  *              by type
  * @time_ns:    CLOCK_MONOTONIC
- * @seq:        number of events of this file so far, dropped ones included
+ * @seq:        number of events of this file so far, including dropped ones
  *
- * The kernel's records may be longer than the reader's structure; @size leads
- * to the next one. read() returns whole records, with one exception: if the
- * first does not fit into the buffer, it is truncated, and its @size is what
- * was returned. So a read() of one structure always gets one event, whichever
- * version the reader was compiled with. A buffer of less than
+ * The kernel's records may be longer than the reader's structure: the next one
+ * begins @size bytes later. read() returns whole records, with one exception:
+ * if the first does not fit into the buffer, it is truncated, and its @size is
+ * the number of bytes returned. So a read() of one structure always returns one
+ * event, whichever version the reader was compiled with. A buffer of less than
  * FABREX_EVENT_SIZE_MIN bytes is refused with EINVAL.
  *
  * poll() reports EPOLLIN when there is an event, EPOLLHUP once the port is

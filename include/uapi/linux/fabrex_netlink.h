@@ -80,8 +80,8 @@ enum fabrex_change_op {
  * enum fabrex_event_type
  * @FABREX_EVENT_TYPE_LINK: A switch port's link state changed.
  * @FABREX_EVENT_TYPE_ENDPOINT: An endpoint's state changed.
- * @FABREX_EVENT_TYPE_RELEASE_REQUEST: This host is asked to let an endpoint
- *   go.
+ * @FABREX_EVENT_TYPE_RELEASE_REQUEST: This host is asked to release an
+ *   endpoint.
  * @FABREX_EVENT_TYPE_RESET: A switch was reset.
  * @FABREX_EVENT_TYPE_PORT_ADDED: A local fabric port appeared.
  * @FABREX_EVENT_TYPE_LOST: Events were dropped; dump again.

@@ -3,7 +3,7 @@
  * fabrex queue rings: the memory that a process, the kernel and a fabric device
  * share. Included by uapi/linux/fabrex.h, by libfabrex and by every device
  * model. All fields are little-endian. Peer numbers have 16 bits here and 32
- * elsewhere: there are never more than 65,536 peers.
+ * elsewhere; there are never more than 65,536 peers.
  */
 #ifndef _UAPI_LINUX_FABREX_RING_H
 #define _UAPI_LINUX_FABREX_RING_H
@@ -38,8 +38,8 @@
  * Submission flags. A device refuses unknown ones with %FABREX_WC_BAD_DESC.
  *
  * %FABREX_SQE_FENCE:   start only after every earlier operation of this queue
- *                      has completed; if one of those since the last fenced
- *                      operation has failed, do nothing and complete with
+ *                      has completed; if any operation since the last fenced
+ *                      one has failed, do nothing and complete with
  *                      %FABREX_WC_FENCED
  * %FABREX_SQE_QUIET:   no completion entry if the operation succeeds
  * %FABREX_SQE_CHECK:   (WRITE, READ, WRITE_IMM) compute the CRC32C of the
@@ -103,7 +103,7 @@ struct fabrex_sqe {
 
 /*
  * Status of a completion (work completion). With any status but OK, the target
- * must not rely on the data. The queue goes on with the next entry.
+ * must not rely on the data. The queue continues with the next entry.
  */
 #define FABREX_WC_OK		0	/* the data is visible at the target */
 #define FABREX_WC_BAD_OPCODE	1	/* operation unknown to the device */
@@ -115,32 +115,32 @@ struct fabrex_sqe {
 #define FABREX_WC_RBOUNDS	7	/* beyond the end of the remote region */
 #define FABREX_WC_RACCESS	8	/* remote region lacks the right */
 #define FABREX_WC_RPEER		9	/* remote region not open to this peer */
-#define FABREX_WC_UNREACHABLE	10	/* no such peer, or it or its link is down */
+#define FABREX_WC_UNREACHABLE	10	/* no such peer, or peer or link down */
 #define FABREX_WC_RNR		11	/* no free receive cell at the target */
 #define FABREX_WC_BAD_QUEUE	12	/* no such target queue, or wrong key */
 #define FABREX_WC_TOO_LONG	13	/* datagram exceeds the target's cell */
 #define FABREX_WC_DATA		14	/* end-to-end check failed */
 #define FABREX_WC_LFAULT	15	/* access to local memory failed */
 #define FABREX_WC_RFAULT	16	/* access to remote memory failed */
-#define FABREX_WC_FENCED	17	/* not started: an earlier one failed */
+#define FABREX_WC_FENCED	17	/* not started: earlier operation failed */
 #define FABREX_WC_FLUSHED	18	/* not started: the queue is gone */
 #define FABREX_WC_ABORTED	19	/* interrupted by reset or link loss */
 
 /**
  * struct fabrex_cqe - completion queue entry, 32 bytes
- * @user_data: of the submission; 0 for RECV and RECV_IMM
+ * @user_data: of the submission entry; 0 for RECV and RECV_IMM
  * @length:    bytes transferred, or length of the datagram
  * @imm:       RECV, RECV_IMM: the sender's immediate
  * @crc:       CRC32C of the payload if %FABREX_SQE_CHECK was set, else 0
  * @src_queue: RECV, RECV_IMM: queue number of the sender
- * @peer:      the other side
+ * @peer:      peer number of the other side
  * @index:     own operations: low 16 bits of the free-running submission index
  *             of this entry; RECV, RECV_IMM: of the receive cell
  * @opcode:    FABREX_OP_*
  * @status:    FABREX_WC_*
- * @flags:     bit 0: phase. 1 in the first pass over the ring, 0 in the
- *             second, and so on. A device makes the rest of the entry visible
- *             before it writes this field
+ * @flags:     bit 0: phase, 1 in the first pass over the ring, 0 in the second,
+ *             and so on. A device makes the rest of the entry visible before it
+ *             writes this field
  */
 struct fabrex_cqe {
 	__le64	user_data;
@@ -205,12 +205,13 @@ struct fabrex_qctrl {
  * two 32-bit write-only registers.
  */
 #define FABREX_DB_SQ		0x00	/* value written: sq_tail */
-#define FABREX_DB_ARM		0x04	/* value written: cq_head; one interrupt
-					 * as soon as a completion beyond it
-					 * exists, at once if it already does
+#define FABREX_DB_ARM		0x04	/* value written: cq_head; requests one
+					 * interrupt as soon as there is a
+					 * completion beyond it, or at once if
+					 * there already is
 					 */
 
-#define FABREX_PAGE_SIZE	4096u	/* of the device: control page, rings */
+#define FABREX_PAGE_SIZE	4096u	/* device page: control page, rings */
 #define FABREX_SQ_MIN		8u
 #define FABREX_SQ_MAX		16384u
 #define FABREX_CQ_MAX		65536u
