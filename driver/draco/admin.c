@@ -1,76 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Admin queue pair: submission, completion, time-outs, withdrawal of commands.
- * Used by all files of the driver; see admin.h for who owns a command when.
+ * Admin queue pair: rings, slots, submission, completion. It neither waits nor
+ * knows how the controller is stopped. Called by exec.c, controller.c, event.c
+ * and the interrupt handler.
  */
-#include <linux/dma-mapping.h>
-#include <linux/moduleparam.h>
-
-#include "decode.h"
+#include "admin.h"
+#include "command.h"
 #include "draco.h"
-
-static unsigned int admin_timeout_ms = 10000;
-module_param(admin_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(admin_timeout_ms,
-		 "time that the device has for an admin command, milliseconds");
-
-/* How often waiters look for completions whose interrupt was lost, and how
- * long the device has for an ABORT and for what it aborts.
- */
-#define DRACO_POLL_MS	100
-#define DRACO_ABORT_MS	5000
-
-/**
- * draco_buf_alloc() - memory for the data of a command
- * @dd:   device
- * @buf:  result, zeroed
- * @size: in bytes; whole pages are used, so that a device that writes past its
- *        end meets nothing of others
- *
- * Return: 0 or -ENOMEM
- */
-int draco_buf_alloc(struct draco_dev *dd, struct draco_buf *buf, size_t size)
-{
-	buf->size = PAGE_ALIGN(size);
-	buf->va = dma_alloc_coherent(&dd->pdev->dev, buf->size, &buf->dma,
-				     GFP_KERNEL);
-	return buf->va ? 0 : -ENOMEM;
-}
-
-/**
- * draco_buf_alloc_upto() - as much contiguous memory as can be had easily
- * @dd:   device
- * @buf:  result
- * @size: what would be best; at least a page is returned
- *
- * Return: 0 or -ENOMEM
- */
-int draco_buf_alloc_upto(struct draco_dev *dd, struct draco_buf *buf,
-			 size_t size)
-{
-	for (size = PAGE_ALIGN(size); size > PAGE_SIZE;
-	     size = PAGE_ALIGN(size / 2)) {
-		buf->size = size;
-		buf->va = dma_alloc_coherent(&dd->pdev->dev, size, &buf->dma,
-					     GFP_KERNEL | __GFP_NOWARN |
-					     __GFP_NORETRY);
-		if (buf->va)
-			return 0;
-	}
-	return draco_buf_alloc(dd, buf, PAGE_SIZE);
-}
-
-/**
- * draco_buf_free() - free what one of the above has allocated
- * @dd:  device
- * @buf: buffer; no command may own it any more
- */
-void draco_buf_free(struct draco_dev *dd, struct draco_buf *buf)
-{
-	if (buf->va)
-		dma_free_coherent(&dd->pdev->dev, buf->size, buf->va, buf->dma);
-	buf->va = NULL;
-}
 
 /**
  * draco_admin_init() - allocate the rings
@@ -314,30 +250,18 @@ bool draco_admin_reap(struct draco_dev *dd)
 }
 
 /**
- * draco_cmd_init() - prepare a command without data
- * @cmd:    command
- * @opcode: DRACO_ADM_*
- * @id:     what it is about
+ * draco_admin_poll() - take completions whose interrupt has not come; any context
+ * @dd: device
+ *
+ * The interrupt may only be late, on a machine that is busy. The watchdog looks
+ * whether there has been one since.
  */
-void draco_cmd_init(struct draco_cmd *cmd, u8 opcode, u32 id)
+void draco_admin_poll(struct draco_dev *dd)
 {
-	memset(cmd, 0, sizeof(*cmd));
-	init_completion(&cmd->done);
-	cmd->sqe.opcode = opcode;
-	cmd->sqe.id = cpu_to_le32(id);
-}
-
-/**
- * draco_cmd_data() - give a command a buffer
- * @cmd: command
- * @buf: buffer
- * @len: bytes of it that the device may use
- */
-void draco_cmd_data(struct draco_cmd *cmd, const struct draco_buf *buf,
-		    size_t len)
-{
-	cmd->sqe.data = cpu_to_le64(buf->dma);
-	cmd->sqe.data_len = cpu_to_le32(len);
+	if (!draco_admin_reap(dd) || test_bit(DRACO_F_POLLED, &dd->flags))
+		return;
+	WRITE_ONCE(dd->polled_irqs, READ_ONCE(dd->irqs));
+	set_bit(DRACO_F_POLLED, &dd->flags);
 }
 
 static void draco_admin_push(struct draco_dev *dd, struct draco_cmd *cmd,
@@ -399,17 +323,14 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 	return ret;
 }
 
-static enum draco_prio draco_admin_prio(const struct draco_cmd *cmd)
-{
-	if (cmd->flags & DRACO_CMD_DRIVER)
-		return DRACO_PRIO_DRIVER;
-	if (cmd->flags & DRACO_CMD_CHANGE)
-		return DRACO_PRIO_CHANGE;
-	return cmd->flags & DRACO_CMD_QUERY ? DRACO_PRIO_QUERY :
-					      DRACO_PRIO_USER;
-}
-
-static bool draco_admin_has_room(struct draco_dev *dd, enum draco_prio prio)
+/**
+ * draco_admin_has_room() - is a slot free
+ * @dd:   device
+ * @prio: for a command of this priority
+ *
+ * Return: true if so
+ */
+bool draco_admin_has_room(struct draco_dev *dd, enum draco_prio prio)
 {
 	bool room;
 
@@ -417,216 +338,4 @@ static bool draco_admin_has_room(struct draco_dev *dd, enum draco_prio prio)
 	room = draco_admin_room(&dd->admin, prio);
 	spin_unlock_irq(&dd->admin.lock);
 	return room;
-}
-
-static bool draco_cmd_cancelled(const struct draco_cmd *cmd)
-{
-	return cmd->cancel && READ_ONCE(*cmd->cancel);
-}
-
-/* Submit, waiting for room: first come, first served in each priority. While
- * the controller is being stopped, this waits too: -ENODEV promises that memory
- * is no longer accessed.
- */
-static int draco_admin_queue(struct draco_dev *dd, struct draco_cmd *cmd,
-			     enum draco_prio prio)
-{
-	wait_queue_head_t *queue = &dd->admin.wait[prio];
-	long slice = cmd->cancel ? msecs_to_jiffies(DRACO_POLL_MS) :
-				   MAX_SCHEDULE_TIMEOUT;
-	int state = cmd->flags & DRACO_CMD_KILLABLE ? TASK_KILLABLE :
-						      TASK_UNINTERRUPTIBLE;
-	struct wait_queue_entry wait;
-	int ret, killed;
-
-	init_wait_entry(&wait, WQ_FLAG_EXCLUSIVE);
-	for (;;) {
-		killed = prepare_to_wait_event(queue, &wait, state);
-		ret = draco_admin_submit(dd, cmd, prio);
-		if (ret != -EAGAIN)
-			break;
-		if (killed || draco_cmd_cancelled(cmd)) {
-			ret = killed ? -EINTR : -ECANCELED;
-			break;
-		}
-		schedule_timeout(slice);
-	}
-	finish_wait(queue, &wait);
-	/* This one may have been woken for a slot that it did not take. */
-	if (draco_admin_has_room(dd, prio))
-		wake_up(queue);
-	return ret;
-}
-
-static int draco_admin_enter(struct draco_dev *dd, struct draco_cmd *cmd)
-{
-	enum draco_prio prio = draco_admin_prio(cmd);
-	int ret;
-
-	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
-		prio = DRACO_PRIO_RESERVE;
-	ret = draco_admin_submit(dd, cmd, prio);
-	if (ret != -EAGAIN)
-		return ret;
-	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
-		return -EIO;
-	return draco_admin_queue(dd, cmd, prio);
-}
-
-/* Completions without interrupt; a device that is broken or gone. */
-static void draco_admin_poll(struct draco_dev *dd, struct draco_cmd *cmd)
-{
-	if (draco_admin_reap(dd))
-		draco_polled(dd);
-	if (cmd->flags & DRACO_CMD_EXCLUSIVE) {
-		if (draco_health(dd))
-			draco_stop(dd);
-	} else {
-		draco_check(dd);
-	}
-}
-
-/* Wait up to @ms. 0: done; -ETIMEDOUT, -EINTR, -ECANCELED or -ENODEV: withdraw
- * it.
- */
-static int draco_admin_wait(struct draco_dev *dd, struct draco_cmd *cmd,
-			    unsigned int ms)
-{
-	unsigned long slice = msecs_to_jiffies(DRACO_POLL_MS);
-	unsigned long end = jiffies + msecs_to_jiffies(ms);
-	long left;
-
-	for (;;) {
-		if (cmd->flags & DRACO_CMD_KILLABLE)
-			left = wait_for_completion_killable_timeout(&cmd->done,
-								    slice);
-		else
-			left = wait_for_completion_timeout(&cmd->done, slice);
-		if (left > 0)
-			return 0;
-		if (left < 0)
-			return -EINTR;
-		draco_admin_poll(dd, cmd);
-		if (try_wait_for_completion(&cmd->done))
-			return 0;
-		if (cmd->flags & DRACO_CMD_LONG && draco_removing(dd))
-			return -ENODEV;
-		if (draco_cmd_cancelled(cmd))
-			return -ECANCELED;
-		if (time_after(jiffies, end))
-			return -ETIMEDOUT;
-	}
-}
-
-/* A command that does not even react to ABORT: stop the controller, unless that
- * has been done since @epoch.
- */
-static void draco_admin_break(struct draco_dev *dd, struct draco_cmd *cmd,
-			      u32 epoch)
-{
-	char why[48];
-
-	scnprintf(why, sizeof(why), "admin command %#x hangs", cmd->sqe.opcode);
-	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
-		draco_stop(dd);
-	else
-		draco_reset(dd, epoch, why);
-}
-
-/* Submit the ABORT of @cmd, unless @cmd ends by itself. When many are killed at
- * once there are not slots enough: that is not the device's fault, so wait.
- */
-static bool draco_admin_abort(struct draco_dev *dd, struct draco_cmd *cmd,
-			      struct draco_cmd *abort)
-{
-	int ret = -EAGAIN;
-
-	draco_cmd_init(abort, DRACO_ADM_ABORT, le16_to_cpu(cmd->sqe.cid));
-	abort->flags = cmd->flags & DRACO_CMD_EXCLUSIVE;
-	wait_event_timeout(dd->admin.wait[DRACO_PRIO_RESERVE],
-			   completion_done(&cmd->done) ||
-			   (ret = draco_admin_submit(dd, abort, DRACO_PRIO_RESERVE)) != -EAGAIN,
-			   msecs_to_jiffies(DRACO_ABORT_MS));
-	return !ret;
-}
-
-/* Make the device let go of @cmd: it is done when this returns. */
-static void draco_admin_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
-{
-	u32 epoch = READ_ONCE(dd->epoch);
-	struct draco_cmd abort;
-	bool sent;
-
-	/* From here on, nothing ends the wait but the device. */
-	cmd->flags &= DRACO_CMD_EXCLUSIVE;
-	cmd->cancel = NULL;
-	sent = draco_admin_abort(dd, cmd, &abort);
-	if (sent && !draco_admin_wait(dd, &abort, DRACO_ABORT_MS))
-		draco_admin_wait(dd, cmd, DRACO_ABORT_MS);
-
-	if (completion_done(&cmd->done) &&
-	    (!sent || completion_done(&abort.done)))
-		return;
-	draco_admin_break(dd, cmd, epoch);
-	wait_for_completion(&cmd->done);
-	if (sent)
-		wait_for_completion(&abort.done);
-}
-
-/* The issuer does not want @cmd any more: ask the device to leave it, and wait for
- * it as before, as it may be too late for that. 0: done; else withdraw it.
- */
-static int draco_admin_cancel(struct draco_dev *dd, struct draco_cmd *cmd,
-			      unsigned int ms)
-{
-	const bool *cancel = cmd->cancel;
-	u32 epoch = READ_ONCE(dd->epoch);
-	struct draco_cmd abort;
-	int ret;
-
-	cmd->cancel = NULL;
-	if (draco_admin_abort(dd, cmd, &abort) &&
-	    draco_admin_wait(dd, &abort, DRACO_ABORT_MS)) {
-		draco_admin_break(dd, cmd, epoch);
-		wait_for_completion(&abort.done);
-	}
-	ret = draco_admin_wait(dd, cmd, ms);
-	cmd->cancel = cancel;
-	return ret;
-}
-
-/**
- * draco_admin_exec() - have the device execute a command
- * @dd:  device
- * @cmd: command
- *
- * Sleeps. When it returns, the device has finished with the command and its
- * buffer, or has been stopped. A killed process can therefore still find that
- * the command took effect; it then gets 0 and has to clean up as usual.
- *
- * Return: 0; errno of the status; -ETIMEDOUT, -EINTR (killed) or -ECANCELED if
- * the command was withdrawn, it has had no effect then; -ENODEV if the controller was
- * stopped, and accesses no memory
- */
-int draco_admin_exec(struct draco_dev *dd, struct draco_cmd *cmd)
-{
-	unsigned int ms = cmd->timeout_ms ?: READ_ONCE(admin_timeout_ms);
-	u16 status;
-	int ret;
-
-	ret = draco_admin_enter(dd, cmd);
-	if (ret)
-		return ret;
-	ret = draco_admin_wait(dd, cmd, ms);
-	if (ret == -ECANCELED)
-		ret = draco_admin_cancel(dd, cmd, ms);
-	if (ret)
-		draco_admin_withdraw(dd, cmd);
-	if (cmd->error)
-		return cmd->error;
-
-	status = draco_cmd_status(cmd);
-	if (ret && status == DRACO_SC_ABORTED)
-		return ret;
-	return draco_status_errno(status);
 }

@@ -5,7 +5,14 @@
  */
 #include <linux/netlink.h>
 
+#include "admin.h"
+#include "command.h"
+#include "decode.h"
 #include "draco.h"
+#include "event.h"
+#include "exec.h"
+#include "ops.h"
+#include "topology.h"
 
 /* How long the device has, docs/draco.md section 18. */
 #define DRACO_BIND_MS		30000
@@ -213,7 +220,7 @@ int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
 	cmd.timeout_ms = DRACO_BIND_MS;
 	cmd.cancel = cancel;
 	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	if (!ret) {
 		if (!dry_run)
 			draco_follow(dd, ep, host_port);
@@ -237,7 +244,7 @@ static int draco_unbind_exec(struct draco_dev *dd, struct draco_cmd *cmd,
 	if (ret)
 		return ret;
 	draco_cmd_data(cmd, &buf, sizeof(raw));
-	ret = draco_admin_exec(dd, cmd);
+	ret = draco_exec(dd, cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);
 	draco_decode_holder(&raw, holder);
@@ -310,7 +317,7 @@ int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 	draco_cmd_init(&cmd, DRACO_ADM_PORT_CONTROL, id);
 	cmd.sqe.arg[0] = cpu_to_le64(action);
 	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	if (!ret)
 		return 0;
 	draco_object_name(dd, id, name);

@@ -29,6 +29,8 @@
 #include <linux/slab.h>
 
 #include "draco.h"
+#include "hotplug.h"
+#include "ops.h"
 
 static struct workqueue_struct *draco_off_wq;
 

@@ -3,7 +3,11 @@
  * IDENTIFY: what the port is and can do. Called when the controller has been
  * enabled, by probe and recovery.
  */
+#include "command.h"
+#include "decode.h"
 #include "draco.h"
+#include "exec.h"
+#include "identify.h"
 
 /**
  * draco_identify() - ask the device what it is
@@ -27,7 +31,7 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 	draco_cmd_init(&cmd, DRACO_ADM_IDENTIFY, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
 	cmd.flags = DRACO_CMD_EXCLUSIVE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);
 	if (ret) {

@@ -2,7 +2,11 @@
 /*
  * Memory regions of the port. Called by the core through the ops table.
  */
+#include "command.h"
 #include "draco.h"
+#include "exec.h"
+#include "number.h"
+#include "ops.h"
 
 /* What the device can note: it takes page lists, as long as it has room for. */
 static int draco_pages_begin(struct draco_dev *dd, struct fabrex_pages *pages,
@@ -54,7 +58,7 @@ int draco_mr_create(struct fabrex_port *port,
 	draco_cmd_init(&cmd, DRACO_ADM_MR_CREATE, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(*raw));
 	cmd.flags = DRACO_CMD_KILLABLE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
 	*number = le32_to_cpu(cmd.cpl.id);
 	*key = le64_to_cpu(cmd.cpl.result);
@@ -101,7 +105,7 @@ int draco_mr_pages(struct fabrex_port *port, u32 number,
 		cmd.sqe.arg[0] = cpu_to_le64(first);
 		cmd.sqe.arg[1] = cpu_to_le64(pages.shift);
 		cmd.flags = DRACO_CMD_KILLABLE;
-		ret = draco_admin_exec(dd, &cmd);
+		ret = draco_exec(dd, &cmd);
 	}
 	draco_buf_free(dd, &buf);
 	return ret;

@@ -4,9 +4,11 @@
  * twice would let one user destroy what is another's. Used by mr.c and window.c.
  */
 #include "draco.h"
+#include "exec.h"
+#include "number.h"
 
 /* Enter a number. Whatever was made before the controller was stopped is gone:
- * draco_numbers_forget() runs after the epoch has changed, so an entry made
+ * draco_tables_forget() runs after the epoch has changed, so an entry made
  * before that is removed there, and one made later is seen to be late here.
  */
 static int draco_number_enter(struct draco_dev *dd, struct xarray *used,
@@ -62,14 +64,4 @@ int draco_number_destroy(struct draco_dev *dd, struct xarray *used, u32 number,
 	/* First, as it may be given to somebody else right afterwards. */
 	xa_erase(used, number);
 	return draco_exec_destroy(dd, destroy, number);
-}
-
-/**
- * draco_numbers_forget() - the controller was stopped: no number is in use
- * @dd: device; its epoch has been changed
- */
-void draco_numbers_forget(struct draco_dev *dd)
-{
-	xa_destroy(&dd->mrs);
-	xa_destroy(&dd->windows);
 }

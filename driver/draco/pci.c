@@ -4,10 +4,22 @@
  * Called by the PCI core.
  */
 #include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "admin.h"
+#include "command.h"
+#include "controller.h"
+#include "dispatch.h"
 #include "draco.h"
+#include "event.h"
+#include "hotplug.h"
+#include "identify.h"
+#include "ops.h"
+#include "reset.h"
+#include "table.h"
+#include "topology.h"
 
 static const struct fabrex_fabric_ops draco_fabric_ops = {
 	.bind = draco_bind,
@@ -143,7 +155,7 @@ static struct draco_dev *draco_alloc(struct pci_dev *pdev)
 	spin_lock_init(&dd->queue_lock);
 	xa_init(&dd->mrs);
 	xa_init(&dd->windows);
-	spin_lock_init(&dd->release_lock);
+	spin_lock_init(&dd->request_lock);
 	draco_reset_init(dd);
 	return dd;
 
@@ -177,7 +189,7 @@ static int draco_prepare(struct draco_dev *dd)
 	ret = draco_admin_init(dd);
 	if (ret)
 		return ret;
-	ret = draco_events_init(dd);
+	ret = draco_events_init(dd, draco_dispatch_work);
 	if (ret)
 		goto admin;
 	ret = draco_irq_request(dd);

@@ -1,112 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues of the port: create, destroy, their interrupts; resolve; counters.
- * Called by the core through the ops table, and by the interrupt handler.
+ * Queues of the port: create, destroy, resolve; counters. Called by the core
+ * through the ops table.
  */
-#include <linux/mm.h>
-#include <linux/slab.h>
-
+#include "command.h"
+#include "decode.h"
 #include "draco.h"
-
-/**
- * draco_queues_init() - prepare for as many queues as the device has
- * @dd: device; identified
- *
- * Return: 0 or -ENOMEM
- */
-int draco_queues_init(struct draco_dev *dd)
-{
-	dd->queues = kvcalloc(dd->ident.info.max_queues, sizeof(*dd->queues),
-			      GFP_KERNEL);
-	return dd->queues ? 0 : -ENOMEM;
-}
-
-/**
- * draco_queues_free() - free
- * @dd: device; its controller is stopped
- */
-void draco_queues_free(struct draco_dev *dd)
-{
-	kvfree(dd->queues);
-}
-
-/* Take a queue out of the tables; NULL if it is not there. */
-static struct draco_queue *draco_queue_unlink(struct draco_dev *dd, u32 number)
-{
-	struct draco_queue *q = dd->queues[number];
-
-	lockdep_assert_held(&dd->queue_lock);
-	if (q && q->vector) {
-		list_del(&q->node);
-		q->vector->users--;
-	}
-	dd->queues[number] = NULL;
-	return q;
-}
-
-/**
- * draco_queues_forget() - the controller was stopped: there are no queues
- * @dd: device
- */
-void draco_queues_forget(struct draco_dev *dd)
-{
-	struct draco_queue *q;
-	unsigned long flags;
-	u32 i;
-
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	dd->epoch++;
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
-	for (i = 0; dd->queues && i < dd->ident.info.max_queues; i++) {
-		spin_lock_irqsave(&dd->queue_lock, flags);
-		q = draco_queue_unlink(dd, i);
-		spin_unlock_irqrestore(&dd->queue_lock, flags);
-		kfree(q);
-	}
-}
-
-/**
- * draco_queues_irq() - a queue has a completion that somebody waits for
- * @vector: that was raised; it may be that of several queues
- */
-void draco_queues_irq(struct draco_vector *vector)
-{
-	struct draco_dev *dd = vector->dd;
-	struct draco_queue *q;
-	unsigned long flags;
-
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	list_for_each_entry(q, &vector->queues, node)
-		fabrex_port_queue_irq(dd->port, q->number);
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
-}
-
-/* The vector with the fewest queues; the admin vector if there is no other. */
-static struct draco_vector *draco_vector_pick(struct draco_dev *dd)
-{
-	struct draco_vector *best = &dd->vectors[dd->nvec > 1];
-	unsigned long flags;
-	unsigned int i;
-
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	for (i = 2; i < dd->nvec; i++)
-		if (dd->vectors[i].users < best->users)
-			best = &dd->vectors[i];
-	best->users++;
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
-	return best;
-}
-
-static void draco_queue_free(struct draco_dev *dd, struct draco_queue *q)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	if (q->vector)
-		q->vector->users--;
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
-	kfree(q);
-}
+#include "exec.h"
+#include "ops.h"
+#include "table.h"
 
 static int draco_queue_exec(struct draco_dev *dd,
 			    const struct fabrex_queue_params *params,
@@ -138,34 +40,10 @@ static int draco_queue_exec(struct draco_dev *dd,
 	draco_cmd_init(&cmd, DRACO_ADM_QUEUE_CREATE, 0);
 	draco_cmd_data(&cmd, &buf, sizeof(*raw));
 	cmd.flags = DRACO_CMD_KILLABLE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	q->number = le32_to_cpu(cmd.cpl.id);
 	*key = le64_to_cpu(cmd.cpl.result);
 	draco_buf_free(dd, &buf);
-	return ret;
-}
-
-/* Enter a new queue into the tables. -ENODEV: it is gone already; -EPROTO: its
- * doorbell page does not exist or is that of another queue.
- */
-static int draco_queue_link(struct draco_dev *dd, struct draco_queue *q,
-			    u32 epoch)
-{
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	if (dd->epoch != epoch) {
-		ret = -ENODEV;
-	} else if (q->number >= dd->ident.info.max_queues ||
-		   dd->queues[q->number]) {
-		ret = -EPROTO;
-	} else {
-		dd->queues[q->number] = q;
-		if (q->vector)
-			list_add_tail(&q->node, &q->vector->queues);
-	}
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
 	return ret;
 }
 
@@ -188,11 +66,9 @@ int draco_queue_create(struct fabrex_port *port,
 	struct draco_queue *q;
 	int ret;
 
-	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	q = draco_queue_alloc(dd, params->interrupts);
 	if (!q)
 		return -ENOMEM;
-	if (params->interrupts)
-		q->vector = draco_vector_pick(dd);
 	ret = draco_queue_exec(dd, params, q, key);
 	if (ret)
 		goto free;
@@ -218,16 +94,11 @@ free:
 int draco_queue_destroy(struct fabrex_port *port, u32 number)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
-	struct draco_queue *q;
-	unsigned long flags;
 
 	if (number >= dd->ident.info.max_queues)
 		return -ENOENT;
 	/* First, as the number may be another queue's right afterwards. */
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	q = draco_queue_unlink(dd, number);
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
-	kfree(q);
+	draco_queue_unlink(dd, number);
 	return draco_exec_destroy(dd, DRACO_ADM_QUEUE_DESTROY, number);
 }
 
@@ -251,7 +122,7 @@ int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
 	draco_cmd_init(&cmd, DRACO_ADM_RESOLVE, peer);
 	cmd.sqe.arg[0] = cpu_to_le64(service);
 	cmd.flags = DRACO_CMD_KILLABLE;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	if (ret == -EHOSTDOWN || ret == -ENETDOWN)
 		return -EHOSTUNREACH;
 	if (ret)
@@ -276,7 +147,7 @@ static int draco_counters_read(struct draco_dev *dd, u32 id, u64 kind,
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
 	cmd.sqe.arg[0] = cpu_to_le64(kind);
 	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_QUERY;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);
 	if (!ret)

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Release of endpoints bound to this host: requests of the switch, the core's
- * answers. Called by the event work and through the ops table.
+ * answers. Called by the event work (dispatch.c) and through the ops table.
  */
 #include <linux/string.h>
 
+#include "command.h"
+#include "decode.h"
 #include "draco.h"
+#include "event.h"
+#include "exec.h"
+#include "hotplug.h"
+#include "ops.h"
+#include "release.h"
+#include "request.h"
 
 /* It is gone already: free its slot, so that pciehp removes the device now and
  * not when it notices.
@@ -23,125 +31,6 @@ static void draco_release_forced(struct draco_dev *dd, u32 ep, u16 slot)
 		draco_off_queue(off);
 }
 
-static struct draco_release *draco_release_find(struct draco_dev *dd, u64 token)
-{
-	u32 i;
-
-	lockdep_assert_held(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++)
-		if (dd->releases[i].token == token)
-			return &dd->releases[i];
-	return NULL;
-}
-
-/* Make room: for the oldest that was answered, else for the oldest. */
-static void draco_release_drop(struct draco_dev *dd)
-{
-	struct draco_release *list = dd->releases;
-	u32 i;
-
-	lockdep_assert_held(&dd->release_lock);
-	for (i = 0; i < dd->nreleases && !list[i].answered; i++)
-		;
-	if (i == dd->nreleases)
-		i = 0;
-	dd->nreleases--;
-	memmove(list + i, list + i + 1, (dd->nreleases - i) * sizeof(*list));
-}
-
-/* Returns false if it is known, and in good hands: the device tells of requests
- * again when it is asked, and the event may still come.
- */
-static bool draco_release_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
-			      bool forced)
-{
-	struct draco_release *known;
-	bool again = false;
-
-	spin_lock(&dd->release_lock);
-	known = draco_release_find(dd, token);
-	if (known) {
-		again = known->again;
-		known->again = false;
-		known->answered = known->answered && !again;
-	} else {
-		if (dd->nreleases == DRACO_MAX_RELEASES)
-			draco_release_drop(dd);
-		dd->releases[dd->nreleases++] = (struct draco_release){
-			.ep = ep, .token = token, .slot = slot,
-			.answered = forced,
-		};
-	}
-	spin_unlock(&dd->release_lock);
-	return !known || again;
-}
-
-/* The slot that a request was about; it counts as answered. */
-static int draco_release_take(struct draco_dev *dd, u32 ep, u64 token)
-{
-	struct draco_release *release;
-	int ret = -ENOENT;
-
-	spin_lock(&dd->release_lock);
-	release = draco_release_find(dd, token);
-	if (release && release->ep == ep && !release->answered) {
-		release->answered = true;
-		ret = release->slot;
-	}
-	spin_unlock(&dd->release_lock);
-	return ret;
-}
-
-/**
- * draco_release_forget() - the controller was stopped: no request is pending
- * @dd: device
- */
-void draco_release_forget(struct draco_dev *dd)
-{
-	u32 i;
-
-	spin_lock(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++) {
-		dd->releases[i].answered = true;
-		dd->releases[i].again = false;
-	}
-	spin_unlock(&dd->release_lock);
-}
-
-/**
- * draco_release_repeat() - the core works again and has heard of no request
- * @dd: device
- *
- * Events are taken since the controller was started: the core may have been told
- * of a request when it could not answer. Those that the device still tells of
- * when it is asked are handled once more.
- */
-void draco_release_repeat(struct draco_dev *dd)
-{
-	u32 i;
-
-	spin_lock(&dd->release_lock);
-	for (i = 0; i < dd->nreleases; i++)
-		if (!dd->releases[i].answered)
-			dd->releases[i].again = true;
-	spin_unlock(&dd->release_lock);
-}
-
-/* It could not be answered, or nobody knows: ask the device, a little later,
- * whether it still waits.
- */
-static void draco_release_failed(struct draco_dev *dd, u64 token)
-{
-	struct draco_release *release;
-
-	spin_lock(&dd->release_lock);
-	release = draco_release_find(dd, token);
-	if (release)
-		release->again = true;
-	spin_unlock(&dd->release_lock);
-	draco_events_requests(dd);
-}
-
 /**
  * draco_release_request() - the switch wants an endpoint back; event work
  * @dd: device
@@ -153,7 +42,7 @@ void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 	bool forced = ev->flags & DRACO_EVF_FORCE;
 	u16 slot = ev->arg[1];
 
-	if (!draco_release_add(dd, ev->object, token, slot, forced))
+	if (!draco_request_add(dd, ev->object, token, slot, forced))
 		return;
 	if (forced) {
 		draco_release_forced(dd, ev->object, slot);
@@ -180,16 +69,16 @@ int draco_release_ask(struct draco_dev *dd)
 	u64 n, i;
 	int ret;
 
-	ret = draco_buf_alloc(dd, &buf, DRACO_MAX_RELEASES * sizeof(*list));
+	ret = draco_buf_alloc(dd, &buf, DRACO_MAX_REQUESTS * sizeof(*list));
 	if (ret)
 		return ret;
 	list = buf.va;
 	draco_cmd_init(&cmd, DRACO_ADM_GET_REQUESTS, 0);
-	draco_cmd_data(&cmd, &buf, DRACO_MAX_RELEASES * sizeof(*list));
+	draco_cmd_data(&cmd, &buf, DRACO_MAX_REQUESTS * sizeof(*list));
 	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	n = ret ? 0 : le64_to_cpu(cmd.cpl.result);
-	for (i = 0; i < n && i < DRACO_MAX_RELEASES; i++) {
+	for (i = 0; i < n && i < DRACO_MAX_REQUESTS; i++) {
 		raw = list[i];
 		if (!draco_decode_event(&raw, dd->ident.info.max_peers, &ev) &&
 		    ev.type == DRACO_EV_RELEASE_REQUEST)
@@ -218,7 +107,7 @@ static int draco_release_exec(struct draco_dev *dd, u32 ep, u64 token,
 		draco_cmd_data(&cmd, &buf, sizeof(struct draco_holder));
 	}
 	cmd.flags = DRACO_CMD_DRIVER;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
 	return ret;
 }
@@ -229,8 +118,10 @@ static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
 	int ret = draco_release_exec(dd, ep, token, holder);
 
 	/* A controller that was stopped waits for no answer. */
-	if (ret && ret != -ENODEV)
-		draco_release_failed(dd, token);
+	if (ret && ret != -ENODEV) {
+		draco_request_again(dd, token);
+		draco_events_requests(dd);
+	}
 	return ret;
 }
 
@@ -267,7 +158,7 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 	const char *why;
 	int slot, ret;
 
-	slot = draco_release_take(dd, ep, token);
+	slot = draco_request_take(dd, ep, token);
 	if (slot < 0)
 		return slot;
 	if (!holder)

@@ -6,6 +6,7 @@
  */
 #include <linux/sysfs.h>
 
+#include "admin.h"
 #include "draco.h"
 
 static const char * const draco_states[] = {

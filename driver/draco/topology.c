@@ -10,7 +10,12 @@
  */
 #include <linux/mm.h>
 
+#include "command.h"
+#include "controller.h"
+#include "decode.h"
 #include "draco.h"
+#include "exec.h"
+#include "topology.h"
 
 #define DRACO_SCAN_BYTES	(64u * 1024)
 /* Attempts at reading a fabric that changes meanwhile; events tell the rest. */
@@ -97,7 +102,7 @@ static int draco_list_page(struct draco_dev *dd, struct draco_list *list,
 	draco_cmd_data(&cmd, buf, room * sizeof(struct draco_object));
 	cmd.sqe.arg[1] = cpu_to_le64(*next);
 	cmd.flags = flags;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	if (ret)
 		return ret;
 	n = le64_to_cpu(cmd.cpl.result);
@@ -194,7 +199,7 @@ static int draco_peers_read(struct draco_dev *dd, struct draco_peers *peers,
 	draco_cmd_init(&cmd, DRACO_ADM_GET_PEERS, 0);
 	draco_cmd_data(&cmd, &buf, DRACO_MAX_PEERS * sizeof(struct draco_peer));
 	cmd.flags = flags;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	n = le64_to_cpu(cmd.cpl.result);
 	if (!ret && (n > DRACO_MAX_PEERS || cmd.cpl.id))
 		ret = -EPROTO;
@@ -318,7 +323,7 @@ int draco_topology_read(struct draco_dev *dd, u32 id,
 	draco_cmd_data(&cmd, &buf, sizeof(raw));
 	cmd.sqe.arg[1] = cpu_to_le64(id);
 	cmd.flags = DRACO_CMD_DRIVER | DRACO_CMD_LONG;
-	ret = draco_admin_exec(dd, &cmd);
+	ret = draco_exec(dd, &cmd);
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);
 	if (ret)

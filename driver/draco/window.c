@@ -4,7 +4,11 @@
  */
 #include <linux/delay.h>
 
+#include "command.h"
 #include "draco.h"
+#include "exec.h"
+#include "number.h"
+#include "ops.h"
 
 /* The device answers at once: it looks up no more keys than so many a second
  * for a host that names wrong ones.
@@ -21,7 +25,7 @@ static int draco_window_exec(struct draco_dev *dd, struct draco_cmd *cmd,
 		draco_cmd_init(cmd, DRACO_ADM_WINDOW_CREATE, 0);
 		draco_cmd_data(cmd, buf, len);
 		cmd->flags = DRACO_CMD_KILLABLE;
-		ret = draco_admin_exec(dd, cmd);
+		ret = draco_exec(dd, cmd);
 		if (ret != -EAGAIN || !tries--)
 			return ret;
 		if (msleep_interruptible(WINDOW_RETRY_MS))

@@ -30,6 +30,7 @@ $(DT_OUT)/%_test: $(DT_OUT)/obj/tests/%_test.o $(DT_OUT)/obj/tests/tap.o
 
 check-tests: $(DT_BIN)
 	tools/check/circles --strata driver/core/strata driver - core
+	tools/check/circles --strata driver/draco/strata driver - draco
 	@for t in $^; do echo "# $$t"; timeout 1200 $$t || exit 1; done
 
 install-tests:

@@ -118,15 +118,16 @@ def make(dest, headers_dir, layer, release, check):
 
 
 def circles(driver, layer):
-    """No file of the core depends on one above it, by what was compiled."""
-    strata = os.path.join(driver, "core", "strata")
-    res = space.run(root.root("full" if layer == "bookworm" else layer),
-                    [os.path.join(space.TREE, "tools/check/circles"),
-                     "--strata", strata, "--ignore", TRACEPOINTS,
-                     driver, driver, "core"], check=False, text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if res.returncode:
-        raise KmodError(res.stdout)
+    """No file of a module depends on one above it, by what was compiled."""
+    for module in ("core", "draco"):
+        strata = os.path.join(driver, module, "strata")
+        res = space.run(root.root("full" if layer == "bookworm" else layer),
+                        [os.path.join(space.TREE, "tools/check/circles"),
+                         "--strata", strata, "--ignore", TRACEPOINTS,
+                         driver, driver, module], check=False, text=True,
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if res.returncode:
+            raise KmodError(res.stdout)
 
 
 def all_checked(text, release):

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Handling of events, in order, in one work; it is also the only feeder of the
+ * core's model after probe. Called by the workqueue only, see event.c.
+ */
+#include "command.h"
+#include "controller.h"
+#include "decode.h"
+#include "dispatch.h"
+#include "draco.h"
+#include "event.h"
+#include "release.h"
+#include "topology.h"
+
+/* What cannot be done now is made good by reading all of the fabric. */
+static void draco_event_update(struct draco_dev *dd,
+			       const struct fabrex_object *object)
+{
+	if (fabrex_model_update(dd->port, object))
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+}
+
+/* An element of the fabric has a new state: read it, as more may have changed
+ * with it, but tell the core the state of the event, so that it sees each.
+ */
+static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	struct fabrex_object object;
+	int ret;
+
+	ret = draco_topology_read(dd, ev->object, &object);
+	/* Of a later version's type, which scans leave out as well. */
+	if (ret == -EOPNOTSUPP)
+		return;
+	if (ret) {
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+		return;
+	}
+	if (ev->type == DRACO_EV_LINK && object.type == DRACO_OBJ_PORT)
+		object.state = ev->state;
+	draco_event_update(dd, &object);
+}
+
+static void draco_event_link(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	draco_event_object(dd, ev);
+	if (ev->object == dd->ident.info.object_id)
+		fabrex_port_link(dd->port, ev->state == DRACO_LINK_UP);
+}
+
+/* The host of the port may have come up or gone down with it. */
+static void draco_event_host(struct draco_dev *dd, u32 port)
+{
+	struct draco_ev host = { .type = DRACO_EV_PEER_UP };
+	struct fabrex_object object;
+
+	if (fabrex_model_get(dd->port, port, &object) || !object.link)
+		return;
+	host.object = object.link;
+	draco_event_object(dd, &host);
+}
+
+static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	bool up = ev->type == DRACO_EV_PEER_UP;
+
+	draco_event_object(dd, ev);
+	draco_event_host(dd, ev->object);
+	if (ev->object != dd->ident.info.object_id)
+		fabrex_port_peer(dd->port, ev->arg[1], up, ev->arg[0]);
+	else if (up)
+		draco_enabled_anew(dd, ev->arg[0]);
+}
+
+static void draco_event_endpoint(struct draco_dev *dd,
+				 const struct draco_ev *ev)
+{
+	struct fabrex_object object;
+
+	if (fabrex_model_get(dd->port, ev->object, &object) ||
+	    object.type != DRACO_OBJ_ENDPOINT) {
+		draco_event_object(dd, ev);
+		return;
+	}
+	object.state = ev->state;
+	/* Of one that has been let go, the event names the former owner. */
+	object.bound = ev->state == DRACO_EP_FREE ||
+		       ev->state == DRACO_EP_GONE ? 0 : ev->port;
+	object.slot = object.bound ? ev->arg[0] : 0;
+	object.surprise = ev->flags & DRACO_EVF_SURPRISE;
+	draco_event_update(dd, &object);
+}
+
+/* Older than what was read of the fabric, which contains it: it would put back
+ * what has changed since. A reset of the own port is told by its generation,
+ * whenever.
+ */
+static bool draco_event_history(const struct draco_dev *dd,
+				const struct draco_ev *ev)
+{
+	if (ev->seq > dd->events.horizon)
+		return false;
+	switch (ev->type) {
+	case DRACO_EV_PEER_UP:
+	case DRACO_EV_PEER_DOWN:
+		return ev->object != dd->ident.info.object_id;
+	case DRACO_EV_LINK:
+	case DRACO_EV_EP_STATE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What is the case is known by now. That it was not, meanwhile, is not: a link
+ * that was down and is up again leaves no other trace.
+ */
+static void draco_event_past(struct draco_dev *dd, const struct draco_ev *ev)
+{
+	if (ev->type == DRACO_EV_PEER_DOWN)
+		fabrex_port_peer_was_down(dd->port, ev->arg[1], ev->arg[0]);
+	else if (ev->type == DRACO_EV_LINK && ev->state != DRACO_LINK_UP &&
+		 ev->object == dd->ident.info.object_id)
+		fabrex_port_link_was_down(dd->port);
+}
+
+static void draco_event_dispatch(struct draco_dev *dd,
+				 const struct draco_ev *ev)
+{
+	if (draco_event_history(dd, ev)) {
+		draco_event_past(dd, ev);
+		return;
+	}
+	switch (ev->type) {
+	case DRACO_EV_LINK:
+		draco_event_link(dd, ev);
+		break;
+	case DRACO_EV_PEER_UP:
+	case DRACO_EV_PEER_DOWN:
+		draco_event_peer(dd, ev);
+		break;
+	case DRACO_EV_EP_STATE:
+		draco_event_endpoint(dd, ev);
+		break;
+	case DRACO_EV_RELEASE_REQUEST:
+		draco_release_request(dd, ev);
+		break;
+	case DRACO_EV_QUEUE_ERROR:
+		fabrex_port_queue_error(dd->port, ev->object, ev->arg[1],
+					ev->arg[0]);
+		break;
+	case DRACO_EV_WINDOW_FAULT:
+		fabrex_port_window_fault(dd->port, ev->object, ev->arg[1],
+					 ev->arg[0]);
+		break;
+	case DRACO_EV_RESET:
+		fabrex_port_notice(dd->port, FABREX_NOTICE_RESET, ev->object,
+				   ev->arg[0]);
+		set_bit(DRACO_F_RESCAN, &dd->flags);
+		draco_check(dd);
+		break;
+	case DRACO_EV_FAULT:
+		fabrex_port_notice(dd->port, FABREX_NOTICE_FAULT, ev->object,
+				   ev->arg[0]);
+		break;
+	}
+}
+
+/* Ask for what events have not told, or nobody knows whether they have. Each for
+ * itself, as the device may be able to answer one and not the other: requests
+ * first, since somebody waits for their answers. Returns false if something has
+ * to be tried again.
+ */
+static bool draco_events_repair(struct draco_dev *dd)
+{
+	int ret = 0;
+
+	if (test_and_clear_bit(DRACO_F_REQUESTS, &dd->flags)) {
+		ret = draco_release_ask(dd);
+		if (ret)
+			set_bit(DRACO_F_REQUESTS, &dd->flags);
+	}
+	if (ret != -ENODEV && test_bit(DRACO_F_RESCAN, &dd->flags))
+		ret = draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG);
+	/* Stopped meanwhile: done when it has been started again. */
+	if (ret == -ENODEV)
+		return true;
+	if (dd->events.lost) {
+		dd->events.lost = false;
+		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
+	}
+	return !test_bit(DRACO_F_REQUESTS, &dd->flags) &&
+	       !test_bit(DRACO_F_RESCAN, &dd->flags);
+}
+
+/**
+ * draco_dispatch_work() - handle the events that have arrived
+ * @work: draco_events.work
+ */
+void draco_dispatch_work(struct work_struct *work)
+{
+	struct draco_dev *dd = container_of(to_delayed_work(work),
+					    struct draco_dev, events.work);
+	struct draco_ev ev;
+	bool retry;
+	u32 i, n;
+	int ret;
+
+	if (!test_bit(DRACO_F_EVENTS, &dd->flags))
+		return;
+	n = draco_events_receive(dd, &retry);
+	for (i = 0; i < n && test_bit(DRACO_F_EVENTS, &dd->flags); i++) {
+		ret = draco_decode_event(&dd->events.copy[i],
+					 dd->ident.info.max_peers, &ev);
+		if (!ret)
+			draco_event_dispatch(dd, &ev);
+		else if (ret != -EOPNOTSUPP)
+			dev_warn_ratelimited(&dd->pdev->dev,
+					     "invalid event of type %u\n", ev.type);
+	}
+	if (!draco_events_repair(dd))
+		retry = true;
+	draco_events_finish(dd, retry);
+}

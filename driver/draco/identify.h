@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Identity of the port (identify.c): for probe and recovery.
+ */
+#ifndef DRACO_IDENTIFY_H
+#define DRACO_IDENTIFY_H
+
+#include <linux/types.h>
+
+struct draco_dev;
+struct draco_ident;
+
+int draco_identify(struct draco_dev *dd, struct draco_ident *ident);
+bool draco_same_port(const struct draco_ident *a, const struct draco_ident *b);
+
+#endif

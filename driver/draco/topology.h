@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fabric as the device describes it (topology.c). To scan and read is for
+ * probe and the event work, the name of an object for every message.
+ */
+#ifndef DRACO_TOPOLOGY_H
+#define DRACO_TOPOLOGY_H
+
+#include <linux/types.h>
+
+struct draco_dev;
+struct fabrex_object;
+
+int draco_topology_scan(struct draco_dev *dd, unsigned int flags);
+int draco_topology_read(struct draco_dev *dd, u32 id,
+			struct fabrex_object *object);
+void draco_object_name(struct draco_dev *dd, u32 id, char *name);
+
+#endif
