@@ -136,14 +136,6 @@ static void draco_admin_wake(struct draco_admin *adm,
 				   after[prio] - before[prio]);
 }
 
-static void draco_admin_wake_all(struct draco_admin *adm)
-{
-	enum draco_prio prio;
-
-	for (prio = 0; prio < DRACO_PRIOS; prio++)
-		wake_up_all(&adm->wait[prio]);
-}
-
 /* Take a command out of its slot and hand it back to its issuer. */
 static void draco_admin_finish(struct draco_dev *dd, u32 index)
 {
@@ -167,6 +159,7 @@ static void draco_admin_finish(struct draco_dev *dd, u32 index)
 void draco_admin_stopped(struct draco_dev *dd)
 {
 	struct draco_admin *adm = &dd->admin;
+	enum draco_prio prio;
 	u32 i;
 
 	spin_lock_irq(&adm->lock);
@@ -180,7 +173,8 @@ void draco_admin_stopped(struct draco_dev *dd)
 	memset(adm->sq.va, 0, adm->sq.size);
 	memset(adm->cq.va, 0, adm->cq.size);
 	spin_unlock_irq(&adm->lock);
-	draco_admin_wake_all(adm);
+	for (prio = 0; prio < DRACO_PRIOS; prio++)
+		wake_up_all(&adm->wait[prio]);
 }
 
 /* The device could change an entry while it is looked at: read it once. */

@@ -161,27 +161,19 @@ static void draco_say_port(struct draco_dev *dd, u16 status, u32 id,
 	}
 }
 
-/* Has the model followed the change that was made? */
-static bool draco_followed(struct draco_dev *dd, u32 id, u32 bound)
-{
-	struct fabrex_object object;
-
-	if (fabrex_model_get(dd->port, id, &object))
-		return true;
-	return object.type != DRACO_OBJ_ENDPOINT || object.bound == bound;
-}
-
 /* Whoever lists the fabric after a success finds it changed: wait for the
  * event. It is on its way, so that this is a matter of microseconds.
  */
 static void draco_follow(struct draco_dev *dd, u32 id, u32 bound)
 {
 	long left = msecs_to_jiffies(DRACO_FOLLOW_MS);
+	struct fabrex_object object;
 	u32 seen;
 
 	do {
 		seen = READ_ONCE(dd->followed);
-		if (draco_followed(dd, id, bound))
+		if (fabrex_model_get(dd->port, id, &object) ||
+		    object.type != DRACO_OBJ_ENDPOINT || object.bound == bound)
 			return;
 		left = wait_event_killable_timeout(dd->changed,
 						   READ_ONCE(dd->followed) != seen,
@@ -233,24 +225,6 @@ int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
 	return ret;
 }
 
-static int draco_unbind_exec(struct draco_dev *dd, struct draco_cmd *cmd,
-			     struct fabrex_holder *holder)
-{
-	struct draco_holder raw;
-	struct draco_buf buf;
-	int ret;
-
-	ret = draco_buf_alloc(dd, &buf, sizeof(raw));
-	if (ret)
-		return ret;
-	draco_cmd_data(cmd, &buf, sizeof(raw));
-	ret = draco_exec(dd, cmd);
-	memcpy(&raw, buf.va, sizeof(raw));
-	draco_buf_free(dd, &buf);
-	draco_decode_holder(&raw, holder);
-	return ret;
-}
-
 /**
  * draco_unbind() - detach an endpoint
  * @port:       local port through which to ask
@@ -273,6 +247,8 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	struct draco_dev *dd = fabrex_port_priv(port);
 	u32 ms = timeout_ms ?: DRACO_UNBIND_DEFAULT_MS;
 	char name[FABREX_NAME_LEN];
+	struct draco_holder raw;
+	struct draco_buf buf;
 	struct draco_cmd cmd;
 	int ret;
 
@@ -283,7 +259,14 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	cmd.cancel = cancel;
 	cmd.timeout_ms = min_t(u64, (u64)ms + DRACO_UNBIND_MS, INT_MAX);
 	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
-	ret = draco_unbind_exec(dd, &cmd, holder);
+	ret = draco_buf_alloc(dd, &buf, sizeof(raw));
+	if (!ret) {
+		draco_cmd_data(&cmd, &buf, sizeof(raw));
+		ret = draco_exec(dd, &cmd);
+		memcpy(&raw, buf.va, sizeof(raw));
+		draco_buf_free(dd, &buf);
+		draco_decode_holder(&raw, holder);
+	}
 	if (!ret) {
 		if (!dry_run)
 			draco_follow(dd, ep, 0);

@@ -127,23 +127,6 @@ static int draco_quiesce(struct draco_dev *dd)
 	return ret;
 }
 
-static int draco_check_device(struct draco_dev *dd)
-{
-	u32 magic = draco_read(dd, DRACO_REG_MAGIC);
-	u32 version = draco_read(dd, DRACO_REG_VERSION);
-
-	if (PCI_POSSIBLE_ERROR(magic))
-		return -ENODEV;
-	if (magic != DRACO_MAGIC || version >> 16 != DRACO_VERSION >> 16) {
-		dev_err(&dd->pdev->dev,
-			"magic %#x, register version %u.%u: need version %u\n",
-			magic, version >> 16, version & 0xffff,
-			DRACO_VERSION >> 16);
-		return -EPROTO;
-	}
-	return 0;
-}
-
 /**
  * draco_start() - enable the controller
  * @dd: device; stopped, rings rewound
@@ -155,13 +138,22 @@ static int draco_check_device(struct draco_dev *dd)
 int draco_start(struct draco_dev *dd)
 {
 	struct draco_admin *adm = &dd->admin;
+	u32 magic, version;
 	int ret;
 
 	if (pci_channel_offline(dd->pdev))
 		return -ENODEV;
-	ret = draco_check_device(dd);
-	if (ret)
-		return ret;
+	magic = draco_read(dd, DRACO_REG_MAGIC);
+	version = draco_read(dd, DRACO_REG_VERSION);
+	if (PCI_POSSIBLE_ERROR(magic))
+		return -ENODEV;
+	if (magic != DRACO_MAGIC || version >> 16 != DRACO_VERSION >> 16) {
+		dev_err(&dd->pdev->dev,
+			"magic %#x, register version %u.%u: need version %u\n",
+			magic, version >> 16, version & 0xffff,
+			DRACO_VERSION >> 16);
+		return -EPROTO;
+	}
 	ret = draco_quiesce(dd);
 	if (ret)
 		return ret;

@@ -41,31 +41,18 @@ static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
 	draco_event_update(dd, &object);
 }
 
-static void draco_event_link(struct draco_dev *dd, const struct draco_ev *ev)
-{
-	draco_event_object(dd, ev);
-	if (ev->object == dd->ident.info.object_id)
-		fabrex_port_link(dd->port, ev->state == DRACO_LINK_UP);
-}
-
-/* The host of the port may have come up or gone down with it. */
-static void draco_event_host(struct draco_dev *dd, u32 port)
-{
-	struct draco_ev host = { .type = DRACO_EV_PEER_UP };
-	struct fabrex_object object;
-
-	if (fabrex_model_get(dd->port, port, &object) || !object.link)
-		return;
-	host.object = object.link;
-	draco_event_object(dd, &host);
-}
-
 static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
 {
+	struct draco_ev host = { .type = DRACO_EV_PEER_UP };
 	bool up = ev->type == DRACO_EV_PEER_UP;
+	struct fabrex_object object;
 
 	draco_event_object(dd, ev);
-	draco_event_host(dd, ev->object);
+	/* The host of the port may have come up or gone down with it. */
+	if (!fabrex_model_get(dd->port, ev->object, &object) && object.link) {
+		host.object = object.link;
+		draco_event_object(dd, &host);
+	}
 	if (ev->object != dd->ident.info.object_id)
 		fabrex_port_peer(dd->port, ev->arg[1], up, ev->arg[0]);
 	else if (up)
@@ -133,7 +120,9 @@ static void draco_event_dispatch(struct draco_dev *dd,
 	}
 	switch (ev->type) {
 	case DRACO_EV_LINK:
-		draco_event_link(dd, ev);
+		draco_event_object(dd, ev);
+		if (ev->object == dd->ident.info.object_id)
+			fabrex_port_link(dd->port, ev->state == DRACO_LINK_UP);
 		break;
 	case DRACO_EV_PEER_UP:
 	case DRACO_EV_PEER_DOWN:

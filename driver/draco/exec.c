@@ -24,16 +24,6 @@ MODULE_PARM_DESC(admin_timeout_ms,
 #define DRACO_POLL_MS	100
 #define DRACO_ABORT_MS	5000
 
-static enum draco_prio draco_exec_prio(const struct draco_cmd *cmd)
-{
-	if (cmd->flags & DRACO_CMD_DRIVER)
-		return DRACO_PRIO_DRIVER;
-	if (cmd->flags & DRACO_CMD_CHANGE)
-		return DRACO_PRIO_CHANGE;
-	return cmd->flags & DRACO_CMD_QUERY ? DRACO_PRIO_QUERY :
-					      DRACO_PRIO_USER;
-}
-
 static bool draco_cmd_cancelled(const struct draco_cmd *cmd)
 {
 	return cmd->cancel && READ_ONCE(*cmd->cancel);
@@ -73,31 +63,26 @@ static int draco_exec_queue(struct draco_dev *dd, struct draco_cmd *cmd,
 	return ret;
 }
 
+/* Submit, in the priority that the flags give it. */
 static int draco_exec_enter(struct draco_dev *dd, struct draco_cmd *cmd)
 {
-	enum draco_prio prio = draco_exec_prio(cmd);
+	enum draco_prio prio = DRACO_PRIO_USER;
 	int ret;
 
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
 		prio = DRACO_PRIO_RESERVE;
+	else if (cmd->flags & DRACO_CMD_DRIVER)
+		prio = DRACO_PRIO_DRIVER;
+	else if (cmd->flags & DRACO_CMD_CHANGE)
+		prio = DRACO_PRIO_CHANGE;
+	else if (cmd->flags & DRACO_CMD_QUERY)
+		prio = DRACO_PRIO_QUERY;
 	ret = draco_admin_submit(dd, cmd, prio);
 	if (ret != -EAGAIN)
 		return ret;
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
 		return -EIO;
 	return draco_exec_queue(dd, cmd, prio);
-}
-
-/* Completions without interrupt; a device that is broken or gone. */
-static void draco_exec_poll(struct draco_dev *dd, struct draco_cmd *cmd)
-{
-	draco_admin_poll(dd);
-	if (cmd->flags & DRACO_CMD_EXCLUSIVE) {
-		if (draco_health(dd))
-			draco_stop(dd);
-	} else {
-		draco_check(dd);
-	}
 }
 
 /* Wait up to @ms. 0: done; -ETIMEDOUT, -EINTR, -ECANCELED or -ENODEV: withdraw
@@ -120,7 +105,12 @@ static int draco_exec_wait(struct draco_dev *dd, struct draco_cmd *cmd,
 			return 0;
 		if (left < 0)
 			return -EINTR;
-		draco_exec_poll(dd, cmd);
+		/* The interrupt may be lost, the device broken or gone. */
+		draco_admin_poll(dd);
+		if (!(cmd->flags & DRACO_CMD_EXCLUSIVE))
+			draco_check(dd);
+		else if (draco_health(dd))
+			draco_stop(dd);
 		if (try_wait_for_completion(&cmd->done))
 			return 0;
 		if (cmd->flags & DRACO_CMD_LONG && draco_removing(dd))

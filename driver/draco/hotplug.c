@@ -169,16 +169,6 @@ struct pci_dev *draco_endpoint_pdev(struct fabrex_port *port, u32 ep, u16 slot)
 	return pdev;
 }
 
-/* What powers the slot off: with pciehp's device locked only. */
-static struct hotplug_slot *draco_hotplug_slot(struct pci_dev *pdev)
-{
-	struct pci_slot *slot = pdev->slot;
-
-	if (!slot || !slot->hotplug || !slot->hotplug->ops->disable_slot)
-		return NULL;
-	return slot->hotplug;
-}
-
 static bool draco_port_present(struct pci_dev *port)
 {
 	u16 status;
@@ -187,21 +177,12 @@ static bool draco_port_present(struct pci_dev *port)
 	       !PCI_POSSIBLE_ERROR(status) && status & PCI_EXP_SLTSTA_PDS;
 }
 
-/* Is @pdev, now in the slot, what is to go? */
-static bool draco_off_fits(struct draco_off *off, struct pci_dev *pdev)
-{
-	if (!off->pdev && pdev->vendor == off->vendor &&
-	    pdev->device == off->device)
-		off->pdev = pci_dev_get(pdev);
-	return pdev == off->pdev;
-}
-
 /* With pciehp's device locked. -EAGAIN: the slot is on its way up or down. */
 static int draco_port_off(struct pci_dev *port, struct draco_off *off)
 {
-	struct hotplug_slot *hotplug;
+	struct hotplug_slot *hotplug = NULL;
 	struct pci_dev *pdev;
-	bool fits;
+	bool same;
 	int ret;
 
 	if (pci_channel_offline(port))
@@ -209,12 +190,16 @@ static int draco_port_off(struct pci_dev *port, struct draco_off *off)
 	pdev = draco_port_device(port);
 	if (!pdev)
 		return draco_port_present(port) ? -EAGAIN : 0;
-	fits = draco_off_fits(off, pdev);
-	hotplug = fits ? draco_hotplug_slot(pdev) : NULL;
+	if (!off->pdev && pdev->vendor == off->vendor &&
+	    pdev->device == off->device)
+		off->pdev = pci_dev_get(pdev);
+	same = pdev == off->pdev;
+	if (same && pdev->slot)
+		hotplug = pdev->slot->hotplug;
 	pci_dev_put(pdev);
-	if (!fits)
+	if (!same)
 		return 0;	/* it went by itself */
-	if (!hotplug)
+	if (!hotplug || !hotplug->ops->disable_slot)
 		return -EOPNOTSUPP;
 	ret = hotplug->ops->disable_slot(hotplug);
 	return ret == -ENODEV ? -EAGAIN : ret;
@@ -296,18 +281,6 @@ static int draco_off_identify(struct draco_dev *dd, u32 ep,
 	return 0;
 }
 
-static struct draco_off *draco_off_alloc(struct draco_dev *dd, u16 slot)
-{
-	struct draco_off *off = kzalloc(sizeof(*off), GFP_KERNEL);
-
-	if (!off)
-		return NULL;
-	INIT_WORK(&off->work, draco_off_work);
-	off->upstream = pci_dev_get(dd->upstream);
-	off->slot = slot;
-	return off;
-}
-
 /**
  * draco_off_prepare() - get ready to power a slot off
  * @dd:     device
@@ -330,12 +303,15 @@ struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
 	port = draco_slot_port(dd->upstream, slot);
 	if (!port)
 		return ERR_PTR(-ENXIO);
-	off = draco_off_alloc(dd, slot);
+	off = kzalloc(sizeof(*off), GFP_KERNEL);
 	if (!off) {
 		*why = "the host is out of memory";
 		ret = -ENOMEM;
 		goto put;
 	}
+	INIT_WORK(&off->work, draco_off_work);
+	off->upstream = pci_dev_get(dd->upstream);
+	off->slot = slot;
 	off->pdev = draco_port_device(port);
 	ret = draco_off_check(port, off->pdev, forced, why);
 	if (!ret && draco_off_identify(dd, ep, off)) {

@@ -7,25 +7,6 @@
 #include "exec.h"
 #include "number.h"
 
-/* Enter a number. Whatever was made before the controller was stopped is gone:
- * draco_tables_forget() runs after the epoch has changed, so an entry made
- * before that is removed there, and one made later is seen to be late here.
- */
-static int draco_number_enter(struct draco_dev *dd, struct xarray *used,
-			      u32 number, u32 epoch)
-{
-	int ret;
-
-	xa_lock(used);
-	ret = __xa_insert(used, number, xa_mk_value(0), GFP_KERNEL);
-	if (!ret && READ_ONCE(dd->epoch) != epoch) {
-		__xa_erase(used, number);
-		ret = -ENODEV;
-	}
-	xa_unlock(used);
-	return ret;
-}
-
 /**
  * draco_number_take() - the device has made something
  * @dd:      device
@@ -40,7 +21,20 @@ static int draco_number_enter(struct draco_dev *dd, struct xarray *used,
 int draco_number_take(struct draco_dev *dd, struct xarray *used, u32 number,
 		      u32 epoch, u8 destroy)
 {
-	int ret = draco_number_enter(dd, used, number, epoch);
+	int ret;
+
+	/* Whatever was made before the controller was stopped is gone:
+	 * draco_tables_forget() runs after the epoch has changed, so an entry
+	 * made before that is removed there, and a later one is seen to be late
+	 * here.
+	 */
+	xa_lock(used);
+	ret = __xa_insert(used, number, xa_mk_value(0), GFP_KERNEL);
+	if (!ret && READ_ONCE(dd->epoch) != epoch) {
+		__xa_erase(used, number);
+		ret = -ENODEV;
+	}
+	xa_unlock(used);
 
 	if (ret == -EBUSY)
 		return draco_kill(dd, epoch, "it returned a number that is in use");

@@ -15,22 +15,6 @@
 #include "release.h"
 #include "request.h"
 
-/* It is gone already: free its slot, so that pciehp removes the device now and
- * not when it notices.
- */
-static void draco_release_forced(struct draco_dev *dd, u32 ep, u16 slot)
-{
-	struct draco_off *off;
-	const char *why;
-
-	off = draco_off_prepare(dd, ep, slot, true, &why);
-	if (IS_ERR(off))
-		dev_warn(&dd->pdev->dev,
-			 "endpoint in slot %u was taken away; %s\n", slot, why);
-	else if (off)
-		draco_off_queue(off);
-}
-
 /**
  * draco_release_request() - the switch wants an endpoint back; event work
  * @dd: device
@@ -41,15 +25,25 @@ void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 	u64 token = ev->arg[0];
 	bool forced = ev->flags & DRACO_EVF_FORCE;
 	u16 slot = ev->arg[1];
+	struct draco_off *off;
+	const char *why;
 
 	if (!draco_request_add(dd, ev->object, token, slot, forced))
 		return;
-	if (forced) {
-		draco_release_forced(dd, ev->object, slot);
+	if (!forced) {
+		fabrex_port_release_request(dd->port, ev->object, token, slot,
+					    ev->arg[2]);
 		return;
 	}
-	fabrex_port_release_request(dd->port, ev->object, token, slot,
-				    ev->arg[2]);
+	/* It is gone already: free its slot, so that pciehp removes the device
+	 * now and not when it notices.
+	 */
+	off = draco_off_prepare(dd, ev->object, slot, true, &why);
+	if (IS_ERR(off))
+		dev_warn(&dd->pdev->dev,
+			 "endpoint in slot %u was taken away; %s\n", slot, why);
+	else if (off)
+		draco_off_queue(off);
 }
 
 /**
@@ -88,7 +82,7 @@ int draco_release_ask(struct draco_dev *dd)
 	return ret;
 }
 
-static int draco_release_exec(struct draco_dev *dd, u32 ep, u64 token,
+static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
 			      const struct fabrex_holder *holder)
 {
 	struct draco_buf buf = {};
@@ -102,39 +96,22 @@ static int draco_release_exec(struct draco_dev *dd, u32 ep, u64 token,
 	if (holder) {
 		ret = draco_buf_alloc(dd, &buf, sizeof(struct draco_holder));
 		if (ret)
-			return ret;
+			goto failed;
 		draco_encode_holder(holder, buf.va);
 		draco_cmd_data(&cmd, &buf, sizeof(struct draco_holder));
 	}
 	cmd.flags = DRACO_CMD_DRIVER;
 	ret = draco_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
-	return ret;
-}
-
-static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
-			      const struct fabrex_holder *holder)
-{
-	int ret = draco_release_exec(dd, ep, token, holder);
-
-	/* A controller that was stopped waits for no answer. */
+failed:
+	/* Ask the device, a little later, whether it still waits; a controller
+	 * that was stopped waits for no answer.
+	 */
 	if (ret && ret != -ENODEV) {
 		draco_request_again(dd, token);
 		draco_events_requests(dd);
 	}
 	return ret;
-}
-
-/* Say no on our own account, as the slot cannot be powered off. */
-static int draco_release_refuse(struct draco_dev *dd, u32 ep, u64 token,
-				const char *why)
-{
-	struct fabrex_holder holder = { .port = dd->ident.info.object_id };
-
-	strscpy(holder.comm, "kernel", sizeof(holder.comm));
-	strscpy(holder.reason, why, sizeof(holder.reason));
-	draco_release_send(dd, ep, token, &holder);
-	return -EBUSY;
 }
 
 /**
@@ -154,6 +131,7 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 			const struct fabrex_holder *holder)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
+	struct fabrex_holder refusal = { .port = dd->ident.info.object_id };
 	struct draco_off *off = NULL;
 	const char *why;
 	int slot, ret;
@@ -163,8 +141,13 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 		return slot;
 	if (!holder)
 		off = draco_off_prepare(dd, ep, slot, false, &why);
-	if (IS_ERR(off))
-		return draco_release_refuse(dd, ep, token, why);
+	if (IS_ERR(off)) {
+		/* The slot cannot be powered off: refuse on the host's behalf. */
+		strscpy(refusal.comm, "kernel", sizeof(refusal.comm));
+		strscpy(refusal.reason, why, sizeof(refusal.reason));
+		draco_release_send(dd, ep, token, &refusal);
+		return -EBUSY;
+	}
 	ret = draco_release_send(dd, ep, token, holder);
 	if (!off)
 		return ret;

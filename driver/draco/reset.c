@@ -37,32 +37,17 @@ static void draco_reset_queue(struct draco_dev *dd, unsigned int ms)
 	spin_unlock_irqrestore(&dd->reset_lock, flags);
 }
 
-static void draco_stop_queue(struct draco_dev *dd)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&dd->reset_lock, flags);
-	if (dd->reset_allowed)
-		queue_work(dd->stop_wq, &dd->stop_work);
-	spin_unlock_irqrestore(&dd->reset_lock, flags);
-}
-
-static void draco_lost_interrupt(struct draco_dev *dd)
-{
-	if (!test_and_clear_bit(DRACO_F_POLLED, &dd->flags) ||
-	    READ_ONCE(dd->irqs) != READ_ONCE(dd->polled_irqs))
-		return;
-	if (atomic_inc_return(&dd->lost_irqs) == 1)
-		dev_warn(&dd->pdev->dev,
-			 "admin interrupt lost, recovered by polling\n");
-}
-
 static void draco_watchdog(struct work_struct *work)
 {
 	struct draco_dev *dd = container_of(to_delayed_work(work),
 					    struct draco_dev, watchdog);
 
-	draco_lost_interrupt(dd);
+	/* Polling found a completion, and its interrupt has not come since. */
+	if (test_and_clear_bit(DRACO_F_POLLED, &dd->flags) &&
+	    READ_ONCE(dd->irqs) == READ_ONCE(dd->polled_irqs) &&
+	    atomic_inc_return(&dd->lost_irqs) == 1)
+		dev_warn(&dd->pdev->dev,
+			 "admin interrupt lost, recovered by polling\n");
 	draco_admin_poll(dd);
 	draco_check(dd);
 	spin_lock_irq(&dd->reset_lock);
@@ -80,18 +65,6 @@ static void draco_fail(struct draco_dev *dd)
 	dd->failed = true;
 }
 
-/* Tried again for ever, as the right one may come back; told once. */
-static void draco_say_foreign(struct draco_dev *dd,
-			      const struct draco_ident *ident)
-{
-	if (!dd->foreign)
-		dev_err(&dd->pdev->dev,
-			"this was port %s of fabric %s and is now %s of %s: unbind the driver and bind it again\n",
-			dd->ident.info.name, dd->ident.info.fabric,
-			ident->info.name, ident->info.fabric);
-	dd->foreign = true;
-}
-
 static int draco_recover(struct draco_dev *dd)
 {
 	struct draco_ident ident;
@@ -104,7 +77,13 @@ static int draco_recover(struct draco_dev *dd)
 	if (ret)
 		goto stop;
 	if (!draco_same_port(&dd->ident, &ident)) {
-		draco_say_foreign(dd, &ident);
+		/* Tried again for ever, as the right one may come back. */
+		if (!dd->foreign)
+			dev_err(&dd->pdev->dev,
+				"this was port %s of fabric %s and is now %s of %s: unbind the driver and bind it again\n",
+				dd->ident.info.name, dd->ident.info.fabric,
+				ident.info.name, ident.info.fabric);
+		dd->foreign = true;
 		ret = -EPROTO;
 		goto stop;
 	}
@@ -182,8 +161,8 @@ void draco_reset_allow(struct draco_dev *dd)
 	dd->reset_allowed = true;
 	queue_delayed_work(dd->wq, &dd->watchdog,
 			   msecs_to_jiffies(DRACO_WATCHDOG_MS));
+	queue_work(dd->stop_wq, &dd->stop_work);
 	spin_unlock_irq(&dd->reset_lock);
-	draco_stop_queue(dd);
 }
 
 /**

@@ -32,22 +32,6 @@ void draco_queues_free(struct draco_dev *dd)
 	kvfree(dd->queues);
 }
 
-/* The vector with the fewest queues; the admin vector if there is no other. */
-static struct draco_vector *draco_vector_pick(struct draco_dev *dd)
-{
-	struct draco_vector *best = &dd->vectors[dd->nvec > 1];
-	unsigned long flags;
-	unsigned int i;
-
-	spin_lock_irqsave(&dd->queue_lock, flags);
-	for (i = 2; i < dd->nvec; i++)
-		if (dd->vectors[i].users < best->users)
-			best = &dd->vectors[i];
-	best->users++;
-	spin_unlock_irqrestore(&dd->queue_lock, flags);
-	return best;
-}
-
 /**
  * draco_queue_alloc() - allocate a queue that is in no table yet
  * @dd:         device
@@ -58,9 +42,21 @@ static struct draco_vector *draco_vector_pick(struct draco_dev *dd)
 struct draco_queue *draco_queue_alloc(struct draco_dev *dd, bool interrupts)
 {
 	struct draco_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	struct draco_vector *best;
+	unsigned long flags;
+	unsigned int i;
 
-	if (q && interrupts)
-		q->vector = draco_vector_pick(dd);
+	if (!q || !interrupts)
+		return q;
+	/* The one with the fewest queues; the admin vector if it is the only one. */
+	best = &dd->vectors[dd->nvec > 1];
+	spin_lock_irqsave(&dd->queue_lock, flags);
+	for (i = 2; i < dd->nvec; i++)
+		if (dd->vectors[i].users < best->users)
+			best = &dd->vectors[i];
+	best->users++;
+	spin_unlock_irqrestore(&dd->queue_lock, flags);
+	q->vector = best;
 	return q;
 }
 
