@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Admin queue pair: rings, slots, submission, completion. It neither waits nor
- * knows how the controller is stopped. Called by exec.c, controller.c, event.c
- * and the interrupt handler.
+ * Admin queue pair: rings, slots, submission, completion. It never waits, and
+ * does not know how the controller is stopped. Called by exec.c, event.c,
+ * controller.c, recovery.c and the interrupt handler.
  */
 #include "admin.h"
 #include "command.h"
@@ -10,8 +10,9 @@
 
 /**
  * draco_admin_init() - allocate the rings
- * @dd: device; capabilities have been read
+ * @dd: device; its capabilities have been read
  *
+ * Context: Probe.
  * Return: 0 or a negative errno
  */
 int draco_admin_init(struct draco_dev *dd)
@@ -27,7 +28,7 @@ int draco_admin_init(struct draco_dev *dd)
 	adm->entries = draco_ring_entries(DRACO_CAP_ADMIN_MAX(dd->cap));
 	if (!adm->entries) {
 		dev_err(&dd->pdev->dev,
-			"device claims admin rings of %u entries, less than %u\n",
+			"device supports admin rings of %u entries, fewer than %u\n",
 			DRACO_CAP_ADMIN_MAX(dd->cap), DRACO_ADMIN_MIN);
 		return -EPROTO;
 	}
@@ -44,7 +45,9 @@ int draco_admin_init(struct draco_dev *dd)
 
 /**
  * draco_admin_free() - free the rings
- * @dd: device; controller is stopped, interrupts are gone
+ * @dd: device; the controller is stopped and its interrupts are freed
+ *
+ * Context: Process; sleeps.
  */
 void draco_admin_free(struct draco_dev *dd)
 {
@@ -55,25 +58,28 @@ void draco_admin_free(struct draco_dev *dd)
 /**
  * draco_admin_set() - accept commands
  * @dd: device
- * @to: %DRACO_ADMIN_SETUP when the controller has become ready, then
+ * @to: %DRACO_ADMIN_SETUP when the controller has become ready, and then
  *      %DRACO_ADMIN_LIVE
+ *
+ * Context: Process. The caller owns the controller, see recovery.c.
  */
 void draco_admin_set(struct draco_dev *dd, enum draco_admin_state to)
 {
 	struct draco_admin *adm = &dd->admin;
 
 	spin_lock_irq(&adm->lock);
-	/* Whoever sees it sees what the caller has written down before. */
+	/* Whoever sees the new state sees what the caller stored before. */
 	smp_store_release(&adm->state, to);
 	spin_unlock_irq(&adm->lock);
 }
 
 /**
- * draco_admin_fail() - accept no more commands; any context
+ * draco_admin_fail() - accept no more commands: the controller has failed
  * @dd:    device; draco_admin_stopped() must follow
- * @epoch: READ_ONCE(dd->epoch) before the reason for it was found: one that has
- *         been stopped since is another
+ * @epoch: READ_ONCE(dd->epoch) from before the failure was found; if the
+ *         controller has been stopped since, nothing is done
  *
+ * Context: Any.
  * Return: true if commands were accepted until now
  */
 bool draco_admin_fail(struct draco_dev *dd, u32 epoch)
@@ -91,8 +97,10 @@ bool draco_admin_fail(struct draco_dev *dd, u32 epoch)
 }
 
 /**
- * draco_admin_close() - as above, by the one who is going to stop the controller
- * @dd: device
+ * draco_admin_close() - accept no more commands: the owner stops it
+ * @dd: device; draco_admin_stopped() must follow
+ *
+ * Context: Process. The caller owns the controller, see recovery.c.
  */
 void draco_admin_close(struct draco_dev *dd)
 {
@@ -119,9 +127,9 @@ static void draco_admin_rooms(const struct draco_admin *adm,
 		room[prio] = draco_admin_room(adm, prio);
 }
 
-/* Commands have been completed: wake as many as there is more room for than
- * there was, so that an interrupt does not pay for all who wait. Those who abort
- * look whether what they abort is among the completed.
+/* Commands have completed. Wake only as many waiters as slots have become free,
+ * so that an interrupt does not pay for all of them. Those who abort a command
+ * check whether it is among the completed.
  */
 static void draco_admin_wake(struct draco_admin *adm,
 			     const u32 before[DRACO_PRIOS],
@@ -136,7 +144,7 @@ static void draco_admin_wake(struct draco_admin *adm,
 				   after[prio] - before[prio]);
 }
 
-/* Take a command out of its slot and hand it back to its issuer. */
+/* Free the slot of a command and return it to its issuer. */
 static void draco_admin_finish(struct draco_dev *dd, u32 index)
 {
 	struct draco_admin *adm = &dd->admin;
@@ -153,8 +161,10 @@ static void draco_admin_finish(struct draco_dev *dd, u32 index)
 }
 
 /**
- * draco_admin_stopped() - release all waiters and rewind the rings
+ * draco_admin_stopped() - release all waiters and empty the rings
  * @dd: device; it can no longer access memory nor raise interrupts
+ *
+ * Context: Process. The caller owns the controller, see recovery.c.
  */
 void draco_admin_stopped(struct draco_dev *dd)
 {
@@ -177,7 +187,7 @@ void draco_admin_stopped(struct draco_dev *dd)
 		wake_up_all(&adm->wait[prio]);
 }
 
-/* The device could change an entry while it is looked at: read it once. */
+/* The device might change an entry while it is examined: read it once. */
 static void draco_acpl_copy(struct draco_acpl *to, const struct draco_acpl *from)
 {
 	const u64 *src = (const u64 *)from;
@@ -208,9 +218,10 @@ static void draco_admin_complete(struct draco_dev *dd,
 }
 
 /**
- * draco_admin_reap() - take new completions; any context
+ * draco_admin_reap() - take new completions
  * @dd: device
  *
+ * Context: Any.
  * Return: true if there were any
  */
 bool draco_admin_reap(struct draco_dev *dd)
@@ -244,11 +255,13 @@ bool draco_admin_reap(struct draco_dev *dd)
 }
 
 /**
- * draco_admin_poll() - take completions whose interrupt has not come; any context
+ * draco_admin_poll() - take completions whose interrupt has not arrived
  * @dd: device
  *
- * The interrupt may only be late, on a machine that is busy. The watchdog looks
- * whether there has been one since.
+ * On a busy machine the interrupt may just be late: the watchdog checks whether
+ * one has arrived since.
+ *
+ * Context: Any.
  */
 void draco_admin_poll(struct draco_dev *dd)
 {
@@ -278,13 +291,14 @@ static void draco_admin_push(struct draco_dev *dd, struct draco_cmd *cmd,
 }
 
 /**
- * draco_admin_submit() - hand a command to the device
+ * draco_admin_submit() - submit a command without waiting
  * @dd:   device
- * @cmd:  command; belongs to the device if 0 is returned
- * @prio: which of the slots it may use
+ * @cmd:  command; it belongs to the device if 0 is returned
+ * @prio: priority, which limits the slots it may use
  *
- * Return: 0; -EAGAIN if there is no room or the controller is about to be
- * stopped: wait; -ENODEV if it is stopped
+ * Context: Any.
+ * Return: 0; -EAGAIN if no slot is free or the controller is about to be
+ * stopped: wait and try again; -ENODEV if it is stopped
  */
 int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 		       enum draco_prio prio)
@@ -318,10 +332,11 @@ int draco_admin_submit(struct draco_dev *dd, struct draco_cmd *cmd,
 }
 
 /**
- * draco_admin_has_room() - is a slot free
+ * draco_admin_has_room() - check whether a slot is free
  * @dd:   device
- * @prio: for a command of this priority
+ * @prio: priority of the command that would use it
  *
+ * Context: Process.
  * Return: true if so
  */
 bool draco_admin_has_room(struct draco_dev *dd, enum draco_prio prio)

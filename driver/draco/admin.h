@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Admin queue pair (admin.c). The state is for everyone to read; to submit a
- * command without waiting for it is for exec.c and event.c, the other calls are
- * for those who start and stop the controller and for its interrupt handler.
+ * Admin queue pair (admin.c). Any file may read the state; exec.c and event.c
+ * submit commands; the rest is for the owner of the controller, its watchdog
+ * and its interrupt handler.
  */
 #ifndef DRACO_ADMIN_H
 #define DRACO_ADMIN_H
@@ -14,10 +14,10 @@
 #include "command.h"
 
 /*
- * DRACO_ADMIN_DOWN:    the controller is off: no access to memory
- * DRACO_ADMIN_SETUP:   on, but only for whoever has started it
- * DRACO_ADMIN_LIVE:    commands of everyone are accepted
- * DRACO_ADMIN_FAILING: being stopped; memory may still be accessed
+ * DRACO_ADMIN_DOWN:    the controller is disabled and accesses no memory
+ * DRACO_ADMIN_SETUP:   enabled; only its owner may submit commands
+ * DRACO_ADMIN_LIVE:    everyone may submit commands
+ * DRACO_ADMIN_FAILING: about to be stopped; it may still access memory
  */
 enum draco_admin_state {
 	DRACO_ADMIN_DOWN,
@@ -27,22 +27,23 @@ enum draco_admin_state {
 };
 
 /**
- * struct draco_admin - the queue pair
- * @lock:     protects all below up to @spurious, and the commands in @slot
- *            until they are completed; taken in hard interrupts
+ * struct draco_admin - admin queue pair
+ * @lock:     protects everything down to @spurious, and the commands in @slot
+ *            until they have completed; taken in hard interrupts
  * @state:    changed under @lock
  * @tail:     next submission entry
  * @cq_pos:   next completion entry
- * @round:    counts commands, for their cids
- * @inflight: bits set in @busy
- * @count:    of them, by priority
+ * @round:    number of commands so far, for their cids
+ * @inflight: number of bits set in @busy
+ * @count:    number of commands in flight, by priority
  * @busy:     slots that hold a command
- * @slot:     commands in flight by the index in their cid
- * @spurious: completions that match no command
- * @wait:     by priority, for a free slot and for changes of @state. As many are
- *            woken as slots are free for them, except of those who abort a
- *            command of theirs: they have a slot each
- * @entries:  of each ring; constant, as is the rest
+ * @slot:     commands in flight, by the index in their cid
+ * @spurious: number of completions that match no command
+ * @wait:     by priority, for a free slot and for changes of @state. As many
+ *            waiters are woken as slots have become free; but of those who
+ *            abort a command of their own all, since each of them already has a
+ *            slot
+ * @entries:  size of each ring; constant, like the rest
  * @sq:       submission ring
  * @cq:       completion ring
  */

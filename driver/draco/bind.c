@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Changes to the fabric: bind, unbind, port control, with messages that say
- * what to do about a refusal. Called by the core through the ops table.
+ * Changes of the fabric: bind, unbind, port control. A refusal gets a message
+ * that names the cause and the remedy. Called by the core through the table of
+ * operations.
  */
 #include <linux/netlink.h>
 
@@ -14,66 +15,67 @@
 #include "ops.h"
 #include "topology.h"
 
-/* How long the device has, docs/draco.md section 18. */
+/* Time limits of the device: docs/draco.md, section 18. */
 #define DRACO_BIND_MS		30000
-#define DRACO_UNBIND_MS		20000	/* and the time for the owner */
+#define DRACO_UNBIND_MS		20000	/* plus the owner's time */
 #define DRACO_UNBIND_DEFAULT_MS	5000
-/* How long a success waits for the event that tells the model. */
-#define DRACO_FOLLOW_MS		1000
+/* How long to wait, after a success, until the model contains the change. */
+#define DRACO_MODEL_MS		1000
 
-/* Longest message is NETLINK_MAX_FMTMSG_LEN, 80 bytes. */
-#define draco_say(extack, fmt, ...) \
+/* A message may have NETLINK_MAX_FMTMSG_LEN, 80 bytes. */
+#define draco_msg(extack, fmt, ...) \
 	NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
 
-/* Errors that are not the device's answer; true if there was no answer. */
-static bool draco_no_answer(const struct draco_cmd *cmd, int ret,
-			    const char *name, struct netlink_ext_ack *extack)
+/* Explain an error that is not the device's answer; true if it was one. */
+static bool draco_explain_no_answer(const struct draco_cmd *cmd, int ret,
+				    const char *name,
+				    struct netlink_ext_ack *extack)
 {
 	if (!cmd->error && draco_cmd_status(cmd) &&
 	    draco_cmd_status(cmd) != DRACO_SC_ABORTED)
 		return false;
 	if (ret == -ENODEV)
-		draco_say(extack, "%s: the local port was stopped; try again",
+		draco_msg(extack, "%s: the local port was stopped; try again",
 			  name);
 	else if (ret == -ETIMEDOUT)
-		draco_say(extack, "%s: the switch did not answer; see its log",
+		draco_msg(extack, "%s: the switch did not answer; see its log",
 			  name);
 	else if (ret == -ECANCELED && cmd->cancel && READ_ONCE(*cmd->cancel))
-		draco_say(extack, "%s: cancelled, nothing was changed", name);
+		draco_msg(extack, "%s: cancelled, nothing was changed", name);
 	else if (ret == -ECANCELED)
-		draco_say(extack, "%s: aborted by a forced unbind; try again",
+		draco_msg(extack, "%s: aborted by a forced unbind; try again",
 			  name);
 	else
-		draco_say(extack, "%s: abandoned, nothing was changed", name);
+		draco_msg(extack, "%s: abandoned, nothing was changed", name);
 	return true;
 }
 
-/* What all of these commands may be answered with. */
-static void draco_say_common(struct draco_dev *dd, u16 status, const char *name,
-			     struct netlink_ext_ack *extack)
+/* Explain the statuses that all of these commands have in common. */
+static void draco_explain(struct draco_dev *dd, u16 status, const char *name,
+			  struct netlink_ext_ack *extack)
 {
 	switch (status) {
 	case DRACO_SC_BAD_ID:
-		draco_say(extack, "%s: not in the fabric; list it again", name);
+		draco_msg(extack, "%s is not in the fabric; list it again", name);
 		break;
 	case DRACO_SC_DENIED:
-		break;	/* the core knows who may */
+		break;	/* the core names the manager */
 	case DRACO_SC_GONE:
-		draco_say(extack, "%s is not in its appliance; insert it first",
+		draco_msg(extack, "%s is not in its appliance; insert it first",
 			  name);
 		break;
 	case DRACO_SC_IN_PROGRESS:
-		draco_say(extack, "%s is being bound or released; wait for it",
+		draco_msg(extack, "%s is being bound or released; wait for it",
 			  name);
 		break;
 	default:
-		draco_say(extack, "%s: the switch says: %s", name,
+		draco_msg(extack, "%s: the switch reports: %s", name,
 			  draco_status_text(status));
 	}
 }
 
-static void draco_say_bind(struct draco_dev *dd, u16 status, u32 ep,
-			   u32 host_port, struct netlink_ext_ack *extack)
+static void draco_explain_bind(struct draco_dev *dd, u16 status, u32 ep,
+			       u32 host_port, struct netlink_ext_ack *extack)
 {
 	char name[FABREX_NAME_LEN], port[FABREX_NAME_LEN];
 	struct fabrex_object object;
@@ -82,39 +84,39 @@ static void draco_say_bind(struct draco_dev *dd, u16 status, u32 ep,
 	draco_object_name(dd, host_port, port);
 	switch (status) {
 	case DRACO_SC_BAD_ID:
-		/* One of the two: the one that is not what it should be. */
+		/* Either of the two: the one that is of the wrong type. */
 		if (!fabrex_model_get(dd->port, ep, &object) &&
 		    object.type == DRACO_OBJ_ENDPOINT)
-			draco_say(extack, "%s is no host port; name one", port);
+			draco_msg(extack, "%s is not a host port; name one", port);
 		else
-			draco_say(extack, "%s is no endpoint; name one", name);
+			draco_msg(extack, "%s is not an endpoint; name one", name);
 		break;
 	case DRACO_SC_BOUND:
 		if (!fabrex_model_get(dd->port, ep, &object) && object.bound)
 			draco_object_name(dd, object.bound, port);
-		draco_say(extack, "%s is bound to %s; release it first", name,
+		draco_msg(extack, "%s is bound to %s; release it first", name,
 			  port);
 		break;
 	case DRACO_SC_LINK_DOWN:
-		draco_say(extack, "%s: no link to %s; enable the ports between",
+		draco_msg(extack, "%s: no link to %s; enable the ports between",
 			  name, port);
 		break;
 	case DRACO_SC_NO_SLOT:
-		draco_say(extack, "%s: %s has no free slot; release one there",
+		draco_msg(extack, "%s: %s has no free slot; release one there",
 			  name, port);
 		break;
 	case DRACO_SC_TIMEOUT:
-		draco_say(extack, "%s did not appear at %s; check that host",
+		draco_msg(extack, "%s did not appear at %s; check that host",
 			  name, port);
 		break;
 	default:
-		draco_say_common(dd, status, name, extack);
+		draco_explain(dd, status, name, extack);
 	}
 }
 
-static void draco_say_unbind(struct draco_dev *dd, u16 status, u32 ep, u32 ms,
-			     const struct fabrex_holder *holder,
-			     struct netlink_ext_ack *extack)
+static void draco_explain_unbind(struct draco_dev *dd, u16 status, u32 ep,
+				 u32 ms, const struct fabrex_holder *holder,
+				 struct netlink_ext_ack *extack)
 {
 	char name[FABREX_NAME_LEN], port[FABREX_NAME_LEN];
 
@@ -123,60 +125,60 @@ static void draco_say_unbind(struct draco_dev *dd, u16 status, u32 ep, u32 ms,
 	case DRACO_SC_BUSY:
 		draco_object_name(dd, holder->port, port);
 		if (holder->pid)
-			draco_say(extack, "%s: used by %s (%u) of %s; stop it",
+			draco_msg(extack, "%s: used by %s (%u) of %s; stop it",
 				  name, holder->comm, holder->pid, port);
 		else
-			draco_say(extack, "%s: %.*s", name,
+			draco_msg(extack, "%s: %.*s", name,
 				  (int)(NETLINK_MAX_FMTMSG_LEN - sizeof(": ") -
 					strlen(name)), holder->reason);
 		break;
 	case DRACO_SC_NOT_BOUND:
-		draco_say(extack, "%s is bound to no port", name);
+		draco_msg(extack, "%s is not bound", name);
 		break;
 	case DRACO_SC_TIMEOUT:
-		draco_say(extack, "%s: owner kept it for %u ms; retry or force",
+		draco_msg(extack, "%s: owner kept it for %u ms; retry or force",
 			  name, ms);
 		break;
 	default:
-		draco_say_common(dd, status, name, extack);
+		draco_explain(dd, status, name, extack);
 	}
 }
 
-static void draco_say_port(struct draco_dev *dd, u16 status, u32 id,
-			   struct netlink_ext_ack *extack)
+static void draco_explain_port(struct draco_dev *dd, u16 status, u32 id,
+			       struct netlink_ext_ack *extack)
 {
 	char name[FABREX_NAME_LEN];
 
 	draco_object_name(dd, id, name);
 	switch (status) {
 	case DRACO_SC_BAD_FIELD:
-		draco_say(extack, "%s leads nowhere, it cannot be controlled",
+		draco_msg(extack, "%s is unused, so it cannot be controlled",
 			  name);
 		break;
 	case DRACO_SC_LINK_DOWN:
-		draco_say(extack, "%s is not up; enable it instead", name);
+		draco_msg(extack, "%s is not up; enable it instead", name);
 		break;
 	default:
-		draco_say_common(dd, status, name, extack);
+		draco_explain(dd, status, name, extack);
 	}
 }
 
-/* Whoever lists the fabric after a success finds it changed: wait for the
- * event. It is on its way, so that this is a matter of microseconds.
+/* Whoever lists the fabric after a success should see the change: wait for its
+ * event, which normally takes microseconds.
  */
-static void draco_follow(struct draco_dev *dd, u32 id, u32 bound)
+static void draco_wait_for_model(struct draco_dev *dd, u32 id, u32 bound)
 {
-	long left = msecs_to_jiffies(DRACO_FOLLOW_MS);
+	long left = msecs_to_jiffies(DRACO_MODEL_MS);
 	struct fabrex_object object;
 	u32 seen;
 
 	do {
-		seen = READ_ONCE(dd->followed);
+		seen = READ_ONCE(dd->model_passes);
 		if (fabrex_model_get(dd->port, id, &object) ||
 		    object.type != DRACO_OBJ_ENDPOINT || object.bound == bound)
 			return;
-		left = wait_event_killable_timeout(dd->changed,
-						   READ_ONCE(dd->followed) != seen,
+		left = wait_event_killable_timeout(dd->model_wait,
+						   READ_ONCE(dd->model_passes) != seen,
 						   left);
 	} while (left > 0 && !draco_removing(dd) &&
 		 READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE);
@@ -185,18 +187,20 @@ static void draco_follow(struct draco_dev *dd, u32 id, u32 bound)
 }
 
 /**
- * draco_bind() - attach an endpoint to a host port
- * @port:      local port through which to ask
+ * draco_bind() - bind an endpoint to a host port
+ * @port:      local port to send the command through
  * @ep:        endpoint
- * @host_port: object id of the port that gets it
- * @dry_run:   only say whether it could be done
+ * @host_port: object id of the host port
+ * @dry_run:   only check whether it could be done
  * @cancel:    becomes true when it is no longer wanted
  * @extack:    receives the cause of an error
  *
- * Return: 0 when the slot shows presence, or the host is not up and will find
- * it; -EADDRINUSE if it is bound; -ENOSPC if there is no slot; -ENETDOWN;
- * -EALREADY if a change of it is under way; -EPERM; -ENOENT; -ENODEV if it is
- * not in its appliance or the local port was stopped; -ETIMEDOUT; -ECANCELED
+ * Context: Process; sleeps, up to 30 s.
+ * Return: 0 when the slot shows presence, or when the host is down and will
+ * find the endpoint later; -EADDRINUSE if it is bound; -ENOSPC if no slot is
+ * free; -ENETDOWN; -EALREADY if a change of it is in progress; -EPERM; -ENOENT;
+ * -ENODEV if it is not in its appliance or the local port was stopped;
+ * -ETIMEDOUT; -ECANCELED
  */
 int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
 	       const bool *cancel, struct netlink_ext_ack *extack)
@@ -215,30 +219,32 @@ int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
 	ret = draco_exec(dd, &cmd);
 	if (!ret) {
 		if (!dry_run)
-			draco_follow(dd, ep, host_port);
+			draco_wait_for_model(dd, ep, host_port);
 		return 0;
 	}
 	draco_object_name(dd, ep, name);
-	if (!draco_no_answer(&cmd, ret, name, extack))
-		draco_say_bind(dd, draco_cmd_status(&cmd), ep, host_port,
-			       extack);
+	if (!draco_explain_no_answer(&cmd, ret, name, extack))
+		draco_explain_bind(dd, draco_cmd_status(&cmd), ep, host_port,
+				   extack);
 	return ret;
 }
 
 /**
- * draco_unbind() - detach an endpoint
- * @port:       local port through which to ask
+ * draco_unbind() - unbind an endpoint
+ * @port:       local port to send the command through
  * @ep:         endpoint
  * @force:      do not ask the owner
- * @dry_run:    only say whether it could be done
- * @timeout_ms: for the owner's answer, 0 for the default
+ * @dry_run:    only check whether it could be done
+ * @timeout_ms: how long the owner may take to answer, 0 for the default
  * @cancel:     becomes true when it is no longer wanted
- * @holder:     filled with -EBUSY
+ * @holder:     filled in with -EBUSY
  * @extack:     receives the cause of an error
  *
+ * Context: Process; sleeps, up to @timeout_ms and 20 s.
  * Return: 0 when the slot is empty, or the endpoint was taken away by force;
  * -EBUSY if the owner refuses; -ETIMEDOUT if it does not answer; -ENOTCONN if
- * it is not bound; -EALREADY, -EPERM, -ENOENT, -ENODEV, -ECANCELED as for bind
+ * the endpoint is not bound; -EALREADY, -EPERM, -ENOENT, -ENODEV, -ECANCELED as
+ * for draco_bind()
  */
 int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 		 u32 timeout_ms, const bool *cancel,
@@ -269,25 +275,27 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	}
 	if (!ret) {
 		if (!dry_run)
-			draco_follow(dd, ep, 0);
+			draco_wait_for_model(dd, ep, 0);
 		return 0;
 	}
 	draco_object_name(dd, ep, name);
-	if (!draco_no_answer(&cmd, ret, name, extack))
-		draco_say_unbind(dd, draco_cmd_status(&cmd), ep, ms, holder,
-				 extack);
+	if (!draco_explain_no_answer(&cmd, ret, name, extack))
+		draco_explain_unbind(dd, draco_cmd_status(&cmd), ep, ms, holder,
+				     extack);
 	return ret;
 }
 
 /**
- * draco_port_control() - enable, disable or reset a port
- * @port:   local port through which to ask
- * @id:     port to control
+ * draco_port_control() - enable, disable or reset a switch port
+ * @port:   local port to send the command through
+ * @id:     object id of the switch port
  * @action: FABREX_PORT_ACTION_*
  * @extack: receives the cause of an error
  *
- * Return: 0; -ENOENT if there is no such port; -EINVAL if it leads nowhere;
- * -ENETDOWN if it is to be reset and is not up; -EPERM; -ENODEV
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT if there is no such port; -EINVAL if it is unused;
+ * -ENETDOWN if it is to be reset and its link is not up; -EPERM; -ENODEV;
+ * another negative errno
  */
 int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 		       struct netlink_ext_ack *extack)
@@ -304,7 +312,7 @@ int draco_port_control(struct fabrex_port *port, u32 id, u32 action,
 	if (!ret)
 		return 0;
 	draco_object_name(dd, id, name);
-	if (!draco_no_answer(&cmd, ret, name, extack))
-		draco_say_port(dd, draco_cmd_status(&cmd), id, extack);
+	if (!draco_explain_no_answer(&cmd, ret, name, extack))
+		draco_explain_port(dd, draco_cmd_status(&cmd), id, extack);
 	return ret;
 }

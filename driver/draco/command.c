@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Admin commands as such and the memory for their data. Used by every file that
- * issues commands, and by the admin queue below them for its rings.
+ * Admin commands, and the DMA memory for their data and for the rings. Called
+ * by admin.c and by every file that issues commands.
  */
 #include <linux/dma-mapping.h>
 
@@ -9,12 +9,13 @@
 #include "draco.h"
 
 /**
- * draco_buf_alloc() - memory for the data of a command
+ * draco_buf_alloc() - allocate memory for the data of a command
  * @dd:   device
  * @buf:  result, zeroed
- * @size: in bytes; whole pages are used, so that a device that writes past its
- *        end meets nothing of others
+ * @size: in bytes; rounded up to whole pages, so that a device that writes
+ *        beyond the end overwrites nothing else
  *
+ * Context: Process; sleeps.
  * Return: 0 or -ENOMEM
  */
 int draco_buf_alloc(struct draco_dev *dd, struct draco_buf *buf, size_t size)
@@ -26,11 +27,12 @@ int draco_buf_alloc(struct draco_dev *dd, struct draco_buf *buf, size_t size)
 }
 
 /**
- * draco_buf_alloc_upto() - as much contiguous memory as can be had easily
+ * draco_buf_alloc_upto() - allocate contiguous memory, as much as is easy
  * @dd:   device
  * @buf:  result
- * @size: what would be best; at least a page is returned
+ * @size: upper limit, in bytes; the result has at least a page
  *
+ * Context: Process; sleeps.
  * Return: 0 or -ENOMEM
  */
 int draco_buf_alloc_upto(struct draco_dev *dd, struct draco_buf *buf,
@@ -49,9 +51,12 @@ int draco_buf_alloc_upto(struct draco_dev *dd, struct draco_buf *buf,
 }
 
 /**
- * draco_buf_free() - free what one of the above has allocated
+ * draco_buf_free() - free the memory of a buffer
  * @dd:  device
- * @buf: buffer; no command may own it any more
+ * @buf: buffer; no command owns it any more. Nothing happens if it has no
+ *       memory
+ *
+ * Context: Process; sleeps.
  */
 void draco_buf_free(struct draco_dev *dd, struct draco_buf *buf)
 {
@@ -64,7 +69,9 @@ void draco_buf_free(struct draco_dev *dd, struct draco_buf *buf)
  * draco_cmd_init() - prepare a command without data
  * @cmd:    command
  * @opcode: DRACO_ADM_*
- * @id:     what it is about
+ * @id:     of the object that it is about
+ *
+ * Context: Any.
  */
 void draco_cmd_init(struct draco_cmd *cmd, u8 opcode, u32 id)
 {
@@ -75,10 +82,12 @@ void draco_cmd_init(struct draco_cmd *cmd, u8 opcode, u32 id)
 }
 
 /**
- * draco_cmd_data() - give a command a buffer
+ * draco_cmd_data() - set the buffer of a command
  * @cmd: command
  * @buf: buffer
- * @len: bytes of it that the device may use
+ * @len: number of bytes of it that the device may use
+ *
+ * Context: Any.
  */
 void draco_cmd_data(struct draco_cmd *cmd, const struct draco_buf *buf,
 		    size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Admin commands and the memory for their data (command.c). For every file that
- * issues commands; they are executed by exec.h or, without waiting, admin.h.
+ * issues commands; exec.h executes them, admin.h submits them without waiting.
  */
 #ifndef DRACO_COMMAND_H
 #define DRACO_COMMAND_H
@@ -14,26 +14,26 @@
 
 struct draco_dev;
 
-/* What draco_cmd.flags says about waiting. */
+/* draco_cmd.flags: how to wait */
 #define DRACO_CMD_KILLABLE	BIT(0) /* a fatal signal withdraws it */
-#define DRACO_CMD_LONG		BIT(1) /* may take seconds: driver removal too */
-#define DRACO_CMD_EXCLUSIVE	BIT(2) /* issuer may stop the controller itself */
-#define DRACO_CMD_DRIVER	BIT(3) /* not held up by what users do */
-#define DRACO_CMD_CHANGE	BIT(4) /* of the fabric */
-#define DRACO_CMD_QUERY		BIT(5) /* only reads, and has time */
+#define DRACO_CMD_LONG		BIT(1) /* may take seconds; ends on removal */
+#define DRACO_CMD_EXCLUSIVE	BIT(2) /* for the controller's owner only */
+#define DRACO_CMD_DRIVER	BIT(3) /* must not wait for users */
+#define DRACO_CMD_CHANGE	BIT(4) /* changes the fabric */
+#define DRACO_CMD_QUERY		BIT(5) /* only reads, and is in no hurry */
 
 /**
- * struct draco_cmd - one admin command
- * @sqe:        what the device is to do; @sqe.cid is filled in
- * @cpl:        copy of the completion, valid if @error is 0
- * @done:       completed by the device or because the controller was stopped
- * @complete:   NULL, or called instead of completing @done, with the admin
- *              lock held, in any context
+ * struct draco_cmd - an admin command
+ * @sqe:        what to do; @sqe.cid is filled in on submission
+ * @cpl:        copy of the completion; valid if @error is 0
+ * @done:       completed by the device, or because the controller was stopped
+ * @complete:   NULL, or called instead of completing @done; in any context,
+ *              with the lock of the admin queue held
  * @timeout_ms: 0 for the default
  * @flags:      DRACO_CMD_*
  * @cancel:     NULL, or becomes true when the issuer wants it withdrawn
- * @prio:       of its slot; set when it is submitted
- * @error:      0, or -ENODEV if the controller was stopped before it answered
+ * @prio:       priority; set on submission
+ * @error:      0, or -ENODEV if the controller was stopped before it completed
  *
  * A command and its buffer belong to the device from draco_admin_submit() until
  * @done or @complete. draco_exec() never returns before that.
@@ -52,8 +52,8 @@ struct draco_cmd {
 
 /**
  * struct draco_buf - memory that the device reads or writes
- * @va:   address here; the device may change the contents at any time
- * @dma:  address there
+ * @va:   virtual address; the device may change the contents at any time
+ * @dma:  DMA address
  * @size: in bytes
  */
 struct draco_buf {

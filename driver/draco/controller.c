@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The controller: enable, disable, see whether it works, request that it be
- * reset. That request is a work item that reset.c provides; whoever starts and
- * stops the controller is described there.
+ * The controller: enabling, disabling, health checks, and requests for a reset.
+ * Above it, recovery.c provides the work that carries out such a request, and
+ * explains who may start and stop the controller.
  */
 #include <linux/delay.h>
 
@@ -13,12 +13,14 @@
 #include "table.h"
 
 /**
- * draco_health() - does the device work
- * @dd: device; controller is enabled
+ * draco_controller_health() - check whether the controller works
+ * @dd: device; the controller is enabled
  *
- * Return: 0; -ENODEV if it does not answer; -EIO if it has stopped by itself
+ * Context: Any.
+ * Return: 0; -ENODEV if the device does not respond; -EIO if the controller has
+ * stopped on its own
  */
-int draco_health(struct draco_dev *dd)
+int draco_controller_health(struct draco_dev *dd)
 {
 	u32 status;
 
@@ -32,23 +34,23 @@ int draco_health(struct draco_dev *dd)
 	return 0;
 }
 
-/* Is it where it was told to go? What FATAL said must be gone before the
- * controller is enabled again, as it would be taken for the outcome of that.
+/* FATAL has to be clear before the controller is enabled again: otherwise the
+ * old error would be taken for the result of enabling it.
  */
-static bool draco_settled(u32 status, bool ready)
+static bool draco_status_reached(u32 status, bool ready)
 {
 	if (ready)
 		return status & DRACO_STATUS_READY;
 	return !(status & (DRACO_STATUS_READY | DRACO_STATUS_FATAL));
 }
 
-/* Somebody waits for whoever starts the controller to give it up. */
-static bool draco_unwanted(struct draco_dev *dd)
+/* Somebody waits for the controller to be left alone: give up starting it. */
+static bool draco_start_cancelled(struct draco_dev *dd)
 {
 	return draco_removing(dd) || test_bit(DRACO_F_HALTING, &dd->flags);
 }
 
-/* Wait for READY to become @ready. -EIO: FATAL; -ENODEV: no answer. */
+/* Wait for READY to become @ready. -EIO: FATAL; -ENODEV: no response. */
 static int draco_wait_ready(struct draco_dev *dd, bool ready)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(dd->ready_ms);
@@ -63,20 +65,22 @@ static int draco_wait_ready(struct draco_dev *dd, bool ready)
 		status = draco_read(dd, DRACO_REG_STATUS);
 		if (PCI_POSSIBLE_ERROR(status))
 			return -ENODEV;
-		if (draco_settled(status, ready))
+		if (draco_status_reached(status, ready))
 			return 0;
 		if (ready && status & DRACO_STATUS_FATAL)
 			return -EIO;
 		if (late)
 			return -ETIMEDOUT;
-		if (ready && draco_unwanted(dd))
+		if (ready && draco_start_cancelled(dd))
 			return -ENODEV;
 		usleep_range(us, 2 * us);
 		us = min(2 * us, 10000u);
 	}
 }
 
-/* A device that cannot be talked out of accessing memory is kept from it. */
+/* If the device cannot be disabled, turn bus mastering off, so that at least it
+ * no longer accesses memory.
+ */
 static int draco_disable(struct draco_dev *dd)
 {
 	int ret = -ENODEV;
@@ -91,18 +95,18 @@ static int draco_disable(struct draco_dev *dd)
 	return ret;
 }
 
-/*
- * Function level reset, for a device that does not react to its registers.
- * Whoever has locked its configuration space is about to reset it as well, and
- * waits in draco_reset_prepare() for the work that we are part of: so this must
- * not wait for him. Not below the device lock, for the same reason.
+/* Function-level reset, for a device that does not respond to its registers.
+ * Whoever holds the lock of its configuration space is about to reset it too,
+ * and waits in draco_reset_prepare() for the work that runs this: so do not
+ * wait for that lock. Nor may this run under the device lock, for the same
+ * reason.
  */
 static int draco_flr(struct draco_dev *dd)
 {
 	struct pci_dev *pdev = dd->pdev;
 	int ret;
 
-	if (draco_unwanted(dd) || !pci_cfg_access_trylock(pdev))
+	if (draco_start_cancelled(dd) || !pci_cfg_access_trylock(pdev))
 		return -EBUSY;
 	dev_warn(&pdev->dev, "controller does not stop, resetting the function\n");
 	pci_save_state(pdev);
@@ -114,13 +118,18 @@ static int draco_flr(struct draco_dev *dd)
 	return ret;
 }
 
-/* Stop it, whoever has left it as it is: us, another driver, another kernel. */
+/* Stop the controller, whatever left it running: this driver, another driver,
+ * or an earlier kernel.
+ */
 static int draco_quiesce(struct draco_dev *dd)
 {
 	int ret = -ETIMEDOUT;
 
-	/* Unless it has been tried just now, and nobody has reset it since. */
-	if (!dd->stuck || draco_settled(draco_read(dd, DRACO_REG_STATUS), false))
+	/* Unless that has just been tried, and nobody has reset the device
+	 * since.
+	 */
+	if (!dd->stuck ||
+	    draco_status_reached(draco_read(dd, DRACO_REG_STATUS), false))
 		ret = draco_disable(dd);
 	if (ret == -ETIMEDOUT)
 		ret = draco_flr(dd) ?: draco_disable(dd);
@@ -128,14 +137,16 @@ static int draco_quiesce(struct draco_dev *dd)
 }
 
 /**
- * draco_start() - enable the controller
- * @dd: device; stopped, rings rewound
+ * draco_controller_start() - enable the controller
+ * @dd: device; the controller is stopped and the rings are empty
  *
- * It then takes commands of the caller; draco_admin_set() opens it to everyone.
+ * Only the caller's own commands are accepted until draco_admin_set() opens the
+ * queue to everyone.
  *
- * Return: 0 or a negative errno, the controller is stopped then
+ * Context: Process; sleeps. The caller owns the controller, see recovery.c.
+ * Return: 0 or a negative errno; after an error the controller is stopped
  */
-int draco_start(struct draco_dev *dd)
+int draco_controller_start(struct draco_dev *dd)
 {
 	struct draco_admin *adm = &dd->admin;
 	u32 magic, version;
@@ -149,7 +160,7 @@ int draco_start(struct draco_dev *dd)
 		return -ENODEV;
 	if (magic != DRACO_MAGIC || version >> 16 != DRACO_VERSION >> 16) {
 		dev_err(&dd->pdev->dev,
-			"magic %#x, register version %u.%u: need version %u\n",
+			"unsupported device: magic %#x, register version %u.%u, not %u\n",
 			magic, version >> 16, version & 0xffff,
 			DRACO_VERSION >> 16);
 		return -EPROTO;
@@ -171,19 +182,22 @@ int draco_start(struct draco_dev *dd)
 		draco_disable(dd);
 		return ret;
 	}
-	/* For draco_slot_reset(): only newer kernels have it saved already. */
+	/* Older kernels have not saved it yet for draco_slot_reset(). */
 	pci_save_state(dd->pdev);
 	draco_admin_set(dd, DRACO_ADMIN_SETUP);
 	return 0;
 }
 
 /**
- * draco_stop() - disable the controller and release all waiters
- * @dd: device; the caller is the one who may, see the top of reset.c
+ * draco_controller_stop() - disable the controller and release all waiters
+ * @dd: device
  *
- * When it returns the device neither accesses memory nor interrupts.
+ * When it returns, the device neither accesses memory nor raises interrupts.
+ *
+ * Context: Process; sleeps, but neither allocates memory nor waits for anybody
+ * who does. The caller owns the controller, see recovery.c.
  */
-void draco_stop(struct draco_dev *dd)
+void draco_controller_stop(struct draco_dev *dd)
 {
 	int ret;
 
@@ -192,27 +206,30 @@ void draco_stop(struct draco_dev *dd)
 	if (ret == -ETIMEDOUT)
 		dev_err(&dd->pdev->dev,
 			"controller does not stop, bus mastering is off\n");
-	draco_tables_forget(dd);
-	draco_requests_forget(dd);
+	draco_tables_clear(dd);
+	draco_requests_close(dd);
 	draco_admin_stopped(dd);
 }
 
 /**
- * draco_reset() - have the controller stopped and started again; any context
+ * draco_request_reset() - request that the controller be restarted
  * @dd:    device
- * @epoch: READ_ONCE(dd->epoch) before the reason was found. If somebody else has
- *         stopped the controller since, it is well, and left alone
+ * @epoch: READ_ONCE(dd->epoch) from before the reason was found. If the
+ *         controller has been stopped since, the reason no longer holds, and
+ *         nothing is done
  * @why:   for the log
+ *
+ * Context: Any.
  */
-void draco_reset(struct draco_dev *dd, u32 epoch, const char *why)
+void draco_request_reset(struct draco_dev *dd, u32 epoch, const char *why)
 {
 	unsigned long flags;
 	bool failed;
 
-	/* In one step: @stop_work takes any FAILING for its own. */
+	/* Under one lock: @stop_work acts on any FAILING that it finds. */
 	spin_lock_irqsave(&dd->reset_lock, flags);
 	failed = draco_admin_fail(dd, epoch);
-	if (failed && dd->reset_allowed)
+	if (failed && dd->recovery_enabled)
 		queue_work(dd->stop_wq, &dd->stop_work);
 	spin_unlock_irqrestore(&dd->reset_lock, flags);
 	if (failed)
@@ -220,36 +237,63 @@ void draco_reset(struct draco_dev *dd, u32 epoch, const char *why)
 }
 
 /**
- * draco_enabled_anew() - the fabric says which generation the port has
- * @dd:         device
- * @generation: a newer one than the driver has seen: what was made before is void
+ * draco_reset_sync() - reset an untrustworthy controller, wait for the stop
+ * @dd:    device
+ * @epoch: as for draco_request_reset()
+ * @why:   for the log
+ *
+ * Context: Process; sleeps.
+ * Return: -ENODEV, always: the device no longer accesses anything from before
  */
-void draco_enabled_anew(struct draco_dev *dd, u32 generation)
+int draco_reset_sync(struct draco_dev *dd, u32 epoch, const char *why)
 {
-	u32 epoch = READ_ONCE(dd->epoch);
-
-	/* Whoever starts it writes down its generation before it is LIVE. */
-	if (smp_load_acquire(&dd->admin.state) == DRACO_ADMIN_LIVE &&
-	    (s32)(generation - READ_ONCE(dd->generation)) > 0)
-		draco_reset(dd, epoch, "the port was reset in the fabric");
+	draco_request_reset(dd, epoch, why);
+	wait_event(dd->admin.wait[DRACO_PRIO_RESERVE],
+		   READ_ONCE(dd->epoch) != epoch ||
+		   READ_ONCE(dd->admin.state) == DRACO_ADMIN_DOWN);
+	return -ENODEV;
 }
 
 /**
- * draco_check() - reset the controller if it is not well; any context
- * @dd: device
+ * draco_check_generation() - compare the port's generation with the driver's
+ * @dd:         device
+ * @generation: according to the fabric. If it is newer, the port was reset, and
+ *              everything made before is void: the controller is reset as well
+ *
+ * Context: Any.
  */
-void draco_check(struct draco_dev *dd)
+void draco_check_generation(struct draco_dev *dd, u32 generation)
 {
 	u32 epoch = READ_ONCE(dd->epoch);
+
+	/* A new generation is stored before the state becomes LIVE. */
+	if (smp_load_acquire(&dd->admin.state) == DRACO_ADMIN_LIVE &&
+	    (s32)(generation - READ_ONCE(dd->generation)) > 0)
+		draco_request_reset(dd, epoch, "the port was reset in the fabric");
+}
+
+/**
+ * draco_controller_check() - request a reset if the controller does not work
+ * @dd: device
+ *
+ * Context: Any.
+ */
+void draco_controller_check(struct draco_dev *dd)
+{
+	u32 epoch = READ_ONCE(dd->epoch);
+	const char *why;
 	int ret;
 
 	if (smp_load_acquire(&dd->admin.state) != DRACO_ADMIN_LIVE)
 		return;
-	ret = draco_health(dd);
+	ret = draco_controller_health(dd);
+	if (!ret)
+		return;
 	if (ret == -ENODEV)
-		draco_reset(dd, epoch, "the device does not answer");
-	else if (ret)
-		draco_reset(dd, epoch, draco_read(dd, DRACO_REG_ERROR) ==
-			    DRACO_FATAL_RESET ?
-			    "the switch was reset" : "fatal error");
+		why = "the device does not respond";
+	else if (draco_read(dd, DRACO_REG_ERROR) == DRACO_FATAL_RESET)
+		why = "the switch was reset";
+	else
+		why = "fatal error";
+	draco_request_reset(dd, epoch, why);
 }

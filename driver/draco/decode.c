@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decoding and validation of what the device returns. Callers pass copies that
- * the device can no longer change. No state, no kernel services: see decode.h.
+ * Decoding and validation of what the device returns. Callers pass copies,
+ * which the device cannot change any more. No state and no kernel services: see
+ * decode.h.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -30,16 +31,16 @@ static const struct {
 	[DRACO_SC_BAD_FIELD]	= { -EINVAL, "invalid argument" },
 	[DRACO_SC_BAD_ID]	= { -ENOENT, "no such object" },
 	[DRACO_SC_NO_RESOURCE]	= { -ENOSPC, "table full" },
-	[DRACO_SC_DENIED]	= { -EPERM, "port is no manager" },
+	[DRACO_SC_DENIED]	= { -EPERM, "port is not a manager" },
 	[DRACO_SC_BUSY]		= { -EBUSY, "in use" },
-	[DRACO_SC_BOUND]	= { -EADDRINUSE, "taken already" },
+	[DRACO_SC_BOUND]	= { -EADDRINUSE, "already taken" },
 	[DRACO_SC_NOT_BOUND]	= { -ENOTCONN, "not bound" },
 	[DRACO_SC_NO_SLOT]	= { -ENOSPC, "no free slot" },
 	[DRACO_SC_LINK_DOWN]	= { -ENETDOWN, "link is down" },
 	[DRACO_SC_HOST_DOWN]	= { -EHOSTDOWN, "host is down" },
 	[DRACO_SC_TIMEOUT]	= { -ETIMEDOUT, "timed out" },
 	[DRACO_SC_ABORTED]	= { -ECANCELED, "aborted" },
-	[DRACO_SC_DMA_FAULT]	= { -EFAULT, "memory did not answer" },
+	[DRACO_SC_DMA_FAULT]	= { -EFAULT, "DMA fault" },
 	[DRACO_SC_BAD_KEY]	= { -EACCES, "remote key refused" },
 	[DRACO_SC_GONE]		= { -ENODEV, "endpoint was removed" },
 	[DRACO_SC_INTERNAL]	= { -EIO, "internal error of the device" },
@@ -48,10 +49,11 @@ static const struct {
 };
 
 /**
- * draco_status_errno() - errno of an admin status
+ * draco_status_errno() - translate an admin status
  * @status: DRACO_SC_*
  *
- * Return: 0 or a negative errno; -EPROTO for a status that does not exist
+ * Context: Any.
+ * Return: 0 or a negative errno; -EPROTO for an unknown status
  */
 int draco_status_errno(u16 status)
 {
@@ -60,10 +62,11 @@ int draco_status_errno(u16 status)
 }
 
 /**
- * draco_status_text() - admin status in words
+ * draco_status_text() - describe an admin status
  * @status: DRACO_SC_*
  *
- * Return: a string without object and remedy
+ * Context: Any.
+ * Return: a phrase without object and remedy
  */
 const char *draco_status_text(u16 status)
 {
@@ -72,10 +75,11 @@ const char *draco_status_text(u16 status)
 }
 
 /**
- * draco_name_ok() - may a name be shown, compared and put into sysfs
+ * draco_name_ok() - check a name that will be printed and shown in sysfs
  * @name: %DRACO_NAME_LEN bytes
  *
- * Return: true if NUL terminated and made of the characters that names have
+ * Context: Any.
+ * Return: true if it is NUL-terminated and contains only permitted characters
  */
 bool draco_name_ok(const char *name)
 {
@@ -94,7 +98,7 @@ bool draco_name_ok(const char *name)
 	return true;
 }
 
-/* Text for people: cut at the first byte that is not printable ASCII. */
+/* Text for people: ends before the first byte that is not printable ASCII. */
 static void draco_copy_text(char *to, const char *from, size_t size)
 {
 	size_t i;
@@ -104,7 +108,7 @@ static void draco_copy_text(char *to, const char *from, size_t size)
 	memset(to + i, 0, size - i);
 }
 
-/* A limit must be a power of two and at least @min; above @max is cut. */
+/* A limit must be a power of two and at least @min; it is lowered to @max. */
 static bool draco_limit_pow2(u32 *value, u32 min, u32 max)
 {
 	if (!is_power_of_2(*value) || *value < min)
@@ -231,13 +235,14 @@ static const char *draco_ident_objects(const struct draco_identify *raw,
 }
 
 /**
- * draco_decode_identify() - check and decode IDENTIFY
+ * draco_decode_identify() - decode and validate IDENTIFY
  * @raw:          copy of what the device wrote
  * @db_pages:     doorbell pages in BAR 2
  * @window_bytes: size of BAR 4, 0 if there is none
  * @ident:        result
- * @bad:          on error, the field that cannot be
+ * @bad:          on error, the name of the invalid field
  *
+ * Context: Any.
  * Return: 0 or -EPROTO
  */
 int draco_decode_identify(const struct draco_identify *raw, u32 db_pages,
@@ -313,13 +318,14 @@ static void draco_copy_object(const struct draco_object *raw,
 }
 
 /**
- * draco_decode_object() - check and decode an element of the fabric
+ * draco_decode_object() - decode and validate an object of the fabric
  * @raw:       copy of what the device wrote
  * @max_peers: peer numbers are below this
  * @object:    result
  *
- * Return: 0; -EOPNOTSUPP for a type of a later device, which the caller skips;
- * -EPROTO for nonsense
+ * Context: Any.
+ * Return: 0; -EOPNOTSUPP for a type of a later version, which the caller skips;
+ * -EPROTO if it is invalid
  */
 int draco_decode_object(const struct draco_object *raw, u32 max_peers,
 			struct fabrex_object *object)
@@ -339,11 +345,12 @@ int draco_decode_object(const struct draco_object *raw, u32 max_peers,
 }
 
 /**
- * draco_decode_peer() - check and decode an element of GET_PEERS
+ * draco_decode_peer() - decode and validate an element of GET_PEERS
  * @raw:       copy of what the device wrote
  * @max_peers: peer numbers are below this
  * @peer:      result
  *
+ * Context: Any.
  * Return: 0 or -EPROTO
  */
 int draco_decode_peer(const struct draco_peer *raw, u32 max_peers,
@@ -383,12 +390,14 @@ static int draco_check_event(const struct draco_ev *ev, u32 max_peers)
 }
 
 /**
- * draco_decode_event() - check and decode an event
+ * draco_decode_event() - decode and validate an event
  * @raw:       copy of what the device wrote
  * @max_peers: peer numbers are below this
  * @ev:        result
  *
- * Return: 0; -EOPNOTSUPP for a type of a later device; -EPROTO for nonsense
+ * Context: Any.
+ * Return: 0; -EOPNOTSUPP for a type of a later version; -EPROTO if it is
+ * invalid
  */
 int draco_decode_event(const struct draco_event *raw, u32 max_peers,
 		       struct draco_ev *ev)
@@ -408,9 +417,11 @@ int draco_decode_event(const struct draco_event *raw, u32 max_peers,
 }
 
 /**
- * draco_decode_holder() - who holds an endpoint
- * @raw:    copy of what the device wrote; text comes from another host
- * @holder: result, strings terminated and printable
+ * draco_decode_holder() - decode who holds an endpoint
+ * @raw:    copy of what the device wrote; the text comes from another host
+ * @holder: result; its strings are terminated and printable
+ *
+ * Context: Any.
  */
 void draco_decode_holder(const struct draco_holder *raw,
 			 struct fabrex_holder *holder)
@@ -422,9 +433,11 @@ void draco_decode_holder(const struct draco_holder *raw,
 }
 
 /**
- * draco_encode_holder() - the opposite
+ * draco_encode_holder() - encode who holds an endpoint
  * @holder: who holds it
  * @raw:    for the device
+ *
+ * Context: Any.
  */
 void draco_encode_holder(const struct fabrex_holder *holder,
 			 struct draco_holder *raw)
@@ -436,9 +449,11 @@ void draco_encode_holder(const struct fabrex_holder *holder,
 }
 
 /**
- * draco_decode_counters() - counters of a port, a queue or an endpoint
+ * draco_decode_counters() - decode counters of a port, queue or endpoint
  * @raw:      copy of what the device wrote
  * @counters: the out_ members are set, the others left alone
+ *
+ * Context: Any.
  */
 void draco_decode_counters(const struct draco_counters *raw,
 			   struct fabrex_counters *counters)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a Draco device says, checked and turned into the core's structures.
- * Pure: used by the driver and, in user space, by driver/tests.
+ * Decoding and validation of what a Draco device returns. Pure functions: used
+ * by the driver and, in user space, by driver/tests.
  */
 #ifndef DRACO_DECODE_H
 #define DRACO_DECODE_H
@@ -10,18 +10,18 @@
 #include <draco/regs.h>
 #include "backend.h"
 
-/* More objects than any fabric has; a device that names more is broken. */
+/* More objects than any fabric has: a device that reports more is broken. */
 #define DRACO_MAX_OBJECTS	65536u
-/* Physical Slot Number of the Slot Capabilities register has 13 bits. */
+/* The Physical Slot Number of the Slot Capabilities register has 13 bits. */
 #define DRACO_MAX_SLOT		0x1fffu
 
 /**
- * struct draco_ident - IDENTIFY, checked
- * @info:         as the core wants it, but for addresses, device and driver
+ * struct draco_ident - IDENTIFY, decoded and validated
+ * @info:         for the core; addresses, device and driver are filled in later
  * @host_id:      object id of the host
- * @objects:      elements of the fabric
- * @topology_seq: changes with every event that alters one
- * @firmware:     version
+ * @objects:      number of objects in the fabric
+ * @topology_seq: changes with every event that alters an object
+ * @firmware:     firmware version
  */
 struct draco_ident {
 	struct fabrex_port_info info;
@@ -31,7 +31,7 @@ struct draco_ident {
 	char firmware[DRACO_NAME_LEN];
 };
 
-/* What the function knows of a host port, in CPU byte order. */
+/* State of a host port by GET_PEERS, in CPU byte order. */
 struct draco_peer_state {
 	u32 port;
 	u32 generation;

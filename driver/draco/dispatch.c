@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handling of events, in order, in one work; it is also the only feeder of the
- * core's model after probe. Called by the workqueue only, see event.c.
+ * Handling of events, in order, in one work. After probe, this work alone
+ * updates the core's model. Called by the workqueue only, see event.c.
  */
 #include "command.h"
 #include "controller.h"
@@ -12,7 +12,7 @@
 #include "release.h"
 #include "topology.h"
 
-/* What cannot be done now is made good by reading all of the fabric. */
+/* If an update fails, the whole fabric is read again. */
 static void draco_event_update(struct draco_dev *dd,
 			       const struct fabrex_object *object)
 {
@@ -20,8 +20,9 @@ static void draco_event_update(struct draco_dev *dd,
 		set_bit(DRACO_F_RESCAN, &dd->flags);
 }
 
-/* An element of the fabric has a new state: read it, as more may have changed
- * with it, but tell the core the state of the event, so that it sees each.
+/* An object has a new state. Read the object, because more of it may have
+ * changed; but report the state from the event, so that the core sees each of
+ * them.
  */
 static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
 {
@@ -29,7 +30,7 @@ static void draco_event_object(struct draco_dev *dd, const struct draco_ev *ev)
 	int ret;
 
 	ret = draco_topology_read(dd, ev->object, &object);
-	/* Of a later version's type, which scans leave out as well. */
+	/* A type of a later version: scans skip it too. */
 	if (ret == -EOPNOTSUPP)
 		return;
 	if (ret) {
@@ -48,7 +49,7 @@ static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
 	struct fabrex_object object;
 
 	draco_event_object(dd, ev);
-	/* The host of the port may have come up or gone down with it. */
+	/* The host behind the port may have come up or gone down with it. */
 	if (!fabrex_model_get(dd->port, ev->object, &object) && object.link) {
 		host.object = object.link;
 		draco_event_object(dd, &host);
@@ -56,7 +57,7 @@ static void draco_event_peer(struct draco_dev *dd, const struct draco_ev *ev)
 	if (ev->object != dd->ident.info.object_id)
 		fabrex_port_peer(dd->port, ev->arg[1], up, ev->arg[0]);
 	else if (up)
-		draco_enabled_anew(dd, ev->arg[0]);
+		draco_check_generation(dd, ev->arg[0]);
 }
 
 static void draco_event_endpoint(struct draco_dev *dd,
@@ -70,7 +71,7 @@ static void draco_event_endpoint(struct draco_dev *dd,
 		return;
 	}
 	object.state = ev->state;
-	/* Of one that has been let go, the event names the former owner. */
+	/* The event of an endpoint that was released names its former owner. */
 	object.bound = ev->state == DRACO_EP_FREE ||
 		       ev->state == DRACO_EP_GONE ? 0 : ev->port;
 	object.slot = object.bound ? ev->arg[0] : 0;
@@ -78,14 +79,14 @@ static void draco_event_endpoint(struct draco_dev *dd,
 	draco_event_update(dd, &object);
 }
 
-/* Older than what was read of the fabric, which contains it: it would put back
- * what has changed since. A reset of the own port is told by its generation,
- * whenever.
+/* The state that was read from the fabric already contains this event: applying
+ * it would undo later changes. A reset of this port is recognised by its
+ * generation instead, at any time.
  */
-static bool draco_event_history(const struct draco_dev *dd,
-				const struct draco_ev *ev)
+static bool draco_event_is_old(const struct draco_dev *dd,
+			       const struct draco_ev *ev)
 {
-	if (ev->seq > dd->events.horizon)
+	if (ev->seq > dd->events.read_seq)
 		return false;
 	switch (ev->type) {
 	case DRACO_EV_PEER_UP:
@@ -99,10 +100,10 @@ static bool draco_event_history(const struct draco_dev *dd,
 	}
 }
 
-/* What is the case is known by now. That it was not, meanwhile, is not: a link
- * that was down and is up again leaves no other trace.
+/* The present state is known, but not that it was different for a while: a link
+ * that went down and came up again leaves no other trace.
  */
-static void draco_event_past(struct draco_dev *dd, const struct draco_ev *ev)
+static void draco_event_old(struct draco_dev *dd, const struct draco_ev *ev)
 {
 	if (ev->type == DRACO_EV_PEER_DOWN)
 		fabrex_port_peer_was_down(dd->port, ev->arg[1], ev->arg[0]);
@@ -114,8 +115,8 @@ static void draco_event_past(struct draco_dev *dd, const struct draco_ev *ev)
 static void draco_event_dispatch(struct draco_dev *dd,
 				 const struct draco_ev *ev)
 {
-	if (draco_event_history(dd, ev)) {
-		draco_event_past(dd, ev);
+	if (draco_event_is_old(dd, ev)) {
+		draco_event_old(dd, ev);
 		return;
 	}
 	switch (ev->type) {
@@ -146,7 +147,7 @@ static void draco_event_dispatch(struct draco_dev *dd,
 		fabrex_port_notice(dd->port, FABREX_NOTICE_RESET, ev->object,
 				   ev->arg[0]);
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-		draco_check(dd);
+		draco_controller_check(dd);
 		break;
 	case DRACO_EV_FAULT:
 		fabrex_port_notice(dd->port, FABREX_NOTICE_FAULT, ev->object,
@@ -155,36 +156,40 @@ static void draco_event_dispatch(struct draco_dev *dd,
 	}
 }
 
-/* Ask for what events have not told, or nobody knows whether they have. Each for
- * itself, as the device may be able to answer one and not the other: requests
- * first, since somebody waits for their answers. Returns false if something has
- * to be tried again.
+/* Query what no event has reported, or may not have. One independently of the
+ * other, as the device may be able to answer only one of them: requests first,
+ * because somebody waits for the reply. Returns false if anything has to be
+ * tried again.
  */
 static bool draco_events_repair(struct draco_dev *dd)
 {
 	int ret = 0;
 
-	if (test_and_clear_bit(DRACO_F_REQUESTS, &dd->flags)) {
-		ret = draco_release_ask(dd);
+	if (test_and_clear_bit(DRACO_F_QUERY_REQUESTS, &dd->flags)) {
+		ret = draco_release_query(dd);
 		if (ret)
-			set_bit(DRACO_F_REQUESTS, &dd->flags);
+			set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
 	}
 	if (ret != -ENODEV && test_bit(DRACO_F_RESCAN, &dd->flags))
 		ret = draco_topology_scan(dd, DRACO_CMD_DRIVER | DRACO_CMD_LONG);
-	/* Stopped meanwhile: done when it has been started again. */
+	/* The controller was stopped; this is repeated when it has been
+	 * restarted.
+	 */
 	if (ret == -ENODEV)
 		return true;
 	if (dd->events.lost) {
 		dd->events.lost = false;
 		fabrex_port_notice(dd->port, FABREX_NOTICE_LOST, 0, 0);
 	}
-	return !test_bit(DRACO_F_REQUESTS, &dd->flags) &&
+	return !test_bit(DRACO_F_QUERY_REQUESTS, &dd->flags) &&
 	       !test_bit(DRACO_F_RESCAN, &dd->flags);
 }
 
 /**
  * draco_dispatch_work() - handle the events that have arrived
  * @work: draco_events.work
+ *
+ * Context: Workqueue.
  */
 void draco_dispatch_work(struct work_struct *work)
 {

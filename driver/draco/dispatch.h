@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Handling of events (dispatch.c): a work, for event.c to queue. Named by probe.
- */
+/* Handling of events (dispatch.c): a work, which probe passes to event.c. */
 #ifndef DRACO_DISPATCH_H
 #define DRACO_DISPATCH_H
 

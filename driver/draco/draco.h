@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One Draco host port as this driver knows it. For every file of the driver,
- * each of which has a header of its own for what it offers the others.
+ * One Draco host port as this driver sees it, for all files of the driver. What
+ * a file offers to the others is in the header of the same name.
  */
 #ifndef DRACO_H
 #define DRACO_H
@@ -22,18 +22,18 @@
 #include "request.h"
 #include "table.h"
 
-/* Vector 0 is the admin ring's, the others are shared out among the queues. */
+/* Vector 0 belongs to the admin queue, the others are shared by the queues. */
 #define DRACO_MAX_VECTORS	32
 
 /* draco_dev.flags */
 enum {
-	DRACO_F_REMOVING,	/* remove() has begun: nothing long any more */
-	DRACO_F_EVENTS,		/* completed GET_EVENTS are handled */
+	DRACO_F_REMOVING,	/* remove() has begun: no more long commands */
+	DRACO_F_EVENTS,		/* the results of GET_EVENTS are handled */
 	DRACO_F_EVENTS_DONE,	/* GET_EVENTS has completed */
-	DRACO_F_POLLED,		/* a completion came without interrupt so far */
-	DRACO_F_HALTING,	/* the works are to leave the controller alone */
-	DRACO_F_RESCAN,		/* the mirror of the fabric is not to be trusted */
-	DRACO_F_REQUESTS,	/* release requests may have been missed */
+	DRACO_F_POLLED,		/* polling has found a completion */
+	DRACO_F_HALTING,	/* works leave the controller alone */
+	DRACO_F_RESCAN,		/* the core's model may be out of date */
+	DRACO_F_QUERY_REQUESTS,	/* release requests may have been missed */
 };
 
 /**
@@ -42,45 +42,45 @@ enum {
  * @upstream:     upstream port of the partition's virtual switch, or NULL
  * @regs:         BAR 0
  * @cap:          DRACO_REG_CAP
- * @ready_ms:     how long enabling and disabling may take
- * @port:         in the core; valid while probed
+ * @ready_ms:     limit for enabling and disabling the controller
+ * @port:         the core's port; valid while probed
  * @ident:        what was registered with the core
- * @generation:   of the port as of the last enabling
+ * @generation:   of the port when it was last enabled
  * @flags:        DRACO_F_*, atomic
- * @wq:           for @events.work, @reset_work and @watchdog; they wait for
- *                one another, so it must run them concurrently
+ * @wq:           for @events.work, @reset_work and @watchdog; as they wait for
+ *                one another, it must run them concurrently
  * @admin:        admin queue pair
- * @events:       events
- * @changed:      woken when the model has followed events
- * @followed:     counts that
+ * @events:       reception of events
+ * @model_wait:   woken after each pass of the event work
+ * @model_passes: number of these passes
  * @request_lock: protects @requests and @nrequests
- * @requests:     requests, oldest first
- * @nrequests:    how many
- * @queue_lock:   protects @queues and what it points to, the lists of @vectors
+ * @requests:     release requests, oldest first
+ * @nrequests:    number of @requests
+ * @queue_lock:   protects @queues and their contents, the lists of @vectors,
  *                and @epoch; taken in interrupts
- * @queues:       by number, ident.info.max_queues of them
- * @epoch:        counts how often the controller was stopped; changes before it
- *                is DOWN
+ * @queues:       by number; ident.info.max_queues entries
+ * @epoch:        number of times the controller was stopped; changes before the
+ *                state becomes DOWN
  * @mrs:          numbers of regions in use
  * @windows:      numbers of windows in use
  * @vectors:      interrupt vectors
- * @nvec:         how many; the admin vector included
- * @reset_lock:   protects @reset_allowed and queueing of the three works; taken
- *                in interrupts, before admin.lock
- * @reset_allowed: they may be queued
- * @stop_wq:      for @stop_work, see the top of reset.c
+ * @nvec:         number of @vectors, including the admin queue's
+ * @reset_lock:   protects @recovery_enabled and queueing of the three works;
+ *                taken in interrupts, before admin.lock
+ * @recovery_enabled: the three works may be queued
+ * @stop_wq:      for @stop_work, see recovery.c
  * @stop_work:    stops the controller
- * @reset_work:   starts it again. While they are not allowed, their work is up
- *                to whoever disallowed them
- * @watchdog:     looks for a dead device and lost interrupts
- * @backoff_ms:   until the next try; @reset_work only
- * @failed:       the core was told that the port failed; by whoever may stop
- *                the controller: @reset_work or who disallowed it
- * @stuck:        the device did not stop when told; likewise
- * @foreign:      the port that came back is another one; likewise
- * @irqs:         counts admin interrupts
- * @polled_irqs:  @irqs when polling found a completion
- * @lost_irqs:    completions that were found by polling
+ * @reset_work:   starts it again. While recovery is disabled, both are up to
+ *                whoever disabled it
+ * @watchdog:     looks for a dead device and for lost interrupts
+ * @backoff_ms:   delay before the next attempt; @reset_work only
+ * @failed:       the core was told that the port has failed. Only for the owner
+ *                of the controller, like the following two
+ * @stuck:        the device did not stop when told to
+ * @other_port:   what came back after a reset is another port
+ * @irqs:         number of admin interrupts
+ * @polled_irqs:  value of @irqs when polling found a completion
+ * @lost_irqs:    number of times an interrupt was lost
  */
 struct draco_dev {
 	struct pci_dev *pdev;
@@ -95,8 +95,8 @@ struct draco_dev {
 	struct workqueue_struct *wq;
 	struct draco_admin admin;
 	struct draco_events events;
-	wait_queue_head_t changed;
-	u32 followed;
+	wait_queue_head_t model_wait;
+	u32 model_passes;
 
 	spinlock_t request_lock;
 	struct draco_request requests[DRACO_MAX_REQUESTS];
@@ -111,7 +111,7 @@ struct draco_dev {
 	unsigned int nvec;
 
 	spinlock_t reset_lock;
-	bool reset_allowed;
+	bool recovery_enabled;
 	struct workqueue_struct *stop_wq;
 	struct work_struct stop_work;
 	struct delayed_work reset_work;
@@ -119,7 +119,7 @@ struct draco_dev {
 	unsigned int backoff_ms;
 	bool failed;
 	bool stuck;
-	bool foreign;
+	bool other_port;
 	u32 irqs;
 	u32 polled_irqs;
 	atomic_t lost_irqs;

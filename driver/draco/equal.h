@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Values of the device that the driver passes on as those of the core and of
- * its users, without translation: they have to be the same. Included by
- * decode.c.
+ * Values that the driver passes on from the device to the core and to users
+ * without translation: asserts that they are equal. Included by decode.c.
  */
 #ifndef DRACO_EQUAL_H
 #define DRACO_EQUAL_H
@@ -53,7 +52,7 @@ DRACO_EQUAL(FABREX_ACCESS_REMOTE_READ, DRACO_ACCESS_REMOTE_READ);
 DRACO_EQUAL(FABREX_ACCESS_REMOTE_WRITE, DRACO_ACCESS_REMOTE_WRITE);
 DRACO_EQUAL(FABREX_ACCESS_REMOTE_ATOMIC, DRACO_ACCESS_REMOTE_ATOMIC);
 
-/* Copied as they are. */
+/* Copied unchanged. */
 DRACO_EQUAL(FABREX_NAME_LEN, DRACO_NAME_LEN);
 DRACO_EQUAL(FABREX_MAX_PEERS, DRACO_MAX_PEERS);
 DRACO_EQUAL(sizeof(((struct fabrex_mr_params *)0)->peers),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reception of events: one GET_EVENTS is always pending. The work that handles
- * what has arrived is in dispatch.c, which calls this file; so do those who want
- * it to run: controller start and release.c.
+ * Reception of events. A GET_EVENTS is always pending; its completion queues
+ * the work in dispatch.c, which takes the events and submits the next one.
+ * Called by that work, probe, removal, recovery, release.c and bind.c.
  */
 #include <linux/slab.h>
 
@@ -15,14 +15,14 @@
 
 #define DRACO_EVENT_BYTES	4096u
 #define DRACO_EVENT_COUNT	(DRACO_EVENT_BYTES / sizeof(struct draco_event))
-/* Until the next try when a scan failed or the device misbehaves. */
+/* Delay before the next attempt if a scan failed or the device misbehaved. */
 #define DRACO_EVENT_RETRY_MS	500
-/* A GET_EVENTS that got stuck would go unnoticed, as it may take for ever: one
- * that is as old as this is withdrawn and issued again.
+/* GET_EVENTS may stay pending for ever, so that nobody would notice a device
+ * that has lost it: one of this age is withdrawn and issued again.
  */
 #define DRACO_EVENT_REFRESH_MS	10000
 
-/* GET_EVENTS has completed, or the controller was stopped; any context. */
+/* GET_EVENTS has completed, or the controller was stopped. Any context. */
 static void draco_events_complete(struct draco_dev *dd, struct draco_cmd *cmd)
 {
 	set_bit(DRACO_F_EVENTS_DONE, &dd->flags);
@@ -31,8 +31,10 @@ static void draco_events_complete(struct draco_dev *dd, struct draco_cmd *cmd)
 }
 
 /**
- * draco_events_arm() - make GET_EVENTS pending; by probe, then the work only
+ * draco_events_arm() - submit GET_EVENTS, unless it is pending
  * @dd: device
+ *
+ * Context: Probe, then the event work only.
  */
 void draco_events_arm(struct draco_dev *dd)
 {
@@ -60,7 +62,7 @@ static void draco_events_refresh(struct draco_dev *dd)
 			msecs_to_jiffies(DRACO_EVENT_REFRESH_MS)))
 		return;
 	if (ev->withdrawn) {
-		draco_reset(dd, epoch, "GET_EVENTS hangs");
+		draco_request_reset(dd, epoch, "GET_EVENTS does not complete");
 		return;
 	}
 	ev->withdrawn = true;
@@ -70,8 +72,8 @@ static void draco_events_refresh(struct draco_dev *dd)
 	draco_exec(dd, &cmd);
 }
 
-/* Take the result of GET_EVENTS. Returns the number of events in @copy; 0 also
- * if the device did not answer as it has to: *@broken.
+/* Take the result of GET_EVENTS. Returns the number of events in @copy. If the
+ * device violated the specification, *@broken is set, and there are none.
  */
 static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 {
@@ -98,18 +100,19 @@ static u32 draco_events_take(struct draco_dev *dd, bool *broken)
 	if (ev->cmd.cpl.result2) {
 		ev->lost = true;
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-		set_bit(DRACO_F_REQUESTS, &dd->flags);
+		set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
 	}
 	memcpy(ev->copy, ev->buf.va, n * sizeof(*ev->copy));
 	return n;
 }
 
 /**
- * draco_events_receive() - take what has arrived and make GET_EVENTS pending
- * again; event work
+ * draco_events_receive() - take new events and submit the next GET_EVENTS
  * @dd:    device
- * @retry: set if the device did not answer as it has to, or cannot be asked now
+ * @retry: set if the device violated the specification, or GET_EVENTS could not
+ *         be submitted
  *
+ * Context: Event work.
  * Return: number of events in draco_events.copy
  */
 u32 draco_events_receive(struct draco_dev *dd, bool *retry)
@@ -120,56 +123,63 @@ u32 draco_events_receive(struct draco_dev *dd, bool *retry)
 	n = draco_events_take(dd, retry);
 	if (!*retry)
 		draco_events_arm(dd);
-	/* There was no slot free: soon there is. */
+	/* No slot was free; one will be soon. */
 	if (!dd->events.armed &&
 	    READ_ONCE(dd->admin.state) == DRACO_ADMIN_LIVE)
 		*retry = true;
 	return n;
 }
 
-/* Whoever waits for the model to change looks again. */
-static void draco_events_followed(struct draco_dev *dd)
+/* Let those who wait for a change of the model check again. */
+static void draco_events_wake(struct draco_dev *dd)
 {
-	WRITE_ONCE(dd->followed, dd->followed + 1);
-	wake_up_all(&dd->changed);
+	WRITE_ONCE(dd->model_passes, dd->model_passes + 1);
+	wake_up_all(&dd->model_wait);
 }
 
 /**
- * draco_events_finish() - the core's model has followed the events; event work
+ * draco_events_finish() - finish a pass of the event work: the model is updated
  * @dd:    device
- * @retry: something has to be tried again: soon
+ * @retry: run again soon, because something has failed
+ *
+ * Context: Event work.
  */
 void draco_events_finish(struct draco_dev *dd, bool retry)
 {
-	draco_events_followed(dd);
+	draco_events_wake(dd);
 	queue_delayed_work(dd->wq, &dd->events.work,
 			   msecs_to_jiffies(retry ? DRACO_EVENT_RETRY_MS :
 						    DRACO_EVENT_REFRESH_MS));
 }
 
 /**
- * draco_events_kick() - handle events from now on; probe and recovery
+ * draco_events_kick() - run the event work now
  * @dd:     device; its controller is LIVE
  * @rescan: read the whole fabric first
+ *
+ * Context: Process. Called after a start of the controller, and when the model
+ * has failed to follow a change.
  */
 void draco_events_kick(struct draco_dev *dd, bool rescan)
 {
 	if (rescan)
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-	/* Some may be from before the controller was enabled. */
-	set_bit(DRACO_F_REQUESTS, &dd->flags);
+	/* There may be requests from before the controller was enabled. */
+	set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
 	if (test_bit(DRACO_F_EVENTS, &dd->flags))
 		mod_delayed_work(dd->wq, &dd->events.work, 0);
 }
 
 /**
- * draco_events_requests() - ask for release requests, but not at once
+ * draco_events_query_requests() - have the device queried for requests, soon
  * @dd: device
+ *
+ * Context: Process.
  */
-void draco_events_requests(struct draco_dev *dd)
+void draco_events_query_requests(struct draco_dev *dd)
 {
-	set_bit(DRACO_F_REQUESTS, &dd->flags);
-	/* If events are there, the work is due at once. */
+	set_bit(DRACO_F_QUERY_REQUESTS, &dd->flags);
+	/* If events have arrived, the work must not be delayed. */
 	if (test_bit(DRACO_F_EVENTS, &dd->flags) &&
 	    !test_bit(DRACO_F_EVENTS_DONE, &dd->flags))
 		mod_delayed_work(dd->wq, &dd->events.work,
@@ -178,20 +188,24 @@ void draco_events_requests(struct draco_dev *dd)
 
 /**
  * draco_events_stop() - handle no more events
- * @dd: device; the core is not called by the work when this has returned
+ * @dd: device
+ *
+ * Context: Process; waits for the event work, which no longer calls the core
+ * when this returns.
  */
 void draco_events_stop(struct draco_dev *dd)
 {
 	clear_bit(DRACO_F_EVENTS, &dd->flags);
 	cancel_delayed_work_sync(&dd->events.work);
-	draco_events_followed(dd);
+	draco_events_wake(dd);
 }
 
 /**
- * draco_events_init() - allocate
+ * draco_events_init() - allocate buffers
  * @dd:     device
- * @handle: the work that handles what has arrived
+ * @handle: the event work
  *
+ * Context: Probe.
  * Return: 0 or -ENOMEM
  */
 int draco_events_init(struct draco_dev *dd, work_func_t handle)
@@ -200,7 +214,7 @@ int draco_events_init(struct draco_dev *dd, work_func_t handle)
 	int ret;
 
 	INIT_DELAYED_WORK(&ev->work, handle);
-	init_waitqueue_head(&dd->changed);
+	init_waitqueue_head(&dd->model_wait);
 	ev->copy = kcalloc(DRACO_EVENT_COUNT, sizeof(*ev->copy), GFP_KERNEL);
 	if (!ev->copy)
 		return -ENOMEM;
@@ -211,12 +225,14 @@ int draco_events_init(struct draco_dev *dd, work_func_t handle)
 }
 
 /**
- * draco_events_free() - free
- * @dd: device; controller is stopped, interrupts are gone
+ * draco_events_free() - free buffers
+ * @dd: device; the controller is stopped and its interrupts are freed
+ *
+ * Context: Process; sleeps.
  */
 void draco_events_free(struct draco_dev *dd)
 {
-	/* The stop of the controller completed GET_EVENTS: it may be queued. */
+	/* GET_EVENTS has completed with the stop, and may have queued it. */
 	cancel_delayed_work_sync(&dd->events.work);
 	draco_buf_free(dd, &dd->events.buf);
 	kfree(dd->events.copy);

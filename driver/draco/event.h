@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reception of events (event.c). To arm, init, free and stop is for probe and
- * removal, to receive and finish for the event work; to have that run, for those
- * who know that there is something to do.
+ * Reception of events (event.c). Probe and removal call init, arm, stop and
+ * free; the event work (dispatch.c) calls receive and finish; whoever knows
+ * that there is work for it calls the last two.
  */
 #ifndef DRACO_EVENT_H
 #define DRACO_EVENT_H
@@ -13,18 +13,18 @@
 
 /**
  * struct draco_events - reception of events
- * @cmd:   GET_EVENTS; pending nearly always
- * @buf:   where the device writes them
- * @copy:  those being handled, where it does not
- * @work:  handles them, in order; also every rescan, so that the model is fed
- *         by one thread only
- * @armed: @cmd is under way or its result has not been taken; work only, as
- *         are the following
+ * @cmd:       GET_EVENTS, nearly always pending
+ * @buf:       where the device writes events
+ * @copy:      events being handled, out of the device's reach
+ * @work:      handles them in order. It also does every rescan, so that only
+ *             one thread updates the model
+ * @armed:     @cmd is pending, or its result has not been taken yet. Only for
+ *             @work, like the following
  * @withdrawn: @cmd has been aborted
- * @lost: the device has dropped events, and nobody has been told
- * @horizon: number of the last event that is contained in what was read of the
- *           fabric: what events up to there say is history. Probe, then work
- * @since: jiffies when it was issued or aborted
+ * @lost:      the device has dropped events; not yet reported
+ * @read_seq:  number of the last event that was already contained in the state
+ *             read from the fabric. Set by probe, then by @work
+ * @since:     when @cmd was issued or aborted, in jiffies
  */
 struct draco_events {
 	struct draco_cmd cmd;
@@ -34,7 +34,7 @@ struct draco_events {
 	bool armed;
 	bool withdrawn;
 	bool lost;
-	u64 horizon;
+	u64 read_seq;
 	unsigned long since;
 };
 
@@ -47,6 +47,6 @@ u32 draco_events_receive(struct draco_dev *dd, bool *retry);
 void draco_events_finish(struct draco_dev *dd, bool retry);
 
 void draco_events_kick(struct draco_dev *dd, bool rescan);
-void draco_events_requests(struct draco_dev *dd);
+void draco_events_query_requests(struct draco_dev *dd);
 
 #endif

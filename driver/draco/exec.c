@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Execution of admin commands: waiting, time-outs, withdrawal; and what follows
- * when the device does not let go. Called by every file that issues commands; see
- * command.h for who owns a command when.
+ * Execution of admin commands: waiting, timeouts, withdrawal. Called by every
+ * file that issues commands; command.h says who owns a command when.
  */
 #include <linux/moduleparam.h>
 
@@ -16,10 +15,10 @@
 static unsigned int admin_timeout_ms = 10000;
 module_param(admin_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(admin_timeout_ms,
-		 "time that the device has for an admin command, milliseconds");
+		 "time limit for an admin command, in milliseconds");
 
-/* How often waiters look for completions whose interrupt was lost, and how
- * long the device has for an ABORT and for what it aborts.
+/* How often waiters look for completions whose interrupt was lost, and how long
+ * the device has for an ABORT and for the command that it aborts.
  */
 #define DRACO_POLL_MS	100
 #define DRACO_ABORT_MS	5000
@@ -29,12 +28,12 @@ static bool draco_cmd_cancelled(const struct draco_cmd *cmd)
 	return cmd->cancel && READ_ONCE(*cmd->cancel);
 }
 
-/* Submit, waiting for room: first come, first served in each priority. While
- * the controller is being stopped, this waits too: -ENODEV promises that memory
- * is no longer accessed.
+/* Submit, waiting for a free slot: first come, first served within a priority.
+ * This also waits while the controller is being stopped, because -ENODEV
+ * promises that the device no longer accesses memory.
  */
 static int draco_exec_queue(struct draco_dev *dd, struct draco_cmd *cmd,
-			     enum draco_prio prio)
+			    enum draco_prio prio)
 {
 	wait_queue_head_t *queue = &dd->admin.wait[prio];
 	long slice = cmd->cancel ? msecs_to_jiffies(DRACO_POLL_MS) :
@@ -57,13 +56,13 @@ static int draco_exec_queue(struct draco_dev *dd, struct draco_cmd *cmd,
 		schedule_timeout(slice);
 	}
 	finish_wait(queue, &wait);
-	/* This one may have been woken for a slot that it did not take. */
+	/* This task may have been woken for a slot that it did not take. */
 	if (draco_admin_has_room(dd, prio))
 		wake_up(queue);
 	return ret;
 }
 
-/* Submit, in the priority that the flags give it. */
+/* Submit, with the priority that follows from the flags. */
 static int draco_exec_enter(struct draco_dev *dd, struct draco_cmd *cmd)
 {
 	enum draco_prio prio = DRACO_PRIO_USER;
@@ -85,11 +84,11 @@ static int draco_exec_enter(struct draco_dev *dd, struct draco_cmd *cmd)
 	return draco_exec_queue(dd, cmd, prio);
 }
 
-/* Wait up to @ms. 0: done; -ETIMEDOUT, -EINTR, -ECANCELED or -ENODEV: withdraw
- * it.
+/* Wait up to @ms. 0: done; -ETIMEDOUT, -EINTR, -ECANCELED or -ENODEV: the
+ * command has to be withdrawn.
  */
 static int draco_exec_wait(struct draco_dev *dd, struct draco_cmd *cmd,
-			    unsigned int ms)
+			   unsigned int ms)
 {
 	unsigned long slice = msecs_to_jiffies(DRACO_POLL_MS);
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
@@ -105,12 +104,14 @@ static int draco_exec_wait(struct draco_dev *dd, struct draco_cmd *cmd,
 			return 0;
 		if (left < 0)
 			return -EINTR;
-		/* The interrupt may be lost, the device broken or gone. */
+		/* An interrupt may have been lost; the device may be broken or
+		 * gone.
+		 */
 		draco_admin_poll(dd);
 		if (!(cmd->flags & DRACO_CMD_EXCLUSIVE))
-			draco_check(dd);
-		else if (draco_health(dd))
-			draco_stop(dd);
+			draco_controller_check(dd);
+		else if (draco_controller_health(dd))
+			draco_controller_stop(dd);
 		if (try_wait_for_completion(&cmd->done))
 			return 0;
 		if (cmd->flags & DRACO_CMD_LONG && draco_removing(dd))
@@ -122,26 +123,28 @@ static int draco_exec_wait(struct draco_dev *dd, struct draco_cmd *cmd,
 	}
 }
 
-/* A command that does not even react to ABORT: stop the controller, unless that
- * has been done since @epoch.
+/* The command does not react to ABORT either: stop the controller, unless it
+ * has been stopped since @epoch.
  */
-static void draco_exec_break(struct draco_dev *dd, struct draco_cmd *cmd,
-			      u32 epoch)
+static void draco_exec_give_up(struct draco_dev *dd, struct draco_cmd *cmd,
+			       u32 epoch)
 {
 	char why[48];
 
-	scnprintf(why, sizeof(why), "admin command %#x hangs", cmd->sqe.opcode);
+	scnprintf(why, sizeof(why), "admin command %#x does not complete",
+		  cmd->sqe.opcode);
 	if (cmd->flags & DRACO_CMD_EXCLUSIVE)
-		draco_stop(dd);
+		draco_controller_stop(dd);
 	else
-		draco_reset(dd, epoch, why);
+		draco_request_reset(dd, epoch, why);
 }
 
-/* Submit the ABORT of @cmd, unless @cmd ends by itself. When many are killed at
- * once there are not slots enough: that is not the device's fault, so wait.
+/* Submit an ABORT of @cmd, unless @cmd completes first. When many processes are
+ * killed at once there are not enough slots. That is not the device's fault, so
+ * wait for one.
  */
 static bool draco_exec_abort(struct draco_dev *dd, struct draco_cmd *cmd,
-			      struct draco_cmd *abort)
+			     struct draco_cmd *abort)
 {
 	int ret = -EAGAIN;
 
@@ -154,14 +157,14 @@ static bool draco_exec_abort(struct draco_dev *dd, struct draco_cmd *cmd,
 	return !ret;
 }
 
-/* Make the device let go of @cmd: it is done when this returns. */
+/* Take @cmd back from the device: it has completed when this returns. */
 static void draco_exec_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 {
 	u32 epoch = READ_ONCE(dd->epoch);
 	struct draco_cmd abort;
 	bool sent;
 
-	/* From here on, nothing ends the wait but the device. */
+	/* From here on only the device ends the wait. */
 	cmd->flags &= DRACO_CMD_EXCLUSIVE;
 	cmd->cancel = NULL;
 	sent = draco_exec_abort(dd, cmd, &abort);
@@ -171,17 +174,18 @@ static void draco_exec_withdraw(struct draco_dev *dd, struct draco_cmd *cmd)
 	if (completion_done(&cmd->done) &&
 	    (!sent || completion_done(&abort.done)))
 		return;
-	draco_exec_break(dd, cmd, epoch);
+	draco_exec_give_up(dd, cmd, epoch);
 	wait_for_completion(&cmd->done);
 	if (sent)
 		wait_for_completion(&abort.done);
 }
 
-/* The issuer does not want @cmd any more: ask the device to leave it, and wait for
- * it as before, as it may be too late for that. 0: done; else withdraw it.
+/* The issuer has lost interest in @cmd: ask the device to abort it, and
+ * continue to wait, as it may complete all the same. 0: done; otherwise
+ * withdraw it.
  */
 static int draco_exec_cancel(struct draco_dev *dd, struct draco_cmd *cmd,
-			      unsigned int ms)
+			     unsigned int ms)
 {
 	const bool *cancel = cmd->cancel;
 	u32 epoch = READ_ONCE(dd->epoch);
@@ -191,7 +195,7 @@ static int draco_exec_cancel(struct draco_dev *dd, struct draco_cmd *cmd,
 	cmd->cancel = NULL;
 	if (draco_exec_abort(dd, cmd, &abort) &&
 	    draco_exec_wait(dd, &abort, DRACO_ABORT_MS)) {
-		draco_exec_break(dd, cmd, epoch);
+		draco_exec_give_up(dd, cmd, epoch);
 		wait_for_completion(&abort.done);
 	}
 	ret = draco_exec_wait(dd, cmd, ms);
@@ -200,17 +204,19 @@ static int draco_exec_cancel(struct draco_dev *dd, struct draco_cmd *cmd,
 }
 
 /**
- * draco_exec() - have the device execute a command
+ * draco_exec() - execute a command
  * @dd:  device
  * @cmd: command
  *
- * Sleeps. When it returns, the device has finished with the command and its
- * buffer, or has been stopped. A killed process can therefore still find that
- * the command took effect; it then gets 0 and has to clean up as usual.
+ * When it returns, the device has finished with the command and its buffer, or
+ * the controller has been stopped. The command of a killed process may
+ * therefore still succeed; the process then gets 0 and cleans up as usual.
  *
- * Return: 0; errno of the status; -ETIMEDOUT, -EINTR (killed) or -ECANCELED if
- * the command was withdrawn, it has had no effect then; -ENODEV if the controller was
- * stopped, and accesses no memory
+ * Context: Process; sleeps. A command with %DRACO_CMD_EXCLUSIVE only by the
+ * owner of the controller, see recovery.c.
+ * Return: 0; the errno of the status; -ETIMEDOUT, -EINTR (killed) or -ECANCELED
+ * if the command was withdrawn, and had no effect; -ENODEV if the controller
+ * was stopped, and the device no longer accesses memory
  */
 int draco_exec(struct draco_dev *dd, struct draco_cmd *cmd)
 {
@@ -236,31 +242,18 @@ int draco_exec(struct draco_dev *dd, struct draco_cmd *cmd)
 }
 
 /**
- * draco_kill() - stop a controller that cannot be trusted, and wait for it
- * @dd:    device
- * @epoch: as for draco_reset()
- * @why:   for the log
- *
- * Return: -ENODEV: the device accesses nothing that existed before
- */
-int draco_kill(struct draco_dev *dd, u32 epoch, const char *why)
-{
-	draco_reset(dd, epoch, why);
-	wait_event(dd->admin.wait[DRACO_PRIO_RESERVE],
-		   READ_ONCE(dd->epoch) != epoch ||
-		   READ_ONCE(dd->admin.state) == DRACO_ADMIN_DOWN);
-	return -ENODEV;
-}
-
-/**
- * draco_exec_destroy() - have the device forget something
+ * draco_exec_destroy() - destroy an object of the device
  * @dd:     device
  * @opcode: DRACO_ADM_*
- * @id:     of a queue, region or window
+ * @id:     of the queue, region or window
  *
- * There is no third way between having forgotten it and having been stopped:
- * memory is freed afterwards. Not killable, as it runs for killed processes.
+ * The caller frees memory that the device used. So either the device has
+ * dropped the object when this returns, or the controller has been stopped;
+ * there is no third outcome. Not killable, because it runs on behalf of killed
+ * processes.
  *
+ * Context: Process; sleeps, but neither allocates memory nor waits for anybody
+ * who does.
  * Return: 0 or -ENODEV
  */
 int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
@@ -274,10 +267,10 @@ int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id)
 	ret = draco_exec(dd, &cmd);
 	if (!ret || ret == -ENOENT)
 		return 0;
-	/* Not DRACO_SC_GONE, which promises nothing. */
+	/* But not for DRACO_SC_GONE, which promises nothing. */
 	if (ret == -ENODEV && !draco_cmd_status(&cmd))
 		return ret;
-	dev_err(&dd->pdev->dev, "command %#x for %u: %s\n", opcode, id,
-		draco_status_text(draco_cmd_status(&cmd)));
-	return draco_kill(dd, epoch, "it does not let go of memory");
+	dev_err(&dd->pdev->dev, "admin command %#x for number %u failed: %s\n", opcode,
+		id, draco_status_text(draco_cmd_status(&cmd)));
+	return draco_reset_sync(dd, epoch, "it did not release memory");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Execution of admin commands (exec.c). For every file that may sleep.
+/* Execution of admin commands (exec.c). For every
+ * file; these functions sleep.
  */
 #ifndef DRACO_EXEC_H
 #define DRACO_EXEC_H
@@ -12,6 +12,5 @@ struct draco_dev;
 
 int draco_exec(struct draco_dev *dd, struct draco_cmd *cmd);
 int draco_exec_destroy(struct draco_dev *dd, u8 opcode, u32 id);
-int draco_kill(struct draco_dev *dd, u32 epoch, const char *why);
 
 #endif

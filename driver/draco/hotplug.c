@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From slot numbers of the switch to local PCI devices, and powering slots off.
- * Called by the core through the ops table and by release.c.
+ * Finds the local PCI device of a slot of the partition, and powers slots off.
+ * Called by release.c, and by the core through the table of operations.
  *
- * Slots are those of the hot-plug driver of the PCI core, pciehp. Rules here:
+ * Slots belong to the hot-plug driver of the PCI core, pciehp. Rules here:
  *
  * - A device is looked up among the children of the virtual switch's upstream
- *   port, which needs no lock; pci_lock_rescan_remove() must not be taken by
- *   anything that remove() waits for, because a removal of the whole switch
- *   holds it while it waits for remove().
- * - Powering off calls pciehp's disable_slot() as its sysfs attribute does. It
- *   sleeps until the device is gone and for another second, and needs the
- *   rescan/remove lock itself. So it runs in a work that belongs to no port:
- *   remove() does not wait for it, only module_exit() does, with no lock held.
- * - pciehp must not be unbound from the slot meanwhile, as its sysfs attribute
- *   ensures for its own callers. Unbinding takes the lock of pciehp's service
- *   device, so the work holds that.
+ *   port, which needs no lock. Nothing that remove() waits for may take
+ *   pci_lock_rescan_remove(), because the removal of a whole switch holds that
+ *   lock while it waits for remove().
+ * - To power a slot off, call pciehp's disable_slot(), as its sysfs attribute
+ *   does. It sleeps until the device is gone and for a second more, and takes
+ *   the rescan/remove lock itself. So it runs in a work that belongs to no
+ *   port: remove() does not wait for it, only the exit of the module does,
+ *   without locks.
+ * - pciehp must not be unbound from the slot meanwhile; its sysfs attribute
+ *   ensures that for its own callers. Unbinding takes the lock of pciehp's
+ *   service device, so the work holds that lock.
  *
- * If the whole switch is removed after pciehp has been asked and before it has
- * taken the rescan/remove lock, its thread waits for the remover and the remover
- * for that thread. That is so in pciehp whoever asks it; all that can be done
- * here is not to ask while a removal is under way or known to come.
+ * If the whole switch is removed after pciehp was called and before it has
+ * taken the rescan/remove lock, its thread and the remover wait for each other.
+ * That is so in pciehp whoever calls it. All that can be done here is not to
+ * call it while a removal is in progress or known to follow.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -32,25 +33,25 @@
 #include "hotplug.h"
 #include "ops.h"
 
-static struct workqueue_struct *draco_off_wq;
+static struct workqueue_struct *draco_slot_off_wq;
 
-/* While pciehp brings a slot up or down it takes no requests: how often and how
- * many times to ask.
+/* While pciehp powers a slot up or down it refuses requests: the delay between
+ * attempts, and their number.
  */
 #define DRACO_OFF_RETRY_MS	50
 #define DRACO_OFF_TRIES		60
 
 /**
- * struct draco_off - a slot to be powered off
- * @work:     does it
+ * struct draco_slot_off - slot to be powered off
+ * @work:     powers it off
  * @upstream: upstream port of the slot's switch, with a reference
- * @pdev:     what is to go, with a reference: anything else in the slot by
- *            then is not ours to remove. NULL: it is still being enumerated
- * @vendor:   PCI identity of the endpoint
- * @device:   likewise
+ * @pdev:     the device to be removed, with a reference: if another one is in
+ *            the slot by then, that one stays. NULL: not enumerated yet
+ * @vendor:   PCI vendor id of the endpoint
+ * @device:   PCI device id of the endpoint
  * @slot:     physical slot number
  */
-struct draco_off {
+struct draco_slot_off {
 	struct work_struct work;
 	struct pci_dev *upstream;
 	struct pci_dev *pdev;
@@ -60,9 +61,10 @@ struct draco_off {
 };
 
 /**
- * draco_upstream_port() - top of the virtual switch that a function is in
+ * draco_upstream_port() - find the top of the virtual switch above a function
  * @pdev: host port function
  *
+ * Context: Probe.
  * Return: the upstream port, with a reference; NULL if there is none
  */
 struct pci_dev *draco_upstream_port(struct pci_dev *pdev)
@@ -149,13 +151,14 @@ static struct device *draco_port_pciehp(struct pci_dev *port)
 }
 
 /**
- * draco_endpoint_pdev() - local PCI device of an endpoint
+ * draco_endpoint_pdev() - find the local PCI device of an endpoint
  * @port: port that it is bound to
- * @ep:   endpoint, not needed to find it
+ * @ep:   endpoint; not used, as the slot identifies it
  * @slot: physical slot number
  *
- * Return: the device, with a reference; NULL if the slot is empty, still being
- * enumerated or not there
+ * Context: Process.
+ * Return: the device, with a reference; NULL if the slot is empty, not
+ * enumerated yet, or does not exist
  */
 struct pci_dev *draco_endpoint_pdev(struct fabrex_port *port, u32 ep, u16 slot)
 {
@@ -177,8 +180,10 @@ static bool draco_port_present(struct pci_dev *port)
 	       !PCI_POSSIBLE_ERROR(status) && status & PCI_EXP_SLTSTA_PDS;
 }
 
-/* With pciehp's device locked. -EAGAIN: the slot is on its way up or down. */
-static int draco_port_off(struct pci_dev *port, struct draco_off *off)
+/* Called with pciehp's service device locked. -EAGAIN: the slot is being
+ * powered up or down.
+ */
+static int draco_slot_off_now(struct pci_dev *port, struct draco_slot_off *off)
 {
 	struct hotplug_slot *hotplug = NULL;
 	struct pci_dev *pdev;
@@ -198,20 +203,20 @@ static int draco_port_off(struct pci_dev *port, struct draco_off *off)
 		hotplug = pdev->slot->hotplug;
 	pci_dev_put(pdev);
 	if (!same)
-		return 0;	/* it went by itself */
+		return 0;	/* the device has gone in the meantime */
 	if (!hotplug || !hotplug->ops->disable_slot)
 		return -EOPNOTSUPP;
 	ret = hotplug->ops->disable_slot(hotplug);
 	return ret == -ENODEV ? -EAGAIN : ret;
 }
 
-static int draco_off_try(struct draco_off *off)
+static int draco_slot_off_try(struct draco_slot_off *off)
 {
 	struct device *service = NULL;
 	struct pci_dev *port;
 	int ret = -ENODEV;
 
-	/* Let a removal that is under way end, then see what is left. */
+	/* Let a removal in progress finish, then see what is left. */
 	pci_lock_rescan_remove();
 	port = draco_slot_port(off->upstream, off->slot);
 	if (port)
@@ -220,7 +225,7 @@ static int draco_off_try(struct draco_off *off)
 	if (service) {
 		device_lock(service);
 		if (service->driver)
-			ret = draco_port_off(port, off);
+			ret = draco_slot_off_now(port, off);
 		device_unlock(service);
 		put_device(service);
 	}
@@ -228,22 +233,23 @@ static int draco_off_try(struct draco_off *off)
 	return ret;
 }
 
-static void draco_off_work(struct work_struct *work)
+static void draco_slot_off_work(struct work_struct *work)
 {
-	struct draco_off *off = container_of(work, struct draco_off, work);
+	struct draco_slot_off *off = container_of(work, struct draco_slot_off,
+						  work);
 	unsigned int tries = DRACO_OFF_TRIES;
 	int ret;
 
-	while ((ret = draco_off_try(off)) == -EAGAIN && --tries)
+	while ((ret = draco_slot_off_try(off)) == -EAGAIN && --tries)
 		msleep(DRACO_OFF_RETRY_MS);
 	if (ret && ret != -ENODEV)
-		pci_warn(off->upstream, "slot %u was not powered off: %d\n",
+		pci_warn(off->upstream, "cannot power off slot %u: %d\n",
 			 off->slot, ret);
-	draco_off_drop(off);
+	draco_slot_off_drop(off);
 }
 
-static int draco_off_check(struct pci_dev *port, struct pci_dev *pdev,
-			   bool forced, const char **why)
+static int draco_slot_off_check(struct pci_dev *port, struct pci_dev *pdev,
+				bool forced, const char **why)
 {
 	struct device *service;
 
@@ -261,12 +267,12 @@ static int draco_off_check(struct pci_dev *port, struct pci_dev *pdev,
 	return 0;
 }
 
-/* Find out what is to go. A device that mixes up its slots must not take away
- * a card of somebody else: the fabric has to give the endpoint the identity of
- * what is in the slot.
+/* Note the identity of the device to be removed. A switch that confuses its
+ * slots must not make this host remove somebody else's card: the device in the
+ * slot has to be of the kind that the fabric reports for the endpoint.
  */
-static int draco_off_identify(struct draco_dev *dd, u32 ep,
-			      struct draco_off *off)
+static int draco_slot_off_identify(struct draco_dev *dd, u32 ep,
+				   struct draco_slot_off *off)
 {
 	struct fabrex_object object;
 
@@ -282,20 +288,22 @@ static int draco_off_identify(struct draco_dev *dd, u32 ep,
 }
 
 /**
- * draco_off_prepare() - get ready to power a slot off
+ * draco_slot_off_prepare() - prepare to power a slot off
  * @dd:     device
- * @ep:     endpoint that is to go
+ * @ep:     endpoint in the slot
  * @slot:   physical slot number
- * @forced: it is dead already: also if it is still being enumerated
+ * @forced: the endpoint is already dead: do it even if it is not enumerated yet
  * @why:    on error, the reason in words
  *
- * Return: what to pass to draco_off_queue() or draco_off_drop(); NULL if the
- * slot is empty; an error pointer if its power is not in our hands
+ * Context: Process; sleeps.
+ * Return: an object for draco_slot_off_queue() or draco_slot_off_drop(); NULL
+ * if the slot is empty; an error pointer if this host cannot power it off
  */
-struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
-				    bool forced, const char **why)
+struct draco_slot_off *draco_slot_off_prepare(struct draco_dev *dd, u32 ep,
+					      u16 slot, bool forced,
+					      const char **why)
 {
-	struct draco_off *off;
+	struct draco_slot_off *off;
 	struct pci_dev *port;
 	int ret;
 
@@ -309,17 +317,17 @@ struct draco_off *draco_off_prepare(struct draco_dev *dd, u32 ep, u16 slot,
 		ret = -ENOMEM;
 		goto put;
 	}
-	INIT_WORK(&off->work, draco_off_work);
+	INIT_WORK(&off->work, draco_slot_off_work);
 	off->upstream = pci_dev_get(dd->upstream);
 	off->slot = slot;
 	off->pdev = draco_port_device(port);
-	ret = draco_off_check(port, off->pdev, forced, why);
-	if (!ret && draco_off_identify(dd, ep, off)) {
+	ret = draco_slot_off_check(port, off->pdev, forced, why);
+	if (!ret && draco_slot_off_identify(dd, ep, off)) {
 		*why = "its slot holds another device";
 		ret = -EXDEV;
 	}
 	if (ret)
-		draco_off_drop(off);
+		draco_slot_off_drop(off);
 put:
 	pci_dev_put(port);
 	if (ret == -ENOENT)
@@ -328,19 +336,23 @@ put:
 }
 
 /**
- * draco_off_queue() - power the slot off
- * @off: from draco_off_prepare()
+ * draco_slot_off_queue() - power the slot off
+ * @off: from draco_slot_off_prepare(); no longer valid afterwards
+ *
+ * Context: Any.
  */
-void draco_off_queue(struct draco_off *off)
+void draco_slot_off_queue(struct draco_slot_off *off)
 {
-	queue_work(draco_off_wq, &off->work);
+	queue_work(draco_slot_off_wq, &off->work);
 }
 
 /**
- * draco_off_drop() - leave the slot alone
- * @off: from draco_off_prepare()
+ * draco_slot_off_drop() - leave the slot alone
+ * @off: from draco_slot_off_prepare(); no longer valid afterwards
+ *
+ * Context: Process.
  */
-void draco_off_drop(struct draco_off *off)
+void draco_slot_off_drop(struct draco_slot_off *off)
 {
 	pci_dev_put(off->pdev);
 	pci_dev_put(off->upstream);
@@ -348,22 +360,25 @@ void draco_off_drop(struct draco_off *off)
 }
 
 /**
- * draco_hotplug_init() - module start
+ * draco_hotplug_init() - initialise when the module is loaded
  *
+ * Context: Module init.
  * Return: 0 or -ENOMEM
  */
 int draco_hotplug_init(void)
 {
-	/* No device is taken away while the PM core puts them to sleep. */
-	draco_off_wq = alloc_workqueue("fabrex_slot_off",
-				       WQ_UNBOUND | WQ_FREEZABLE, 0);
-	return draco_off_wq ? 0 : -ENOMEM;
+	/* No device is removed while the PM core suspends devices. */
+	draco_slot_off_wq = alloc_workqueue("fabrex_slot_off",
+					    WQ_UNBOUND | WQ_FREEZABLE, 0);
+	return draco_slot_off_wq ? 0 : -ENOMEM;
 }
 
 /**
- * draco_hotplug_exit() - module end; waits for slots being powered off
+ * draco_hotplug_exit() - wait for slots that are being powered off
+ *
+ * Context: Module exit.
  */
 void draco_hotplug_exit(void)
 {
-	destroy_workqueue(draco_off_wq);
+	destroy_workqueue(draco_slot_off_wq);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * IDENTIFY: what the port is and can do. Called when the controller has been
- * enabled, by probe and recovery.
+ * IDENTIFY: identity, limits and capabilities of the port. Called by probe and
+ * recovery after they have enabled the controller.
  */
 #include "command.h"
 #include "decode.h"
@@ -10,11 +10,13 @@
 #include "identify.h"
 
 /**
- * draco_identify() - ask the device what it is
- * @dd:    device; controller is ready, caller may stop it
- * @ident: result, checked
+ * draco_identify() - read and validate the identity of the port
+ * @dd:    device
+ * @ident: result
  *
- * Return: 0 or a negative errno; -EPROTO if the device talks nonsense
+ * Context: Process; sleeps. The caller owns the controller, see recovery.c.
+ * Return: 0; -EPROTO if the device violates the specification; another negative
+ * errno
  */
 int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 {
@@ -35,8 +37,7 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 	memcpy(&raw, buf.va, sizeof(raw));
 	draco_buf_free(dd, &buf);
 	if (ret) {
-		dev_err(&pdev->dev, "device does not identify itself: %d\n",
-			ret);
+		dev_err(&pdev->dev, "IDENTIFY failed: %d\n", ret);
 		return ret;
 	}
 
@@ -50,7 +51,7 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 		bad = "port_id";
 	}
 	if (ret) {
-		dev_err(&pdev->dev, "device identifies itself with an invalid %s\n",
+		dev_err(&pdev->dev, "IDENTIFY returned an invalid %s\n",
 			bad);
 		return ret;
 	}
@@ -65,12 +66,13 @@ int draco_identify(struct draco_dev *dd, struct draco_ident *ident)
 }
 
 /**
- * draco_same_port() - is it still the port that was registered
+ * draco_same_port() - check that a port is the one that was registered
  * @a: what was registered
- * @b: what the device says now
+ * @b: what the device reports now
  *
- * Limits that have changed are no obstacle: the device enforces them.
+ * Other limits do not matter: the device enforces them.
  *
+ * Context: Any.
  * Return: true if so
  */
 bool draco_same_port(const struct draco_ident *a, const struct draco_ident *b)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Identity of the port (identify.c): for probe and recovery.
- */
+/* Identity and limits of the port (identify.c). For probe and recovery. */
 #ifndef DRACO_IDENTIFY_H
 #define DRACO_IDENTIFY_H
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Memory regions of the port. Called by the core through the ops table.
- */
+/* Memory regions. Called by the core through the table of operations. */
 #include "command.h"
 #include "draco.h"
 #include "exec.h"
 #include "number.h"
 #include "ops.h"
 
-/* What the device can note: it takes page lists, as long as it has room for. */
+/* The device takes lists of pages, of limited length. */
 static int draco_pages_begin(struct draco_dev *dd, struct fabrex_pages *pages,
 			     const struct fabrex_mr_memory *memory)
 {
@@ -17,14 +15,15 @@ static int draco_pages_begin(struct draco_dev *dd, struct fabrex_pages *pages,
 }
 
 /**
- * draco_mr_create() - allocate a region
+ * draco_mr_create() - create a region
  * @port:   port
  * @params: parameters
- * @number: names it in the other calls
- * @key:    names it in descriptors
+ * @number: number of the region, for the other calls
+ * @key:    key of the region, for descriptors
  *
- * Return: 0; -ENOSPC if the device has none left; -EINVAL if it has no room for so
- * many pages; another negative errno
+ * Context: Process; sleeps, killable.
+ * Return: 0; -ENOSPC if the device has no more regions; -EINVAL if a region has
+ * more pages than the device supports; another negative errno
  */
 int draco_mr_create(struct fabrex_port *port,
 		    const struct fabrex_mr_params *params, u32 *number,
@@ -62,18 +61,19 @@ int draco_mr_create(struct fabrex_port *port,
 	draco_buf_free(dd, &buf);
 	*number = le32_to_cpu(cmd.cpl.id);
 	*key = le64_to_cpu(cmd.cpl.result);
-	return ret ?: draco_number_take(dd, &dd->mrs, *number, epoch,
-					DRACO_ADM_MR_DESTROY);
+	return ret ?: draco_number_claim(dd, &dd->mrs, *number, epoch,
+					 DRACO_ADM_MR_DESTROY);
 }
 
 /**
- * draco_mr_pages() - supply the memory of a region
+ * draco_mr_pages() - set the memory of a region
  * @port:   port
  * @number: of the region
- * @memory: of it
+ * @memory: memory of the region
  *
- * Return: 0; -EINVAL if it takes more pages than the device has room for; another
- * negative errno, the region is not valid then
+ * Context: Process; sleeps, killable.
+ * Return: 0; -EINVAL if it has more pages than the device supports; another
+ * negative errno; after an error the region is invalid
  */
 int draco_mr_pages(struct fabrex_port *port, u32 number,
 		   const struct fabrex_mr_memory *memory)
@@ -112,11 +112,12 @@ int draco_mr_pages(struct fabrex_port *port, u32 number,
 }
 
 /**
- * draco_mr_invalidate() - end all accesses to a region, keep its key
+ * draco_mr_invalidate() - end all accesses to a region but keep its key
  * @port:   port
  * @number: of the region
  *
- * Return: 0 or -ENODEV; the device does not access the pages any more
+ * Context: Process; sleeps, but does not allocate memory.
+ * Return: 0 or -ENODEV; the device no longer accesses the pages
  */
 int draco_mr_invalidate(struct fabrex_port *port, u32 number)
 {
@@ -125,11 +126,12 @@ int draco_mr_invalidate(struct fabrex_port *port, u32 number)
 }
 
 /**
- * draco_mr_destroy() - end all accesses to a region, forget it
+ * draco_mr_destroy() - end all accesses to a region and destroy it
  * @port:   port
  * @number: of the region
  *
- * Return: 0 or -ENODEV; the device does not access the pages any more
+ * Context: Process; sleeps, but does not allocate memory.
+ * Return: 0 or -ENODEV; the device no longer accesses the pages
  */
 int draco_mr_destroy(struct fabrex_port *port, u32 number)
 {

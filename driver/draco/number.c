@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Numbers that the device has given to regions and windows. A number given
- * twice would let one user destroy what is another's. Used by mr.c and window.c.
+ * Numbers of regions and windows, as assigned by the device. If it assigned a
+ * number twice, one user could destroy what belongs to another. Called by mr.c
+ * and window.c.
  */
+#include "controller.h"
 #include "draco.h"
 #include "exec.h"
 #include "number.h"
 
 /**
- * draco_number_take() - the device has made something
+ * draco_number_claim() - record the number of a new object
  * @dd:      device
  * @used:    numbers in use
- * @number:  that it gave
- * @epoch:   READ_ONCE(dd->epoch) before it was asked
- * @destroy: DRACO_ADM_* that undoes it
+ * @number:  that the device has assigned
+ * @epoch:   READ_ONCE(dd->epoch) from before the device was asked
+ * @destroy: DRACO_ADM_* that destroys such an object
  *
- * Return: 0; -ENOMEM, the device has forgotten it again; -ENODEV if the
- * controller was stopped, also because the number is in use
+ * Context: Process; sleeps.
+ * Return: 0; -ENOMEM, the object has been destroyed again; -ENODEV if the
+ * controller was stopped, perhaps because the number was already in use
  */
-int draco_number_take(struct draco_dev *dd, struct xarray *used, u32 number,
-		      u32 epoch, u8 destroy)
+int draco_number_claim(struct draco_dev *dd, struct xarray *used, u32 number,
+		       u32 epoch, u8 destroy)
 {
 	int ret;
 
-	/* Whatever was made before the controller was stopped is gone:
-	 * draco_tables_forget() runs after the epoch has changed, so an entry
-	 * made before that is removed there, and a later one is seen to be late
-	 * here.
+	/* Objects from before a stop of the controller are gone.
+	 * draco_tables_clear() runs after the epoch has changed: an entry made
+	 * before is removed there, a later one is recognised here.
 	 */
 	xa_lock(used);
 	ret = __xa_insert(used, number, xa_mk_value(0), GFP_KERNEL);
@@ -37,25 +39,27 @@ int draco_number_take(struct draco_dev *dd, struct xarray *used, u32 number,
 	xa_unlock(used);
 
 	if (ret == -EBUSY)
-		return draco_kill(dd, epoch, "it returned a number that is in use");
+		return draco_reset_sync(dd, epoch,
+					"it returned a number that is in use");
 	if (ret == -ENOMEM && draco_exec_destroy(dd, destroy, number))
 		return -ENODEV;
 	return ret;
 }
 
 /**
- * draco_number_destroy() - have the device forget what has a number
+ * draco_number_destroy() - destroy an object and release its number
  * @dd:      device
  * @used:    numbers in use
- * @number:  of what is to be forgotten
- * @destroy: DRACO_ADM_* for that
+ * @number:  of the object
+ * @destroy: DRACO_ADM_* that destroys it
  *
- * Return: 0 or -ENODEV; the device does not access memory for it any more
+ * Context: Process; sleeps, but does not allocate memory.
+ * Return: 0 or -ENODEV; the device no longer accesses memory for it
  */
 int draco_number_destroy(struct draco_dev *dd, struct xarray *used, u32 number,
 			 u8 destroy)
 {
-	/* First, as it may be given to somebody else right afterwards. */
+	/* First, as the device may assign the number again right afterwards. */
 	xa_erase(used, number);
 	return draco_exec_destroy(dd, destroy, number);
 }

@@ -10,8 +10,8 @@
 struct draco_dev;
 struct xarray;
 
-int draco_number_take(struct draco_dev *dd, struct xarray *used, u32 number,
-		      u32 epoch, u8 destroy);
+int draco_number_claim(struct draco_dev *dd, struct xarray *used, u32 number,
+		       u32 epoch, u8 destroy);
 int draco_number_destroy(struct draco_dev *dd, struct xarray *used, u32 number,
 			 u8 destroy);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Operations that the core calls through the table in pci.c, and nobody else.
+ * The operations of the backend. Only the core calls them, through the table in
+ * pci.c.
  */
 #ifndef DRACO_OPS_H
 #define DRACO_OPS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * PCI driver of Draco host ports: probe, remove, interrupts, resets, sleep.
- * Called by the PCI core.
+ * PCI driver of Draco host ports: probe, remove, interrupts, resets, suspend;
+ * and the table of operations. Called by the PCI core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -17,7 +17,7 @@
 #include "hotplug.h"
 #include "identify.h"
 #include "ops.h"
-#include "reset.h"
+#include "recovery.h"
 #include "table.h"
 #include "topology.h"
 
@@ -55,9 +55,11 @@ static irqreturn_t draco_irq(int irq, void *data)
 
 	if (vector == dd->vectors) {
 		WRITE_ONCE(dd->irqs, dd->irqs + 1);
-		/* Without a completion: the device has given up. */
+		/* An interrupt without a completion: the
+		 * controller has failed.
+		 */
 		if (!draco_admin_reap(dd))
-			draco_check(dd);
+			draco_controller_check(dd);
 	}
 	draco_queues_irq(vector);
 	return IRQ_HANDLED;
@@ -80,7 +82,7 @@ static int draco_irq_request(struct draco_dev *dd)
 	n = pci_alloc_irq_vectors(dd->pdev, 1, DRACO_MAX_VECTORS, PCI_IRQ_MSIX);
 	if (n < 0)
 		return dev_err_probe(&dd->pdev->dev, n,
-				     "no MSI-X vector to be had\n");
+				     "no MSI-X vector available\n");
 	while (dd->nvec < n) {
 		vector = &dd->vectors[dd->nvec];
 		vector->dd = dd;
@@ -111,7 +113,9 @@ static int draco_map(struct draco_dev *dd)
 	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (ret)
 		goto release;
-	/* It takes lists of pages: how long a run of them is does not matter. */
+	/* The device takes lists of pages: the length of a segment does not
+	 * matter.
+	 */
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	ret = -ENODEV;
 	if (pci_resource_len(pdev, DRACO_BAR_REGS) < DRACO_BAR_REGS_SIZE)
@@ -156,7 +160,7 @@ static struct draco_dev *draco_alloc(struct pci_dev *pdev)
 	xa_init(&dd->mrs);
 	xa_init(&dd->windows);
 	spin_lock_init(&dd->request_lock);
-	draco_reset_init(dd);
+	draco_recovery_init(dd);
 	return dd;
 
 destroy:
@@ -174,7 +178,7 @@ static void draco_free(struct draco_dev *dd)
 	kfree(dd);
 }
 
-/* Memory and interrupts; the controller stays off. */
+/* Allocate buffers and interrupts; the controller remains disabled. */
 static int draco_prepare(struct draco_dev *dd)
 {
 	u32 magic = draco_read(dd, DRACO_REG_MAGIC);
@@ -211,12 +215,12 @@ static void draco_unprepare(struct draco_dev *dd)
 	draco_admin_free(dd);
 }
 
-/* Controller on, port in the core, model filled. */
+/* Enable the controller, create the core's port, fill the model. */
 static int draco_bring_up(struct draco_dev *dd)
 {
 	int ret;
 
-	ret = draco_start(dd);
+	ret = draco_controller_start(dd);
 	if (ret)
 		return ret;
 	ret = draco_identify(dd, &dd->ident);
@@ -244,13 +248,13 @@ static int draco_bring_up(struct draco_dev *dd)
 	return 0;
 
 put:
-	draco_stop(dd);
+	draco_controller_stop(dd);
 	fabrex_port_put(dd->port);
 queues:
 	draco_queues_free(dd);
 	dd->queues = NULL;
 stop:
-	draco_stop(dd);
+	draco_controller_stop(dd);
 	return ret;
 }
 
@@ -280,7 +284,7 @@ static int draco_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 			 "not below a switch: endpoints bound to this host cannot be found\n");
 	set_bit(DRACO_F_EVENTS, &dd->flags);
 	draco_events_kick(dd, false);
-	draco_reset_allow(dd);
+	draco_recovery_enable(dd);
 	return 0;
 
 unprepare:
@@ -292,21 +296,21 @@ free:
 	return ret;
 }
 
-/* Long commands end, events are not followed any more, then the core lets go of
- * everything while the controller still works, or at once if it does not.
+/* Long commands end, and events are no longer handled. Then the core destroys
+ * everything: while the controller still works, or immediately if it does not.
  */
 static void draco_remove(struct pci_dev *pdev)
 {
 	struct draco_dev *dd = pci_get_drvdata(pdev);
 
 	set_bit(DRACO_F_REMOVING, &dd->flags);
-	draco_check(dd);
+	draco_controller_check(dd);
 	draco_events_stop(dd);
 	flush_work(&dd->stop_work);
 	flush_delayed_work(&dd->reset_work);
 	fabrex_port_unregister(dd->port);
-	draco_reset_disallow(dd);
-	draco_stop(dd);
+	draco_recovery_disable(dd);
+	draco_controller_stop(dd);
 	draco_unprepare(dd);
 	draco_queues_free(dd);
 	fabrex_port_put(dd->port);
@@ -314,7 +318,7 @@ static void draco_remove(struct pci_dev *pdev)
 	draco_free(dd);
 }
 
-/* The next kernel must not find the device writing to memory. */
+/* The device must not write to the memory of the next kernel. */
 static void draco_shutdown(struct pci_dev *pdev)
 {
 	struct draco_dev *dd = pci_get_drvdata(pdev);
@@ -331,7 +335,7 @@ static void draco_reset_prepare(struct pci_dev *pdev)
 
 static void draco_reset_done(struct pci_dev *pdev)
 {
-	draco_reset_allow(pci_get_drvdata(pdev));
+	draco_recovery_enable(pci_get_drvdata(pdev));
 }
 
 static pci_ers_result_t draco_error_detected(struct pci_dev *pdev,
@@ -351,8 +355,8 @@ static pci_ers_result_t draco_error_detected(struct pci_dev *pdev,
 static pci_ers_result_t draco_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
-	/* Older kernels restore it once only, and there may be a next time
-	 * before draco_start() has come to save it.
+	/* Older kernels restore the state only once, and the next error may
+	 * come before draco_controller_start() has saved it again.
 	 */
 	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
@@ -360,7 +364,7 @@ static pci_ers_result_t draco_slot_reset(struct pci_dev *pdev)
 
 static void draco_error_resume(struct pci_dev *pdev)
 {
-	draco_reset_allow(pci_get_drvdata(pdev));
+	draco_recovery_enable(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers draco_error_handlers = {
@@ -371,7 +375,9 @@ static const struct pci_error_handlers draco_error_handlers = {
 	.reset_done = draco_reset_done,
 };
 
-/* A sleeping host is down for its peers; they get a new generation later. */
+/* To its peers a suspended host is down; after
+ * resume, its generation is new.
+ */
 static int draco_suspend(struct device *dev)
 {
 	draco_halt(dev_get_drvdata(dev));
@@ -380,7 +386,7 @@ static int draco_suspend(struct device *dev)
 
 static int draco_resume(struct device *dev)
 {
-	draco_reset_allow(dev_get_drvdata(dev));
+	draco_recovery_enable(dev_get_drvdata(dev));
 	return 0;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues of the port: create, destroy, resolve; counters. Called by the core
- * through the ops table.
+ * Queues: create, destroy, resolve; and counters. Called by the core through
+ * the table of operations.
  */
 #include "command.h"
+#include "controller.h"
 #include "decode.h"
 #include "draco.h"
 #include "exec.h"
@@ -48,14 +49,15 @@ static int draco_queue_exec(struct draco_dev *dd,
 }
 
 /**
- * draco_queue_create() - start a queue
+ * draco_queue_create() - create a queue
  * @port:   port
- * @params: parameters; the rings are page aligned and contiguous
- * @number: number of the queue and its doorbell page
- * @key:    what senders have to present
+ * @params: parameters; the rings are page-aligned and contiguous
+ * @number: number of the queue and of its doorbell page
+ * @key:    key that senders have to present
  *
- * Return: 0; -EADDRINUSE if the service number is taken; -ENOSPC if the device
- * has no queue left; -EINTR; -ENODEV; another negative errno
+ * Context: Process; sleeps, killable.
+ * Return: 0; -EADDRINUSE if the service is taken; -ENOSPC if the device has no
+ * more queues; -EINTR; -ENODEV; another negative errno
  */
 int draco_queue_create(struct fabrex_port *port,
 		       const struct fabrex_queue_params *params, u32 *number,
@@ -77,19 +79,20 @@ int draco_queue_create(struct fabrex_port *port,
 	if (!ret)
 		return 0;
 	if (ret == -EPROTO)
-		ret = draco_kill(dd, epoch,
-				 "it returned an impossible queue number");
+		ret = draco_reset_sync(dd, epoch,
+				       "it returned an impossible queue number");
 free:
 	draco_queue_free(dd, q);
 	return ret;
 }
 
 /**
- * draco_queue_destroy() - stop a queue
+ * draco_queue_destroy() - destroy a queue
  * @port:   port
  * @number: of the queue
  *
- * Return: 0 or -ENODEV; the device does not access the rings any more
+ * Context: Process; sleeps.
+ * Return: 0 or -ENODEV; the device no longer accesses the rings
  */
 int draco_queue_destroy(struct fabrex_port *port, u32 number)
 {
@@ -97,20 +100,22 @@ int draco_queue_destroy(struct fabrex_port *port, u32 number)
 
 	if (number >= dd->ident.info.max_queues)
 		return -ENOENT;
-	/* First, as the number may be another queue's right afterwards. */
+	/* First, as the device may assign the number again right afterwards. */
 	draco_queue_unlink(dd, number);
 	return draco_exec_destroy(dd, DRACO_ADM_QUEUE_DESTROY, number);
 }
 
 /**
- * draco_resolve() - find a peer's queue by its service number
+ * draco_resolve() - find a peer's queue by its service
  * @port:    port
  * @peer:    peer number
  * @service: service number
  * @queue:   number of the queue
  * @key:     its key
  *
- * Return: 0; -ENOENT if nobody offers it; -EHOSTUNREACH if the peer is down
+ * Context: Process; sleeps, killable.
+ * Return: 0; -ENOENT if the peer does not offer the service; -EHOSTUNREACH if
+ * it is down; another negative errno
  */
 int draco_resolve(struct fabrex_port *port, u32 peer, u64 service, u32 *queue,
 		  u64 *key)
@@ -161,6 +166,7 @@ static int draco_counters_read(struct draco_dev *dd, u32 id, u64 kind,
  * @number:   of the queue
  * @counters: result, in its out_ members
  *
+ * Context: Process; sleeps, killable.
  * Return: 0; -ENOENT if there is no such queue; another negative errno
  */
 int draco_queue_counters(struct fabrex_port *port, u32 number,
@@ -176,6 +182,7 @@ int draco_queue_counters(struct fabrex_port *port, u32 number,
  * @id:       object, or 0 for this port
  * @counters: result, in its out_ members
  *
+ * Context: Process; sleeps, killable.
  * Return: 0; -ENOENT if there is no such object; another negative errno
  */
 int draco_counters(struct fabrex_port *port, u32 id,

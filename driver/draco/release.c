@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Release of endpoints bound to this host: requests of the switch, the core's
- * answers. Called by the event work (dispatch.c) and through the ops table.
+ * Release of endpoints that are bound to this host: requests of the switch and
+ * the core's replies. Called by the event work (dispatch.c), and by the core
+ * through the table of operations.
  */
 #include <linux/string.h>
 
@@ -16,16 +17,18 @@
 #include "request.h"
 
 /**
- * draco_release_request() - the switch wants an endpoint back; event work
+ * draco_release_request() - handle a release request
  * @dd: device
  * @ev: the event
+ *
+ * Context: Event work.
  */
 void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 {
 	u64 token = ev->arg[0];
 	bool forced = ev->flags & DRACO_EVF_FORCE;
 	u16 slot = ev->arg[1];
-	struct draco_off *off;
+	struct draco_slot_off *off;
 	const char *why;
 
 	if (!draco_request_add(dd, ev->object, token, slot, forced))
@@ -35,26 +38,27 @@ void draco_release_request(struct draco_dev *dd, const struct draco_ev *ev)
 					    ev->arg[2]);
 		return;
 	}
-	/* It is gone already: free its slot, so that pciehp removes the device
-	 * now and not when it notices.
+	/* The endpoint is gone already. Power its slot off, so that pciehp
+	 * removes the device now, and not only when it notices.
 	 */
-	off = draco_off_prepare(dd, ev->object, slot, true, &why);
+	off = draco_slot_off_prepare(dd, ev->object, slot, true, &why);
 	if (IS_ERR(off))
 		dev_warn(&dd->pdev->dev,
-			 "endpoint in slot %u was taken away; %s\n", slot, why);
+			 "endpoint in slot %u was taken away, but %s\n", slot, why);
 	else if (off)
-		draco_off_queue(off);
+		draco_slot_off_queue(off);
 }
 
 /**
- * draco_release_ask() - which requests are there; event work
+ * draco_release_query() - query the pending release requests
  * @dd: device
  *
- * Those that no event has told of are handled as if one had.
+ * Those that no event has reported are handled as if one had.
  *
+ * Context: Event work.
  * Return: 0 or a negative errno
  */
-int draco_release_ask(struct draco_dev *dd)
+int draco_release_query(struct draco_dev *dd)
 {
 	struct draco_event raw, *list;
 	struct draco_buf buf;
@@ -104,35 +108,36 @@ static int draco_release_send(struct draco_dev *dd, u32 ep, u64 token,
 	ret = draco_exec(dd, &cmd);
 	draco_buf_free(dd, &buf);
 failed:
-	/* Ask the device, a little later, whether it still waits; a controller
-	 * that was stopped waits for no answer.
+	/* Query the device after a while whether it still waits for the reply.
+	 * After a stop of the controller it does not.
 	 */
 	if (ret && ret != -ENODEV) {
 		draco_request_again(dd, token);
-		draco_events_requests(dd);
+		draco_events_query_requests(dd);
 	}
 	return ret;
 }
 
 /**
- * draco_release_reply() - answer a request
+ * draco_release_reply() - reply to a release request
  * @port:   port
  * @ep:     endpoint
  * @token:  of the request
- * @holder: who holds the endpoint; NULL: it may go, its slot is powered off
+ * @holder: who holds the endpoint; NULL: it may go, and its slot is powered off
  *
- * The switch is told first: if it does not wait for the answer any more, the
- * endpoint stays where it is.
+ * The switch gets the reply first: if it no longer waits for it, the endpoint
+ * stays where it is.
  *
+ * Context: Process; sleeps.
  * Return: 0; -ENOENT if there is no such request; -ETIMEDOUT if it has expired;
- * -EBUSY if the endpoint could not be let go and the switch was told so
+ * -EBUSY if the slot cannot be powered off, and the switch got a refusal
  */
 int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 			const struct fabrex_holder *holder)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
 	struct fabrex_holder refusal = { .port = dd->ident.info.object_id };
-	struct draco_off *off = NULL;
+	struct draco_slot_off *off = NULL;
 	const char *why;
 	int slot, ret;
 
@@ -140,9 +145,11 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 	if (slot < 0)
 		return slot;
 	if (!holder)
-		off = draco_off_prepare(dd, ep, slot, false, &why);
+		off = draco_slot_off_prepare(dd, ep, slot, false, &why);
 	if (IS_ERR(off)) {
-		/* The slot cannot be powered off: refuse on the host's behalf. */
+		/* The slot cannot be powered off: refuse
+		 * on the host's behalf.
+		 */
 		strscpy(refusal.comm, "kernel", sizeof(refusal.comm));
 		strscpy(refusal.reason, why, sizeof(refusal.reason));
 		draco_release_send(dd, ep, token, &refusal);
@@ -152,8 +159,8 @@ int draco_release_reply(struct fabrex_port *port, u32 ep, u64 token,
 	if (!off)
 		return ret;
 	if (ret)
-		draco_off_drop(off);
+		draco_slot_off_drop(off);
 	else
-		draco_off_queue(off);
+		draco_slot_off_queue(off);
 	return ret;
 }

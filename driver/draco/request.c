@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Release requests of the switch that this driver remembers. A list only: they
- * are handled in release.c. Called by that, by controller.c and reset.c.
+ * List of the switch's release requests; release.c handles them. Called by that
+ * file, controller.c and recovery.c.
  */
 #include <linux/string.h>
 
@@ -19,7 +19,7 @@ static struct draco_request *draco_request_find(struct draco_dev *dd, u64 token)
 	return NULL;
 }
 
-/* Make room: for the oldest that was answered, else for the oldest. */
+/* Make room: drop the oldest answered request, or else the oldest one. */
 static void draco_request_drop(struct draco_dev *dd)
 {
 	struct draco_request *list = dd->requests;
@@ -35,15 +35,17 @@ static void draco_request_drop(struct draco_dev *dd)
 }
 
 /**
- * draco_request_add() - the device tells of a request
+ * draco_request_add() - the device has reported a release request
  * @dd:     device
  * @ep:     endpoint
  * @token:  of the request
- * @slot:   where the endpoint is
- * @forced: it needs no answer
+ * @slot:   slot of the endpoint
+ * @forced: the request needs no answer
  *
- * Return: false if it is known, and in good hands: the device tells of requests
- * again when it is asked, and the event may still come
+ * Context: Process.
+ * Return: true if it has to be handled; false if it is known and being handled:
+ * when the driver queries requests, the device reports it again, and its event
+ * may arrive after that
  */
 bool draco_request_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
 		       bool forced)
@@ -70,12 +72,13 @@ bool draco_request_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
 }
 
 /**
- * draco_request_take() - a request is about to be answered
+ * draco_request_take() - mark a request as answered, before answering it
  * @dd:    device
  * @ep:    endpoint
- * @token: of the request; it counts as answered from here on
+ * @token: of the request
  *
- * Return: the slot that it is about; -ENOENT if there is no such request
+ * Context: Process.
+ * Return: the endpoint's slot; -ENOENT if there is no unanswered request
  */
 int draco_request_take(struct draco_dev *dd, u32 ep, u64 token)
 {
@@ -93,10 +96,12 @@ int draco_request_take(struct draco_dev *dd, u32 ep, u64 token)
 }
 
 /**
- * draco_requests_forget() - the controller was stopped: no request is pending
- * @dd: device
+ * draco_requests_close() - mark all as answered: the controller was stopped
+ * @dd: device; the switch no longer waits for answers
+ *
+ * Context: Process; does not allocate memory.
  */
-void draco_requests_forget(struct draco_dev *dd)
+void draco_requests_close(struct draco_dev *dd)
 {
 	u32 i;
 
@@ -109,12 +114,14 @@ void draco_requests_forget(struct draco_dev *dd)
 }
 
 /**
- * draco_requests_repeat() - the core works again and has heard of no request
+ * draco_requests_repeat() - handle unanswered requests again after a restart
  * @dd: device
  *
- * Events are taken since the controller was started: the core may have been told
- * of a request when it could not answer. Those that the device still tells of
- * when it is asked are handled once more.
+ * Events arrive as soon as the controller has been restarted, so the core may
+ * have been told of a request at a time when it could not answer. Those that
+ * the device still reports when it is queried are handled once more.
+ *
+ * Context: Process.
  */
 void draco_requests_repeat(struct draco_dev *dd)
 {
@@ -128,9 +135,12 @@ void draco_requests_repeat(struct draco_dev *dd)
 }
 
 /**
- * draco_request_again() - a request could not be answered, or nobody knows
+ * draco_request_again() - handle a request again that could not be answered
  * @dd:    device
- * @token: of the request; it is handled anew when the device tells of it again
+ * @token: of the request. It is handled when the device reports it the next
+ *         time
+ *
+ * Context: Process.
  */
 void draco_request_again(struct draco_dev *dd, u64 token)
 {

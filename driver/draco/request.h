@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Release requests that are remembered (request.c): for release.c, which handles
- * them, and for those who stop and start the controller.
+ * List of release requests (request.c). For release.c, which handles them, and
+ * for controller.c and recovery.c, which stop and restart the controller.
  */
 #ifndef DRACO_REQUEST_H
 #define DRACO_REQUEST_H
@@ -14,13 +14,13 @@ struct draco_dev;
 #define DRACO_MAX_REQUESTS	64
 
 /**
- * struct draco_request - a request to let an endpoint go
+ * struct draco_request - release request
  * @ep:       endpoint
- * @slot:     where it is
- * @answered: or it was one that needs no answer: only remembered, so that it is
- *            not taken for a new one when the device tells of it again
- * @again:    it is to be handled anew then, even so
- * @token:    names the request, never used again
+ * @slot:     its slot
+ * @answered: it was answered or needs no answer. It is remembered only so that
+ *            it is recognised when the device reports it once more
+ * @again:    in that case, handle it anew all the same
+ * @token:    identifies the request; never used again
  */
 struct draco_request {
 	u32 ep;
@@ -34,7 +34,7 @@ bool draco_request_add(struct draco_dev *dd, u32 ep, u64 token, u16 slot,
 		       bool forced);
 int draco_request_take(struct draco_dev *dd, u32 ep, u64 token);
 void draco_request_again(struct draco_dev *dd, u64 token);
-void draco_requests_forget(struct draco_dev *dd);
+void draco_requests_close(struct draco_dev *dd);
 void draco_requests_repeat(struct draco_dev *dd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Index arithmetic of the admin rings and command identifiers. Pure: used by
- * admin.c and, in user space, by driver/tests.
+ * Index arithmetic of the admin rings, and command identifiers. Pure functions:
+ * used by admin.c and, in user space, by driver/tests.
  */
 #ifndef DRACO_RING_H
 #define DRACO_RING_H
@@ -9,16 +9,17 @@
 #include <linux/types.h>
 #include <draco/regs.h>
 
-/* Most commands in flight: indices fit the low bits of a cid. */
+/* Maximum of commands in flight: the index has to fit the low bits of a cid. */
 #define DRACO_CID_BITS		6
 #define DRACO_ADMIN_ENTRIES	(1u << DRACO_CID_BITS)
 
 /**
- * draco_ring_entries() - size of the admin rings for what a device can do
- * @admin_max: DRACO_CAP_ADMIN_MAX()
+ * draco_ring_entries() - choose the size of the admin rings
+ * @admin_max: maximum of the device, DRACO_CAP_ADMIN_MAX()
  *
+ * Context: Any.
  * Return: a power of two, at most %DRACO_ADMIN_ENTRIES; 0 if the device
- * claims less than the minimum
+ * supports less than the minimum
  */
 static inline u32 draco_ring_entries(u32 admin_max)
 {
@@ -29,23 +30,23 @@ static inline u32 draco_ring_entries(u32 admin_max)
 	return n < DRACO_ADMIN_MIN ? 0 : n;
 }
 
-/* A ring is full with one entry free; so this many may be in flight. */
+/* One entry of a full ring stays free. */
 static inline u32 draco_ring_slots(u32 entries)
 {
 	return entries - 1;
 }
 
-/* Who asks for a slot; each finds room that those before it leave. */
+/* Priorities: each may use slots that the ones before it must leave free. */
 enum draco_prio {
-	DRACO_PRIO_QUERY,	/* reading, by users: a small share */
-	DRACO_PRIO_USER,	/* commands that users cause, as many as they like */
-	DRACO_PRIO_CHANGE,	/* of the fabric: may wait for other hosts */
-	DRACO_PRIO_DRIVER,	/* events, releases, destruction: others wait for it */
-	DRACO_PRIO_RESERVE,	/* GET_EVENTS, ABORT, whoever starts the controller */
+	DRACO_PRIO_QUERY,	/* reads by users: a small share */
+	DRACO_PRIO_USER,	/* what users cause, in any number */
+	DRACO_PRIO_CHANGE,	/* changes of the fabric: may take long */
+	DRACO_PRIO_DRIVER,	/* others wait for it: events, destruction */
+	DRACO_PRIO_RESERVE,	/* GET_EVENTS, ABORT, controller's owner */
 	DRACO_PRIOS
 };
 
-/* How many commands of any kind may be in flight with one of this priority. */
+/* How many commands may be in flight when one of this priority is submitted. */
 static inline u32 draco_ring_limit(u32 entries, enum draco_prio prio)
 {
 	static const u32 large[DRACO_PRIOS] = { 8, 8, 6, 4, 0 };
@@ -57,8 +58,8 @@ static inline u32 draco_ring_limit(u32 entries, enum draco_prio prio)
 							   tiny[prio]);
 }
 
-/* How many of them may be of this priority: who reads all day leaves room for
- * those who work, and changes that wait for somebody's answer likewise.
+/* How many of them may have this priority. Queries leave room for real work,
+ * and so do changes, which may have to wait for somebody's answer.
  */
 static inline u32 draco_ring_share(u32 entries, enum draco_prio prio)
 {
@@ -72,13 +73,14 @@ static inline u32 draco_ring_share(u32 entries, enum draco_prio prio)
 }
 
 /**
- * draco_ring_room() - commands that can be submitted now
- * @entries:  of the ring
- * @prio:     of the commands
- * @inflight: commands in flight
- * @same:     of them with this priority
+ * draco_ring_room() - number of commands that can be submitted now
+ * @entries:  size of the ring
+ * @prio:     priority of the commands
+ * @inflight: number of commands in flight
+ * @same:     number of these with the same priority
  *
- * Return: their number
+ * Context: Any.
+ * Return: that number
  */
 static inline u32 draco_ring_room(u32 entries, enum draco_prio prio,
 				  u32 inflight, u32 same)
@@ -97,8 +99,8 @@ static inline u32 draco_ring_next(u32 index, u32 entries)
 	return (index + 1) & (entries - 1);
 }
 
-/* The upper bits tell apart the users of one index, so that a completion that
- * is late or repeated is not taken for that of the next command.
+/* The upper bits distinguish successive users of an index, so that a late or
+ * repeated completion is not taken for that of the next command.
  */
 static inline u16 draco_cid(u32 index, u32 round)
 {
@@ -111,9 +113,9 @@ static inline u32 draco_cid_index(u16 cid)
 }
 
 /**
- * struct draco_cq_pos - where the next admin completion is expected
- * @head:  index
- * @phase: value of the phase bit of an entry that is new
+ * struct draco_cq_pos - position in the admin completion ring
+ * @head:  index of the next entry
+ * @phase: phase bit of a new entry
  */
 struct draco_cq_pos {
 	u32 head;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes of the PCI function for those who look after it, described in
+ * Attributes of the PCI function for administrators, documented in
  * docs/abi/sysfs-driver-fabrex_draco. Called by the driver core only, which
- * adds them after probe and takes them away before remove.
+ * adds them after probe and removes them before remove.
  */
 #include <linux/sysfs.h>
 
 #include "admin.h"
 #include "draco.h"
 
-static const char * const draco_states[] = {
+static const char * const draco_state_names[] = {
 	[DRACO_ADMIN_DOWN] = "down",
 	[DRACO_ADMIN_SETUP] = "starting",
 	[DRACO_ADMIN_LIVE] = "live",
@@ -27,7 +27,7 @@ static ssize_t _name##_show(struct device *dev,				\
 static DEVICE_ATTR_RO(_name)
 
 DRACO_ATTR(firmware, "%s", dd->ident.firmware);
-DRACO_ATTR(state, "%s", draco_states[READ_ONCE(dd->admin.state)]);
+DRACO_ATTR(state, "%s", draco_state_names[READ_ONCE(dd->admin.state)]);
 DRACO_ATTR(stops, "%u", READ_ONCE(dd->epoch));
 DRACO_ATTR(commands, "%u", READ_ONCE(dd->admin.inflight));
 DRACO_ATTR(lost_interrupts, "%d", atomic_read(&dd->lost_irqs));

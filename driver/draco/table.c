@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the device holds for this driver, by number: queues, and the interrupt
- * vectors that they use; regions and windows. All of it ends when the controller
- * is stopped. Called by queue.c, number.c, controller.c and the interrupt handler.
+ * Tables of what exists in the device: queues and the interrupt vectors they
+ * use; numbers of regions and windows. Stopping the controller ends all of it.
+ * Called by queue.c, controller.c, the interrupt handler, probe and removal.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -11,9 +11,10 @@
 #include "table.h"
 
 /**
- * draco_queues_init() - prepare for as many queues as the device has
+ * draco_queues_init() - allocate the table of queues
  * @dd: device; identified
  *
+ * Context: Probe.
  * Return: 0 or -ENOMEM
  */
 int draco_queues_init(struct draco_dev *dd)
@@ -24,8 +25,10 @@ int draco_queues_init(struct draco_dev *dd)
 }
 
 /**
- * draco_queues_free() - free
+ * draco_queues_free() - free the table of queues
  * @dd: device; its controller is stopped
+ *
+ * Context: Process.
  */
 void draco_queues_free(struct draco_dev *dd)
 {
@@ -37,7 +40,8 @@ void draco_queues_free(struct draco_dev *dd)
  * @dd:         device
  * @interrupts: choose a vector for it
  *
- * Return: the queue; NULL if there is no memory
+ * Context: Process; sleeps.
+ * Return: the queue, or NULL if there is no memory
  */
 struct draco_queue *draco_queue_alloc(struct draco_dev *dd, bool interrupts)
 {
@@ -48,7 +52,7 @@ struct draco_queue *draco_queue_alloc(struct draco_dev *dd, bool interrupts)
 
 	if (!q || !interrupts)
 		return q;
-	/* The one with the fewest queues; the admin vector if it is the only one. */
+	/* The one with the fewest queues; the admin queue's if it is alone. */
 	best = &dd->vectors[dd->nvec > 1];
 	spin_lock_irqsave(&dd->queue_lock, flags);
 	for (i = 2; i < dd->nvec; i++)
@@ -64,6 +68,8 @@ struct draco_queue *draco_queue_alloc(struct draco_dev *dd, bool interrupts)
  * draco_queue_free() - free a queue that is in no table
  * @dd: device
  * @q:  queue
+ *
+ * Context: Process.
  */
 void draco_queue_free(struct draco_dev *dd, struct draco_queue *q)
 {
@@ -79,11 +85,13 @@ void draco_queue_free(struct draco_dev *dd, struct draco_queue *q)
 /**
  * draco_queue_link() - enter a new queue into the tables
  * @dd:    device
- * @q:     queue; its number has been set
- * @epoch: READ_ONCE(dd->epoch) before the device was asked for it
+ * @q:     queue; its number is set
+ * @epoch: READ_ONCE(dd->epoch) from before the device was asked to create it
  *
- * Return: 0; -ENODEV if it is gone already; -EPROTO if its doorbell page does
- * not exist or is that of another queue
+ * Context: Process.
+ * Return: 0; -ENODEV if the controller was stopped, and the queue no longer
+ * exists; -EPROTO if its doorbell page does not exist or belongs to another
+ * queue
  */
 int draco_queue_link(struct draco_dev *dd, struct draco_queue *q, u32 epoch)
 {
@@ -105,8 +113,8 @@ int draco_queue_link(struct draco_dev *dd, struct draco_queue *q, u32 epoch)
 	return ret;
 }
 
-/* Take a queue out of the tables; NULL if it is not there. */
-static struct draco_queue *draco_queue_take(struct draco_dev *dd, u32 number)
+/* Remove a queue from the tables; NULL if it is not there. */
+static struct draco_queue *draco_queue_detach(struct draco_dev *dd, u32 number)
 {
 	struct draco_queue *q = dd->queues[number];
 
@@ -120,9 +128,11 @@ static struct draco_queue *draco_queue_take(struct draco_dev *dd, u32 number)
 }
 
 /**
- * draco_queue_unlink() - take a queue out of the tables
+ * draco_queue_unlink() - remove a queue from the tables and free it
  * @dd:     device
  * @number: of the queue; nothing happens if it is not there
+ *
+ * Context: Process.
  */
 void draco_queue_unlink(struct draco_dev *dd, u32 number)
 {
@@ -130,16 +140,18 @@ void draco_queue_unlink(struct draco_dev *dd, u32 number)
 	unsigned long flags;
 
 	spin_lock_irqsave(&dd->queue_lock, flags);
-	q = draco_queue_take(dd, number);
+	q = draco_queue_detach(dd, number);
 	spin_unlock_irqrestore(&dd->queue_lock, flags);
 	kfree(q);
 }
 
 /**
- * draco_tables_forget() - the controller was stopped: all of them are empty
+ * draco_tables_clear() - empty all tables, because the controller was stopped
  * @dd: device
+ *
+ * Context: Process; does not allocate memory.
  */
-void draco_tables_forget(struct draco_dev *dd)
+void draco_tables_clear(struct draco_dev *dd)
 {
 	struct draco_queue *q;
 	unsigned long flags;
@@ -150,7 +162,7 @@ void draco_tables_forget(struct draco_dev *dd)
 	spin_unlock_irqrestore(&dd->queue_lock, flags);
 	for (i = 0; dd->queues && i < dd->ident.info.max_queues; i++) {
 		spin_lock_irqsave(&dd->queue_lock, flags);
-		q = draco_queue_take(dd, i);
+		q = draco_queue_detach(dd, i);
 		spin_unlock_irqrestore(&dd->queue_lock, flags);
 		kfree(q);
 	}
@@ -159,8 +171,10 @@ void draco_tables_forget(struct draco_dev *dd)
 }
 
 /**
- * draco_queues_irq() - a queue has a completion that somebody waits for
- * @vector: that was raised; it may be that of several queues
+ * draco_queues_irq() - report an interrupt to the core
+ * @vector: that was raised; several queues may share it
+ *
+ * Context: Hard interrupt.
  */
 void draco_queues_irq(struct draco_vector *vector)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tables of what the device holds (table.c): for queue.c, which fills them, the
- * interrupt handler, which looks queues up, and controller.c, which empties them.
+ * Tables of what exists in the device (table.c). queue.c fills them, the
+ * interrupt handler looks queues up, controller.c clears them.
  */
 #ifndef DRACO_TABLE_H
 #define DRACO_TABLE_H
@@ -12,10 +12,10 @@
 struct draco_dev;
 
 /**
- * struct draco_vector - an interrupt vector
+ * struct draco_vector - interrupt vector
  * @dd:     device
- * @queues: that use it; under draco_dev.queue_lock, as is @users
- * @users:  how many
+ * @queues: queues that use it; protected by draco_dev.queue_lock, like @users
+ * @users:  number of queues, including those that are in no table yet
  */
 struct draco_vector {
 	struct draco_dev *dd;
@@ -24,10 +24,10 @@ struct draco_vector {
 };
 
 /**
- * struct draco_queue - a queue of the device
+ * struct draco_queue - queue of the device
  * @node:   in draco_vector.queues
- * @vector: that it uses, NULL if it has no interrupts
- * @number: of the queue
+ * @vector: interrupt vector, or NULL
+ * @number: number of the queue
  */
 struct draco_queue {
 	struct list_head node;
@@ -44,6 +44,6 @@ int draco_queue_link(struct draco_dev *dd, struct draco_queue *q, u32 epoch);
 void draco_queue_unlink(struct draco_dev *dd, u32 number);
 void draco_queues_irq(struct draco_vector *vector);
 
-void draco_tables_forget(struct draco_dev *dd);
+void draco_tables_clear(struct draco_dev *dd);
 
 #endif

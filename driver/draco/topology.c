@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fabric as the device describes it, fed into the core's model. Called by
- * probe, then by the event work only.
+ * Reads the fabric as the device describes it, and updates the core's model.
+ * Called by probe, then only by the event work; draco_object_name() by anybody.
  *
- * Before anything else the device says which event is the last one so far. What
- * is read afterwards contains all events up to there, so that these are history
- * when their turn comes; those that follow are applied as usual, whether or not
- * what they tell was read already.
+ * First of all, the device returns the number of the last event so far.
+ * Whatever is read after that contains all events up to this number, so these
+ * are old when they are handled. Later events are applied as usual, whether or
+ * not what was read contained their changes already.
  */
 #include <linux/mm.h>
 
@@ -18,7 +18,9 @@
 #include "topology.h"
 
 #define DRACO_SCAN_BYTES	(64u * 1024)
-/* Attempts at reading a fabric that changes meanwhile; events tell the rest. */
+/* Attempts to read a fabric that changes meanwhile; after that, events do the
+ * rest.
+ */
 #define DRACO_SCAN_TRIES	3
 
 /* Objects read so far. */
@@ -26,7 +28,7 @@ struct draco_list {
 	struct fabrex_object *object;
 	u32 n;
 	u32 room;
-	u32 told;	/* of any type, those that are skipped too */
+	u32 reported;	/* objects, including skipped ones */
 };
 
 static int draco_list_grow(struct draco_list *list, u32 room)
@@ -46,8 +48,8 @@ static int draco_list_grow(struct draco_list *list, u32 room)
 	return 0;
 }
 
-/* Take the objects of one answer. They come in order of id, so that what
- * follows is above; a device that goes in circles is refused.
+/* Add the objects of one answer. They are sorted by id, so that a device that
+ * repeats itself is detected.
  */
 static int draco_list_add(struct draco_dev *dd, struct draco_list *list,
 			  const struct draco_object *from, u32 n)
@@ -56,9 +58,11 @@ static int draco_list_add(struct draco_dev *dd, struct draco_list *list,
 	struct draco_object raw;
 	int ret;
 
-	/* Or it could go on for as long as there are numbers. */
-	list->told += n;
-	if (list->told > DRACO_MAX_OBJECTS)
+	/* Otherwise unknown objects could go on for as
+	 * long as there are ids.
+	 */
+	list->reported += n;
+	if (list->reported > DRACO_MAX_OBJECTS)
 		return -EPROTO;
 	if (list->n + n > list->room) {
 		ret = draco_list_grow(list, max(min(2 * list->room,
@@ -85,8 +89,8 @@ static int draco_list_add(struct draco_dev *dd, struct draco_list *list,
 	return 0;
 }
 
-/* One GET_OBJECTS; *@next is where to go on, 0 at the end. *@seq is of the
- * state that the device described.
+/* One GET_OBJECTS. *@next is the id to continue with, 0 at the end; *@seq is
+ * the topology_seq of the state that was described.
  */
 static int draco_list_page(struct draco_dev *dd, struct draco_list *list,
 			   struct draco_buf *buf, unsigned int flags, u32 *next,
@@ -114,7 +118,7 @@ static int draco_list_page(struct draco_dev *dd, struct draco_list *list,
 	return draco_list_add(dd, list, buf->va, n);
 }
 
-/* All objects once. -EAGAIN: the fabric has changed meanwhile. */
+/* Read all objects once. -EAGAIN: the fabric has changed meanwhile. */
 static int draco_list_pass(struct draco_dev *dd, struct draco_list *list,
 			   struct draco_buf *buf, unsigned int flags)
 {
@@ -123,7 +127,7 @@ static int draco_list_pass(struct draco_dev *dd, struct draco_list *list,
 	int ret;
 
 	list->n = 0;
-	list->told = 0;
+	list->reported = 0;
 	do {
 		ret = draco_list_page(dd, list, buf, flags, &next, &last);
 		if (ret)
@@ -153,7 +157,7 @@ static int draco_list_read(struct draco_dev *dd, struct draco_list *list,
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-/* Who can be reached, by GET_PEERS. *@seq is the last event before the answer. */
+/* Result of GET_PEERS. @seq is the number of the last event before it. */
 struct draco_peers {
 	struct draco_peer_state peer[DRACO_MAX_PEERS];
 	u32 n;
@@ -183,7 +187,7 @@ static int draco_peers_add(struct draco_dev *dd, struct draco_peers *peers,
 	return 0;
 }
 
-/* All of them in one answer: there is room for as many as there can be. */
+/* A single command: the buffer holds as many peers as there can be. */
 static int draco_peers_read(struct draco_dev *dd, struct draco_peers *peers,
 			    unsigned int flags)
 {
@@ -211,9 +215,9 @@ static int draco_peers_read(struct draco_dev *dd, struct draco_peers *peers,
 	return ret;
 }
 
-/* Tell the core who is there, and notice that this port itself was reset. */
-static void draco_peers_feed(struct draco_dev *dd,
-			     const struct draco_peers *peers)
+/* Report the peers to the core, and detect that this port itself was reset. */
+static void draco_peers_apply(struct draco_dev *dd,
+			      const struct draco_peers *peers)
 {
 	const struct draco_peer_state *peer;
 	u32 i;
@@ -224,12 +228,12 @@ static void draco_peers_feed(struct draco_dev *dd,
 			fabrex_port_peer_is(dd->port, peer->peer, peer->up,
 					    peer->generation);
 		else
-			draco_enabled_anew(dd, peer->generation);
+			draco_check_generation(dd, peer->generation);
 	}
 }
 
-/* Returns the first error; then nothing is removed from the model. */
-static int draco_list_feed(struct draco_dev *dd, const struct draco_list *list)
+/* Returns the first error; in that case nothing is removed from the model. */
+static int draco_list_apply(struct draco_dev *dd, const struct draco_list *list)
 {
 	const struct fabrex_object *object;
 	int ret = 0, err;
@@ -262,10 +266,10 @@ static int draco_fabric_read(struct draco_dev *dd, unsigned int flags)
 	if (!ret)
 		ret = draco_list_read(dd, &list, flags);
 	if (!ret)
-		ret = draco_list_feed(dd, &list);
+		ret = draco_list_apply(dd, &list);
 	if (!ret) {
-		draco_peers_feed(dd, peers);
-		dd->events.horizon = peers->seq;
+		draco_peers_apply(dd, peers);
+		dd->events.read_seq = peers->seq;
 	}
 	kvfree(list.object);
 	kfree(peers);
@@ -273,14 +277,15 @@ static int draco_fabric_read(struct draco_dev *dd, unsigned int flags)
 }
 
 /**
- * draco_topology_scan() - make the core's model what the device says
+ * draco_topology_scan() - read the whole fabric into the core's model
  * @dd:    device
- * @flags: for the commands, DRACO_CMD_*
+ * @flags: DRACO_CMD_* for the commands
  *
- * Link and peers of the port are told to the core if they are not what it knew.
- * Everything is read before the model is touched: on an error it stays as it is,
- * or all of it stays if an update failed, and %DRACO_F_RESCAN remains set.
+ * Changes of the link and of peers are reported to the core. Everything is read
+ * before the model is touched: after an error the model is unchanged, or, if an
+ * update failed, contains all old objects; %DRACO_F_RESCAN then remains set.
  *
+ * Context: Probe, then the event work only.
  * Return: 0 or a negative errno
  */
 int draco_topology_scan(struct draco_dev *dd, unsigned int flags)
@@ -291,7 +296,9 @@ int draco_topology_scan(struct draco_dev *dd, unsigned int flags)
 	ret = draco_fabric_read(dd, flags);
 	if (ret) {
 		set_bit(DRACO_F_RESCAN, &dd->flags);
-		/* Stopped meanwhile: done again when it has been started. */
+		/* The controller was stopped; this is repeated when it has been
+		 * restarted.
+		 */
 		if (ret == -ENODEV)
 			return ret;
 		dev_warn_ratelimited(&dd->pdev->dev,
@@ -303,10 +310,12 @@ int draco_topology_scan(struct draco_dev *dd, unsigned int flags)
 /**
  * draco_topology_read() - read one object
  * @dd:     device
- * @id:     object
+ * @id:     object id
  * @object: result
  *
- * Return: 0; -ENOENT if there is no such object; or a negative errno
+ * Context: Event work.
+ * Return: 0; -ENOENT if there is no such object; -EOPNOTSUPP for a type of a
+ * later version; another negative errno
  */
 int draco_topology_read(struct draco_dev *dd, u32 id,
 			struct fabrex_object *object)
@@ -334,10 +343,12 @@ int draco_topology_read(struct draco_dev *dd, u32 id,
 }
 
 /**
- * draco_object_name() - name for a message
+ * draco_object_name() - get the name of an object for a message
  * @dd:   device
- * @id:   object
- * @name: %FABREX_NAME_LEN bytes
+ * @id:   object id
+ * @name: result, %FABREX_NAME_LEN bytes
+ *
+ * Context: Process.
  */
 void draco_object_name(struct draco_dev *dd, u32 id, char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fabric as the device describes it (topology.c). To scan and read is for
- * probe and the event work, the name of an object for every message.
+ * The fabric as the device describes it (topology.c). Probe and the event work
+ * read it; anybody may ask for the name of an object.
  */
 #ifndef DRACO_TOPOLOGY_H
 #define DRACO_TOPOLOGY_H

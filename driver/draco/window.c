@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Windows of the port. Called by the core through the ops table.
- */
+/* Windows. Called by the core through the table of operations. */
 #include <linux/delay.h>
 
 #include "command.h"
@@ -10,8 +8,8 @@
 #include "number.h"
 #include "ops.h"
 
-/* The device answers at once: it looks up no more keys than so many a second
- * for a host that names wrong ones.
+/* The device answers EAGAIN at once when it has received too many wrong keys:
+ * it limits how many it looks up per second.
  */
 #define WINDOW_RETRY_MS	10
 #define WINDOW_RETRIES	20
@@ -34,13 +32,14 @@ static int draco_window_exec(struct draco_dev *dd, struct draco_cmd *cmd,
 }
 
 /**
- * draco_window_create() - aim window slots at a peer's region
+ * draco_window_create() - map window slots to a peer's region
  * @port:   port
- * @params: parameters; the slots are the caller's choice
- * @number: names it in draco_window_destroy() and in faults
+ * @params: parameters; the caller chooses the slots
+ * @number: number of the window, for draco_window_destroy() and in faults
  *
- * Return: 0; -EACCES if the peer refuses key, rights or range; -EHOSTUNREACH
- * if it is down; -EAGAIN if wrong keys have been named too often; -EINTR;
+ * Context: Process; sleeps, killable.
+ * Return: 0; -EACCES if the peer refuses key, rights or range; -EHOSTUNREACH if
+ * it is down; -EAGAIN if this port has used too many wrong keys; -EINTR;
  * another negative errno
  */
 int draco_window_create(struct fabrex_port *port,
@@ -71,15 +70,16 @@ int draco_window_create(struct fabrex_port *port,
 	*number = le32_to_cpu(cmd.cpl.id);
 	if (ret == -EHOSTDOWN || ret == -ENETDOWN)
 		ret = -EHOSTUNREACH;
-	return ret ?: draco_number_take(dd, &dd->windows, *number, epoch,
-					DRACO_ADM_WINDOW_DESTROY);
+	return ret ?: draco_number_claim(dd, &dd->windows, *number, epoch,
+					 DRACO_ADM_WINDOW_DESTROY);
 }
 
 /**
- * draco_window_destroy() - let window slots lead nowhere
+ * draco_window_destroy() - unmap window slots
  * @port:   port
  * @number: of the window
  *
+ * Context: Process; sleeps, but does not allocate memory.
  * Return: 0 or -ENODEV; loads from the slots return all ones
  */
 int draco_window_destroy(struct fabrex_port *port, u32 number)

@@ -46,12 +46,10 @@
 
 #define DRACO_CAP_ADMIN_MAX(c)		((__u32)((c) & 0xffff)) /* entries */
 #define DRACO_CAP_TIMEOUT(c)		((__u32)(((c) >> 16) & 0xff)) /* 100 ms */
-#define DRACO_CAP_SHADOW_DB		(1ull << 32)	/* fabrex_qctrl.db_needed
-							 * may become 0 */
-
+/* fabrex_qctrl.db_needed may become 0. */
+#define DRACO_CAP_SHADOW_DB		(1ull << 32)
+/* log2 of the distance between doorbell pages. */
 #define DRACO_CAP_DB_SHIFT(c)		(12 + (__u32)(((c) >> 36) & 0xf))
-						/* log2 of the distance
-						 * between doorbell pages */
 
 #define DRACO_CTRL_ENABLE		(1u << 0)
 #define DRACO_STATUS_READY		(1u << 0)
@@ -142,16 +140,16 @@ struct draco_acpl {
 #define DRACO_SC_NO_RESOURCE		4	/* ENOSPC: table full */
 #define DRACO_SC_DENIED			5	/* EPERM: port is not a manager */
 #define DRACO_SC_BUSY			6	/* EBUSY: in use, holder in data */
-#define DRACO_SC_BOUND			7	/* EADDRINUSE: bound to another port */
+#define DRACO_SC_BOUND			7	/* EADDRINUSE: bound; service taken */
 #define DRACO_SC_NOT_BOUND		8	/* ENOTCONN */
 #define DRACO_SC_NO_SLOT		9	/* ENOSPC: no free downstream slot */
 #define DRACO_SC_LINK_DOWN		10	/* ENETDOWN */
-#define DRACO_SC_HOST_DOWN		11	/* EHOSTDOWN: the host is not there */
-#define DRACO_SC_TIMEOUT		12	/* ETIMEDOUT: no answer of the owner */
+#define DRACO_SC_HOST_DOWN		11	/* EHOSTDOWN: host down or absent */
+#define DRACO_SC_TIMEOUT		12	/* ETIMEDOUT: owner or slot too late */
 #define DRACO_SC_ABORTED		13	/* ECANCELED */
 #define DRACO_SC_DMA_FAULT		14	/* EFAULT: access to data failed */
 #define DRACO_SC_BAD_KEY		15	/* EACCES: remote key refused */
-#define DRACO_SC_GONE			16	/* ENODEV: endpoint was removed */
+#define DRACO_SC_GONE			16	/* ENODEV: endpoint not in appliance */
 #define DRACO_SC_INTERNAL		17	/* EIO */
 #define DRACO_SC_IN_PROGRESS		18	/* EALREADY: bind/unbind in progress */
 #define DRACO_SC_RETRY			19	/* EAGAIN: too many wrong keys */
@@ -199,7 +197,7 @@ struct draco_identify {
 #define DRACO_OBJ_APPLIANCE		4
 #define DRACO_OBJ_ENDPOINT		5
 
-/* draco_object.kind for ports. */
+/* draco_object.kind for ports; 0 for objects that are neither of the two. */
 #define DRACO_PORT_UNUSED		0
 #define DRACO_PORT_HOST			1
 #define DRACO_PORT_UPLINK		2	/* to an appliance */
@@ -209,7 +207,6 @@ struct draco_identify {
 #define DRACO_EP_NVME			2
 #define DRACO_EP_NIC			3
 #define DRACO_EP_FPGA			4
-/* draco_object.kind for appliances. */
 
 /* draco_object.state for ports. */
 #define DRACO_LINK_DOWN			0
@@ -251,6 +248,7 @@ struct draco_identify {
  * @pci_device: endpoint: PCI identity
  * @size:       endpoint: bytes of its largest BAR
  * @name:       unique in the fabric, NUL terminated
+ * @__rsvd:     0
  */
 struct draco_object {
 	__u8	type;
@@ -317,16 +315,14 @@ struct draco_event {
 #define DRACO_EV_PEER_UP		0x02	/* port; arg[0] generation, arg[1] peer */
 #define DRACO_EV_PEER_DOWN		0x03	/* port; arg[0] generation, arg[1] peer */
 #define DRACO_EV_EP_STATE		0x04	/* endpoint; arg[0] slot */
-#define DRACO_EV_RELEASE_REQUEST	0x05	/* to the owner only; arg[0] token,
-						 * arg[1] slot, arg[2] ms to
-						 * answer,
-						 * flags FORCE: it is already
-						 * gone */
-#define DRACO_EV_QUEUE_ERROR		0x06	/* to the owner only; arg[0] FABREX_QERR_*,
-						 * arg[1] serial of the queue */
-#define DRACO_EV_WINDOW_FAULT		0x07	/* to the owner only; arg[0] FABREX_WC_*,
-						 * arg[1] serial of the window
-						 * */
+/* To the owner only: arg[0] token, arg[1] slot, arg[2] ms to answer. With FORCE
+ * the endpoint is already gone.
+ */
+#define DRACO_EV_RELEASE_REQUEST	0x05
+/* To the owner only: arg[0] FABREX_QERR_*, arg[1] serial of the queue. */
+#define DRACO_EV_QUEUE_ERROR		0x06
+/* To the owner only: arg[0] FABREX_WC_*, arg[1] serial of the window. */
+#define DRACO_EV_WINDOW_FAULT		0x07
 #define DRACO_EV_RESET			0x08	/* switch was reset */
 #define DRACO_EV_FAULT			0x09	/* injected or hardware fault; arg[0] code */
 
@@ -360,8 +356,8 @@ struct draco_peer {
 	__le32	__rsvd;
 };
 
-#define DRACO_PEERF_UP			(1u << 0) /* enabled and reachable: the last
-						   * event was PEER_UP */
+/* Enabled and reachable: the last event was PEER_UP. */
+#define DRACO_PEERF_UP			(1u << 0)
 
 /*
  * GET_PEERS: arg[0]: first peer number to return. Writes all host ports to data
@@ -393,8 +389,8 @@ struct draco_holder {
 
 /*
  * RELEASE_REPLY: id: endpoint; arg[0]: token of the request; arg[1]: verdict;
- * data contains a struct draco_holder if the verdict is BUSY. With RELEASED the
- * owner powers the slot off, unless it never used the device.
+ * data contains a struct draco_holder if the verdict is BUSY. With OK the owner
+ * powers the slot off, unless it never used the device.
  */
 #define DRACO_RELEASE_OK		0
 #define DRACO_RELEASE_BUSY		1
