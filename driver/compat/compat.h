@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernels 6.1 and 7.2, in one place: no other file tests a
- * version. Included ahead of every source file of the modules (see Kbuild).
+ * Differences between kernels 6.1 and 7.2. No other file tests a version.
+ * Included before every source file of the modules, see their Kbuild files.
  */
 #ifndef _FABREX_COMPAT_H
 #define _FABREX_COMPAT_H
@@ -13,7 +13,7 @@
 #include <linux/netlink.h>
 #include <linux/version.h>
 
-/* Namespaces of symbols are strings since 6.13. */
+/* Symbol namespaces are strings since 6.13. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 #define FABREX_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "FABREX")
 #define FABREX_IMPORT_NS	MODULE_IMPORT_NS("FABREX")
@@ -24,19 +24,17 @@
 #define FABREX_DMA_BUF_IMPORT_NS	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
-/* eventfd_signal() lost its count in 6.8. */
+/* eventfd_signal() has no count any more since 6.8. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #define fabrex_eventfd_signal(ctx)	eventfd_signal(ctx)
 #else
 #define fabrex_eventfd_signal(ctx)	((void)eventfd_signal(ctx, 1))
 #endif
 
-/*
- * An importer's call-back got another name in 7.1, nothing else. Before 6.14 a
- * kernel without CONFIG_DMABUF_MOVE_NOTIFY pins by itself what is mapped, and
- * what an exporter without ->pin() offers is mapped when it is attached, until
- * it is detached: mapping it again gives what was mapped before, see
- * fabrex_attach_cached().
+/* 7.1 renamed the importer's callback, without other changes. Before 6.14, a
+ * kernel without CONFIG_DMABUF_MOVE_NOTIFY pins what is mapped; and if an
+ * exporter has no ->pin(), the buffer is mapped from attaching to detaching.
+ * Mapping it again returns the same mapping, see fabrex_attach_cached().
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define fabrex_invalidate_mappings	invalidate_mappings
@@ -44,14 +42,14 @@
 #define fabrex_invalidate_mappings	move_notify
 #endif
 
-/* The mapping of @attach outlives whatever its importer does, but detaching. */
+/* Whatever the importer does, only detaching ends the mapping of @attach. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
 #define fabrex_attach_cached(attach)	((void)(attach), false)
 #else
 #define fabrex_attach_cached(attach)	((attach)->sgt != NULL)
 #endif
 
-/* vm_flags may be written directly before 6.3, by functions only since. */
+/* Before 6.3 vm_flags is written directly, since then by functions only. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
@@ -65,9 +63,8 @@ static inline void vm_flags_clear(struct vm_area_struct *vma,
 }
 #endif
 
-/*
- * A long-term pin for reading breaks copy-on-write by itself since 6.2. Before
- * that only a pin for writing does, which needs force in read-only mappings.
+/* Since 6.2 a long-term pin for reading breaks copy-on-write. Before, only a
+ * pin for writing does, which needs force in read-only mappings.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define FABREX_FOLL_READ	0
@@ -75,11 +72,10 @@ static inline void vm_flags_clear(struct vm_area_struct *vma,
 #define FABREX_FOLL_READ	(FOLL_WRITE | FOLL_FORCE)
 #endif
 
-/*
- * Behind an IOMMU, dma_need_sync() says yes to any mapping: before 6.10 merely
- * because there are functions to call, later on kernels that check the use of
- * the DMA API and once anything has been bounced for the device. Whole pages
- * are not bounced there, so that only coherence counts.
+/* Behind an IOMMU, dma_need_sync() is true for any mapping: before 6.10 because
+ * there are functions to call, and later on kernels that check the use of the
+ * DMA API, and once anything has been bounced for the device. Whole pages are
+ * not bounced there, so only coherence matters.
  */
 #include <linux/dma-map-ops.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
@@ -96,17 +92,16 @@ static inline bool fabrex_dma_need_sync(struct device *dev, dma_addr_t addr)
 	return dma_need_sync(dev, addr);
 }
 
-/* __assign_str() finds the source by itself since 6.10. */
+/* __assign_str() knows the source since 6.10. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define fabrex_assign_str(dst, src)	__assign_str(dst)
 #else
 #define fabrex_assign_str(dst, src)	__assign_str(dst, src)
 #endif
 
-/*
- * Messages with arguments in extended acks came with 6.2. The text is copied
- * right after the operation has returned; until then it lives in one of a few
- * buffers that are used in turn.
+/* Messages with arguments in extended acks came with 6.2. The text is copied
+ * right after the operation has returned; until then it is in one of a few
+ * buffers, which are used in turn.
  */
 #ifndef NL_SET_ERR_MSG_FMT
 #define NETLINK_MAX_FMTMSG_LEN	80

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What genl.h declares, and what compat.h does for kernels without formatted
- * extended acks.
- */
+/* Implements genl.h, and formatted extended acks for kernels without them. */
 #define FABREX_COMPAT_GENL_IMPL
 #include "genl.h"
 
@@ -14,7 +11,7 @@ struct genl_family *fabrex_genl;
 
 #define EXTACK_BUFS	64
 
-/* Used in turn; a text is read before as many others could be written. */
+/* Used in turn: a text is read before that many others can be written. */
 static char extack_text[EXTACK_BUFS][NETLINK_MAX_FMTMSG_LEN];
 static atomic_t extack_next;
 
@@ -37,7 +34,7 @@ static unsigned int spec_maxattr(const struct fabrex_genl_spec *spec, u8 cmd)
 	return max;
 }
 
-/* One policy for do and dump: what either accepts. */
+/* A single policy for do and dump: accepts what either accepts. */
 static const struct nla_policy *spec_policy(const struct fabrex_genl_spec *spec,
 					    u8 cmd, unsigned int maxattr)
 {

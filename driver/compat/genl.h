@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Generic netlink families with split operations (6.2) on older kernels.
- * Included by the netlink files of the core, ahead of generated code.
+ * Included by the netlink files of the core, before generated code.
  */
 #ifndef _FABREX_COMPAT_GENL_H
 #define _FABREX_COMPAT_GENL_H
@@ -9,7 +9,7 @@
 #include <linux/version.h>
 #include <net/genetlink.h>
 
-/* What fabrex_genl_register() has registered, for those that send. */
+/* The family that fabrex_genl_register() has registered, for senders. */
 extern struct genl_family *fabrex_genl;
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
@@ -28,7 +28,7 @@ struct genl_split_ops {
 	u8 flags;
 };
 
-/* What the generated code says about the family. */
+/* Description of the family in the generated code. */
 struct fabrex_genl_spec {
 	char name[GENL_NAMSIZ];
 	unsigned int version;
@@ -44,7 +44,7 @@ struct fabrex_genl_spec {
 int fabrex_genl_register(const struct fabrex_genl_spec *spec);
 void fabrex_genl_unregister(const struct fabrex_genl_spec *spec);
 
-/* The name in the generated files from here on. */
+/* From here on, the name that the generated files use. */
 #ifndef FABREX_COMPAT_GENL_IMPL
 #define genl_family fabrex_genl_spec
 #endif

@@ -32,27 +32,28 @@ struct sg_table;
  * @object_id:        object id of the port in the fabric model
  * @peer:             peer number
  * @max_peers:        peer numbers are below this (<= FABREX_MAX_PEERS)
- * @generation:       times the port has been enabled
+ * @generation:       number of times the port has been enabled
  * @flags:            FABREX_PORT_*
  * @caps:             FABREX_CAP_OP() and FABREX_CAP_CHECK; the core adds those
  *                    that follow from the operations
  * @manager:          may change the fabric (bind, unbind, control ports)
- * @max_queues:       limits of the port; see struct fabrex_port_query
- * @max_mrs:          likewise
- * @max_windows:      likewise, in window slots
- * @max_sq:           likewise
- * @max_cq:           likewise
- * @max_rq:           likewise
- * @max_cell:         likewise
- * @max_mr_pages:     pages of one region, for a device that takes lists of pages;
- *                    the backend compares
- * @max_transfer:     bytes of one operation
- * @window_slot_size: bytes of one slot; power of two
+ * @max_queues:       limit of the port, like the following; see struct
+ *                    fabrex_port_query
+ * @max_mrs:          number of regions
+ * @max_windows:      number of window slots
+ * @max_sq:           entries of a submission ring
+ * @max_cq:           entries of a completion ring
+ * @max_rq:           receive cells of a queue
+ * @max_cell:         bytes of a receive cell
+ * @max_mr_pages:     pages of a region, if the device takes lists of pages; the
+ *                    backend enforces it
+ * @max_transfer:     bytes of an operation
+ * @window_slot_size: bytes of a slot; power of two
  * @window_base:      CPU physical address of the window aperture
  * @doorbell_base:    CPU physical address of the doorbell pages
- * @doorbell_stride:  bytes from one to the next; power of two
- * @doorbell_memory:  there are no such pages: the doorbell of a queue is a page
- *                    of memory, see &fabrex_queue_params.doorbell
+ * @doorbell_stride:  distance between doorbell pages in bytes; power of two
+ * @doorbell_memory:  there are no doorbell pages: the doorbell of a queue is a
+ *                    page of memory, see &fabrex_queue_params.doorbell
  * @dma_dev:          device that does the DMA, for the DMA API; may be NULL
  *                    without data operations
  */
@@ -157,12 +158,12 @@ struct fabrex_holder {
 };
 
 /**
- * struct fabrex_ring_memory - memory of one part of a queue
+ * struct fabrex_ring_memory - memory of a part of a queue
  * @va:   kernel address; NULL if the queue has no such part
- * @dma:  address for &fabrex_port_info.dma_dev
- * @size: bytes, multiple of the page size
+ * @dma:  DMA address for &fabrex_port_info.dma_dev
+ * @size: in bytes, multiple of the page size
  *
- * Physically contiguous. There until queue_destroy() has returned, or
+ * Physically contiguous. Remains until queue_destroy() has returned, or
  * fabrex_port_fail().
  */
 struct fabrex_ring_memory {
@@ -172,21 +173,22 @@ struct fabrex_ring_memory {
 };
 
 /**
- * struct fabrex_queue_params - a queue, as its owner asks for it
+ * struct fabrex_queue_params - queue to be created
  * @pd:         protection domain
- * @sq_entries: of the submission ring
- * @cq_entries: of the completion ring
- * @rq_entries: receive cells, or 0
- * @cell_size:  bytes of each
- * @interrupts: an eventfd is attached: fabrex_port_queue_irq() is of use
- * @service:    0, or found by ->resolve() of others
+ * @sq_entries: entries of the submission ring
+ * @cq_entries: entries of the completion ring
+ * @rq_entries: number of receive cells, or 0
+ * @cell_size:  bytes of a receive cell
+ * @interrupts: an eventfd is attached: fabrex_port_queue_irq() has an effect
+ * @service:    0, or the number that ->resolve() of peers finds
  * @serial:     for fabrex_port_queue_error()
  * @ctrl:       struct fabrex_qctrl
  * @sq:         submission ring
  * @cq:         completion ring
  * @rq:         receive cells
- * @doorbell:   kernel address of the doorbell page, there as long as the rings,
- *              if &fabrex_port_info.doorbell_memory; else NULL
+ * @doorbell:   kernel address of the doorbell page, which remains as long as
+ *              the rings, with &fabrex_port_info.doorbell_memory; otherwise
+ *              NULL
  */
 struct fabrex_queue_params {
 	u32 pd;
@@ -205,18 +207,18 @@ struct fabrex_queue_params {
 };
 
 /**
- * struct fabrex_mr_memory - the memory of a region
- * @sgt:    mapped for DMA by &fabrex_port_info.dma_dev. Memory of a process has
- *          pages, too; that of an exporter may have none
- * @from:   position in @sgt of what the device may reach, a multiple of
- *          FABREX_PAGE_SIZE
- * @to:     position of its end, likewise
- * @offset: of the region's first byte, counted from @from
+ * struct fabrex_mr_memory - memory of a region
+ * @sgt:    mapped for DMA by &fabrex_port_info.dma_dev. Entries for memory of a
+ *          process have pages, those for memory of an exporter may have none
+ * @from:   position in @sgt of the first byte that the device may access;
+ *          multiple of FABREX_PAGE_SIZE
+ * @to:     position of the end; multiple of FABREX_PAGE_SIZE
+ * @offset: of the region's first byte, from @from
  *
- * The core has checked that @sgt is long enough, that its parts begin and end
+ * The core has checked that @sgt is long enough, that its extents begin and end
  * at multiples of FABREX_PAGE_SIZE, and that no bounce buffer is involved. @sgt
- * stays as it is until mr_invalidate() or mr_destroy() has returned, or
- * fabrex_port_fail(). fabrex_pages_begin() makes a list of pages of it.
+ * does not change until mr_invalidate() or mr_destroy() has returned, or
+ * fabrex_port_fail(). fabrex_pages_begin() converts it to a list of pages.
  */
 struct fabrex_mr_memory {
 	const struct sg_table *sgt;
@@ -226,12 +228,12 @@ struct fabrex_mr_memory {
 };
 
 /**
- * struct fabrex_mr_params - a region, as its owner asks for it
+ * struct fabrex_mr_params - region to be created
  * @pd:     protection domain
  * @access: FABREX_ACCESS_*
- * @length: bytes
- * @memory: where it is; to be supplied by ->mr_pages()
- * @peers:  bit mask of those that have access
+ * @length: in bytes
+ * @memory: memory that ->mr_pages() will supply
+ * @peers:  bit mask of the peers that may access it
  */
 struct fabrex_mr_params {
 	u32 pd;
@@ -284,27 +286,27 @@ struct fabrex_window_params {
 };
 
 /**
- * struct fabrex_fabric_ops - how a backend changes and observes the fabric
- * @bind:          attach endpoint @ep to host port @port; returns when the
- *                 slot shows presence. Errors also in @extack. @dry_run checks
- *                 only. -EPERM: the fabric does not let this port change it,
- *                 likewise for @unbind and @port_control. Once @cancel is true,
- *                 the change is abandoned soon, with -ECANCELED, unless it is
- *                 too late for that
- * @unbind:        detach it. -EBUSY fills @holder. @force: surprise removal.
- *                 @cancel as above
+ * struct fabrex_fabric_ops - operations that change and observe the fabric
+ * @bind:          bind endpoint @ep to host port @port; returns when the slot
+ *                 shows presence. Explains errors in @extack. @dry_run: only
+ *                 check. -EPERM: the fabric does not allow this port to change
+ *                 it, as for @unbind and @port_control. If @cancel becomes
+ *                 true, the change is given up soon, with -ECANCELED, unless it
+ *                 is too late
+ * @unbind:        unbind it. -EBUSY fills in @holder. @force: surprise removal.
+ *                 @cancel as for @bind
  * @port_control:  enable, disable or reset a port, FABREX_PORT_ACTION_*
  * @counters:      read the counters of object @id; 0 is the port itself
- * @release_reply: answer to a request that the backend reported with
- *                 fabrex_port_release_request(); a NULL @holder grants it: the
- *                 backend then has the slot powered off
+ * @release_reply: reply to a request that the backend has reported with
+ *                 fabrex_port_release_request(). If @holder is NULL, it is
+ *                 granted, and the backend has the slot powered off
  * @endpoint_pdev: local PCI device of an endpoint that is bound to this port,
  *                 with a reference, or NULL
  *
- * Each may be NULL. Without one, users get -EOPNOTSUPP, no local PCI device of
- * an endpoint is known, and requests to release one are not answered.
+ * Each may be NULL. Then users get -EOPNOTSUPP; the local PCI devices of
+ * endpoints are not known; release requests are not answered.
  *
- * Context: as for struct fabrex_port_ops
+ * Context: As for struct fabrex_port_ops.
  */
 struct fabrex_fabric_ops {
 	int (*bind)(struct fabrex_port *port, u32 ep, u32 host_port,
@@ -325,41 +327,43 @@ struct fabrex_fabric_ops {
 };
 
 /**
- * struct fabrex_data_ops - how a backend moves data
- * @queue_create:   start a queue; sets the queue number, which is also the
- *                  index of its doorbell page, and the key of 64 bits that
- *                  senders have to present
- * @queue_destroy:  stop it; when this returns the device no longer accesses
- *                  the ring memory, and no operation of the queue is in
+ * struct fabrex_data_ops - operations that move data
+ * @queue_create:   create a queue; sets its number, which is also the index of
+ *                  its doorbell page, and the 64-bit key that senders must
+ *                  present
+ * @queue_destroy:  destroy a queue. When this returns, the device no longer
+ *                  accesses the rings, and no operation of the queue is in
  *                  progress
  * @queue_counters: read the counters of a queue. May be NULL
- * @resolve:        queue number and key of @service at @peer. NULL: the port
- *                  has no services, and no queue is created with one
- * @mr_create:      allocate a region; sets backend number and key
+ * @resolve:        find queue number and key of @service at @peer. NULL: the
+ *                  port has no services, and no queue is created with one
+ * @mr_create:      create a region; sets its number and key
  * @mr_pages:       supply the memory of the region, which becomes valid. After
- *                  mr_invalidate() it may be elsewhere, in other parts. After an
- *                  error some of it may have been supplied
- * @mr_invalidate:  when this returns no access is in progress and none can
- *                  start; all pages are forgotten, also of a region that was
- *                  not valid. The key survives and mr_pages revives the region.
- *                  NULL: the port takes no dma-bufs
- * @mr_destroy:     as invalidate; number and key are never valid again
- * @window_create:  aim slots at a peer's region; sets backend number
- * @window_destroy: when this returns the slots answer with all ones
+ *                  mr_invalidate() the memory may be elsewhere, in other
+ *                  extents. After an error, part of it may have been supplied
+ * @mr_invalidate:  when this returns, no access is in progress and none can
+ *                  start; all pages are forgotten, even of a region that was
+ *                  not valid. The key remains, and mr_pages makes the region
+ *                  valid again. NULL: the port does not support dma-bufs
+ * @mr_destroy:     as mr_invalidate, but number and key are never valid again
+ * @window_create:  map window slots to a peer's region; sets the window's
+ *                  number
+ * @window_destroy: when this returns, loads from the slots return all ones
  *
- * Those on queues, mr_create, mr_pages and mr_destroy are mandatory, with
- * window slots also those on windows: fabrex_port_register() refuses a table
- * without them. Where one of the others is NULL, users get -EOPNOTSUPP.
+ * Mandatory are @queue_create, @queue_destroy, @mr_create, @mr_pages and
+ * @mr_destroy; and, if there are window slots, @window_create and
+ * @window_destroy. fabrex_port_register() refuses a table without them. Where
+ * one of the others is NULL, users get -EOPNOTSUPP.
  *
  * @mr_invalidate and @mr_destroy are called while the exporter of a dma-buf
- * waits for its memory, with its dma_resv held, also in the course of memory
- * reclaim. So they allocate nothing, wait for nobody who allocates or takes a
- * dma_resv, and end in bounded time, whatever the device does. @mr_invalidate
- * returns 0 or -ENODEV: a device that does not let go has to be stopped.
- * @mr_pages may allocate: it is called with the dma_resv held, but never in the
- * course of reclaim.
+ * waits for its memory, with its dma_resv held, even during memory reclaim. So
+ * they allocate nothing, wait for nobody who allocates or takes a dma_resv, and
+ * return in bounded time, whatever the device does. @mr_invalidate returns 0 or
+ * -ENODEV: a device that cannot be made to release the memory has to be
+ * stopped. @mr_pages may allocate: it is called with the dma_resv held, but
+ * never during reclaim.
  *
- * Context: as for struct fabrex_port_ops
+ * Context: As for struct fabrex_port_ops.
  */
 struct fabrex_data_ops {
 	int (*queue_create)(struct fabrex_port *port,
@@ -384,20 +388,20 @@ struct fabrex_data_ops {
 };
 
 /**
- * struct fabrex_port_ops - what a backend does for its port
- * @fabric: NULL for a port through which the fabric cannot be changed
- * @data:   NULL for a port through which no data is moved. Limits, capabilities
- *          and window slots in struct fabrex_port_info are 0 then
+ * struct fabrex_port_ops - operations of a backend for a port
+ * @fabric: NULL if the port cannot change the fabric
+ * @data:   NULL if the port cannot move data. Then limits, capabilities and
+ *          window slots in struct fabrex_port_info are 0
  *
- * One of them has to be there. A backend whose hardware is gone returns -ENODEV
- * at once from every operation, also from those that are already waiting: a
- * destroy operation that returns -ENODEV tells the core that the device can no
- * longer access memory.
+ * At least one of them is required. A backend whose hardware is gone returns
+ * -ENODEV at once from every operation, also to callers that are already
+ * waiting: -ENODEV from a destroy operation tells the core that the device can
+ * no longer access memory.
  *
- * Context: Process context, may sleep; registration_lock is held for reading,
- * by those on dma-bufs as described in &struct fabrex_data_ops. None is called
- * before fabrex_port_register() or after fabrex_port_unregister() has returned,
- * which waits for calls in progress.
+ * Context: Process; sleeps. With registration_lock held for reading, except for
+ * calls about dma-bufs as described in &struct fabrex_data_ops. None is called
+ * before fabrex_port_register(), or after fabrex_port_unregister() has
+ * returned, which waits for calls in progress.
  *
  * Return: 0 or a negative errno. After an error nothing is left behind.
  */

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Why memory of exporters cannot be used, in the kernel's log, once for each
- * exporter and cause. Called by dmabuf.c.
+ * Logs why memory of exporters cannot be used, once for each exporter and
+ * cause. Called by dmabuf.c.
  */
 #include <linux/dma-buf.h>
 #include <linux/spinlock.h>
 
 #include "dmabuf.h"
 
-/*
- * Causes that have been logged. Bounded, as exporters and errors are few; with
- * the table full everything is, at a limited rate.
+/* Causes that have been logged. The table is small, because exporters and
+ * errors are few; when it is full, everything is logged, at a limited rate.
  */
 struct fabrex_cause {
 	char exporter[24];
@@ -76,12 +75,15 @@ static const char *fabrex_cause_remedy(int error)
 
 /**
  * fabrex_dmabuf_explain() - log why a dma-buf cannot be used
- * @port:   that wants to
+ * @port:   port that was to use it
  * @dmabuf: of the exporter
- * @what:   what cannot be done: "be mapped" and the like; a constant
+ * @what:   what has failed: "be mapped" and the like; a constant
  * @error:  errno
  *
- * Once for each exporter and cause, as users may try as often as they like.
+ * Once for each exporter and cause, because users may try as often as they
+ * like.
+ *
+ * Context: Process.
  */
 void fabrex_dmabuf_explain(const struct fabrex_port *port,
 			   const struct dma_buf *dmabuf, const char *what,

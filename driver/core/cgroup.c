@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits of cgroups: each port is a device of the rdma controller, by which open
- * files (hca_handle) and objects (hca_object) are limited, and a region of the
- * dmem controller, by which bytes are. Called by file.c, res.c and port.c.
+ * Limits of cgroups. Each port is a device of the rdma controller, which limits
+ * open files (hca_handle) and objects (hca_object), and a region of the dmem
+ * controller, which limits bytes. Called by file.c, res.c and port.c.
  *
- * What is charged stays charged to the cgroup that its maker was in. It may
- * outlive the port, which ends when it is unregistered: both controllers find a
- * port by its name, which the next one may have by then. So whatever is charged
- * is in a list of the port, and given back when the port goes, or before by its
- * owner: who holds the lock and finds it in the list does.
+ * A charge stays with the cgroup that its creator was in, and may have to be
+ * released after the port was unregistered. By then another port may have its
+ * name, by which both controllers find it. So all charges are in a list of the
+ * port. Each is released once, by its owner or when the port is unregistered:
+ * by whoever holds the lock and finds it in the list.
  */
 #include <linux/err.h>
 #include <linux/list.h>
@@ -18,12 +18,13 @@
 #include "context.h"
 
 /**
- * struct fabrex_cgroup_charge - what an open file or an object is charged to
- * @list:   in port->cgroup.charges, or empty; the rest is valid in it only
- * @object: it is an object
- * @rdma:   cgroup that it counts for
- * @dmem:   that @bytes do, or NULL
- * @bytes:  charged
+ * struct fabrex_cgroup_charge - charge of an open file or an object
+ * @list:   in port->cgroup.charges, or empty; the rest is valid only in the
+ *          list
+ * @object: it belongs to an object
+ * @rdma:   cgroup of the rdma controller
+ * @dmem:   cgroup of the dmem controller, or NULL
+ * @bytes:  charged to @dmem
  */
 struct fabrex_cgroup_charge {
 	struct list_head list;
@@ -94,7 +95,7 @@ static int fabrex_dmem_register(struct fabrex_port *port)
 {
 	struct dmem_cgroup_region *region;
 
-	/* A port has no size of its own; this is only shown. */
+	/* A port has no size; this is only displayed. */
 	region = dmem_cgroup_register_region(fabrex_quota_bytes_default(), "%s",
 					     dev_name(&port->dev));
 	if (IS_ERR(region))
@@ -146,9 +147,8 @@ static void fabrex_dmem_uncharge(struct fabrex_cgroup_charge *charge)
 }
 #endif
 
-/*
- * Controllers say EAGAIN at a limit, which for us means that it may work in a
- * moment. It is a quota like any other, for which the remedy is the same.
+/* At a limit, controllers return EAGAIN, which here means "try again shortly".
+ * A cgroup's limit is a quota like any other, with the same remedy.
  */
 static int fabrex_cgroup_errno(int ret)
 {
@@ -170,15 +170,14 @@ static int fabrex_cgroup_try(struct fabrex_port *port,
 }
 
 /**
- * fabrex_cgroup_charge() - charge an open file or an object
+ * fabrex_cgroup_charge() - charge a file or an object to the caller's cgroup
  * @port:   port
  * @object: it is an object
  *
- * To the caller's cgroup. Not below registration_lock.
- *
- * Return: what to give to fabrex_cgroup_uncharge(); or an ERR_PTR(): -EDQUOT if
- * the cgroup, or one above it, is at its limit, -ENODEV if the port is gone,
- * -ENOMEM
+ * Context: Process; sleeps. Not with registration_lock held.
+ * Return: the charge, for fabrex_cgroup_uncharge(); or an ERR_PTR(): -EDQUOT if
+ * the cgroup or one of its ancestors is at its limit, -ENODEV if the port is
+ * gone, -ENOMEM
  */
 struct fabrex_cgroup_charge *fabrex_cgroup_charge(struct fabrex_port *port,
 						  bool object)
@@ -201,11 +200,12 @@ struct fabrex_cgroup_charge *fabrex_cgroup_charge(struct fabrex_port *port,
 }
 
 /**
- * fabrex_cgroup_charge_bytes() - charge what an object gives access to
+ * fabrex_cgroup_charge_bytes() - charge memory that an object gives access to
  * @port:   port
- * @charge: of the object, once
- * @bytes:  number
+ * @charge: charge of the object; once for each
+ * @bytes:  number of bytes
  *
+ * Context: Process; sleeps.
  * Return: 0, or an error of fabrex_cgroup_charge()
  */
 int fabrex_cgroup_charge_bytes(struct fabrex_port *port,
@@ -227,9 +227,11 @@ static void fabrex_cgroup_give_back(struct fabrex_port *port,
 }
 
 /**
- * fabrex_cgroup_uncharge() - a file is closed, or an object gone
+ * fabrex_cgroup_uncharge() - release a charge
  * @port:   port
- * @charge: of fabrex_cgroup_charge(), or NULL
+ * @charge: from fabrex_cgroup_charge(), or NULL
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_cgroup_uncharge(struct fabrex_port *port,
 			    struct fabrex_cgroup_charge *charge)
@@ -244,8 +246,10 @@ void fabrex_cgroup_uncharge(struct fabrex_port *port,
 }
 
 /**
- * fabrex_cgroup_init() - begin of a port
+ * fabrex_cgroup_init() - initialise the limits of a port
  * @port: zeroed
+ *
+ * Context: Process.
  */
 void fabrex_cgroup_init(struct fabrex_port *port)
 {
@@ -254,9 +258,10 @@ void fabrex_cgroup_init(struct fabrex_port *port)
 }
 
 /**
- * fabrex_cgroup_register() - the port is about to be found by its name
- * @port: nobody has it open yet
+ * fabrex_cgroup_register() - register a port with the controllers
+ * @port: nobody has opened it yet
  *
+ * Context: Process; sleeps.
  * Return: 0 or -ENOMEM
  */
 int fabrex_cgroup_register(struct fabrex_port *port)
@@ -273,8 +278,10 @@ int fabrex_cgroup_register(struct fabrex_port *port)
 }
 
 /**
- * fabrex_cgroup_unregister() - it is not any more, and uses nothing
- * @port: after fabrex_cgroup_register(); its name is still its own
+ * fabrex_cgroup_unregister() - release all charges of a port and unregister it
+ * @port: after fabrex_cgroup_register(); nobody else has its name yet
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_cgroup_unregister(struct fabrex_port *port)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Changes of the fabric that were accepted: each has a ticket, runs in the
- * port's workqueue for as long as the switch and other hosts take, and leaves a
+ * Accepted changes of the fabric. Each has a ticket, runs in the port's
+ * workqueue for as long as the switch and other hosts take, and leaves a
  * result. Called by netlink_change.c and port.c.
  *
- * Nobody waits for them here. A netlink command holds a lock that all generic
- * netlink families share, and with it the answer that a release waits for.
+ * No netlink command waits for a change: it holds a lock that all generic
+ * netlink families share, and would block the reply that a release waits for.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -19,12 +19,13 @@
 #define CHANGES_KEPT	64
 
 /**
- * struct fabrex_change - a change
+ * struct fabrex_change - accepted change
  * @list:   in changes->pending or changes->done
- * @work:   makes it
- * @port:   through which; waits for its workqueue before it goes
- * @cancel: give it up
- * @info:   what is asked for and how it went; under changes->lock
+ * @work:   carries it out
+ * @port:   port that it goes through; waits for its workqueue before it is
+ *          freed
+ * @cancel: set to give the change up
+ * @info:   request and result; protected by changes->lock
  */
 struct fabrex_change {
 	struct list_head list;
@@ -34,8 +35,9 @@ struct fabrex_change {
 	struct fabrex_change_info info;
 };
 
-/* Of all ports, so that a ticket of one means nothing to another. Begins
- * anywhere: those of an earlier load of the module mean nothing, either.
+/* Shared by all ports, so that a ticket means nothing to another port. Starts
+ * at a random number, so that tickets of an earlier module instance mean
+ * nothing either.
  */
 static atomic64_t change_ticket;
 
@@ -81,7 +83,7 @@ static int change_make(struct fabrex_change *change,
 	return change_call(port, info, &change->cancel, &info->holder, extack);
 }
 
-/* What to say if the backend did not. */
+/* The message for errors that the backend does not explain. */
 static const char *change_cause(int ret)
 {
 	switch (ret) {
@@ -119,8 +121,8 @@ static bool manager_match(const struct fabrex_object *object, const void *arg)
 	return object->type == FABREX_OBJECT_TYPE_PORT && object->manager;
 }
 
-/* The switch refuses what comes from others, and says of each host port whether
- * it is one.
+/* Name a manager: the switch refuses other ports, and the model knows which
+ * host ports are managers.
  */
 static void change_not_manager(struct fabrex_port *port,
 			       struct netlink_ext_ack *extack)
@@ -135,11 +137,13 @@ static void change_not_manager(struct fabrex_port *port,
 }
 
 /**
- * fabrex_change_explain() - say what to do about an error
- * @port:   that was asked
- * @extack: receives it, unless the backend has said something
- * @name:   of the element that was to be changed
- * @ret:    errno
+ * fabrex_change_explain() - explain why a change has failed
+ * @port:   port that it was requested from
+ * @extack: receives the message, unless the backend has supplied one
+ * @name:   name of the object that was to be changed
+ * @ret:    error
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_change_explain(struct fabrex_port *port,
 			   struct netlink_ext_ack *extack, const char *name,
@@ -164,11 +168,12 @@ static int put_nonzero(struct sk_buff *skb, int attr, u32 value)
 }
 
 /**
- * fabrex_change_put_names() - say which change it is
+ * fabrex_change_put_names() - add ticket, operation and names of a change
  * @skb:    message
- * @port:   through which it is made
- * @change: it
+ * @port:   port that the change goes through
+ * @change: the change
  *
+ * Context: Process.
  * Return: 0 or -EMSGSIZE
  */
 int fabrex_change_put_names(struct sk_buff *skb, struct fabrex_port *port,
@@ -191,11 +196,12 @@ static int put_holder(struct sk_buff *skb, const struct fabrex_holder *holder)
 }
 
 /**
- * fabrex_change_put() - say how a change is getting on
+ * fabrex_change_put() - add progress or result of a change
  * @skb:    message
- * @port:   through which it is made
- * @change: it
+ * @port:   port that the change goes through
+ * @change: the change
  *
+ * Context: Process.
  * Return: 0 or -EMSGSIZE
  */
 int fabrex_change_put(struct sk_buff *skb, struct fabrex_port *port,
@@ -219,7 +225,7 @@ int fabrex_change_put(struct sk_buff *skb, struct fabrex_port *port,
 	return ret;
 }
 
-/* Tell that it is over. Who is not told asks. */
+/* Send the notification; whoever misses it can query the ticket. */
 static void change_notify(struct fabrex_port *port,
 			  const struct fabrex_change_info *change)
 {
@@ -257,7 +263,7 @@ static void change_result(struct fabrex_port *port,
 	}
 }
 
-/* Whoever asks after the event finds the result. */
+/* Whoever queries the ticket after the event finds the result. */
 static void change_keep(struct fabrex_change *change,
 			const struct fabrex_change_info *info)
 {
@@ -296,7 +302,7 @@ static void change_work(struct work_struct *work)
 			    info.target, ret);
 	change_result(port, &info, ret, &extack);
 	change_keep(change, &info);
-	/* From here on it may be freed by others. */
+	/* From here on others may free it. */
 	change_notify(port, &info);
 }
 
@@ -316,10 +322,11 @@ static int change_queue(struct fabrex_changes *changes,
 
 /**
  * fabrex_change_start() - accept a change
- * @port: through which it is to be made, and which can do so
- * @info: what; its ticket is set
+ * @port: port that it goes through, and that supports it
+ * @info: the change; its ticket is filled in
  *
- * Return: 0; -EAGAIN if too many are under way; -ENODEV if the port is gone;
+ * Context: Process; sleeps.
+ * Return: 0; -EAGAIN if too many are in progress; -ENODEV if the port is gone;
  * -ENOMEM
  */
 int fabrex_change_start(struct fabrex_port *port,
@@ -358,12 +365,13 @@ static struct fabrex_change *change_find(struct fabrex_changes *changes,
 }
 
 /**
- * fabrex_change_get() - how a change is getting on
- * @port:   through which it is made
- * @ticket: of it
+ * fabrex_change_get() - get the progress or the result of a change
+ * @port:   port that it goes through
+ * @ticket: of the change
  * @info:   result
  *
- * Return: 0, or -ENOENT if there is none, or it was too long ago
+ * Context: Process; sleeps.
+ * Return: 0, or -ENOENT if there is no such ticket or it is too old
  */
 int fabrex_change_get(struct fabrex_port *port, u64 ticket,
 		      struct fabrex_change_info *info)
@@ -379,14 +387,13 @@ int fabrex_change_get(struct fabrex_port *port, u64 ticket,
 }
 
 /**
- * fabrex_change_cancel() - give a change up
- * @port:   through which it is made
- * @ticket: of it
+ * fabrex_change_cancel() - give a change up, without waiting for the end
+ * @port:   port that it goes through
+ * @ticket: of the change
  *
- * Does not wait until it is over.
- *
- * Return: 0; -ENOENT as above; -EALREADY if it is over; -EOPNOTSUPP if it is
- * none that can be given up
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT as for fabrex_change_get(); -EALREADY if it has finished;
+ * -EOPNOTSUPP if it cannot be given up
  */
 int fabrex_change_cancel(struct fabrex_port *port, u64 ticket)
 {
@@ -405,8 +412,10 @@ int fabrex_change_cancel(struct fabrex_port *port, u64 ticket)
 }
 
 /**
- * fabrex_changes_init() - for a port that is being made
+ * fabrex_changes_init() - initialise the changes of a new port
  * @changes: zeroed
+ *
+ * Context: Process.
  */
 void fabrex_changes_init(struct fabrex_changes *changes)
 {
@@ -417,9 +426,10 @@ void fabrex_changes_init(struct fabrex_changes *changes)
 }
 
 /**
- * fabrex_changes_open() - accept changes
+ * fabrex_changes_open() - begin to accept changes
  * @port: about to be registered
  *
+ * Context: Process; sleeps.
  * Return: 0 or -ENOMEM
  */
 int fabrex_changes_open(struct fabrex_port *port)
@@ -437,8 +447,10 @@ int fabrex_changes_open(struct fabrex_port *port)
 
 /**
  * fabrex_changes_close() - end all changes
- * @port: its operations have ended, and none is called any more; may not be
- *        open
+ * @port: its operations have returned, and none is called any more; may not
+ *        have been opened
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_changes_close(struct fabrex_port *port)
 {
@@ -453,8 +465,10 @@ void fabrex_changes_close(struct fabrex_port *port)
 }
 
 /**
- * fabrex_changes_destroy() - forget the results
- * @changes: closed; nobody uses it
+ * fabrex_changes_destroy() - free the results
+ * @changes: closed, and no longer in use
+ *
+ * Context: Process.
  */
 void fabrex_changes_destroy(struct fabrex_changes *changes)
 {
@@ -467,7 +481,9 @@ void fabrex_changes_destroy(struct fabrex_changes *changes)
 }
 
 /**
- * fabrex_tickets_init() - for the module
+ * fabrex_tickets_init() - choose the first ticket
+ *
+ * Context: Module init.
  */
 void __init fabrex_tickets_init(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registered ports by number, whether their backend can be called, and what is
- * left of open files. For all files above.
+ * Registered ports by number, whether their backend can be called, and the last
+ * reference to open files. Called by all files above.
  */
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -9,15 +9,16 @@
 
 #include "context.h"
 
-/* Registered ports by index; its lock protects lookups against removal. */
+/* Registered ports, by index. Its lock protects lookups against removal. */
 static DEFINE_XARRAY(fabrex_ports);
 
 /**
- * fabrex_port_enlist() - reserve the place of a port
+ * fabrex_port_enlist() - reserve the number of a port
  * @port: about to be registered
  *
- * Undone by fabrex_port_delist().
+ * fabrex_port_delist() undoes this.
  *
+ * Context: Process; sleeps.
  * Return: 0 or -ENOMEM
  */
 int fabrex_port_enlist(struct fabrex_port *port)
@@ -26,8 +27,10 @@ int fabrex_port_enlist(struct fabrex_port *port)
 }
 
 /**
- * fabrex_port_list() - let a port be found from now on
- * @port: of fabrex_port_enlist()
+ * fabrex_port_list() - make a port visible to lookups
+ * @port: after fabrex_port_enlist()
+ *
+ * Context: Process.
  */
 void fabrex_port_list(struct fabrex_port *port)
 {
@@ -37,6 +40,8 @@ void fabrex_port_list(struct fabrex_port *port)
 /**
  * fabrex_port_delist() - undo fabrex_port_enlist() and fabrex_port_list()
  * @port: port; those who have found it keep their references
+ *
+ * Context: Process.
  */
 void fabrex_port_delist(struct fabrex_port *port)
 {
@@ -44,10 +49,11 @@ void fabrex_port_delist(struct fabrex_port *port)
 }
 
 /**
- * fabrex_port_find() - registered port by number
+ * fabrex_port_find() - find a registered port by number
  * @index: N of /dev/fabrexN
  *
- * Return: the port with a reference, or NULL
+ * Context: Process.
+ * Return: the port, with a reference, or NULL
  */
 struct fabrex_port *fabrex_port_find(unsigned long index)
 {
@@ -62,10 +68,11 @@ struct fabrex_port *fabrex_port_find(unsigned long index)
 }
 
 /**
- * fabrex_port_next() - first registered port from a number on
- * @index: in: number; out: that of the port found
+ * fabrex_port_next() - find the next registered port
+ * @index: in: lowest number to consider; out: number of the port
  *
- * Return: the port with a reference, or NULL
+ * Context: Process.
+ * Return: the port, with a reference, or NULL
  */
 struct fabrex_port *fabrex_port_next(unsigned long *index)
 {
@@ -80,9 +87,10 @@ struct fabrex_port *fabrex_port_next(unsigned long *index)
 }
 
 /**
- * fabrex_port_usable() - may operations of the backend be called?
- * @port: with registration_lock held
+ * fabrex_port_usable() - check that operations of the backend may be called
+ * @port: port
  *
+ * Context: With registration_lock held.
  * Return: 0; -ENODEV after unregister; -EIO while the device does not work
  */
 int fabrex_port_usable(struct fabrex_port *port)
@@ -94,8 +102,10 @@ int fabrex_port_usable(struct fabrex_port *port)
 }
 
 /**
- * fabrex_file_free() - free what nobody refers to any more
- * @file: file; has no objects and no mappings
+ * fabrex_file_free() - free a file that has no references any more
+ * @file: without objects and mappings
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_file_free(struct fabrex_file *file)
 {
@@ -105,10 +115,14 @@ void fabrex_file_free(struct fabrex_file *file)
 }
 
 /**
- * fabrex_file_put() - it is closed, or an object that outlived it is gone
- * @file: file
+ * fabrex_file_put() - drop a reference to a file
+ * @file: file; references are held while it is open, and by objects that
+ *        outlive it
  *
- * Until the last of them, nobody else gets its protection domain.
+ * The protection domain is not assigned to another file before the last
+ * reference is gone.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_file_put(struct fabrex_file *file)
 {
@@ -119,11 +133,10 @@ void fabrex_file_put(struct fabrex_file *file)
 }
 
 /**
- * fabrex_respond() - give the structure back to the caller
+ * fabrex_respond() - copy the structure of an ioctl back to the caller
  * @ucmd: ioctl
  *
- * Not below registration_lock.
- *
+ * Context: Process; sleeps. Not with registration_lock held.
  * Return: 0 or -EFAULT
  */
 int fabrex_respond(struct fabrex_ucmd *ucmd)

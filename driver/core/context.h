@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ports and open files, with what is part of them: the model, accounts, events,
+ * Ports and open files, and what they consist of: model, accounts, events,
  * changes. The lowest layer, for all files of the core.
  *
  * Locks, in the order in which they are taken:
  *
- *   mmap_lock                 of a process; never taken below any of ours
- *   dma_resv                  of a dma-buf. Exporters hold it when they call
- *                             us, so it is never waited for below any of ours
- *   fabrex_sleep_lock         rwsem of sleep.c; a dma-buf is being mapped
- *   port->registration_lock   rwsem; held for reading while an operation of
- *                             the backend runs and while objects come and go
- *   dmabuf->supply_lock       mutex; pages are being supplied for it
- *   dmabuf->lock              mutex; what the device and the work item know of
- *                             it. Taken by exporters' calls without
- *                             registration_lock, also during memory reclaim:
- *                             nothing below it may allocate
- *   port->changes.lock        mutex; changes of the fabric that are under way
- *   port->files_lock          mutex; port->files
- *   port->slots_lock          mutex; port->slots
- *   port->users_lock          mutex; port->users
- *   port->cgroup.lock         mutex; what is charged to cgroups
- *   file->map_lock            rwsem; map->live. Also taken below mmap_lock, by
- *                             page faults, so nothing below it may fault
- *   i_mmap_rwsem              by unmap_mapping_range(), with map_lock released
- *   model->lock               mutex; the model
- *   xa_lock of file->objects, file->maps, port->queues, port->windows,
- *   port->dmabufs_lock, file->events.lock, watch->lock
- *                             innermost spinlocks
+ *  mmap_lock of a process; never taken under any of ours dma_resv of a dma-buf.
+ * Exporters hold it when they call us, so it is never waited for under any of
+ * ours fabrex_sleep_lock rwsem of sleep.c; while a dma-buf is being mapped
+ * port->registration_lock rwsem; held for reading during operations of the
+ * backend, and while objects are created and destroyed dmabuf->supply_lock
+ * mutex; while pages are supplied for it dmabuf->lock mutex; what the device
+ * and the work know about it. Taken in calls of exporters without
+ * registration_lock, also during memory reclaim: nothing may be allocated under
+ * it port->changes.lock mutex; changes of the fabric in progress
+ * port->files_lock mutex; port->files port->slots_lock mutex; port->slots
+ * port->users_lock mutex; port->users port->cgroup.lock mutex; charges to
+ * cgroups file->map_lock rwsem; map->live. Also taken by page faults, under
+ * mmap_lock: nothing under it may fault i_mmap_rwsem by unmap_mapping_range(),
+ * after map_lock was released model->lock mutex; the model xa_lock of
+ * file->objects, file->maps, port->queues, port->windows, port->dmabufs_lock,
+ * file->events.lock, watch->lock innermost spinlocks
  *
- * No user memory is touched below registration_lock: a process could make a
- * fault last for ever, and with it the removal of the device.
+ * User memory is never accessed with registration_lock held: a process could
+ * make the fault last for ever, and thereby block the removal of the device.
  */
 #ifndef _FABREX_CONTEXT_H
 #define _FABREX_CONTEXT_H
@@ -61,7 +54,7 @@
 
 #define FABREX_MAX_PORTS	256
 #define FABREX_EVENT_SLOTS	64	/* events kept for each file; power of two */
-#define FABREX_QUERIES		8	/* shared ones at a time */
+#define FABREX_QUERIES		8	/* shared ones that run at a time */
 
 struct cred;
 struct fabrex_cgroup_charge;

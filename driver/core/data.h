@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Queues, windows and memory regions, and the ioctls that make and use them.
- * For file.c, which dispatches, and report.c, which tells owners of errors.
+ * Queues, windows and memory regions, and the ioctls on them. For file.c, which
+ * dispatches ioctls, and report.c, which reports errors to owners.
  */
 #ifndef _FABREX_DATA_H
 #define _FABREX_DATA_H
@@ -13,15 +13,15 @@
 #include "object.h"
 
 /**
- * struct fabrex_queue - a queue of a file
- * @res:     what all objects have
+ * struct fabrex_queue - queue of a file
+ * @res:     common to all objects
  * @rcu:     freed after those that found it through port->queues
- * @serial:  tells it from those that had its number before
+ * @serial:  distinguishes it from earlier queues with the same number
  * @eventfd: to signal, or NULL
  * @rings:   memory
- * @doorbell: its page
- * @dma:     addresses of the parts, for the device
- * @mapped:  bit mask of parts that have one
+ * @doorbell: doorbell page
+ * @dma:     DMA addresses of the parts
+ * @mapped:  bit mask of the parts that have a DMA address
  */
 struct fabrex_queue {
 	struct fabrex_res res;
@@ -35,13 +35,13 @@ struct fabrex_queue {
 };
 
 /**
- * struct fabrex_window - a window of a file
- * @res:    what all objects have
+ * struct fabrex_window - window of a file
+ * @res:    common to all objects
  * @rcu:    freed after those that found it through port->windows
- * @serial: tells it from those that had its number before
+ * @serial: distinguishes it from earlier windows with the same number
  * @map:    its mapping
  * @slot:   first slot of the aperture
- * @nslots: how many; 0 if it has none
+ * @nslots: number of slots; 0 if it has none
  */
 struct fabrex_window {
 	struct fabrex_res res;
@@ -53,11 +53,11 @@ struct fabrex_window {
 };
 
 /**
- * struct fabrex_mr - a memory region
- * @res:    what all objects have
+ * struct fabrex_mr - memory region
+ * @res:    common to all objects
  * @pin:    memory of the process, or
- * @dmabuf: of an exporter
- * @watch:  of either
+ * @dmabuf: memory of an exporter
+ * @watch:  for either
  */
 struct fabrex_mr {
 	struct fabrex_res res;

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of exporters: dma-bufs, attached, mapped, given up when their exporter
- * says so, mapped again after a move. Called by mr.c, port.c and exporters.
+ * dma-bufs of exporters: attached, mapped, unmapped when the exporter
+ * invalidates them, mapped again after a move. Called by mr.c, port.c and
+ * exporters.
  *
- * The exporter calls fabrex_dmabuf_invalidate() with dma_resv held, and may
- * give the memory to somebody else once it has returned. Everything that maps
- * or unmaps holds dma_resv, so that this call never meets a mapping that is
- * half made. Between it and the end of the region there is dmabuf->lock: the
- * device is asked to let go of the region, by its number, only while the
- * region is known to it, and whoever makes it forget the region (destroy, fail,
- * unregister) says so under that lock. So there is no need for
- * registration_lock, which a caller in the midst of memory reclaim may hold
- * already.
+ * An exporter calls fabrex_dmabuf_invalidate() with dma_resv held, and may give
+ * the memory to somebody else when that has returned. Everything that maps or
+ * unmaps holds dma_resv, so this call never finds a mapping half done. It is
+ * kept apart from the end of the region by dmabuf->lock: the device is asked to
+ * invalidate the region, by its number, only while it knows the region; and
+ * whoever makes the device forget the region (destroy, fail, unregister) notes
+ * that under the same lock. So there is no need for registration_lock, which a
+ * caller in the midst of memory reclaim may already hold.
  *
- * What if the device does not answer? draco_exec_destroy() waits for
- * MR_INVALIDATE for admin_timeout_ms (10 s), withdraws it (up to 15 s) and
- * then has the controller disabled, which ends with bus mastering off if
- * nothing else helps (ready_ms). Each of these runs in the reset work or in
- * whoever has taken its place (removal, AER, function reset), up to and
- * including the point where the admin queue is DOWN and the wait is over,
- * without any lock of this file, registration_lock or dma_resv; only then does
- * it call fabrex_port_fail(), which waits for dmabuf->lock. So the exporter is
- * held up for half a minute in the worst case, never for good, and the device
- * is quiet when this returns.
+ * If the device does not respond, draco_exec_destroy() waits for MR_INVALIDATE
+ * for admin_timeout_ms (10 s), withdraws it (up to 15 s), and then has the
+ * controller disabled, which turns bus mastering off if nothing else helps
+ * (ready_ms). Each of these runs in stop_work or in whoever has taken its place
+ * (removal, AER, function reset), down to the point where the admin queue is
+ * DOWN and the wait ends, without any lock of this file, registration_lock or
+ * dma_resv. Only after that is fabrex_port_fail() called, which waits for
+ * dmabuf->lock. So an exporter is delayed by half a minute at worst but never
+ * blocked, and the device no longer accesses its memory when this returns.
  *
  * Nobody waits for fences with dma_resv held: others need it to submit work, or
- * to let the memory go. A registration that has to wait keeps its mapping, which
- * the exporter may take away meanwhile, and looks again.
+ * to evict the memory. A registration that has to wait keeps its mapping, which
+ * the exporter may invalidate meanwhile, and checks again.
  *
- * A region is one of: valid; invalid, with @remap queued; revoked, when the
- * exporter refused to map it again: nothing is attached any more, the owner has
- * been told, and it can only be destroyed; dead, when the device has forgotten
- * it: its mapping stays until it is destroyed or revoked.
+ * A region is in one of these states: valid; invalid, with @remap queued;
+ * revoked, because the exporter refused to map it again: nothing is attached
+ * any more, the owner has been told, and it can only be destroyed; dead,
+ * because the device has lost it: its mapping stays until it is destroyed or
+ * revoked.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
@@ -49,11 +49,10 @@
 /* How long a registration waits for fences. */
 #define FENCE_OPEN_MS	30000u
 #define FENCE_SLICE_MS	100u
-/*
- * A remap that has to wait for somebody (fences, the exporter's lock) comes
- * back later, so that no user's buffer keeps the workers from others'. One that
- * lacks memory, or finds the exporter busy, is tried less and less often, for
- * some ten minutes in all.
+/* A remap that has to wait (for fences, or the exporter's lock) is queued
+ * again, so that no user's buffer keeps the workers from others'. If there is
+ * no memory, or the exporter is busy, it is tried at growing intervals, for
+ * about ten minutes.
  */
 #define REMAP_MS	100u
 #define REMAP_MAX_MS	10000u
@@ -61,8 +60,9 @@
 
 static struct workqueue_struct *fabrex_remap_wq;
 
-/* Some errors are of the kernel only. An exporter that was interrupted has done
- * nothing: the call begins anew, unless the process has a handler for the signal.
+/* Some error codes must not leave the kernel. An interrupted exporter has done
+ * nothing: the call is restarted unless the process has a handler for the
+ * signal.
  */
 static int fabrex_dmabuf_errno(int error)
 {
@@ -87,10 +87,10 @@ static void fabrex_dmabuf_unmap(struct fabrex_dmabuf *buf)
 	buf->pinned = false;
 }
 
-/*
- * The exporter: stop using the memory. In process context with dma_resv held,
- * see the top of this file; may be called before the region is made and until
- * dma_buf_detach() has taken it off the list, whatever state it is in.
+/* Called by the exporter, in process context with dma_resv held, to end all
+ * accesses to the memory; see the top of this file. May be called before the
+ * region is created, and until dma_buf_detach() has removed it from the list,
+ * in whatever state the region is.
  */
 static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 {
@@ -121,17 +121,17 @@ static const struct dma_buf_attach_ops fabrex_attach_ops = {
 	.fabrex_invalidate_mappings = fabrex_dmabuf_invalidate,
 };
 
-/*
- * Whatever the exporter, or a GPU, has been told to do to the memory must have
- * ended before the device may look: a dynamic importer has to see to that
- * itself. When a region is made, that is all that has been submitted to write
- * it; what is submitted later is its users' affair, or a GPU that is never idle
- * would keep regions from being made, or valid again. Moves and the clearing of
- * new memory are always waited for (USAGE_KERNEL).
+/* Whatever the exporter or a GPU was told to do with the memory must have
+ * finished before the device may access it; a dynamic importer has to ensure
+ * that. For a new region this means all writes submitted so far. What is
+ * submitted later is up to its users: otherwise a busy GPU could keep regions
+ * from being created or becoming valid again. Moves and the clearing of new
+ * memory are always waited for (USAGE_KERNEL).
  *
- * Any signal ends it, and the ioctl begins anew: that is also how processes are
- * frozen, stopped and traced, which must not take as long as somebody's GPU. In
- * slices, as the removal of the port ends it too. With no lock held.
+ * Any signal ends the wait, and the ioctl is restarted: that is also how
+ * processes are frozen, stopped and traced, which must not take as long as
+ * somebody's GPU. In slices, because the removal of the port ends the wait too.
+ * Without locks.
  */
 static int fabrex_dmabuf_wait(struct fabrex_dmabuf *buf,
 			      struct dma_fence *fence, unsigned long end)
@@ -150,7 +150,7 @@ static int fabrex_dmabuf_wait(struct fabrex_dmabuf *buf,
 	}
 }
 
-/* With dma_resv held. *@fence: to be waited for, NULL if there is none. */
+/* With dma_resv held. *@fence: to be waited for, or NULL. */
 static int fabrex_dmabuf_fence(struct fabrex_dmabuf *buf,
 			       enum dma_resv_usage usage,
 			       struct dma_fence **fence)
@@ -176,7 +176,7 @@ static int fabrex_dmabuf_suits(const struct fabrex_dmabuf *buf)
 	return fabrex_coherent(buf->port, buf->sgt) ? 0 : -EOPNOTSUPP;
 }
 
-/* With dma_resv held. @tell: the log. After an error nothing is mapped. */
+/* With dma_resv held. After an error nothing is mapped; @tell: log it. */
 static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, bool tell)
 {
 	const char *what = "be mapped";
@@ -211,7 +211,7 @@ static int fabrex_dmabuf_pin(struct fabrex_dmabuf *buf)
 	return ret;
 }
 
-/* Nothing queues @remap any more, except that it may be running just now. */
+/* From here on nobody queues @remap, but it may be running. */
 static void fabrex_dmabuf_detach(struct fabrex_dmabuf *buf)
 {
 	struct dma_buf *dmabuf = buf->dmabuf;
@@ -220,7 +220,7 @@ static void fabrex_dmabuf_detach(struct fabrex_dmabuf *buf)
 		dma_resv_lock(dmabuf->resv, NULL);
 		fabrex_dmabuf_unmap(buf);
 		dma_resv_unlock(dmabuf->resv);
-		/* Until this takes dma_resv the exporter may call. */
+		/* The exporter may call until this has taken dma_resv. */
 		dma_buf_detach(dmabuf, buf->attach);
 	}
 	buf->attach = NULL;
@@ -237,7 +237,7 @@ static void fabrex_dmabuf_later(struct fabrex_dmabuf *buf, unsigned int ms)
 				   msecs_to_jiffies(ms));
 }
 
-/* Will it, perhaps, be possible later? */
+/* May it succeed later? */
 static bool fabrex_dmabuf_again(struct fabrex_dmabuf *buf, int error)
 {
 	unsigned int ms = REMAP_MS;
@@ -262,7 +262,9 @@ static bool fabrex_dmabuf_again(struct fabrex_dmabuf *buf, int error)
 	return true;
 }
 
-/* It will not come back: the owner is told, and the exporter may go. */
+/* The memory will not come back: tell the owner and
+ * detach from the exporter.
+ */
 static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 {
 	struct fabrex_res *res = buf->res;
@@ -280,9 +282,11 @@ static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 }
 
 /**
- * fabrex_dmabuf_memory() - what a region of it consists of
- * @buf:    mapped, with dma_resv held
+ * fabrex_dmabuf_memory() - get the memory of a region
+ * @buf:    mapped
  * @memory: result
+ *
+ * Context: Process. With dma_resv held.
  */
 void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
 			  struct fabrex_mr_memory *memory)
@@ -295,10 +299,9 @@ void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
 	};
 }
 
-/*
- * Supply its memory to the device again; it is mapped, with dma_resv held.
+/* Supply the memory to the device again. It is mapped, and dma_resv is held.
  * -ESTALE: the device has forgotten the region, or is about to. After another
- * error the region is invalid, and nothing of it is supplied.
+ * error the region is invalid and has no memory.
  */
 static int fabrex_dmabuf_restore(struct fabrex_dmabuf *buf)
 {
@@ -314,26 +317,28 @@ static int fabrex_dmabuf_restore(struct fabrex_dmabuf *buf)
 	fabrex_dmabuf_memory(buf, &memory);
 	ret = fabrex_memory_complete(&memory) ?
 	      port->ops->data->mr_pages(port, number, &memory) : -EINVAL;
-	/* Some of it may have been supplied. */
+	/* Part of it may have been supplied. */
 	if (ret && port->ops->data->mr_invalidate(port, number))
 		return -ESTALE;
 	return ret;
 }
 
-/* Is it there, at the place where it is mapped? With dma_resv held. */
+/* With dma_resv held: is the memory still where it is mapped? */
 static bool fabrex_dmabuf_settled(struct fabrex_dmabuf *buf)
 {
 	return dma_resv_test_signaled(buf->dmabuf->resv, DMA_RESV_USAGE_KERNEL);
 }
 
-/* Map it again, at its new place. With dma_resv held. */
+/* With dma_resv held: map the memory at its new place. */
 static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 {
 	int ret;
 
 	if (buf->sgt || READ_ONCE(buf->dying))
 		return -ESTALE;
-	/* It was promised to stay where it is; or the old place is all we get. */
+	/* The exporter promised not to move it; or only the old mapping is
+	 * available.
+	 */
 	if (buf->pin || fabrex_attach_cached(buf->attach))
 		return -ENODEV;
 	if (!fabrex_dmabuf_settled(buf))
@@ -341,7 +346,7 @@ static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 	ret = fabrex_dmabuf_map(buf, false);
 	if (ret)
 		return fabrex_dmabuf_errno(ret);
-	/* Mapping it may have moved it. */
+	/* Mapping may have moved it. */
 	ret = fabrex_dmabuf_settled(buf) ? fabrex_dmabuf_restore(buf) :
 					   -ETIMEDOUT;
 	if (ret)
@@ -349,7 +354,7 @@ static int fabrex_dmabuf_revive(struct fabrex_dmabuf *buf)
 	return ret;
 }
 
-/* -ESTALE: there is nothing to be done, or it will be later. */
+/* -ESTALE: there is nothing to be done, or it was queued for later. */
 static int fabrex_dmabuf_try_revive(struct fabrex_dmabuf *buf)
 {
 	int ret;
@@ -385,7 +390,7 @@ static void fabrex_dmabuf_remap(struct work_struct *work)
 		fabrex_dmabuf_revoked(buf, ret);
 }
 
-/* From now on unregister waits for it. */
+/* From here on unregister waits for it. */
 static int fabrex_dmabuf_enlist(struct fabrex_dmabuf *buf)
 {
 	struct fabrex_port *port = buf->port;
@@ -424,7 +429,7 @@ fabrex_dmabuf_alloc(struct fabrex_res *res, struct dma_buf *dmabuf,
 	init_completion(&buf->released);
 	mutex_init(&buf->supply_lock);
 	mutex_init(&buf->lock);
-	/* Exporters take it when memory is short: have lockdep know. */
+	/* Let lockdep know that exporters take it when memory is short. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&buf->lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -446,10 +451,9 @@ static int fabrex_dmabuf_check(const struct dma_buf *dmabuf,
 	return 0;
 }
 
-/*
- * It is mapped as a whole, for each region, and pinned as a whole. What is pinned
- * counts for RLIMIT_MEMLOCK: its exporter cannot take it from there any more,
- * whoever else needs the place.
+/* A buffer is mapped as a whole for each region, and pinned as a whole. Pinned
+ * memory counts towards RLIMIT_MEMLOCK, because its exporter can no longer
+ * evict it, whoever else needs the place.
  */
 static int fabrex_dmabuf_charge(const struct fabrex_dmabuf *buf)
 {
@@ -465,16 +469,16 @@ static int fabrex_dmabuf_charge(const struct fabrex_dmabuf *buf)
 
 /**
  * fabrex_dmabuf_open() - attach a dma-buf for a region
- * @res:      region that is being made
- * @watch:    of it
- * @cmd:      what is asked for
+ * @res:      region that is being created
+ * @watch:    of the region
+ * @cmd:      request
  * @writable: for the device
  * @result:   set if there is something to be freed
  *
- * Not below any lock. Whatever it returns, fabrex_dmabuf_free() undoes it if
- * @result has been set.
+ * Whatever is returned, fabrex_dmabuf_free() undoes this if @result is set.
  *
- * Return: 0; as documented in the uapi header
+ * Context: Process; sleeps. Without locks.
+ * Return: 0; an error as documented in the uapi header
  */
 int fabrex_dmabuf_open(struct fabrex_res *res, struct fabrex_watcher *watch,
 		       const struct fabrex_mr_register *cmd, bool writable,
@@ -517,7 +521,7 @@ put:
 	return ret;
 }
 
-/* With dma_resv held, as it is afterwards. *@fence: come back after that. */
+/* With dma_resv held before and after. *@fence: wait for it and come back. */
 static int fabrex_dmabuf_try(struct fabrex_dmabuf *buf,
 			     enum dma_resv_usage usage,
 			     struct dma_fence **fence)
@@ -531,11 +535,12 @@ static int fabrex_dmabuf_try(struct fabrex_dmabuf *buf,
 }
 
 /**
- * fabrex_dmabuf_enter() - map it, and keep the exporter away
+ * fabrex_dmabuf_enter() - map a dma-buf and hold off the exporter
  * @buf: open
  *
- * Return: 0, dma_resv is held until fabrex_dmabuf_leave(); or what the exporter
- * said, it is not held then
+ * Context: Process; sleeps. Without locks.
+ * Return: 0, with dma_resv held until fabrex_dmabuf_leave(); or the exporter's
+ * error, with dma_resv not held
  */
 int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
 {
@@ -572,9 +577,11 @@ int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
 }
 
 /**
- * fabrex_dmabuf_leave() - the exporter may do with it what it likes
+ * fabrex_dmabuf_leave() - allow the exporter to invalidate the mapping again
  * @buf:   after fabrex_dmabuf_enter()
- * @ready: the region has been made
+ * @ready: the region has been created
+ *
+ * Context: Process. Releases dma_resv.
  */
 void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready)
 {
@@ -590,12 +597,14 @@ void fabrex_dmabuf_leave(struct fabrex_dmabuf *buf, bool ready)
 }
 
 /**
- * fabrex_dmabuf_known() - the device has learned of the region, or forgotten it
+ * fabrex_dmabuf_known() - note whether the device knows the region
  * @buf:   of the region
- * @known: which of them
+ * @known: it does
  *
- * Below registration_lock. On return no call of the exporter is going to name
- * the region to a device that has forgotten it.
+ * When this returns, no call of the exporter will name the region to a device
+ * that has forgotten it.
+ *
+ * Context: Process; sleeps. With registration_lock held.
  */
 void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
 {
@@ -604,11 +613,10 @@ void fabrex_dmabuf_known(struct fabrex_dmabuf *buf, bool known)
 }
 
 /**
- * fabrex_dmabuf_destroy() - have the device forget the region
+ * fabrex_dmabuf_destroy() - have the device destroy the region
  * @buf: of the region
  *
- * Below registration_lock.
- *
+ * Context: Process; sleeps. With registration_lock held.
  * Return: as ->mr_destroy()
  */
 int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
@@ -624,7 +632,7 @@ int fabrex_dmabuf_destroy(struct fabrex_dmabuf *buf)
 	return ret;
 }
 
-/* Who calls this has set the state to GOING. */
+/* The caller has set the state to GOING. */
 static void fabrex_dmabuf_release(struct fabrex_dmabuf *buf)
 {
 	struct fabrex_port *port = buf->port;
@@ -639,16 +647,18 @@ static void fabrex_dmabuf_release(struct fabrex_dmabuf *buf)
 	spin_lock(&port->dmabufs_lock);
 	list_del_init(&buf->list);
 	spin_unlock(&port->dmabufs_lock);
-	/* Its owner may free it now; who waits for the port has a reference. */
+	/* From here on its owner may free it; whoever waits for the port has a
+	 * reference.
+	 */
 	complete_all(&buf->released);
 	wake_up(&port->dmabufs_wait);
 }
 
 /**
  * fabrex_dmabuf_free() - unmap, detach and free
- * @buf: of fabrex_dmabuf_open(); the device does not know the region any more
+ * @buf: from fabrex_dmabuf_open(); the device no longer knows the region
  *
- * Not below any lock.
+ * Context: Process; sleeps. Without locks.
  */
 void fabrex_dmabuf_free(struct fabrex_dmabuf *buf)
 {
@@ -686,11 +696,12 @@ static struct fabrex_dmabuf *fabrex_dmabufs_take(struct fabrex_port *port,
 }
 
 /**
- * fabrex_dmabufs_unregister() - give all memory back to the exporters
+ * fabrex_dmabufs_unregister() - return all memory to the exporters
  * @port: being unregistered; no operation of the backend can be called
  *
- * Also waits for those that others are releasing, or still making. Not below
- * any lock.
+ * Also waits for those that others are releasing or still creating.
+ *
+ * Context: Process; sleeps. Without locks.
  */
 void fabrex_dmabufs_unregister(struct fabrex_port *port)
 {
@@ -706,15 +717,16 @@ void fabrex_dmabufs_unregister(struct fabrex_port *port)
 }
 
 /**
- * fabrex_dmabufs_init() - begin of the module
+ * fabrex_dmabufs_init() - initialise when the module is loaded
  *
+ * Context: Module init.
  * Return: 0 or a negative errno
  */
 int fabrex_dmabufs_init(void)
 {
 	int ret;
 
-	/* There are ways to sleep that sleep.c is not told of (Xen). */
+	/* There are ways to suspend that sleep.c is not told of (Xen). */
 	fabrex_remap_wq = alloc_workqueue("fabrex_remap",
 					  WQ_UNBOUND | WQ_FREEZABLE, 64);
 	if (!fabrex_remap_wq)
@@ -726,7 +738,9 @@ int fabrex_dmabufs_init(void)
 }
 
 /**
- * fabrex_dmabufs_exit() - end of the module; no port is left
+ * fabrex_dmabufs_exit() - clean up when the module is unloaded; no port exists
+ *
+ * Context: Module exit.
  */
 void fabrex_dmabufs_exit(void)
 {

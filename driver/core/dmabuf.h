@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of exporters, and what must not happen to it while the machine falls
- * asleep. For mr.c, port.c and module.c.
+ * dma-bufs of exporters, which must not be mapped while the machine suspends.
+ * For mr.c, port.c and module.c.
  */
 #ifndef _FABREX_DMABUF_H
 #define _FABREX_DMABUF_H

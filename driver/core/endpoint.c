@@ -12,21 +12,23 @@
 #include "report.h"
 #include "trace.h"
 
-/* A look takes a moment only; who binds or unbinds a driver needs longer. */
+/* The lock is held briefly by readers, longer while a driver is bound or
+ * unbound.
+ */
 #define HOLDER_TRIES	20
 #define HOLDER_MS	50
 
 static struct workqueue_struct *fabrex_release_wq;
 
 /**
- * fabrex_endpoint_pdev() - local PCI device of an endpoint
+ * fabrex_endpoint_pdev() - find the local PCI device of an endpoint
  * @port:   port
  * @object: endpoint
  *
- * Does not wait for a port that comes or goes.
- *
- * Return: the device with a reference; NULL if it is not bound to this port, or
- * nothing is known
+ * Context: Process. Does not wait for a port that is being registered or
+ * unregistered.
+ * Return: the device, with a reference; NULL if the endpoint is not bound to
+ * this port or nothing is known
  */
 struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
 				     const struct fabrex_object *object)
@@ -46,11 +48,12 @@ struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,
 }
 
 /**
- * fabrex_pdev_driver() - name of the driver of a PCI device
+ * fabrex_pdev_driver() - get the name of the driver of a PCI device
  * @pdev: device
- * @name: result; "?" while one is being bound or unbound
- * @size: of it
+ * @name: result; "?" while a driver is being bound or unbound
+ * @size: size of @name
  *
+ * Context: Process.
  * Return: true if there is one
  */
 bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size)
@@ -70,12 +73,12 @@ bool fabrex_pdev_driver(struct pci_dev *pdev, char *name, size_t size)
 }
 
 /**
- * struct fabrex_release - a request that the core decides
- * @work:  does
+ * struct fabrex_release - release request that the core decides
+ * @work:  decides it
  * @port:  with a reference
  * @ep:    endpoint
  * @token: of the request
- * @slot:  of the endpoint
+ * @slot:  slot of the endpoint
  */
 struct fabrex_release {
 	struct work_struct work;
@@ -85,7 +88,9 @@ struct fabrex_release {
 	u16 slot;
 };
 
-/* Bridges below the slot always have their driver, which holds nothing. */
+/* Bridges below the slot always have a driver, which
+ * does not use the endpoint.
+ */
 static int fabrex_release_match(struct pci_dev *pdev, void *data)
 {
 	char *driver = data;
@@ -94,8 +99,8 @@ static int fabrex_release_match(struct pci_dev *pdev, void *data)
 	       fabrex_pdev_driver(pdev, driver, FABREX_NAME_LEN);
 }
 
-/* The driver of any function in the slot. "?" is one that nobody could look at
- * for a second.
+/* The driver of any function in the slot; "?" if none could be read within a
+ * second.
  */
 static bool fabrex_release_driver(struct pci_bus *bus, char *driver)
 {
@@ -111,7 +116,7 @@ static bool fabrex_release_driver(struct pci_bus *bus, char *driver)
 	return driver[0];
 }
 
-/* Who holds the endpoint here? Returns false if nobody does. */
+/* Find who uses the endpoint on this host. False: nobody. */
 static bool fabrex_release_holder(struct fabrex_release *release,
 				  const struct fabrex_fabric_ops *fabric,
 				  struct fabrex_holder *holder)
@@ -167,13 +172,15 @@ static void fabrex_release_work(struct work_struct *work)
 }
 
 /**
- * fabrex_release_queue() - have the core decide about a release request
+ * fabrex_release_queue() - have the core decide a release request
  * @port:  port that the endpoint is bound to
  * @ep:    endpoint
  * @token: of the request
- * @slot:  where the endpoint is
+ * @slot:  slot of the endpoint
  *
- * It is granted if no driver is bound to the endpoint here.
+ * The core grants it if no driver is bound to the endpoint here.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_release_queue(struct fabrex_port *port, u32 ep, u64 token,
 			  u16 slot)
@@ -182,7 +189,7 @@ void fabrex_release_queue(struct fabrex_port *port, u32 ep, u64 token,
 
 	release = kzalloc(sizeof(*release), GFP_KERNEL);
 	if (!release)
-		return;	/* the switch waits for its time-out */
+		return;	/* the switch waits until its timeout */
 	INIT_WORK(&release->work, fabrex_release_work);
 	get_device(&port->dev);
 	release->port = port;
@@ -193,8 +200,9 @@ void fabrex_release_queue(struct fabrex_port *port, u32 ep, u64 token,
 }
 
 /**
- * fabrex_release_init() - for the module
+ * fabrex_release_init() - initialise when the module is loaded
  *
+ * Context: Module init.
  * Return: 0 or -ENOMEM
  */
 int __init fabrex_release_init(void)
@@ -204,7 +212,9 @@ int __init fabrex_release_init(void)
 }
 
 /**
- * fabrex_release_exit() - for the module
+ * fabrex_release_exit() - clean up when the module is unloaded
+ *
+ * Context: Module exit.
  */
 void fabrex_release_exit(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events that an open file has to read. Called by report.c and by the types of
- * objects, which know what happened, and by file.c for read() and poll().
+ * Queue of events of an open file. Called by report.c and the types of objects,
+ * which add events, and by file.c for read() and poll().
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -13,8 +13,10 @@
 #define SLOT(n)	((n) & (FABREX_EVENT_SLOTS - 1))
 
 /**
- * fabrex_events_init() - nothing has happened yet
- * @events: of a file
+ * fabrex_events_init() - initialise an empty queue
+ * @events: queue of a file
+ *
+ * Context: Process.
  */
 void fabrex_events_init(struct fabrex_events *events)
 {
@@ -24,12 +26,15 @@ void fabrex_events_init(struct fabrex_events *events)
 }
 
 /**
- * fabrex_events_push() - something has; any context
- * @events: of a file
- * @event:  copied; the time is filled in
+ * fabrex_events_push() - add an event
+ * @events: queue of a file
+ * @event:  copied; its time is filled in
  *
- * What does not fit is counted, and told by FABREX_EVENT_LOST in its place:
- * nothing more is stored until that has been read.
+ * If the queue is full, events are dropped and counted. FABREX_EVENT_LOST
+ * reports them at their place in the queue; no more are added until it has been
+ * read.
+ *
+ * Context: Any.
  */
 void fabrex_events_push(struct fabrex_events *events,
 			const struct fabrex_event *event)
@@ -53,8 +58,10 @@ void fabrex_events_push(struct fabrex_events *events,
 }
 
 /**
- * fabrex_events_lose() - something has, but nobody knows what
- * @events: of a file
+ * fabrex_events_lose() - report that an unknown number of events was missed
+ * @events: queue of a file
+ *
+ * Context: Any.
  */
 void fabrex_events_lose(struct fabrex_events *events)
 {
@@ -68,8 +75,10 @@ void fabrex_events_lose(struct fabrex_events *events)
 }
 
 /**
- * fabrex_events_gone() - the port is, and this is the last event
- * @events: of a file
+ * fabrex_events_gone() - add the last event: the port is gone
+ * @events: queue of a file
+ *
+ * Context: Any.
  */
 void fabrex_events_gone(struct fabrex_events *events)
 {
@@ -81,7 +90,7 @@ void fabrex_events_gone(struct fabrex_events *events)
 	wake_up_interruptible_all(&events->wait);
 }
 
-/* Also without the lock: whoever changes it wakes up those who wait. */
+/* Also called without the lock: whoever changes this wakes the waiters. */
 static bool fabrex_events_ready(struct fabrex_events *events)
 {
 	return READ_ONCE(events->tail) != READ_ONCE(events->head) ||
@@ -89,7 +98,7 @@ static bool fabrex_events_ready(struct fabrex_events *events)
 	       (READ_ONCE(events->gone) && !READ_ONCE(events->gone_read));
 }
 
-/* The oldest event, which stays until fabrex_events_drop(). */
+/* The oldest event; it stays in the queue until fabrex_events_drop(). */
 static bool fabrex_events_peek(struct fabrex_events *events,
 			       struct fabrex_event *event)
 {
@@ -139,7 +148,7 @@ static int fabrex_events_wait(struct fabrex_events *events, bool nonblock)
 					READ_ONCE(events->gone));
 }
 
-/* Bytes of a record behind @done others in a buffer; 0: there is no room. */
+/* Size of the next record after @done bytes of the buffer; 0 if none fits. */
 static u32 fabrex_event_room(size_t done, size_t count)
 {
 	size_t left = count - done;
@@ -171,14 +180,16 @@ static ssize_t fabrex_events_copy(struct fabrex_events *events,
 }
 
 /**
- * fabrex_events_read() - read() of a file
- * @events:   of it
- * @buf:      where to
- * @count:    bytes there
+ * fabrex_events_read() - read events
+ * @events:   queue of a file
+ * @buf:      user buffer
+ * @count:    its size in bytes
  * @nonblock: do not wait
  *
- * Return: bytes of events; 0 after FABREX_EVENT_GONE has been read;
- * -EINVAL if there is no room for one; -EAGAIN; -EFAULT; -ERESTARTSYS
+ * Context: Process; sleeps.
+ * Return: number of bytes read; 0 after FABREX_EVENT_GONE has been read;
+ * -EINVAL if the buffer is too small for an event; -EAGAIN; -EFAULT;
+ * -ERESTARTSYS
  */
 ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
 			   size_t count, bool nonblock)
@@ -201,12 +212,13 @@ ssize_t fabrex_events_read(struct fabrex_events *events, char __user *buf,
 }
 
 /**
- * fabrex_events_poll() - poll() of a file
- * @events: of it
+ * fabrex_events_poll() - poll for events
+ * @events: queue of a file
  * @filp:   the file
  * @wait:   poll table
  *
- * Return: EPOLLIN if there is an event, EPOLLHUP once the port has gone
+ * Context: Process.
+ * Return: EPOLLIN if there is an event, EPOLLHUP once the port is gone
  */
 __poll_t fabrex_events_poll(struct fabrex_events *events, struct file *filp,
 			    struct poll_table_struct *wait)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device: open, close, ioctl dispatch, read and poll. Called by
- * the VFS only.
+ * The character device: open, close, dispatch of ioctls, read and poll. Called
+ * by the VFS only.
  */
 #include <linux/cred.h>
 #include <linux/poll.h>
@@ -62,13 +62,13 @@ union fabrex_cmd_buf {
 };
 
 /**
- * struct fabrex_ioctl_op - an ioctl
- * @size:     of its structure
- * @min_size: that of its first version
+ * struct fabrex_ioctl_op - ioctl
+ * @size:     size of its structure
+ * @min_size: size of the first version of its structure
  * @cmd:      FABREX_IOCTL_*
  * @mode:     FMODE_* that the file must have been opened with
  * @can:      FABREX_CAN_* that the port must have
- * @execute:  does it
+ * @execute:  handler
  */
 struct fabrex_ioctl_op {
 	unsigned int size;
@@ -140,7 +140,7 @@ static long fabrex_ioctl(struct file *filp, unsigned int cmd,
 		return -ENOIOCTLCMD;
 	if (op->mode & ~filp->f_mode)
 		return -EBADF;
-	/* Only a first look: whoever calls the backend looks again. */
+	/* Only a first check: whoever calls the backend checks again. */
 	if (!READ_ONCE(ucmd.file->port->ops))
 		return -ENODEV;
 	if (op->can & ~ucmd.file->port->can)
@@ -156,7 +156,7 @@ static long fabrex_ioctl(struct file *filp, unsigned int cmd,
 				    ucmd.user_size);
 	if (ret)
 		return ret;
-	/* It may have been changed between the two copies. */
+	/* It may have changed between the two copies. */
 	*(u32 *)ucmd.cmd = ucmd.user_size;
 	return op->execute(&ucmd);
 }
@@ -239,10 +239,10 @@ free:
 static struct workqueue_struct *fabrex_leave_wq;
 
 /**
- * struct fabrex_leave - a process that has become another program leaves a file
- * @work: destroys what the process has made
- * @filp: referenced
- * @pid:  of the process, referenced
+ * struct fabrex_leave - cleanup after a process that executes another program
+ * @work: destroys the objects that the process has created
+ * @filp: with a reference
+ * @pid:  of the process, with a reference
  */
 struct fabrex_leave {
 	struct work_struct work;
@@ -262,10 +262,10 @@ static void fabrex_leave_work(struct work_struct *work)
 	fput(filp);
 }
 
-/*
- * exec() closes files with exec_update_lock held, which everybody takes who wants
- * to look at the process: they are not to wait for a device that hangs. The new
- * program may have begun by the time its predecessor's objects are gone.
+/* exec() closes files with exec_update_lock held. Whoever wants to inspect the
+ * process takes that lock, and must not wait for a device that hangs. So
+ * objects are destroyed in a work, and the new program may start before it has
+ * finished.
  */
 static void fabrex_leave(struct file *filp)
 {
@@ -283,14 +283,14 @@ static void fabrex_leave(struct file *filp)
 	fabrex_res_leave(filp->private_data, task_tgid(current));
 }
 
-/*
- * At each close() by each process that has the file open, and when such a
- * process ends. Only the latter is of interest: all of its threads, of which
- * one may have unshared its descriptors; or exec() that closes it. Of processes
- * that share one table of descriptors (CLONE_FILES without CLONE_THREAD) only
- * the last one brings us here, and only what it has made itself ends then; what
- * the others have made stays until the file is closed. So does what was made by
- * a process that had closed the descriptor before it ended.
+/* Called at each close() by each process that has the file open, and when such
+ * a process exits. Only the latter matters: when all threads exit, of which one
+ * may have unshared its descriptors; or when exec() closes the file. Of
+ * processes that share a table of descriptors (CLONE_FILES without
+ * CLONE_THREAD), only the last one gets here, and only the objects that it has
+ * created itself are destroyed; those of the others stay until the file is
+ * closed. So do the objects of a process that had closed the descriptor before
+ * it exited.
  */
 static int fabrex_flush(struct file *filp, fl_owner_t id)
 {
@@ -353,8 +353,9 @@ const struct file_operations fabrex_fops = {
 };
 
 /**
- * fabrex_files_init() - begin of the module
+ * fabrex_files_init() - initialise when the module is loaded
  *
+ * Context: Module init.
  * Return: 0 or -ENOMEM
  */
 int __init fabrex_files_init(void)
@@ -364,7 +365,9 @@ int __init fabrex_files_init(void)
 }
 
 /**
- * fabrex_files_exit() - end of the module; no file is open
+ * fabrex_files_exit() - clean up when the module is unloaded; no file is open
+ *
+ * Context: Module exit.
  */
 void fabrex_files_exit(void)
 {

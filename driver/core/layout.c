@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arithmetic without side effects: page lists of regions, rings of queues.
- * Also built in user space, where driver/tests checks it.
+ * Page lists of regions, rings of queues: arithmetic without side effects.
+ * Called by mr.c and queue.c and, in user space, by driver/tests.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -11,12 +11,14 @@
 #include "layout.h"
 
 /**
- * fabrex_layout_add() - take the next piece of a region into account
- * @layout: begins as zeroes
+ * fabrex_layout_add() - add the next extent of a region
+ * @layout: zeroed at first
  * @addr:   bus address, multiple of 4096
- * @length: bytes, likewise
+ * @length: in bytes, likewise
  *
- * Pieces that lie end to end make one run.
+ * Adjacent extents are merged.
+ *
+ * Context: Any.
  */
 void fabrex_layout_add(struct fabrex_layout *layout, u64 addr, u64 length)
 {
@@ -27,12 +29,13 @@ void fabrex_layout_add(struct fabrex_layout *layout, u64 addr, u64 length)
 }
 
 /**
- * fabrex_layout_shift() - largest page size that the region can be cut into
- * @layout: all of its pieces
+ * fabrex_layout_shift() - get the largest page size for a region
+ * @layout: contains all extents
  *
- * Every page lies within the region: a list of them names no other memory.
+ * Every page lies within the region, so that a page list names no other memory.
  *
- * Return: its log2, FABREX_PAGE_SHIFT_MIN .. FABREX_PAGE_SHIFT_MAX
+ * Context: Any.
+ * Return: log2 of it, FABREX_PAGE_SHIFT_MIN .. FABREX_PAGE_SHIFT_MAX
  */
 u32 fabrex_layout_shift(const struct fabrex_layout *layout)
 {
@@ -46,12 +49,13 @@ u32 fabrex_layout_shift(const struct fabrex_layout *layout)
 }
 
 /**
- * fabrex_layout_page() - next page that begins in a piece
- * @length: bytes of the piece
- * @pos:    its position in the region
- * @shift:  of fabrex_layout_shift()
- * @off:    in: offset in the piece to search from; out: of the page found
+ * fabrex_layout_page() - find the next page that begins in an extent
+ * @length: of the extent, in bytes
+ * @pos:    position of the extent in the region
+ * @shift:  from fabrex_layout_shift()
+ * @off:    in: offset in the extent to search from; out: offset of the page
  *
+ * Context: Any.
  * Return: true if there is one
  */
 bool fabrex_layout_page(u64 length, u64 pos, u32 shift, u64 *off)
@@ -64,14 +68,15 @@ bool fabrex_layout_page(u64 length, u64 pos, u32 shift, u64 *off)
 }
 
 /**
- * fabrex_layout_clip() - what of a piece lies in a range
- * @pos:    position of the piece
- * @length: bytes of it
- * @from:   the range begins at this position
- * @to:     and ends before this one
- * @off:    out: offset in the piece at which it begins
+ * fabrex_layout_clip() - intersect an extent with a range
+ * @pos:    position of the extent
+ * @length: of the extent, in bytes
+ * @from:   start of the range
+ * @to:     end of the range
+ * @off:    out: offset in the extent at which the intersection begins
  *
- * Return: bytes, 0 if there are none
+ * Context: Any.
+ * Return: length of the intersection, 0 if it is empty
  */
 u64 fabrex_layout_clip(u64 pos, u64 length, u64 from, u64 to, u64 *off)
 {
@@ -97,19 +102,22 @@ static bool receive_ok(const struct fabrex_queue_limits *limits,
 			  min_t(u32, limits->max_cell, FABREX_CELL_MAX));
 }
 
-/* Each part begins at a page of the machine, as nobody else's may be with it. */
+/* Each part begins on a page of its own, because
+ * pages are mapped as a whole.
+ */
 static u32 page_round(const struct fabrex_queue_limits *limits, u32 bytes)
 {
 	return (bytes + limits->page_size - 1) & ~(limits->page_size - 1);
 }
 
 /**
- * fabrex_geometry_init() - check the sizes of a queue and lay out its rings
+ * fabrex_geometry_init() - validate the sizes of a queue and lay out its rings
  * @geo:    result
  * @limits: of the port
- * @cmd:    what is asked for
+ * @cmd:    request
  *
- * Return: 0; -EINVAL if a number is beyond the limits or makes no sense
+ * Context: Any.
+ * Return: 0; -EINVAL if a number exceeds its limit or is inconsistent
  */
 int fabrex_geometry_init(struct fabrex_geometry *geo,
 			 const struct fabrex_queue_limits *limits,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arithmetic without side effects: page lists of regions, rings of queues.
- * Used by pages.c, queue.c and map.c, and by the tests in user space.
+ * Page lists of regions, rings of queues: arithmetic without side effects. For
+ * pages.c, queue.c and map.c, and for the tests in user space.
  */
 #ifndef _FABREX_LAYOUT_H
 #define _FABREX_LAYOUT_H

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What processes map: rings, doorbells, windows, the watch page, each named by
- * a cookie of its open file. Called by queue.c, window.c and watch.c, by the VFS
- * and by page faults.
+ * What processes map: rings, doorbells, windows, the watch page. Each has a
+ * cookie, an offset for mmap(), in its open file. Called by queue.c, window.c,
+ * watch.c, the VFS and page faults.
  *
- * Registers are mapped one fault at a time, never by mmap() itself, as a
- * mapping that is still being made could not be zapped. Each open file has an
- * inode of its own; unmap_mapping_range() on it takes a cookie's pages away
- * from every process that has them. The next fault finds a page of nothing.
- * map->live changes under map_lock for writing and faults hold it for reading:
- * no page of a register is put in after the zap.
+ * Registers are mapped one fault at a time and never by mmap() itself, because
+ * a mapping could not be zapped before mmap() has finished. Each open file has
+ * an inode of its own, so that unmap_mapping_range() can take a cookie's pages
+ * away from every process that has mapped them. The next fault finds a dummy
+ * page. map->live changes with map_lock held for writing, and faults hold it
+ * for reading: no register page is inserted after the zap.
  *
- * Rings are memory. Mappings hold a reference, so they stay as they are.
+ * Rings are memory, and mappings hold a reference: so they stay as they are.
  */
 #include <linux/compat.h>
 #include <linux/mm.h>
@@ -22,7 +22,7 @@
 #include "memory.h"
 
 #define FABREX_FS_MAGIC	0x66616272	/* "fabr" */
-/* Pages of a window that one fault maps. */
+/* Maximum of pages of a window that one fault maps. */
 #define FAULT_AROUND	512UL
 
 static struct vfsmount *fabrex_fs_mnt;
@@ -41,8 +41,9 @@ static struct file_system_type fabrex_fs_type = {
 };
 
 /**
- * fabrex_inode_new() - an inode for the mappings of one open file
+ * fabrex_inode_new() - create an inode for the mappings of an open file
  *
+ * Context: Process; sleeps.
  * Return: the inode, or an ERR_PTR()
  */
 struct inode *fabrex_inode_new(void)
@@ -61,7 +62,9 @@ struct inode *fabrex_inode_new(void)
 
 /**
  * fabrex_inode_free() - undo fabrex_inode_new()
- * @inode: of it
+ * @inode: from fabrex_inode_new()
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_inode_free(struct inode *inode)
 {
@@ -91,6 +94,8 @@ static void fabrex_map_release(struct kref *ref)
 /**
  * fabrex_map_put() - drop a reference
  * @map: map
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_map_put(struct fabrex_map *map)
 {
@@ -141,12 +146,13 @@ fabrex_map_memory(struct fabrex_file *file, vm_flags_t may,
 }
 
 /**
- * fabrex_map_rings() - memory for the rings of a queue
+ * fabrex_map_rings() - allocate memory for the rings of a queue
  * @file: owner
- * @geo:  what is needed
+ * @geo:  sizes
  *
- * Zeroed; each part is physically contiguous.
+ * The memory is zeroed, and each part is physically contiguous.
  *
+ * Context: Process; sleeps.
  * Return: the map, or an ERR_PTR()
  */
 struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
@@ -156,12 +162,13 @@ struct fabrex_map *fabrex_map_rings(struct fabrex_file *file,
 }
 
 /**
- * fabrex_map_watch() - memory for the watch page, at ring[0]
+ * fabrex_map_watch() - allocate memory for the watch page, as ring[0]
  * @file: owner
- * @size: bytes, which are geo.total
+ * @size: in bytes; equals geo.total
  *
- * Zeroed; to be mapped for reading only.
+ * The memory is zeroed. Processes can map it for reading only.
  *
+ * Context: Process; sleeps.
  * Return: the map, or an ERR_PTR()
  */
 struct fabrex_map *fabrex_map_watch(struct fabrex_file *file, u32 size)
@@ -175,10 +182,11 @@ struct fabrex_map *fabrex_map_watch(struct fabrex_file *file, u32 size)
 }
 
 /**
- * fabrex_map_doorbell() - a doorbell page, not yet aimed at one
+ * fabrex_map_doorbell() - create a map for a doorbell, without an address yet
  * @file:   owner
- * @memory: it is to be memory, zeroed, at ring[0]
+ * @memory: the doorbell is memory: allocate it, zeroed, as ring[0]
  *
+ * Context: Process; sleeps.
  * Return: the map, or an ERR_PTR()
  */
 struct fabrex_map *fabrex_map_doorbell(struct fabrex_file *file, bool memory)
@@ -200,11 +208,12 @@ struct fabrex_map *fabrex_map_doorbell(struct fabrex_file *file, bool memory)
 }
 
 /**
- * fabrex_map_window() - a window, not yet aimed at its slots
+ * fabrex_map_window() - create a map for a window, without an address yet
  * @file:   owner
  * @may:    VM_READ and/or VM_WRITE
- * @length: bytes
+ * @length: in bytes
  *
+ * Context: Process; sleeps.
  * Return: the map, or an ERR_PTR()
  */
 struct fabrex_map *fabrex_map_window(struct fabrex_file *file, vm_flags_t may,
@@ -214,9 +223,11 @@ struct fabrex_map *fabrex_map_window(struct fabrex_file *file, vm_flags_t may,
 }
 
 /**
- * fabrex_map_aim() - there is something behind it now
+ * fabrex_map_aim() - set the address of a map
  * @map:  doorbell or window
  * @base: CPU physical address
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_map_aim(struct fabrex_map *map, phys_addr_t base)
 {
@@ -226,12 +237,13 @@ void fabrex_map_aim(struct fabrex_map *map, phys_addr_t base)
 }
 
 /**
- * fabrex_map_insert() - give it a cookie
+ * fabrex_map_insert() - assign a cookie to a map
  * @map: map
  *
- * Cookies are never reused while the file is open. Those of a 32-bit process
- * have to fit mmap2().
+ * Cookies are not reused while the file is open. Those of a 32-bit process have
+ * to fit mmap2().
  *
+ * Context: Process; sleeps.
  * Return: 0; -ENOSPC if there are no more; -ENOMEM
  */
 int fabrex_map_insert(struct fabrex_map *map)
@@ -254,9 +266,10 @@ int fabrex_map_insert(struct fabrex_map *map)
 }
 
 /**
- * fabrex_map_offset() - the cookie
+ * fabrex_map_offset() - get the cookie of a map
  * @map: inserted
  *
+ * Context: Any.
  * Return: offset for mmap(), in bytes
  */
 u64 fabrex_map_offset(const struct fabrex_map *map)
@@ -265,10 +278,12 @@ u64 fabrex_map_offset(const struct fabrex_map *map)
 }
 
 /**
- * fabrex_map_kill() - there is nothing behind it any more
+ * fabrex_map_kill() - replace registers by a dummy page in all mappings
  * @map: doorbell or window, in whatever state
  *
- * On return nobody can reach the registers through it.
+ * When it returns, no process can access the registers through the map.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_map_kill(struct fabrex_map *map)
 {
@@ -286,8 +301,10 @@ void fabrex_map_kill(struct fabrex_map *map)
 }
 
 /**
- * fabrex_map_remove() - withdraw the cookie and drop the owner's reference
+ * fabrex_map_remove() - remove the cookie and drop the owner's reference
  * @map: or NULL
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_map_remove(struct fabrex_map *map)
 {
@@ -298,8 +315,8 @@ void fabrex_map_remove(struct fabrex_map *map)
 	fabrex_map_put(map);
 }
 
-/* The page behind what is gone. Whatever is stored in it is seen by nobody who
- * does not map the same.
+/* Takes the place of registers that are gone. What is stored in it is visible
+ * only to those who have mapped the same cookie.
  */
 static struct page *fabrex_dummy_page(struct fabrex_map *map)
 {
@@ -327,7 +344,7 @@ static vm_fault_t fabrex_dummy_fault(struct vm_fault *vmf,
 				   vm_get_page_prot(vma->vm_flags));
 }
 
-/* Map the page that is needed, then those around it as far as they go. */
+/* Map the page that faulted, then as many neighbours as possible. */
 static vm_fault_t fabrex_io_insert(struct vm_fault *vmf,
 				   const struct fabrex_map *map)
 {
@@ -466,15 +483,16 @@ static void fabrex_map_attach(struct fabrex_map *map,
 }
 
 /**
- * fabrex_mmap() - mmap() of a file
+ * fabrex_mmap() - map what a cookie names
  * @filp: file
- * @vma:  mapping that is being made
+ * @vma:  mapping that is being created
  *
- * The offset is a cookie; less than all of it may be mapped, from its start.
+ * The offset is the cookie; a part may be mapped, from the start.
  *
- * Return: 0; -EINVAL if there is no such cookie, or it is smaller, or the
- * mapping is private; -EACCES if it asks for more rights than there are;
- * -EPERM if it is to be executed
+ * Context: Process; sleeps.
+ * Return: 0; -EINVAL if there is no such cookie, the mapping is larger, or it
+ * is private; -EACCES if it requests more rights than there are; -EPERM if it
+ * is to be executable
  */
 int fabrex_mmap(struct file *filp, struct vm_area_struct *vma)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory that processes map, and memory of theirs that the device accesses:
- * mappings, pages for DMA, pins, the watch page. For the files of objects
- * (object.h) and those above.
+ * Memory that processes map, and memory of processes that the device accesses:
+ * mappings, DMA pages, pins, the watch page. For object.h and the layers above.
  */
 #ifndef _FABREX_MEMORY_H
 #define _FABREX_MEMORY_H
@@ -73,11 +72,11 @@ bool fabrex_memory_complete(const struct fabrex_mr_memory *memory);
 
 /**
  * struct fabrex_pin - pinned memory of a process
- * @mm:       whose pinned_vm it is charged to; grabbed
- * @port:     whose count of pinned bytes
+ * @mm:       mm whose pinned_vm is charged; grabbed
+ * @port:     port whose count of pinned bytes includes it
  * @npages:   charged and pinned
  * @offset:   of the first byte in the first page
- * @length:   bytes
+ * @length:   in bytes
  * @writable: the device may write it
  * @mapped:   for DMA
  * @sgt:      pages
@@ -103,13 +102,13 @@ void fabrex_pin_memory(const struct fabrex_pin *pin,
 void fabrex_unpin(struct fabrex_pin *pin);
 
 /**
- * struct fabrex_watcher - who tells a cache that a region has changed
- * @map:      watch page, with a reference; NULL if it is not watched
+ * struct fabrex_watcher - tells a cache that a region has become stale
+ * @map:      watch page, with a reference; NULL if the region is not watched
  * @entry:    counter in it
- * @inserted: @notifier is
- * @lock:     innermost spinlock; @armed, and the collision count of @notifier
- * @armed:    changes count
- * @notifier: of the addresses in the process
+ * @inserted: @notifier is registered
+ * @lock:     innermost spinlock; protects @armed and the sequence of @notifier
+ * @armed:    changes are counted
+ * @notifier: for the addresses in the process
  */
 struct fabrex_watcher {
 	struct fabrex_map *map;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Netlink messages of the family "fabrex": who may send which, how replies and
- * events begin and end. Called by notify.c, change.c and the files that answer
- * netlink commands.
+ * Netlink messages of the family "fabrex": permissions, and how replies and
+ * events begin and end. Called by notify.c, change.c and the files that
+ * implement netlink commands.
  */
 #include <net/genetlink.h>
 
 #include "genl.h"
 #include "report.h"
 
-/* A network namespace is a container's, or at least not where the machine is
- * administered: capabilities there say nothing about the fabric, which is
- * shared by other hosts. Events go to the initial one only, too.
+/* A network namespace other than the initial one belongs to a container, or at
+ * least not to the administrator of the machine: capabilities there mean
+ * nothing for the fabric, which is shared with other hosts. Events go only to
+ * the initial one, too.
  */
 static int fabrex_nl_outside(struct genl_info *info, const char *what)
 {
@@ -23,15 +24,16 @@ static int fabrex_nl_outside(struct genl_info *info, const char *what)
 }
 
 /**
- * fabrex_nl_may_change() - may the sender change the fabric?
+ * fabrex_nl_may_change() - check that the sender may change the fabric
  * @skb:  request
- * @info: of it
+ * @info: of the request
  *
- * Changes take devices away from other hosts, so this asks for what the kernel
- * asks for elsewhere when it is about somebody else's hardware; the capability
- * of configuring a network is not enough. The one who opened the socket has to
- * have it as well as the one who sends.
+ * Changes take devices away from other hosts. So this requires what the kernel
+ * requires elsewhere for access to somebody else's hardware; permission to
+ * configure a network is not enough. Both the process that opened the socket
+ * and the one that sends must have it.
  *
+ * Context: Process.
  * Return: 0, or -EPERM with the cause in the extended ack
  */
 int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
@@ -46,13 +48,14 @@ int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * fabrex_nl_may_watch() - may the sender read the counters of others?
+ * fabrex_nl_may_watch() - check that the sender may read counters of others
  * @skb:  request
- * @info: of it
+ * @info: of the request
  *
- * Who may watch all of this machine's processes at work (CAP_PERFMON) may watch
+ * Whoever may observe all processes of this machine (CAP_PERFMON) may observe
  * this as well.
  *
+ * Context: Process.
  * Return: 0, or -EPERM with the cause in the extended ack
  */
 int fabrex_nl_may_watch(struct sk_buff *skb, struct genl_info *info)
@@ -73,6 +76,7 @@ int fabrex_nl_may_watch(struct sk_buff *skb, struct genl_info *info)
  * @cmd:  FABREX_CMD_*
  * @hdr:  result, for fabrex_nl_reply()
  *
+ * Context: Process; sleeps.
  * Return: the message, or NULL
  */
 struct sk_buff *fabrex_nl_new(struct genl_info *info, u8 cmd, void **hdr)
@@ -90,12 +94,13 @@ struct sk_buff *fabrex_nl_new(struct genl_info *info, u8 cmd, void **hdr)
 }
 
 /**
- * fabrex_nl_reply() - send a reply that is complete, or free it
- * @msg:  of fabrex_nl_new()
+ * fabrex_nl_reply() - send a complete reply, or free it
+ * @msg:  from fabrex_nl_new()
  * @info: of the request
- * @hdr:  of fabrex_nl_new()
+ * @hdr:  from fabrex_nl_new()
  * @ret:  not 0 if something did not fit
  *
+ * Context: Process; sleeps.
  * Return: @ret, or an error of sending it
  */
 int fabrex_nl_reply(struct sk_buff *msg, struct genl_info *info, void *hdr,
@@ -110,10 +115,11 @@ int fabrex_nl_reply(struct sk_buff *msg, struct genl_info *info, void *hdr,
 }
 
 /**
- * fabrex_nl_new_event() - begin a message that answers nobody
+ * fabrex_nl_new_event() - begin an event
  * @cmd: FABREX_CMD_*
  * @hdr: result, for genlmsg_end()
  *
+ * Context: Process; sleeps.
  * Return: the message, or NULL
  */
 struct sk_buff *fabrex_nl_new_event(u8 cmd, void **hdr)
@@ -130,9 +136,11 @@ struct sk_buff *fabrex_nl_new_event(u8 cmd, void **hdr)
 }
 
 /**
- * fabrex_nl_multicast() - send a message to a group
- * @skb:   of fabrex_nl_new_event(), complete
- * @group: FABREX_NLGRP_*; that it has no members is no error
+ * fabrex_nl_multicast() - send an event to a group
+ * @skb:   from fabrex_nl_new_event(), complete
+ * @group: FABREX_NLGRP_*; it may have no members
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_nl_multicast(struct sk_buff *skb, unsigned int group)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mirror of the fabric as a port sees it. Called by report.c, by backends and by
- * whatever answers questions about the fabric.
+ * The model: the fabric as a port sees it. Called by report.c, by backends, and
+ * by whatever answers queries about the fabric.
  *
- * The mutex is held for short and nothing sleeps below it but allocations.
+ * Its mutex is held only briefly, and nothing but allocation sleeps under it.
  */
 #include <linux/slab.h>
 #include <linux/stringhash.h>
@@ -12,16 +12,16 @@
 
 #include "context.h"
 
-/* More elements than any fabric has: a device that names more is broken. During
- * a scan there may be as many that it is going to remove.
+/* More objects than any fabric has: a device that reports more is broken.
+ * During a scan, as many again may be waiting to be removed.
  */
 #define MODEL_MAX	65536u
 
 /**
- * struct fabrex_node - an element of the fabric
- * @object: what the backend said
+ * struct fabrex_node - object in the model
+ * @object: as the backend has reported it
  * @hash:   in model->names
- * @scan:   number of the scan that saw it last
+ * @scan:   number of the last scan that contained it
  */
 struct fabrex_node {
 	struct fabrex_object object;
@@ -35,9 +35,10 @@ static u32 name_hash(const char *name)
 }
 
 /**
- * fabrex_model_init() - empty model
+ * fabrex_model_init() - initialise an empty model
  * @model: zeroed
  *
+ * Context: Process.
  * Return: 0
  */
 int fabrex_model_init(struct fabrex_model *model)
@@ -50,8 +51,10 @@ int fabrex_model_init(struct fabrex_model *model)
 }
 
 /**
- * fabrex_model_destroy() - free all of it
- * @model: nobody uses it
+ * fabrex_model_destroy() - free a model
+ * @model: no longer in use
+ *
+ * Context: Process.
  */
 void fabrex_model_destroy(struct fabrex_model *model)
 {
@@ -80,7 +83,7 @@ static void model_remove(struct fabrex_model *model, struct fabrex_node *node)
 	kfree(node);
 }
 
-/* Nothing but what counts: padding is not compared. */
+/* Compare members one by one, because of the padding. */
 static bool object_same(const struct fabrex_object *a,
 			const struct fabrex_object *b)
 {
@@ -110,7 +113,7 @@ static struct fabrex_node *node_new(const struct fabrex_object *object)
 	return node;
 }
 
-/* The scan under way, or the last one, contains the element. */
+/* Mark the object as part of the current scan, or the last one. */
 static void model_see(struct fabrex_model *model, struct fabrex_node *node)
 {
 	if (node->scan != model->scan)
@@ -118,7 +121,7 @@ static void model_see(struct fabrex_model *model, struct fabrex_node *node)
 	node->scan = model->scan;
 }
 
-/* For one that is new. */
+/* Is there room for a new object? */
 static bool model_has_room(const struct fabrex_model *model)
 {
 	if (!model->scanning)
@@ -126,7 +129,7 @@ static bool model_has_room(const struct fabrex_model *model)
 	return model->seen < MODEL_MAX && model->count < 2 * MODEL_MAX;
 }
 
-/* Put @new in the place of @old, which may be NULL. */
+/* Replace @old, which may be NULL, by @new. */
 static int model_replace(struct fabrex_model *model, struct fabrex_node *old,
 			 struct fabrex_node *new)
 {
@@ -150,13 +153,15 @@ static int model_replace(struct fabrex_model *model, struct fabrex_node *old,
 }
 
 /**
- * fabrex_model_store() - note the state of an element
+ * fabrex_model_store() - update or add an object
  * @port:   port
- * @object: copied
- * @before: what the model said of it so far, if something has changed
+ * @object: its new state, copied
+ * @before: result: the previous state, if it has changed
  *
- * Return: 1 if an element that was known has changed since the first scan has
- * ended; 0; -EINVAL without id or name; -ENOSPC if there are too many; -ENOMEM
+ * Context: Process; sleeps.
+ * Return: 1 if a known object has changed since the first scan ended; 0;
+ * -EINVAL if id or name is missing; -ENOSPC if there are too many objects;
+ * -ENOMEM
  */
 int fabrex_model_store(struct fabrex_port *port,
 		       const struct fabrex_object *object,
@@ -191,12 +196,13 @@ int fabrex_model_store(struct fabrex_port *port,
 }
 
 /**
- * fabrex_model_get() - what the model says of an element
+ * fabrex_model_get() - look up an object by id
  * @port:   port
  * @id:     object id
- * @object: copied to
+ * @object: result
  *
- * Return: 0, or -ENOENT
+ * Context: Process; sleeps.
+ * Return: 0 or -ENOENT
  */
 int fabrex_model_get(struct fabrex_port *port, u32 id,
 		     struct fabrex_object *object)
@@ -214,12 +220,14 @@ int fabrex_model_get(struct fabrex_port *port, u32 id,
 FABREX_EXPORT(fabrex_model_get);
 
 /**
- * fabrex_model_begin() - a full scan begins
+ * fabrex_model_begin() - begin a full scan
  * @port: port
  *
- * What fabrex_model_update() does not see until fabrex_model_end() is removed
- * there. A scan that is given up, because an update has failed, has no end: all
- * elements stay, and another begin follows.
+ * Objects that are not updated before fabrex_model_end() are removed by it. If
+ * an update fails, the scan is abandoned without an end: all objects stay, and
+ * another scan follows.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_model_begin(struct fabrex_port *port)
 {
@@ -232,8 +240,10 @@ void fabrex_model_begin(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_model_begin);
 
 /**
- * fabrex_model_end() - a full scan is complete
+ * fabrex_model_end() - end a full scan
  * @port: port
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_model_end(struct fabrex_port *port)
 {
@@ -253,13 +263,14 @@ void fabrex_model_end(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_model_end);
 
 /**
- * fabrex_model_next() - first element from an id on that fits
+ * fabrex_model_next() - find the next object that matches
  * @port:   port
- * @from:   id
- * @match:  called with the model's lock held; NULL: any
- * @arg:    for it
- * @object: copied to
+ * @from:   lowest id to consider
+ * @match:  called with the lock of the model held; NULL matches any object
+ * @arg:    argument of @match
+ * @object: result
  *
+ * Context: Process; sleeps.
  * Return: 0; -ENOENT if there is none
  */
 int fabrex_model_next(struct fabrex_port *port, u32 from,
@@ -284,7 +295,7 @@ int fabrex_model_next(struct fabrex_port *port, u32 from,
 	return ret;
 }
 
-/* With the model's lock held. */
+/* With the lock of the model held. */
 static struct fabrex_node *model_find(struct fabrex_model *model,
 				      const char *name)
 {
@@ -297,12 +308,13 @@ static struct fabrex_node *model_find(struct fabrex_model *model,
 }
 
 /**
- * fabrex_model_find() - element by name
+ * fabrex_model_find() - look up an object by name
  * @port:   port
  * @name:   NUL-terminated
- * @object: copied to
+ * @object: result
  *
- * Return: 0, or -ENOENT
+ * Context: Process; sleeps.
+ * Return: 0 or -ENOENT
  */
 int fabrex_model_find(struct fabrex_port *port, const char *name,
 		      struct fabrex_object *object)
@@ -318,10 +330,12 @@ int fabrex_model_find(struct fabrex_port *port, const char *name,
 }
 
 /**
- * fabrex_model_name() - name of an element, for messages
+ * fabrex_model_name() - get the name of an object for a message
  * @port: port
  * @id:   object id
- * @name: FABREX_NAME_LEN bytes; "#id" if it is not known
+ * @name: result, FABREX_NAME_LEN bytes; "#id" if the object is unknown
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_model_name(struct fabrex_port *port, u32 id, char *name)
 {
@@ -334,17 +348,18 @@ void fabrex_model_name(struct fabrex_port *port, u32 id, char *name)
 }
 
 /**
- * fabrex_model_generation() - changes whenever the model does
+ * fabrex_model_generation() - get a number that changes whenever the model does
  * @port: port
  *
- * Return: not 0
+ * Context: Any.
+ * Return: the number, never 0
  */
 u32 fabrex_model_generation(struct fabrex_port *port)
 {
 	return READ_ONCE(port->model.generation);
 }
 
-/* With the model's lock held. */
+/* With the lock of the model held. */
 static struct fabrex_node *model_peer_node(struct fabrex_model *model,
 					   u32 peer)
 {
@@ -360,14 +375,15 @@ static struct fabrex_node *model_peer_node(struct fabrex_model *model,
 }
 
 /**
- * fabrex_model_peer() - a peer was enabled, or is not any more
+ * fabrex_model_peer() - record that a peer was enabled or disabled
  * @port:       port
  * @peer:       number, below max_peers
  * @up:         new state
- * @generation: of its port
- * @object:     its port, if the model has it
+ * @generation: of the peer's port
+ * @object:     result: the peer's port, if the model contains it
  *
- * Return: true if it has
+ * Context: Process; sleeps.
+ * Return: true if it does
  */
 bool fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
 		       u32 generation, struct fabrex_object *object)
@@ -388,10 +404,12 @@ bool fabrex_model_peer(struct fabrex_port *port, u32 peer, bool up,
 }
 
 /**
- * fabrex_model_peer_down() - a peer is not enabled, and nobody thought it was
+ * fabrex_model_peer_down() - record that a peer, not known to be up, is down
  * @port:       port
  * @peer:       number, below max_peers
- * @generation: of its port
+ * @generation: of the peer's port
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_model_peer_down(struct fabrex_port *port, u32 peer, u32 generation)
 {
@@ -404,10 +422,12 @@ void fabrex_model_peer_down(struct fabrex_port *port, u32 peer, u32 generation)
 }
 
 /**
- * fabrex_model_peer_known() - what was said of a peer last
+ * fabrex_model_peer_known() - get the last recorded state of a peer
  * @port:  port
  * @peer:  number, below max_peers
- * @known: copied to
+ * @known: result
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_model_peer_known(struct fabrex_port *port, u32 peer,
 			     struct fabrex_peer *known)
@@ -418,8 +438,10 @@ void fabrex_model_peer_known(struct fabrex_port *port, u32 peer,
 }
 
 /**
- * fabrex_model_forget_peers() - events may be missed from now on
+ * fabrex_model_forget_peers() - forget peers, as events may be missed
  * @port: port
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_model_forget_peers(struct fabrex_port *port)
 {
@@ -428,7 +450,9 @@ void fabrex_model_forget_peers(struct fabrex_port *port)
 	mutex_unlock(&port->model.lock);
 }
 
-/* Is a host port enabled? An event knows best; else its host has to be up. */
+/* Is a host port enabled? Its last event decides; without one, the host's
+ * state.
+ */
 static bool model_peer_up(struct fabrex_model *model,
 			  const struct fabrex_object *object, u32 *generation)
 {
@@ -448,10 +472,10 @@ static bool model_peer_up(struct fabrex_model *model,
 }
 
 /**
- * struct peer_wanted - which peer is asked for
- * @number: it, or the least one
+ * struct peer_wanted - which peer to find
+ * @number: its number, or the lowest one to consider
  * @next:   any from @number on
- * @host:   only those of this host, if not 0
+ * @host:   only those of this host, unless 0
  */
 struct peer_wanted {
 	u32 number;
@@ -471,7 +495,7 @@ static bool peer_fits(const struct fabrex_object *object,
 			      object->peer == wanted->number;
 }
 
-/* The one with the lowest number that fits. */
+/* Of the matching peers, the one with the lowest number. */
 static struct fabrex_node *model_peer_find(struct fabrex_model *model,
 					   const struct peer_wanted *wanted,
 					   u32 max_peers)
@@ -548,7 +572,8 @@ static void peer_query_answer(struct fabrex_model *model,
  * fabrex_cmd_peer_query() - FABREX_IOCTL_PEER_QUERY
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT if there is none; -EINVAL
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT if there is no such peer; -EINVAL
  */
 int fabrex_cmd_peer_query(struct fabrex_ucmd *ucmd)
 {

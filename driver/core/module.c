@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Begin and end of fabrex.ko, and the netlink family that its files answer.
+ * Initialisation and exit of fabrex.ko, and the netlink family that its files
+ * implement.
  */
 #include <linux/module.h>
 
@@ -10,7 +11,7 @@
 #include "port.h"
 #include "report.h"
 
-/* The generated table says nothing of who may join. */
+/* The generated table does not say who may join. */
 static const struct genl_multicast_group fabrex_groups[] = {
 	[FABREX_NLGRP_EVENTS] = { .name = FABREX_MCGRP_EVENTS },
 	[FABREX_NLGRP_AGENT] = {

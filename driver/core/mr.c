@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory regions: what of a process's memory, or of an exporter's, the device
- * may access. Called by file.c for the ioctl, and by res.c.
+ * Memory regions: memory of a process or of an exporter that the device may
+ * access. Called by file.c for the ioctl, and by res.c.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -39,7 +39,7 @@ static void fabrex_mr_fail(struct fabrex_res *res, u32 qerr)
 {
 	struct fabrex_mr *mr = to_mr(res);
 
-	/* The port may work again soon, and the file with it: not this key. */
+	/* Port and file may soon work again, but not this key. */
 	fabrex_watch_count(&mr->watch);
 	if (mr->dmabuf)
 		fabrex_dmabuf_known(mr->dmabuf, false);
@@ -74,7 +74,9 @@ static const struct fabrex_res_ops fabrex_mr_ops = {
 	.free = fabrex_mr_free,
 };
 
-/* Everything that needs the device; a dma-buf is mapped, its dma_resv held. */
+/* Everything that needs the device. A dma-buf is mapped, with its dma_resv
+ * held.
+ */
 static int fabrex_mr_create(struct fabrex_mr *mr,
 			    struct fabrex_mr_params *params, u64 *key)
 {
@@ -101,7 +103,7 @@ static int fabrex_mr_create(struct fabrex_mr *mr,
 	if (ret)
 		goto made;
 	res->created = true;
-	/* From now on its exporter can have the device let go of it. */
+	/* From here on its exporter can have the device invalidate it. */
 	if (mr->dmabuf)
 		fabrex_dmabuf_known(mr->dmabuf, true);
 	ret = data->mr_pages(port, res->number, &params->memory);
@@ -131,7 +133,7 @@ static int fabrex_mr_check(const struct fabrex_port *port,
 	return cmd->npeers > FABREX_PEER_WORDS_MAX ? -EINVAL : 0;
 }
 
-/* Bits of word @word that name peers. */
+/* The bits of word @word that stand for existing peers. */
 static u64 fabrex_peers_mask(const struct fabrex_port *port, u32 word)
 {
 	u32 peers = port->info.max_peers, first = word * 64;
@@ -207,6 +209,7 @@ static int fabrex_mr_import(struct fabrex_mr *mr,
  * fabrex_cmd_mr_register() - FABREX_IOCTL_MR_REGISTER
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_mr_register(struct fabrex_ucmd *ucmd)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Netlink commands that read: ports, objects, counters. Called by the generated
- * fabrex_nl.c; docs/netlink/fabrex.yaml.
+ * Netlink commands that read ports, objects and counters. Called through the
+ * generated fabrex_nl.c (docs/netlink/fabrex.yaml).
  *
- * Reading takes the model's mutex for one object at a time. Only the local PCI
- * device of an endpoint needs the backend; it is left out while a port comes
- * or goes.
+ * Reading takes the mutex of the model for one object at a time. Only the local
+ * PCI device of an endpoint requires the backend; it is omitted while a port is
+ * being registered or unregistered.
  */
 #include <linux/pci.h>
 
@@ -73,7 +73,7 @@ static int put_fport(struct sk_buff *skb, struct fabrex_port *port)
 	       put_fport_usage(skb, port);
 }
 
-/* The port that a request names, or the first. */
+/* The port that a request names, or the first one. */
 static struct fabrex_port *fabrex_nl_port(struct nlattr *attr,
 					  struct netlink_ext_ack *extack)
 {
@@ -223,7 +223,7 @@ static int put_object(struct sk_buff *skb, struct fabrex_port *port,
 	       put_object_pci(skb, port, object);
 }
 
-/* One element, by id or by name. */
+/* A single object, by id or by name. */
 static int fabrex_nl_object(struct fabrex_port *port, struct genl_info *info,
 			    struct fabrex_object *object)
 {
@@ -278,13 +278,13 @@ put:
 }
 
 /**
- * struct object_filter - which elements a dump wants; 0: any
+ * struct object_filter - which objects to dump; 0 matches any
  * @type:   FABREX_OBJECT_TYPE_*
  * @parent: object id
  * @bound:  object id of a host port
  * @host:   object id of a host
- * @ports:  its host ports
- * @nports: number of them
+ * @ports:  host ports of @host
+ * @nports: number of @ports
  */
 struct object_filter {
 	u32 type;
@@ -363,9 +363,9 @@ static bool filter_match(const struct fabrex_object *object, const void *arg)
 }
 
 /**
- * struct object_dump - where a dump has come to
- * @next: id to go on with
- * @port: index + 1 of the port that is asked; 0 at the start
+ * struct object_dump - position of a dump
+ * @next: id to continue with
+ * @port: index + 1 of the port to read; 0 at the start
  */
 struct object_dump {
 	u32 next;
@@ -402,7 +402,9 @@ static void dump_objects(struct sk_buff *skb, struct netlink_callback *cb,
 	cb->seq = fabrex_model_generation(port);
 	while (!fabrex_model_next(port, dump->next, filter_match, &filter,
 				  &object)) {
-		/* A change since the generation was read shows next time. */
+		/* A change since the generation was read is noticed the next
+		 * time.
+		 */
 		if (dump_object(skb, cb, port, &object))
 			break;
 		dump->next = object.id + 1;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Netlink commands that change the fabric: bind, unbind, port-set, what becomes of
- * them, and the agent's release-reply. Called by the generated fabrex_nl.c.
+ * Netlink commands that change the fabric: bind, unbind, port-set, the query of
+ * their results, and the agent's release-reply. Called through the generated
+ * fabrex_nl.c.
  *
- * The switch decides. What is checked here only makes better messages. Changes
- * are accepted here and made in change.c: no command waits for the switch.
+ * The switch decides; what is checked here only makes messages better. Changes
+ * are accepted here and carried out in change.c: no command waits for the
+ * switch.
  */
 #include "genl.h"
 #include "fabrex_nl.h"
 #include "report.h"
 #include "trace.h"
 
-/* The first port that can do any of @can; the first of all if none can. */
+/* The first port that supports any of @can; the first of all if none does. */
 static struct fabrex_port *change_default_port(u32 can)
 {
 	struct fabrex_port *port;
@@ -27,9 +29,8 @@ static struct fabrex_port *change_default_port(u32 can)
 	return fabrex_port_next(&index);
 }
 
-/*
- * The port that a request names, or the first that can do any of @can, which is
- * to do @what.
+/* The port that a request names, or the first one that supports any of @can.
+ * @what is what it has to do.
  */
 static struct fabrex_port *change_port(struct sk_buff *skb,
 				       struct genl_info *info, u32 can,
@@ -58,7 +59,7 @@ static struct fabrex_port *change_port(struct sk_buff *skb,
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-/* The element that attribute @attr names, which has to be of @type. */
+/* Look up the object that attribute @attr names; it must be of type @type. */
 static int change_object(struct fabrex_port *port, struct genl_info *info,
 			 int attr, u8 type, const char *what,
 			 struct fabrex_object *object)
@@ -99,8 +100,8 @@ static int change_reply(struct fabrex_port *port, struct genl_info *info,
 	return fabrex_nl_reply(msg, info, hdr, put(msg, port, change));
 }
 
-/* Have it made; the answer is its ticket. A reply that cannot be sent does not
- * stop it: whoever asked has to look at what is.
+/* Start the change and reply with its ticket. It goes on even if the reply
+ * cannot be sent: the requester then has to look at the state of the fabric.
  */
 static int change_accept(struct fabrex_port *port, struct genl_info *info,
 			 const struct fabrex_object *object,

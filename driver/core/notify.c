@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Netlink events of the fabric. Called by report.c and port.c.
- */
+/* Netlink events of the fabric. Called by report.c and port.c. */
 #include <linux/pci.h>
 #include <linux/timekeeping.h>
 
@@ -83,8 +81,10 @@ static int put_event(struct sk_buff *skb, struct fabrex_port *port,
 
 /**
  * fabrex_notify() - send a netlink event
- * @port: that saw it; nothing is sent before it is registered
+ * @port: port that it concerns; nothing is sent before the port is registered
  * @msg:  event
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_notify(struct fabrex_port *port,
 		   const struct fabrex_notice_msg *msg)

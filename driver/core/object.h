@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Objects of open files, whatever their type: ids, charges, destruction. For
- * the files of the types, and those that open, close and unregister.
+ * Objects of open files, of whatever type: ids, charges, destruction. For the
+ * types (data.h), and for those that open and close files and unregister ports.
  */
 #ifndef _FABREX_OBJECT_H
 #define _FABREX_OBJECT_H

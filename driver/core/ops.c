@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which operations a backend must have, and what those that it has let a port
- * do. Called by port.c; without kernel services, so that driver/tests runs it
- * in user space.
+ * Which operations a backend must have, and what a port can do with those that
+ * it has. Called by port.c; without kernel services, so that driver/tests can
+ * run it in user space.
  */
 #include <linux/kernel.h>
 
@@ -14,10 +14,11 @@
 } while (0)
 
 /**
- * fabrex_ops_missing() - look for an operation that a port cannot do without
+ * fabrex_ops_missing() - look for a mandatory operation that is missing
  * @ops:     of a backend
  * @windows: the port has window slots
  *
+ * Context: Any.
  * Return: its name; NULL if none is missing
  */
 const char *fabrex_ops_missing(const struct fabrex_port_ops *ops, bool windows)
@@ -41,9 +42,10 @@ const char *fabrex_ops_missing(const struct fabrex_port_ops *ops, bool windows)
 }
 
 /**
- * fabrex_ops_can() - what a port can do
+ * fabrex_ops_can() - get what a port can do
  * @ops: of its backend
  *
+ * Context: Any.
  * Return: FABREX_CAN_*
  */
 u32 fabrex_ops_can(const struct fabrex_port_ops *ops)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a backend's tables of operations amount to. For port.c, and for the
- * tests in user space.
+ * What a port can do with the operations of its backend. For port.c, and for
+ * the tests in user space.
  */
 #ifndef FABREX_OPS_H
 #define FABREX_OPS_H
 
 #include "backend.h"
 
-/* What a port can do, by the operations of its backend. */
+/* Derived from the operations of the backend. */
 #define FABREX_CAN_BIND		(1u << 0)
 #define FABREX_CAN_UNBIND	(1u << 1)
 #define FABREX_CAN_PORT_SET	(1u << 2)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel thinks of direct transfers between a PCI device and a port.
- * Called by file.c.
+ * What the kernel decides about peer-to-peer transfers between a PCI device and
+ * a port. Called by file.c.
  */
 #include <linux/pci.h>
 #include <linux/pci-p2pdma.h>
 
 #include "data.h"
 
-/* The device of the port is there as long as registration_lock is held. */
+/* The port's device exists as long as registration_lock is held. */
 static int fabrex_p2p_distance(struct fabrex_port *port, struct pci_dev *pdev)
 {
 	guard(rwsem_read)(&port->registration_lock);
@@ -21,6 +21,7 @@ static int fabrex_p2p_distance(struct fabrex_port *port, struct pci_dev *pdev)
  * fabrex_cmd_p2p_query() - FABREX_IOCTL_P2P_QUERY
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_p2p_query(struct fabrex_ucmd *ucmd)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that has been mapped for DMA: whether the device reaches it, and how it
- * is cut into pages. Called by pin.c, dmabuf.c and mr.c, and by backends.
+ * Memory mapped for DMA: whether the device can access it directly, and its
+ * division into pages. Called by pin.c, dmabuf.c and mr.c, and by backends.
  */
 #include <linux/dma-mapping.h>
 #include <linux/sched.h>
@@ -9,13 +9,14 @@
 #include "memory.h"
 
 /**
- * fabrex_coherent() - does the device reach the memory itself?
+ * fabrex_coherent() - check that the device accesses the memory itself
  * @port: port
  * @sgt:  mapped for DMA
  *
- * Nobody synchronises what user space and the device do to the memory.
+ * Nothing synchronises accesses of user space with those of the device.
  *
- * Return: false if its DMA is bounced, or incoherent
+ * Context: Any.
+ * Return: false if DMA is bounced or not coherent
  */
 bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
 {
@@ -30,9 +31,10 @@ bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
 }
 
 /**
- * fabrex_memory_complete() - is there as much as a region needs?
+ * fabrex_memory_complete() - check that there is enough memory for a region
  * @memory: of the region
  *
+ * Context: Any.
  * Return: true if so
  */
 bool fabrex_memory_complete(const struct fabrex_mr_memory *memory)
@@ -55,7 +57,9 @@ static void fabrex_pages_rewind(struct fabrex_pages *pages)
 	pages->off = 0;
 }
 
-/* The part of the current extent that belongs to the memory; 0 if none does. */
+/* Length of the current extent's part that belongs to the memory; 0 if none
+ * does.
+ */
 static u64 fabrex_pages_part(const struct fabrex_pages *pages, u64 *addr)
 {
 	u64 length, off;
@@ -77,11 +81,11 @@ static void fabrex_pages_advance(struct fabrex_pages *pages, u64 length)
 }
 
 /**
- * fabrex_pages_begin() - cut memory into pages
- * @pages:  iterator; its size, number of pages and offset are set
- * @memory: has to stay until the last fabrex_pages_next()
+ * fabrex_pages_begin() - begin to divide memory into pages
+ * @pages:  iterator; page size, number of pages and offset are set
+ * @memory: must not change before the last fabrex_pages_next()
  *
- * Context: any
+ * Context: Any.
  */
 void fabrex_pages_begin(struct fabrex_pages *pages,
 			const struct fabrex_mr_memory *memory)
@@ -105,11 +109,11 @@ void fabrex_pages_begin(struct fabrex_pages *pages,
 FABREX_EXPORT(fabrex_pages_begin);
 
 /**
- * fabrex_pages_next() - next page
- * @pages: of fabrex_pages_begin()
- * @addr:  address for the device
+ * fabrex_pages_next() - get the next page
+ * @pages: from fabrex_pages_begin()
+ * @addr:  result: its DMA address
  *
- * Context: may sleep
+ * Context: Process; sleeps.
  * Return: false after the last one
  */
 bool fabrex_pages_next(struct fabrex_pages *pages, u64 *addr)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of processes, pinned and mapped for DMA. Called by mr.c.
+ * Memory of processes: pinned, and mapped for DMA. Called by mr.c.
  *
  * Pinned pages are charged to mm->pinned_vm and limited by RLIMIT_MEMLOCK, as
- * RDMA does: the two add up in that one limit. What all processes of a user have
- * is limited, too, see fabrex_charge_locked().
+ * in RDMA: both count towards that limit. The sum of a user's processes is
+ * limited too, see fabrex_charge_locked().
  */
 #include <linux/capability.h>
 #include <linux/dma-mapping.h>
@@ -106,13 +106,14 @@ static void fabrex_pin_release(struct fabrex_pin *pin)
 }
 
 /**
- * fabrex_pin_size() - pages that memory of the calling process takes
+ * fabrex_pin_size() - get the number of pages of a range of user memory
  * @addr:   user address
- * @length: bytes, not 0
- * @npages: number
+ * @length: in bytes, not 0
+ * @npages: result
  *
- * Return: 0; -EINVAL if the numbers overflow; -EFAULT if no process has anything
- * there
+ * Context: Process.
+ * Return: 0; -EINVAL if the numbers overflow; -EFAULT if the range is beyond
+ * user memory
  */
 int fabrex_pin_size(u64 addr, u64 length, u64 *npages)
 {
@@ -131,17 +132,17 @@ int fabrex_pin_size(u64 addr, u64 length, u64 *npages)
 
 /**
  * fabrex_pin() - pin memory of the calling process
- * @pin:      zeroed; undone by fabrex_unpin()
- * @port:     that is to access it
+ * @pin:      zeroed; fabrex_unpin() undoes this
+ * @port:     that will access it
  * @addr:     user address
- * @length:   bytes, not 0
+ * @length:   in bytes, not 0
  * @writable: for the device
  *
- * Touches user memory: not below registration_lock.
- *
- * Return: 0; -EFAULT if it is not mapped, or not writable and should be;
- * -ENOMEM if there is none or beyond RLIMIT_MEMLOCK; -EINVAL if the numbers
- * overflow; -EINTR if the caller is being killed
+ * Context: Process; sleeps. Accesses user memory: not with registration_lock
+ * held.
+ * Return: 0; -EFAULT if it is not mapped, or not writable although it has to
+ * be; -ENOMEM if there is no memory or RLIMIT_MEMLOCK is exceeded; -EINVAL if
+ * the numbers overflow; -EINTR if the caller is being killed
  */
 int fabrex_pin(struct fabrex_pin *pin, struct fabrex_port *port, u64 addr,
 	       u64 length, bool writable)
@@ -176,12 +177,11 @@ static enum dma_data_direction fabrex_pin_dir(const struct fabrex_pin *pin)
 
 /**
  * fabrex_pin_map() - map pinned memory for the device
- * @pin: pinned
+ * @pin: pinned; fabrex_unpin() undoes this
  *
- * Below registration_lock. Undone by fabrex_unpin().
- *
- * Return: 0; -EOPNOTSUPP if the device reaches it only through a bounce buffer or
- * incoherently; an error of the DMA API
+ * Context: Process; sleeps. With registration_lock held.
+ * Return: 0; -EOPNOTSUPP if DMA is bounced or not coherent; an error of the DMA
+ * API
  */
 int fabrex_pin_map(struct fabrex_pin *pin)
 {
@@ -200,9 +200,11 @@ int fabrex_pin_map(struct fabrex_pin *pin)
 }
 
 /**
- * fabrex_pin_memory() - what a region of it consists of
+ * fabrex_pin_memory() - get the memory of a region
  * @pin:    mapped for the device
  * @memory: result
+ *
+ * Context: Any.
  */
 void fabrex_pin_memory(const struct fabrex_pin *pin,
 		       struct fabrex_mr_memory *memory)
@@ -216,9 +218,9 @@ void fabrex_pin_memory(const struct fabrex_pin *pin,
 
 /**
  * fabrex_unpin() - undo fabrex_pin() and fabrex_pin_map()
- * @pin: pinned or not; the device does not access it any more
+ * @pin: pinned or not; the device no longer accesses it
  *
- * Below registration_lock if it was mapped.
+ * Context: Process; sleeps. With registration_lock held if it is mapped.
  */
 void fabrex_unpin(struct fabrex_pin *pin)
 {

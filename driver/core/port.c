@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Ports: their life from registration to the last reference. Called by backends,
- * and by module.c.
+/* Ports, from registration to the last reference. Called by backends and
+ * module.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -53,7 +52,9 @@ static void fabrex_info_terminate(struct fabrex_port_info *info)
 	info->driver[FABREX_NAME_LEN - 1] = 0;
 }
 
-/* What PORT_QUERY tells: the backend's, and what follows from its operations. */
+/* What PORT_QUERY returns: the backend's, and what
+ * follows from its operations.
+ */
 static u64 fabrex_port_caps(const struct fabrex_port *port)
 {
 	u64 caps = port->info.caps;
@@ -94,16 +95,16 @@ static void fabrex_port_init(struct fabrex_port *port)
 }
 
 /**
- * fabrex_port_alloc() - make a port that nobody sees yet
+ * fabrex_port_alloc() - create a port that is not visible yet
  * @parent: device that it is part of
- * @ops:    of the backend; has to exist until fabrex_port_unregister()
+ * @ops:    of the backend; must exist until fabrex_port_unregister()
  * @info:   copied
  * @priv:   for fabrex_port_priv()
  *
- * The model may be filled before fabrex_port_register(). After an error there,
- * and after fabrex_port_unregister(), the port is given back with
- * fabrex_port_put().
+ * The model may be filled before fabrex_port_register(). If that fails, and
+ * after fabrex_port_unregister(), fabrex_port_put() releases the port.
  *
+ * Context: Process; sleeps.
  * Return: the port, or an ERR_PTR()
  */
 struct fabrex_port *fabrex_port_alloc(struct device *parent,
@@ -145,7 +146,7 @@ struct fabrex_port *fabrex_port_alloc(struct device *parent,
 
 	device_initialize(&port->dev);
 	port->dev.class = &fabrex_class;
-	/* Kept beyond device_del(), as its name may be asked for until then. */
+	/* Kept beyond device_del(), because its name may be read until then. */
 	port->dev.parent = get_device(parent);
 	port->dev.devt = fabrex_devt + port->index;
 	cdev_init(&port->cdev, &fabrex_fops);
@@ -177,7 +178,7 @@ static int fabrex_info_check(const struct fabrex_port *port)
 	return 0;
 }
 
-/* Limits and places of what data is moved with. */
+/* Validate limits and addresses for moving data. */
 static int fabrex_data_check(const struct fabrex_port *port)
 {
 	const struct fabrex_port_info *info = &port->info;
@@ -230,7 +231,7 @@ static u64 fabrex_aperture(const struct fabrex_port *port)
 	return port->info.max_windows * port->info.window_slot_size;
 }
 
-/* Without it windows work as well, only not write-combining. */
+/* Without it windows work too, but not write-combining. */
 static void fabrex_aperture_reserve(struct fabrex_port *port)
 {
 	if (port->info.max_windows &&
@@ -264,13 +265,14 @@ static void fabrex_port_announce(struct fabrex_port *port, u32 type)
 
 /**
  * fabrex_port_register() - make a port usable
- * @port: of fabrex_port_alloc()
+ * @port: from fabrex_port_alloc()
  *
- * On return, and already before, operations may be called.
+ * Operations may be called even before this returns.
  *
- * Return: 0; -EINVAL if what the backend said makes no sense, or if it lacks a
- * mandatory operation; -EOPNOTSUPP if this kernel's pages are larger than a
- * doorbell; -ENOMEM
+ * Context: Process; sleeps.
+ * Return: 0; -EINVAL if what the backend supplied is inconsistent, or a
+ * mandatory operation is missing; -EOPNOTSUPP if this kernel's pages are larger
+ * than a doorbell; -ENOMEM
  */
 int fabrex_port_register(struct fabrex_port *port)
 {
@@ -326,11 +328,13 @@ static void fabrex_port_each_gone(struct fabrex_port *port)
  * @port: registered
  *
  * Waits for operations in progress, then destroys all objects of all open
- * files. On return no operation runs and none will; DMA mappings are undone,
- * pinned memory and dma-bufs are released, and nothing of the device is mapped
- * by anybody.
- * Files stay open; their calls return -ENODEV. A device that does not answer
- * any more returns -ENODEV from its operations; see struct fabrex_port_ops.
+ * files. When it returns, no operation runs or will be called; DMA mappings are
+ * undone, pinned memory and dma-bufs are released, and no process has anything
+ * of the device mapped. Files stay open; their calls return -ENODEV. If the
+ * device no longer responds, the backend's operations return -ENODEV; see
+ * struct fabrex_port_ops.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_unregister(struct fabrex_port *port)
 {
@@ -354,7 +358,9 @@ void fabrex_port_unregister(struct fabrex_port *port)
 	WRITE_ONCE(port->listed, false);
 	trace_fabrex_port(port, "unregister");
 	fabrex_cgroup_unregister(port);
-	/* Open files keep the port, but not its name: the next one has it. */
+	/* Open files keep the port but not its name, which the next port may
+	 * get.
+	 */
 	port->retired = true;
 	ida_free(&fabrex_ids, port->index);
 }
@@ -362,7 +368,9 @@ FABREX_EXPORT(fabrex_port_unregister);
 
 /**
  * fabrex_port_put() - drop the backend's reference
- * @port: of fabrex_port_alloc()
+ * @port: from fabrex_port_alloc()
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_put(struct fabrex_port *port)
 {
@@ -371,10 +379,11 @@ void fabrex_port_put(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_port_put);
 
 /**
- * fabrex_port_priv() - what the backend gave to fabrex_port_alloc()
+ * fabrex_port_priv() - get what the backend passed to fabrex_port_alloc()
  * @port: port
  *
- * Return: that
+ * Context: Any.
+ * Return: that pointer
  */
 void *fabrex_port_priv(struct fabrex_port *port)
 {
@@ -383,18 +392,20 @@ void *fabrex_port_priv(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_port_priv);
 
 /**
- * fabrex_port_fail() - the device stopped working
+ * fabrex_port_fail() - report that the device has stopped working
  * @port: port
  * @qerr: FABREX_QERR_* for the queues
  *
- * Every queue, region and window of every open file is dead from now on: rings
- * show @qerr, doorbells and windows are mapped to a page of nothing, owners
- * are told by an event. They can still be destroyed, without the backend being
- * called. Until fabrex_port_revive() no operation is called, and ioctls that
- * need one return -EIO.
+ * From now on every queue, region and window of every open file is dead: rings
+ * show @qerr, doorbells and windows are mapped to a dummy page, and owners get
+ * an event. They can still be destroyed, without calls to the backend. Until
+ * fabrex_port_revive() no operation is called, and ioctls that need one return
+ * -EIO.
  *
  * The backend calls this when the device can no longer access memory, after it
  * has made all operations in progress return.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr)
 {
@@ -413,9 +424,11 @@ void fabrex_port_fail(struct fabrex_port *port, int qerr)
 FABREX_EXPORT(fabrex_port_fail);
 
 /**
- * fabrex_port_revive() - the device works again after fabrex_port_fail()
- * @port:       port
- * @generation: its new one
+ * fabrex_port_revive() - report that the device works again
+ * @port:       port, after fabrex_port_fail()
+ * @generation: new generation of the port
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_revive(struct fabrex_port *port, u32 generation)
 {
@@ -429,8 +442,9 @@ void fabrex_port_revive(struct fabrex_port *port, u32 generation)
 FABREX_EXPORT(fabrex_port_revive);
 
 /**
- * fabrex_ports_init() - begin of the module
+ * fabrex_ports_init() - initialise when the module is loaded
  *
+ * Context: Module init.
  * Return: 0 or a negative errno
  */
 int __init fabrex_ports_init(void)
@@ -447,12 +461,14 @@ int __init fabrex_ports_init(void)
 }
 
 /**
- * fabrex_ports_exit() - end of the module; no port is left
+ * fabrex_ports_exit() - clean up when the module is unloaded; no port exists
+ *
+ * Context: Module exit.
  */
 void fabrex_ports_exit(void)
 {
 	class_unregister(&fabrex_class);
 	unregister_chrdev_region(fabrex_devt, FABREX_MAX_PORTS);
-	/* Queues may still be waiting to be freed. */
+	/* Some queues may not have been freed yet. */
 	rcu_barrier();
 }

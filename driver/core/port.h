@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ports as the driver core knows them, and begin and end of the module. For
- * port.c and module.c, at the top.
+ * Ports as the driver core sees them, and module initialisation. For port.c and
+ * module.c, the highest layer.
  */
 #ifndef _FABREX_PORT_H
 #define _FABREX_PORT_H

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Short commands to the device that a netlink command waits for: in the port's
- * workqueue, so that the wait has an end even if the device does not answer.
- * Called by netlink.c, netlink_change.c and queue.c.
+ * Queries: short commands to the device that a netlink command waits for. They
+ * run in the port's workqueue, so that the wait ends even if the device does
+ * not respond. Called by netlink.c, netlink_change.c and queue.c.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "context.h"
 
-/* Nobody else's netlink waits longer for a device of ours that hangs: for a place
- * and the answer together. A device that works answers in microseconds.
+/* Limit for waiting for a place and for the answer together, as netlink
+ * commands of others wait meanwhile. A working device answers in microseconds.
  */
 #define QUERY_MS	5000u
 #define QUERY_SLICE_MS	100u
@@ -21,8 +21,10 @@ static void query_free(struct kref *ref)
 }
 
 /**
- * fabrex_query_put() - end using a query
- * @query: of fabrex_query_new(), or NULL
+ * fabrex_query_put() - drop the caller's reference
+ * @query: from fabrex_query_new(), or NULL
+ *
+ * Context: Process.
  */
 void fabrex_query_put(struct fabrex_query *query)
 {
@@ -31,11 +33,13 @@ void fabrex_query_put(struct fabrex_query *query)
 }
 
 /**
- * fabrex_query_new() - make a query
- * @port: whom to ask
- * @run:  asks, with registration_lock held for reading and a port that is usable
+ * fabrex_query_new() - create a query
+ * @port: port to query
+ * @run:  executes it; called in the port's workqueue with registration_lock
+ *        held for reading and a usable port
  *
- * Return: the query, or NULL
+ * Context: Process; sleeps.
+ * Return: the query, or NULL if there is no memory
  */
 struct fabrex_query *fabrex_query_new(struct fabrex_port *port,
 				      int (*run)(struct fabrex_query *query))
@@ -86,8 +90,8 @@ static int query_queue(struct fabrex_query *query)
 	return 0;
 }
 
-/* Wait for a place. There is no way to wait in turn for one that can be killed
- * and ends as well: in slices.
+/* Wait for a place. A semaphore cannot be waited for both killably and with a
+ * timeout: so wait in slices.
  */
 static int query_place(struct semaphore *places, unsigned long end)
 {
@@ -101,14 +105,14 @@ static int query_place(struct semaphore *places, unsigned long end)
 }
 
 /**
- * fabrex_query_wait() - ask, and wait for the answer
- * @query: of fabrex_query_new(), filled in
+ * fabrex_query_wait() - execute a query and wait for the answer
+ * @query: from fabrex_query_new(), filled in
  *
- * Those that are @shared wait for one another: there are as many at once as
- * FABREX_QUERIES, however many ask.
+ * At most FABREX_QUERIES queries with @shared set run at a time; others wait.
  *
- * Return: what its function returned; -ENODEV; -ETIMEDOUT or -EINTR, and then it
- * may still be under way, and @query must not be looked at
+ * Context: Process; sleeps, killable.
+ * Return: what @run returned; -ENODEV; -ETIMEDOUT or -EINTR: then the query may
+ * still be running, and its contents must not be accessed
  */
 int fabrex_query_wait(struct fabrex_query *query)
 {
@@ -134,12 +138,13 @@ int fabrex_query_wait(struct fabrex_query *query)
 }
 
 /**
- * fabrex_port_counters() - have the backend read the counters of an object
- * @port:     usable, below registration_lock
+ * fabrex_port_counters() - read the counters of an object from the backend
+ * @port:     usable
  * @id:       object, or 0 for this port
  * @counters: result, in its out_ members
  *
- * Return: 0; -EOPNOTSUPP if the port has none; an error of the backend
+ * Context: Process; sleeps. With registration_lock held.
+ * Return: 0; -EOPNOTSUPP if the port has no counters; an error of the backend
  */
 int fabrex_port_counters(struct fabrex_port *port, u32 id,
 			 struct fabrex_counters *counters)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues: ring memory, service numbers, interrupts to eventfds, counters.
- * Called by file.c for the ioctls and by res.c.
+ * Queues: ring memory, service numbers, interrupts to eventfds; counters.
+ * Called by file.c for the ioctls, and by res.c.
  *
- * Ring memory is made of pages that the process maps, so that it outlives the
- * queue and the device as long as somebody looks at it; the mapping for DMA
- * does not.
+ * Ring memory consists of pages that the process maps. So it outlives the queue
+ * and the device as long as a process has it mapped; the DMA mapping does not.
  */
 #include <linux/capability.h>
 #include <linux/dma-mapping.h>
@@ -15,7 +14,7 @@
 #include "data.h"
 #include "trace.h"
 
-/* Service numbers below need CAP_NET_BIND_SERVICE. */
+/* Lower service numbers require CAP_NET_BIND_SERVICE. */
 #define SERVICE_RESERVED	1024
 
 static struct fabrex_queue *to_queue(struct fabrex_res *res)
@@ -28,7 +27,7 @@ static struct fabrex_qctrl *queue_ctrl(struct fabrex_queue *queue)
 	return queue->rings->ring[FABREX_PART_CTRL];
 }
 
-/* Tell the process through memory, and wake it. */
+/* Write the state where the process sees it, and wake the process. */
 static void fabrex_queue_tell(struct fabrex_queue *queue, u32 state, u32 error)
 {
 	struct fabrex_qctrl *ctrl = queue_ctrl(queue);
@@ -104,7 +103,7 @@ static void fabrex_queue_free(struct fabrex_res *res)
 		return;
 	fabrex_map_remove(queue->doorbell);
 	fabrex_map_remove(queue->rings);
-	/* An interrupt may just be looking at it. */
+	/* An interrupt may be using it at this moment. */
 	call_rcu(&queue->rcu, fabrex_queue_free_rcu);
 }
 
@@ -139,7 +138,9 @@ static int fabrex_queue_check(const struct fabrex_port *port,
 	return fabrex_geometry_init(geo, &limits, cmd);
 }
 
-/* What does not need the device: memory, mappings that are not aimed yet. */
+/* Everything that does not need the device: memory, maps without an address
+ * yet.
+ */
 static int fabrex_queue_prepare(struct fabrex_queue *queue,
 				const struct fabrex_queue_create *cmd,
 				const struct fabrex_geometry *geo)
@@ -166,7 +167,7 @@ static int fabrex_queue_prepare(struct fabrex_queue *queue,
 	return 0;
 }
 
-/* Map the rings for DMA; what has been mapped is undone by settle. */
+/* Map the rings for DMA; settle undoes this. */
 static int fabrex_queue_map(struct fabrex_queue *queue,
 			    struct fabrex_queue_params *params)
 {
@@ -199,7 +200,9 @@ static int fabrex_queue_map(struct fabrex_queue *queue,
 	return 0;
 }
 
-/* What does: DMA addresses, the queue itself, its number and its doorbell. */
+/* Everything that needs the device: DMA addresses, the queue, its number and
+ * its doorbell.
+ */
 static int fabrex_queue_start(struct fabrex_queue *queue,
 			      struct fabrex_queue_create *cmd)
 {
@@ -235,7 +238,7 @@ static int fabrex_queue_start(struct fabrex_queue *queue,
 	ret = fabrex_res_insert(res);
 	if (!ret && res->number >= info->max_queues)
 		ret = -EPROTO;
-	/* A number that the device gave twice would mix up two queues. */
+	/* A number assigned twice would mix up two queues. */
 	if (!ret)
 		ret = xa_insert(&port->queues, res->number, queue,
 				GFP_KERNEL_ACCOUNT);
@@ -255,6 +258,7 @@ made:
  * fabrex_cmd_queue_create() - FABREX_IOCTL_QUEUE_CREATE
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_queue_create(struct fabrex_ucmd *ucmd)
@@ -325,8 +329,9 @@ static int fabrex_queue_counters(struct fabrex_file *file, u32 id,
  * fabrex_cmd_counters() - FABREX_IOCTL_COUNTERS
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT if the file has no such queue; -EOPNOTSUPP if the port
- * does not count; an error of the backend
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT if the file has no such queue; -EOPNOTSUPP if the port has
+ * no counters; an error of the backend
  */
 int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
 {
@@ -357,8 +362,9 @@ int fabrex_cmd_counters(struct fabrex_ucmd *ucmd)
  * fabrex_cmd_resolve() - FABREX_IOCTL_RESOLVE
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT if nobody there offers the service; -EHOSTUNREACH if the
- * peer is down; an error of the backend
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT if the peer does not offer the service; -EHOSTUNREACH if
+ * it is down; an error of the backend
  */
 int fabrex_cmd_resolve(struct fabrex_ucmd *ucmd)
 {

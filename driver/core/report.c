@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What backends report: the state of the fabric, links, peers, errors of queues
- * and windows, requests to release an endpoint. Told to open files as events
- * and over netlink. Called by backends only.
+ * and windows, release requests. Passed on to open files as events, and to
+ * netlink. Called by backends only.
  */
 #include "genl.h"
 #include "fabrex_nl.h"
@@ -10,7 +10,7 @@
 #include "report.h"
 #include "trace.h"
 
-/* What the last change means to those who listen. */
+/* Send the events that the change of an object implies. */
 static void object_notify(struct fabrex_port *port,
 			  const struct fabrex_object *old,
 			  const struct fabrex_object *new, bool surprise)
@@ -29,7 +29,7 @@ static void object_notify(struct fabrex_port *port,
 	} else if (new->type == FABREX_OBJECT_TYPE_ENDPOINT &&
 		   (old->state != new->state || old->bound != new->bound)) {
 		msg.type = FABREX_EVENT_TYPE_ENDPOINT;
-		/* An endpoint that was let go was somebody's. */
+		/* For a released endpoint, the former owner. */
 		msg.port = new->bound ?: old->bound;
 		msg.slot = new->slot ?: old->slot;
 	} else {
@@ -39,14 +39,16 @@ static void object_notify(struct fabrex_port *port,
 }
 
 /**
- * fabrex_model_update() - the fabric has an element, and this is its state
+ * fabrex_model_update() - update or add an object
  * @port:   port
- * @object: copied
+ * @object: its new state, copied
  *
- * Changes of link and endpoint states are sent as netlink events once the
- * first scan has ended. Calls for one port must not overlap.
+ * Once the first scan has ended, changes of the states of links and endpoints
+ * are sent as netlink events. Calls for the same port must not overlap.
  *
- * Return: 0; -EINVAL without id or name; -ENOSPC if there are too many; -ENOMEM
+ * Context: Process; sleeps.
+ * Return: 0; -EINVAL if id or name is missing; -ENOSPC if there are too many
+ * objects; -ENOMEM
  */
 int fabrex_model_update(struct fabrex_port *port,
 			const struct fabrex_object *object)
@@ -90,8 +92,8 @@ static void fabrex_port_event(struct fabrex_port *port,
 	mutex_unlock(&port->files_lock);
 }
 
-/* The device has dropped events. Links and peers are again what the device says,
- * or will be, and what is different then is told.
+/* The device has dropped events. The states of links and peers have been read
+ * again, or will be, and changes are reported as usual.
  */
 static void fabrex_port_lost(struct fabrex_port *port)
 {
@@ -104,11 +106,13 @@ static void fabrex_port_lost(struct fabrex_port *port)
 }
 
 /**
- * fabrex_port_notice() - something happened that changes no element's state
+ * fabrex_port_notice() - report an event that changes no object's state
  * @port: port
  * @what: FABREX_NOTICE_*
- * @id:   object id of the switch or element
+ * @id:   object id of the switch or object
  * @code: of a fault
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 			u32 id, u64 code)
@@ -131,9 +135,11 @@ void fabrex_port_notice(struct fabrex_port *port, enum fabrex_notice what,
 FABREX_EXPORT(fabrex_port_notice);
 
 /**
- * fabrex_port_link() - the fabric side link of the port changed
+ * fabrex_port_link() - report the state of the port's link to the fabric
  * @port: port
  * @up:   new state
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_link(struct fabrex_port *port, bool up)
 {
@@ -149,8 +155,10 @@ void fabrex_port_link(struct fabrex_port *port, bool up)
 FABREX_EXPORT(fabrex_port_link);
 
 /**
- * fabrex_port_link_was_down() - and it may be up again
- * @port: port; its link has been read since
+ * fabrex_port_link_was_down() - report that the link was down for a while
+ * @port: port; its present state has been reported already
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_link_was_down(struct fabrex_port *port)
 {
@@ -162,11 +170,13 @@ void fabrex_port_link_was_down(struct fabrex_port *port)
 FABREX_EXPORT(fabrex_port_link_was_down);
 
 /**
- * fabrex_port_peer() - a peer was enabled, or is not any more
+ * fabrex_port_peer() - report that a peer was enabled or disabled
  * @port:       port
  * @peer:       number of the peer
  * @up:         new state
- * @generation: of its port
+ * @generation: of the peer's port
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
 		      u32 generation)
@@ -185,14 +195,16 @@ void fabrex_port_peer(struct fabrex_port *port, u32 peer, bool up,
 FABREX_EXPORT(fabrex_port_peer);
 
 /**
- * fabrex_port_peer_is() - this is the case, whatever was told so far
+ * fabrex_port_peer_is() - report the state of a peer after missed events
  * @port:       port
  * @peer:       number of the peer
- * @up:         it is enabled and can be reached
- * @generation: of its port
+ * @up:         it is enabled and reachable
+ * @generation: of the peer's port
  *
- * Makes up for events that have been lost. Of a peer that was enabled anew in
- * between it is told that it went down, too.
+ * Files get the events that lead from the last reported state to this one: for
+ * a peer that was enabled again meanwhile, also that it went down.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
 			 u32 generation)
@@ -212,13 +224,15 @@ void fabrex_port_peer_is(struct fabrex_port *port, u32 peer, bool up,
 FABREX_EXPORT(fabrex_port_peer_is);
 
 /**
- * fabrex_port_peer_was_down() - and it may be up again
- * @port:       port; fabrex_port_peer_is() has been called since
+ * fabrex_port_peer_was_down() - report that a peer was down for a while
+ * @port:       port, after fabrex_port_peer_is()
  * @peer:       number of the peer
- * @generation: of its port then
+ * @generation: of the peer's port at that time
  *
- * Of one that is up in the same generation it is told that it was down, and is
- * up: operations under way have failed on either side.
+ * If the peer is up in the same generation, files are told that it was down and
+ * is up again, because operations in progress have failed on either side.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_peer_was_down(struct fabrex_port *port, u32 peer,
 			       u32 generation)
@@ -248,11 +262,14 @@ static void fabrex_res_event(struct fabrex_res *res, u32 type, u32 error)
 }
 
 /**
- * fabrex_port_queue_error() - the device stopped a queue
+ * fabrex_port_queue_error() - report that the device has stopped a queue
  * @port:   port
  * @number: of the queue
- * @serial: that it was created with; of another one nobody is told
+ * @serial: of the queue; if another queue has this number by now, nothing
+ *          happens
  * @qerr:   FABREX_QERR_*
+ *
+ * Context: Process.
  */
 void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
 			     u32 qerr)
@@ -268,11 +285,14 @@ void fabrex_port_queue_error(struct fabrex_port *port, u32 number, u64 serial,
 FABREX_EXPORT(fabrex_port_queue_error);
 
 /**
- * fabrex_port_window_fault() - an access through a window failed
+ * fabrex_port_window_fault() - report that an access to a window has failed
  * @port:   port
  * @number: of the window
- * @serial: that it was created with; of another one nobody is told
+ * @serial: of the window; if another window has this number by now, nothing
+ *          happens
  * @wc:     FABREX_WC_*
+ *
+ * Context: Process.
  */
 void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
 			      u32 wc)
@@ -288,12 +308,11 @@ void fabrex_port_window_fault(struct fabrex_port *port, u32 number, u64 serial,
 FABREX_EXPORT(fabrex_port_window_fault);
 
 /**
- * fabrex_port_queue_irq() - a queue that was armed has a completion
+ * fabrex_port_queue_irq() - report a completion in a queue that was armed
  * @port:   port
- * @number: of the queue
+ * @number: of the queue; if there is none with this number, nothing happens
  *
- * May be called in any context. A number that is not that of a queue (any
- * more) is ignored.
+ * Context: Any.
  */
 void fabrex_port_queue_irq(struct fabrex_port *port, u32 number)
 {
@@ -308,16 +327,18 @@ void fabrex_port_queue_irq(struct fabrex_port *port, u32 number)
 FABREX_EXPORT(fabrex_port_queue_irq);
 
 /**
- * fabrex_port_release_request() - the switch wants an endpoint back
+ * fabrex_port_release_request() - report that the switch wants an endpoint back
  * @port:       port that it is bound to
  * @ep:         endpoint
- * @token:      for the answer
- * @slot:       where it is
- * @timeout_ms: that the switch waits
+ * @token:      for the reply
+ * @slot:       slot of the endpoint
+ * @timeout_ms: how long the switch waits
  *
- * The answer comes through fabric->release_reply(), from the agent if one listens
- * to the netlink group, else from the core: the endpoint may go if no driver
- * is bound to it here.
+ * The reply is sent with fabric->release_reply(). The agent decides if one
+ * listens to the netlink group; otherwise the core does: the endpoint may go if
+ * no driver is bound to it here.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_port_release_request(struct fabrex_port *port, u32 ep, u64 token,
 				 u16 slot, u32 timeout_ms)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fabric does, told to processes and over netlink, and changes of the
- * fabric. For the files that answer netlink commands, and port.c.
+ * Reports about the fabric, to processes and netlink, and changes of the
+ * fabric. For the files that implement netlink commands, and port.c.
  */
 #ifndef _FABREX_REPORT_H
 #define _FABREX_REPORT_H

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects of open files: ids, quotas, destruction in every way that there is.
- * Called by mr.c, queue.c and window.c, which make them, by file.c and port.c.
+ * Objects of open files: ids, quotas, and all the ways in which objects are
+ * destroyed. Called by mr.c, queue.c and window.c, which create them, by file.c
+ * and by port.c.
  *
- * An object goes through these steps, all but the last one under
- * registration_lock:
+ * An object goes through these steps, all but the last under registration_lock:
  *
- *   create   the backend made it; it is in the table, so that fail and
- *            unregister find it, but invisible
- *   publish  the caller has been told; its id can be used
- *   claim    invisible again: exactly one destroys it
- *   stop     detached from interrupts and mappings, the device has forgotten
- *            it, then what the device used is given back
- *   free     also gives back what takes locks that are outside of ours
+ *  create the backend has created it; it is in the table, so that fail and
+ * unregister find it, but not visible yet publish the caller has been told its
+ * id, which can be used from now on claim invisible again: there is exactly one
+ * who destroys it stop it is detached from interrupts and mappings; the device
+ * has forgotten it; the memory that the device used is released free also
+ * releases what takes locks outside of registration_lock
  *
- * If the device does not let go of an object, its memory must not be given
- * back: the object stays with its file, or with the port as a zombie, until the
+ * If the device fails to destroy an object, the memory must not be released:
+ * the object stays with its file, or with the port as a zombie, until the
  * device has been reset.
  */
 #include <linux/slab.h>
@@ -24,14 +23,15 @@
 #include "trace.h"
 
 /**
- * fabrex_res_init() - begin an object, charge it
- * @res:    zeroed, in its type's structure
+ * fabrex_res_init() - initialise an object and charge it to the quota
+ * @res:    zeroed, part of the structure of its type
  * @file:   owner
  * @ops:    of its type
- * @charge: to the quota
+ * @charge: what to charge
  *
- * Undone by fabrex_res_discard(). Not below registration_lock.
+ * fabrex_res_discard() undoes this.
  *
+ * Context: Process; sleeps. Not with registration_lock held.
  * Return: 0; -EDQUOT; -ENODEV if the port is gone; -ENOMEM
  */
 int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
@@ -65,12 +65,11 @@ int fabrex_res_init(struct fabrex_res *res, struct fabrex_file *file,
 }
 
 /**
- * fabrex_res_charge_bytes() - charge the memory that it gives access to
- * @res:   after fabrex_res_init(), once
- * @bytes: number
+ * fabrex_res_charge_bytes() - charge the memory that an object gives access to
+ * @res:   after fabrex_res_init(); once for each object
+ * @bytes: number of bytes, until the object is freed
  *
- * Not below registration_lock. Until the object is freed.
- *
+ * Context: Process; sleeps. Not with registration_lock held.
  * Return: 0; -EDQUOT; -ENODEV if the port is gone; -ENOMEM
  */
 int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes)
@@ -85,12 +84,11 @@ int fabrex_res_charge_bytes(struct fabrex_res *res, u64 bytes)
 }
 
 /**
- * fabrex_res_charge_locked() - charge the memory that it keeps in place
- * @res:    after fabrex_res_init(), once
- * @npages: number
+ * fabrex_res_charge_locked() - charge the memory that an object pins
+ * @res:    after fabrex_res_init(); once for each object
+ * @npages: number of pages, until the object is freed
  *
- * Until the object is freed.
- *
+ * Context: Process; sleeps.
  * Return: 0 or -ENOMEM
  */
 int fabrex_res_charge_locked(struct fabrex_res *res, u64 npages)
@@ -104,10 +102,11 @@ int fabrex_res_charge_locked(struct fabrex_res *res, u64 npages)
 }
 
 /**
- * fabrex_res_insert() - the backend has made it
- * @res: not visible yet
+ * fabrex_res_insert() - enter an object into the table
+ * @res: created by the backend, not visible yet
  *
- * Below registration_lock, which is held since before the backend was called.
+ * Context: Process; sleeps. With registration_lock held since before the
+ * backend was called.
  * Return: 0 or -ENOMEM
  */
 int fabrex_res_insert(struct fabrex_res *res)
@@ -121,7 +120,7 @@ int fabrex_res_insert(struct fabrex_res *res)
 			      GFP_KERNEL_ACCOUNT);
 	if (ret >= 0)
 		return 0;
-	/* It has been set even so, and may be another object's by now. */
+	/* It was set all the same, and may belong to another object by now. */
 	res->id = 0;
 	return ret;
 }
@@ -137,7 +136,7 @@ static void fabrex_res_free(struct fabrex_res *res)
 	u64 locked = res->locked;
 	u64 bytes = res->bytes;
 
-	/* May wait for an exporter; it counts until then. */
+	/* May wait for an exporter; the object is charged until then. */
 	res->ops->free(res);
 	fabrex_cgroup_uncharge(port, cgroup);
 	fabrex_uncharge_locked(user, locked);
@@ -147,14 +146,14 @@ static void fabrex_res_free(struct fabrex_res *res)
 	put_pid(maker);
 }
 
-/* The device has forgotten it, or never knew it. */
+/* The device has destroyed it, or never created it. */
 static void fabrex_res_settle(struct fabrex_res *res)
 {
 	res->ops->settle(res);
 	res->stopped = true;
 }
 
-/* Returns an error if the device may go on using it. */
+/* Returns an error if the device may continue to use it. */
 static int fabrex_res_stop(struct fabrex_res *res)
 {
 	int ret = 0;
@@ -177,14 +176,16 @@ static int fabrex_res_stop(struct fabrex_res *res)
 }
 
 /**
- * fabrex_res_made() - end of the making of an object
- * @res: perhaps not in the table
+ * fabrex_res_made() - finish the creation of an object
+ * @res: may not be in the table
  * @ret: error, or 0
  *
- * What is not in the table is not found by fail and unregister: after an error
- * it is stopped before they can come, that is, below registration_lock as held
- * since before the device was asked. fabrex_res_discard() has to follow.
+ * Fail and unregister do not find an object that is not in the table. So after
+ * an error the object is stopped before they can run. fabrex_res_discard() has
+ * to follow.
  *
+ * Context: Process; sleeps. With registration_lock held since before the
+ * backend was called.
  * Return: @ret
  */
 int fabrex_res_made(struct fabrex_res *res, int ret)
@@ -194,7 +195,7 @@ int fabrex_res_made(struct fabrex_res *res, int ret)
 	return ret;
 }
 
-/* Its file is closed, and the device does not let go. */
+/* Its file is being closed, but the device has failed to destroy it. */
 static void fabrex_res_zombie(struct fabrex_res *res)
 {
 	struct fabrex_port *port = res->port;
@@ -218,13 +219,13 @@ static bool fabrex_res_set_visible(struct fabrex_res *res, bool visible)
 }
 
 /**
- * fabrex_res_publish() - tell the caller, then let the object be used
+ * fabrex_res_publish() - return an object to the caller and make it visible
  * @res:  in the table
  * @ucmd: its structure is complete
  *
- * Not below registration_lock. If the caller cannot be told the object is
- * destroyed.
+ * If the caller cannot be told, the object is destroyed.
  *
+ * Context: Process; sleeps. Not with registration_lock held.
  * Return: 0 or -EFAULT
  */
 int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd)
@@ -240,10 +241,10 @@ int fabrex_res_publish(struct fabrex_res *res, struct fabrex_ucmd *ucmd)
 }
 
 /**
- * fabrex_res_discard() - give up an object that is not visible
- * @res: after fabrex_res_init(), whatever else has been done with it
+ * fabrex_res_discard() - destroy an object that is not visible
+ * @res: after fabrex_res_init(), in whatever state
  *
- * Not below registration_lock.
+ * Context: Process; sleeps. Not with registration_lock held.
  */
 void fabrex_res_discard(struct fabrex_res *res)
 {
@@ -262,13 +263,14 @@ void fabrex_res_discard(struct fabrex_res *res)
 }
 
 /**
- * fabrex_res_get() - find an object by its id
+ * fabrex_res_get() - look up an object by its id
  * @file: of the caller
- * @id:   given by user space
+ * @id:   from user space
  * @type: that it must have
  *
- * Below registration_lock. Until fabrex_res_put() the object is not destroyed.
+ * The object is not destroyed before fabrex_res_put().
  *
+ * Context: Process. With registration_lock held.
  * Return: the object, or NULL
  */
 struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
@@ -288,8 +290,10 @@ struct fabrex_res *fabrex_res_get(struct fabrex_file *file, u32 id,
 }
 
 /**
- * fabrex_res_put() - it may be destroyed again
- * @res: of fabrex_res_get()
+ * fabrex_res_put() - allow an object to be destroyed again
+ * @res: from fabrex_res_get()
+ *
+ * Context: Process.
  */
 void fabrex_res_put(struct fabrex_res *res)
 {
@@ -297,7 +301,7 @@ void fabrex_res_put(struct fabrex_res *res)
 		complete(&res->idle);
 }
 
-/* Make the caller the only one who can destroy it. */
+/* From here on nobody but the caller can destroy it. */
 static struct fabrex_res *fabrex_res_claim(struct fabrex_file *file, u32 id)
 {
 	struct fabrex_res *res;
@@ -347,7 +351,8 @@ static int fabrex_destroy_id(struct fabrex_file *file, u32 id)
  * fabrex_cmd_destroy() - FABREX_IOCTL_DESTROY
  * @ucmd: ioctl
  *
- * Return: 0; -ENOENT; an error of the backend, and the object still exists
+ * Context: Process; sleeps.
+ * Return: 0; -ENOENT; or an error of the backend: then the object still exists
  */
 int fabrex_cmd_destroy(struct fabrex_ucmd *ucmd)
 {
@@ -369,11 +374,11 @@ static void fabrex_res_close_one(struct fabrex_res *res,
 }
 
 /**
- * fabrex_res_close() - destroy all that a file has: it is being closed
- * @file: nobody else uses it any more
- * @gone: list; fabrex_res_free_all() has to follow
+ * fabrex_res_close() - stop all objects of a file that is being closed
+ * @file: no longer in use
+ * @gone: receives them, for fabrex_res_free_all()
  *
- * Below registration_lock.
+ * Context: Process; sleeps. With registration_lock held.
  */
 void fabrex_res_close(struct fabrex_file *file, struct list_head *gone)
 {
@@ -388,7 +393,9 @@ void fabrex_res_close(struct fabrex_file *file, struct list_head *gone)
 				fabrex_res_close_one(res, gone);
 }
 
-/* Claim the next of that type, from @id on, that the process has made. */
+/* Claim the next object of that type, from @id on, that the process has
+ * created.
+ */
 static struct fabrex_res *fabrex_res_claim_made(struct fabrex_file *file,
 						enum fabrex_res_type type,
 						struct pid *maker,
@@ -412,13 +419,15 @@ static struct fabrex_res *fabrex_res_claim_made(struct fabrex_file *file,
 }
 
 /**
- * fabrex_res_leave() - a process ends, others may go on with the file
- * @file: that it had open
+ * fabrex_res_leave() - destroy the objects of a process that exits
+ * @file: that it had open; others may go on using it
  * @pid:  of the process
  *
- * Destroys what the process has made. A child that has inherited the descriptor
- * cannot use it (rings, memory and mappings were the parent's), but would keep
- * it alive: pinned memory, and keys that peers believe in.
+ * A child that has inherited the descriptor cannot use these objects, because
+ * rings, memory and mappings were its parent's. But it would keep them alive:
+ * pinned memory, and keys that peers take for valid.
+ *
+ * Context: Process; sleeps.
  */
 void fabrex_res_leave(struct fabrex_file *file, struct pid *pid)
 {
@@ -439,10 +448,10 @@ void fabrex_res_leave(struct fabrex_file *file, struct pid *pid)
 }
 
 /**
- * fabrex_res_free_all() - free what has been stopped
- * @gone: of fabrex_res_close()
+ * fabrex_res_free_all() - free objects that have been stopped
+ * @gone: from fabrex_res_close()
  *
- * Not below registration_lock.
+ * Context: Process; sleeps. Not with registration_lock held.
  */
 void fabrex_res_free_all(struct list_head *gone)
 {
@@ -454,7 +463,7 @@ void fabrex_res_free_all(struct list_head *gone)
 	}
 }
 
-/* Memory is lost rather than given to somebody else. */
+/* Leak the memory rather than give it to somebody else. */
 static void fabrex_res_lose(struct fabrex_res *res)
 {
 	dev_err(&res->port->dev,
@@ -482,10 +491,10 @@ static void fabrex_zombies_stop(struct fabrex_port *port, bool settle,
 }
 
 /**
- * fabrex_res_free_zombies() - free them, and what is left of their files
- * @zombies: of fabrex_res_fail() or fabrex_res_unregister()
+ * fabrex_res_free_zombies() - free zombies, and what is left of their files
+ * @zombies: from fabrex_res_fail() or fabrex_res_unregister()
  *
- * Not below registration_lock.
+ * Context: Process; sleeps. Not with registration_lock held.
  */
 void fabrex_res_free_zombies(struct list_head *zombies)
 {
@@ -515,10 +524,12 @@ static void fabrex_res_fail_file(struct fabrex_file *file, u32 qerr)
 }
 
 /**
- * fabrex_res_fail() - the device has forgotten everything
- * @port:    below registration_lock, for writing
- * @qerr:    for the queues
- * @zombies: list; fabrex_res_free_zombies() has to follow
+ * fabrex_res_fail() - mark all objects as dead: the device has lost them
+ * @port:    port
+ * @qerr:    error for the queues
+ * @zombies: receives zombies, for fabrex_res_free_zombies()
+ *
+ * Context: Process; sleeps. With registration_lock held for writing.
  */
 void fabrex_res_fail(struct fabrex_port *port, u32 qerr,
 		     struct list_head *zombies)
@@ -546,9 +557,11 @@ static void fabrex_res_unregister_file(struct fabrex_file *file)
 }
 
 /**
- * fabrex_res_unregister() - stop everything of everybody
- * @port:    below registration_lock, for writing
- * @zombies: list; fabrex_res_free_zombies() has to follow
+ * fabrex_res_unregister() - stop all objects of a port
+ * @port:    port
+ * @zombies: receives zombies, for fabrex_res_free_zombies()
+ *
+ * Context: Process; sleeps. With registration_lock held for writing.
  */
 void fabrex_res_unregister(struct fabrex_port *port,
 			   struct list_head *zombies)

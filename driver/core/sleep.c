@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What must not happen while the machine falls asleep. Called by the PM core and
- * by dmabuf.c.
+ * Keeps buffers from being mapped while the machine suspends. Called by the PM
+ * core and by dmabuf.c.
  *
- * Before the machine sleeps, drivers of GPUs empty their memory: some when the
- * PM notifiers are called, with processes still running, and all in .prepare(),
- * when processes and freezable workqueues do not run any more. Mapping their
- * buffers would bring them straight back. So nothing is mapped, neither again
- * nor for a new region, from the first notifier that is called before the sleep
- * to the last one that is called after it, when those drivers are done too.
+ * Before the machine suspends, GPU drivers evacuate their memory: some in PM
+ * notifiers, while processes still run, and all of them in .prepare(), when
+ * processes and freezable workqueues are frozen. To map a buffer would bring it
+ * straight back. So nothing is mapped, neither again nor for new regions, from
+ * the first notifier that is called before suspend to the last one after it,
+ * when those drivers have finished too.
  */
 #include <linux/rwsem.h>
 #include <linux/suspend.h>
@@ -16,21 +16,21 @@
 
 #include "dmabuf.h"
 
-/* Held for writing to change it, for reading while something is mapped. */
+/* Held for writing to change it, for reading while a buffer is mapped. */
 static DECLARE_RWSEM(fabrex_sleep_lock);
 static bool fabrex_asleep;
 static DECLARE_WAIT_QUEUE_HEAD(fabrex_awake);
-/* Nobody has refused to sleep: the last notifier was called. The PM core calls
- * both of ours in turn, so that this needs no lock.
+/* The last notifier was called, so nobody has refused to suspend. The PM core
+ * calls our two notifiers one after the other, so this needs no lock.
  */
 static bool fabrex_sleep_agreed;
 
 /**
- * fabrex_stay_awake() - the machine is not to fall asleep just now
+ * fabrex_stay_awake() - keep the machine from suspending for a moment
  *
- * Below a dma_resv, or with none to be waited for until fabrex_may_sleep().
- *
- * Return: false if it is about to; else fabrex_may_sleep() has to follow
+ * Context: Process; sleeps. Under a dma_resv, or without waiting for one before
+ * fabrex_may_sleep().
+ * Return: false if suspend has begun; otherwise fabrex_may_sleep() must follow
  */
 bool fabrex_stay_awake(void)
 {
@@ -42,7 +42,9 @@ bool fabrex_stay_awake(void)
 }
 
 /**
- * fabrex_may_sleep() - end of what fabrex_stay_awake() has begun
+ * fabrex_may_sleep() - allow suspend again after fabrex_stay_awake()
+ *
+ * Context: Process.
  */
 void fabrex_may_sleep(void)
 {
@@ -50,11 +52,12 @@ void fabrex_may_sleep(void)
 }
 
 /**
- * fabrex_wait_awake() - wait until the machine has slept
- * @end: jiffies until when
+ * fabrex_wait_awake() - wait until the machine has resumed
+ * @end: when to give up, in jiffies
  *
  * Processes are frozen and thawed meanwhile: a signal ends the wait.
  *
+ * Context: Process; sleeps.
  * Return: 0; -ERESTARTSYS; -ETIMEDOUT
  */
 int fabrex_wait_awake(unsigned long end)
@@ -76,7 +79,7 @@ static void fabrex_set_asleep(bool asleep)
 		wake_up_interruptible_all(&fabrex_awake);
 }
 
-/* The first that is called before the sleep. */
+/* The first notifier that is called before suspend. */
 static int fabrex_sleep_begins(struct notifier_block *nb, unsigned long action,
 			       void *data)
 {
@@ -89,7 +92,7 @@ static int fabrex_sleep_begins(struct notifier_block *nb, unsigned long action,
 	case PM_POST_HIBERNATION:
 	case PM_POST_SUSPEND:
 	case PM_POST_RESTORE:
-		/* Who would come after the one that refused is not called. */
+		/* Notifiers after the one that refused are not called. */
 		if (!fabrex_sleep_agreed)
 			fabrex_set_asleep(false);
 		break;
@@ -97,7 +100,7 @@ static int fabrex_sleep_begins(struct notifier_block *nb, unsigned long action,
 	return NOTIFY_OK;
 }
 
-/* The last one that is called after it. */
+/* The last notifier that is called after resume. */
 static int fabrex_sleep_ends(struct notifier_block *nb, unsigned long action,
 			     void *data)
 {
@@ -128,8 +131,9 @@ static struct notifier_block fabrex_sleep_last = {
 };
 
 /**
- * fabrex_sleep_init() - begin of the module
+ * fabrex_sleep_init() - register the notifiers
  *
+ * Context: Module init.
  * Return: 0 or a negative errno
  */
 int fabrex_sleep_init(void)
@@ -146,7 +150,9 @@ int fabrex_sleep_init(void)
 }
 
 /**
- * fabrex_sleep_exit() - end of the module; no port is left
+ * fabrex_sleep_exit() - unregister the notifiers; no port exists any more
+ *
+ * Context: Module exit.
  */
 void fabrex_sleep_exit(void)
 {

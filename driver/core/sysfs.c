@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes of ports, described in docs/abi/sysfs-class-fabrex. Called by the
+ * Attributes of ports, documented in docs/abi/sysfs-class-fabrex. Called by the
  * driver core only.
  */
 #include <linux/kstrtox.h>
@@ -114,7 +114,7 @@ static ssize_t quota_store(struct device *dev, enum fabrex_res_type type,
 	return count;
 }
 
-/* Their names are in use above, hence the detour. */
+/* Their names are already used above. */
 #define QUOTA_ATTR(_name, _type)					\
 static ssize_t quota_##_name##_show(struct device *dev,			\
 				    struct device_attribute *attr,	\

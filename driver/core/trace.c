@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the tracepoints of trace.h; nothing else. */
+/* Instantiates the tracepoints of trace.h. */
 #include "object.h"
 #include "report.h"
 

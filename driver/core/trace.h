@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints of the core: what comes and goes, and what the fabric says.
- * Under events/fabrex in tracefs. For all files; trace.c knows the structures.
+ * Tracepoints of the core: objects that are created and destroyed, and events
+ * of the fabric. In tracefs under events/fabrex. For all files; trace.c knows
+ * the structures.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fabrex
@@ -65,7 +66,7 @@ TRACE_EVENT(fabrex_queue_create,
 		  __entry->cq, __entry->rq, __entry->service, __entry->ret)
 );
 
-/* Not the key: whoever has it may access the memory. */
+/* Without the key, because whoever knows it may access the memory. */
 TRACE_EVENT(fabrex_mr_register,
 	TP_PROTO(const struct fabrex_res *res,
 		 const struct fabrex_mr_params *params, u64 addr, int ret),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quotas: how many queues, window slots and regions, how many bytes and how
- * much locked memory one user may have of one port. Called by file.c, res.c,
- * window.c and port.c.
+ * Accounts and quotas: how many queues, window slots and regions, how many
+ * bytes and how much locked memory a user may have of a port. Called by file.c,
+ * res.c, window.c and port.c.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -40,15 +40,16 @@ MODULE_PARM_DESC(quota_bytes,
 		 "Bytes of memory regions of one user for each new port, 0: no limit (4 times the memory of the host)");
 
 /**
- * fabrex_quota_bytes_default() - what one user may register
+ * fabrex_quota_bytes_default() - get the default of what a user may register
  *
- * A page that is registered takes up to some 50 bytes of the kernel's: entries
- * of a scatterlist, of the IOMMU's tables, and of the device's page list if that
- * is in the host. So four times the memory of the host is about five per cent
- * of it at most. Less would be too little where GPUs are composed, which have
- * more memory than the host.
+ * A registered page takes up to about 50 bytes in the kernel: entries of
+ * scatterlists, of the IOMMU's tables, and of the device's page list if that is
+ * in host memory. So four times the host's memory costs at most about five per
+ * cent of it. Less would not do, because composed GPUs have more memory than
+ * the host.
  *
- * Return: bytes
+ * Context: Any.
+ * Return: number of bytes
  */
 u64 fabrex_quota_bytes_default(void)
 {
@@ -56,9 +57,9 @@ u64 fabrex_quota_bytes_default(void)
 }
 
 /**
- * fabrex_quotas_init() - begin of the module
+ * fabrex_quotas_init() - make the module parameter show the actual default
  *
- * From now on the parameter says what is the case.
+ * Context: Module init.
  */
 void fabrex_quotas_init(void)
 {
@@ -67,8 +68,10 @@ void fabrex_quotas_init(void)
 }
 
 /**
- * fabrex_quota_init() - take over the module's parameters
- * @port: new
+ * fabrex_quota_init() - set the quotas of a port from the module parameters
+ * @port: new port
+ *
+ * Context: Process.
  */
 void fabrex_quota_init(struct fabrex_port *port)
 {
@@ -78,12 +81,11 @@ void fabrex_quota_init(struct fabrex_port *port)
 	port->quota_bytes = READ_ONCE(quota_bytes);
 }
 
-/*
- * Containers whose processes have the same uid, root's above all, do not share
- * an account. What tells them apart is the innermost PID namespace that belongs
- * to the initial user namespace: making one of these takes CAP_SYS_ADMIN, so
- * that nobody gets an account, and a quota, by unshare(). User namespaces would
- * not do, as everybody may make them, and as most containers of root have none.
+/* Containers whose processes have the same uid, root's above all, do not share
+ * an account. They are told apart by the innermost PID namespace that belongs
+ * to the initial user namespace: to create one takes CAP_SYS_ADMIN, so nobody
+ * gets another account, and quota, by unshare(). User namespaces would not do:
+ * everybody may create them, and most containers of root have none.
  */
 static struct pid_namespace *fabrex_container(void)
 {
@@ -94,9 +96,8 @@ static struct pid_namespace *fabrex_container(void)
 	return ns;
 }
 
-/*
- * Uids that a user has by way of a user namespace of his own (/etc/subuid gives
- * everybody 65,536 of them) are no users of their own.
+/* The uids of a user's own user namespaces (/etc/subuid gives everybody 65,536
+ * of them) are charged to that user.
  */
 static kuid_t fabrex_account_uid(const struct cred *cred)
 {
@@ -121,9 +122,8 @@ static struct fabrex_user *fabrex_user_find(struct fabrex_port *port,
 	return NULL;
 }
 
-/*
- * With users_lock: forget accounts that nobody has open and that owe nothing.
- * One that does would otherwise be as good as new for who closes its files.
+/* With users_lock held: free accounts that nobody has open and that owe
+ * nothing. Otherwise closing a file would cancel a user's debt.
  */
 static void fabrex_users_prune(struct fabrex_port *port, bool all)
 {
@@ -140,8 +140,10 @@ static void fabrex_users_prune(struct fabrex_port *port, bool all)
 }
 
 /**
- * fabrex_users_free() - forget all accounts of a port that nobody uses
- * @port: port
+ * fabrex_users_free() - free all accounts of a port
+ * @port: no longer open
+ *
+ * Context: Process.
  */
 void fabrex_users_free(struct fabrex_port *port)
 {
@@ -166,11 +168,12 @@ static struct fabrex_user *fabrex_user_new(kuid_t uid,
 }
 
 /**
- * fabrex_user_get() - the account of the caller
+ * fabrex_user_get() - get the caller's account
  * @port: port
- * @cred: that it opens the port with
+ * @cred: credentials with which the port is opened
  *
- * Return: it, with a reference; NULL if there is no memory
+ * Context: Process; sleeps.
+ * Return: the account, with a reference; NULL if there is no memory
  */
 struct fabrex_user *fabrex_user_get(struct fabrex_port *port,
 				    const struct cred *cred)
@@ -197,6 +200,8 @@ struct fabrex_user *fabrex_user_get(struct fabrex_port *port,
  * fabrex_user_put() - drop a reference
  * @port: port
  * @user: account
+ *
+ * Context: Process.
  */
 void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
 {
@@ -206,15 +211,14 @@ void fabrex_user_put(struct fabrex_port *port, struct fabrex_user *user)
 	mutex_unlock(&port->users_lock);
 }
 
-/* What a wrong key costs the user who had the kernel try it: this much time,
- * so that one user does not use up what the port may try (docs/draco.md,
+/* What a wrong key costs the user for whom the kernel has tried it: this much
+ * time. So one user cannot use up the budget of the port (docs/draco.md,
  * section 10).
  */
 #define WRONG_KEY_NS	(10 * NSEC_PER_MSEC)
 
-/*
- * Not freezable: a task that has the turn must not be frozen with it, and the
- * wait is short.
+/* Not freezable: a task must not be frozen during its turn, and the wait is
+ * short.
  */
 static int fabrex_user_pay(struct fabrex_user *user)
 {
@@ -233,7 +237,7 @@ static bool fabrex_user_take_turn(struct fabrex_user *user)
 	return !atomic_xchg_acquire(&user->trying, 1);
 }
 
-/* Holds up neither death nor the sleep of the machine. */
+/* Delays neither a kill nor suspend. */
 static int fabrex_user_wait_turn(struct fabrex_user *user)
 {
 	if (fabrex_user_take_turn(user))
@@ -246,19 +250,22 @@ static int fabrex_user_wait_turn(struct fabrex_user *user)
 static void fabrex_user_next(struct fabrex_user *user)
 {
 	atomic_set_release(&user->trying, 0);
-	/* All: one that is frozen would be woken for nothing, and alone. */
+	/* All, because a frozen waiter would be woken in vain, and be the only
+	 * one.
+	 */
 	wake_up_all(&user->turn);
 }
 
 /**
- * fabrex_user_try_begin() - before a key is tried for a user
+ * fabrex_user_try_begin() - wait until a key may be tried for a user
  * @user: account
  *
- * One at a time, and not before the last wrong one has been paid for: otherwise
- * as many as the user has threads would be tried at once. So what is owed is
- * never more than for one key.
+ * One at a time, and not before the last wrong key has been paid for: otherwise
+ * one for each thread of the user would be tried at once. So the debt is never
+ * more than that of one key.
  *
- * Return: 0, fabrex_user_try_end() has to follow; -EINTR for a process that is
+ * Context: Process; sleeps, killable.
+ * Return: 0, and fabrex_user_try_end() must follow; -EINTR if the process is
  * being killed
  */
 int fabrex_user_try_begin(struct fabrex_user *user)
@@ -278,6 +285,8 @@ int fabrex_user_try_begin(struct fabrex_user *user)
  * fabrex_user_try_end() - a key has been tried
  * @user:  account
  * @wrong: it was refused
+ *
+ * Context: Process.
  */
 void fabrex_user_try_end(struct fabrex_user *user, bool wrong)
 {
@@ -286,7 +295,7 @@ void fabrex_user_try_end(struct fabrex_user *user, bool wrong)
 	fabrex_user_next(user);
 }
 
-/* @limit: at most S64_MAX. False if there would be more than that. */
+/* @limit is at most S64_MAX. False if the sum would exceed it. */
 static bool fabrex_add_below(atomic64_t *used, u64 n, u64 limit)
 {
 	s64 old = atomic64_read(used);
@@ -299,13 +308,14 @@ static bool fabrex_add_below(atomic64_t *used, u64 n, u64 limit)
 }
 
 /**
- * fabrex_charge() - about to make an object
+ * fabrex_charge() - charge an object to a user's quota
  * @port: port
- * @user: whose
+ * @user: account
  * @type: FABREX_RES_*
- * @n:    how much of the quota it takes
+ * @n:    amount
  *
- * Return: 0, or -EDQUOT
+ * Context: Any.
+ * Return: 0 or -EDQUOT
  */
 int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 		  enum fabrex_res_type type, u32 n)
@@ -319,11 +329,13 @@ int fabrex_charge(struct fabrex_port *port, struct fabrex_user *user,
 }
 
 /**
- * fabrex_uncharge() - an object is gone
+ * fabrex_uncharge() - release the charge of an object
  * @port: port
- * @user: whose it was
+ * @user: account
  * @type: FABREX_RES_*
- * @n:    as charged
+ * @n:    amount, as charged
+ *
+ * Context: Any.
  */
 void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
 		     enum fabrex_res_type type, u32 n)
@@ -333,12 +345,13 @@ void fabrex_uncharge(struct fabrex_port *port, struct fabrex_user *user,
 }
 
 /**
- * fabrex_charge_bytes() - about to give a device access to memory
+ * fabrex_charge_bytes() - charge memory that a device gets access to
  * @port:  port
- * @user:  whose
- * @bytes: that it takes
+ * @user:  account
+ * @bytes: number of bytes
  *
- * Return: 0, or -EDQUOT
+ * Context: Any.
+ * Return: 0 or -EDQUOT
  */
 int fabrex_charge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 			u64 bytes)
@@ -353,10 +366,12 @@ int fabrex_charge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 }
 
 /**
- * fabrex_uncharge_bytes() - it has none any more
+ * fabrex_uncharge_bytes() - release the charge of memory
  * @port:  port
- * @user:  whose it was
- * @bytes: as charged
+ * @user:  account
+ * @bytes: number of bytes, as charged
+ *
+ * Context: Any.
  */
 void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 			   u64 bytes)
@@ -366,17 +381,18 @@ void fabrex_uncharge_bytes(struct fabrex_port *port, struct fabrex_user *user,
 }
 
 /**
- * fabrex_charge_locked() - about to lock memory
- * @user:   whose
- * @npages: number; on return, what to give to fabrex_uncharge_locked()
+ * fabrex_charge_locked() - charge memory that is about to be locked
+ * @user:   account
+ * @npages: number of pages; on return, the argument of fabrex_uncharge_locked()
  *
- * What a user has locked in all is compared with the RLIMIT_MEMLOCK of who
- * locks more, as io_uring does. The process alone would not do: memory stays
- * locked when a process that has passed its descriptor on ends. Whom the limit
- * does not apply to is not charged, so that he leaves to others of the same
- * user what they have.
+ * All memory that a user has locked is compared with the RLIMIT_MEMLOCK of
+ * whoever locks more, as in io_uring. A limit by process would not do: if a
+ * process passes its descriptor on and exits, the memory stays locked. A
+ * process that the limit does not apply to is not charged, so that it takes
+ * nothing from other processes of the same user.
  *
- * Return: 0, or -ENOMEM
+ * Context: Process.
+ * Return: 0 or -ENOMEM
  */
 int fabrex_charge_locked(struct fabrex_user *user, u64 *npages)
 {
@@ -390,9 +406,11 @@ int fabrex_charge_locked(struct fabrex_user *user, u64 *npages)
 }
 
 /**
- * fabrex_uncharge_locked() - it is not locked any more
- * @user:   whose it was
- * @npages: of fabrex_charge_locked()
+ * fabrex_uncharge_locked() - release the charge of locked memory
+ * @user:   account
+ * @npages: from fabrex_charge_locked()
+ *
+ * Context: Any.
  */
 void fabrex_uncharge_locked(struct fabrex_user *user, u64 npages)
 {

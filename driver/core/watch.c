@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The watch page of an open file: counters that tell a cache of registrations,
- * without a system call, that what it has registered is not what is there any
- * more. Called by file.c, mr.c and dmabuf.c.
+ * The watch page of an open file: counters that tell a registration cache,
+ * without a system call, that a region no longer describes the memory at its
+ * address. Called by file.c, mr.c and dmabuf.c.
  *
- * Memory of a process is watched by a notifier that is in place before the
- * memory is pinned. What happens while it is being pinned (our own breaking of
- * copy-on-write, too) is found by the collision count of the notifier: the
- * memory is pinned anew until nothing has happened in between, and only then
- * the region starts to count. Thus a cache reads the counter before it
- * registers, and nothing that happens afterwards is missed.
+ * Memory of a process is watched by a notifier that is installed before the
+ * memory is pinned. Whatever happens during pinning, including our own breaking
+ * of copy-on-write, shows in the notifier's sequence count: the memory is
+ * pinned again until nothing has happened meanwhile, and only then the region
+ * begins to count. So if a cache reads the counter before it registers memory,
+ * it misses nothing that happens afterwards.
  *
  * A notifier leaves pins and mappings alone: they are the cache's business.
  */
@@ -20,12 +20,14 @@
 #include "memory.h"
 
 #define WATCH_ENTRIES_MAX	65536u
-/* Give up and count, if memory changes all the time. */
+/* If the memory keeps changing, give up, and count once. */
 #define WATCH_TRIES		4
 
 /**
- * fabrex_watch_count() - what the region was registered for may be another
- * @watch: of the region, watched or not; any context
+ * fabrex_watch_count() - report that a region may be stale
+ * @watch: of the region; it may not be watched
+ *
+ * Context: Any.
  */
 void fabrex_watch_count(struct fabrex_watcher *watch)
 {
@@ -35,14 +37,14 @@ void fabrex_watch_count(struct fabrex_watcher *watch)
 		return;
 	counters = watch->map->ring[0];
 	atomic_inc(&counters[watch->entry]);
-	/* The change itself follows. */
+	/* The change itself comes afterwards. */
 	smp_mb__after_atomic();
 }
 
 #if IS_ENABLED(CONFIG_MMU_NOTIFIER)
-/* Pages stay what they are, and where: no more than their write protection is
- * played with, by fork() for example, which gives the child a copy of what is
- * pinned.
+/* The pages stay the same, at the same place, and only their write protection
+ * changes; for instance by fork(), which gives the child copies of pinned
+ * pages.
  */
 static bool fabrex_watch_harmless(const struct mmu_notifier_range *range)
 {
@@ -50,7 +52,7 @@ static bool fabrex_watch_harmless(const struct mmu_notifier_range *range)
 	       range->event == MMU_NOTIFY_SOFT_DIRTY;
 }
 
-/* With page tables about to be changed: neither sleeps nor allocates. */
+/* Called before page tables change: neither sleeps nor allocates. */
 static bool fabrex_watch_invalidate(struct mmu_interval_notifier *notifier,
 				    const struct mmu_notifier_range *range,
 				    unsigned long seq)
@@ -95,7 +97,7 @@ static unsigned long fabrex_watch_begin(struct fabrex_watcher *watch)
 	return mmu_interval_read_begin(&watch->notifier);
 }
 
-/* Start to count, unless something has happened since fabrex_watch_begin(). */
+/* Begin to count, unless something has happened since fabrex_watch_begin(). */
 static bool fabrex_watch_arm(struct fabrex_watcher *watch, unsigned long seq)
 {
 	spin_lock(&watch->lock);
@@ -143,13 +145,14 @@ static void fabrex_watch_remove(struct fabrex_watcher *watch)
 #endif
 
 /**
- * fabrex_watch_init() - a region is to be watched, if it is
+ * fabrex_watch_init() - prepare to watch a region, if requested
  * @watch: of the region, zeroed
  * @file:  of the caller
- * @cmd:   what is asked for
+ * @cmd:   request
  *
- * Undone by fabrex_watch_exit(), whatever it returns. Not below any lock.
+ * fabrex_watch_exit() undoes this, whatever is returned.
  *
+ * Context: Process; sleeps. Without locks.
  * Return: 0; -EINVAL if the file has no such entry; -EOPNOTSUPP if the kernel
  * cannot watch memory of processes; -ENOMEM
  */
@@ -160,7 +163,7 @@ int fabrex_watch_init(struct fabrex_watcher *watch, struct fabrex_file *file,
 
 	if (!(cmd->flags & FABREX_MR_WATCH))
 		return 0;
-	/* Stays until the file is closed. */
+	/* Remains until the file is closed. */
 	map = smp_load_acquire(&file->watch);
 	if (!map || cmd->watch >= map->geo.total / sizeof(u32))
 		return -EINVAL;
@@ -173,14 +176,15 @@ int fabrex_watch_init(struct fabrex_watcher *watch, struct fabrex_file *file,
 }
 
 /**
- * fabrex_watch_pin() - pin memory of the calling process, and watch it
- * @watch:    of fabrex_watch_init(); perhaps it is not to be watched
+ * fabrex_watch_pin() - pin memory of the calling process and watch it
+ * @watch:    from fabrex_watch_init(); it may not be requested
  * @pin:      zeroed
- * @port:     as for fabrex_pin(), and so on
- * @addr:     likewise
- * @length:   likewise
- * @writable: likewise
+ * @port:     as for fabrex_pin(), like the following
+ * @addr:     user address
+ * @length:   in bytes
+ * @writable: for the device
  *
+ * Context: As fabrex_pin().
  * Return: as fabrex_pin()
  */
 int fabrex_watch_pin(struct fabrex_watcher *watch, struct fabrex_pin *pin,
@@ -207,10 +211,11 @@ int fabrex_watch_pin(struct fabrex_watcher *watch, struct fabrex_pin *pin,
 }
 
 /**
- * fabrex_watch_exit() - watch it no longer
- * @watch: of fabrex_watch_init(), or zeroed
+ * fabrex_watch_exit() - stop watching a region
+ * @watch: from fabrex_watch_init(), or zeroed
  *
- * Waits for a notification that is under way: not below any lock.
+ * Context: Process; sleeps, waits for a notification in progress. Without
+ * locks.
  */
 void fabrex_watch_exit(struct fabrex_watcher *watch)
 {
@@ -224,6 +229,7 @@ void fabrex_watch_exit(struct fabrex_watcher *watch)
  * fabrex_cmd_watch() - FABREX_IOCTL_WATCH
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_watch(struct fabrex_ucmd *ucmd)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows: slots of the aperture, aimed at a peer's region. Called by file.c
- * for the ioctl and by res.c.
+ * Windows: slots of the aperture that are mapped to a peer's region. Called by
+ * file.c for the ioctl, and by res.c.
  */
 #include <linux/bitmap.h>
 #include <linux/log2.h>
@@ -65,8 +65,9 @@ static void fabrex_window_settle(struct fabrex_res *res)
 		fabrex_slots_put(window);
 }
 
-/* The device has forgotten what its slots lead to, and nobody has them mapped any
- * more: they are others' now, although the owner may keep the dead window.
+/* The device has forgotten the mapping of the slots, and no process has them
+ * mapped any more: others may use them, although the owner may keep the dead
+ * window.
  */
 static void fabrex_window_fail(struct fabrex_res *res, u32 qerr)
 {
@@ -99,7 +100,7 @@ static const struct fabrex_res_ops fabrex_window_ops = {
 	.free = fabrex_window_free,
 };
 
-/* Returns the number of slots it takes. */
+/* Returns the number of slots that it takes. */
 static int fabrex_window_check(const struct fabrex_port *port,
 			       const struct fabrex_window_create *cmd)
 {
@@ -117,7 +118,9 @@ static int fabrex_window_check(const struct fabrex_port *port,
 	return nslots > port->info.max_windows ? -ENOSPC : nslots;
 }
 
-/* What needs the device: the slots lead to the peer's region, and are mapped. */
+/* Everything that needs the device: the window itself, and the address of its
+ * map.
+ */
 static int fabrex_window_start(struct fabrex_window *window,
 			       const struct fabrex_window_create *cmd)
 {
@@ -181,7 +184,7 @@ static int fabrex_window_create(struct fabrex_window *window, u32 nslots,
 	return ret ?: fabrex_map_insert(map);
 }
 
-/* What the switch says, in the words of the uapi header. */
+/* Translates the switch's errors to those of the uapi header. */
 static int fabrex_window_errno(int ret)
 {
 	return ret == -EHOSTDOWN || ret == -ENETDOWN ? -EHOSTUNREACH : ret;
@@ -191,6 +194,7 @@ static int fabrex_window_errno(int ret)
  * fabrex_cmd_window_create() - FABREX_IOCTL_WINDOW_CREATE
  * @ucmd: ioctl
  *
+ * Context: Process; sleeps.
  * Return: as documented in the uapi header
  */
 int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
@@ -212,7 +216,7 @@ int fabrex_cmd_window_create(struct fabrex_ucmd *ucmd)
 		kfree(window);
 		return ret;
 	}
-	/* Whoever owes for a wrong key waits first. */
+	/* Whoever has used a wrong key waits first. */
 	ret = fabrex_user_try_begin(window->res.user);
 	if (!ret) {
 		ret = fabrex_window_create(window, nslots, cmd);
