@@ -59,18 +59,18 @@ static const char *fabrex_cause_remedy(int error)
 	case -EOPNOTSUPP:
 	case -EREMOTEIO:
 	case -EXDEV:
-		return "the device cannot reach it directly; \"fabrexctl p2p\" says why";
+		return "the device cannot access it directly; see \"fabrexctl p2p\"";
 	case -ENODEV:
 		return "it has been revoked, or its device is gone or being reset";
 	case -EBUSY:
-		return "it cannot be moved to where the device reaches it";
+		return "it cannot be moved to memory that the device can access";
 	case -ENOMEM:
 	case -ENOSPC:
 		return "no memory left in the exporter, or no address space for DMA";
 	case -ETIMEDOUT:
-		return "an operation on it does not end";
+		return "an operation on it has not finished in time";
 	}
-	return "the exporter knows why";
+	return "the cause is known to the exporter only";
 }
 
 /**

@@ -88,7 +88,7 @@ static const char *change_cause(int ret)
 {
 	switch (ret) {
 	case -EOPNOTSUPP:
-		return "this port cannot do that";
+		return "not supported by this port";
 	case -EIO:
 		return "the local port is being reset; try again";
 	case -ENODEV:
@@ -127,12 +127,12 @@ static bool manager_match(const struct fabrex_object *object, const void *arg)
 static void change_not_manager(struct fabrex_port *port,
 			       struct netlink_ext_ack *extack)
 {
-	char host[FABREX_NAME_LEN] = "that is";
+	char host[FABREX_NAME_LEN] = "of a manager";
 	struct fabrex_object manager;
 
 	if (!fabrex_model_next(port, 0, manager_match, NULL, &manager))
 		fabrex_model_name(port, manager.link, host);
-	NL_SET_ERR_MSG_FMT(extack, "%s is no manager; ask on host %s",
+	NL_SET_ERR_MSG_FMT(extack, "%s: not a manager; ask on host %s",
 			   port->info.name, host);
 }
 

@@ -111,7 +111,7 @@ static void fabrex_dmabuf_invalidate(struct dma_buf_attachment *attach)
 	mutex_unlock(&buf->lock);
 	trace_fabrex_mr_move(buf->res, "invalidate", ret);
 	if (ret && ret != -ENODEV)
-		dev_err(&port->dev, "region %u is not released by the device: %d\n",
+		dev_err(&port->dev, "the device has not released region %u: %d\n",
 			buf->res->number, ret);
 	fabrex_dmabuf_unmap(buf);
 }

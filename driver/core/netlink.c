@@ -233,7 +233,7 @@ static int fabrex_nl_object(struct fabrex_port *port, struct genl_info *info,
 	int ret;
 
 	if (!id == !name) {
-		NL_SET_ERR_MSG(info->extack, "give either an id or a name");
+		NL_SET_ERR_MSG(info->extack, "specify either an id or a name");
 		return -EINVAL;
 	}
 	ret = id ? fabrex_model_get(port, nla_get_u32(id), object) :
@@ -242,7 +242,7 @@ static int fabrex_nl_object(struct fabrex_port *port, struct genl_info *info,
 		return 0;
 	if (id)
 		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s knows no such object %u; list them",
+				   "%s has no object %u; list its objects",
 				   port->info.name, nla_get_u32(id));
 	else
 		NL_SET_ERR_MSG_FMT(info->extack, "%.31s: %s; list the names",

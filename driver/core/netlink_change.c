@@ -67,7 +67,7 @@ static int change_object(struct fabrex_port *port, struct genl_info *info,
 	u32 id;
 
 	if (GENL_REQ_ATTR_CHECK(info, attr)) {
-		NL_SET_ERR_MSG_FMT(info->extack, "say which %s", what);
+		NL_SET_ERR_MSG_FMT(info->extack, "the %s is missing", what);
 		return -EINVAL;
 	}
 	id = nla_get_u32(info->attrs[attr]);
@@ -78,7 +78,7 @@ static int change_object(struct fabrex_port *port, struct genl_info *info,
 		return -ENOENT;
 	}
 	if (object->type != type) {
-		NL_SET_ERR_MSG_FMT(info->extack, "%s is no %s; name one",
+		NL_SET_ERR_MSG_FMT(info->extack, "%s: not of type %s; name one",
 				   object->name, what);
 		return -EINVAL;
 	}
@@ -132,7 +132,7 @@ static int bind_target(struct fabrex_port *port, struct genl_info *info,
 		return ret;
 	if (target.kind != FABREX_PORT_KIND_HOST) {
 		NL_SET_ERR_MSG_FMT(info->extack,
-				   "%s leads to no host; name a host's port",
+				   "%s is not connected to a host; name a host port",
 				   target.name);
 		return -EINVAL;
 	}
@@ -189,7 +189,7 @@ static int port_action(struct genl_info *info,
 {
 	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_ACTION)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "say what to do: enable, disable or reset");
+			       "the action is missing: enable, disable or reset");
 		return -EINVAL;
 	}
 	change->action = nla_get_u32(info->attrs[FABREX_A_CHANGE_ACTION]);
@@ -218,7 +218,7 @@ static int change_ticket(struct genl_info *info, u64 *ticket)
 {
 	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TICKET)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "say which change: its ticket is missing");
+			       "the ticket is missing");
 		return -EINVAL;
 	}
 	*ticket = nla_get_u64(info->attrs[FABREX_A_CHANGE_TICKET]);
@@ -228,9 +228,9 @@ static int change_ticket(struct genl_info *info, u64 *ticket)
 static void ticket_explain(struct genl_info *info, u64 ticket, int ret)
 {
 	const char *cause = ret == -ENOENT ?
-		"not known through this port; it may be too long ago" :
-		ret == -EALREADY ? "is over already; ask how it went" :
-		"cannot be cancelled; it is a short one";
+		"unknown to this port, or too old" :
+		ret == -EALREADY ? "has already finished; query its result" :
+		"cannot be cancelled, as it is short";
 
 	NL_SET_ERR_MSG_FMT(info->extack, "change %llu: %s", ticket, cause);
 }
@@ -329,7 +329,7 @@ int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info)
 	struct fabrex_port *port;
 	int ret;
 
-	port = change_port(skb, info, FABREX_CAN_REPLY, "answer that");
+	port = change_port(skb, info, FABREX_CAN_REPLY, "send replies");
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	if (GENL_REQ_ATTR_CHECK(info, FABREX_A_CHANGE_TOKEN)) {

@@ -195,7 +195,7 @@ int fabrex_pin_map(struct fabrex_pin *pin)
 	if (fabrex_coherent(pin->port, &pin->sgt.sgt))
 		return 0;
 	dev_err_ratelimited(&pin->port->dev,
-			    "memory beyond reach of the device: its DMA would be bounced; use an IOMMU or memory that it can address\n");
+			    "the device cannot address this memory, and DMA would be bounced; use an IOMMU or other memory\n");
 	return -EOPNOTSUPP;
 }
 

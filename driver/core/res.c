@@ -167,7 +167,7 @@ static int fabrex_res_stop(struct fabrex_res *res)
 	trace_fabrex_destroy(res, ret);
 	if (ret && ret != -ENODEV) {
 		dev_err_ratelimited(&res->port->dev,
-				    "object %u of type %d is not let go by the device: %d; its memory stays until the device is reset\n",
+				    "the device failed to destroy object %u of type %d: %d; its memory is kept until the device is reset\n",
 				    res->number, res->type, ret);
 		return ret;
 	}

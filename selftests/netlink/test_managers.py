@@ -19,7 +19,7 @@ EP, OTHER = "columba1.gpu0", "columba1.gpu1"
 def refused(t, guest, args):
     got = fabric.ctl(guest, args)
     t.equal(got.status, DENIED, f"{args}: refused")
-    t.ok("b.0 is no manager; ask on host a" in got.stderr,
+    t.ok("b.0: not a manager; ask on host a" in got.stderr,
          "and the message says where to ask", got.stdout + got.stderr)
 
 
