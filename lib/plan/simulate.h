@@ -136,13 +136,8 @@ struct plan_work {
  */
 int plan_predict(const struct plan_graph *g, const struct plan_work *work,
 		 const struct plan_schedule *const *schedules,
+		 const struct plan_job *others, uint32_t nothers,
 		 const struct plan_timing *timing, struct plan_step *out,
 		 struct plan_error *e);
-int plan_predict_beside(const struct plan_graph *g,
-			const struct plan_work *work,
-			const struct plan_schedule *const *schedules,
-			const struct plan_job *others, uint32_t nothers,
-			const struct plan_timing *timing,
-			struct plan_step *out, struct plan_error *e);
 
 #endif

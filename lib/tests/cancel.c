@@ -18,20 +18,20 @@
 
 #define SERVICE	4242
 
-struct scene {
+struct cancel_scene {
 	struct fabrex_port *port;
 	struct fabrex_listener *listener;
 	struct fabrex_queue *queue;
 	struct fabrex_comm *comm;
 	struct fabrex_coll *recv;
 	char schedule[32];
-	void (*call)(struct scene *s);
+	void (*call)(struct cancel_scene *s);
 	bool returned;
 };
 
 /* ---- no cancellation points --------------------------------------------- */
 
-static void open_and_close(struct scene *s)
+static void open_and_close(struct cancel_scene *s)
 {
 	struct fabrex_port *port;
 
@@ -40,7 +40,7 @@ static void open_and_close(struct scene *s)
 	CHECK_EQ(fabrex_close(port), 0);
 }
 
-static void queue(struct scene *s)
+static void queue(struct cancel_scene *s)
 {
 	const struct fabrex_queue_attr attr = {
 		.flags = FABREX_QUEUE_EVENTFD,
@@ -51,12 +51,12 @@ static void queue(struct scene *s)
 	CHECK_EQ(fabrex_queue_destroy(q), 0);
 }
 
-static void arms(struct scene *s)
+static void arms(struct cancel_scene *s)
 {
 	CHECK_EQ(fabrex_arm(s->queue), 0);
 }
 
-static void regions(struct scene *s)
+static void regions(struct cancel_scene *s)
 {
 	static char memory[8192];
 	struct fabrex_window *window;
@@ -74,7 +74,7 @@ static void regions(struct scene *s)
 	CHECK_EQ(fabrex_mr_deregister(mr), 0);
 }
 
-static void file_region(struct scene *s)
+static void file_region(struct cancel_scene *s)
 {
 	struct fabrex_mr_attr attr = {
 		.length = 4096, .kind = FABREX_MEMORY_DMABUF,
@@ -89,7 +89,7 @@ static void file_region(struct scene *s)
 	CHECK_EQ(fabrex_mr_deregister(mr), 0);
 }
 
-static void answer(struct scene *s)
+static void answer(struct cancel_scene *s)
 {
 	struct fabrex_request request = {
 		.peer = s->port->attr.peer,
@@ -100,7 +100,7 @@ static void answer(struct scene *s)
 		 -ECONNRESET);
 }
 
-static void listen_and_close(struct scene *s)
+static void listen_and_close(struct cancel_scene *s)
 {
 	struct fabrex_listener *l;
 
@@ -108,7 +108,7 @@ static void listen_and_close(struct scene *s)
 	fabrex_listener_close(l);
 }
 
-static void meet_by(struct scene *s, const char *bootstrap, uint32_t rank)
+static void meet_by(struct cancel_scene *s, const char *bootstrap, uint32_t rank)
 {
 	const struct fabrex_comm_attr attr = {
 		.rank = rank, .size = 2, .timeout_ms = 50,
@@ -120,14 +120,14 @@ static void meet_by(struct scene *s, const char *bootstrap, uint32_t rank)
 		 -ETIMEDOUT);
 }
 
-static void meet(struct scene *s)
+static void meet(struct cancel_scene *s)
 {
 	meet_by(s, "fabric:77", 0);
 	meet_by(s, "fabric:78", 1);
 	meet_by(s, "tcp:127.0.0.1:1", 1);
 }
 
-static void collectives(struct scene *s)
+static void collectives(struct cancel_scene *s)
 {
 	struct fabrex_comm *part;
 
@@ -138,14 +138,14 @@ static void collectives(struct scene *s)
 	CHECK_EQ(fabrex_comm_failed(s->comm, NULL, 0), 0);
 }
 
-static void schedules(struct scene *s)
+static void schedules(struct cancel_scene *s)
 {
 	struct fabrex_schedule *schedule;
 
 	CHECK_EQ(fabrex_schedule_read(s->schedule, &schedule), -EINVAL);
 }
 
-static void machine(struct scene *s)
+static void machine(struct cancel_scene *s)
 {
 	struct fabrex_memory memory;
 	struct fabrex_stats stats;
@@ -160,7 +160,7 @@ static void machine(struct scene *s)
 /* Asked to end before the call: the first chance that there is takes it. */
 static void *cancelled(void *arg)
 {
-	struct scene *s = arg;
+	struct cancel_scene *s = arg;
 
 	pthread_cancel(pthread_self());
 	s->call(s);
@@ -169,7 +169,7 @@ static void *cancelled(void *arg)
 	return NULL;
 }
 
-static bool returns(struct scene *s, void (*call)(struct scene *s))
+static bool returns(struct cancel_scene *s, void (*call)(struct cancel_scene *s))
 {
 	pthread_t thread;
 	void *result;
@@ -182,7 +182,7 @@ static bool returns(struct scene *s, void (*call)(struct scene *s))
 	return s->returned;
 }
 
-static void scene_open(struct scene *s)
+static void cancel_open(struct cancel_scene *s)
 {
 	const struct fabrex_queue_attr eventfd = {
 		.flags = FABREX_QUEUE_EVENTFD,
@@ -195,7 +195,7 @@ static void scene_open(struct scene *s)
 	};
 	int fd;
 
-	*s = (struct scene){ .schedule = "/tmp/fabrex-XXXXXX" };
+	*s = (struct cancel_scene){ .schedule = "/tmp/fabrex-XXXXXX" };
 	fd = mkstemp(s->schedule);
 	CHECK(fd >= 0 && !close(fd));
 	CHECK_EQ(fabrex_open(loop_name("a"), &s->port), 0);
@@ -208,7 +208,7 @@ static void scene_open(struct scene *s)
 }
 
 /* Nobody waits for anything: it can all be ended. */
-static void scene_close(struct scene *s)
+static void cancel_close(struct cancel_scene *s)
 {
 	fabrex_comm_destroy(s->comm);
 	fabrex_listener_close(s->listener);
@@ -218,53 +218,53 @@ static void scene_close(struct scene *s)
 
 TEST(cancel_points_elsewhere)
 {
-	static void (*const calls[])(struct scene *s) = {
+	static void (*const calls[])(struct cancel_scene *s) = {
 		open_and_close, queue, arms, regions, file_region, answer,
 		listen_and_close, meet, collectives, schedules, machine,
 	};
-	struct scene s;
+	struct cancel_scene s;
 	size_t i;
 
-	scene_open(&s);
+	cancel_open(&s);
 	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		CHECK(returns(&s, calls[i]));
 	}
-	scene_close(&s);
+	cancel_close(&s);
 }
 
 /* ---- cancellation points ------------------------------------------------ */
 
-static void waits(struct scene *s)
+static void waits(struct cancel_scene *s)
 {
 	fabrex_wait(s->queue, -1);
 }
 
-static void reads_event(struct scene *s)
+static void reads_event(struct cancel_scene *s)
 {
 	struct fabrex_port_event event;
 
 	fabrex_event_read(s->port, &event, -1);
 }
 
-static void accepts(struct scene *s)
+static void accepts(struct cancel_scene *s)
 {
 	fabrex_accept(s->listener, NULL, 0, NULL, NULL, NULL, -1);
 }
 
-static void takes_request(struct scene *s)
+static void takes_request(struct cancel_scene *s)
 {
 	struct fabrex_request request;
 
 	fabrex_request_next(s->listener, &request, NULL, NULL, -1);
 }
 
-static void connects(struct scene *s)
+static void connects(struct cancel_scene *s)
 {
 	fabrex_connect(s->port, s->port->attr.peer, SERVICE, "x", 1, NULL,
 		       NULL, -1);
 }
 
-static void connects_to_nobody(struct scene *s)
+static void connects_to_nobody(struct cancel_scene *s)
 {
 	fabrex_connect(s->port, s->port->attr.peer, SERVICE + 1, "x", 1, NULL,
 		       NULL, -1);
@@ -272,16 +272,16 @@ static void connects_to_nobody(struct scene *s)
 
 TEST(cancel_while_waiting)
 {
-	static void (*const calls[])(struct scene *s) = {
+	static void (*const calls[])(struct cancel_scene *s) = {
 		waits, reads_event, accepts, takes_request, connects,
 		connects_to_nobody,
 	};
-	struct scene s;
+	struct cancel_scene s;
 	size_t i;
 
-	scene_open(&s);
+	cancel_open(&s);
 	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		CHECK(!returns(&s, calls[i]));
 	}
-	scene_close(&s);
+	cancel_close(&s);
 }

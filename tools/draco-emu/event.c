@@ -29,7 +29,6 @@ void event_exit(struct event_log *log)
 int event_queue_init(struct event_queue *q, unsigned int nreports)
 {
 	q->reports = calloc(nreports, sizeof(*q->reports));
-	q->nreports = nreports;
 	q->pending.next = q->pending.prev = &q->pending;
 	return q->reports ? 0 : -ENOMEM;
 }

@@ -41,7 +41,6 @@ struct event_queue {
 	uint64_t lost;
 	bool on;
 	struct event_report *reports;	/* queues first, then windows */
-	unsigned int nreports;
 	struct event_report pending;	/* head of the list */
 	struct event_request requests[EVENT_REQUESTS];
 };

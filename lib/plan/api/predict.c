@@ -222,8 +222,8 @@ EXPORT int fabrex_plan_predict(const struct fabrex_plan_graph *graph,
 	if (err)
 		return err;
 	model_of(&v, &w);
-	err = plan_predict_beside(graph->graph, &w, schedules, others,
-				  v.nothers, &t, &s, &e);
+	err = plan_predict(graph->graph, &w, schedules, others, v.nothers, &t,
+			   &s, &e);
 	free(others);
 	if (err)
 		return api_error(err, &e);

@@ -221,7 +221,6 @@ static void add_host(struct wiring *w, unsigned int host)
 		snprintf(name, sizeof(name), "%s.%u", h->name,
 			 w->ports[p].nth);
 		port = add_node(w, PLAN_ROOT_PORT, name, box);
-		w->ports[p].root_port = port;
 		if (!w->e->code)
 			w->g->nodes[port].up = w->root_complexes[host];
 		if (h->p2p_root)

@@ -14,7 +14,6 @@ struct port {
 	unsigned int host, nth;
 	unsigned int sw;
 	unsigned int gpus;	/* bound to it */
-	uint32_t root_port;	/* node */
 };
 
 struct wiring {

@@ -219,12 +219,11 @@ static uint32_t ranks_of(const struct plan_schedule *const *schedules,
 	return s ? s->nranks : 0;
 }
 
-int plan_predict_beside(const struct plan_graph *g,
-			const struct plan_work *work,
-			const struct plan_schedule *const *schedules,
-			const struct plan_job *others, uint32_t nothers,
-			const struct plan_timing *timing,
-			struct plan_step *out, struct plan_error *e)
+int plan_predict(const struct plan_graph *g, const struct plan_work *work,
+		 const struct plan_schedule *const *schedules,
+		 const struct plan_job *others, uint32_t nothers,
+		 const struct plan_timing *timing, struct plan_step *out,
+		 struct plan_error *e)
 {
 	struct plan_step step = { 0 };
 	struct plan_job *jobs;
@@ -258,12 +257,4 @@ int plan_predict_beside(const struct plan_graph *g,
 	step.flops = token_flop(work) * tokens(work) / nranks / step.seconds;
 	*out = step;
 	return 0;
-}
-
-int plan_predict(const struct plan_graph *g, const struct plan_work *work,
-		 const struct plan_schedule *const *schedules,
-		 const struct plan_timing *timing, struct plan_step *out,
-		 struct plan_error *e)
-{
-	return plan_predict_beside(g, work, schedules, NULL, 0, timing, out, e);
 }

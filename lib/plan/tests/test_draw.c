@@ -14,7 +14,6 @@
 struct seen {
 	uint32_t nedges;
 	uint32_t *drawn, *marked;	/* how often, of each edge */
-	uint32_t dashed;		/* elements of class cut */
 	uint32_t marks;			/* elements with data-cut */
 	uint32_t shaded, paths, bad;
 	char *words;			/* all character data */
@@ -58,7 +57,6 @@ static void XMLCALL begin(void *user, const char *name, const char **attr)
 		s->shaded += !link && strstr(attr[1], "inside") &&
 			     !strcmp(name, "rect") && !strstr(attr[1], "frame");
 	}
-	s->dashed += cut;
 	s->marks += marked;
 	s->bad += cut != marked;
 }

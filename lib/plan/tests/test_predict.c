@@ -58,7 +58,7 @@ static struct plan_step predict(enum plan_parallel p,
 	struct plan_step step = { .seconds = NAN };
 	struct plan_error e = { 0 };
 
-	if (plan_predict(graph, &w, schedules, &t, &step, &e))
+	if (plan_predict(graph, &w, schedules, NULL, 0, &t, &step, &e))
 		printf("# %s\n", e.text);
 	return step;
 }
@@ -191,8 +191,8 @@ static void contention(void)
 		return;
 	own[PLAN_ALL_REDUCE] = r[0].schedule;
 	other = (struct plan_job){ r[1].schedule, 4ull << 30, 0 };
-	ok(!plan_predict(graph, &w, own, &t, &alone_step, &e) &&
-	   !plan_predict_beside(graph, &w, own, &other, 1, &t, &beside, &e),
+	ok(!plan_predict(graph, &w, own, NULL, 0, &t, &alone_step, &e) &&
+	   !plan_predict(graph, &w, own, &other, 1, &t, &beside, &e),
 	   "a step beside another job %s", e.text);
 	printf("# communication %.3f s alone, %.3f s beside another job\n",
 	       alone_step.communicate, beside.communicate);
@@ -202,7 +202,7 @@ static void contention(void)
 	ok(beside.compute == alone_step.compute, "and nothing of the GPUs");
 	/* A third of the step's own: it is over soon, and begins again. */
 	other.bytes = 128ull << 20;
-	ok(!plan_predict_beside(graph, &w, own, &other, 1, &t, &beside, &e) &&
+	ok(!plan_predict(graph, &w, own, &other, 1, &t, &beside, &e) &&
 	   beside.communicate > 1.7 * alone_step.communicate &&
 	   beside.communicate < 2.1 * alone_step.communicate,
 	   "whatever the size of one of its collectives: %.3f s",
@@ -218,7 +218,8 @@ static int refused(struct plan_work w, const char *says)
 	struct plan_timing t = plan_timing_default();
 	struct plan_step step = { .seconds = 7 };
 	struct plan_error e = { 0 };
-	int err = plan_predict(graph, &w, schedules, &t, &step, &e);
+	int err = plan_predict(graph, &w, schedules, NULL, 0, &t, &step,
+			       &e);
 
 	has(e.text, says);
 	return step.seconds == 7 ? err : 0;

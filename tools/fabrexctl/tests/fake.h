@@ -22,13 +22,11 @@ struct fake {
 	bool names_slot;	/* of a bind that is only asked about */
 	bool no_device;		/* the PCI device never appears */
 	unsigned int dumps, whole_dumps, gets;
-	unsigned int closes;
 	struct event queue[FAKE_EVENTS];
 	unsigned int head, tail;
 	bool lost;
 	int fd;
 	uint32_t last_action;
-	struct holder last_holder;
 	bool last_granted, replied;
 	unsigned int ticks;
 };
