@@ -9,7 +9,7 @@
  *
  * EINVAL: unknown flags, or reserved fields or padding that are not zero.
  * ENOTTY: unknown ioctl. EOPNOTSUPP: this port does not support it;
- * fabrex_port_query.out_caps tells what a port supports. ENODEV: the port is
+ * fabrex_port_query.out_caps shows what a port supports. ENODEV: the port is
  * gone. EBADF: the file is not open for writing, so that only PORT_QUERY,
  * PEER_QUERY, COUNTERS and P2P_QUERY are allowed.
  *
