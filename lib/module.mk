@@ -14,7 +14,7 @@ DESTDIR ?=
 CFLAGS ?= -O2 -g
 CXX ?= g++
 
-LIB_VERSION := 1.2.0
+LIB_VERSION := $(shell cat VERSION)
 LIB_O := $(BUILD)/lib
 LIB_SO := $(LIB_O)/libfabrex.so.$(LIB_VERSION)
 LIB_A := $(LIB_O)/libfabrex.a

@@ -114,6 +114,7 @@ check-lib: lib $(LIB_TEST_O)/unit $(LIB_TEST_O)/bench $(LIB_TEST_O)/collectives/
 	tools/check/circles --strata lib/coll/strata lib $(LIB_O) \
 		schedule coll
 	lib/tests/check-docs
+	dist/check-version
 	for e in $(LIB_EXAMPLES); do \
 		echo "# $${e##*/}"; \
 		out=$$(FABREX_RANK=0 FABREX_SIZE=1 FABREX_BOOTSTRAP=fabric:1 \

@@ -9,8 +9,6 @@
 #include "json.h"
 #include "names.h"
 
-#define VERSION "1.0.0"
-
 /* Return: true if there was a manual page to show. */
 static bool show_man(const char *page)
 {
@@ -89,9 +87,9 @@ int cmd_version(struct ctl *c, int argc, char **argv)
 		return err_usage(&c->err, argv[0], "version: \"%s\" is too "
 				 "much", argv[0]);
 	c->doc = json_object_new_object();
-	rec_str(c->doc, "version", VERSION);
+	rec_str(c->doc, "version", FABREXCTL_VERSION);
 	rec_str(c->doc, "netlink_family", FABREX_FAMILY_NAME);
 	rec_int(c->doc, "netlink_version", FABREX_FAMILY_VERSION);
-	fprintf(c->out, "fabrexctl %s\n", VERSION);
+	fprintf(c->out, "fabrexctl %s\n", FABREXCTL_VERSION);
 	return 0;
 }

@@ -17,7 +17,8 @@ CTL_D := tools/fabrexctl
 CTL_O := $(BUILD)/fabrexctl
 CTL_BIN := $(BUILD)/bin/fabrexctl
 CTL_PKGS := libnl-3.0 libnl-genl-3.0 libudev json-c libconfig
-CTL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I$(CTL_D) \
+CTL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+	-DFABREXCTL_VERSION='"$(LIB_VERSION)"' -I$(CTL_D) \
 	-Iinclude -Iinclude/uapi -Ilib \
 	$(shell pkg-config --cflags $(CTL_PKGS))
 CTL_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
