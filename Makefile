@@ -1,41 +1,87 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# make           programs, library and kernel modules into build/
+# make           library, planner and tools for this machine: build/bin
+# make install   them and their man pages (PREFIX, DESTDIR); modules: dkms.conf
 # make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
 # make lab       the same hosts, left up with a shell on each
+# make modules   the kernel modules for the lab's kernel
 # make check     host tests, then guest tests
 # make check-debug  guest tests on a kernel with KASAN, lockdep, kmemleak, UBSAN;
 #                PART=name does one part of those in tools/lab/parts
-# make check-kcsan  those where threads meet, on a kernel with KCSAN
+# make check-kcsan  those with concurrent threads, on a kernel with KCSAN
 # make soak      everything at once for HOURS=n (1; 0.1 is six minutes), SEED=n,
 #                KERNEL=debug
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
-# make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy on this machine
+# make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy; NATIVE=1 takes
+#                those of this machine, KEEP=1 updates docs/benchmarks.md
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
-# make bench-plan how planning time grows, up to 1,024 GPUs
-# make install   programs and library (PREFIX, DESTDIR); modules: dkms.conf
+# make bench-lib, bench-plan   times of the library and of the planner
 #
-# Compilers are those of a Debian 13 root that the lab makes on first use.
-# NATIVE=1 takes this machine's instead, as make install always does.
+# Programs are described in meson.build, modules in Kbuild. Everything but make,
+# install, check-cuda and NATIVE=1 runs in a Debian 13 root that the lab makes on
+# first use. Options of a native build: meson configure build/native.
 
-BUILD := build$(if $(NATIVE),/native)
-PREFIX ?= /usr/local
 LAB := tools/lab/lab
-ROOT ?= demo
+OUT := build/native
 
-GUEST_GOALS := demo lab check check-host check-guest check-debug check-kcsan \
-	kbuild-check dkms-check modules debug-kernel kcsan-kernel fuzz bench-lab \
-	soak
-# A minimal machine may lack even this; the lab installs the rest itself.
-ifeq ($(shell command -v python3),)
-$(info installing python3 on this machine)
-$(shell S=$$([ $$(id -u) = 0 ] || echo sudo); \
-	{ $$S apt-get update -q && $$S apt-get install -qy python3; } >&2)
+LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
+LAB_GOALS := demo lab modules check check-host check-guest check-debug \
+	check-kcsan kbuild-check dkms-check debug-kernel kcsan-kernel fuzz soak \
+	bench-lab bench-lib bench-plan $(if $(NATIVE),,bench)
+.PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
+
+all: programs
+
+# What is missing is named in one line; nothing is installed.
+GOALS := $(or $(MAKECMDGOALS),all)
+ifneq ($(filter $(LOCAL_GOALS),$(GOALS)),)
+MISSING := $(shell tools/missing-packages \
+	$(if $(filter-out check-cuda,$(GOALS)),all,library))
+ifneq ($(MISSING),)
+$(error this needs packages that are not installed: apt-get install $(MISSING))
+endif
+endif
+ifneq ($(filter $(LAB_GOALS),$(GOALS)),)
+ifeq ($(shell command -v python3 2> /dev/null),)
+$(error the lab needs Python: apt-get install python3)
+endif
 endif
 
-LOCAL_GOALS := help clean install bench check-cuda $(GUEST_GOALS)
+$(OUT)/build.ninja:
+	meson setup $(OUT)
 
-all: programs modules
-.PHONY: all programs install check-cuda help clean $(GUEST_GOALS)
+PROGRAMS := fabrexctl/fabrexctl perf/fabrex-perf perf/fabrex-perf-mpi \
+	draco-emu/draco-emu
+programs: $(OUT)/build.ninja
+	$(if $(PREFIX),meson configure $(OUT) -Dprefix=$(PREFIX))
+	ninja -C $(OUT) programs
+	@mkdir -p build/bin; for f in $(PROGRAMS); do \
+		[ ! -e $(OUT)/tools/$$f ] || ln -sf ../native/tools/$$f build/bin/; \
+	done
+
+install: programs
+	meson install -C $(OUT) --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+# CUDA_INCLUDE: the directory of cuda.h, to compare our declarations with.
+check-cuda:
+	[ -e build/cuda/build.ninja ] || meson setup build/cuda \
+		-Dplanner=false -Dfabrexctl=false -Demulator=false \
+		$(if $(CUDA_INCLUDE),-Dheaders_cuda=$(CUDA_INCLUDE))
+	CUDA_LIB=$(CUDA_LIB) ninja -C build/cuda check-cuda
+
+export FABREX_KEEP := $(if $(KEEP),$(CURDIR)/docs/benchmarks.md)
+ifneq ($(NATIVE),)
+bench: programs
+	ninja -C $(OUT) bench
+else
+bench:
+	$(LAB) build --kind bench bench
+endif
+
+bench-lib:
+	$(LAB) build --kind full $@
+
+bench-plan:
+	$(LAB) build $@
 
 modules:
 	$(LAB) modules 7.2
@@ -61,37 +107,3 @@ help:
 
 clean:
 	rm -rf build
-
-ifneq ($(FABREX_IN_ROOT)$(NATIVE),)
-FRAGMENTS := $(wildcard lib/module.mk lib/topology/module.mk \
-	lib/plan/module.mk tools/*/module.mk selftests/module.mk \
-	driver/tests/module.mk)
-PARTS := $(patsubst %/,%,$(dir $(FRAGMENTS)))
-NAMES := $(notdir $(PARTS))
-# Each fragment has phony targets <name>, and where it makes sense
-# check-<name> and install-<name>, named after its directory.
-.PHONY: $(NAMES) $(NAMES:%=check-%) $(NAMES:%=install-%)
-programs: $(filter-out selftests tests lab,$(NAMES))
-install: $(NAMES:%=install-%)
-list-parts:
-	@echo $(NAMES)
-include $(FRAGMENTS)
-else
-install check-cuda:
-	$(MAKE) NATIVE=1 $@
-
-# In a root with the peers; NATIVE=1 measures those of this machine. KEEP=1
-# puts the table into docs/benchmarks.md.
-.PHONY: bench
-bench:
-	+tools/lab/in-root -r bench $(MAKE) --no-print-directory bench KEEP=$(KEEP)
-
-# Not in the root yet: run the same goals there.
-INSIDE := $(sort $(filter-out all $(LOCAL_GOALS),$(MAKECMDGOALS)) programs)
-.PHONY: $(INSIDE)
-$(INSIDE):
-	+tools/lab/in-root -r $(ROOT) $(MAKE) --no-print-directory \
-		$(if $(findstring j,$(firstword -$(MAKEFLAGS)) \
-		$(filter -j%,$(MAKEFLAGS))),,-j$(shell nproc)) \
-		$@
-endif

@@ -7,16 +7,15 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-import space
+import build
 from gpulab import TOPOLOGY, fabric, gpu_host
 import quota
 from process import wait_until
 from scenario import scenario
 
-BUILD = os.path.join(space.TREE, "build")
 SIZE = 1 << 20
 P2P = ("7.2", "debug")		# 6.12 has no PCI_P2PDMA: test_older.py
-RUNTIME = {"LD_LIBRARY_PATH": os.path.join(BUILD, "selftests", "runtime")}
+RUNTIME = {"LD_LIBRARY_PATH": os.path.join(build.OUT, "selftests", "runtime")}
 
 
 @scenario(hosts=["a", "b"], topology=TOPOLOGY)
@@ -53,7 +52,7 @@ def moved_bytes(guests):
 
 def example(t, a, b, name):
     """Run an example on both hosts; from a to b."""
-    path = os.path.join(BUILD, "examples", name)
+    path = os.path.join(build.OUT, "examples", name)
     server = b.start_command([path], env=RUNTIME)
     tries = []
 

@@ -8,7 +8,7 @@ import space
 from scenario import scenario
 
 SWITCHES, HOSTS, APPLIANCES, GPUS = 16, 64, 128, 8
-TOPOLOGY = os.path.join(space.TREE, "build", "selftests", "scale.topo")
+TOPOLOGY = os.path.join(space.TREE, "build", "scale.topo")
 
 
 def text():

@@ -8,7 +8,7 @@ import os
 import statistics
 import time
 
-import check
+import build
 import kmod
 import machine
 import peers
@@ -191,7 +191,7 @@ def keep(path, text):
 
 def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
     """Build, boot, measure, print; the exit status."""
-    check.build("demo", ("programs", "bench-programs"))
+    build.build("demo", ("programs", "bench-programs"))
     kmod.build(kernel)
     bench = Bench(peers.contests() + peers.group_contests(len(HOSTS)))
     with Lab(kernel=kernel, hosts=HOSTS, layer=peers.LAYER,

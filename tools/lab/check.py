@@ -3,17 +3,15 @@
 Prints TAP and last the line `N passed, N failed, N skipped`."""
 
 import concurrent.futures
-import fcntl
 import os
-import re
 import subprocess
 import threading
 import time
 
+import build
 import dkms
 import kmod
 import parts as part_list
-import root
 import scenario
 import space
 import tap
@@ -25,7 +23,6 @@ from lab import Lab
 LOGS = os.path.join(space.TREE, "build", "logs")
 LAYER = "full"		# harness, 32-bit compiler, clang
 FUZZ_BRIEF_SECONDS = 3	# for each target in make check
-LIBRARY = ("check-lib", "check-perf")	# of the same objects
 
 
 class Check:
@@ -68,90 +65,51 @@ class Check:
         return 1 if self.tap.totals.failed else 0
 
 
-def make(goal, layer=LAYER, quiet=True, settings=()):
-    """make GOAL NAME=VALUE... inside a root; the CompletedProcess."""
-    argv = ["make", "--no-print-directory", f"-j{os.cpu_count()}", goal,
-            *settings]
-    # A test that prints what it was given may print any bytes.
-    return space.run(root.root(layer), argv, check=False, text=True,
-                     errors="replace",
-                     stdout=subprocess.PIPE if quiet else None,
-                     stderr=subprocess.STDOUT if quiet else None)
-
-
-def build(layer=LAYER, goals=("programs",)):
-    """Programs and library; ends the run when they do not compile."""
-    os.makedirs(kmod.BUILD, exist_ok=True)
-    with open(os.path.join(kmod.BUILD, ".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for goal in goals:
-            res = make(goal, layer)
-            if res.returncode:
-                raise kmod.KmodError(f"make {goal} failed:\n"
-                                     + res.stdout[-4000:])
-
-
-def parts():
-    """[(name, directory)] of fragments that have a check-<name> goal."""
-    found = []
-    for base, dirs, names in os.walk(space.TREE):
-        dirs[:] = [d for d in dirs if not d.startswith(".") and d != "build"]
-        if "module.mk" not in names:
-            continue
-        name = os.path.basename(base)
-        with open(os.path.join(base, "module.mk")) as f:
-            text = f.read()
-        tests = os.path.join(base, "tests", "module.mk")
-        if os.path.exists(tests):
-            with open(tests) as f:
-                text += f.read()
-        if re.search(rf"^[^#\n\t]*\bcheck-{re.escape(name)}\b[^=\n]*:", text,
-                     re.M):
-            found.append(name)
-    return sorted(set(found))
-
-
 def host(check):
-    """Host-side tests of every part, each its own check-<name> goal. Most of
-    them use one processor, so two run at a time; but those of LIBRARY one after
-    the other, as they compile the same files."""
+    """Host-side tests, a suite of Meson's at a time. Most of them use one
+    processor, so two suites run beside each other."""
+    needs = {name: ids for name, ids in build.suites(LAYER).items()
+             if check.wanted("check-" + name)}
+    if not needs:
+        return
+    build.build(LAYER, build.files(LAYER, set().union(*needs.values())))
     telling = threading.Lock()
 
-    def lane(goals):
-        for goal in goals:
-            held = one_part(goal)
-            with telling:
-                held.tell(check.tap)
+    def run_suite(name):
+        held = one_suite(name)
+        with telling:
+            held.tell(check.tap)
 
-    goals = [g for g in ("check-" + name for name in parts())
-             if check.wanted(g)]
-    library = [g for g in goals if g in LIBRARY]
-    others = [g for g in goals if g not in LIBRARY]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for done in [pool.submit(lane, g) for g in (library, others)]:
+        for done in [pool.submit(run_suite, name) for name in needs]:
             done.result()
 
 
-def one_part(goal):
-    """What a check-<name> goal says, for later."""
+def one_suite(suite):
+    """What the tests of a suite print, for later. Each point of a program that
+    prints TAP counts; other tests count only when they fail, or as one point if
+    the suite has no others."""
     held = tap.Held()
+    label = "check-" + suite
     begun = time.monotonic()
-    res = make(goal)
-    clean = held.include(res.stdout, goal)
-    if res.returncode and clean:
-        held.point(False, goal, detail=res.stdout[-4000:])
-    elif not held.number:
-        held.point(True, goal)
-    held.diag(f"{goal}: {time.monotonic() - begun:.1f} s")
+    for test in build.test(LAYER, suite):
+        text = test.get("stdout", "") + test.get("stderr", "")
+        clean = held.include(test.get("stdout", ""), label)
+        if clean and test["result"] not in ("OK", "SKIP"):
+            held.point(False, f"{label}: {test['name']}: {test['result']}",
+                       detail=text[-4000:])
+    if not held.number:
+        held.point(True, label)
+    held.diag(f"{label}: {time.monotonic() - begun:.1f} s")
     return held
 
 
-def fuzz(seconds, quiet=True):
-    """Each fuzz target for some seconds; a check tries the same each time."""
-    return make("fuzz-draco-emu", quiet=quiet,
-                settings=["fuzz-lib", "fuzz-plan",
-                          f"FUZZ_SECONDS={seconds}",
-                          f"FUZZ_SEED={int(quiet)}"])
+def fuzz(seconds, seed=0, quiet=True):
+    """Each fuzz target for some seconds, seed 0 being another one each time;
+    what Meson logs of each."""
+    build.build("fuzz", build.files("fuzz", build.suites("fuzz")["fuzz"]))
+    return build.test("fuzz", "fuzz", {"FUZZ_SECONDS": str(seconds),
+                                       "FUZZ_SEED": str(seed)}, quiet)
 
 
 def fuzz_briefly(check):
@@ -160,9 +118,11 @@ def fuzz_briefly(check):
     if not check.wanted(label):
         return
     begun = time.monotonic()
-    res = fuzz(FUZZ_BRIEF_SECONDS)
-    check.tap.point(res.returncode == 0, label, detail=res.stdout[-4000:])
-    for line in res.stdout.splitlines():
+    tests = fuzz(FUZZ_BRIEF_SECONDS, seed=1)
+    check.tap.point(all(t["result"] == "OK" for t in tests), label,
+                    detail="".join(t["stdout"] for t in tests
+                                   if t["result"] != "OK")[-4000:])
+    for line in "".join(t["stdout"] for t in tests).splitlines():
         if line.startswith("# ") or "executed_units" in line:
             check.tap.diag(line.lstrip("# "))
     check.tap.diag(f"{time.monotonic() - begun:.1f} s")
@@ -298,7 +258,7 @@ def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest"),
     try:
         if "host" in what or "guest" in what:
             say("building programs, tests and modules")
-            build(goals=("programs", "selftests"))
+            build.build(LAYER, ("programs", "guest-programs"))
             kmod.build(kernel)
         if "host" in what:
             host(check)
@@ -312,6 +272,6 @@ def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest"),
             for other in elsewhere(check) if kernel == "7.2" else ():
                 kmod.build(other)
                 guests(check, other, alone=True)
-    except kmod.KmodError as e:
+    except (build.BuildError, kmod.KmodError) as e:
         check.tap.point(False, "build", detail=str(e))
     return check.finish()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 
-import space
+import build
 from process import Child, patience, wait_until
 
 
@@ -24,7 +24,8 @@ class Emu:
         self.topology = os.path.abspath(topology)
         self.run_dir = run_dir
         self.hosts = hosts
-        self.binary = binary or os.path.join(space.TREE, "build/bin/draco-emu")
+        self.binary = binary or os.path.join(
+            build.OUT, "tools/draco-emu/draco-emu")
         self.wrap = list(wrap)
         self.child = None
 
@@ -32,7 +33,7 @@ class Emu:
         """Start and wait for READY on its standard output."""
         timeout *= patience()
         if not os.path.exists(self.binary):
-            raise EmuError(f"{self.binary} is missing; run make first")
+            raise EmuError(f"{self.binary} is missing; run tools/lab/lab build first")
         argv = self.wrap + [self.binary, "--topology", self.topology,
                             "--run-dir", self.run_dir,
                             "--state", self.file("bindings.state")]

@@ -25,6 +25,7 @@ EXCLUDE = """
     usr/lib/x86_64-linux-gnu/(qemu|gconv|lib[^/]*[.]a)
     var/lib/apt var/cache var/lib/dpkg usr/share/zoneinfo usr/share/icons
     usr/lib/udev/hwdb.* usr/lib/systemd/system usr/share/valgrind
+    usr/lib/python3/dist-packages/mesonbuild
     tmp/[^/]* work root/[^/]* home/[^/]* etc/(lab-rc|passwd|group|shadow)
 """.split()
 

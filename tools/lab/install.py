@@ -14,11 +14,12 @@ ORDER = ["fabrex", "fabrex_draco", "fabrex_ntb"]
 SCRIPT = r"""
 set -e
 tree=$1; shift
-for f in "$tree"/build/bin/* "$tree"/build/selftests/*; do
+out=$(readlink -f "$tree/build/lab")
+for f in "$out"/tools/*/* "$out"/selftests/*; do
 	[ -f "$f" ] && [ -x "$f" ] && ln -sf "$f" /usr/local/bin/
 done
-for f in "$tree"/build/lib/*.so*; do
-	[ -e "$f" ] && ln -sf "$f" /usr/lib/x86_64-linux-gnu/
+for f in "$out"/lib/*.so* "$out"/lib/plan/*.so*; do
+	[ -f "$f" ] && ln -sf "$f" /usr/lib/x86_64-linux-gnu/
 done
 for f in "$tree"/dist/*.rules "$tree"/tools/*/*.rules \
 	"$tree"/driver/*.rules; do

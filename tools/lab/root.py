@@ -17,7 +17,7 @@ RECIPE = 1
 
 # Package names with {7.2} style versions are looked up: newest that matches.
 DEMO = """
-    gcc make pkgconf libc6-dev libnl-3-dev libnl-genl-3-dev libudev-dev
+    gcc make meson ninja-build pkgconf libc6-dev libnl-3-dev libnl-genl-3-dev libudev-dev
     libjson-c-dev libconfig-dev libexpat1-dev
     qemu-system-x86 seabios ipxe-qemu
     image:7.2 headers:7.2

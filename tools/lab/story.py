@@ -4,13 +4,14 @@
 import os
 import time
 
+import build
 import kmod
 from step import StoryFailed
 
 GPU = "columba1.gpu0"
 PEER_GPU = "columba1.gpu4"
 # The run time of a GPU vendor, for GPUs that exist in draco-emu only.
-RUNTIME = {"LD_LIBRARY_PATH": os.path.join(kmod.BUILD, "selftests", "runtime")}
+RUNTIME = {"LD_LIBRARY_PATH": os.path.join(build.OUT, "selftests", "runtime")}
 COMPOSE_LIMIT = 1.0
 RELEASE_LIMIT = 1.5
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of the lab's own parts that need no guest; prints TAP.
-Run by make check-lab."""
+Run by make check-host ARGS=lab."""
 
 import glob
 import importlib

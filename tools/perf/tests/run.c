@@ -60,7 +60,7 @@ static void gpu_memory(void)
 	expect(0, "write-bw -p b -m hip -n 300 --size 4K --verify");
 	expect(0, "read-bw -p b -m cuda -n 300 --size 4K --verify -j");
 	expect(0, "transfer -p b -m cuda --size 3M --check");
-	expect(0, "transfer -p b -m hip --file lib/module.mk -j");
+	expect(0, "transfer -p b -m hip --file lib/libfabrex.map -j");
 	expect(0, "atomic-lat -p b -m hip -n 50 --verify");
 	setenv("FABREX_TEST_FAIL", "hipMalloc=2", 1);
 	expect(2, "write-bw -p b -m hip");
@@ -109,7 +109,7 @@ int main(void)
 	expect(0, "window-bw -p b -n 2000 --verify");
 	expect(0, "transfer -p b --size 3M --check");
 	expect(0, "transfer -p b --size 1234567 -j");
-	expect(0, "transfer -p b --file lib/module.mk");
+	expect(0, "transfer -p b --file lib/libfabrex.map");
 	expect(1, "transfer -p b --file /nonexistent");
 	gpu_memory();
 	lying_device();
