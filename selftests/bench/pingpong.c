@@ -118,7 +118,9 @@ static int get_write(struct side *s, uint64_t old, uint64_t *value)
 	uint32_t looks = 0;
 
 	while ((*value = s->cells->in) == old) {
+#ifdef __x86_64__
 		__builtin_ia32_pause();
+#endif
 		if (++looks % LOOKS)
 			continue;
 		if (!deadline)
