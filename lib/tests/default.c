@@ -2,7 +2,7 @@
 /*
  * What a program gets that names no port, with the library's own list of
  * transports: the kernel's, or else loopback. A program of its own, because the
- * others have a list with the fake one. Run by check-lib.
+ * others have a list with the fake one.
  */
 #include <dirent.h>
 #include <stdbool.h>
