@@ -6,6 +6,8 @@ import os
 import unittest
 import unittest.mock
 
+import build
+import check
 import parts
 import process
 import scenario
@@ -66,3 +68,33 @@ class Held(unittest.TestCase):
             "ok 4 z # SKIP no", "# said"])
         self.assertEqual((held.totals.failed, writer.totals.failed), (1, 1))
         self.assertEqual(writer.totals.line(), "2 passed, 1 failed, 1 skipped")
+
+
+class Suites(unittest.TestCase):
+    """Points of a suite that Meson has run."""
+
+    @staticmethod
+    def points(*tests):
+        out = io.StringIO()
+        with unittest.mock.patch.object(build, "test", return_value=tests):
+            check.one_suite("x").tell(tap.Writer(out))
+        return [l for l in out.getvalue().splitlines() if l[0] != "#"]
+
+    def test_tap_is_counted(self):
+        self.assertEqual(self.points(
+            {"name": "unit", "result": "OK", "stdout": "1..2\nok 1 a\nok 2 b\n"},
+            {"name": "symbols", "result": "OK", "stdout": "# fine\n"}),
+            ["ok 1 check-x: a", "ok 2 check-x: b"])
+
+    def test_a_failure_is_one_point(self):
+        self.assertEqual(self.points(
+            {"name": "unit", "result": "FAIL", "stdout": "not ok 1 a\n"},
+            {"name": "crash", "result": "ERROR", "stdout": "ok 1 b\n"},
+            {"name": "symbols", "result": "FAIL", "stderr": "differ\n"}),
+            ["not ok 1 check-x: a", "ok 2 check-x: b",
+             "not ok 3 check-x: crash: ERROR",
+             "not ok 4 check-x: symbols: FAIL"])
+
+    def test_a_suite_without_tap_is_one_point(self):
+        self.assertEqual(self.points({"name": "frozen", "result": "OK"}),
+                         ["ok 1 check-x"])
