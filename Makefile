@@ -34,6 +34,10 @@ all: programs
 # What is missing is named in one line; nothing is installed.
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter $(LOCAL_GOALS),$(GOALS)),)
+# What is built in there does not start on the machine around it.
+ifneq ($(FABREX_IN_ROOT),)
+$(error this is one of the lab's roots; outside of it, run tools/lab/lab build)
+endif
 MISSING := $(shell tools/missing-packages \
 	$(if $(filter-out check-cuda,$(GOALS)),all,library))
 ifneq ($(MISSING),)
