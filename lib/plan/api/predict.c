@@ -204,7 +204,7 @@ EXPORT int fabrex_plan_predict(const struct fabrex_plan_graph *graph,
 	const struct plan_schedule *schedules[PLAN_COLLECTIVES] = { NULL };
 	struct fabrex_plan_work v;
 	struct plan_error e = { 0 };
-	struct plan_job *others;
+	struct plan_job *others = NULL;
 	struct plan_timing t;
 	struct plan_step s;
 	struct plan_work w;
