@@ -9,6 +9,7 @@ import time
 GPU = "1234:da10"
 # What the kernel accepts at most. Tests are not about how soon hosts answer.
 PATIENT = "--timeout 30"
+TIMED_OUT = 7		# fabrexctl(8), EXIT STATUS
 
 
 def ctl(guest, args, timeout=60, **kw):
@@ -27,6 +28,19 @@ def compose(guest, endpoint, host, more="", **kw):
 
 def release(guest, endpoint, more="", **kw):
     return ctl(guest, f"release {endpoint} {PATIENT} {more}", **kw)
+
+
+def released(guest, names):
+    """Release all of them; whether they are free then. An owner that has no
+    time to answer, as on a kernel that checks itself, is asked again."""
+    done = release(guest, " ".join(names))
+    for _ in range(int(guest.patience) + 1):
+        now = endpoints(guest)
+        names = [n for n in names if now[n]["state"] != "free"]
+        if not names or done.status not in (0, TIMED_OUT):
+            break
+        done = release(guest, names[0])
+    return not names
 
 
 def endpoints(guest):
