@@ -21,7 +21,8 @@ EINVAL, ENODEV = 22, 19
 
 def compose(t, guest, name, port):
     """Compose through the port meant; the GPU's address."""
-    done = fabric.ctl(guest, f"--fport {port} compose {name} --to {port}")
+    done = fabric.ctl(guest, f"--fport {port} compose {name} --to {port} "
+                      + fabric.PATIENT)
     t.need(done.status == 0, f"{name} composed to {port}", done.stderr)
     rows = fabric.ctl_json(guest, f"--fport {port} list endpoints")
     rows = rows if isinstance(rows, list) else rows["endpoints"]
@@ -33,7 +34,7 @@ def transfers(t, guest, text):
     server = guest.start_command("fabrex-perf server --once --device a.1")
     server.wait_for("serving")
     done = guest.run("fabrex-perf transfer --device a.0 --peer a.1 "
-                     "--size 16M", timeout=120)
+                     "--size 16M --timeout 600", timeout=660)
     t.ok(done.status == 0 and "equal" in done.stdout, text,
          done.stdout + done.stderr)
     server.wait(30)
