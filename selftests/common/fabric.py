@@ -44,11 +44,13 @@ def release(guest, endpoint, more="", **kw):
 def released(guest, names):
     """Release several at once, or one by one if their owner has no time for
     that, as on a kernel that checks itself; whether all are free then."""
-    if ctl(guest, f"release {' '.join(names)} {PATIENT}").status == TIMED_OUT:
+    done = ctl(guest, f"release {' '.join(names)} {PATIENT}")
+    if done.status == TIMED_OUT:
         for name in names:
             release(guest, name)
     now = endpoints(guest)
-    return all(now[name]["state"] == "free" for name in names)
+    return done.status in (0, TIMED_OUT) and \
+        all(now[name]["state"] == "free" for name in names)
 
 
 def endpoints(guest):

@@ -14,7 +14,7 @@ ORDER = ["fabrex", "fabrex_draco", "fabrex_ntb"]
 SCRIPT = r"""
 set -e
 tree=$1; shift
-# One ln for all: a process takes half a second on the debug kernel.
+# One ln for all: starting a process is slow on the debug kernel.
 programs=
 for f in "$tree"/build/bin/* "$tree"/build/selftests/*; do
 	[ -f "$f" ] && [ -x "$f" ] && programs="$programs $f"

@@ -37,8 +37,8 @@ static noinline int use_after_free(void)
 }
 
 /*
- * Many, as kmemleak takes whatever looks like a pointer for one: of 32 it has
- * reported 6, and none. The allocator's arrays keep what they have handed out.
+ * Many, as kmemleak takes whatever looks like a pointer for one, and so misses
+ * some of what is lost; with 32 objects it missed all of them once.
  */
 static noinline int leak(void)
 {
