@@ -9,8 +9,9 @@
 
 /* How long the device has, docs/draco.md section 18. */
 #define DRACO_BIND_MS		30000
-#define DRACO_UNBIND_MS		20000	/* and the time for the owner */
-#define DRACO_UNBIND_DEFAULT_MS	5000
+#define DRACO_UNBIND_MS		10000	/* after both of its limits */
+#define DRACO_ANSWER_MS		5000
+#define DRACO_EMPTY_MS		10000u
 /* How long a success waits for the event that tells the model. */
 #define DRACO_FOLLOW_MS		1000
 
@@ -105,14 +106,30 @@ static void draco_say_bind(struct draco_dev *dd, u16 status, u32 ep,
 	}
 }
 
-static void draco_say_unbind(struct draco_dev *dd, u16 status, u32 ep, u32 ms,
-			     const struct fabrex_holder *holder,
+/* As the device's limits are: for the owner's answer, and for its slot to become
+ * empty then. On a host that has little time for either both take long.
+ */
+static void draco_say_late(const struct draco_cmd *cmd, const char *name,
+			   struct netlink_ext_ack *extack)
+{
+	const __le64 *arg = cmd->sqe.arg;
+
+	if (cmd->cpl.result)
+		draco_say(extack, "%s: slot not empty after %llu ms; retry or force",
+			  name, le64_to_cpu(arg[1]));
+	else
+		draco_say(extack, "%s: owner kept it for %llu ms; retry or force",
+			  name, le64_to_cpu(arg[0]));
+}
+
+static void draco_say_unbind(struct draco_dev *dd, const struct draco_cmd *cmd,
+			     u32 ep, const struct fabrex_holder *holder,
 			     struct netlink_ext_ack *extack)
 {
 	char name[FABREX_NAME_LEN], port[FABREX_NAME_LEN];
 
 	draco_object_name(dd, ep, name);
-	switch (status) {
+	switch (draco_cmd_status(cmd)) {
 	case DRACO_SC_BUSY:
 		draco_object_name(dd, holder->port, port);
 		if (holder->pid)
@@ -127,11 +144,10 @@ static void draco_say_unbind(struct draco_dev *dd, u16 status, u32 ep, u32 ms,
 		draco_say(extack, "%s is bound to no port", name);
 		break;
 	case DRACO_SC_TIMEOUT:
-		draco_say(extack, "%s: owner kept it for %u ms; retry or force",
-			  name, ms);
+		draco_say_late(cmd, name, extack);
 		break;
 	default:
-		draco_say_common(dd, status, name, extack);
+		draco_say_common(dd, draco_cmd_status(cmd), name, extack);
 	}
 }
 
@@ -250,21 +266,25 @@ static int draco_unbind_exec(struct draco_dev *dd, struct draco_cmd *cmd,
  * @ep:         endpoint
  * @force:      do not ask the owner
  * @dry_run:    only say whether it could be done
- * @timeout_ms: for the owner's answer, 0 for the default
+ * @timeout_ms: for the owner's answer, 0 for the default; then again for its
+ *              slot to become empty, which gets 10 s at least
  * @cancel:     becomes true when it is no longer wanted
  * @holder:     filled with -EBUSY
  * @extack:     receives the cause of an error
  *
  * Return: 0 when the slot is empty, or the endpoint was taken away by force;
- * -EBUSY if the owner refuses; -ETIMEDOUT if it does not answer; -ENOTCONN if
- * it is not bound; -EALREADY, -EPERM, -ENOENT, -ENODEV, -ECANCELED as for bind
+ * -EBUSY if the owner refuses; -ETIMEDOUT if it does not answer, or its slot
+ * does not become empty: the endpoint is free as soon as it is, and who asks
+ * again waits for that; -ENOTCONN if it is not bound; -EALREADY, -EPERM, -ENOENT,
+ * -ENODEV, -ECANCELED as for bind
  */
 int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 		 u32 timeout_ms, const bool *cancel,
 		 struct fabrex_holder *holder, struct netlink_ext_ack *extack)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
-	u32 ms = timeout_ms ?: DRACO_UNBIND_DEFAULT_MS;
+	u32 answer = timeout_ms ?: DRACO_ANSWER_MS;
+	u32 empty = max(answer, DRACO_EMPTY_MS);
 	char name[FABREX_NAME_LEN];
 	struct draco_cmd cmd;
 	int ret;
@@ -272,9 +292,11 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	draco_cmd_init(&cmd, DRACO_ADM_UNBIND, ep);
 	cmd.sqe.flags = (dry_run ? DRACO_BINDF_DRY_RUN : 0) |
 			(force ? DRACO_BINDF_FORCE : 0);
-	cmd.sqe.arg[0] = cpu_to_le64(ms);
+	cmd.sqe.arg[0] = cpu_to_le64(answer);
+	cmd.sqe.arg[1] = cpu_to_le64(empty);
 	cmd.cancel = cancel;
-	cmd.timeout_ms = min_t(u64, (u64)ms + DRACO_UNBIND_MS, INT_MAX);
+	cmd.timeout_ms = min_t(u64, (u64)answer + empty + DRACO_UNBIND_MS,
+			       INT_MAX);
 	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
 	ret = draco_unbind_exec(dd, &cmd, holder);
 	if (!ret) {
@@ -284,8 +306,7 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	}
 	draco_object_name(dd, ep, name);
 	if (!draco_no_answer(&cmd, ret, name, extack))
-		draco_say_unbind(dd, draco_cmd_status(&cmd), ep, ms, holder,
-				 extack);
+		draco_say_unbind(dd, &cmd, ep, holder, extack);
 	return ret;
 }
 

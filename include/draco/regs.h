@@ -222,7 +222,7 @@ struct draco_identify {
 #define DRACO_EP_FREE			0
 #define DRACO_EP_BINDING		1	/* hot-plug under way */
 #define DRACO_EP_BOUND			2
-#define DRACO_EP_RELEASING		3	/* owner has been asked */
+#define DRACO_EP_RELEASING		3	/* asked, or slot not empty yet */
 #define DRACO_EP_GONE			4	/* removed from the appliance */
 #define DRACO_EP_ATTACHING		5	/* bound; owner's host not up yet */
 
