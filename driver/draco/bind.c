@@ -17,8 +17,9 @@
 
 /* Time limits of the device: docs/draco.md, section 18. */
 #define DRACO_BIND_MS		30000
-#define DRACO_UNBIND_MS		20000	/* plus the owner's time */
-#define DRACO_UNBIND_DEFAULT_MS	5000
+#define DRACO_UNBIND_MS		10000	/* in addition to both of its limits */
+#define DRACO_ANSWER_MS		5000
+#define DRACO_EMPTY_MS		10000u
 /* How long to wait, after a success, until the model contains the change. */
 #define DRACO_MODEL_MS		1000
 
@@ -114,14 +115,29 @@ static void draco_explain_bind(struct draco_dev *dd, u16 status, u32 ep,
 	}
 }
 
-static void draco_explain_unbind(struct draco_dev *dd, u16 status, u32 ep,
-				 u32 ms, const struct fabrex_holder *holder,
+/* A busy host may exceed either limit: to answer, or to empty the slot then. */
+static void draco_explain_late(const struct draco_cmd *cmd, const char *name,
+			       struct netlink_ext_ack *extack)
+{
+	const __le64 *arg = cmd->sqe.arg;
+
+	if (cmd->cpl.result)
+		draco_msg(extack, "%s: slot not empty after %llu ms; retry or force",
+			  name, le64_to_cpu(arg[1]));
+	else
+		draco_msg(extack, "%s: owner kept it for %llu ms; retry or force",
+			  name, le64_to_cpu(arg[0]));
+}
+
+static void draco_explain_unbind(struct draco_dev *dd,
+				 const struct draco_cmd *cmd, u32 ep,
+				 const struct fabrex_holder *holder,
 				 struct netlink_ext_ack *extack)
 {
 	char name[FABREX_NAME_LEN], port[FABREX_NAME_LEN];
 
 	draco_object_name(dd, ep, name);
-	switch (status) {
+	switch (draco_cmd_status(cmd)) {
 	case DRACO_SC_BUSY:
 		draco_object_name(dd, holder->port, port);
 		if (holder->pid)
@@ -136,11 +152,10 @@ static void draco_explain_unbind(struct draco_dev *dd, u16 status, u32 ep,
 		draco_msg(extack, "%s is not bound", name);
 		break;
 	case DRACO_SC_TIMEOUT:
-		draco_msg(extack, "%s: owner kept it for %u ms; retry or force",
-			  name, ms);
+		draco_explain_late(cmd, name, extack);
 		break;
 	default:
-		draco_explain(dd, status, name, extack);
+		draco_explain(dd, draco_cmd_status(cmd), name, extack);
 	}
 }
 
@@ -235,23 +250,26 @@ int draco_bind(struct fabrex_port *port, u32 ep, u32 host_port, bool dry_run,
  * @ep:         endpoint
  * @force:      do not ask the owner
  * @dry_run:    only check whether it could be done
- * @timeout_ms: how long the owner may take to answer, 0 for the default
+ * @timeout_ms: how long the owner may take to answer, 0 for the default; then
+ *              its slot may take as long to become empty, but at least 10 s
  * @cancel:     becomes true when it is no longer wanted
  * @holder:     filled in with -EBUSY
  * @extack:     receives the cause of an error
  *
- * Context: Process; sleeps, up to @timeout_ms and 20 s.
+ * Context: Process; sleeps, up to 10 s more than both limits together.
  * Return: 0 when the slot is empty, or the endpoint was taken away by force;
- * -EBUSY if the owner refuses; -ETIMEDOUT if it does not answer; -ENOTCONN if
- * the endpoint is not bound; -EALREADY, -EPERM, -ENOENT, -ENODEV, -ECANCELED as
- * for draco_bind()
+ * -EBUSY if the owner refuses; -ETIMEDOUT if it does not answer, or if its slot
+ * is not empty in time: then the endpoint is free as soon as the slot is empty,
+ * and a further call waits for that; -ENOTCONN if the endpoint is not bound;
+ * -EALREADY, -EPERM, -ENOENT, -ENODEV, -ECANCELED as for draco_bind()
  */
 int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 		 u32 timeout_ms, const bool *cancel,
 		 struct fabrex_holder *holder, struct netlink_ext_ack *extack)
 {
 	struct draco_dev *dd = fabrex_port_priv(port);
-	u32 ms = timeout_ms ?: DRACO_UNBIND_DEFAULT_MS;
+	u32 answer = timeout_ms ?: DRACO_ANSWER_MS;
+	u32 empty = max(answer, DRACO_EMPTY_MS);
 	char name[FABREX_NAME_LEN];
 	struct draco_holder raw;
 	struct draco_buf buf;
@@ -261,9 +279,11 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	draco_cmd_init(&cmd, DRACO_ADM_UNBIND, ep);
 	cmd.sqe.flags = (dry_run ? DRACO_BINDF_DRY_RUN : 0) |
 			(force ? DRACO_BINDF_FORCE : 0);
-	cmd.sqe.arg[0] = cpu_to_le64(ms);
+	cmd.sqe.arg[0] = cpu_to_le64(answer);
+	cmd.sqe.arg[1] = cpu_to_le64(empty);
 	cmd.cancel = cancel;
-	cmd.timeout_ms = min_t(u64, (u64)ms + DRACO_UNBIND_MS, INT_MAX);
+	cmd.timeout_ms = min_t(u64, (u64)answer + empty + DRACO_UNBIND_MS,
+			       INT_MAX);
 	cmd.flags = DRACO_CMD_CHANGE | DRACO_CMD_LONG;
 	ret = draco_buf_alloc(dd, &buf, sizeof(raw));
 	if (!ret) {
@@ -280,8 +300,7 @@ int draco_unbind(struct fabrex_port *port, u32 ep, bool force, bool dry_run,
 	}
 	draco_object_name(dd, ep, name);
 	if (!draco_explain_no_answer(&cmd, ret, name, extack))
-		draco_explain_unbind(dd, draco_cmd_status(&cmd), ep, ms, holder,
-				     extack);
+		draco_explain_unbind(dd, &cmd, ep, holder, extack);
 	return ret;
 }
 

@@ -219,7 +219,7 @@ struct draco_identify {
 #define DRACO_EP_FREE			0
 #define DRACO_EP_BINDING		1	/* hot-plug in progress */
 #define DRACO_EP_BOUND			2
-#define DRACO_EP_RELEASING		3	/* the owner has been asked */
+#define DRACO_EP_RELEASING		3	/* owner asked, or slot not empty */
 #define DRACO_EP_GONE			4	/* removed from the appliance */
 #define DRACO_EP_ATTACHING		5	/* bound; its host is not up yet */
 

@@ -9,6 +9,8 @@ import time
 GPU = "1234:da10"
 # What the kernel accepts at most. Tests are not about how soon hosts answer.
 PATIENT = "--timeout 30"
+TIMED_OUT = 7		# fabrexctl(8), EXIT STATUS
+TRIES = 5
 
 
 def ctl(guest, args, timeout=60, **kw):
@@ -21,12 +23,34 @@ def ctl_json(guest, args, timeout=60):
     return json.loads(guest.sh("fabrexctl --json " + args, timeout=timeout))
 
 
+def patiently(guest, args, tries=TRIES, **kw):
+    """Run fabrexctl, again if a host had no time to answer: then all bindings
+    are as they were before. One try where it is tested that it does answer."""
+    for _ in range(tries):
+        result = ctl(guest, f"{args} {PATIENT}", **kw)
+        if result.status != TIMED_OUT:
+            break
+    return result
+
+
 def compose(guest, endpoint, host, more="", **kw):
-    return ctl(guest, f"compose {endpoint} --to {host} {PATIENT} {more}", **kw)
+    return patiently(guest, f"compose {endpoint} --to {host} {more}", **kw)
 
 
 def release(guest, endpoint, more="", **kw):
-    return ctl(guest, f"release {endpoint} {PATIENT} {more}", **kw)
+    return patiently(guest, f"release {endpoint} {more}", **kw)
+
+
+def released(guest, names):
+    """Release several at once, or one by one if their owner has no time for
+    that, as on a kernel that checks itself; whether all are free then."""
+    done = ctl(guest, f"release {' '.join(names)} {PATIENT}")
+    if done.status == TIMED_OUT:
+        for name in names:
+            release(guest, name)
+    now = endpoints(guest)
+    return done.status in (0, TIMED_OUT) and \
+        all(now[name]["state"] == "free" for name in names)
 
 
 def endpoints(guest):

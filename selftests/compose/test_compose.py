@@ -66,9 +66,9 @@ def several_and_dry_run(lab, t):
                 "/sys/bus/pci/devices/$d/resource; done").split()
     t.ok(all(int(n) >= 1 for n in bars), "all have their BARs placed", bars)
     t.ok(fabric.compose(a, "gpu:1", "b").status != 0, "there is none left")
-    names = " ".join(n for n, r in fabric.endpoints(a).items()
-                     if r["state"] == "bound")
-    t.equal(fabric.release(a, names).status, 0, "all released")
+    names = [n for n, r in fabric.endpoints(a).items()
+             if r["state"] == "bound"]
+    t.ok(fabric.released(a, names), "all released")
     t.equal(fabric.wait_gpus(a, 0), [], "a's kernel has none")
 
 
@@ -189,6 +189,8 @@ def others_not_disturbed(lab, t):
     """Host a's composition changes 100 times; a transfer from b to c with
     end-to-end verification loses and corrupts nothing."""
     a, b, c = (lab.guest(n) for n in "abc")
+    # The PCI core takes 5 to 20 s for a change there.
+    changes = 6 if a.kernel.name == "debug" else 26
     fabric.release_all(lab, a)
     receiver = c.start_command("dma-stream receive 6000", keep_stdin=True)
     receiver.wait_for("key ")
@@ -202,7 +204,8 @@ def others_not_disturbed(lab, t):
     log = []
     begun = time.monotonic()
     workers = [threading.Thread(target=keep_changing,
-                                args=(a, f"columba1.gpu{n}", 26, log))
+                                args=(a, f"columba1.gpu{n}", changes,
+                                      log))
                for n in range(4)]
     for w in workers:
         w.start()
@@ -213,7 +216,7 @@ def others_not_disturbed(lab, t):
     sent = sender.wait(60)
     receiver.close_stdin()
     got = receiver.wait(60)
-    t.equal(log, [26] * 4, "4 x 26 changes of a's composition")
+    t.equal(log, [changes] * 4, f"4 x {changes} changes of a's composition")
     s = json.loads(sent.stdout.strip().split("\n")[-1])
     r = json.loads(got.stdout.strip().split("\n")[-1])
     t.diag(f"{took:.0f} s of changes; {s['messages']} messages, "

@@ -84,7 +84,7 @@ def release_waits_alone(lab, t):
         t.equal(fabric.wait_state(c, name, "bound"), "bound",
                 f"{name} was given up")
     b.sh("kill -CONT $(pidof fabrexctl)")
-    got = fabric.release(c, f"{ONE} {TWO}")
+    got = fabric.release(c, f"{ONE} {TWO}", tries=1)
     t.equal(got.status, 0, "an agent that answers lets both go")
     t.equal(fabric.wait_gpus(b, 0), [], "b has none")
     for command in (deaf, mine):
@@ -146,7 +146,9 @@ def readers_hold_up_nobody(lab, t):
     before = a.sh(f"cat {limit}").strip()
     a.sh(f"echo {NEVER_MS} > {limit}")
     hang(lab, t, GET_COUNTERS, 1000000)
-    storm = a.start_command("exec netlink-storm 150", user="outsider",
+    # Once they are answered they use the processor, which the agent needs, too.
+    readers = 40 if a.kernel.name == "debug" else 150
+    storm = a.start_command(f"exec netlink-storm {readers}", user="outsider",
                             keep_stdin=True)
     storm.wait_for("running")
     got = fabric.compose(a, ONE, "a")

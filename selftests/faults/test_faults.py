@@ -236,7 +236,7 @@ def lost_release_request(lab, t):
     t.need(fabric.compose(a, "columba1.gpu4", "b").status == 0, "compose")
     t.equal(len(fabric.wait_gpus(b, 1)), 1, "b has it")
     lose(lab, t, "release-request")
-    gone = fabric.release(a, "columba1.gpu4", "--timeout 30")
+    gone = fabric.release(a, "columba1.gpu4", tries=1)
     t.ok(not gone.status, "released in good order",
          gone.stdout + gone.stderr)
     t.equal(fabric.wait_gpus(b, 0), [], "b's kernel has lost it")
@@ -261,7 +261,7 @@ def hostile_queues(lab, t):
             seen = other.event(120000)
         t.ok(seen and seen[0] == event, f"{event} arrives, and nothing is lost",
              seen)
-    gone = fabric.release(a, "columba1.gpu4", "--timeout 30")
+    gone = fabric.release(a, "columba1.gpu4", tries=1)
     t.ok(not gone.status, "released while the flood lasts",
          gone.stdout + gone.stderr)
     flood.close_stdin()
@@ -384,7 +384,7 @@ def uplink_down(lab, t):
         time.sleep(0.05)
     t.equal(a.sh(vendor).strip(), "1234", "the link is back, it answers")
     inject(lab, t, cmd="link", port=uplink, state="down")
-    gone = fabric.release(a, ep, "--timeout 30")
+    gone = fabric.release(a, ep, tries=1)
     t.ok(not gone.status, "released in good order", gone.stdout + gone.stderr)
     t.equal(fabric.wait_gpus(a, 0), [], "a's kernel has lost it")
     refused = fabric.compose(a, ep, "a")

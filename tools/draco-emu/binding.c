@@ -16,8 +16,8 @@
 
 #define PRESENCE_MS	20000	/* for a slot to show presence */
 #define ANSWER_MS	5000	/* for the owner, if the command does not say */
-#define ANSWER_MAX_MS	600000
-#define EMPTY_MS	10000	/* from the owner's OK to an empty slot */
+#define LIMIT_MAX_MS	600000
+#define EMPTY_MS	10000	/* from its OK to an empty slot, likewise */
 #define EJECT_MS	2000	/* then press the slot's button */
 
 static const char *name_of(struct binding *b)
@@ -323,11 +323,38 @@ static void on_release_timeout(void *arg)
 {
 	struct binding *b = arg;
 
-	log_info("endpoint %s: %s; still bound to %s", name_of(b),
-		 b->released ? "its slot did not become empty" :
-			       "its owner did not answer", b->port->name);
+	log_info("endpoint %s: its owner did not answer; still bound to %s",
+		 name_of(b), b->port->name);
 	back_to_bound(b);
 	finish(&b->unbind, DRACO_SC_TIMEOUT, 0, NULL);
+}
+
+/* Its host takes it away, sooner or later: only the command is over. */
+static void on_empty_timeout(void *arg)
+{
+	struct binding *b = arg;
+
+	log_info("endpoint %s: slot %u of port %s is not empty yet",
+		 name_of(b), b->slot, b->port->name);
+	finish(&b->unbind, DRACO_SC_TIMEOUT, 1, NULL);
+}
+
+static void on_not_empty(void *arg)
+{
+	struct binding *b = arg;
+
+	if (b->plug)
+		slots_eject(b->port->slots, b->plug->slot);
+	loop_timer_start(&b->timer, b->empty_ms - EJECT_MS, on_empty_timeout,
+			 b);
+}
+
+static void wait_until_empty(struct binding *b)
+{
+	if (b->empty_ms > EJECT_MS)
+		loop_timer_start(&b->timer, EJECT_MS, on_not_empty, b);
+	else
+		loop_timer_start(&b->timer, b->empty_ms, on_empty_timeout, b);
 }
 
 /* As if pulled out, whatever is under way. */
@@ -359,17 +386,28 @@ static void release_at_once(struct binding *b)
 	finish(&b->unbind, DRACO_SC_OK, 0, NULL);
 }
 
-static void start_release(struct binding *b, uint64_t ms)
+/* A time limit of a command; 0: it names none. */
+static unsigned int limit_ms(uint64_t ms, unsigned int usual)
 {
 	if (!ms)
-		ms = ANSWER_MS;
-	if (ms > ANSWER_MAX_MS)
-		ms = ANSWER_MAX_MS;
+		return usual;
+	return ms < LIMIT_MAX_MS ? ms : LIMIT_MAX_MS;
+}
+
+static void start_release(struct binding *b, unsigned int ms)
+{
 	b->token = ++b->fabric->bindings->last_token;
 	b->released = false;
 	set_state(b, DRACO_EP_RELEASING, 0);
 	ask_owner(b, b->plug, ms, 0);
 	loop_timer_start(&b->timer, ms, on_release_timeout, b);
+}
+
+/* By its owner, and nobody waits for its slot any more. */
+static bool let_go(const struct binding *b)
+{
+	return b->state == DRACO_EP_RELEASING && b->released &&
+	       !b->unbind.serial;
 }
 
 static unsigned int check_unbind(struct binding *b, bool forced)
@@ -378,25 +416,31 @@ static unsigned int check_unbind(struct binding *b, bool forced)
 		return DRACO_SC_GONE;
 	if (b->state == DRACO_EP_FREE)
 		return DRACO_SC_NOT_BOUND;
-	if (!forced && (b->state == DRACO_EP_BINDING ||
-			b->state == DRACO_EP_RELEASING))
-		return DRACO_SC_IN_PROGRESS;
-	return DRACO_SC_OK;
+	if (forced || let_go(b))
+		return DRACO_SC_OK;
+	return b->state == DRACO_EP_BINDING || b->state == DRACO_EP_RELEASING ?
+	       DRACO_SC_IN_PROGRESS : DRACO_SC_OK;
 }
 
 static void unbind_now(struct binding *b, struct binding_request *r,
 		       bool forced)
 {
+	bool again;
+
 	if (forced) {
 		force(b, DRACO_EP_FREE, 0);
 		answer(r, DRACO_SC_OK, 0);
 		return;
 	}
+	again = let_go(b);
 	b->unbind = r->ref;
+	b->empty_ms = limit_ms(r->cmd.arg[1], EMPTY_MS);
 	if (b->state == DRACO_EP_ATTACHING || !port_is_ready(b->port))
 		release_at_once(b);
+	else if (again)
+		wait_until_empty(b);
 	else
-		start_release(b, r->cmd.arg[0]);
+		start_release(b, limit_ms(r->cmd.arg[0], ANSWER_MS));
 }
 
 static void do_unbind(struct binding_request *r)
@@ -414,21 +458,12 @@ static void do_unbind(struct binding_request *r)
 		unbind_now(&f->bindings->list[ep], r, forced);
 }
 
-static void on_not_empty(void *arg)
-{
-	struct binding *b = arg;
-
-	if (b->plug)
-		slots_eject(b->port->slots, b->plug->slot);
-	loop_timer_start(&b->timer, EMPTY_MS - EJECT_MS, on_release_timeout, b);
-}
-
 static void owner_agrees(struct binding *b)
 {
 	b->released = true;
 	forget_request(b);
 	if (b->plug) {
-		loop_timer_start(&b->timer, EJECT_MS, on_not_empty, b);
+		wait_until_empty(b);
 		return;
 	}
 	become_free(b, DRACO_EP_FREE, 0);

@@ -42,6 +42,7 @@ struct binding {
 	struct admin_ref bind, unbind;	/* commands that wait */
 	uint64_t token;			/* of the release request, or 0 */
 	bool released;			/* the owner has said OK */
+	unsigned int empty_ms;		/* for its slot to become empty */
 	struct loop_timer timer;
 };
 

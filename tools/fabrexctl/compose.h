@@ -16,6 +16,6 @@ bool compose_in_place(const struct model *m, const struct object *ep,
 int compose_steps(struct ctl *c, const struct ids *eps, const struct target *t,
 		  bool move, struct steps *s);
 /* What frees an endpoint; nothing if it is free. */
-int release_step(struct ctl *c, const struct object *ep, struct steps *s);
+void release_step(const struct object *ep, struct steps *s);
 
 #endif

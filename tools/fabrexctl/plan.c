@@ -171,12 +171,12 @@ static int goal_steps(struct ctl *c, const struct goals *g, bool prune,
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < c->model->n && prune && !r; i++) {
+	for (i = 0; i < c->model->n && prune; i++) {
 		const struct object *o = c->model->objects[i];
 
 		if (o->type == T_ENDPOINT && o->bound &&
 		    !ids_has(&g->eps, o->id))
-			r = release_step(c, o, s);
+			release_step(o, s);
 	}
 	for (i = 0; i < g->eps.n && !r; i++) {
 		one.v = &g->eps.v[i];

@@ -3,17 +3,13 @@
 #include "compose.h"
 #include "names.h"
 
-int release_step(struct ctl *c, const struct object *ep, struct steps *s)
+void release_step(const struct object *ep, struct steps *s)
 {
-	if (ep->state == FABREX_ENDPOINT_STATE_RELEASING)
-		return err_set(&c->err, EALREADY, ep->name, "%s is already being released; "
-			       "wait until that has completed",
-			       ep->name);
+	/* If it is being released: the command that did that may have given up. */
 	if (ep->bound)
 		steps_add(s, STEP_UNBIND, ep->id, ep->bound);
 	else
 		ids_add(&s->unchanged, ep->id);
-	return 0;
 }
 
 int cmd_release(struct ctl *c, int argc, char **argv)
@@ -32,7 +28,7 @@ int cmd_release(struct ctl *c, int argc, char **argv)
 	if (!r)
 		r = select_names(c->model, argc, argv, &eps, &c->err);
 	for (i = 0; i < eps.n && !r; i++)
-		r = release_step(c, model_get(c->model, eps.v[i]), &s);
+		release_step(model_get(c->model, eps.v[i]), &s);
 	if (!r)
 		r = steps_execute(c, &s);
 	ids_free(&eps);

@@ -14,13 +14,18 @@ ORDER = ["fabrex", "fabrex_draco", "fabrex_ntb"]
 SCRIPT = r"""
 set -e
 tree=$1; shift
+# One ln for all: starting a process is slow on the debug kernel.
 out=$(readlink -f "$tree/build/lab")
+programs=
 for f in "$out"/tools/*/* "$out"/selftests/*; do
-	[ -f "$f" ] && [ -x "$f" ] && ln -sf "$f" /usr/local/bin/
+	[ -f "$f" ] && [ -x "$f" ] && programs="$programs $f"
 done
+[ -z "$programs" ] || ln -sf -t /usr/local/bin $programs
+libraries=
 for f in "$out"/lib/*.so* "$out"/lib/plan/*.so*; do
-	[ -f "$f" ] && ln -sf "$f" /usr/lib/x86_64-linux-gnu/
+	[ -f "$f" ] && libraries="$libraries $f"
 done
+[ -z "$libraries" ] || ln -sf -t /usr/lib/x86_64-linux-gnu $libraries
 for f in "$tree"/dist/*.rules "$tree"/tools/*/*.rules \
 	"$tree"/driver/*.rules; do
 	[ -f "$f" ] && ln -sf "$f" /etc/udev/rules.d/ && rules=1

@@ -14,7 +14,7 @@ import root
 import space
 
 SOURCES = ("Kbuild", "driver", "include", "selftests/gpu/dgpu.h",
-           "selftests/gpu/module", "selftests/kcsan/module")
+           "selftests/gpu/module", "selftests/checkers/module")
 BUILD = os.path.join(space.TREE, "build")
 # The 7.2 headers lack the script that judges sparse, hence KBUILD_CHECKSRC, and
 # Debian's sparse has no __typeof_unqual__.

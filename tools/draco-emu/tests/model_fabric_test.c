@@ -218,6 +218,54 @@ static void test_bind_and_release(void)
 	END();
 }
 
+/* What the owner has let go is not its any more, however long its host takes:
+ * only the command gives up, and whoever asks again waits for the same slot.
+ */
+static void test_slow_slot(void)
+{
+	struct draco_event ev;
+	struct draco_acpl cpl;
+	struct draco_acmd c;
+	uint16_t cid;
+
+	BEGIN();
+	rig_host_up(B, true);
+	CHECK_EQ(bind_ep(A, 0, B, NULL), 0);
+	c = command(DRACO_ADM_UNBIND, ep_id(0), 60000);
+	c.arg[1] = 50;
+	cid = rig_post(A, &c);
+	CHECK(event(B, DRACO_EV_RELEASE_REQUEST, &ev));
+	CHECK_EQ(rig_admin(B, command(DRACO_ADM_RELEASE_REPLY, ep_id(0),
+				      ev.arg[0]), NULL), 0);
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
+	CHECK_EQ(cpl.status, DRACO_SC_TIMEOUT);
+	CHECK_EQ(cpl.result, 1);
+	CHECK_EQ(state(0), DRACO_EP_RELEASING);
+	CHECK_EQ(bind_ep(A, 0, A, NULL), DRACO_SC_IN_PROGRESS);
+	c.cid = 0;
+	c.arg[1] = 60000;
+	cid = rig_post(A, &c);
+	CHECK(!rig_wait(A, cid, &cpl, 30));
+	CHECK_EQ(unbind_ep(A, 0, 0), DRACO_SC_IN_PROGRESS);
+	CHECK(rig_power_off(B, 2));
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
+	CHECK_EQ(cpl.status, 0);
+	CHECK_EQ(state(0), DRACO_EP_FREE);
+	/* Nobody asks again. */
+	CHECK_EQ(bind_ep(A, 1, B, NULL), 0);
+	c = command(DRACO_ADM_UNBIND, ep_id(1), 60000);
+	c.arg[1] = 50;
+	cid = rig_post(A, &c);
+	CHECK(event(B, DRACO_EV_RELEASE_REQUEST, &ev));
+	CHECK_EQ(rig_admin(B, command(DRACO_ADM_RELEASE_REPLY, ep_id(1),
+				      ev.arg[0]), NULL), 0);
+	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
+	CHECK_EQ(cpl.status, DRACO_SC_TIMEOUT);
+	CHECK(rig_power_off(B, ep(1).slot));
+	CHECK_EQ(state(1), DRACO_EP_FREE);
+	END();
+}
+
 static void test_owner_refuses(void)
 {
 	struct draco_holder *h, mine = { .pid = 42, .comm = "train",
@@ -638,9 +686,9 @@ static void test_switch_reset(void)
 
 static const struct tap_test tests[] = {
 	T(paths), T(link_states), T(peer_events), T(bind_and_release),
-	T(owner_refuses), T(owner_silent_or_gone), T(force_and_removal),
-	T(bind_refusals), T(bind_abort), T(hosts_come_and_go), T(uplink_down),
-	T(state_file),
+	T(slow_slot), T(owner_refuses), T(owner_silent_or_gone),
+	T(force_and_removal), T(bind_refusals), T(bind_abort),
+	T(hosts_come_and_go), T(uplink_down), T(state_file),
 	T(topology_bindings), T(endpoint_to_endpoint), T(control), T(switch_reset),
 };
 
