@@ -2,8 +2,7 @@
 /*
  * Bindings: commands, hot-plug slots and owners' answers drive one small state
  * machine for each endpoint. Everything here runs in the loop's thread but
- * binding_request(), binding_port_stopped(), binding_uplink_changed() and
- * binding_save_soon().
+ * binding_request(), binding_port_stopped() and binding_uplink_changed().
  */
 #include "binding.h"
 
@@ -729,23 +728,6 @@ int binding_insert(struct fabric *f, unsigned int ep)
 
 /* ---- Start and end ---- */
 
-static void save_now(void *arg)
-{
-	struct fabric *f = arg;
-
-	if (!f->bindings || !f->bindings->state_file)
-		return;
-	atomic_store(&f->bindings->save_due, false);
-	state_save(f, f->bindings->state_file);
-}
-
-void binding_save_soon(struct fabric *f)
-{
-	if (f->bindings && f->bindings->state_file &&
-	    !atomic_exchange(&f->bindings->save_due, true))
-		loop_defer(save_now, f);
-}
-
 int binding_init(struct fabric *f, const char *state_file)
 {
 	struct bindings *all = calloc(1, sizeof(*all));
@@ -803,29 +785,4 @@ int binding_restore(struct fabric *f, unsigned int ep, struct port *p,
 	b->slot = slot;
 	set_state(b, DRACO_EP_ATTACHING, 0);
 	return 0;
-}
-
-static int load_topology(struct fabric *f)
-{
-	for (unsigned int i = 0; i < f->topo->nbindings; i++) {
-		const struct topo_binding *tb = &f->topo->bindings[i];
-		struct port *p = NULL;
-
-		for (unsigned int k = 0; k < f->nports; k++) {
-			if (f->ports[k]->host == tb->host &&
-			    f->ports[k]->index == tb->port)
-				p = f->ports[k];
-		}
-		if (p && binding_restore(f, tb->endpoint, p, 0))
-			return -ENOSPC;
-	}
-	return 0;
-}
-
-int binding_load(struct fabric *f)
-{
-	const char *path = f->bindings->state_file;
-	int err = path ? state_load(f, path) : -ENOENT;
-
-	return err == -ENOENT ? load_topology(f) : err;
 }

@@ -66,8 +66,6 @@ struct binding_request {
 
 int binding_init(struct fabric *f, const char *state_file);
 void binding_exit(struct fabric *f);
-/* Read what is bound, from the state file or the topology. Before slots. */
-int binding_load(struct fabric *f);
 
 /* Any thread; a copy of @r is taken. */
 int binding_request(const struct binding_request *r);
@@ -75,8 +73,6 @@ int binding_request(const struct binding_request *r);
 void binding_port_stopped(struct port *p);
 /* Any thread: an uplink went down or came up. */
 void binding_uplink_changed(struct fabric *f);
-/* Any thread: generations changed, have the state file written. */
-void binding_save_soon(struct fabric *f);
 
 /* Loop thread: removal from the appliance and back. -errno. */
 int binding_remove(struct fabric *f, unsigned int ep);
@@ -85,9 +81,12 @@ int binding_insert(struct fabric *f, unsigned int ep);
 extern const struct slots_ops binding_slots_ops;
 
 /* state.c: the state file. */
-int state_load(struct fabric *f, const char *path);
 int state_save(struct fabric *f, const char *path);
-/* For state_load() and the topology: as if it had been bound before. */
+/* Read what is bound, from the state file or the topology. Before slots. */
+int binding_load(struct fabric *f);
+/* Any thread: generations changed, have the state file written. */
+void binding_save_soon(struct fabric *f);
+/* For these: as if it had been bound before. */
 int binding_restore(struct fabric *f, unsigned int ep, struct port *p,
 		    unsigned int slot);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The state file: bindings and generations, one line each, replaced as a
- * whole. Called by binding.c, in the loop's thread.
+ * whole; without one, the bindings of the topology. Called by emu.c and
+ * binding.c; all but binding_save_soon() run in the loop's thread.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -96,7 +97,7 @@ static int read_file(struct fabric *f, FILE *in, const char *path)
 	return ferror(in) ? bad(path, n, "cannot be read") : 0;
 }
 
-int state_load(struct fabric *f, const char *path)
+static int state_load(struct fabric *f, const char *path)
 {
 	FILE *in = fopen(path, "re");
 	int err;
@@ -168,4 +169,48 @@ int state_save(struct fabric *f, const char *path)
 	}
 	free(tmp);
 	return err;
+}
+
+/* ---- When ---- */
+
+static void save_now(void *arg)
+{
+	struct fabric *f = arg;
+
+	if (!f->bindings || !f->bindings->state_file)
+		return;
+	atomic_store(&f->bindings->save_due, false);
+	state_save(f, f->bindings->state_file);
+}
+
+void binding_save_soon(struct fabric *f)
+{
+	if (f->bindings && f->bindings->state_file &&
+	    !atomic_exchange(&f->bindings->save_due, true))
+		loop_defer(save_now, f);
+}
+
+static int load_topology(struct fabric *f)
+{
+	for (unsigned int i = 0; i < f->topo->nbindings; i++) {
+		const struct topo_binding *tb = &f->topo->bindings[i];
+		struct port *p = NULL;
+
+		for (unsigned int k = 0; k < f->nports; k++) {
+			if (f->ports[k]->host == tb->host &&
+			    f->ports[k]->index == tb->port)
+				p = f->ports[k];
+		}
+		if (p && binding_restore(f, tb->endpoint, p, 0))
+			return -ENOSPC;
+	}
+	return 0;
+}
+
+int binding_load(struct fabric *f)
+{
+	const char *path = f->bindings->state_file;
+	int err = path ? state_load(f, path) : -ENOENT;
+
+	return err == -ENOENT ? load_topology(f) : err;
 }
