@@ -262,7 +262,7 @@ static int across(struct ctl *c, const struct side *from,
 		 far->is_port ? "" : far->name,
 		 far->is_port ? "" : " is known there");
 	if (!far->is_port && p->verdict == FABREX_P2P_UNKNOWN)
-		snprintf(p->remedy, sizeof(p->remedy), "ask on host %s: "
+		snprintf(p->remedy, sizeof(p->remedy), "run on host %s: "
 			 "fabrexctl p2p %s %s", far->host ? far->host->name :
 			 "?", far->port, far->name);
 	return r;

@@ -130,15 +130,15 @@ static void other_hosts(void)
 	struct fake *f = start_bound();
 
 	line(f, "p2p a.0 columba1.gpu2", EXIT_NO_P2P,
-	     "ask on host b: fabrexctl p2p b.0 columba1.gpu2");
+	     "run on host b: fabrexctl p2p b.0 columba1.gpu2");
 	line(f, "p2p columba1.gpu0 columba1.gpu2", EXIT_NO_P2P,
 	     "here the port reaches columba1.gpu0: yes");
 	line(f, "p2p columba1.gpu2 columba1.gpu0", EXIT_NO_P2P,
-	     "ask on host b: fabrexctl p2p b.0 columba1.gpu2");
+	     "run on host b: fabrexctl p2p b.0 columba1.gpu2");
 	/* Host memory at the far end: what is here is all there is to know. */
 	line(f, "p2p columba1.gpu0 b.0", 0, "yes: the switch's DMA engine");
 	line(f, "p2p columba1.gpu2 columba1.gpu3", EXIT_NO_P2P,
-	     "ask on host b: fabrexctl p2p columba1.gpu2 columba1.gpu3");
+	     "run on host b: fabrexctl p2p columba1.gpu2 columba1.gpu3");
 	line(f, "p2p c.0 columba1.gpu3", EXIT_NO_P2P, "hosts c and b");
 	machine_acs(&machine, "0000:02:01.0", 0x001d);
 	line(f, "p2p columba1.gpu0 columba1.gpu2", EXIT_NO_P2P,
