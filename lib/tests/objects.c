@@ -98,7 +98,7 @@ TEST(queue_attributes)
 	refused(port, (struct fabrex_queue_attr){ .sq_entries = 8,
 						  .cq_entries = 8,
 						  .rq_entries = 8 },
-		"give 16 or 0");
+		"use 16 or 0");
 	refused(port, (struct fabrex_queue_attr){ .flags = 2 },
 		"unknown flags");
 	refused(port, (struct fabrex_queue_attr){ .reserved = 1 },
