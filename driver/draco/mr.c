@@ -100,6 +100,11 @@ int draco_mr_pages(struct fabrex_port *port, u32 number,
 		for (n = 0; n < buf.size / sizeof(*list) &&
 			    fabrex_pages_next(&pages, &addr); n++)
 			list[n] = cpu_to_le64(addr);
+		/* pages.count is what the core counted: this cannot be. */
+		if (WARN_ON_ONCE(!n)) {
+			ret = -EINVAL;
+			break;
+		}
 		draco_cmd_init(&cmd, DRACO_ADM_MR_PAGES, number);
 		draco_cmd_data(&cmd, &buf, n * sizeof(*list));
 		cmd.sqe.arg[0] = cpu_to_le64(first);
