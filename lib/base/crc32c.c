@@ -12,7 +12,9 @@
 
 static uint32_t table[8][256];
 static uint32_t lane_shift[4][256];	/* a CRC continued over LANE zero bytes */
+#ifdef __x86_64__
 static bool has_instruction;
+#endif
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static uint32_t continue_zeroes(uint32_t crc, size_t bytes)
