@@ -294,7 +294,8 @@ struct fabrex_window_params {
  *                 true, the change is given up soon, with -ECANCELED, unless it
  *                 is too late
  * @unbind:        unbind it. -EBUSY fills in @holder. @force: surprise removal.
- *                 @cancel as for @bind
+ *                 -ETIMEDOUT after @timeout_ms without an answer, or with the
+ *                 slot not empty yet. @cancel as for @bind
  * @port_control:  enable, disable or reset a port, FABREX_PORT_ACTION_*
  * @counters:      read the counters of object @id; 0 is the port itself
  * @release_reply: reply to a request that the backend has reported with

@@ -3,6 +3,7 @@
  * Steps, and how they are undone. Undoing looks at what is, not at what was
  * done: a request that was interrupted may have worked all the same.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "steps.h"
 
 #define DEVICE_TIMEOUT	10.0
+#define SETTLE_TIME	1.0	/* seconds */
 #define TIMEOUT_MAX	30	/* seconds; what the netlink family accepts */
 #define POLL_INTERVAL	0.1
 
@@ -298,6 +300,20 @@ static int devices_wait(struct ctl *c, struct steps *s, struct device_watch *w)
 	return r;
 }
 
+/* How it is, once a release that has just failed shows in the model. */
+static int object_settled(struct ctl *c, uint32_t id, struct object *o,
+			  struct err *e)
+{
+	double end = now() + SETTLE_TIME;
+	int r;
+
+	do {
+		r = c->be->ops->object(c->be, 0, id, NULL, o, e);
+	} while (!r && o->state == FABREX_ENDPOINT_STATE_RELEASING &&
+		 now() < end && !poll(NULL, 0, 10));
+	return r;
+}
+
 /*
  * Undo one step. What is bound neither where it was nor where we put it has
  * been changed by somebody else, and is left alone.
@@ -310,8 +326,13 @@ static bool undo(struct ctl *c, const struct step *st, struct err *why)
 	struct object o;
 	int r;
 
-	if (ops->object(c->be, 0, st->ep, NULL, &o, why))
+	if (object_settled(c, st->ep, &o, why))
 		return false;
+	if (o.state == FABREX_ENDPOINT_STATE_RELEASING) {
+		err_set(why, EALREADY, o.name, "its owner has let it go; it is "
+			"free as soon as its slot is empty");
+		return false;
+	}
 	if (o.bound == want)
 		return true;
 	if (st->op == STEP_BIND && o.bound == st->port)
