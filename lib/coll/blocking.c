@@ -5,28 +5,41 @@
  */
 #include "coll/coll.h"
 
+/*
+ * Inline, so that each field is stored once and not copied: a short message
+ * waits for that.
+ */
+static inline int run(struct fabrex_comm *comm, uint32_t kind,
+		      const void *send, void *recv, uint64_t count,
+		      uint32_t type, uint32_t op, uint32_t root)
+{
+	struct fabrex_coll coll;
+
+	fxi_coll_init(&coll, comm);
+	coll.what.kind = kind;
+	coll.what.type = type;
+	coll.what.op = op;
+	coll.what.root = root;
+	coll.what.send = send;
+	coll.what.recv = recv;
+	coll.what.count = count;
+	coll.what.reserved[0] = coll.what.reserved[1] = 0;
+	coll.what.reserved[2] = 0;
+	return fxi_coll_run(&coll);
+}
+
 EXPORT int fabrex_all_reduce(struct fabrex_comm *comm, const void *send,
 			     void *recv, uint64_t count,
 			     enum fabrex_datatype type, enum fabrex_redop op)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_ALL_REDUCE, .type = type, .op = op,
-		.send = send, .recv = recv, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_ALL_REDUCE, send, recv, count, type, op, 0);
 }
 
 EXPORT int fabrex_all_gather(struct fabrex_comm *comm, const void *send,
 			     void *recv, uint64_t count,
 			     enum fabrex_datatype type)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_ALL_GATHER, .type = type,
-		.send = send, .recv = recv, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_ALL_GATHER, send, recv, count, type, 0, 0);
 }
 
 EXPORT int fabrex_reduce_scatter(struct fabrex_comm *comm, const void *send,
@@ -34,76 +47,44 @@ EXPORT int fabrex_reduce_scatter(struct fabrex_comm *comm, const void *send,
 				 enum fabrex_datatype type,
 				 enum fabrex_redop op)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_REDUCE_SCATTER, .type = type, .op = op,
-		.send = send, .recv = recv, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_REDUCE_SCATTER, send, recv, count, type, op, 0);
 }
 
 EXPORT int fabrex_broadcast(struct fabrex_comm *comm, const void *send,
 			    void *recv, uint64_t count,
 			    enum fabrex_datatype type, uint32_t root)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_BROADCAST, .type = type, .root = root,
-		.send = send, .recv = recv, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_BROADCAST, send, recv, count, type, 0, root);
 }
 
 EXPORT int fabrex_reduce(struct fabrex_comm *comm, const void *send,
 			 void *recv, uint64_t count, enum fabrex_datatype type,
 			 enum fabrex_redop op, uint32_t root)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_REDUCE, .type = type, .op = op, .root = root,
-		.send = send, .recv = recv, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_REDUCE, send, recv, count, type, op, root);
 }
 
 EXPORT int fabrex_all_to_all(struct fabrex_comm *comm, const void *send,
 			     void *recv, uint64_t count,
 			     enum fabrex_datatype type)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_ALL_TO_ALL, .type = type,
-		.send = send, .recv = recv, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_ALL_TO_ALL, send, recv, count, type, 0, 0);
 }
 
 EXPORT int fabrex_barrier(struct fabrex_comm *comm)
 {
-	const struct fabrex_collective what = { .kind = FABREX_BARRIER };
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_BARRIER, NULL, NULL, 0, 0, 0, 0);
 }
 
 EXPORT int fabrex_send(struct fabrex_comm *comm, const void *buffer,
 		       uint64_t count, enum fabrex_datatype type,
 		       uint32_t rank)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_SEND, .type = type, .root = rank,
-		.send = buffer, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_SEND, buffer, NULL, count, type, 0, rank);
 }
 
 EXPORT int fabrex_recv(struct fabrex_comm *comm, void *buffer, uint64_t count,
 		       enum fabrex_datatype type, uint32_t rank)
 {
-	const struct fabrex_collective what = {
-		.kind = FABREX_RECV, .type = type, .root = rank,
-		.recv = buffer, .count = count,
-	};
-
-	return fxi_coll_run(comm, &what);
+	return run(comm, FABREX_RECV, NULL, buffer, count, type, 0, rank);
 }

@@ -3,8 +3,6 @@
  * Communicators with operations under way, and who may touch them. Called by
  * the public functions around their work, and by progress.c while it waits.
  */
-#include <stdatomic.h>
-
 #include "coll/algorithm/algorithm.h"
 #include "coll/coll.h"
 
@@ -15,7 +13,7 @@
  */
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fabrex_comm *busy_first;
-static atomic_uint busy_count;
+atomic_uint fxi_busy_count;
 
 void fxi_comm_enter_busy(struct fabrex_comm *comm)
 {
@@ -25,7 +23,7 @@ void fxi_comm_enter_busy(struct fabrex_comm *comm)
 	pthread_mutex_lock(&busy_lock);
 	comm->busy_next = busy_first;
 	busy_first = comm;
-	busy_count++;
+	fxi_busy_count++;
 	pthread_mutex_unlock(&busy_lock);
 	comm->busy = true;
 }
@@ -39,7 +37,7 @@ static void remove_busy(struct fabrex_comm *comm)
 	while (*at != comm)
 		at = &(*at)->busy_next;
 	*at = comm->busy_next;
-	busy_count--;
+	fxi_busy_count--;
 	pthread_mutex_unlock(&busy_lock);
 	comm->busy = false;
 	pthread_mutex_unlock(&comm->lock);
@@ -53,7 +51,7 @@ void fxi_busy_forked(void)
 {
 	pthread_mutex_init(&busy_lock, NULL);
 	busy_first = NULL;
-	busy_count = 0;
+	fxi_busy_count = 0;
 }
 
 static bool idle(const struct fabrex_comm *comm)
@@ -75,15 +73,12 @@ void fxi_comm_leave_busy(struct fabrex_comm *comm)
 		pthread_mutex_unlock(&comm->lock);
 }
 
-bool fxi_busy_advance(const struct fabrex_comm *mine,
-		      bool (*advance)(struct fabrex_comm *comm))
+bool fxi_busy_advance_others(const struct fabrex_comm *mine,
+			     bool (*advance)(struct fabrex_comm *comm))
 {
 	struct fabrex_comm *comm;
 	bool moved = false;
 
-	if (atomic_load_explicit(&busy_count, memory_order_relaxed) <=
-	    mine->busy)
-		return false;
 	if (pthread_mutex_trylock(&busy_lock))
 		return false;
 	for (comm = busy_first; comm; comm = comm->busy_next) {

@@ -4,7 +4,7 @@
  * other. Nobody below includes it. The strata, each of which calls only those
  * above it in this list, and their headers:
  *
- *   comm.h hash.c backoff.c   the communicator as data
+ *   comm.h hash.c             the communicator as data
  *   bootstrap/                how ranks find each other
  *   link/                     messages between two ranks
  *   failure/                  dead and silent ranks; waiting
@@ -20,6 +20,8 @@
  */
 #ifndef LIB_COLL_H
 #define LIB_COLL_H
+
+#include <stdatomic.h>
 
 #include "coll/operation/operation.h"
 
@@ -60,9 +62,19 @@ static inline void fxi_comm_leave(struct fabrex_comm *comm)
 
 /* The same as enter, and from now on others may. */
 void fxi_comm_enter_busy(struct fabrex_comm *comm);
+extern atomic_uint fxi_busy_count;
 /* Advance the others that are busy, but for those that are being advanced. */
-bool fxi_busy_advance(const struct fabrex_comm *mine,
-		      bool (*advance)(struct fabrex_comm *comm));
+bool fxi_busy_advance_others(const struct fabrex_comm *mine,
+			     bool (*advance)(struct fabrex_comm *comm));
+/* The same; mostly there are none. */
+static inline bool fxi_busy_advance(const struct fabrex_comm *mine,
+				    bool (*advance)(struct fabrex_comm *comm))
+{
+	if (likely(atomic_load_explicit(&fxi_busy_count,
+					memory_order_relaxed) <= mine->busy))
+		return false;
+	return fxi_busy_advance_others(mine, advance);
+}
 /* In the child of a fork: none is. */
 void fxi_busy_forked(void);
 
@@ -87,9 +99,8 @@ void fxi_comm_give_up(struct fabrex_comm *comm);
 
 /* ---- start.c ----------------------------------------------------------- */
 
-/* Arguments, then all of it, without a handle. */
-int fxi_coll_run(struct fabrex_comm *comm,
-		 const struct fabrex_collective *what);
+/* Arguments, then all of it, without a handle: @coll was only initialized. */
+int fxi_coll_run(struct fabrex_coll *coll);
 
 /* ---- comm.c ------------------------------------------------------------ */
 

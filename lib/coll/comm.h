@@ -6,9 +6,11 @@
 #ifndef LIB_COLL_COMM_H
 #define LIB_COLL_COMM_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <fabrex/coll.h>
 
+#include "base/barrier.h"
 #include "core/core.h"
 
 #define COMM_RANKS	1024u	/* of a communicator, at most */
@@ -83,12 +85,24 @@ struct fabrex_comm {
 /* Spreads well; not for keeping secrets. */
 uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
 
-/* ---- backoff.c --------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------- */
 
-/* Rounds of a wait before each of them gives the processor away. */
+/* Rounds of a wait before each of them pauses, and gives the processor away. */
+#define BACKOFF_BUSY	128u
 #define BACKOFF_SPINS	4096u
-/* One round of a wait that took @patience rounds so far. */
-void fxi_backoff(const struct fabrex_comm *comm, uint32_t patience);
+
+/*
+ * One round of a wait that took @patience rounds so far. Inline, as all in a
+ * round is: what a round takes is added to the latency of a short message.
+ */
+static inline void fxi_backoff(const struct fabrex_comm *comm,
+			       uint32_t patience)
+{
+	if (unlikely(comm->crowded || patience >= BACKOFF_SPINS))
+		sched_yield();
+	else if (patience >= BACKOFF_BUSY)
+		cpu_relax();
+}
 
 static inline bool fxi_failed(const struct fabrex_comm *comm, uint32_t rank)
 {

@@ -150,7 +150,7 @@ static uint32_t waits_for(const struct fabrex_coll *coll)
 	return comm->first ? comm->first->waiting : coll->waiting;
 }
 
-void fxi_coll_pause(struct fabrex_coll *coll, uint32_t patience)
+inline void fxi_coll_pause(struct fabrex_coll *coll, uint32_t patience)
 {
 	struct fabrex_comm *comm = coll->comm;
 

@@ -113,26 +113,26 @@ EXPORT int fabrex_coll_wait(struct fabrex_coll *coll, int timeout_ms)
 
 /* ---- without a handle -------------------------------------------------- */
 
-int fxi_coll_run(struct fabrex_comm *comm,
-		 const struct fabrex_collective *what)
+int fxi_coll_run(struct fabrex_coll *coll)
 {
-	struct fabrex_coll coll = { .comm = comm, .what = *what };
-	int ret = fxi_coll_arguments(comm, what);
+	struct fabrex_comm *comm = coll->comm;
+	int ret = fxi_coll_arguments(comm, &coll->what);
 
 	if (unlikely(ret))
 		return ret;
 	if (unlikely(comm->grouping))
-		return fabrex_coll_start(comm, what, sizeof(*what), NULL);
+		return fabrex_coll_start(comm, &coll->what, sizeof(coll->what),
+					 NULL);
 	fxi_comm_enter(comm);
 	if (unlikely(comm->error)) {
 		ret = fxi_comm_error(comm);
 	} else {
-		fxi_coll_begin(&coll);
-		if (fxi_is_sendrecv(&coll))
-			fxi_sendrecv_alone(&coll);
-		fxi_coll_wait(&coll, UINT64_MAX);
-		ret = fxi_coll_result(&coll);
-		free(coll.error_text);
+		fxi_coll_begin(coll);
+		if (fxi_is_sendrecv(coll))
+			fxi_sendrecv_alone(coll);
+		fxi_coll_wait(coll, UINT64_MAX);
+		ret = fxi_coll_result(coll);
+		free(coll->error_text);
 	}
 	fxi_comm_leave(comm);
 	return ret;

@@ -88,8 +88,17 @@ fxi_schedule_get(const struct fabrex_schedule *schedule);
 
 /* NULL: no schedule can be for it. */
 const char *fxi_schedule_kind_name(uint32_t kind);
-bool fxi_schedule_reduces(uint32_t kind);
-bool fxi_schedule_has_root(uint32_t kind);
+static inline bool fxi_schedule_reduces(uint32_t kind)
+{
+	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE ||
+	       kind == FABREX_REDUCE_SCATTER;
+}
+
+static inline bool fxi_schedule_has_root(uint32_t kind)
+{
+	return kind == FABREX_BROADCAST || kind == FABREX_REDUCE;
+}
+
 /* Shards of a schedule of that kind. */
 uint64_t fxi_schedule_shards(uint32_t kind, uint32_t ranks);
 uint32_t fxi_schedule_shard(const struct fabrex_schedule *schedule,

@@ -25,17 +25,6 @@ const char *fxi_schedule_kind_name(uint32_t kind)
 	return kind_names[kind];
 }
 
-bool fxi_schedule_reduces(uint32_t kind)
-{
-	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE ||
-	       kind == FABREX_REDUCE_SCATTER;
-}
-
-bool fxi_schedule_has_root(uint32_t kind)
-{
-	return kind == FABREX_BROADCAST || kind == FABREX_REDUCE;
-}
-
 uint64_t fxi_schedule_shards(uint32_t kind, uint32_t ranks)
 {
 	if (kind == FABREX_ALL_TO_ALL)

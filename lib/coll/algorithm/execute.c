@@ -120,7 +120,7 @@ static int prepare(struct execution *e)
 	ret = make_room(e);
 	if (ret)
 		return ret;
-	e->size = (uint32_t)fabrex_datatype_size(e->coll->what.type);
+	e->size = (uint32_t)fxi_type_size(e->coll->what.type);
 	e->rounding = e->coll->what.type == FABREX_FLOAT16 ||
 		      e->coll->what.type == FABREX_BFLOAT16;
 	e->rounds = fxi_pieces_rounds(e);

@@ -262,7 +262,7 @@ static int reduce_piece(struct fabrex_coll *coll)
 	const struct reduce r = {
 		.dst = &to, .src = f->sources, .ndst = 1, .nsrc = comm->size,
 		.count = piece_length(f, f->done) /
-			 fabrex_datatype_size(what->type),
+			 fxi_type_size(what->type),
 		.type = what->type, .op = what->op,
 		.divisor = what->op == FABREX_AVG ? comm->size : 0,
 	};

@@ -192,7 +192,7 @@ static int reduce_piece(struct fabrex_coll *coll, uint64_t at, uint32_t n)
 	const struct reduce r = {
 		.dst = s->targets, .src = s->sources,
 		.ndst = comm->size, .nsrc = comm->size,
-		.count = n / fabrex_datatype_size(what->type),
+		.count = n / fxi_type_size(what->type),
 		.type = what->type, .op = what->op,
 		.divisor = what->op == FABREX_AVG ? comm->size : 0,
 	};

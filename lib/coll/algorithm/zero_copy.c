@@ -288,7 +288,7 @@ static uint64_t cut(const struct fabrex_coll *coll, uint64_t bytes, uint32_t i)
 	at = bytes / n * i + bytes % n * i / n + d->skew;
 	at -= at % LINE;
 	at = at > d->skew ? at - d->skew : 0;
-	return at - at % fabrex_datatype_size(coll->what.type);
+	return at - at % fxi_type_size(coll->what.type);
 }
 
 static void add_source(struct zero_copy *d, const char *base, uint64_t offset)
@@ -463,7 +463,7 @@ static void work_on(struct fabrex_coll *coll, uint64_t bytes)
 	};
 	uint32_t i;
 
-	r.count = bytes / fabrex_datatype_size(what->type);
+	r.count = bytes / fxi_type_size(what->type);
 	r.stream = d->stream;
 	if (d->nsources == 1 && !d->stream)
 		copy_slices(d, bytes);

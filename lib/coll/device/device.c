@@ -186,7 +186,7 @@ int fxi_device_copy(struct device *d, void *dst, const void *src,
 static int check(const struct device *d, uintptr_t addresses, uint32_t type,
 		 uint32_t op)
 {
-	size_t size = fabrex_datatype_size(type);
+	size_t size = fxi_type_size(type);
 
 	if (!size || op < FABREX_SUM || op > FABREX_AVG)
 		return fxi_error(EINVAL, "%s device %d: type %u, operation %u: no such reduction",
@@ -208,7 +208,7 @@ static int launch(struct device *d, void *dst, const void *src0,
 		  const void *src1, uint64_t count, uint32_t type,
 		  uint32_t op, uint32_t divisor, uint32_t wide)
 {
-	unsigned int blocks = blocks_for(count, fabrex_datatype_size(type));
+	unsigned int blocks = blocks_for(count, fxi_type_size(type));
 	unsigned long long n = count;
 	unsigned int kernel_op = op == FABREX_AVG ? FABREX_SUM : op;
 	void *parameters[] = { &dst, &src0, &src1, &n, &kernel_op, &divisor,
@@ -240,7 +240,7 @@ int fxi_device_reduce_wide(struct device *d, void *dst, const void *src0,
 		return ret;
 	if (!src1 && divisor <= 1)
 		return fxi_device_copy(d, dst, src0, count *
-				       fabrex_datatype_size(type));
+				       fxi_type_size(type));
 	ret = enter(d, &visit);
 	if (ret)
 		return ret;

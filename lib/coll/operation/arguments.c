@@ -74,43 +74,48 @@ uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
 static int check_numbers(const struct fabrex_comm *comm,
 			 const struct fabrex_collective *what)
 {
-	const char *name = fxi_kind_name(what->kind);
-	size_t size = fabrex_datatype_size(what->type);
+	size_t size = fxi_type_size(what->type), most;
 	bool reduces = fxi_schedule_reduces(what->kind);
 	bool has_rank = fxi_schedule_has_root(what->kind) ||
 			what->kind == FABREX_SEND || what->kind == FABREX_RECV;
 
 	if (what->kind == FABREX_BARRIER ? what->type : !size)
 		return fxi_error(EINVAL, "%s: no such type: %u; use FABREX_INT8 to FABREX_FLOAT64, or 0 for a barrier",
-				 name, what->type);
+				 fxi_kind_name(what->kind), what->type);
 	if (reduces ? what->op < FABREX_SUM || what->op > FABREX_AVG : what->op)
 		return fxi_error(EINVAL, "%s: no such operation: %u; use FABREX_SUM to FABREX_AVG where something is reduced, otherwise 0",
-				 name, what->op);
+				 fxi_kind_name(what->kind), what->op);
 	if (has_rank ? what->root >= comm->size : what->root)
 		return fxi_error(EINVAL, "%s: rank %u: ranks are below %u, and 0 if the operation has no root",
-				 name, what->root, comm->size);
+				 fxi_kind_name(what->kind), what->root,
+				 comm->size);
 	if (what->reserved[0] || what->reserved[1] || what->reserved[2])
 		return fxi_error(EINVAL, "%s: reserved is not 0; clear the structure first",
-				 name);
-	if (size && what->count > (UINTPTR_MAX >> 1) / size / comm->size)
+				 fxi_kind_name(what->kind));
+	if (__builtin_mul_overflow(what->count, size * comm->size, &most) ||
+	    most > UINTPTR_MAX >> 1)
 		return fxi_error(EINVAL, "%s: %llu elements of %zu bytes for %u ranks do not fit the address space",
-				 name, (unsigned long long)what->count, size,
+				 fxi_kind_name(what->kind),
+				 (unsigned long long)what->count, size,
 				 comm->size);
 	if (what->kind == FABREX_BARRIER && what->count)
 		return fxi_error(EINVAL, "%s: a count of %llu, but nothing is moved; give 0",
-				 name, (unsigned long long)what->count);
+				 fxi_kind_name(what->kind),
+				 (unsigned long long)what->count);
 	return 0;
 }
 
-static int check_range(const char *name, const char *which, const void *addr,
-		       uint64_t bytes)
+static int check_range(const struct fabrex_collective *what, const char *which,
+		       const void *addr, uint64_t bytes)
 {
 	if (bytes && !addr)
 		return fxi_error(EINVAL, "%s: no %s buffer for %llu bytes",
-				 name, which, (unsigned long long)bytes);
+				 fxi_kind_name(what->kind), which,
+				 (unsigned long long)bytes);
 	if (bytes > UINTPTR_MAX - (uintptr_t)addr)
 		return fxi_error(EINVAL, "%s: %s buffer of %llu bytes at %p wraps around the address space; check the count",
-				 name, which, (unsigned long long)bytes, addr);
+				 fxi_kind_name(what->kind), which,
+				 (unsigned long long)bytes, addr);
 	return 0;
 }
 
@@ -156,7 +161,6 @@ static int check_overlap(const struct fabrex_comm *comm,
 int fxi_coll_arguments(const struct fabrex_comm *comm,
 		       const struct fabrex_collective *what)
 {
-	const char *name = fxi_kind_name(what->kind);
 	uint64_t sends, recvs;
 	int ret;
 
@@ -168,9 +172,9 @@ int fxi_coll_arguments(const struct fabrex_comm *comm,
 		return ret;
 	sends = fxi_send_bytes(comm, what);
 	recvs = fxi_recv_bytes(comm, what);
-	ret = check_range(name, "send", what->send, sends);
+	ret = check_range(what, "send", what->send, sends);
 	if (!ret)
-		ret = check_range(name, "recv", what->recv, recvs);
+		ret = check_range(what, "recv", what->recv, recvs);
 	if (!ret)
 		ret = check_overlap(comm, what, sends, recvs);
 	return ret;

@@ -232,14 +232,14 @@ static bool ready(const struct fabrex_coll *coll, const struct reduce *r,
 		  uint32_t i)
 {
 	return i == coll->comm->rank && coll->send_kind &&
-	       !((uintptr_t)r->src[i] % fabrex_datatype_size(r->type));
+	       !((uintptr_t)r->src[i] % fxi_type_size(r->type));
 }
 
 /* Brings source @i to where the GPU can read it. */
 static int fetch(const struct fabrex_coll *coll, const struct reduce *r,
 		 uint32_t i, void *room, const void **at)
 {
-	uint64_t bytes = r->count * fabrex_datatype_size(r->type);
+	uint64_t bytes = r->count * fxi_type_size(r->type);
 
 	*at = room;
 	if (ready(coll, r, i)) {
@@ -290,7 +290,7 @@ static int sum_up(const struct fabrex_coll *coll, const struct reduce *r)
 int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 			const struct reduce *r)
 {
-	uint64_t bytes = r->count * fabrex_datatype_size(r->type);
+	uint64_t bytes = r->count * fxi_type_size(r->type);
 	struct gpu *gpu = coll->gpu;
 	uint32_t i;
 	int ret;

@@ -12,14 +12,14 @@
 struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,
 				 const struct fabrex_collective *what)
 {
-	struct fabrex_coll *coll = calloc(1, sizeof(*coll));
+	struct fabrex_coll *coll = malloc(sizeof(*coll));
 
 	if (!coll) {
 		fxi_error(ENOMEM, "%s: out of memory",
 			  fxi_kind_name(what->kind));
 		return NULL;
 	}
-	coll->comm = comm;
+	fxi_coll_init(coll, comm);
 	coll->what = *what;
 	return coll;
 }

@@ -16,13 +16,13 @@
 #include "coll/failure/failure.h"
 #include "coll/reduce/reduce.h"
 
-/* One operation, from start to the end. */
+/* One operation, from start to the end. See fxi_coll_init(). */
 struct fabrex_coll {
 	struct fabrex_comm *comm;
+	struct fabrex_collective what;
 	struct fabrex_coll *next;	/* in the communicator's queue */
 	struct fabrex_coll *group_next;	/* in the group's list */
 	struct fabrex_coll **ended;	/* what points to it in comm->ended */
-	struct fabrex_collective what;
 	const struct algorithm *algorithm;
 	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
 	void *state;			/* the algorithm's */
@@ -77,7 +77,7 @@ const char *fxi_kind_name(uint32_t kind);
 /* Of @count elements. */
 static inline uint64_t fxi_count_bytes(const struct fabrex_collective *what)
 {
-	return what->count * fabrex_datatype_size(what->type);
+	return what->count * fxi_type_size(what->type);
 }
 
 /* Of send or recv, whichever is larger, at whichever rank. */
@@ -132,6 +132,33 @@ static inline int fxi_coll_expect(struct fabrex_coll *coll, uint32_t rank,
 }
 
 /* ---- handle.c ---------------------------------------------------------- */
+
+/*
+ * All but @what. Field by field: compilers store pairs of them at once, where
+ * for memset() they would choose an instruction that takes longer to start.
+ */
+static inline void fxi_coll_init(struct fabrex_coll *coll,
+				 struct fabrex_comm *comm)
+{
+	coll->comm = comm;
+	coll->next = NULL;
+	coll->group_next = NULL;
+	coll->ended = NULL;
+	coll->algorithm = NULL;
+	coll->schedule = NULL;
+	coll->state = NULL;
+	coll->done = 0;
+	coll->sequence = 0;
+	coll->waiting = 0;
+	coll->result = 0;
+	coll->kept = false;
+	coll->begun = false;
+	coll->error_text = NULL;
+	coll->send_kind = 0;
+	coll->recv_kind = 0;
+	coll->gpu = NULL;
+	coll->host_copy = NULL;
+}
 
 /* NULL: no memory. */
 struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,

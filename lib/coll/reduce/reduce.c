@@ -30,16 +30,7 @@ static const struct reduce_isa *const all[] = {
 
 EXPORT size_t fabrex_datatype_size(enum fabrex_datatype type)
 {
-	static const uint8_t sizes[] = {
-		[FABREX_INT8] = 1, [FABREX_UINT8] = 1,
-		[FABREX_INT16] = 2, [FABREX_UINT16] = 2,
-		[FABREX_INT32] = 4, [FABREX_UINT32] = 4,
-		[FABREX_INT64] = 8, [FABREX_UINT64] = 8,
-		[FABREX_FLOAT16] = 2, [FABREX_BFLOAT16] = 2,
-		[FABREX_FLOAT32] = 4, [FABREX_FLOAT64] = 8,
-	};
-
-	return (uint32_t)type < sizeof(sizes) ? sizes[type] : 0;
+	return fxi_type_size(type);
 }
 
 static struct reduce_isa chosen;
@@ -133,7 +124,7 @@ static void copy(void *dst, const void *src, size_t bytes, bool stream)
 /* Bits as they are, whatever the type. */
 static void copy_all(const struct reduce *r)
 {
-	const uint64_t bytes = r->count * fabrex_datatype_size(r->type);
+	const uint64_t bytes = r->count * fxi_type_size(r->type);
 	struct reduce plain = *r;
 
 	if (r->ndst == 1)

@@ -12,6 +12,21 @@
 #include <stdint.h>
 #include <fabrex/coll.h>
 
+/* fabrex_datatype_size(), inline: each short message asks for it. */
+static inline size_t fxi_type_size(uint32_t type)
+{
+	static const uint8_t sizes[] = {
+		[FABREX_INT8] = 1, [FABREX_UINT8] = 1,
+		[FABREX_INT16] = 2, [FABREX_UINT16] = 2,
+		[FABREX_INT32] = 4, [FABREX_UINT32] = 4,
+		[FABREX_INT64] = 8, [FABREX_UINT64] = 8,
+		[FABREX_FLOAT16] = 2, [FABREX_BFLOAT16] = 2,
+		[FABREX_FLOAT32] = 4, [FABREX_FLOAT64] = 8,
+	};
+
+	return type < sizeof(sizes) ? sizes[type] : 0;
+}
+
 #define REDUCE_MAX	64u	/* sources, and targets, of one call */
 
 /*
