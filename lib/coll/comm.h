@@ -67,6 +67,7 @@ struct fabrex_comm {
 	/* operation/ */
 	struct peer_buffers *peer_buffers;
 	struct gpu *gpus;
+	struct gpu *slots_gpu;		/* has slots on offer, or NULL */
 
 	/* busy.c */
 	struct fabrex_comm *busy_next;

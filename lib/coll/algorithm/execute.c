@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "coll/algorithm/execute.h"
+#include "coll/operation/gpu.h"
 
 #define NOBODY		UINT32_MAX
 
@@ -133,17 +134,20 @@ static int prepare(struct execution *e)
 		return ret;
 	fxi_execution_begin(e);
 	fxi_regions_get(e);
-	return 0;
+	return fxi_coll_offer_slots(e->coll);
 }
 
 static void release(struct execution *e)
 {
 	fxi_regions_put(e);
+	if (e->gpu)
+		fxi_coll_free_gpu(e->coll, e->scratch);
+	else
+		free(e->scratch);
 	fabrex_schedule_free(e->schedule);
 	free(e->memory);
 	free(e->done);
 	free(e->cursors);
-	free(e->scratch);
 	free(e);
 }
 
@@ -156,6 +160,7 @@ static int scheduled_start(struct fabrex_coll *coll)
 		return fxi_error(ENOMEM, "collective: no memory");
 	e->coll = coll;
 	e->comm = coll->comm;
+	e->gpu = fxi_coll_on_gpu(coll);
 	e->schedule = fxi_schedule_get(coll->schedule);
 	ret = prepare(e);
 	if (ret)
@@ -227,7 +232,8 @@ static bool waits_for_peer(struct execution *e, uint32_t lane)
 	if (!l->sends)
 		return !fxi_link_peek(e->comm, l->peer, LINK_COLL);
 	return is_ready(e, &e->cursors[lane]) &&
-	       !fxi_link_room(e->comm, l->peer, LINK_COLL);
+	       (!fxi_link_room(e->comm, l->peer, LINK_COLL) ||
+		fxi_pass_unknown(e, l->peer));
 }
 
 /*
@@ -262,7 +268,11 @@ static int scheduled_step(struct fabrex_coll *coll)
 		if (ret < 0)
 			return ret;
 		e->unmoved = ret ? 0 : e->unmoved + 1;
-	} while (ret || fxi_pass_copy(e));
+		if (!ret)
+			ret = fxi_pass_copy(e);
+	} while (ret > 0);
+	if (ret < 0)
+		return ret;
 	if (!e->running)
 		return !e->flying || fxi_region_left(e, 0, e->p->nacts);
 	find_waiting(e);
@@ -281,7 +291,7 @@ const struct algorithm fxi_scheduled = {
 	.kinds = 1 << FABREX_ALL_REDUCE | 1 << FABREX_ALL_GATHER |
 		 1 << FABREX_REDUCE_SCATTER | 1 << FABREX_BROADCAST |
 		 1 << FABREX_REDUCE | 1 << FABREX_ALL_TO_ALL,
-	.host_only = true,
+	.one_memory = true,
 	.usable = scheduled_usable,
 	.start = scheduled_start,
 	.step = scheduled_step,

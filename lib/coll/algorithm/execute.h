@@ -29,7 +29,8 @@ struct cursor {
 
 #define FINISHED	UINT32_MAX
 
-/* One of the caller's buffers. */
+/* One of the caller's buffers, or scratch memory on a GPU. */
+enum { SENT_SEND, SENT_RECV, SENT_SCRATCH, SENT_REGIONS };
 struct sent_region {
 	struct fabrex_mr *mr;	/* NULL: it is none */
 	uint64_t offset;	/* of the buffer */
@@ -57,8 +58,9 @@ struct execution {
 	uint8_t *scratch;
 	uint64_t scratch_size;
 	/* region.c; not used where others' memory is written directly */
-	struct sent_region regions[2];
+	struct sent_region regions[SENT_REGIONS];
 	bool *flying;		/* by act: may still be read */
+	bool gpu;		/* all memory is the GPU's */
 };
 
 static inline uint64_t fxi_execution_word(const struct execution *e,
@@ -87,6 +89,7 @@ int fxi_execution_check(const struct execution *e, uint32_t lane,
 /* ---- region.c ---------------------------------------------------------- */
 
 void fxi_regions_get(struct execution *e);
+void fxi_region_get_scratch(struct execution *e);
 void fxi_regions_put(struct execution *e);
 /* The lane's message, without a copy. 1; 0: it cannot; negative errno. */
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
@@ -103,8 +106,13 @@ int fxi_pass_receive(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
 /*
  * Copies a little more of what no other rank takes part in, from where the
- * caller has it to where it belongs. False: all of it is there.
+ * caller has it to where it belongs. 0: all of it is there; 1: not yet.
  */
-bool fxi_pass_copy(struct execution *e);
+int fxi_pass_copy(struct execution *e);
+/* Does a send wait until its peer has said whether it has slots on a GPU? */
+static inline bool fxi_pass_unknown(const struct execution *e, uint32_t peer)
+{
+	return e->gpu && !fxi_link_device_known(e->comm, peer);
+}
 
 #endif

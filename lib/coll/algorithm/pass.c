@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "coll/algorithm/execute.h"
+#include "coll/operation/gpu.h"
 
 /* Steps in vain after which a run is split into single acts. */
 #define PATIENCE	64u
@@ -35,8 +36,16 @@ static const struct act *act_of(const struct execution *e,
 /* Where parts are that neither end at this rank nor begin here. */
 static uint8_t *scratch(struct execution *e)
 {
-	if (!e->scratch)
+	void *memory = NULL;
+
+	if (!e->scratch && e->gpu) {
+		if (!fxi_coll_alloc_gpu(e->coll, e->scratch_size, &memory)) {
+			e->scratch = memory;
+			fxi_region_get_scratch(e);
+		}
+	} else if (!e->scratch) {
 		e->scratch = malloc(e->scratch_size);
+	}
 	if (!e->scratch)
 		fxi_error(ENOMEM, "collective: no memory for %llu bytes on their way through rank %u",
 			  (unsigned long long)e->scratch_size, e->comm->rank);
@@ -93,6 +102,11 @@ static void pop(struct execution *e, uint32_t lane)
 	fxi_execution_advance(e, lane);
 }
 
+static uint32_t divisor_of(const struct execution *e, bool full)
+{
+	return full && e->coll->what.op == FABREX_AVG ? e->comm->size : 0;
+}
+
 static void perform(const struct execution *e, const struct pass *pass,
 		    uint32_t count, bool full)
 {
@@ -100,8 +114,7 @@ static void perform(const struct execution *e, const struct pass *pass,
 	const struct reduce r = {
 		.dst = pass->dst, .src = pass->src, .ndst = pass->ndst,
 		.nsrc = pass->nsrc, .count = count, .type = what->type,
-		.op = what->op,
-		.divisor = full && what->op == FABREX_AVG ? e->comm->size : 0,
+		.op = what->op, .divisor = divisor_of(e, full),
 	};
 
 	fxi_reduce(&r);
@@ -109,17 +122,34 @@ static void perform(const struct execution *e, const struct pass *pass,
 
 /* ---- one act ----------------------------------------------------------- */
 
+/* From the GPU, through the room or in the header. */
+static int send_copy(struct execution *e, uint32_t lane, void *room,
+		     const uint8_t *from)
+{
+	uint32_t bytes = e->cursors[lane].count * e->size;
+	uint8_t small[LINK_SMALL];
+	int ret;
+
+	ret = fxi_coll_move_gpu(e->coll, bytes > LINK_SMALL ? room : small,
+				from, bytes);
+	return ret ? ret : send_message(e, lane, small);
+}
+
 /* Through the room, or straight from a region. */
 static int send_from(struct execution *e, uint32_t lane, void *room,
 		     const uint8_t *from)
 {
 	uint32_t bytes = e->cursors[lane].count * e->size;
-	int ret = e->flying ? fxi_region_send(e, lane, from) : 0;
+	int ret = 0;
 
+	if (e->flying && bytes > LINK_SMALL)
+		ret = fxi_region_send(e, lane, from);
 	if (ret > 0)
 		count_sent(e, e->p->lanes[lane].peer, bytes);
 	if (ret)
 		return ret < 0 ? ret : 0;
+	if (e->gpu)
+		return send_copy(e, lane, room, from);
 	if (bytes > LINK_SMALL)
 		fxi_copy(room, from, bytes, false);
 	return send_message(e, lane, from);
@@ -133,7 +163,7 @@ int fxi_pass_send(struct execution *e, uint32_t lane)
 	const uint8_t *from;
 	int ret;
 
-	if (!room)
+	if (!room || fxi_pass_unknown(e, peer))
 		return 0;
 	from = own(e, c);
 	if (!from)
@@ -145,32 +175,51 @@ int fxi_pass_send(struct execution *e, uint32_t lane)
 	return 1;
 }
 
+/* The piece is reduced into, or replaced by, what has arrived. */
+static int take_piece(struct execution *e, const struct cursor *c, void *to,
+		      const void *payload)
+{
+	const struct act *act = act_of(e, c);
+	struct pass pass;
+	size_t bytes = (size_t)c->count * e->size;
+	bool swap = act->flags & ACT_SWAP, full = act->flags & ACT_FULL;
+
+	if (!(act->flags & ACT_REDUCE) && e->gpu)
+		return fxi_coll_move_gpu(e->coll, to, payload, bytes);
+	if (!(act->flags & ACT_REDUCE)) {
+		fxi_copy(to, payload, bytes, false);
+		return 0;
+	}
+	pass.dst[0] = to;
+	pass.ndst = 1;
+	pass.src[swap] = own(e, c);
+	pass.src[!swap] = payload;
+	pass.nsrc = 2;
+	if (e->gpu)
+		return fxi_coll_add_gpu(e->coll, to, pass.src[0], pass.src[1],
+					c->count, divisor_of(e, full));
+	perform(e, &pass, c->count, full);
+	return 0;
+}
+
 /* Into this rank's memory, from where it may be sent on later. */
 static int receive_alone(struct execution *e, uint32_t lane)
 {
 	struct cursor *c = &e->cursors[lane];
-	const struct act *act = act_of(e, c);
-	const void *payload = fxi_link_payload(e->comm, act->peer, LINK_COLL);
-	struct pass pass;
-	uint8_t *to = home(e, c);
+	uint32_t peer = e->p->lanes[lane].peer;
+	const struct link_message *m;
+	const void *payload;
+	void *to = home(e, c);
+	int ret;
 
 	if (!to)
 		return -ENOMEM;
-	pass.dst[0] = to;
-	pass.ndst = 1;
-	pass.src[0] = payload;
-	pass.nsrc = 1;
-	if (act->flags & ACT_REDUCE) {
-		bool swap = act->flags & ACT_SWAP;
-
-		pass.src[swap] = own(e, c);
-		pass.src[!swap] = payload;
-		pass.nsrc = 2;
-	}
-	if (act->flags & ACT_REDUCE)
-		perform(e, &pass, c->count, act->flags & ACT_FULL);
-	else
-		fxi_copy(to, payload, (size_t)c->count * e->size, false);
+	m = fxi_link_peek(e->comm, peer, LINK_COLL);
+	ret = fxi_coll_payload(e->coll, peer, m, &payload);
+	if (!ret)
+		ret = take_piece(e, c, to, payload);
+	if (ret)
+		return ret;
 	pop(e, lane);
 	return 1;
 }
@@ -219,10 +268,11 @@ static int gather_sources(struct execution *e, const struct cursor *c,
 		if (!m)
 			return WAIT;
 		ret = fxi_execution_check(e, lane, m);
+		if (!ret)
+			ret = fxi_coll_payload(e->coll, peer, m,
+					       &pass->src[pass->nsrc++]);
 		if (ret)
 			return ret;
-		pass->src[pass->nsrc++] = fxi_link_payload(e->comm, peer,
-							   LINK_COLL);
 		if (act[i].flags & ACT_SWAP && !add_own(e, c, pass))
 			return -ENOMEM;
 	}
@@ -299,7 +349,7 @@ int fxi_pass_receive(struct execution *e, uint32_t lane)
 	struct pass pass;
 	int ret;
 
-	if ((act->receives == 1 && !act->sends) ||
+	if (e->gpu || (act->receives == 1 && !act->sends) ||
 	    (act->receives > 1 && e->rounding))
 		return receive_alone(e, lane);
 	ret = gather_sources(e, c, &pass);
@@ -330,18 +380,23 @@ static const struct part_memory *copied_part(struct execution *e)
 	return NULL;
 }
 
-bool fxi_pass_copy(struct execution *e)
+int fxi_pass_copy(struct execution *e)
 {
 	const struct part_memory *memory = copied_part(e);
 	uint64_t at, end;
+	int ret = 0;
 
 	if (!memory)
-		return false;
+		return 0;
 	at = e->copied * e->size;
 	e->copied += COPY / e->size;
 	if (e->copied > memory->count)
 		e->copied = memory->count;
 	end = e->copied * e->size;
-	fxi_copy(memory->home + at, memory->own + at, end - at, false);
-	return true;
+	if (e->gpu)
+		ret = fxi_coll_move_gpu(e->coll, memory->home + at,
+					memory->own + at, end - at);
+	else
+		fxi_copy(memory->home + at, memory->own + at, end - at, false);
+	return ret ? ret : 1;
 }

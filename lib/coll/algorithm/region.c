@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The caller's buffers as memory regions, from which a transport that is not
- * coherent sends without a copy. What is being sent must not be overwritten.
+ * coherent, and every transport from a GPU, sends without a copy. What is being
+ * sent must not be overwritten.
  * Called by execute.c and pass.c.
  */
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 static void get(struct execution *e, struct sent_region *r, const void *addr,
 		uint64_t bytes)
 {
-	if (bytes < FROM)
+	if (bytes < FROM && !e->gpu)
 		return;
 	/* Registered without rights: only this rank's own queue reads it. */
 	if (fabrex_mr_cache_get(e->comm->port, (void *)(uintptr_t)addr, bytes,
@@ -30,23 +31,31 @@ static void get(struct execution *e, struct sent_region *r, const void *addr,
 void fxi_regions_get(struct execution *e)
 {
 	const struct fabrex_collective *what = &e->coll->what;
+	uint64_t sends = fxi_send_bytes(e->comm, what);
+	uint64_t recvs = fxi_recv_bytes(e->comm, what);
 
-	if (e->comm->coherent)
+	if (e->comm->coherent && !e->gpu)
 		return;
 	e->flying = calloc(e->p->nacts + 1, sizeof(*e->flying));
 	if (!e->flying)
 		return;
-	get(e, &e->regions[0], what->send, fxi_send_bytes(e->comm, what));
-	if (what->recv != what->send)
-		get(e, &e->regions[1], what->recv,
-		    fxi_recv_bytes(e->comm, what));
+	get(e, &e->regions[SENT_SEND], what->send, sends);
+	if (what->recv != what->send || recvs > sends)
+		get(e, &e->regions[SENT_RECV], what->recv, recvs);
+}
+
+void fxi_region_get_scratch(struct execution *e)
+{
+	if (e->flying)
+		get(e, &e->regions[SENT_SCRATCH], e->scratch,
+		    e->scratch_size);
 }
 
 void fxi_regions_put(struct execution *e)
 {
 	uint32_t i;
 
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < SENT_REGIONS; i++)
 		if (e->regions[i].mr)
 			fabrex_mr_cache_put(e->regions[i].mr);
 	free(e->flying);
@@ -59,9 +68,9 @@ int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
 	const struct sent_region *r;
 	int ret;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < SENT_REGIONS; i++) {
 		r = &e->regions[i];
-		if (bytes < FROM || !r->mr || from < r->base ||
+		if ((bytes < FROM && !e->gpu) || !r->mr || from < r->base ||
 		    from + bytes > r->base + r->bytes)
 			continue;
 		ret = fxi_link_send_from(e->comm, e->p->lanes[lane].peer,

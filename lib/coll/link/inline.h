@@ -88,6 +88,8 @@ static inline int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
 	if (length <= LINK_SMALL)
 		fxi_link_copy(m->small, small ? small : fxi_link_out(link),
 			      length);
+	else
+		m->small[0] = 0;
 	comm->moved++;
 	link->sent++;
 	link->told = link->popped;

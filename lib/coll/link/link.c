@@ -89,7 +89,8 @@ int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 		&comm->links->mailbox->cards[rank].mailbox;
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_WRITE, .flags = job->flags,
-		.peer = (uint16_t)remote->peer, .rkey = remote->rkey,
+		.peer = (uint16_t)remote->peer,
+		.rkey = job->rkey ? job->rkey : remote->rkey,
 		.user_data = token(job->what, job->number, job->detail),
 		.mr = job->mr, .offset = job->offset, .length = job->length,
 		.roffset = job->remote,
@@ -221,21 +222,28 @@ void fxi_link_again(struct fabrex_comm *comm)
 	}
 }
 
+/* @offer: the receiver's slots in device memory, or NULL. */
 static int write_payload(struct fabrex_comm *comm, struct link *link,
 			 const struct fabrex_mr *mr, uint64_t offset,
-			 uint32_t length)
+			 uint32_t length, const struct device_offer *offer)
 {
 	uint32_t ours = comm->rank * LINK_CHANNELS +
 			link->number % LINK_CHANNELS;
-	const struct mailbox_job job = {
+	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
+	struct mailbox_job job = {
 		.what = WRITE_PAYLOAD, .number = link->number, .mr = mr,
 		.offset = offset, .length = length,
 		.remote = mailbox_payload(&comm->links->mailbox->layout, ours,
-					  (link->sent - 1) % LINK_SLOTS),
+					  slot),
 		.flags = FABREX_SQE_QUIET,
 	};
 	int ret = write_nothing(comm, link->number);
 
+	if (offer) {
+		job.rkey = offer->rkey;
+		job.remote = offer->offset +
+			     fxi_link_device_at(comm, comm->rank, slot);
+	}
 	return ret ? ret : fxi_mailbox_write(comm, &job);
 }
 
@@ -253,7 +261,7 @@ int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 	if (length > LINK_SMALL)
 		ret = write_payload(comm, link, box->mirror_mr,
 				    mailbox_payload(&box->layout, link->number,
-						    slot), length);
+						    slot), length, NULL);
 	return ret ? ret : send_header(comm, link, WRITE_HEADER);
 }
 
@@ -262,9 +270,9 @@ int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 /* Through the queue, which can read every kind of memory. */
 static int payload_by_queue(struct fabrex_comm *comm, struct link *link,
 			    const struct fabrex_mr *mr, uint64_t offset,
-			    uint32_t length)
+			    uint32_t length, const struct device_offer *offer)
 {
-	int ret = write_payload(comm, link, mr, offset, length);
+	int ret = write_payload(comm, link, mr, offset, length, offer);
 
 	return ret ? ret : fxi_link_poll(comm);
 }
@@ -277,6 +285,7 @@ static void message_fill(struct fabrex_comm *comm, struct link *link,
 	m->length = length;
 	m->tag = tag;
 	m->word = word;
+	m->small[0] = 0;
 	comm->moved++;
 	link->sent++;
 	link->told = link->popped;
@@ -284,9 +293,9 @@ static void message_fill(struct fabrex_comm *comm, struct link *link,
 
 static int send_from_far(struct fabrex_comm *comm, struct link *link,
 			 const struct fabrex_mr *mr, uint64_t offset,
-			 uint32_t length)
+			 uint32_t length, const struct device_offer *offer)
 {
-	int ret = write_payload(comm, link, mr, offset, length);
+	int ret = write_payload(comm, link, mr, offset, length, offer);
 
 	if (ret)
 		return ret;
@@ -302,6 +311,7 @@ int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 	struct link *link = fxi_link(comm, rank, channel);
 	bool host = fabrex_mr_kind(mr) == FABREX_MEMORY_HOST;
 	const uint8_t *from = (const uint8_t *)fabrex_mr_addr(mr) + offset;
+	const struct device_offer *there = &comm->links->offers[rank];
 	struct link_message *m;
 	int ret = 0;
 
@@ -314,10 +324,14 @@ int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 	if (host && link->plain)
 		memcpy(fxi_link_out(link), from, length);
 	message_fill(comm, link, tag, word, length);
+	if (host || channel != LINK_COLL || !there->rkey)
+		there = NULL;
+	else
+		m->small[0] = LINK_ON_DEVICE;
 	if (!link->plain)
-		return send_from_far(comm, link, mr, offset, length);
+		return send_from_far(comm, link, mr, offset, length, there);
 	if (!host)
-		ret = payload_by_queue(comm, link, mr, offset, length);
+		ret = payload_by_queue(comm, link, mr, offset, length, there);
 	__atomic_store_n(&m->sequence,
 			 link->sent | (uint64_t)link->popped << 32,
 			 __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
  *   mailbox.c        memory that others write to, and how it is found
  *   inline.h link.c  messages
  *   board.c          words beside the messages, and probes
+ *   device_slots.c   payloads in device memory
  *
  * Every rank has a mailbox, allocated from the fabric, with slots for each
  * other rank and channel. A message is a line of 64 bytes, and a payload if it
@@ -70,8 +71,17 @@ struct link {
 	struct link_message copy;	/* not plain: of the oldest message */
 	uint32_t copied;		/* its number */
 	uint32_t flying;		/* WRITEs that read callers' regions */
+	uint32_t pulled;		/* number of the message whose payload
+					 * was brought to the host's slot
+					 */
 	uint32_t number;		/* rank * LINK_CHANNELS + channel */
 } __attribute__((aligned(64)));
+
+/* Slots in device memory that a rank offers: see device_slots.c. */
+struct device_offer {
+	uint64_t rkey, offset;	/* 0: none is known; of its region */
+	uint64_t check;		/* of the other two */
+};
 
 struct links {
 	struct link *link;		/* rank * LINK_CHANNELS + channel */
@@ -83,6 +93,9 @@ struct links {
 	uint32_t asked;			/* completions that are expected */
 	bool far;			/* some ranks are reached only by WRITE
 					 */
+	bool device_said;		/* an offer, or that there is none */
+	uint8_t *device_base;		/* of the slots on offer, or NULL */
+	struct device_offer *offers;	/* of the others, by rank */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
 	const struct link_reports *reports;
 };
@@ -198,6 +211,7 @@ const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 #define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
 #define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
 #define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
+#define BOARD_AT_DEVICE	456u	/* struct device_offer */
 
 /* A word of the board that @rank writes to. */
 const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
@@ -220,6 +234,44 @@ static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
 {
 	return __atomic_load_n(fxi_link_board(comm, rank, BOARD_AT_LEFT),
 			       __ATOMIC_ACQUIRE);
+}
+
+/* ---- payloads in device memory: device_slots.c -------------------------- */
+
+/* Bytes of memory that an offer takes; aligned to 64. */
+uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm);
+/*
+ * Tell all ranks where payloads that leave a device shall go: into @mr at
+ * @offset, which is at @base here, or into the mailbox. An offer follows no
+ * other, and is not taken back: @mr lives until the links end.
+ */
+int fxi_link_offer(struct fabrex_comm *comm, const struct fabrex_mr *mr,
+		   uint64_t offset, void *base);
+int fxi_link_offer_none(struct fabrex_comm *comm);
+/* Has @rank told us? To be asked before something is sent from a device. */
+bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank);
+/*
+ * Of the oldest message from @rank on LINK_COLL: our slots for its payload. It
+ * is in the device's if fxi_link_on_device(), or else where fxi_link_payload()
+ * says.
+ */
+void *fxi_link_device_slot(const struct fabrex_comm *comm, uint32_t rank);
+void *fxi_link_host_slot(const struct fabrex_comm *comm, uint32_t rank);
+
+/* Offset of a slot from the start of the offered memory. */
+static inline uint64_t fxi_link_device_at(const struct fabrex_comm *comm,
+					  uint32_t rank, uint32_t slot)
+{
+	return ((uint64_t)rank * LINK_SLOTS + slot) * comm->links->size;
+}
+
+/* small[0] of a message whose payload is longer. */
+#define LINK_ON_DEVICE	1u
+
+static inline bool fxi_link_on_device(const struct link_message *message)
+{
+	return message->length > LINK_SMALL &&
+	       message->small[0] == LINK_ON_DEVICE;
 }
 
 #include "coll/link/inline.h"

@@ -140,9 +140,12 @@ static int links_alloc(struct fabrex_comm *comm)
 	}
 	comm->links->mailbox = box;
 	comm->links->link = aligned_alloc(64, n * sizeof(struct link));
+	comm->links->offers = calloc(comm->size,
+				     sizeof(*comm->links->offers));
 	box->cards = calloc(comm->size, sizeof(*box->cards));
 	box->peers = calloc(comm->size, sizeof(*box->peers));
-	if (!comm->links->link || !box->cards || !box->peers)
+	if (!comm->links->link || !comm->links->offers || !box->cards ||
+	    !box->peers)
 		return out_of_memory(comm);
 	memset(comm->links->link, 0, n * sizeof(struct link));
 	return 0;
@@ -335,8 +338,10 @@ void fxi_links_free(struct fabrex_comm *comm)
 		free(box->peers);
 		free(box);
 	}
-	if (comm->links)
+	if (comm->links) {
 		free(comm->links->link);
+		free(comm->links->offers);
+	}
 	free(comm->links);
 	comm->links = NULL;
 }

@@ -87,6 +87,7 @@ struct mailbox_job {
 	uint32_t detail;
 	const struct fabrex_mr *mr;
 	uint64_t offset, remote, length;
+	uint64_t rkey;			/* another region's; 0: the mailbox's */
 	uint8_t flags;
 };
 int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job);

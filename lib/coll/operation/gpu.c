@@ -25,6 +25,8 @@ struct gpu {
 	struct device *device;		/* NULL: it cannot reduce */
 	void *sum, *operand;		/* of one slot each */
 	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
+	void *slots;			/* on offer to the other ranks */
+	struct fabrex_mr *mr;		/* of slots */
 	uint64_t seen[SEEN];		/* ids of the last allocations */
 	uint32_t turn;
 };
@@ -62,6 +64,8 @@ static bool try_reduction(struct gpu *gpu)
 static void gpu_close(struct gpu *gpu)
 {
 	if (gpu->device) {
+		fabrex_mr_deregister(gpu->mr);
+		fxi_device_free(gpu->device, gpu->slots);
 		fxi_device_free(gpu->device, gpu->sum);
 		fxi_device_free(gpu->device, gpu->operand);
 		fxi_device_free(gpu->device, gpu->wide);
@@ -132,19 +136,31 @@ static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
 		fxi_memory_settle(memory->kind, addr);
 }
 
+/* Of a buffer of @bytes, which was found there if @kind is not 0. */
+static bool is_on(const struct gpu *gpu, uint64_t bytes, uint8_t kind,
+		  const struct fabrex_memory *memory)
+{
+	return !bytes || (kind && memory->kind == gpu->kind &&
+			  memory->device == gpu->number);
+}
+
 int fxi_coll_find_gpu(struct fabrex_coll *coll)
 {
 	const struct fabrex_collective *what = &coll->what;
 	struct fabrex_comm *comm = coll->comm;
 	struct fabrex_memory send, recv;
+	uint64_t sends, recvs;
 
 	coll->gpu = NULL;
+	coll->one_gpu = false;
 	coll->send_kind = coll->recv_kind = 0;
 	if (likely(!any_runtime()))
 		return 0;
-	if (find(what->send, fxi_send_bytes(comm, what), &send))
+	sends = fxi_send_bytes(comm, what);
+	recvs = fxi_recv_bytes(comm, what);
+	if (find(what->send, sends, &send))
 		coll->send_kind = (uint8_t)send.kind;
-	if (find(what->recv, fxi_recv_bytes(comm, what), &recv))
+	if (find(what->recv, recvs, &recv))
 		coll->recv_kind = (uint8_t)recv.kind;
 	if (!coll->send_kind && !coll->recv_kind)
 		return 0;
@@ -152,6 +168,8 @@ int fxi_coll_find_gpu(struct fabrex_coll *coll)
 	if (!coll->gpu)
 		return fxi_error(ENOMEM, "%s: out of memory",
 				 fxi_kind_name(what->kind));
+	coll->one_gpu = is_on(coll->gpu, sends, coll->send_kind, &send) &&
+			is_on(coll->gpu, recvs, coll->recv_kind, &recv);
 	if (coll->send_kind)
 		settle(coll->gpu, &send, what->send);
 	if (coll->recv_kind)
@@ -161,8 +179,12 @@ int fxi_coll_find_gpu(struct fabrex_coll *coll)
 
 bool fxi_coll_needs_host(const struct fabrex_coll *coll)
 {
-	return coll->gpu && (!coll->gpu->device ||
-			     coll->algorithm->host_only);
+	const struct gpu *slots = coll->comm->slots_gpu;
+
+	return coll->gpu &&
+	       (!coll->gpu->device ||
+		(coll->algorithm->one_memory &&
+		 (!coll->one_gpu || (slots && slots != coll->gpu))));
 }
 
 void fxi_gpus_free(struct fabrex_comm *comm)
@@ -299,6 +321,154 @@ int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 	for (i = 0; i < r->ndst && !ret; i++)
 		ret = fxi_device_copy(gpu->device, r->dst[i], gpu->sum, bytes);
 	return ret ? ret : fxi_device_wait(gpu->device);
+}
+
+/* ---- all of it on the GPU ---------------------------------------------- */
+
+static int slots_make(struct fabrex_comm *comm, struct gpu *gpu)
+{
+	uint64_t bytes = fxi_link_device_bytes(comm);
+	int ret;
+
+	ret = fxi_device_alloc(gpu->device, bytes, &gpu->slots);
+	if (ret)
+		return ret;
+	ret = fabrex_mr_register(comm->port, gpu->slots, bytes,
+				 FABREX_MR_LOCAL_WRITE |
+				 FABREX_MR_REMOTE_WRITE, &gpu->mr);
+	if (!ret)
+		return 0;
+	gpu->mr = NULL;
+	fxi_device_free(gpu->device, gpu->slots);
+	gpu->slots = NULL;
+	return ret;
+}
+
+/* One offer for each communicator, of the first GPU that can be reached. */
+int fxi_coll_offer_slots(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct gpu *gpu = coll->gpu;
+
+	if (comm->size == 1 || comm->slots_gpu)
+		return 0;
+	if (!fxi_coll_on_gpu(coll) || slots_make(comm, gpu))
+		return fxi_link_offer_none(comm);
+	comm->slots_gpu = gpu;
+	return fxi_link_offer(comm, gpu->mr, 0, gpu->slots);
+}
+
+int fxi_coll_alloc_gpu(const struct fabrex_coll *coll, uint64_t bytes,
+		       void **memory)
+{
+	return fxi_device_alloc(coll->gpu->device, bytes, memory);
+}
+
+void fxi_coll_free_gpu(const struct fabrex_coll *coll, void *memory)
+{
+	if (memory)
+		fxi_device_free(coll->gpu->device, memory);
+}
+
+int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
+		      const void *src, uint64_t n)
+{
+	int ret = fxi_device_copy(coll->gpu->device, dst, src, n);
+
+	return ret ? ret : fxi_device_wait(coll->gpu->device);
+}
+
+static bool is_aligned(const void *at, uint32_t type)
+{
+	return !((uintptr_t)at % fxi_type_size(type));
+}
+
+/* The operand, or a copy of it in @room that the GPU can read. */
+static int align(const struct fabrex_coll *coll, const void **operand,
+		 void *room, uint64_t bytes)
+{
+	int ret;
+
+	if (is_aligned(*operand, coll->what.type))
+		return 0;
+	ret = fxi_device_copy(coll->gpu->device, room, *operand, bytes);
+	*operand = room;
+	return ret;
+}
+
+int fxi_coll_add_gpu(const struct fabrex_coll *coll, void *dst,
+		     const void *left, const void *right, uint64_t count,
+		     uint32_t divisor)
+{
+	uint64_t bytes = count * fxi_type_size(coll->what.type);
+	struct gpu *gpu = coll->gpu;
+	void *to = is_aligned(dst, coll->what.type) ? dst : gpu->sum;
+	int ret;
+
+	ret = align(coll, &left, gpu->sum, bytes);
+	if (!ret)
+		ret = align(coll, &right, gpu->operand, bytes);
+	if (!ret)
+		ret = fxi_device_reduce(gpu->device, to, left, right, count,
+					coll->what.type, coll->what.op,
+					divisor);
+	if (!ret && to != dst)
+		ret = fxi_device_copy(gpu->device, dst, to, bytes);
+	return ret ? ret : fxi_device_wait(gpu->device);
+}
+
+/* ---- payloads ---------------------------------------------------------- */
+
+/* To the GPU. Without slots of its own, a message at a time. */
+static int push_payload(const struct fabrex_coll *coll, uint32_t rank,
+			const struct link_message *m, const void **payload)
+{
+	void *room = coll->comm->slots_gpu ?
+		     fxi_link_device_slot(coll->comm, rank) : coll->gpu->wide;
+
+	*payload = room;
+	return fxi_coll_move_gpu(coll, room,
+				 fxi_link_payload(coll->comm, rank, LINK_COLL),
+				 m->length);
+}
+
+/* Of a rank with a GPU, while the buffers of this one are in the host. */
+static int pull_payload(const struct fabrex_coll *coll, uint32_t rank,
+			const struct link_message *m, const void **payload)
+{
+	struct link *link = fxi_link(coll->comm, rank, LINK_COLL);
+	struct device *device = coll->comm->slots_gpu->device;
+	void *room = fxi_link_host_slot(coll->comm, rank);
+	int ret;
+
+	*payload = room;
+	if (link->pulled == link->popped + 1)
+		return 0;
+	ret = fxi_device_copy(device, room,
+			      fxi_link_device_slot(coll->comm, rank),
+			      m->length);
+	if (!ret)
+		ret = fxi_device_wait(device);
+	if (!ret)
+		link->pulled = link->popped + 1;
+	return ret;
+}
+
+int fxi_coll_payload_gpu(const struct fabrex_coll *coll, uint32_t rank,
+			 const struct link_message *m, const void **payload)
+{
+	bool here = fxi_link_on_device(m);
+
+	if (here && !coll->comm->slots_gpu)
+		return fxi_error(EPROTO, "%s: rank %u has sent to a GPU that was not offered; do all ranks run the same library?",
+				 fxi_kind_name(coll->what.kind), rank);
+	if (here && !fxi_coll_on_gpu(coll))
+		return pull_payload(coll, rank, m, payload);
+	if (!here && fxi_coll_on_gpu(coll))
+		return push_payload(coll, rank, m, payload);
+	*payload = here ? fxi_link_device_slot(coll->comm, rank) :
+			  fxi_link_payload(coll->comm, rank, LINK_COLL);
+	return 0;
 }
 
 /* ---- all of it in the host's memory ------------------------------------ */

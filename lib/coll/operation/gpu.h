@@ -16,6 +16,45 @@ bool fxi_coll_needs_host(const struct fabrex_coll *coll);
 int fxi_coll_use_host(struct fabrex_coll *coll);
 void fxi_gpus_free(struct fabrex_comm *comm);
 
+/* ---- for algorithms that perform all of it on one GPU ------------------ */
+
+/* True after find_gpu(), unless it needs the host. */
+static inline bool fxi_coll_on_gpu(const struct fabrex_coll *coll)
+{
+	return coll->send_kind || coll->recv_kind;
+}
+
+/* When it starts, whether on a GPU or not: see fxi_link_offer(). */
+int fxi_coll_offer_slots(struct fabrex_coll *coll);
+int fxi_coll_alloc_gpu(const struct fabrex_coll *coll, uint64_t bytes,
+		       void **memory);
+void fxi_coll_free_gpu(const struct fabrex_coll *coll, void *memory);
+/* Either side may be the host's. Done when it returns. */
+int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
+		      const void *src, uint64_t n);
+/* dst = op(left, right), all on the GPU. Done when it returns. */
+int fxi_coll_add_gpu(const struct fabrex_coll *coll, void *dst,
+		     const void *left, const void *right, uint64_t count,
+		     uint32_t divisor);
+int fxi_coll_payload_gpu(const struct fabrex_coll *coll, uint32_t rank,
+			 const struct link_message *m, const void **payload);
+
+/*
+ * The payload of the oldest message from @rank, in the memory that the
+ * operation is performed in; on a GPU until the next call.
+ */
+static inline int fxi_coll_payload(const struct fabrex_coll *coll,
+				   uint32_t rank, const struct link_message *m,
+				   const void **payload)
+{
+	if (unlikely(fxi_coll_on_gpu(coll) || fxi_link_on_device(m)))
+		return fxi_coll_payload_gpu(coll, rank, m, payload);
+	*payload = fxi_link_payload(coll->comm, rank, LINK_COLL);
+	return 0;
+}
+
+/* ---- copies and reductions --------------------------------------------- */
+
 /* Kinds as coll->send_kind; 0: host. */
 int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 		      uint32_t dst_kind, const void *src, uint32_t src_kind,

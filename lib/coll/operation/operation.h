@@ -36,6 +36,7 @@ struct fabrex_coll {
 
 	/* gpu.c: 0, or FABREX_MEMORY_HIP, FABREX_MEMORY_CUDA */
 	uint8_t send_kind, recv_kind;
+	bool one_gpu;			/* all of its buffers are on @gpu */
 	struct gpu *gpu;
 	struct host_copy *host_copy;	/* of buffers on a GPU */
 };
@@ -54,7 +55,9 @@ struct fabrex_coll {
 struct algorithm {
 	const char *name;
 	uint32_t kinds;			/* bits 1 << enum fabrex_coll_kind */
-	bool host_only;			/* buffers have to be the host's */
+	bool one_memory;		/* all buffers have to be on one GPU, or
+					 * all in the host's memory
+					 */
 	int (*make)(struct fabrex_comm *comm);
 	void (*free)(struct fabrex_comm *comm);
 	bool (*usable)(const struct fabrex_comm *comm,
@@ -156,6 +159,7 @@ static inline void fxi_coll_init(struct fabrex_coll *coll,
 	coll->error_text = NULL;
 	coll->send_kind = 0;
 	coll->recv_kind = 0;
+	coll->one_gpu = false;
 	coll->gpu = NULL;
 	coll->host_copy = NULL;
 }
