@@ -7,11 +7,14 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
+import build
 import fabric
 import kmod
 from puppet import ALL, WC, Puppet
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu.topo")
+# The runtimes of the tests, in place of real ones.
+RUNTIME = {"LD_LIBRARY_PATH": os.path.join(build.OUT, "selftests", "runtime")}
 KERNELS = ("7.2", "debug")	# with PCI_P2PDMA
 VRAM, SYSTEM = 1, 2		# places of buffers
 MR_PIN = 4
@@ -69,6 +72,13 @@ def reload(guest, count, options=""):
     unload(guest).check()
     load(guest, options)
     wait_devices(guest, count)
+
+
+def moved_bytes(guests):
+    """(from endpoint to endpoint, with host memory at one end), all ports."""
+    rows = [fabric.ctl_json(g, "stats")["counters"][0] for g in guests]
+    return (sum(r["p2p_bytes"] for r in rows),
+            sum(r["host_bytes"] for r in rows))
 
 
 class Storm:

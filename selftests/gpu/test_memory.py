@@ -8,14 +8,13 @@ import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
 import build
-from gpulab import TOPOLOGY, fabric, gpu_host
+from gpulab import RUNTIME, TOPOLOGY, gpu_host, moved_bytes
 import quota
 from process import wait_until
 from scenario import scenario
 
 SIZE = 1 << 20
 P2P = ("7.2", "debug")		# 6.12 has no PCI_P2PDMA: test_older.py
-RUNTIME = {"LD_LIBRARY_PATH": os.path.join(build.OUT, "selftests", "runtime")}
 
 
 @scenario(hosts=["a", "b"], topology=TOPOLOGY)
@@ -41,13 +40,6 @@ def device_memory(lab, t):
     a = gpu_host(lab, "a", 2)
     for part in ("cuda", "hip"):
         t.program(a, f"runtime-memory {part}", env=RUNTIME)
-
-
-def moved_bytes(guests):
-    """(from endpoint to endpoint, with host memory at one end), all ports."""
-    rows = [fabric.ctl_json(g, "stats")["counters"][0] for g in guests]
-    return (sum(r["p2p_bytes"] for r in rows),
-            sum(r["host_bytes"] for r in rows))
 
 
 def example(t, a, b, name):

@@ -257,6 +257,18 @@ static void find_waiting(struct execution *e)
 	}
 }
 
+/* Ranks with GPUs may wait to hear that this one has no slots on any. */
+static int decline(struct execution *e)
+{
+	uint32_t lane;
+	int ret = 0;
+
+	for (lane = 0; lane < e->p->nlanes && !ret; lane++)
+		if (!e->p->lanes[lane].sends)
+			ret = fxi_link_decline(e->comm, e->p->lanes[lane].peer);
+	return ret;
+}
+
 /* This rank's own parts are copied while nothing else can be done. */
 static int scheduled_step(struct fabrex_coll *coll)
 {
@@ -276,7 +288,7 @@ static int scheduled_step(struct fabrex_coll *coll)
 	if (!e->running)
 		return !e->flying || fxi_region_left(e, 0, e->p->nacts);
 	find_waiting(e);
-	return 0;
+	return decline(e);
 }
 
 static bool scheduled_usable(const struct fabrex_comm *comm,

@@ -112,7 +112,8 @@ int fxi_pass_copy(struct execution *e);
 /* Does a send wait until its peer has said whether it has slots on a GPU? */
 static inline bool fxi_pass_unknown(const struct execution *e, uint32_t peer)
 {
-	return e->gpu && !fxi_link_device_known(e->comm, peer);
+	return e->gpu && !fxi_link_device_known(e->comm, peer) &&
+	       e->comm->slots_gpu;
 }
 
 #endif

@@ -7,20 +7,21 @@
  * from a device; link.c finds what is known in links->offers.
  *
  * An offer is three words on each rank's board. They may arrive in any order,
- * so the last is a hash of the others. A rank that makes no offer says so:
- * senders of device memory wait until they know.
+ * so the last is a hash of the others. A rank that sends from a device waits
+ * until it knows the receiver's offer; one that makes none declines as soon as
+ * it finds the sender's. Ranks without devices tell each other nothing.
  */
 #include <string.h>
 
 #include "coll/link/mailbox.h"
 
-#define NO_OFFER	1u	/* offer.check; 0: nothing was said yet */
+#define DECLINED	1u	/* offer.check; 0: nothing was said yet */
 #define SEED		0x64657669636521ull
 
 static uint64_t check_of(const struct device_offer *offer)
 {
 	return fxi_hash(offer, offsetof(struct device_offer, check), SEED) |
-	       NO_OFFER << 1;
+	       DECLINED << 1;
 }
 
 bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank)
@@ -33,7 +34,7 @@ bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank)
 			    sizeof(offer));
 	if (offer.rkey && offer.check == check_of(&offer))
 		*known = offer;
-	return known->rkey || offer.check == NO_OFFER ||
+	return known->rkey || offer.check == DECLINED ||
 	       fxi_failed(comm, rank);
 }
 
@@ -42,27 +43,18 @@ uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm)
 	return (uint64_t)comm->size * LINK_SLOTS * comm->links->size;
 }
 
-static int tell(struct fabrex_comm *comm, const struct device_offer *offer)
+int fxi_link_decline(struct fabrex_comm *comm, uint32_t rank)
 {
-	uint32_t rank;
-	int ret = 0;
+	const struct device_offer none = { .check = DECLINED };
+	struct link *link = fxi_link(comm, rank, LINK_COLL);
 
-	for (rank = 0; rank < comm->size && !ret; rank++)
-		if (rank != comm->rank && !fxi_failed(comm, rank) &&
-		    !fxi_link_has_left(comm, rank))
-			ret = fxi_link_post(comm, rank, BOARD_AT_DEVICE, offer,
-					    sizeof(*offer));
-	return ret;
-}
-
-int fxi_link_offer_none(struct fabrex_comm *comm)
-{
-	const struct device_offer offer = { .check = NO_OFFER };
-
-	if (comm->links->device_said)
+	if (likely(link->declined || comm->links->device_base))
 		return 0;
-	comm->links->device_said = true;
-	return tell(comm, &offer);
+	fxi_link_device_known(comm, rank);
+	if (!comm->links->offers[rank].rkey || fxi_failed(comm, rank))
+		return 0;
+	link->declined = true;
+	return fxi_link_post(comm, rank, BOARD_AT_DEVICE, &none, sizeof(none));
 }
 
 int fxi_link_offer(struct fabrex_comm *comm, const struct fabrex_mr *mr,
@@ -71,11 +63,17 @@ int fxi_link_offer(struct fabrex_comm *comm, const struct fabrex_mr *mr,
 	struct device_offer offer = {
 		.rkey = fabrex_mr_key(mr), .offset = offset,
 	};
+	uint32_t rank;
+	int ret = 0;
 
 	offer.check = check_of(&offer);
-	comm->links->device_said = true;
 	comm->links->device_base = base;
-	return tell(comm, &offer);
+	for (rank = 0; rank < comm->size && !ret; rank++)
+		if (rank != comm->rank && !fxi_failed(comm, rank) &&
+		    !fxi_link_has_left(comm, rank))
+			ret = fxi_link_post(comm, rank, BOARD_AT_DEVICE, &offer,
+					    sizeof(offer));
+	return ret;
 }
 
 void *fxi_link_device_slot(const struct fabrex_comm *comm, uint32_t rank)

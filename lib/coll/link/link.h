@@ -71,6 +71,7 @@ struct link {
 	struct link_message copy;	/* not plain: of the oldest message */
 	uint32_t copied;		/* its number */
 	uint32_t flying;		/* WRITEs that read callers' regions */
+	bool declined;			/* we offer that rank no slots */
 	uint32_t pulled;		/* number of the message whose payload
 					 * was brought to the host's slot
 					 */
@@ -93,7 +94,6 @@ struct links {
 	uint32_t asked;			/* completions that are expected */
 	bool far;			/* some ranks are reached only by WRITE
 					 */
-	bool device_said;		/* an offer, or that there is none */
 	uint8_t *device_base;		/* of the slots on offer, or NULL */
 	struct device_offer *offers;	/* of the others, by rank */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
@@ -241,14 +241,18 @@ static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
 /* Bytes of memory that an offer takes; aligned to 64. */
 uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm);
 /*
- * Tell all ranks where payloads that leave a device shall go: into @mr at
- * @offset, which is at @base here, or into the mailbox. An offer follows no
- * other, and is not taken back: @mr lives until the links end.
+ * Tell all ranks that payloads which leave a device shall go into @mr at
+ * @offset, which is at @base here. Not taken back: @mr lives until the links
+ * end.
  */
 int fxi_link_offer(struct fabrex_comm *comm, const struct fabrex_mr *mr,
 		   uint64_t offset, void *base);
-int fxi_link_offer_none(struct fabrex_comm *comm);
-/* Has @rank told us? To be asked before something is sent from a device. */
+/* Tell @rank that this one offers nothing, if it waits for that. */
+int fxi_link_decline(struct fabrex_comm *comm, uint32_t rank);
+/*
+ * Has @rank told us? To be asked before something is sent from a device, by a
+ * rank that has made an offer.
+ */
 bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank);
 /*
  * Of the oldest message from @rank on LINK_COLL: our slots for its payload. It

@@ -13,6 +13,7 @@
 #include "coll/operation/gpu.h"
 #include "memory/library.h"
 #include "memory/memory.h"
+#include "schedule/schedule.h"
 
 #define BOUNCE	4096u
 #define SEEN	8u
@@ -22,7 +23,8 @@ struct gpu {
 	struct gpu *next;
 	uint32_t kind;
 	int32_t number;
-	struct device *device;		/* NULL: it cannot reduce */
+	struct device *device;		/* NULL: only its runtime can copy */
+	bool reduces;			/* its runtime has a compiler, too */
 	void *sum, *operand;		/* of one slot each */
 	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
 	void *slots;			/* on offer to the other ranks */
@@ -85,9 +87,10 @@ static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 	    fxi_device_alloc(gpu->device, fxi_link_size(comm),
 			     &gpu->operand) ||
 	    fxi_device_alloc(gpu->device, 2 * fxi_link_size(comm),
-			     &gpu->wide) ||
-	    !try_reduction(gpu))
+			     &gpu->wide))
 		gpu_close(gpu);
+	else
+		gpu->reduces = try_reduction(gpu);
 }
 
 static struct gpu *gpu_of(struct fabrex_comm *comm,
@@ -181,10 +184,13 @@ bool fxi_coll_needs_host(const struct fabrex_coll *coll)
 {
 	const struct gpu *slots = coll->comm->slots_gpu;
 
-	return coll->gpu &&
-	       (!coll->gpu->device ||
-		(coll->algorithm->one_memory &&
-		 (!coll->one_gpu || (slots && slots != coll->gpu))));
+	if (!coll->gpu)
+		return false;
+	if (!coll->gpu->device ||
+	    (fxi_schedule_reduces(coll->what.kind) && !coll->gpu->reduces))
+		return true;
+	return coll->algorithm->one_memory &&
+	       (!coll->one_gpu || (slots && slots != coll->gpu));
 }
 
 void fxi_gpus_free(struct fabrex_comm *comm)
@@ -350,10 +356,9 @@ int fxi_coll_offer_slots(struct fabrex_coll *coll)
 	struct fabrex_comm *comm = coll->comm;
 	struct gpu *gpu = coll->gpu;
 
-	if (comm->size == 1 || comm->slots_gpu)
+	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll) ||
+	    slots_make(comm, gpu))
 		return 0;
-	if (!fxi_coll_on_gpu(coll) || slots_make(comm, gpu))
-		return fxi_link_offer_none(comm);
 	comm->slots_gpu = gpu;
 	return fxi_link_offer(comm, gpu->mr, 0, gpu->slots);
 }

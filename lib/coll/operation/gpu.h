@@ -24,7 +24,7 @@ static inline bool fxi_coll_on_gpu(const struct fabrex_coll *coll)
 	return coll->send_kind || coll->recv_kind;
 }
 
-/* When it starts, whether on a GPU or not: see fxi_link_offer(). */
+/* When it starts: fxi_link_offer(), if it is on a GPU that can be reached. */
 int fxi_coll_offer_slots(struct fabrex_coll *coll);
 int fxi_coll_alloc_gpu(const struct fabrex_coll *coll, uint64_t bytes,
 		       void **memory);
