@@ -13,8 +13,12 @@ import kmod
 from puppet import ALL, WC, Puppet
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu.topo")
-# The runtimes of the tests, in place of real ones.
-RUNTIME = {"LD_LIBRARY_PATH": os.path.join(build.OUT, "selftests", "runtime")}
+# The runtimes of the tests, in place of real ones, and what they compiled.
+DIRECTORY = os.path.join(build.OUT, "selftests", "runtime")
+RUNTIME = {
+    "LD_LIBRARY_PATH": DIRECTORY,
+    "FABREX_TEST_KERNELS": os.path.join(DIRECTORY, "kernels"),
+}
 KERNELS = ("7.2", "debug")	# with PCI_P2PDMA
 VRAM, SYSTEM = 1, 2		# places of buffers
 MR_PIN = 4

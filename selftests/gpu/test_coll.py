@@ -48,7 +48,8 @@ def check(t, guests, kind, service, sent, more=""):
 
 @scenario(hosts=HOSTS, topology=TOPOLOGY, kernels=("7.2",))
 def collectives(lab, t):
-    """All-gather and broadcast, which copy."""
+    """All-gather and broadcast copy; all-reduce adds up on the GPUs."""
     guests = [gpu_host(lab, name, 1) for name in HOSTS]
     check(t, guests, "all_gather", 7101, 4 * MIB)
     check(t, guests, "broadcast", 7102, 4 * MIB)
+    check(t, guests, "all_reduce", 7103, 8 * MIB)

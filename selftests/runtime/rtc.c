@@ -2,7 +2,8 @@
 /*
  * Plays libnvrtc and, built with HIP, libhiprtc: compiles a kernel with the
  * compiler of the host ($CXX or c++), so that module.c can run it thread by
- * thread.
+ * thread. With $FABREX_TEST_KERNELS, a directory, what it compiled is kept there
+ * and taken from there, so that machines without a compiler can have it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,31 +152,78 @@ static void host_options(char *out, size_t size, int n,
 					       options[i]);
 }
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t value, const char *text)
+{
+	while (*text)
+		value = (value ^ (uint8_t)*text++) * 0x100000001b3ull;
+	return value;
+}
+
+/* The name under which the code of the program is kept; "": nowhere. */
+static void kept_path(const struct program *p, const char *options, char *path,
+		      size_t size)
+{
+	const char *dir = getenv("FABREX_TEST_KERNELS");
+	uint64_t value = 0xcbf29ce484222325ull;
+
+	*path = '\0';
+	value = hash(hash(hash(hash(value, before), behind), p->source),
+		     options);
+	if (dir)
+		snprintf(path, size, "%s/%016llx.so", dir,
+			 (unsigned long long)value);
+}
+
+static bool take(struct program *p, const char *path)
+{
+	free(p->log);
+	p->log = NULL;
+	p->code = read_file(path, sizeof(struct gpu_code), &p->size);
+	return p->code;
+}
+
+/* Whole, or not at all. */
+static void keep(const char *path, const char *kept)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command), "cp %s %s.%d && mv %s.%d %s", path,
+		 kept, (int)getpid(), kept, (int)getpid(), kept);
+	if (system(command))
+		fprintf(stderr, "rtc: %s cannot be kept\n", kept);
+}
+
 static int compile(struct program *p, const char *dir, int n,
 		   const char *const *options)
 {
 	const char *cxx = getenv("CXX");
-	char command[1024], path[200], more[200];
+	char command[1024], path[200], more[200], kept[512];
 	size_t size;
 
+	host_options(more, sizeof(more), n, options);
+	kept_path(p, more, kept, sizeof(kept));
+	if (*kept && take(p, kept))
+		return RTC_OK;
 	snprintf(path, sizeof(path), "%s/k.cc", dir);
 	if (!write_source(path, p->source))
 		return RTC_OUT_OF_MEMORY;
-	host_options(more, sizeof(more), n, options);
 	snprintf(command, sizeof(command),
 		 "cd %s && %s -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -ffp-contract=off%s -o k.so k.cc 2> log",
 		 dir, cxx ? cxx : "c++", more);
 	size = (size_t)system(command);
 	snprintf(path, sizeof(path), "%s/log", dir);
-	free(p->log);
 	if (size) {
+		free(p->log);
 		p->log = read_file(path, 0, &size);
 		return RTC_COMPILATION;
 	}
-	p->log = NULL;
 	snprintf(path, sizeof(path), "%s/k.so", dir);
-	p->code = read_file(path, sizeof(struct gpu_code), &p->size);
-	return p->code ? RTC_OK : RTC_OUT_OF_MEMORY;
+	if (!take(p, path))
+		return RTC_OUT_OF_MEMORY;
+	if (*kept)
+		keep(path, kept);
+	return RTC_OK;
 }
 
 static void label(struct program *p, int n, const char *const *options)
