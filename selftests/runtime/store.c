@@ -20,21 +20,40 @@ static int ndevices;			/* 0: none */
 static int nfiles;			/* GPUs that are not there */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static void add(long number)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/dgpu%ld", number);
+	devices[ndevices] = open(path, O_RDWR | O_CLOEXEC);
+	if (devices[ndevices] >= 0)
+		ndevices++;
+}
+
+/* As the real ones: only these, in that order. NULL: all. */
+static const char *visible(void)
+{
+	const char *list = getenv("HIP_VISIBLE_DEVICES");
+
+	return list ? list : getenv("CUDA_VISIBLE_DEVICES");
+}
+
 static void look(void)
 {
-	const char *n = getenv("FABREX_TEST_GPUS");
-	char path[32];
+	const char *n = getenv("FABREX_TEST_GPUS"), *list = visible();
+	char *end;
 	int i;
 
 	if (n) {
 		nfiles = atoi(n) > GPU_MAX ? GPU_MAX : atoi(n);
 		return;
 	}
-	for (i = 0; i < GPU_MAX; i++) {
-		snprintf(path, sizeof(path), "/dev/dgpu%d", i);
-		devices[ndevices] = open(path, O_RDWR | O_CLOEXEC);
-		if (devices[ndevices] >= 0)
-			ndevices++;
+	for (i = 0; !list && i < GPU_MAX; i++)
+		add(i);
+	for (; list && *list && ndevices < GPU_MAX; list = end + (*end == ',')) {
+		add(strtol(list, &end, 10));
+		if (end == list)
+			break;
 	}
 }
 
