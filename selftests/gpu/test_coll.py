@@ -7,7 +7,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import RUNTIME, TOPOLOGY, gpu_host, moved_bytes
+from gpulab import RUNTIME, TOPOLOGY, bound, fabric, gpu_host, moved_bytes
+from process import wait_until
 from scenario import scenario
 
 HOSTS = ["a", "b"]
@@ -17,25 +18,24 @@ ROUNDS = 2		# out of place, in place; one more is checked
 HEADERS = 64 << 10
 
 
-def ranks(places, kind, service, more):
-    """One on each GPU, with buffers of so many bytes; all results.
-
-    @places: (guest, number of its GPU) of each rank."""
-    args = (f"{kind} --memory hip --iterations {ROUNDS} --warmup 0 "
-            f"--algorithms all:ring --timeout 120 --world {len(places)} "
+def start(places, kind, service, more):
+    """A rank on each GPU. @places: (guest, number of its GPU) of each."""
+    args = (f"{kind} --memory hip --warmup 0 --algorithms all:ring "
+            f"--timeout 120 --world {len(places)} "
             f"--bootstrap fabric:{service} --json {more}")
-    commands = [guest.start_command(
+    return [guest.start_command(
         f"fabrex-perf {args} --rank {rank}",
         env={**RUNTIME, "HIP_VISIBLE_DEVICES": str(gpu)})
         for rank, (guest, gpu) in enumerate(places)]
-    return [c.wait(300) for c in commands]
 
 
 def check(t, places, kind, service, size, sent):
     """@size: of each buffer; @sent: by all ranks in one operation."""
     guests = sorted({guest for guest, _ in places}, key=lambda g: g.name)
     before = moved_bytes(guests)
-    results = ranks(places, kind, service, f"--size {size}")
+    commands = start(places, kind, service,
+                     f"--iterations {ROUNDS} --size {size}")
+    results = [command.wait(300) for command in commands]
     for rank, result in enumerate(results):
         t.need(result.status == 0, f"{kind}: rank {rank}",
                result.stdout + result.stderr)
@@ -67,3 +67,25 @@ def two_on_each_host(lab, t):
     places = [(guest, gpu) for guest in guests for gpu in (0, 1)]
     check(t, places, "all_reduce", 7104, 4 * MIB, 24 * MIB)
     check(t, places, "reduce_scatter", 7105, 4 * MIB, 12 * MIB)
+
+
+@scenario(hosts=HOSTS, topology=TOPOLOGY, kernels=("7.2",))
+def gpu_taken_away(lab, t):
+    """By force, from the rank on b, whose test runtime then touches memory that is
+    gone: SIGBUS. The rank on a ends with an error that names b."""
+    guests = [gpu_host(lab, name, 1) for name in HOSTS]
+    a, b = guests
+    endpoint = next(iter(bound(b, "b")))
+    before = moved_bytes(guests)[0]
+    commands = start([(guest, 0) for guest in guests], "all_gather", 7106,
+                     "--iterations 1000000 --size 4M")
+    wait_until(lambda: moved_bytes(guests)[0] > before + 16 * MIB,
+               60 * a.patience)
+    fabric.release(a, endpoint, "--force", check=True)
+    for name, command in zip(HOSTS, commands):
+        result = command.wait(60)
+        t.ok(result.status not in (0, None), f"the rank on {name} ends",
+             result.stdout + result.stderr)
+        if name == "a":
+            t.ok("rank 1 (host b" in result.stderr, "a names rank 1",
+                 result.stderr)
