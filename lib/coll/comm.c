@@ -269,7 +269,10 @@ EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 	if (!comm || comm->pid != getpid())
 		return;
 	fxi_operations_free(comm);
-	if (comm->error && !comm->shrunk)
+	/* What this thread was told by another one is done over there, too. */
+	while (__atomic_load_n(&comm->aborting, __ATOMIC_ACQUIRE))
+		sched_yield();
+	if (fxi_comm_over(comm) && !comm->shrunk)
 		fxi_comm_settle(comm);
 	fxi_farewell(comm);
 	comm_free(comm);

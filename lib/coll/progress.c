@@ -125,7 +125,7 @@ bool fxi_comm_progress(struct fabrex_comm *comm)
 	uint64_t before = comm->moved;
 	int ret;
 
-	if (unlikely(comm->error)) {
+	if (unlikely(fxi_comm_over(comm))) {
 		fxi_comm_give_up(comm);
 		return true;
 	}

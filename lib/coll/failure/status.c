@@ -4,6 +4,7 @@
  * boards that other ranks write to, and written to theirs. The lower half of
  * failure/; called by detect.c and shrink.c.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,17 +104,65 @@ bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
 	return news;
 }
 
+bool fxi_status_aborted(struct fabrex_comm *comm, uint32_t rank, bool *news)
+{
+	if (!fxi_link_has_aborted(comm, rank))
+		return false;
+	if (!fxi_failed(comm, rank)) {
+		comm->failed[rank / 64] |= 1ull << rank % 64;
+		*news = true;
+	}
+	if (!comm->error) {
+		comm->error = -ECONNRESET;
+		comm->culprit = rank;
+		comm->why = WHY_ABORTED;
+	}
+	return true;
+}
+
+/*
+ * Some thread of this process, or a handler of signals, has called
+ * fabrex_comm_abort(), which leaves to us what cannot be done there. Whatever
+ * has failed before, it is the last word.
+ */
+static void own_abort(struct fabrex_comm *comm)
+{
+	const uint64_t aborted = 1;
+	uint32_t rank;
+
+	comm->failed[comm->rank / 64] |= 1ull << comm->rank % 64;
+	free(comm->reason);
+	comm->reason = NULL;
+	comm->error = -ECANCELED;
+	comm->culprit = comm->rank;
+	comm->why = WHY_ABORTED;
+	for (rank = 0; rank < comm->size; rank++)
+		if (rank != comm->rank)
+			fxi_link_post(comm, rank, BOARD_AT_ABORT, &aborted,
+				      sizeof(aborted));
+	fxi_status_publish(comm);
+}
+
 int fxi_status_notice(struct fabrex_comm *comm)
 {
 	bool news = false;
 	struct rank_status b;
 	uint32_t rank;
 
+	/* After the alarm, where that is what made the caller ask. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (unlikely(comm->error != -ECANCELED &&
+		     __atomic_load_n(&comm->aborted, __ATOMIC_ACQUIRE)))
+		own_abort(comm);
 	if (comm->error)
 		return comm->error;
-	for (rank = 0; rank < comm->size; rank++)
-		if (rank != comm->rank && fxi_status_read(comm, rank, &b))
+	for (rank = 0; rank < comm->size; rank++) {
+		if (rank == comm->rank)
+			continue;
+		fxi_status_aborted(comm, rank, &news);
+		if (fxi_status_read(comm, rank, &b))
 			news |= fxi_status_merge(comm, rank, &b);
+	}
 	if (news || comm->error)
 		fxi_status_publish(comm);
 	return comm->error;
