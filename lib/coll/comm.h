@@ -71,6 +71,7 @@ struct fabrex_comm {
 	/* operation/ */
 	struct peer_buffers *peer_buffers;
 	struct gpu *gpus;
+	struct said *said;
 
 	/* busy.c */
 	struct fabrex_comm *busy_next;

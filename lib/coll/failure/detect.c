@@ -197,6 +197,7 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 		comm->error = error;
 		comm->culprit = rank;
 		comm->why = WHY_DISAGREES;
+		fxi_failure_say(comm, "noticed here");
 		fxi_status_publish(comm);
 	}
 	return comm->error;

@@ -136,6 +136,9 @@ static inline int fxi_comm_over(struct fabrex_comm *comm)
 	return fxi_status_notice(comm);
 }
 
+/* For $FABREX_DEBUG: the failure in comm->culprit, and how it is known. */
+void fxi_failure_say(const struct fabrex_comm *comm, const char *how);
+
 /* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
 
 /*

@@ -8,12 +8,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug.h"
 #include "coll/failure/failure.h"
 
 static uint64_t status_check(const struct rank_status *status)
 {
 	return fxi_hash((const char *)status + sizeof(status->check),
 			sizeof(*status) - sizeof(status->check), 1);
+}
+
+/* ---- reasons ----------------------------------------------------------- */
+
+static const char *why_text(const struct fabrex_comm *comm)
+{
+	bool self = comm->culprit == comm->rank;
+
+	switch ((enum failure_why)comm->why) {
+	case WHY_SILENT:
+		return self ? "was taken for dead by the others, because it took no part for too long" :
+			      "has taken no part for the time set (silence_ms)";
+	case WHY_LEFT:
+		return "destroyed the communicator before the others were done";
+	case WHY_ABORTED:
+		return "has aborted";
+	case WHY_BROKEN:
+		return "has given up after an error of its own";
+	case WHY_PORT:
+		return "has lost its port or its link to the fabric";
+	case WHY_SHRINKS:
+		return "shrinks the communicator; do the same";
+	case WHY_DISAGREES:
+		return "calls other collectives than the rest";
+	case WHY_DEAD:
+		break;
+	}
+	return self ? "was taken for dead by the others" :
+		      "has died or cannot be reached any more";
+}
+
+void fxi_failure_say(const struct fabrex_comm *comm, const char *how)
+{
+	const struct link_card *card = fxi_link_card(comm, comm->culprit);
+
+	fxi_debug(FXI_DEBUG_FAILURE, comm->rank,
+		  "communicator of %u ranks: %srank %u (host %s, process %u) %s; %s%s%s",
+		  comm->size, comm->culprit == comm->rank ? "this " : "",
+		  comm->culprit, card->name, card->pid, why_text(comm), how,
+		  comm->reason ? ": " : "", comm->reason ? comm->reason : "");
 }
 
 void fxi_status_publish(struct fabrex_comm *comm)
@@ -85,6 +126,7 @@ static void adopt(struct fabrex_comm *comm, uint32_t rank,
 	comm->error = b->error == -ETIMEDOUT ? -ETIMEDOUT : -ECONNRESET;
 	comm->culprit = b->culprit < comm->size && known ? b->culprit : rank;
 	comm->why = known ? b->why : WHY_DEAD;
+	fxi_failure_say(comm, "another rank has told");
 }
 
 bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
@@ -116,6 +158,7 @@ bool fxi_status_aborted(struct fabrex_comm *comm, uint32_t rank, bool *news)
 		comm->error = -ECONNRESET;
 		comm->culprit = rank;
 		comm->why = WHY_ABORTED;
+		fxi_failure_say(comm, "it has told");
 	}
 	return true;
 }
@@ -136,6 +179,7 @@ static void own_abort(struct fabrex_comm *comm)
 	comm->error = -ECANCELED;
 	comm->culprit = comm->rank;
 	comm->why = WHY_ABORTED;
+	fxi_failure_say(comm, "fabrex_comm_abort() was called");
 	for (rank = 0; rank < comm->size; rank++)
 		if (rank != comm->rank)
 			fxi_link_post(comm, rank, BOARD_AT_ABORT, &aborted,
@@ -178,39 +222,13 @@ int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
 		comm->error = error;
 		comm->culprit = rank;
 		comm->why = why;
+		fxi_failure_say(comm, "noticed here");
 	}
 	fxi_status_publish(comm);
 	return comm->error;
 }
 
 /* ---- error messages ---------------------------------------------------- */
-
-static const char *why_text(const struct fabrex_comm *comm)
-{
-	bool self = comm->culprit == comm->rank;
-
-	switch ((enum failure_why)comm->why) {
-	case WHY_SILENT:
-		return self ? "was taken for dead by the others, because it took no part for too long" :
-			      "has taken no part for the time set (silence_ms)";
-	case WHY_LEFT:
-		return "destroyed the communicator before the others were done";
-	case WHY_ABORTED:
-		return "has aborted";
-	case WHY_BROKEN:
-		return "has given up after an error of its own";
-	case WHY_PORT:
-		return "has lost its port or its link to the fabric";
-	case WHY_SHRINKS:
-		return "shrinks the communicator; do the same";
-	case WHY_DISAGREES:
-		return "calls other collectives than the rest";
-	case WHY_DEAD:
-		break;
-	}
-	return self ? "was taken for dead by the others" :
-		      "has died or cannot be reached any more";
-}
 
 int fxi_comm_error(struct fabrex_comm *comm)
 {

@@ -6,8 +6,10 @@
  * call the inline functions of gpu.h.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/debug.h"
 #include "coll/device/device.h"
 #include "coll/operation/operation.h"
 #include "coll/operation/gpu.h"
@@ -70,11 +72,28 @@ static void gpu_close(struct gpu *gpu)
 	gpu->device = NULL;
 }
 
+static const char *kind_text(uint32_t kind)
+{
+	return kind == FABREX_MEMORY_HIP ? "HIP" :
+	       kind == FABREX_MEMORY_CUDA ? "CUDA" : kind ? "device" : "host";
+}
+
+static void say_gpu(const struct fabrex_comm *comm, const struct gpu *gpu,
+		    bool reduces)
+{
+	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
+		  kind_text(gpu->kind), gpu->number,
+		  reduces ? "reduces by itself" :
+			    "cannot reduce, so that operations on its memory are performed on copies in the host's: ",
+		  reduces ? "" : fabrex_strerror_last());
+}
+
 static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 		     const struct fabrex_memory *memory)
 {
 	if (fxi_device_open(memory, &gpu->device)) {
 		gpu->device = NULL;
+		say_gpu(comm, gpu, false);
 		return;
 	}
 	if (fxi_device_alloc(gpu->device, fxi_link_size(comm), &gpu->sum) ||
@@ -82,8 +101,12 @@ static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 			     &gpu->operand) ||
 	    fxi_device_alloc(gpu->device, 2 * fxi_link_size(comm),
 			     &gpu->wide) ||
-	    !try_reduction(gpu))
+	    !try_reduction(gpu)) {
+		say_gpu(comm, gpu, false);
 		gpu_close(gpu);
+	} else {
+		say_gpu(comm, gpu, true);
+	}
 }
 
 static struct gpu *gpu_of(struct fabrex_comm *comm,
@@ -163,6 +186,20 @@ bool fxi_coll_needs_host(const struct fabrex_coll *coll)
 {
 	return coll->gpu && (!coll->gpu->device ||
 			     coll->algorithm->host_only);
+}
+
+void fxi_coll_say_memory(const struct fabrex_coll *coll)
+{
+	char kinds[48];
+
+	snprintf(kinds, sizeof(kinds), "%s to %s memory",
+		 kind_text(coll->send_kind), kind_text(coll->recv_kind));
+	fxi_coll_say(coll, FXI_DEBUG_MEMORY, kinds, ", %s",
+		     !coll->gpu->device ?
+		     "performed on copies in the host's memory, as the GPU cannot reduce" :
+		     coll->algorithm->host_only ?
+		     "performed on copies in the host's memory, as the algorithm needs it" :
+		     "copied and reduced by the GPU");
 }
 
 void fxi_gpus_free(struct fabrex_comm *comm)
