@@ -5,11 +5,11 @@
  *
  * The conventions of fabrex.h hold: functions return 0 or a count, or a
  * negative errno with a message in fabrex_strerror_last(). A communicator must
- * be used by one thread at a time; different threads may use different
- * communicators. All ranks of a communicator call the same collectives in the
- * same order with matching arguments. Buffers are host memory, or device memory
- * of a runtime that the process has loaded; those from fabrex_mr_alloc() are
- * the fastest.
+ * be used by one thread at a time, but for fabrex_comm_abort(); different
+ * threads may use different communicators. All ranks of a communicator call the
+ * same collectives in the same order with matching arguments. Buffers are host
+ * memory, or device memory of a runtime that the process has loaded; those from
+ * fabrex_mr_alloc() are the fastest.
  *
  * If a rank dies or becomes unreachable, the pending operations of all other
  * ranks fail with -ECONNRESET within death_ms (1.5 times that if the fabric has
@@ -125,7 +125,17 @@ int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks, size_t n);
  */
 int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 		       struct fabrex_comm **out);
-/* Makes the other ranks' operations fail as if this rank had died. */
+/*
+ * Ends what is under way on the communicator at this rank, in whatever call and
+ * thread, and makes the other ranks' operations fail as if this rank had died.
+ * From then on calls here return -ECANCELED, and only fabrex_comm_destroy()
+ * is left. May be called by any thread at any time between the return of
+ * fabrex_comm_create() (or split, shrink) and the call of
+ * fabrex_comm_destroy(), also while other threads are inside calls of the
+ * communicator, and from a signal handler: it takes no lock, allocates nothing,
+ * makes no system call but getpid(), and does not wait. Once is enough; more
+ * often has no effect. -EINVAL if comm is NULL, without an error message.
+ */
 int fabrex_comm_abort(struct fabrex_comm *comm);
 
 /* ---- operations: fabrex_all_reduce(3) ---------------------------------- */

@@ -42,6 +42,9 @@ fxi_table_choose(struct fabrex_comm *comm,
 		 const struct fabrex_collective *what,
 		 const struct fabrex_schedule **schedule);
 
+/* Reports which it is and why, if fxi_debugs(FXI_DEBUG_COLL). */
+void fxi_table_say(const struct fabrex_coll *coll);
+
 /* ---- busy.c ------------------------------------------------------------ */
 
 /* For the inline function below. */

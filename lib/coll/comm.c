@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/debug.h"
 #include "coll/bootstrap/bootstrap.h"
 #include "coll/device/device.h"
 #include "coll/failure/failure.h"
@@ -171,6 +172,10 @@ static int comm_connect(struct fabrex_comm *comm, struct rendezvous *rendezvous)
 		ret = rendezvous->exchange(rendezvous, &mine, all,
 					   sizeof(mine));
 	if (!ret)
+		fxi_debug(FXI_DEBUG_BOOTSTRAP, comm->rank,
+			  "all %u ranks have come; connecting to them",
+			  comm->size);
+	if (!ret)
 		ret = check_cards(comm, all);
 	if (!ret)
 		ret = fxi_links_connect(comm, all);
@@ -201,6 +206,10 @@ int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
 		return ret;
 	}
 	comm->crowded = is_crowded(comm);
+	fxi_debug(FXI_DEBUG_BOOTSTRAP, comm->rank,
+		  "communicator of %u ranks is connected%s", comm->size,
+		  comm->crowded ? "; there are fewer processors than ranks, so waiting ranks yield" :
+				  "");
 	tell_failed(comm);
 	*out = comm;
 	return 0;
@@ -269,7 +278,10 @@ EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 	if (!comm || comm->pid != getpid())
 		return;
 	fxi_operations_free(comm);
-	if (comm->error && !comm->shrunk)
+	/* What this thread was told by another one is done over there, too. */
+	while (__atomic_load_n(&comm->aborting, __ATOMIC_ACQUIRE))
+		sched_yield();
+	if (fxi_comm_over(comm) && !comm->shrunk)
 		fxi_comm_settle(comm);
 	fxi_farewell(comm);
 	comm_free(comm);

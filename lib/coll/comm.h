@@ -35,6 +35,10 @@ struct fabrex_comm {
 
 	/* failure/ */
 	int error;			/* 0, or what everything returns */
+	int aborted;			/* atomic: fabrex_comm_abort() was
+					 * called; see fxi_comm_over()
+					 */
+	uint32_t aborting;		/* atomic: calls of it under way */
 	char *reason;			/* its message, if failure/ has none */
 	uint32_t culprit;		/* rank that the message names */
 	uint32_t why;			/* enum failure_why */
@@ -68,6 +72,7 @@ struct fabrex_comm {
 	struct peer_buffers *peer_buffers;
 	struct gpu *gpus;
 	struct gpu *slots_gpu;		/* has slots on offer, or NULL */
+	struct said *said;
 
 	/* busy.c */
 	struct fabrex_comm *busy_next;

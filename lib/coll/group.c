@@ -16,7 +16,7 @@ EXPORT int fabrex_group_begin(struct fabrex_comm *comm)
 	if (comm->grouping)
 		return fxi_error(EINVAL, "group: one has begun already; groups of a communicator do not nest");
 	fxi_comm_enter(comm);
-	if (comm->error)
+	if (fxi_comm_over(comm))
 		ret = fxi_comm_error(comm);
 	fxi_comm_leave(comm);
 	comm->grouping = !ret;
@@ -28,7 +28,7 @@ static void begin_all(struct fabrex_coll *first)
 	struct fabrex_coll *coll;
 
 	for (coll = first; coll; coll = coll->group_next)
-		if (coll->comm->error)
+		if (fxi_comm_over(coll->comm))
 			fxi_coll_ended(coll, coll->comm->error);
 		else
 			fxi_coll_begin(coll);

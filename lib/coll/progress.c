@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug.h"
 #include "coll/algorithm/algorithm.h"
 #include "coll/coll.h"
 #include "coll/operation/gpu.h"
@@ -75,6 +76,16 @@ static const struct algorithm alone = {
 	.end = alone_end,
 };
 
+static void say_choice(const struct fabrex_coll *coll)
+{
+	if (coll->algorithm == &alone)
+		return;
+	if (fxi_debugs(FXI_DEBUG_COLL))
+		fxi_table_say(coll);
+	if (fxi_debugs(FXI_DEBUG_MEMORY) && coll->gpu)
+		fxi_coll_say_memory(coll);
+}
+
 static int start_first(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -90,6 +101,8 @@ static int start_first(struct fabrex_coll *coll)
 	else
 		coll->algorithm = fxi_table_choose(comm, &coll->what,
 						   &coll->schedule);
+	if (fxi_debugs(FXI_DEBUG_COLL | FXI_DEBUG_MEMORY))
+		say_choice(coll);
 	if (unlikely(coll->gpu) && coll->algorithm != &alone &&
 	    fxi_coll_needs_host(coll))
 		ret = fxi_coll_use_host(coll);
@@ -125,7 +138,7 @@ bool fxi_comm_progress(struct fabrex_comm *comm)
 	uint64_t before = comm->moved;
 	int ret;
 
-	if (unlikely(comm->error)) {
+	if (unlikely(fxi_comm_over(comm))) {
 		fxi_comm_give_up(comm);
 		return true;
 	}
@@ -262,6 +275,7 @@ void fxi_operations_free(struct fabrex_comm *comm)
 	fxi_peer_buffers_free(comm);
 	fxi_sendrecv_free(comm);
 	fxi_gpus_free(comm);
+	fxi_said_free(comm);
 	fxi_comm_leave(comm);
 	fxi_table_free(comm);
 	pthread_mutex_destroy(&comm->lock);

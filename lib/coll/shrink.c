@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coll/bootstrap/bootstrap.h"
 #include "coll/failure/failure.h"
@@ -28,6 +29,9 @@
 
 struct shrink {
 	struct fabrex_comm *comm;
+	const struct fabrex_comm *called; /* what the caller shrinks, which
+					   * another thread may abort
+					   */
 	uint64_t deadline, begun_ns;
 	uint32_t waiting;		/* has not joined, or not agreed */
 	bool decided;
@@ -54,6 +58,15 @@ static bool has(const uint64_t *set, uint32_t rank)
 }
 
 /* ---- agreement --------------------------------------------------------- */
+
+/* Has this rank aborted? What is being shrunk then is aborted as well. */
+static bool is_aborted(const struct shrink *s)
+{
+	if (__atomic_load_n(&s->called->aborted, __ATOMIC_RELAXED))
+		fabrex_comm_abort(s->comm);
+	fxi_comm_over(s->comm);
+	return s->comm->error == -ECANCELED;
+}
 
 static void wait_a_little(const struct shrink *s, uint32_t patience)
 {
@@ -97,6 +110,8 @@ static bool hear(struct shrink *s, uint32_t rank, bool *news)
 		fxi_comm_blame(comm, rank, WHY_LEFT, -ECONNRESET);
 		return false;
 	}
+	if (fxi_status_aborted(comm, rank, news))
+		return false;
 	if (said && fxi_status_merge(comm, rank, &b))
 		*news = true;
 	if (said && b.state & STATUS_SHRINK)
@@ -137,11 +152,13 @@ static int agree(struct shrink *s)
 	struct fabrex_comm *comm = s->comm;
 	uint32_t patience = 0;
 
+	if (is_aborted(s))
+		return fxi_comm_error(comm);
 	if (fxi_status_decided(comm, s->agreed))
 		return 0;
 	fxi_status_state(comm, STATUS_SHRINK, comm->failed);
 	for (;;) {
-		if (fxi_failed(comm, comm->rank))
+		if (is_aborted(s) || fxi_failed(comm, comm->rank))
 			return fxi_comm_error(comm);
 		round_once(s);
 		if (s->decided)
@@ -218,7 +235,10 @@ static int card_await(struct shrink *s, uint32_t rank, struct link_card *out)
 	bool gone;
 
 	for (;;) {
+		if (is_aborted(s))
+			return fxi_comm_error(s->comm);
 		gone = fxi_failed(s->comm, rank) ||
+		       fxi_link_has_aborted(s->comm, rank) ||
 		       fxi_link_has_left(s->comm, rank);
 		if (card_read(s, rank, out) || gone)
 			break;
@@ -299,11 +319,23 @@ static int rejoin(struct shrink *s, struct fabrex_comm **out)
 
 /* ---- public ------------------------------------------------------------ */
 
+/*
+ * Called by any thread, and by handlers of signals, while another thread, or
+ * the one that was interrupted, is inside of the communicator: stores and
+ * nothing else, not even an error message. own_abort() in failure/ does the
+ * rest, in the next round of whatever waits, or in the next call.
+ */
 EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)
 {
-	fxi_comm_enter(comm);
-	fxi_comm_blame(comm, comm->rank, WHY_ABORTED, -ECONNRESET);
-	fxi_comm_leave(comm);
+	if (!comm)
+		return -EINVAL;
+	if (comm->pid != getpid())
+		return 0;
+	__atomic_fetch_add(&comm->aborting, 1, __ATOMIC_ACQ_REL);
+	if (!__atomic_exchange_n(&comm->aborted, 1, __ATOMIC_ACQ_REL))
+		fxi_link_abort(comm);
+	/* As soon as this is 0, it may be destroyed. */
+	__atomic_fetch_sub(&comm->aborting, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -330,7 +362,7 @@ EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
 /* From now on operations of this communicator fail, at all ranks. */
 static void begin(struct fabrex_comm *comm)
 {
-	if (!comm->error) {
+	if (!fxi_comm_over(comm)) {
 		comm->error = -ECONNRESET;
 		comm->culprit = comm->rank;
 		comm->why = WHY_SHRINKS;
@@ -338,11 +370,13 @@ static void begin(struct fabrex_comm *comm)
 	fxi_comm_give_up(comm);
 }
 
-static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
+static int shrink_once(const struct fabrex_comm *called,
+		       struct fabrex_comm *comm, uint64_t deadline,
 		       struct fabrex_comm **out)
 {
 	struct shrink s = {
-		.comm = comm, .deadline = deadline, .begun_ns = fxi_now_ns(),
+		.called = called, .comm = comm, .deadline = deadline,
+		.begun_ns = fxi_now_ns(),
 	};
 	int ret;
 
@@ -352,8 +386,11 @@ static int shrink_once(struct fabrex_comm *comm, uint64_t deadline,
 	fxi_comm_enter(comm);
 	begin(comm);
 	ret = agree(&s);
-	if (!ret)
+	if (!ret) {
+		/* Threads of ranks that have aborted may not know yet. */
+		fxi_comm_settle(comm);
 		ret = rejoin(&s, out);
+	}
 	comm->shrunk = !ret;
 	fxi_comm_leave(comm);
 	return ret;
@@ -372,10 +409,10 @@ EXPORT int fabrex_comm_shrink(struct fabrex_comm *comm, int timeout_ms,
 				 out ? "call fabrex_group_end() first" :
 				       "no place for the new communicator");
 	*out = NULL;
-	ret = shrink_once(comm, deadline, out);
+	ret = shrink_once(comm, comm, deadline, out);
 	/* More ranks have died meanwhile: shrink what came of it. */
 	while (!ret && (*out)->error) {
-		ret = shrink_once(*out, deadline, &next);
+		ret = shrink_once(comm, *out, deadline, &next);
 		fabrex_comm_destroy(*out);
 		*out = ret ? NULL : next;
 	}

@@ -218,7 +218,7 @@ static int finish_others(struct fabrex_comm *comm)
 		else if (fxi_comm_wait(comm, comm->first->waiting, patience++))
 			fxi_comm_give_up(comm);
 	}
-	return comm->error ? fxi_comm_error(comm) : 0;
+	return fxi_comm_over(comm) ? fxi_comm_error(comm) : 0;
 }
 
 static int split(struct fabrex_comm *comm, const struct choice *choice,

@@ -38,7 +38,7 @@ static int start(struct fabrex_comm *comm,
 		fxi_comm_enter(comm);
 	else
 		fxi_comm_enter_busy(comm);
-	if (unlikely(comm->error))
+	if (unlikely(fxi_comm_over(comm)))
 		ret = fxi_comm_error(comm);
 	else if (out)
 		*out = coll;
@@ -124,7 +124,7 @@ int fxi_coll_run(struct fabrex_coll *coll)
 		return fabrex_coll_start(comm, &coll->what, sizeof(coll->what),
 					 NULL);
 	fxi_comm_enter(comm);
-	if (unlikely(comm->error)) {
+	if (unlikely(fxi_comm_over(comm))) {
 		ret = fxi_comm_error(comm);
 	} else {
 		fxi_coll_begin(coll);

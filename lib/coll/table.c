@@ -5,9 +5,11 @@
  * fabrex_coll(7). Called by progress.c.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug.h"
 #include "coll/algorithm/algorithm.h"
 #include "coll/coll.h"
 #include "schedule/schedule.h"
@@ -424,6 +426,66 @@ fxi_table_choose(struct fabrex_comm *comm,
 	return choose(comm, what, schedule, &which);
 }
 
+/* ---- saying which ------------------------------------------------------ */
+
+/* By that rule, or without one. */
+static const char *chosen(struct fabrex_comm *comm,
+			  const struct fabrex_collective *what,
+			  const struct rule **which)
+{
+	const struct fabrex_schedule *schedule = NULL;
+
+	*which = NULL;
+	return choose(comm, what, &schedule, which) && *which ?
+	       (*which)->name : "flat";
+}
+
+static const char *origin(const struct fabrex_comm *comm,
+			  const struct rule *rule)
+{
+	const struct table *t = comm->table;
+
+	if (rule >= t->rules && rule < t->rules + t->nrules)
+		return "of FABREX_ALGORITHMS or the attributes";
+	return comm->coherent ? "built in for memory that is mapped" :
+				"built in for memory that is reached by DMA";
+}
+
+void fxi_table_say(const struct fabrex_coll *coll)
+{
+	const struct fabrex_schedule *user = user_schedule(coll->comm,
+							   &coll->what);
+	char range[64] = "", ranks[32] = "";
+	const struct rule *rule;
+	const char *name;
+
+	if (user) {
+		fxi_coll_say(coll, FXI_DEBUG_COLL, user->name,
+			     ", the schedule of fabrex_comm_schedule()");
+		return;
+	}
+	name = chosen(coll->comm, &coll->what, &rule);
+	if (!rule) {
+		fxi_coll_say(coll, FXI_DEBUG_COLL, name,
+			     ", as there is no rule");
+		return;
+	}
+	if (rule->most == UINT64_MAX)
+		snprintf(range, sizeof(range), "from %llu bytes",
+			 (unsigned long long)rule->least);
+	else
+		snprintf(range, sizeof(range), "from %llu to %llu bytes",
+			 (unsigned long long)rule->least,
+			 (unsigned long long)rule->most);
+	if (rule->ranks)
+		snprintf(ranks, sizeof(ranks), " and up to %u ranks", rule->ranks);
+	fxi_coll_say(coll, FXI_DEBUG_COLL, name,
+		     ", by the rule for %s %s%s, %s",
+		     rule->kind == ALL_KINDS ? "all" :
+					       fxi_kind_name(rule->kind),
+		     range, ranks, origin(coll->comm, rule));
+}
+
 /* ---- public ------------------------------------------------------------ */
 
 static const char *name_of(struct fabrex_comm *comm,
@@ -434,14 +496,13 @@ static const char *name_of(struct fabrex_comm *comm,
 		.op = fxi_schedule_reduces(kind) ? FABREX_SUM : 0,
 	};
 	const struct fabrex_schedule *schedule = user_schedule(comm, &what);
-	const struct rule *which = NULL;
+	const struct rule *which;
 
 	if (schedule)
 		return schedule->name;
 	if (fxi_coll_bytes(comm, &what) != bytes)
 		what.count = bytes / comm->size;
-	return choose(comm, &what, &schedule, &which) && which ? which->name :
-								  "flat";
+	return chosen(comm, &what, &which);
 }
 
 EXPORT int fabrex_comm_algorithm(struct fabrex_comm *comm,

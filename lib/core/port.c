@@ -10,6 +10,7 @@
 
 #include "core/internal.h"
 #include "memory/memory.h"
+#include "base/debug.h"
 #include "base/path.h"
 
 bool fxi_port_mine(const struct fabrex_port *port)
@@ -176,19 +177,46 @@ static int open_transport(struct fabrex_port *port, const char *name)
 	do {
 		port->ops = *ops++;
 		ret = port->ops->open(NULL, &port->transport);
+		if (ret)
+			fxi_debug(FXI_DEBUG_PORT, FXI_DEBUG_NO_RANK,
+				  "transport %s: not here: %s",
+				  port->ops->name, fabrex_strerror_last());
 	} while (ret == -ENOENT && *ops);
 	return ret;
+}
+
+static void say_opened(const struct fabrex_port *port, const char *name,
+		       bool from_environment)
+{
+	const char *given = from_environment ? "FABREX_PORT" : "fabrex_open()";
+
+	if (!name)
+		fxi_debug_line(FXI_DEBUG_PORT, FXI_DEBUG_NO_RANK,
+			       "port %s: transport %s, the first one that is here: no name was given",
+			       port->attr.name, port->ops->name);
+	else
+		fxi_debug_line(FXI_DEBUG_PORT, FXI_DEBUG_NO_RANK,
+			       "port %s: transport %s, because of the name \"%s\" in %s",
+			       port->attr.name, port->ops->name, name, given);
+	fxi_debug_line(FXI_DEBUG_PATH, FXI_DEBUG_NO_RANK,
+		       "port %s: memory of peers is %s", port->attr.name,
+		       port->ops->coherent ?
+		       "mapped by windows, and copied by this process" :
+		       "reached by the device's DMA, or by stores through windows");
 }
 
 EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 {
 	NO_CANCEL();
+	bool from_environment = !name;
 	struct fabrex_port *port;
 	int ret;
 
 	if (!out)
 		return fxi_error(EINVAL, "fabrex_open: the pointer for the port is NULL");
-	ret = fxi_path_open();
+	ret = fxi_debug_open();
+	if (!ret)
+		ret = fxi_path_open();
 	if (ret)
 		return ret;
 	if (!name)
@@ -207,6 +235,8 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 	ret = port->ops->query(port->transport, &port->attr);
 	if (ret)
 		goto close_transport;
+	if (fxi_debugs(FXI_DEBUG_PORT | FXI_DEBUG_PATH))
+		say_opened(port, name, from_environment);
 	*out = port;
 	return 0;
 

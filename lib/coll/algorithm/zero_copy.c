@@ -11,6 +11,7 @@
 
 #include "coll/algorithm/algorithm.h"
 #include "coll/operation/peer_buffer.h"
+#include "base/debug.h"
 #include "base/path.h"
 
 #define CHUNK	(512u << 10)	/* bytes between looks at the rest */
@@ -513,6 +514,9 @@ static int decide(struct fabrex_coll *coll)
 	d->phase = INNER;
 	d->inner = coll->what.kind == FABREX_ALL_REDUCE ? &fxi_staged :
 							  &fxi_flat;
+	if (fxi_debugs(FXI_DEBUG_PATH))
+		fxi_coll_say(coll, FXI_DEBUG_PATH, d->inner->name,
+			     " in place of direct: some rank's buffer is not of fabrex_mr_alloc(), or cannot be mapped");
 	ret = d->inner->start(coll);
 	return ret ? ret : 1;
 }

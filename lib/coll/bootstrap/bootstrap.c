@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug.h"
 #include "coll/bootstrap/methods.h"
 
 static int alone_exchange(struct rendezvous *rendezvous, const void *mine,
@@ -94,5 +95,13 @@ int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
 	b->rendezvous.size = a->size;
 	b->rendezvous.deadline = fxi_deadline(a->timeout_ms);
 	b->rendezvous.exchange = alone_exchange;
-	return a->size > 1 ? parse_address(b) : 0;
+	if (a->size < 2)
+		return 0;
+	fxi_debug(FXI_DEBUG_BOOTSTRAP, a->rank,
+		  "%u ranks over port %s meet at \"%s\"%s, which was given %s",
+		  a->size, port->attr.name, b->address,
+		  b->secret.set ? " with a secret" : "",
+		  launcher ? "by the launcher" : a->bootstrap ?
+		  "in the attributes" : "in FABREX_BOOTSTRAP");
+	return parse_address(b);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/debug.h"
 #include "coll/bootstrap/methods.h"
 
 #define JOB_NAMES	4
@@ -192,6 +193,9 @@ int fxi_launch(struct fabrex_port *port, struct launch *launch)
 				 port->attr.name, l->name, l->rank,
 				 getenv(l->rank), l->size[0],
 				 getenv(l->size[0]) ? getenv(l->size[0]) : "");
+	fxi_debug(FXI_DEBUG_BOOTSTRAP, launch->rank,
+		  "the launcher is %s: %s is set; %u ranks", l->name, l->rank,
+		  launch->size);
 	if (launch->size == 1)
 		return 0;
 	return make_address(port, l, launch);

@@ -197,6 +197,7 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error)
 		comm->error = error;
 		comm->culprit = rank;
 		comm->why = WHY_DISAGREES;
+		fxi_failure_say(comm, "noticed here");
 		fxi_status_publish(comm);
 	}
 	return comm->error;
@@ -375,8 +376,11 @@ static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct rank_status b;
 
-	if (rank == comm->rank || fxi_failed(comm, rank) ||
-	    fxi_link_has_left(comm, rank))
+	if (rank == comm->rank || fxi_link_has_left(comm, rank))
+		return true;
+	/* One that has aborted may not have noticed that itself. */
+	if (fxi_failed(comm, rank) && !fxi_link_has_aborted(comm, rank) &&
+	    (comm->culprit != rank || comm->why != WHY_ABORTED))
 		return true;
 	return fxi_status_read(comm, rank, &b) && (b.error || b.state);
 }

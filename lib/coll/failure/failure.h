@@ -44,6 +44,12 @@ int fxi_comm_fail(struct fabrex_comm *comm, uint32_t rank, int error);
 int fxi_comm_suspect(struct fabrex_comm *comm);
 /* A failure that the communicator does not survive; the message is set. */
 void fxi_comm_break(struct fabrex_comm *comm, int error);
+/*
+ * 0, or what everything returns from now on: to be asked where calls begin, and
+ * in each round of one. The first to be told of fabrex_comm_abort() tells the
+ * other ranks.
+ */
+static inline int fxi_comm_over(struct fabrex_comm *comm);
 /* Sets the message of comm->error; returns it. */
 int fxi_comm_error(struct fabrex_comm *comm);
 /* The alarm is raised: learns why. Returns comm->error. */
@@ -110,12 +116,29 @@ void fxi_status_state(struct fabrex_comm *comm, uint32_t state,
 		      const uint64_t *failed);
 /* Has this rank decided, and on whom? */
 bool fxi_status_decided(const struct fabrex_comm *comm, uint64_t *failed);
+/*
+ * Has @rank aborted? If that is news, adopts it, and sets *news. Its status may
+ * come later: until then a thread of it may still be performing an operation.
+ */
+bool fxi_status_aborted(struct fabrex_comm *comm, uint32_t rank, bool *news);
 /* A copy of the status of @rank. False: none, or it is just being written. */
 bool fxi_status_read(struct fabrex_comm *comm, uint32_t rank,
 		     struct rank_status *status);
 /* Adopts what it says. True if that was news. */
 bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
 		      const struct rank_status *status);
+
+static inline int fxi_comm_over(struct fabrex_comm *comm)
+{
+	if (likely(!(comm->error |
+		     __atomic_load_n(&comm->aborted, __ATOMIC_RELAXED))))
+		return 0;
+	return fxi_status_notice(comm);
+}
+
+/* For $FABREX_DEBUG: the failure in comm->culprit, and how it is known. */
+void fxi_failure_say(const struct fabrex_comm *comm, const char *how);
+
 /* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
 
 /*

@@ -4,15 +4,57 @@
  * boards that other ranks write to, and written to theirs. The lower half of
  * failure/; called by detect.c and shrink.c.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug.h"
 #include "coll/failure/failure.h"
 
 static uint64_t status_check(const struct rank_status *status)
 {
 	return fxi_hash((const char *)status + sizeof(status->check),
 			sizeof(*status) - sizeof(status->check), 1);
+}
+
+/* ---- reasons ----------------------------------------------------------- */
+
+static const char *why_text(const struct fabrex_comm *comm)
+{
+	bool self = comm->culprit == comm->rank;
+
+	switch ((enum failure_why)comm->why) {
+	case WHY_SILENT:
+		return self ? "was taken for dead by the others, because it took no part for too long" :
+			      "has taken no part for the time set (silence_ms)";
+	case WHY_LEFT:
+		return "destroyed the communicator before the others were done";
+	case WHY_ABORTED:
+		return "has aborted";
+	case WHY_BROKEN:
+		return "has given up after an error of its own";
+	case WHY_PORT:
+		return "has lost its port or its link to the fabric";
+	case WHY_SHRINKS:
+		return "shrinks the communicator; do the same";
+	case WHY_DISAGREES:
+		return "calls other collectives than the rest";
+	case WHY_DEAD:
+		break;
+	}
+	return self ? "was taken for dead by the others" :
+		      "has died or cannot be reached any more";
+}
+
+void fxi_failure_say(const struct fabrex_comm *comm, const char *how)
+{
+	const struct link_card *card = fxi_link_card(comm, comm->culprit);
+
+	fxi_debug(FXI_DEBUG_FAILURE, comm->rank,
+		  "communicator of %u ranks: %srank %u (host %s, process %u) %s; %s%s%s",
+		  comm->size, comm->culprit == comm->rank ? "this " : "",
+		  comm->culprit, card->name, card->pid, why_text(comm), how,
+		  comm->reason ? ": " : "", comm->reason ? comm->reason : "");
 }
 
 void fxi_status_publish(struct fabrex_comm *comm)
@@ -84,6 +126,7 @@ static void adopt(struct fabrex_comm *comm, uint32_t rank,
 	comm->error = b->error == -ETIMEDOUT ? -ETIMEDOUT : -ECONNRESET;
 	comm->culprit = b->culprit < comm->size && known ? b->culprit : rank;
 	comm->why = known ? b->why : WHY_DEAD;
+	fxi_failure_say(comm, "another rank has told");
 }
 
 bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
@@ -103,17 +146,67 @@ bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
 	return news;
 }
 
+bool fxi_status_aborted(struct fabrex_comm *comm, uint32_t rank, bool *news)
+{
+	if (!fxi_link_has_aborted(comm, rank))
+		return false;
+	if (!fxi_failed(comm, rank)) {
+		comm->failed[rank / 64] |= 1ull << rank % 64;
+		*news = true;
+	}
+	if (!comm->error) {
+		comm->error = -ECONNRESET;
+		comm->culprit = rank;
+		comm->why = WHY_ABORTED;
+		fxi_failure_say(comm, "it has told");
+	}
+	return true;
+}
+
+/*
+ * Some thread of this process, or a handler of signals, has called
+ * fabrex_comm_abort(), which leaves to us what cannot be done there. Whatever
+ * has failed before, it is the last word.
+ */
+static void own_abort(struct fabrex_comm *comm)
+{
+	const uint64_t aborted = 1;
+	uint32_t rank;
+
+	comm->failed[comm->rank / 64] |= 1ull << comm->rank % 64;
+	free(comm->reason);
+	comm->reason = NULL;
+	comm->error = -ECANCELED;
+	comm->culprit = comm->rank;
+	comm->why = WHY_ABORTED;
+	fxi_failure_say(comm, "fabrex_comm_abort() was called");
+	for (rank = 0; rank < comm->size; rank++)
+		if (rank != comm->rank)
+			fxi_link_post(comm, rank, BOARD_AT_ABORT, &aborted,
+				      sizeof(aborted));
+	fxi_status_publish(comm);
+}
+
 int fxi_status_notice(struct fabrex_comm *comm)
 {
 	bool news = false;
 	struct rank_status b;
 	uint32_t rank;
 
+	/* After the alarm, where that is what made the caller ask. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (unlikely(comm->error != -ECANCELED &&
+		     __atomic_load_n(&comm->aborted, __ATOMIC_ACQUIRE)))
+		own_abort(comm);
 	if (comm->error)
 		return comm->error;
-	for (rank = 0; rank < comm->size; rank++)
-		if (rank != comm->rank && fxi_status_read(comm, rank, &b))
+	for (rank = 0; rank < comm->size; rank++) {
+		if (rank == comm->rank)
+			continue;
+		fxi_status_aborted(comm, rank, &news);
+		if (fxi_status_read(comm, rank, &b))
 			news |= fxi_status_merge(comm, rank, &b);
+	}
 	if (news || comm->error)
 		fxi_status_publish(comm);
 	return comm->error;
@@ -129,39 +222,13 @@ int fxi_comm_blame(struct fabrex_comm *comm, uint32_t rank,
 		comm->error = error;
 		comm->culprit = rank;
 		comm->why = why;
+		fxi_failure_say(comm, "noticed here");
 	}
 	fxi_status_publish(comm);
 	return comm->error;
 }
 
 /* ---- error messages ---------------------------------------------------- */
-
-static const char *why_text(const struct fabrex_comm *comm)
-{
-	bool self = comm->culprit == comm->rank;
-
-	switch ((enum failure_why)comm->why) {
-	case WHY_SILENT:
-		return self ? "was taken for dead by the others, because it took no part for too long" :
-			      "has taken no part for the time set (silence_ms)";
-	case WHY_LEFT:
-		return "destroyed the communicator before the others were done";
-	case WHY_ABORTED:
-		return "has aborted";
-	case WHY_BROKEN:
-		return "has given up after an error of its own";
-	case WHY_PORT:
-		return "has lost its port or its link to the fabric";
-	case WHY_SHRINKS:
-		return "shrinks the communicator; do the same";
-	case WHY_DISAGREES:
-		return "calls other collectives than the rest";
-	case WHY_DEAD:
-		break;
-	}
-	return self ? "was taken for dead by the others" :
-		      "has died or cannot be reached any more";
-}
 
 int fxi_comm_error(struct fabrex_comm *comm)
 {

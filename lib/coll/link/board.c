@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/barrier.h"
 #include "coll/link/mailbox.h"
 
 void fxi_link_board_copy(const struct fabrex_comm *comm, uint32_t rank,
@@ -78,6 +79,38 @@ void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank)
 		*(uint64_t *)(void *)box->mirror = 1;
 		post_far(comm, rank, 0, 0, 8);
 	}
+}
+
+/* Through a window it may get lost: the thread that makes calls repeats it. */
+static void abort_word(struct fabrex_comm *comm, uint32_t rank,
+		       uint64_t offset)
+{
+	const struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
+
+	if (peer->base) {
+		__atomic_store_n((uint64_t *)(void *)(peer->base + offset), 1,
+				 __ATOMIC_RELEASE);
+	} else if (peer->pio) {
+		*(volatile uint64_t *)(volatile void *)(peer->pio + offset) =
+			1;
+		barrier_wc();
+	}
+}
+
+/* All have the word before any is told to look: whoever hears of it has it. */
+void fxi_link_abort(struct fabrex_comm *comm)
+{
+	uint64_t word = mailbox_board(&comm->links->mailbox->layout,
+				      comm->rank) + BOARD_AT_ABORT;
+	uint32_t rank;
+
+	abort_word(comm, comm->rank, 0);
+	for (rank = 0; rank < comm->size; rank++)
+		if (rank != comm->rank)
+			abort_word(comm, rank, word);
+	for (rank = 0; rank < comm->size; rank++)
+		if (rank != comm->rank)
+			abort_word(comm, rank, 0);
 }
 
 /* ---- is it still there? ------------------------------------------------ */

@@ -209,6 +209,7 @@ const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 #define BOARD_AT_STATUS	0u	/* struct rank_status of failure/ */
 #define BOARD_AT_BEAT	160u	/* count << 32 | rank it waits for */
 #define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
+#define BOARD_AT_ABORT	176u	/* 1: fabrex_comm_abort() was called there */
 #define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
 #define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
 #define BOARD_AT_DEVICE	456u	/* struct device_offer */
@@ -224,6 +225,12 @@ int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
 		  const void *bytes, uint32_t length);
 /* Raise its alarm: it looks at the boards. */
 void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank);
+/*
+ * Tell all that this rank has aborted, and raise all alarms, its own too. From
+ * any thread and from handlers of signals: only stores. A rank that is reached
+ * only by WRITEs has to be told with fxi_link_post().
+ */
+void fxi_link_abort(struct fabrex_comm *comm);
 /*
  * Is @rank still there? 0; -ECONNRESET: gone. Asks the fabric, so not to be
  * called often. May take a moment: -EINPROGRESS, ask again.
@@ -276,6 +283,13 @@ static inline bool fxi_link_on_device(const struct link_message *message)
 {
 	return message->length > LINK_SMALL &&
 	       message->small[0] == LINK_ON_DEVICE;
+}
+
+static inline bool fxi_link_has_aborted(const struct fabrex_comm *comm,
+					uint32_t rank)
+{
+	return __atomic_load_n(fxi_link_board(comm, rank, BOARD_AT_ABORT),
+			       __ATOMIC_ACQUIRE);
 }
 
 #include "coll/link/inline.h"

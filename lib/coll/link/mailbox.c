@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/debug.h"
 #include "base/path.h"
 #include "coll/link/mailbox.h"
 
@@ -305,6 +306,25 @@ static void link_init(struct fabrex_comm *comm, uint32_t rank,
 	link->out_credit = (void *)(base + mailbox_credit(l, ours));
 }
 
+static void say_paths(const struct fabrex_comm *comm)
+{
+	uint32_t rank, mapped = 0, pio = 0, queue = 0;
+	struct mailbox *box = comm->links->mailbox;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		const struct mailbox_peer *p = &box->peers[rank];
+
+		if (rank == comm->rank)
+			continue;
+		mapped += p->base != NULL;
+		pio += !p->base && p->pio;
+		queue += !p->base && !p->pio;
+	}
+	fxi_debug_line(FXI_DEBUG_PATH, comm->rank,
+		       "messages of %u other ranks: to %u by stores to mapped memory; to %u the small ones by stores through a window, others by DMA; to %u all by DMA",
+		       comm->size - 1, mapped, pio, queue);
+}
+
 int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all)
 {
 	struct mailbox *box = comm->links->mailbox;
@@ -318,6 +338,8 @@ int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all)
 	for (rank = 0; rank < comm->size && !ret; rank++)
 		for (channel = 0; channel < LINK_CHANNELS; channel++)
 			link_init(comm, rank, channel);
+	if (!ret && fxi_debugs(FXI_DEBUG_PATH))
+		say_paths(comm);
 	return ret;
 }
 

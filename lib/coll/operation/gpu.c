@@ -6,8 +6,10 @@
  * call the inline functions of gpu.h.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/debug.h"
 #include "coll/device/device.h"
 #include "coll/operation/operation.h"
 #include "coll/operation/gpu.h"
@@ -76,21 +78,41 @@ static void gpu_close(struct gpu *gpu)
 	gpu->device = NULL;
 }
 
+static const char *kind_text(uint32_t kind)
+{
+	return kind == FABREX_MEMORY_HIP ? "HIP" :
+	       kind == FABREX_MEMORY_CUDA ? "CUDA" : kind ? "device" : "host";
+}
+
+static void say_gpu(const struct fabrex_comm *comm, const struct gpu *gpu,
+		    bool reduces)
+{
+	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
+		  kind_text(gpu->kind), gpu->number,
+		  reduces ? "reduces by itself" :
+			    "cannot reduce, so that reductions are performed on copies in the host's memory: ",
+		  reduces ? "" : fabrex_strerror_last());
+}
+
 static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 		     const struct fabrex_memory *memory)
 {
 	if (fxi_device_open(memory, &gpu->device)) {
 		gpu->device = NULL;
+		say_gpu(comm, gpu, false);
 		return;
 	}
 	if (fxi_device_alloc(gpu->device, fxi_link_size(comm), &gpu->sum) ||
 	    fxi_device_alloc(gpu->device, fxi_link_size(comm),
 			     &gpu->operand) ||
 	    fxi_device_alloc(gpu->device, 2 * fxi_link_size(comm),
-			     &gpu->wide))
+			     &gpu->wide)) {
+		say_gpu(comm, gpu, false);
 		gpu_close(gpu);
-	else
-		gpu->reduces = try_reduction(gpu);
+		return;
+	}
+	gpu->reduces = try_reduction(gpu);
+	say_gpu(comm, gpu, gpu->reduces);
 }
 
 static struct gpu *gpu_of(struct fabrex_comm *comm,
@@ -180,17 +202,47 @@ int fxi_coll_find_gpu(struct fabrex_coll *coll)
 	return 0;
 }
 
-bool fxi_coll_needs_host(const struct fabrex_coll *coll)
+/* Why all of it is performed on copies in the host's memory; NULL: it is not. */
+static const char *host_reason(const struct fabrex_coll *coll)
 {
 	const struct gpu *slots = coll->comm->slots_gpu;
 
 	if (!coll->gpu)
-		return false;
-	if (!coll->gpu->device ||
-	    (fxi_schedule_reduces(coll->what.kind) && !coll->gpu->reduces))
-		return true;
-	return coll->algorithm->one_memory &&
-	       (!coll->one_gpu || (slots && slots != coll->gpu));
+		return NULL;
+	if (!coll->gpu->device)
+		return "as the GPU cannot reduce or copy by itself";
+	if (fxi_schedule_reduces(coll->what.kind) && !coll->gpu->reduces)
+		return "as the GPU cannot reduce";
+	if (coll->algorithm->host_only)
+		return "as the algorithm needs it";
+	if (coll->algorithm->one_memory && !coll->one_gpu)
+		return "as the buffers are not on one GPU";
+	if (coll->algorithm->one_memory && slots && slots != coll->gpu)
+		return "as an earlier operation was on another GPU";
+	return NULL;
+}
+
+bool fxi_coll_needs_host(const struct fabrex_coll *coll)
+{
+	return host_reason(coll);
+}
+
+void fxi_coll_say_memory(const struct fabrex_coll *coll)
+{
+	const char *reason = host_reason(coll);
+	char kinds[48];
+
+	snprintf(kinds, sizeof(kinds), "%s to %s memory",
+		 kind_text(coll->send_kind), kind_text(coll->recv_kind));
+	if (reason)
+		fxi_coll_say(coll, FXI_DEBUG_MEMORY, kinds,
+			     ", performed on copies in the host's memory, %s",
+			     reason);
+	else
+		fxi_coll_say(coll, FXI_DEBUG_MEMORY, kinds,
+			     coll->algorithm->one_memory ?
+			     ", performed on the GPU" :
+			     ", copied and reduced by the GPU");
 }
 
 void fxi_gpus_free(struct fabrex_comm *comm)

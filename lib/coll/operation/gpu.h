@@ -12,6 +12,8 @@
 int fxi_coll_find_gpu(struct fabrex_coll *coll);
 /* The chosen algorithm can only perform it in the host's memory ... */
 bool fxi_coll_needs_host(const struct fabrex_coll *coll);
+/* Reports it, if fxi_debugs(FXI_DEBUG_MEMORY). There is a coll->gpu. */
+void fxi_coll_say_memory(const struct fabrex_coll *coll);
 /* ... and does so from now on. */
 int fxi_coll_use_host(struct fabrex_coll *coll);
 void fxi_gpus_free(struct fabrex_comm *comm);

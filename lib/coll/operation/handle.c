@@ -61,7 +61,8 @@ int fxi_coll_result(struct fabrex_coll *coll)
 
 	if (result && coll->error_text)
 		fxi_error(-result, "%s", coll->error_text);
-	else if (result && result == coll->comm->error)
+	else if (result && (result == coll->comm->error ||
+			    coll->comm->why == WHY_ABORTED))
 		fxi_comm_error(coll->comm);
 	return result;
 }

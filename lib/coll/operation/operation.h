@@ -9,6 +9,7 @@
  *   handle.c       how an operation ends
  *   gpu.c          buffers in the memory of GPUs: gpu.h
  *   peer_buffer.c  buffers of other ranks: peer_buffer.h
+ *   said.c         what FABREX_DEBUG reports of them
  */
 #ifndef LIB_COLL_OPERATION_H
 #define LIB_COLL_OPERATION_H
@@ -55,6 +56,7 @@ struct fabrex_coll {
 struct algorithm {
 	const char *name;
 	uint32_t kinds;			/* bits 1 << enum fabrex_coll_kind */
+	bool host_only;			/* buffers have to be the host's */
 	bool one_memory;		/* all buffers have to be on one GPU, or
 					 * all in the host's memory
 					 */
@@ -133,6 +135,18 @@ static inline int fxi_coll_expect(struct fabrex_coll *coll, uint32_t rank,
 					    length);
 	return ret ? ret : 1;
 }
+
+/* ---- said.c ------------------------------------------------------------ */
+
+/*
+ * A line of $FABREX_DEBUG about an operation: "all-reduce of 512 bytes (...):
+ * @answer", and why; not again for the same answer and a similar size. To be
+ * called if fxi_debugs(@word).
+ */
+void fxi_coll_say(const struct fabrex_coll *coll, uint32_t word,
+		  const char *answer, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5), cold));
+void fxi_said_free(struct fabrex_comm *comm);
 
 /* ---- handle.c ---------------------------------------------------------- */
 

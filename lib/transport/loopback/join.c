@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/debug.h"
 #include "state.h"
 
 #define GREET_MS	10000	/* for a new connection to send HELLO */
@@ -225,6 +226,17 @@ static bool probe_cma(struct transport *t, pid_t pid,
 	       sizeof(value) && value == m->generation;
 }
 
+static void say_peer(const struct transport *t, const struct loop_peer *p)
+{
+	fxi_debug_line(FXI_DEBUG_PATH, FXI_DEBUG_NO_RANK,
+		       "loopback peer \"%s\" (process %d): memory of fabrex_mr_alloc() is mapped; %s",
+		       p->name, (int)p->pid,
+		       p->cma ? "other host memory: copied by the kernel (cross-memory attach)" :
+		       t->state->settings.cma ?
+		       "other host memory: through bounce buffers, as the system does not allow process_vm_readv()" :
+		       "other host memory: through bounce buffers, as FABREX_LOOPBACK_CMA is 0");
+}
+
 static int peer_map(struct transport *t, const struct loop_half *h,
 		    const struct loop_message *m, int *passed)
 {
@@ -256,6 +268,8 @@ static int peer_map(struct transport *t, const struct loop_half *h,
 	*passed = -1;
 	memcpy(p->name, m->name, sizeof(p->name));
 	memcpy(p->host, m->host, sizeof(p->host));
+	if (fxi_debugs(FXI_DEBUG_PATH))
+		say_peer(t, p);
 	t->state->slots[m->number].state = SLOT_KNOWN;
 	t->state->slots[m->number].seen = true;
 	return 0;
