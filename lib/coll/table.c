@@ -37,7 +37,7 @@ struct table {
 };
 
 static const struct algorithm *const algorithms[] = {
-	&fxi_flat, &fxi_zero_copy, &fxi_staged,
+	&fxi_flat, &fxi_bruck, &fxi_zero_copy, &fxi_staged,
 };
 
 #define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
