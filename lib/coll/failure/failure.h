@@ -119,7 +119,8 @@ bool fxi_status_merge(struct fabrex_comm *comm, uint32_t rank,
 /* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
 
 /*
- * Asks the fabric about all ranks, if the last time was long enough ago.
+ * Asks the fabric about @waiting and a few others, if the last time was long
+ * enough ago: about all of them within a quarter of death_ms.
  * @waiting must not have left; UINT32_MAX: none.
  */
 void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting);

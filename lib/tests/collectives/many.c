@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What many ranks do in vain: looks for the dead, and windows that are mapped
- * again and again.
+ * What the number of ranks changes: the choice of algorithms. And what many
+ * ranks must not do in vain: look for the dead, and map the same windows again.
  */
+#include <string.h>
+
 #include "coll/link/mailbox.h"
 #include "core/core.h"
 #include "world.h"
 
 #define MANY	33u
+#define NAME	24u
 #define PAUSE_US 300000
 
 static unsigned int posts, maps;
@@ -96,4 +99,42 @@ static void windows_work(struct world *w)
 TEST(windows_of_many_stay)
 {
 	world_run(MANY, windows_work, NULL);
+}
+
+/* ---- choice ------------------------------------------------------------ */
+
+static void check_choice(const struct world *w, uint32_t kind, uint64_t bytes,
+			 const char *few, const char *many)
+{
+	char name[NAME];
+
+	CHECK_EQ(fabrex_comm_algorithm(w->comm, kind, bytes, name, NAME), 0);
+	test_note("%u ranks, kind %u, %llu bytes: %s", w->size, kind,
+		  (unsigned long long)bytes, name);
+	CHECK(!strcmp(name, w->size > 8 ? many : few));
+}
+
+static void choice_work(struct world *w)
+{
+	static const uint32_t kinds[] = {
+		FABREX_ALL_REDUCE, FABREX_ALL_GATHER, FABREX_BROADCAST,
+		FABREX_REDUCE,
+	};
+	uint32_t i;
+
+	check_choice(w, FABREX_ALL_REDUCE, 200, "flat", "bruck");
+	check_choice(w, FABREX_ALL_REDUCE, 4096, "flat", "doubling");
+	check_choice(w, FABREX_ALL_GATHER, 8000, "flat", "bruck");
+	check_choice(w, FABREX_ALL_GATHER, 16000, "direct", "bruck");
+	check_choice(w, FABREX_BROADCAST, 20000, "direct", "flat");
+	check_choice(w, FABREX_REDUCE, 4096, "flat", "halving");
+	for (i = 0; i < 4; i++)
+		check_choice(w, kinds[i], 1 << 20, "direct", "direct");
+}
+
+TEST(choice_by_ranks)
+{
+	world_run(8, choice_work, NULL);
+	world_run(9, choice_work, NULL);
+	world_run(MANY, choice_work, NULL);
 }
