@@ -13,6 +13,8 @@
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
 # make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy; NATIVE=1 takes
 #                those of this machine, KEEP=1 updates docs/benchmarks.md
+# make bench-ranks   how collectives grow from 2 to 64 ranks, beside OpenMPI; ARGS=
+#                options of fabrex-perf compare, such as "--ranks 2,3,5"
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
 # make bench-lib, bench-plan   times of the library and of the planner
 #
@@ -26,7 +28,7 @@ OUT := build/native
 LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
 LAB_GOALS := demo lab modules check check-host check-guest check-debug \
 	check-kcsan kbuild-check dkms-check debug-kernel kcsan-kernel fuzz soak \
-	bench-lab bench-lib bench-plan $(if $(NATIVE),,bench)
+	bench-lab bench-lib bench-plan bench-ranks $(if $(NATIVE),,bench)
 .PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
 
 all: programs
@@ -80,6 +82,10 @@ else
 bench:
 	$(LAB) build --kind bench bench
 endif
+
+bench-ranks: export FABREX_PERF_ARGS := $(ARGS)
+bench-ranks:
+	$(LAB) build --kind bench $@
 
 bench-lib:
 	$(LAB) build --kind full $@

@@ -65,6 +65,7 @@ struct fabrex_comm {
 					 * its RECV has refused
 					 */
 	struct flat *flat;		/* of the collective under way */
+	struct bruck *bruck;
 	struct zero_copy *zero_copy;
 	struct staged *staged;
 

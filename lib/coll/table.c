@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Chooses the algorithm of a collective: by rules of kind and size, first those
- * of attr.algorithms or $FABREX_ALGORITHMS, then those below. The grammar is in
- * fabrex_coll(7). Called by progress.c.
+ * of attr.algorithms or $FABREX_ALGORITHMS, then those below, which are also of
+ * the number of ranks. The grammar is in fabrex_coll(7). Called by progress.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,19 +39,26 @@ struct table {
 };
 
 static const struct algorithm *const algorithms[] = {
-	&fxi_flat, &fxi_zero_copy, &fxi_staged,
+	&fxi_flat, &fxi_bruck, &fxi_zero_copy, &fxi_staged,
 };
 
 #define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
 
-/* Measured on two processors of one machine, with 2 and 4 ranks. */
+/*
+ * Measured on two processors of one machine: docs/benchmarks.md, "Many ranks".
+ * The first that fits is taken: those for few ranks come first.
+ */
 static const struct rule near_rules[] = {
-	{ FABREX_ALL_REDUCE, "flat", 0, 512, 2 },
 	{ ALL_KINDS, "flat", 0, 1 << 10, 2 },
 	{ ALL_KINDS, "direct", 0, UINT64_MAX, 2 },
-	{ FABREX_ALL_REDUCE, "flat", 0, 2 << 10, 0 },
-	{ FABREX_REDUCE, "flat", 0, 4 << 10, 0 },
-	{ FABREX_BROADCAST, "flat", 0, 16 << 10, 0 },
+	{ FABREX_BROADCAST, "flat", 0, 16 << 10, 8 },
+	{ ALL_KINDS, "flat", 0, 8 << 10, 8 },
+	{ ALL_KINDS, "direct", 0, UINT64_MAX, 8 },
+	{ FABREX_ALL_REDUCE, "bruck", 0, 256, 0 },
+	{ FABREX_ALL_REDUCE, "doubling", 0, 8 << 10, 0 },
+	{ FABREX_ALL_GATHER, "bruck", 0, 32 << 10, 0 },
+	{ FABREX_BROADCAST, "flat", 0, 64 << 10, 0 },
+	{ FABREX_REDUCE, "halving", 0, 64 << 10, 0 },
 	{ ALL_KINDS, "flat", 0, 8 << 10, 0 },
 	{ ALL_KINDS, "direct", 0, UINT64_MAX, 0 },
 	{ ALL_KINDS, "flat", 0, UINT64_MAX, 0 },

@@ -4,6 +4,7 @@
  * collectives, progress.c runs them, and SENDs and RECVs beside them.
  *
  *   flat.c        one step: every rank sends to every rank concerned
+ *   bruck.c       few messages, in rounds: bruck.h
  *   zero_copy.c   straight in the memory of all ranks
  *   staged.c      all-reduce through the slots of the links
  *   execute.c lane.c pass.c region.c    as a schedule prescribes
@@ -14,7 +15,7 @@
 
 #include "coll/operation/operation.h"
 
-extern const struct algorithm fxi_flat, fxi_zero_copy, fxi_staged,
+extern const struct algorithm fxi_flat, fxi_bruck, fxi_zero_copy, fxi_staged,
 			      fxi_scheduled;
 
 /* ---- sendrecv.c -------------------------------------------------------- */

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/algorithm/algorithm.h"
+#include "coll/algorithm/bruck.h"
 #include "coll/operation/gpu.h"
 
-#define ROUNDS_FROM	9u	/* ranks from which barriers take rounds */
+#define ROUNDS_FROM	9u	/* ranks from which barriers are bruck.c's */
 
 struct flat {
 	uint64_t bytes;		/* that one rank sends to another */
@@ -19,8 +19,6 @@ struct flat {
 	uint64_t done;		/* pieces taken */
 	uint32_t next;		/* ranks whose piece is here, of from */
 	uint32_t nto, nfrom;
-	uint32_t rounds;	/* of a barrier: done so far */
-	bool asked;		/* this round's message was sent */
 	uint32_t *to, *from;	/* ranks */
 	uint64_t *sent;		/* pieces, by index in to */
 	const void **sources;	/* of a reduction, by rank */
@@ -145,16 +143,23 @@ static bool flat_usable(const struct fabrex_comm *comm,
 	return !what->op || comm->size <= REDUCE_MAX;
 }
 
+static bool in_rounds(const struct fabrex_coll *coll)
+{
+	return coll->what.kind == FABREX_BARRIER &&
+	       coll->comm->size >= ROUNDS_FROM;
+}
+
 static int flat_start(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
 
+	if (in_rounds(coll))
+		return fxi_bruck_begin(coll, 0, 0);
 	f->bytes = fxi_count_bytes(&coll->what);
 	f->size = fxi_link_size(coll->comm) & ~63u;
 	f->pieces = f->bytes <= LINK_SMALL ? 1 :
 		    (f->bytes + f->size - 1) / f->size;
-	f->next = f->rounds = 0;
-	f->asked = false;
+	f->next = 0;
 	list_ranks(coll);
 	f->done = f->nfrom ? 0 : f->pieces;
 	return copy_own(coll);
@@ -306,53 +311,13 @@ static int take_piece(struct fabrex_coll *coll)
 	return 1;
 }
 
-/* ---- barriers of many -------------------------------------------------- */
-
-static int ask(struct fabrex_coll *coll, uint32_t distance)
-{
-	struct fabrex_comm *comm = coll->comm;
-	uint32_t rank = (comm->rank + distance) % comm->size;
-	int ret;
-
-	ret = fxi_link_send(comm, rank, LINK_COLL, fxi_coll_tag(coll, 0),
-			    fxi_coll_word(coll), "", 0);
-	if (ret == -EAGAIN)
-		coll->waiting = rank;
-	comm->flat->asked = !ret;
-	return ret == -EAGAIN ? 0 : ret;
-}
-
-/* In round i every rank notifies the one 2^i ahead: log2(n) messages each. */
-static int round_step(struct fabrex_coll *coll)
-{
-	struct fabrex_comm *comm = coll->comm;
-	struct flat *f = comm->flat;
-	uint32_t distance, rank;
-	int ret;
-
-	while ((distance = 1u << f->rounds) < comm->size) {
-		ret = f->asked ? 0 : ask(coll, distance);
-		if (ret || !f->asked)
-			return ret;
-		rank = (comm->rank + comm->size - distance) % comm->size;
-		ret = fxi_coll_expect(coll, rank, 0, 0);
-		if (ret <= 0)
-			return ret;
-		fxi_link_pop(comm, rank, LINK_COLL);
-		f->asked = false;
-		f->rounds++;
-	}
-	return 1;
-}
-
 static int flat_step(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
 	int ret, all;
 
-	if (coll->what.kind == FABREX_BARRIER &&
-	    coll->comm->size >= ROUNDS_FROM)
-		return round_step(coll);
+	if (in_rounds(coll))
+		return fxi_bruck_step(coll);
 	do {
 		all = send_pieces(coll);
 		if (all < 0)

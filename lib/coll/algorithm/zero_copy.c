@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "coll/algorithm/algorithm.h"
+#include "coll/algorithm/bruck.h"
 #include "coll/operation/peer_buffer.h"
 #include "base/debug.h"
 #include "base/path.h"
@@ -19,7 +19,7 @@
 #define LINE	64u
 #define RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 
-enum { PUBLISH, COLLECT, MOVE, TELL, FINISH, INNER };
+enum { PUBLISH, MOVE, FINISH, INNER };
 
 /* Phases in tags. */
 enum { TAG_BUFFERS = 1, TAG_DONE };
@@ -41,7 +41,6 @@ _Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
 
 struct zero_copy {
 	uint32_t phase;
-	uint32_t next;		/* peers told, or heard from, so far */
 	bool missing;		/* at any rank */
 	bool stream;
 	struct publication mine;
@@ -91,7 +90,8 @@ static bool zero_copy_usable(const struct fabrex_comm *comm,
 			     const struct fabrex_collective *what)
 {
 	(void)what;
-	return comm->coherent && comm->size <= REDUCE_MAX;
+	return comm->coherent && comm->size <= REDUCE_MAX &&
+	       sizeof(struct publication) <= fxi_bruck_most(comm);
 }
 
 /* ---- which buffers ----------------------------------------------------- */
@@ -143,9 +143,11 @@ static int zero_copy_start(struct fabrex_coll *coll)
 	const struct fabrex_collective *what = &coll->what;
 	struct fabrex_comm *comm = coll->comm;
 	struct zero_copy *d = comm->zero_copy;
+	int ret = fxi_bruck_begin(coll, TAG_BUFFERS, sizeof(d->mine));
 
+	if (ret)
+		return ret;
 	d->phase = PUBLISH;
-	d->next = 0;
 	d->inner = NULL;
 	d->missing = false;
 	memset(&d->mine, 0, sizeof(d->mine));
@@ -155,6 +157,7 @@ static int zero_copy_start(struct fabrex_coll *coll)
 	if (shows_recv(coll, comm->rank))
 		publish_one(coll, what->recv, fxi_recv_bytes(comm, what),
 			    &d->mine.recv);
+	memcpy(fxi_bruck_block(comm, comm->rank), &d->mine, sizeof(d->mine));
 	return 0;
 }
 
@@ -167,32 +170,7 @@ static void zero_copy_end(struct fabrex_coll *coll)
 	d->inner = NULL;
 }
 
-/* ---- messages ---------------------------------------------------------- */
-
-/* Sends the same to all others. 1: done; 0: no room; or a failure. */
-static int tell_all(struct fabrex_coll *coll, uint32_t phase,
-		    const void *bytes, uint32_t length)
-{
-	struct fabrex_comm *comm = coll->comm;
-	struct zero_copy *d = comm->zero_copy;
-	uint32_t rank;
-	int ret;
-
-	for (; d->next < comm->size - 1; d->next++) {
-		rank = (comm->rank + 1 + d->next) % comm->size;
-		ret = fxi_link_send(comm, rank, LINK_COLL,
-				    fxi_coll_tag(coll, phase),
-				    fxi_coll_word(coll), bytes, length);
-		if (ret == -EAGAIN) {
-			coll->waiting = rank;
-			return 0;
-		}
-		if (ret)
-			return ret;
-	}
-	d->next = 0;
-	return 1;
-}
+/* ---- buffers of others -------------------------------------------------- */
 
 /* Maps a buffer of @length bytes. NULL: it cannot be, and d->missing is set. */
 static void *map_one(struct fabrex_coll *coll, uint32_t rank,
@@ -247,32 +225,20 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 	return 0;
 }
 
-/* Takes the next message of each. 1: all; 0: not yet; or a failure. */
-static int hear_all(struct fabrex_coll *coll, uint32_t phase)
+/* All that were published. */
+static int locate_all(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
-	const struct link_message *message;
-	struct zero_copy *d = comm->zero_copy;
-	uint32_t rank;
-	int ret;
+	struct publication theirs;
+	uint32_t i, rank;
+	int ret = 0;
 
-	for (; d->next < comm->size - 1; d->next++) {
-		rank = (comm->rank + 1 + d->next) % comm->size;
-		message = fxi_link_peek(comm, rank, LINK_COLL);
-		if (!message) {
-			coll->waiting = rank;
-			return 0;
-		}
-		ret = fxi_coll_check(coll, rank, phase, message);
-		if (!ret && phase == TAG_BUFFERS)
-			ret = locate(coll, rank,
-				     (const void *)message->small);
-		if (ret)
-			return ret;
-		fxi_link_pop(comm, rank, LINK_COLL);
+	for (i = 1; i < comm->size && !ret; i++) {
+		rank = (comm->rank + i) % comm->size;
+		memcpy(&theirs, fxi_bruck_block(comm, rank), sizeof(theirs));
+		ret = locate(coll, rank, &theirs);
 	}
-	d->next = 0;
-	return 1;
+	return ret;
 }
 
 /* ---- the work ---------------------------------------------------------- */
@@ -504,8 +470,10 @@ static int work(struct fabrex_coll *coll)
 static int decide(struct fabrex_coll *coll)
 {
 	struct zero_copy *d = coll->comm->zero_copy;
-	int ret;
+	int ret = locate_all(coll);
 
+	if (ret)
+		return ret;
 	if (!d->missing) {
 		begin_work(coll);
 		d->phase = MOVE;
@@ -521,22 +489,26 @@ static int decide(struct fabrex_coll *coll)
 	return ret ? ret : 1;
 }
 
+/* The share is done; that of the others has to be, too. */
+static int finish(struct fabrex_coll *coll)
+{
+	int ret = fxi_bruck_begin(coll, TAG_DONE, 0);
+
+	coll->comm->zero_copy->phase = FINISH;
+	return ret ? ret : 1;
+}
+
+/* As far as a phase goes. 1: on to the next; 0: waits; or a failure. */
 static int step_once(struct fabrex_coll *coll)
 {
-	struct zero_copy *d = coll->comm->zero_copy;
+	int ret;
 
-	switch (d->phase) {
-	case PUBLISH:
-		return tell_all(coll, TAG_BUFFERS, &d->mine, sizeof(d->mine));
-	case COLLECT:
-		return hear_all(coll, TAG_BUFFERS);
-	case MOVE:
-		return work(coll);
-	case TELL:
-		return tell_all(coll, TAG_DONE, "", 0);
-	default:
-		return hear_all(coll, TAG_DONE);
+	if (coll->comm->zero_copy->phase == MOVE) {
+		ret = work(coll);
+		return ret > 0 ? finish(coll) : ret;
 	}
+	ret = fxi_bruck_step(coll);
+	return ret > 0 ? decide(coll) : ret;
 }
 
 static int zero_copy_step(struct fabrex_coll *coll)
@@ -544,22 +516,18 @@ static int zero_copy_step(struct fabrex_coll *coll)
 	struct zero_copy *d = coll->comm->zero_copy;
 	int ret;
 
-	while (d->phase != INNER) {
+	while (d->phase == PUBLISH || d->phase == MOVE) {
 		ret = step_once(coll);
 		if (ret <= 0)
 			return ret;
-		if (d->phase == FINISH) {
-			ret = fxi_comm_alarmed(coll->comm);
-			return ret ? ret : 1;
-		}
-		if (d->phase == COLLECT)
-			ret = decide(coll);
-		else
-			d->phase++;
-		if (ret < 0)
-			return ret;
 	}
-	return d->inner->step(coll);
+	if (d->phase == INNER)
+		return d->inner->step(coll);
+	ret = fxi_bruck_step(coll);
+	if (ret <= 0)
+		return ret;
+	ret = fxi_comm_alarmed(coll->comm);
+	return ret ? ret : 1;
 }
 
 /* Its name in rules: fabrex_coll(7). */

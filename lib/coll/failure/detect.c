@@ -13,7 +13,7 @@
 #include "coll/failure/failure.h"
 
 #define TICKS		(1u << 19) /* between looks at the clock, about 0.2 ms */
-#define LOOK_NS		10000000u /* between looks, where they cost nothing */
+#define LOOK_NS		10000000u /* between looks, where they cost little */
 #define NOBODY		UINT32_MAX
 
 /* The last beat of a rank, and when it was first seen. */
@@ -24,6 +24,7 @@ struct beat {
 struct detector {
 	struct beat *beats;	/* by rank */
 	uint64_t looked_ns;	/* last look for the dead */
+	uint32_t next;		/* rank that is looked at next */
 	uint64_t count;		/* own beats */
 	uint64_t beat_ns;
 	bool suspecting, asking_self;
@@ -132,17 +133,38 @@ static uint64_t look_period(const struct fabrex_comm *comm)
 	return comm->coherent && ns > LOOK_NS ? LOOK_NS : ns;
 }
 
+/*
+ * All ranks, within a quarter of death_ms. If every look were at all of them,
+ * many ranks with few processors would do little else.
+ */
+static void look_at_some(struct fabrex_comm *comm, uint32_t waiting)
+{
+	uint64_t ns = (uint64_t)comm->death_ms * 1000000u / 4;
+	struct detector *w = comm->detector;
+	uint64_t n = ns ? comm->size * look_period(comm) / ns : comm->size;
+	uint32_t rank;
+
+	for (n = n < comm->size ? n + 1 : comm->size; n; n--) {
+		rank = w->next;
+		w->next = (rank + 1) % comm->size;
+		if (rank != comm->rank && rank != waiting &&
+		    !fxi_failed(comm, rank))
+			look_at(comm, rank, false);
+	}
+}
+
+/* The rank that is waited for each time. */
 void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting)
 {
 	uint64_t now = fxi_now_ns();
-	uint32_t rank;
 
 	if (now - comm->detector->looked_ns < look_period(comm))
 		return;
 	comm->detector->looked_ns = now;
-	for (rank = 0; rank < comm->size; rank++)
-		if (rank != comm->rank && !fxi_failed(comm, rank))
-			look_at(comm, rank, rank == waiting);
+	if (waiting < comm->size && waiting != comm->rank &&
+	    !fxi_failed(comm, waiting))
+		look_at(comm, waiting, true);
+	look_at_some(comm, waiting);
 	if (comm->links->far)
 		fxi_link_again(comm);
 }

@@ -142,7 +142,8 @@ void fxi_failure_say(const struct fabrex_comm *comm, const char *how);
 /* ---- the rest of detect.c, for comm.c and shrink.c ---------------------- */
 
 /*
- * Asks the fabric about all ranks, if the last time was long enough ago.
+ * Asks the fabric about @waiting and a few others, if the last time was long
+ * enough ago: about all of them within a quarter of death_ms.
  * @waiting must not have left; UINT32_MAX: none.
  */
 void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting);

@@ -11,7 +11,9 @@
 
 #define KNOWN		16u	/* regions of this process remembered */
 #define HASH		64u
-#define MAPPINGS	96u	/* of which some are given up when idle */
+/* Mappings for each rank, and besides, of which some are given up when idle. */
+#define MAPPINGS	4u
+#define MAPPINGS_MORE	64u
 #define PIECE		(1u << 20)
 #define FLYING		4u
 #define RIGHTS		(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
@@ -214,9 +216,9 @@ void *fxi_buffer_map(struct fabrex_comm *comm, uint32_t rank,
 void fxi_buffers_tidy(struct fabrex_comm *comm)
 {
 	struct peer_buffers *reads = comm->peer_buffers;
-	uint32_t i;
+	uint32_t i, most = MAPPINGS * comm->size + MAPPINGS_MORE;
 
-	for (i = 0; i < HASH && reads->nmappings > MAPPINGS; i++)
+	for (i = 0; i < HASH && reads->nmappings > most; i++)
 		while (reads->mappings[i])
 			unmap(comm, &reads->mappings[i]);
 }

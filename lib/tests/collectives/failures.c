@@ -160,3 +160,65 @@ TEST(no_message_of_what_was_reused)
 {
 	world_run(3, message_work, progress_make());
 }
+
+/* ---- in the middle ----------------------------------------------------- */
+
+#define VICTIM	5u
+
+struct middle {
+	struct progress *p;
+	const char *algorithms;
+	uint32_t kind;
+};
+
+/*
+ * Dies with its first messages sent. The others begin after that, and it owes
+ * some of them those of later rounds. Who needs none of those succeeds, once.
+ */
+static void middle_work(struct world *w)
+{
+	const struct middle *m = w->arg;
+	struct fabrex_comm *comm = world_comm(w, m->algorithms);
+	float x[8] = { 1 }, y[8 * RANKS_MOST];
+	const struct fabrex_collective what = {
+		.kind = m->kind, .type = FABREX_FLOAT32, .send = x, .recv = y,
+		.op = m->kind == FABREX_ALL_REDUCE ? FABREX_SUM : 0,
+		.count = 8,
+	};
+	struct fabrex_coll *coll;
+	uint32_t failed;
+	int ret;
+
+	if (w->rank == VICTIM) {
+		CHECK_EQ(fabrex_coll_start(comm, &what, sizeof(what), &coll),
+			 0);
+		atomic_fetch_add(&m->p->started, 1);
+		_exit(0);
+	}
+	await(&m->p->started, 1);
+	ret = world_call(comm, &what);
+	CHECK_EQ(ret ? ret : world_call(comm, &what), -ECONNRESET);
+	CHECK(strstr(fabrex_strerror_last(), "rank 5 ("));
+	CHECK_EQ(fabrex_comm_failed(comm, &failed, 1), 1);
+	CHECK_EQ(failed, VICTIM);
+	fabrex_comm_destroy(comm);
+}
+
+static void dies_in(const char *algorithms, uint32_t kind, uint32_t ranks)
+{
+	struct middle m = {
+		.p = progress_make(), .algorithms = algorithms, .kind = kind,
+	};
+
+	test_note("%s, %u ranks", algorithms, ranks);
+	world_run(ranks, middle_work, &m);
+}
+
+TEST(death_between_rounds)
+{
+	dies_in("all_reduce:bruck", FABREX_ALL_REDUCE, 9);
+	dies_in("all_gather:bruck", FABREX_ALL_GATHER, 16);
+	dies_in("all_reduce:doubling", FABREX_ALL_REDUCE, 9);
+	dies_in("all_reduce:halving", FABREX_ALL_REDUCE, 7);
+	dies_in("all_reduce:direct", FABREX_ALL_REDUCE, 9);
+}

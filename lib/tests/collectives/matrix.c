@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Every collective, type and operation, in and out of place, at odd sizes and
- * offsets, with every algorithm, for 1 to 8 ranks, against the reference.
+ * offsets, with every algorithm, for 1 to 9 ranks, and for more with those that
+ * are made for many, against the reference.
  */
 #include "device.h"
 #include "world.h"
@@ -10,13 +11,17 @@
 #define ROOM	(8u << 20)	/* bytes for each buffer */
 #define BYTE	0xa5
 
-/* Those whose order of reduction is the reference's come first. */
+/*
+ * Those whose order of reduction is the reference's come first, then those for
+ * many ranks.
+ */
 static const char *const algorithms[] = {
-	"flat", "direct", "staged", "ring", "ring*2", "tree", "halving",
-	"doubling", "chain", "direct*1",
+	"flat", "bruck", "direct", "staged", "halving", "doubling", "ring",
+	"ring*2", "tree", "chain", "direct*1",
 };
 
-#define IN_ORDER	3u
+#define IN_ORDER	4u
+#define FOR_MANY	6u
 #define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
 
 /* Where a rank's buffers are: others reach them, or not. */
@@ -213,11 +218,12 @@ static void one(struct run *r, uint32_t kind, uint32_t type, uint32_t op,
 	r->number++;
 }
 
-static bool performs(struct run *r, uint32_t kind)
+/* Of @bytes that it is about. */
+static bool performs(struct run *r, uint32_t kind, uint64_t bytes)
 {
 	char name[32];
 
-	CHECK_EQ(fabrex_comm_algorithm(r->comm, kind, 1000, name,
+	CHECK_EQ(fabrex_comm_algorithm(r->comm, kind, bytes, name,
 				       sizeof(name)), 0);
 	return !strcmp(name, r->name);
 }
@@ -242,7 +248,7 @@ static void all_kinds(struct run *r, const uint64_t *counts, size_t n)
 	size_t i;
 
 	for (kind = FABREX_ALL_REDUCE; kind < FABREX_BARRIER; kind++)
-		for (i = 0; i < n && performs(r, kind); i++)
+		for (i = 0; i < n && performs(r, kind, 1000); i++)
 			all_types(r, kind, counts[i]);
 	CHECK_EQ(fabrex_barrier(r->comm), 0);
 }
@@ -272,7 +278,8 @@ static void get_gpu_memories(struct memory *m)
 	CHECK(m[0].mirror && m[1].send && m[1].recv && m[0].expected);
 }
 
-static void with_each(struct world *w, void (*work)(struct run *r))
+/* The first @n of the algorithms. */
+static void with_first(struct world *w, void (*work)(struct run *r), size_t n)
 {
 	struct memory memories[2] = { 0 };
 	struct run r = { .w = w, .memories = memories };
@@ -283,7 +290,7 @@ static void with_each(struct world *w, void (*work)(struct run *r))
 		get_gpu_memories(memories);
 	else
 		get_memories(w, memories);
-	for (i = 0; i < ALGORITHMS; i++) {
+	for (i = 0; i < n; i++) {
 		r.name = algorithms[i];
 		r.in_order = i < IN_ORDER;
 		snprintf(text, sizeof(text), "all:%s", r.name);
@@ -291,6 +298,11 @@ static void with_each(struct world *w, void (*work)(struct run *r))
 		work(&r);
 		fabrex_comm_destroy(r.comm);
 	}
+}
+
+static void with_each(struct world *w, void (*work)(struct run *r))
+{
+	with_first(w, work, ALGORITHMS);
 }
 
 /* ---- tests ------------------------------------------------------------- */
@@ -312,8 +324,38 @@ TEST(every_type_and_size)
 {
 	uint32_t n;
 
-	for (n = 1; n <= RANKS; n++)
+	for (n = 1; n <= RANKS + 1; n++)
 		world_run(n, small_work, NULL);
+}
+
+/* Each operation with another type, and few elements: slots are small. */
+static void few_types(struct run *r)
+{
+	uint32_t kind, op, ops, type = 0;
+
+	for (kind = FABREX_ALL_REDUCE; kind < FABREX_BARRIER; kind++) {
+		ops = reduces(kind) ? FABREX_AVG : 1;
+		for (op = 1; op <= ops && performs(r, kind, 1000); op++) {
+			type = type % FABREX_FLOAT64 + 1;
+			one(r, kind, type, reduces(kind) ? op : 0, 127, false);
+			if (kind != FABREX_ALL_TO_ALL)
+				one(r, kind, type, reduces(kind) ? op : 0, 1,
+				    true);
+		}
+	}
+	CHECK_EQ(fabrex_barrier(r->comm), 0);
+}
+
+static void many_work(struct world *w)
+{
+	with_first(w, few_types, FOR_MANY);
+}
+
+TEST(many_ranks)
+{
+	world_run(16, many_work, NULL);
+	world_run(33, many_work, NULL);
+	world_run_far(16, many_work, NULL);
 }
 
 /* On one GPU, and in the host's memory: any rank may have either. */
@@ -337,6 +379,8 @@ TEST(every_type_and_size_far)
 	world_run_far(5, small_work, NULL);
 }
 
+#define LARGE	(512u << 10)
+
 /* More than a slot holds; more than one round, or chunk. */
 static void large_sizes(struct run *r)
 {
@@ -351,7 +395,7 @@ static void large_sizes(struct run *r)
 	uint32_t kind, i, n = r->w->size > 3 ? 1 : r->in_order ? 3 : 2;
 
 	for (kind = FABREX_ALL_REDUCE; kind < FABREX_BARRIER; kind++)
-		for (i = 0; i < n && performs(r, kind); i++) {
+		for (i = 0; i < n && performs(r, kind, LARGE); i++) {
 			one(r, kind, of[i].type, reduces(kind) ? of[i].op : 0,
 			    of[i].count, false);
 			if (kind != FABREX_ALL_TO_ALL)
@@ -403,7 +447,7 @@ static void repeat_one(struct run *r, uint32_t type, uint64_t count)
 		.values = { .type = type, .op = FABREX_SUM, .seed = 7 },
 		.memory = &r->memories[0],
 	};
-	uint64_t sums[2], all[2 * RANKS];
+	uint64_t sums[2], all[2 * RANKS_MOST];
 	uint32_t i;
 
 	for (i = 0; i < 2; i++) {
@@ -422,8 +466,9 @@ static void repeat_one(struct run *r, uint32_t type, uint64_t count)
 
 static void repeat_all(struct run *r)
 {
-	if (!performs(r, FABREX_ALL_REDUCE))
+	if (!performs(r, FABREX_ALL_REDUCE, 1000))
 		return;
+	repeat_one(r, FABREX_FLOAT32, 101);
 	repeat_one(r, FABREX_FLOAT32, 1001);
 	repeat_one(r, FABREX_BFLOAT16, 4099);
 	repeat_one(r, FABREX_FLOAT16, 70001);
@@ -433,6 +478,11 @@ static void repeat_all(struct run *r)
 static void repeat_work(struct world *w)
 {
 	with_each(w, repeat_all);
+}
+
+static void repeat_many_work(struct world *w)
+{
+	with_first(w, repeat_all, FOR_MANY);
 }
 
 TEST_NAMED(bits_are_the_same_everywhere_cuda)
@@ -447,4 +497,5 @@ TEST(bits_are_the_same_everywhere)
 
 	for (n = 2; n <= RANKS; n += 3)
 		world_run(n, repeat_work, NULL);
+	world_run(33, repeat_many_work, NULL);
 }

@@ -14,7 +14,7 @@
 #include "../harness.h"
 
 #define RANKS	8u		/* that most tests go up to */
-#define RANKS_MOST	16u
+#define RANKS_MOST	33u
 
 /* One rank. */
 struct world {

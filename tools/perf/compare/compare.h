@@ -35,7 +35,7 @@ enum contender_id {
 };
 
 struct compare_options {
-	const char *what;	/* latency, bandwidth, collectives, all */
+	const char *what;	/* latency, bandwidth, collectives, ranks, all */
 	const char *markdown, *json_file, *plot;
 	const char *counts;	/* what has been counted elsewhere */
 	const char *peers;	/* names, comma separated; NULL: all */
@@ -65,7 +65,8 @@ struct row {
 	const char *section;
 	char label[64];		/* for people */
 	const char *what;	/* for contenders */
-	uint64_t bytes;
+	uint64_t nominal;	/* bytes that were asked for */
+	uint64_t bytes;		/* that all ranks can divide */
 	uint32_t ranks;
 	enum unit unit;
 	struct against who[MAX_PEERS];	/* [0] is C_OURS */
@@ -160,6 +161,12 @@ void cmp_table(const struct comparison *c, FILE *f);
 void cmp_markdown(const struct comparison *c, FILE *f);
 void cmp_json(const struct comparison *c, FILE *f);
 int cmp_plot(const struct comparison *c);
+/*
+ * compare ranks: what the same took with fewer ranks, times how much longer.
+ * False: it was not measured with fewer.
+ */
+bool cmp_growth(const struct comparison *c, const struct row *row,
+		uint32_t who, double *growth);
 /* "0.147 us", "13.6 GB/s" */
 const char *cmp_value(const struct row *row, double seconds, char *text,
 		      size_t n);

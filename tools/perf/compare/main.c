@@ -31,8 +31,8 @@ static const struct option longs[] = {
 
 static void usage(FILE *f)
 {
-	fprintf(f, "usage: fabrex-perf compare [latency|bandwidth|collectives|all] [OPTIONS]\n\n"
-		"  -n, --ranks N[,N...]     ranks of collectives (2)\n"
+	fprintf(f, "usage: fabrex-perf compare [latency|bandwidth|collectives|ranks|all] [OPTIONS]\n\n"
+		"  -n, --ranks N[,N...]     ranks of collectives (2; for ranks 2 to 64)\n"
 		"  -s, --sizes FROM:TO:FACTOR   instead of the usual ones\n"
 		"  -r, --repetitions N      of all contenders in turn (9)\n"
 		"  -t, --duration SECONDS   of each sample (0.05)\n"
@@ -146,11 +146,15 @@ static int parse(int argc, char **argv, struct compare_options *o)
 	if (argc > optind)
 		o->what = argv[optind];
 	if (strcmp(o->what, "all") && strcmp(o->what, "latency") &&
-	    strcmp(o->what, "bandwidth") && strcmp(o->what, "collectives")) {
-		fprintf(stderr, "fabrex-perf: compare: no \"%s\"; there are latency, bandwidth, collectives and all\n",
+	    strcmp(o->what, "bandwidth") && strcmp(o->what, "collectives") &&
+	    strcmp(o->what, "ranks")) {
+		fprintf(stderr, "fabrex-perf: compare: no \"%s\"; there are latency, bandwidth, collectives, ranks and all\n",
 			o->what);
 		return EXIT_USAGE;
 	}
+	if (!o->nranks)
+		parse_ranks(strcmp(o->what, "ranks") ? "2" : "2,4,8,16,32,64",
+			    o);
 	return 0;
 }
 
@@ -208,7 +212,7 @@ int compare_main(int argc, char **argv)
 	if (!c)
 		return EXIT_SETUP;
 	c->o = (struct compare_options){
-		.what = "all", .ranks = { 2 }, .nranks = 1, .repetitions = 9,
+		.what = "all", .repetitions = 9,
 		.seconds = 0.05, .pin = true,
 	};
 	cpus_allowed(&c->cpus);

@@ -52,6 +52,12 @@ static const struct line lines[] = {
 	  { 64, M, 16 * M }, { { C_MPI, 0, 0 } } },
 	{ "collectives", "send and receive in a ring", "sendrecv", UNIT_TIME,
 	  false, true, { 8, M, 16 * M }, { { C_MPI, 0, 0 } } },
+	{ "ranks", "barrier", "barrier", UNIT_TIME, false, false,
+	  { 0 }, { { C_MPI, 0, 0 } } },
+	{ "ranks", "all-reduce", "all_reduce", UNIT_TIME, false, false,
+	  { 8, 8 * K, 64 * K, M }, { { C_MPI, 0, 0 } } },
+	{ "ranks", "all-gather", "all_gather", UNIT_TIME, false, false,
+	  { 8, 8 * K, 64 * K, M }, { { C_MPI, 0, 0 } } },
 };
 #define NLINES	(sizeof(lines) / sizeof(*lines))
 
@@ -68,7 +74,8 @@ static bool listed(const char *list, const char *word)
 
 static bool wanted(const struct compare_options *o, const struct line *l)
 {
-	if (strcmp(o->what, "all") && strcmp(o->what, l->section))
+	if (strcmp(o->what, l->section) &&
+	    (strcmp(o->what, "all") || !strcmp(l->section, "ranks")))
 		return false;
 	return o->only ? listed(o->only, l->what) : !l->extra;
 }
@@ -104,6 +111,17 @@ struct row *cmp_row_add(struct comparison *c)
 	return NULL;
 }
 
+/* What collectives divide has whole elements for each rank. */
+static uint64_t round_size(const struct line *l, uint64_t bytes,
+			   uint32_t ranks)
+{
+	uint64_t unit = sizeof(float) * ranks;
+
+	if (!bytes || l->pair)
+		return bytes;
+	return bytes < unit ? unit : bytes / unit * unit;
+}
+
 static int add_row(struct comparison *c, const struct line *l, uint64_t bytes,
 		   uint32_t ranks)
 {
@@ -117,7 +135,9 @@ static int add_row(struct comparison *c, const struct line *l, uint64_t bytes,
 	snprintf(row->label, sizeof(row->label), "%s", l->label);
 	row->what = l->what;
 	row->unit = l->unit;
-	row->bytes = bytes;
+	row->nominal = bytes;
+	row->bytes = c->o.size_from || !strcmp(l->what, "all_gather") ?
+		     round_size(l, bytes, ranks) : bytes;
 	row->ranks = ranks;
 	ret = cmp_who_add(c, row, C_OURS, 0);
 	for (r = l->rivals; !ret && r->id != C_OURS; r++)
@@ -139,14 +159,6 @@ static bool stands_for(const struct line *l)
 	return true;
 }
 
-/* What collectives divide has whole elements for each rank. */
-static uint64_t round_size(uint64_t bytes, uint32_t ranks)
-{
-	uint64_t unit = sizeof(float) * ranks;
-
-	return bytes < unit ? unit : bytes / unit * unit;
-}
-
 static int add_sizes(struct comparison *c, const struct line *l,
 		     uint32_t ranks)
 {
@@ -164,8 +176,7 @@ static int add_sizes(struct comparison *c, const struct line *l,
 		return 0;
 	for (bytes = o->size_from; !ret && bytes <= o->size_to;
 	     bytes *= o->size_factor)
-		ret = add_row(c, l, l->pair ? bytes : round_size(bytes, ranks),
-			      ranks);
+		ret = add_row(c, l, bytes, ranks);
 	return ret;
 }
 
@@ -212,6 +223,17 @@ static int check_peers(const char *list)
 	return 0;
 }
 
+/* Numbers of ranks one below the other. */
+static int by_what(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int order = strcmp(x->what, y->what);
+
+	if (!order)
+		order = (x->nominal > y->nominal) - (x->nominal < y->nominal);
+	return order ? order : (x->ranks > y->ranks) - (x->ranks < y->ranks);
+}
+
 int cmp_plan(struct comparison *c)
 {
 	int ret = check_only(c->o.only);
@@ -227,6 +249,8 @@ int cmp_plan(struct comparison *c)
 			if (wanted(&c->o, &lines[i]) &&
 			    (!lines[i].pair || c->o.ranks[r] == 2))
 				ret = add_sizes(c, &lines[i], c->o.ranks[r]);
+	if (!strcmp(c->o.what, "ranks"))
+		qsort(c->rows, c->nrows, sizeof(*c->rows), by_what);
 	if (!ret && c->o.counts)
 		ret = cmp_counts(c);
 	if (!ret && !c->nrows) {

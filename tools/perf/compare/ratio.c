@@ -4,6 +4,7 @@
  * repetition.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "compare.h"
 
@@ -60,4 +61,32 @@ bool cmp_ratio(const struct row *row, const struct against *a,
 	if (n)
 		*s = cmp_spread(ratio, n);
 	return n;
+}
+
+/* The row of the same with the next smaller number of ranks. */
+static const struct row *fewer(const struct comparison *c,
+			       const struct row *row)
+{
+	const struct row *at, *best = NULL;
+
+	for (at = c->rows; at < c->rows + c->nrows; at++)
+		if (!strcmp(at->what, row->what) &&
+		    at->nominal == row->nominal && at->ranks < row->ranks &&
+		    (!best || at->ranks > best->ranks))
+			best = at;
+	return best;
+}
+
+bool cmp_growth(const struct comparison *c, const struct row *row,
+		uint32_t who, double *growth)
+{
+	const struct row *before = fewer(c, row);
+	struct spread now, then;
+
+	if (!before || who >= before->nwho ||
+	    !cmp_seconds(&row->who[who], &now) ||
+	    !cmp_seconds(&before->who[who], &then))
+		return false;
+	*growth = now.median / then.median;
+	return true;
 }

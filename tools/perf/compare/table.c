@@ -30,6 +30,7 @@ const char *cmp_value(const struct row *row, double seconds, char *text,
 struct line {
 	char what[CELL], size[CELL], ranks[CELL], ours[CELL], peer[CELL];
 	char theirs[300], ratio[CELL], aim[CELL], met[CELL];
+	char growth[CELL];
 };
 
 /* Counts have to be below their limit. */
@@ -96,6 +97,25 @@ static void fill(const struct row *row, const struct against *a,
 	fill_ratio(row, a, l);
 }
 
+static bool by_ranks(const struct comparison *c)
+{
+	return !strcmp(c->o.what, "ranks");
+}
+
+/* "1.9, 2.3": ours, theirs. */
+static void fill_growth(const struct comparison *c, const struct row *row,
+			uint32_t who, struct line *l)
+{
+	double ours, theirs;
+
+	snprintf(l->growth, CELL, "-");
+	if (!cmp_growth(c, row, 0, &ours))
+		return;
+	snprintf(l->growth, CELL, "%.1f", ours);
+	if (who && cmp_growth(c, row, who, &theirs))
+		snprintf(l->growth, CELL, "%.1f, %.1f", ours, theirs);
+}
+
 /* Calls @print for each row and peer, or once for a row without peers. */
 static void each(const struct comparison *c, FILE *f,
 		 void (*print)(const struct comparison *c, FILE *f,
@@ -107,6 +127,7 @@ static void each(const struct comparison *c, FILE *f,
 	for (i = 0; i < c->nrows; i++)
 		for (who = c->rows[i].nwho > 1; who < c->rows[i].nwho; who++) {
 			fill(&c->rows[i], &c->rows[i].who[who], &l);
+			fill_growth(c, &c->rows[i], who, &l);
 			print(c, f, &l);
 		}
 }
@@ -135,6 +156,8 @@ static void print_line(const struct comparison *c, FILE *f,
 		l->ratio);
 	if (c->o.aims)
 		fprintf(f, " %5s %4s", l->aim, l->met);
+	if (by_ranks(c))
+		fprintf(f, " %11s", l->growth);
 	fprintf(f, "\n");
 }
 
@@ -147,6 +170,8 @@ static void print_markdown(const struct comparison *c, FILE *f,
 		l->ratio);
 	if (c->o.aims)
 		fprintf(f, " %s | %s |", l->aim, l->met);
+	if (by_ranks(c))
+		fprintf(f, " %s |", l->growth);
 	fprintf(f, "\n");
 }
 
@@ -236,9 +261,12 @@ void cmp_table(const struct comparison *c, FILE *f)
 		e.kernel, e.date);
 	fprintf(f, "medians of %u interleaved repetitions; ratio: times that ours is faster, median (quartiles)\n",
 		c->o.repetitions);
-	fprintf(f, "%-*s %6s %5s %11s  %-14s %11s %18s%s\n", width(c), "what",
-		"size", "ranks", "ours", "peer", "theirs", "ratio",
-		c->o.aims ? "   aim  met" : "");
+	if (by_ranks(c))
+		fprintf(f, "growth: times that it takes longer than with the next fewer ranks, ours and theirs\n");
+	fprintf(f, "%-*s %6s %5s %11s  %-14s %11s %18s%s%s\n", width(c),
+		"what", "size", "ranks", "ours", "peer", "theirs", "ratio",
+		c->o.aims ? "   aim  met" : "",
+		by_ranks(c) ? "      growth" : "");
 	each(c, f, print_line);
 	print_versions(c, f, "  ");
 	print_failures(c, f, "  ");
@@ -254,10 +282,11 @@ void cmp_markdown(const struct comparison *c, FILE *f)
 	fprintf(f, "%s; %s, processors %s, %s; %s; %s, %s. Medians of %u interleaved repetitions; ratio: times that ours is faster, median (quartiles).\n\n",
 		e.date, e.processor, e.cpus, e.memory, e.kernel, e.library,
 		e.compiler, c->o.repetitions);
-	fprintf(f, "| what | size | ranks | ours | peer | theirs | ratio |%s\n",
-		c->o.aims ? " aim | met |" : "");
-	fprintf(f, "|---|---:|---:|---:|---|---:|---:|%s\n",
-		c->o.aims ? "---:|---|" : "");
+	fprintf(f, "| what | size | ranks | ours | peer | theirs | ratio |%s%s\n",
+		c->o.aims ? " aim | met |" : "",
+		by_ranks(c) ? " growth: ours, theirs |" : "");
+	fprintf(f, "|---|---:|---:|---:|---|---:|---:|%s%s\n",
+		c->o.aims ? "---:|---|" : "", by_ranks(c) ? "---:|" : "");
 	each(c, f, print_markdown);
 	fprintf(f, "\n");
 	print_versions(c, f, "* ");

@@ -78,6 +78,7 @@ def bad_arguments():
             ("compare --only gossip", "gossip"),
             ("compare --peers nobody", "nobody"),
             ("compare latency --ranks 3", "nothing to measure"),
+            ("compare ranks --ranks 65", "--ranks"),
             ("compare --output x.txt", "--output"),
             ("compare --counts /nonexistent", "cannot read"),
             ("compare latency --plot x", ".svg or .png")):
@@ -299,6 +300,22 @@ def table_of_compare(tmp):
     ok(names == ["fabrex", "memcpy"], "--peers and --json", names)
 
 
+def growth(tmp):
+    """Numbers of ranks below each other, and from which to which it grew."""
+    md = os.path.join(tmp, "growth.md")
+    res = perf(f"compare ranks --ranks 4,2,3 --only barrier,all_reduce -r 2 "
+               f"-t 0.001 --quiet --output {md}", path=tmp)
+    with open(md, encoding="utf-8") as f:
+        cells = [[c.strip() for c in l.split("|")[1:-1]]
+                 for l in f if re.match(r"\| (barrier|all-)", l)]
+    ok(not res.returncode and len(cells) == 15 and
+       [c[2] for c in cells] == ["2", "3", "4"] * 5 and
+       all((c[-1] == "-") == (c[2] == "2") for c in cells) and
+       {c[1] for c in cells} == {"-", "8", "8K", "64K", "1M"},
+       "compare ranks shows the growth from one number to the next",
+       [cells, res.stderr])
+
+
 def example_lines():
     with open(PAGE, encoding="utf-8") as f:
         page = f.read().split("\n.SH EXAMPLES\n")[1].split("\n.SH ")[0]
@@ -357,6 +374,7 @@ def main():
         pictures(tmp)
         compare(tmp)
         table_of_compare(tmp)
+        growth(tmp)
         examples(tmp)
     print(f"1..{state['n']}")
     return state["failed"] != 0
