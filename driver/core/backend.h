@@ -158,6 +158,21 @@ struct fabrex_holder {
 };
 
 /**
+ * struct fabrex_link - what travelled over a link of the fabric
+ * @a:      object id of one end: the switch port; of a link between switches,
+ *          the port with the lower id; of an endpoint's link, the endpoint
+ * @b:      object id of the other end
+ * @a_to_b: bytes of payload in this direction
+ * @b_to_a: likewise
+ */
+struct fabrex_link {
+	u32 a;
+	u32 b;
+	u64 a_to_b;
+	u64 b_to_a;
+};
+
+/**
  * struct fabrex_ring_memory - memory of a part of a queue
  * @va:   kernel address; NULL if the queue has no such part
  * @dma:  DMA address for &fabrex_port_info.dma_dev
@@ -298,6 +313,11 @@ struct fabrex_window_params {
  *                 slot not empty yet. @cancel as for @bind
  * @port_control:  enable, disable or reset a port, FABREX_PORT_ACTION_*
  * @counters:      read the counters of object @id; 0 is the port itself
+ * @links:         read the counters of links, in order of their @a, which is
+ *                 unique, beginning with the first that is not below @from: at
+ *                 most @max, which is not 0. Sets @count to the number of links
+ *                 read, not 0 unless none is left, and @next to the id to
+ *                 continue with, or to 0
  * @release_reply: reply to a request that the backend has reported with
  *                 fabrex_port_release_request(). If @holder is NULL, it is
  *                 granted, and the backend has the slot powered off
@@ -321,6 +341,8 @@ struct fabrex_fabric_ops {
 			    struct netlink_ext_ack *extack);
 	int (*counters)(struct fabrex_port *port, u32 id,
 			struct fabrex_counters *counters);
+	int (*links)(struct fabrex_port *port, u32 from,
+		     struct fabrex_link *links, u32 max, u32 *count, u32 *next);
 	int (*release_reply)(struct fabrex_port *port, u32 ep, u64 token,
 			     const struct fabrex_holder *holder);
 	struct pci_dev *(*endpoint_pdev)(struct fabrex_port *port, u32 ep,

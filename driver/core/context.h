@@ -55,6 +55,7 @@
 #define FABREX_MAX_PORTS	256
 #define FABREX_EVENT_SLOTS	64	/* events kept for each file; power of two */
 #define FABREX_QUERIES		8	/* shared ones that run at a time */
+#define FABREX_QUERY_LINKS	64	/* links read by one query */
 
 struct cred;
 struct fabrex_cgroup_charge;
@@ -371,6 +372,9 @@ struct fabrex_ucmd {
  * @ret:      result of @run
  * @id:       object
  * @counters: of the object
+ * @links:    links from @id on
+ * @nlinks:   number of these
+ * @next:     id to continue with, or 0
  * @token:    of a release request
  * @busy:     the release request is refused
  * @holder:   why
@@ -385,6 +389,9 @@ struct fabrex_query {
 	int ret;
 	u32 id;
 	struct fabrex_counters counters;
+	struct fabrex_link links[FABREX_QUERY_LINKS];
+	u32 nlinks;
+	u32 next;
 	u64 token;
 	bool busy;
 	struct fabrex_holder holder;
@@ -474,5 +481,8 @@ int fabrex_query_wait(struct fabrex_query *query);
 void fabrex_query_put(struct fabrex_query *query);
 int fabrex_port_counters(struct fabrex_port *port, u32 id,
 			 struct fabrex_counters *counters);
+int fabrex_port_links(struct fabrex_port *port, u32 from,
+		      struct fabrex_link *links, u32 max, u32 *count,
+		      u32 *next);
 
 #endif

@@ -86,6 +86,11 @@ static const struct nla_policy fabrex_counters_get_nl_policy[FABREX_A_COUNTERS_I
 	[FABREX_A_COUNTERS_ID] = { .type = NLA_U32, },
 };
 
+/* FABREX_CMD_LINK_GET - dump */
+static const struct nla_policy fabrex_link_get_nl_policy[FABREX_A_LINK_FPORT + 1] = {
+	[FABREX_A_LINK_FPORT] = { .type = NLA_U32, },
+};
+
 /* Ops table for fabrex */
 static const struct genl_split_ops fabrex_nl_ops[] = {
 	{
@@ -162,6 +167,13 @@ static const struct genl_split_ops fabrex_nl_ops[] = {
 		.policy		= fabrex_counters_get_nl_policy,
 		.maxattr	= FABREX_A_COUNTERS_ID,
 		.flags		= GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= FABREX_CMD_LINK_GET,
+		.dumpit		= fabrex_nl_link_get_dumpit,
+		.policy		= fabrex_link_get_nl_policy,
+		.maxattr	= FABREX_A_LINK_FPORT,
+		.flags		= GENL_CMD_CAP_DUMP,
 	},
 };
 

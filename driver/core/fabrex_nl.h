@@ -25,6 +25,7 @@ int fabrex_nl_release_reply_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_change_get_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_change_cancel_doit(struct sk_buff *skb, struct genl_info *info);
 int fabrex_nl_counters_get_doit(struct sk_buff *skb, struct genl_info *info);
+int fabrex_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 enum {
 	FABREX_NLGRP_EVENTS,

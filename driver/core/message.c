@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Netlink messages of the family "fabrex": permissions, and how replies and
- * events begin and end. Called by notify.c, change.c and the files that
- * implement netlink commands.
+ * Netlink messages of the family "fabrex": permissions, the port that a request
+ * is about, and how replies and events begin and end. Called by notify.c,
+ * change.c and the files that implement netlink commands.
  */
 #include <net/genetlink.h>
+#include <net/sock.h>
 
 #include "genl.h"
 #include "report.h"
@@ -14,11 +15,12 @@
  * nothing for the fabric, which is shared with other hosts. Events go only to
  * the initial one, too.
  */
-static int fabrex_nl_outside(struct genl_info *info, const char *what)
+static int fabrex_nl_outside(struct sk_buff *skb,
+			     struct netlink_ext_ack *extack, const char *what)
 {
-	if (net_eq(genl_info_net(info), &init_net))
+	if (net_eq(sock_net(skb->sk), &init_net))
 		return 0;
-	NL_SET_ERR_MSG_FMT(info->extack,
+	NL_SET_ERR_MSG_FMT(extack,
 			   "%s: only from the initial network namespace", what);
 	return -EPERM;
 }
@@ -38,7 +40,7 @@ static int fabrex_nl_outside(struct genl_info *info, const char *what)
  */
 int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
 {
-	int ret = fabrex_nl_outside(info, "changing the fabric");
+	int ret = fabrex_nl_outside(skb, info->extack, "changing the fabric");
 
 	if (ret || netlink_capable(skb, CAP_SYS_ADMIN))
 		return ret;
@@ -49,8 +51,8 @@ int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
 
 /**
  * fabrex_nl_may_watch() - check that the sender may read counters of others
- * @skb:  request
- * @info: of the request
+ * @skb:    request
+ * @extack: gets the cause of a refusal
  *
  * Whoever may observe all processes of this machine (CAP_PERFMON) may observe
  * this as well.
@@ -58,14 +60,14 @@ int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info)
  * Context: Process.
  * Return: 0, or -EPERM with the cause in the extended ack
  */
-int fabrex_nl_may_watch(struct sk_buff *skb, struct genl_info *info)
+int fabrex_nl_may_watch(struct sk_buff *skb, struct netlink_ext_ack *extack)
 {
-	int ret = fabrex_nl_outside(info, "counters of others");
+	int ret = fabrex_nl_outside(skb, extack, "counters of others");
 
 	if (ret || netlink_capable(skb, CAP_PERFMON) ||
 	    netlink_capable(skb, CAP_SYS_ADMIN))
 		return ret;
-	NL_SET_ERR_MSG(info->extack,
+	NL_SET_ERR_MSG(extack,
 		       "counters of others than the local port need CAP_PERFMON or CAP_SYS_ADMIN: run it as root");
 	return -EPERM;
 }
@@ -145,4 +147,32 @@ struct sk_buff *fabrex_nl_new_event(u8 cmd, void **hdr)
 void fabrex_nl_multicast(struct sk_buff *skb, unsigned int group)
 {
 	genlmsg_multicast(fabrex_genl, skb, 0, group, GFP_KERNEL);
+}
+
+/**
+ * fabrex_nl_port() - get the port that a request to read names
+ * @attr:   attribute with its index, or NULL for the first port
+ * @extack: gets the cause of an error
+ *
+ * Context: Process.
+ * Return: the port, with a reference for put_device(), or ERR_PTR(-ENODEV)
+ */
+struct fabrex_port *fabrex_nl_port(struct nlattr *attr,
+				   struct netlink_ext_ack *extack)
+{
+	struct fabrex_port *port;
+	unsigned long index = 0;
+
+	port = attr ? fabrex_port_find(nla_get_u32(attr)) :
+		      fabrex_port_next(&index);
+	if (port)
+		return port;
+	if (attr)
+		NL_SET_ERR_MSG_FMT(extack,
+				   "no fabric port %u; see /sys/class/fabrex",
+				   nla_get_u32(attr));
+	else
+		NL_SET_ERR_MSG(extack,
+			       "no fabric port here; is the backend's driver loaded?");
+	return ERR_PTR(-ENODEV);
 }

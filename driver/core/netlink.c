@@ -73,27 +73,6 @@ static int put_fport(struct sk_buff *skb, struct fabrex_port *port)
 	       put_fport_usage(skb, port);
 }
 
-/* The port that a request names, or the first one. */
-static struct fabrex_port *fabrex_nl_port(struct nlattr *attr,
-					  struct netlink_ext_ack *extack)
-{
-	struct fabrex_port *port;
-	unsigned long index = 0;
-
-	port = attr ? fabrex_port_find(nla_get_u32(attr)) :
-		      fabrex_port_next(&index);
-	if (port)
-		return port;
-	if (attr)
-		NL_SET_ERR_MSG_FMT(extack,
-				   "no fabric port %u; see /sys/class/fabrex",
-				   nla_get_u32(attr));
-	else
-		NL_SET_ERR_MSG(extack,
-			       "no fabric port here; is the backend's driver loaded?");
-	return ERR_PTR(-ENODEV);
-}
-
 int fabrex_nl_fport_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct fabrex_port *port;
@@ -520,7 +499,7 @@ int fabrex_nl_counters_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(port))
 		return PTR_ERR(port);
 	if (id && id != port->info.object_id) {
-		ret = fabrex_nl_may_watch(skb, info);
+		ret = fabrex_nl_may_watch(skb, info->extack);
 		if (ret)
 			goto put;
 	}

@@ -2,7 +2,8 @@
 /*
  * Queries: short commands to the device that a netlink command waits for. They
  * run in the port's workqueue, so that the wait ends even if the device does
- * not respond. Called by netlink.c, netlink_change.c and queue.c.
+ * not respond. Called by the files that implement netlink commands, and by
+ * queue.c.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -154,4 +155,30 @@ int fabrex_port_counters(struct fabrex_port *port, u32 id,
 	if (!fabric || !fabric->counters)
 		return -EOPNOTSUPP;
 	return fabric->counters(port, id, counters);
+}
+
+/**
+ * fabrex_port_links() - read counters of links from the backend
+ * @port:  usable
+ * @from:  object id to begin with, see struct fabrex_fabric_ops
+ * @links: result
+ * @max:   room in @links, not 0
+ * @count: number of links read
+ * @next:  id to continue with, or 0
+ *
+ * Context: Process; sleeps. With registration_lock held.
+ * Return: 0; -EOPNOTSUPP if the port does not count what links carry; an error
+ * of the backend
+ */
+int fabrex_port_links(struct fabrex_port *port, u32 from,
+		      struct fabrex_link *links, u32 max, u32 *count,
+		      u32 *next)
+{
+	const struct fabrex_fabric_ops *fabric = port->ops->fabric;
+
+	*count = 0;
+	*next = 0;
+	if (!fabric || !fabric->links)
+		return -EOPNOTSUPP;
+	return fabric->links(port, from, links, max, count, next);
 }

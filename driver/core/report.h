@@ -15,12 +15,14 @@ struct sk_buff;
 
 /* message.c */
 int fabrex_nl_may_change(struct sk_buff *skb, struct genl_info *info);
-int fabrex_nl_may_watch(struct sk_buff *skb, struct genl_info *info);
+int fabrex_nl_may_watch(struct sk_buff *skb, struct netlink_ext_ack *extack);
 struct sk_buff *fabrex_nl_new(struct genl_info *info, u8 cmd, void **hdr);
 int fabrex_nl_reply(struct sk_buff *msg, struct genl_info *info, void *hdr,
 		    int ret);
 struct sk_buff *fabrex_nl_new_event(u8 cmd, void **hdr);
 void fabrex_nl_multicast(struct sk_buff *skb, unsigned int group);
+struct fabrex_port *fabrex_nl_port(struct nlattr *attr,
+				   struct netlink_ext_ack *extack);
 
 /* endpoint.c */
 struct pci_dev *fabrex_endpoint_pdev(struct fabrex_port *port,

@@ -149,6 +149,7 @@ static const char *draco_ident_identity(const struct draco_identify *raw,
 	info->manager = flags & DRACO_IDF_MANAGER;
 	if (flags & DRACO_IDF_EMULATED)
 		info->flags |= FABREX_PORT_EMULATED;
+	ident->links = flags & DRACO_IDF_LINKS;
 	ident->host_id = le32_to_cpu(raw->host_id);
 	ident->topology_seq = le64_to_cpu(raw->topology_seq);
 
@@ -471,4 +472,21 @@ void draco_decode_counters(const struct draco_counters *raw,
 	counters->out_link_downs = le64_to_cpu(raw->link_downs);
 	counters->out_crc_errors = le64_to_cpu(raw->crc_errors);
 	counters->out_interrupts = le64_to_cpu(raw->interrupts);
+}
+
+/**
+ * draco_decode_link() - decode and validate the counters of a link
+ * @raw:  from the device
+ * @link: result
+ *
+ * Context: Any.
+ * Return: 0, or -EPROTO if it does not have two different ends
+ */
+int draco_decode_link(const struct draco_link *raw, struct fabrex_link *link)
+{
+	link->a = le32_to_cpu(raw->a);
+	link->b = le32_to_cpu(raw->b);
+	link->a_to_b = le64_to_cpu(raw->a_to_b);
+	link->b_to_a = le64_to_cpu(raw->b_to_a);
+	return link->a && link->b && link->a != link->b ? 0 : -EPROTO;
 }

@@ -22,6 +22,7 @@
  * @objects:      number of objects in the fabric
  * @topology_seq: changes with every event that alters an object
  * @firmware:     firmware version
+ * @links:        the device counts what links carry
  */
 struct draco_ident {
 	struct fabrex_port_info info;
@@ -29,6 +30,7 @@ struct draco_ident {
 	u32 objects;
 	u64 topology_seq;
 	char firmware[DRACO_NAME_LEN];
+	bool links;
 };
 
 /* State of a host port by GET_PEERS, in CPU byte order. */
@@ -69,5 +71,6 @@ void draco_encode_holder(const struct fabrex_holder *holder,
 			 struct draco_holder *raw);
 void draco_decode_counters(const struct draco_counters *raw,
 			   struct fabrex_counters *counters);
+int draco_decode_link(const struct draco_link *raw, struct fabrex_link *link);
 
 #endif

@@ -23,6 +23,10 @@ int draco_queue_counters(struct fabrex_port *port, u32 number,
 int draco_counters(struct fabrex_port *port, u32 id,
 		   struct fabrex_counters *counters);
 
+/* link.c */
+int draco_links(struct fabrex_port *port, u32 from, struct fabrex_link *links,
+		u32 max, u32 *count, u32 *next);
+
 /* mr.c */
 int draco_mr_create(struct fabrex_port *port,
 		    const struct fabrex_mr_params *params, u32 *number,

@@ -26,6 +26,7 @@ static const struct fabrex_fabric_ops draco_fabric_ops = {
 	.unbind = draco_unbind,
 	.port_control = draco_port_control,
 	.counters = draco_counters,
+	.links = draco_links,
 	.release_reply = draco_release_reply,
 	.endpoint_pdev = draco_endpoint_pdev,
 };

@@ -40,6 +40,7 @@ static const struct named optional_data[] = {
 static const struct named optional_fabric[] = {
 	FABRIC(bind, FABREX_CAN_BIND), FABRIC(unbind, FABREX_CAN_UNBIND),
 	FABRIC(port_control, FABREX_CAN_PORT_SET), FABRIC(counters, 0),
+	FABRIC(links, 0),
 	FABRIC(release_reply, FABREX_CAN_REPLY), FABRIC(endpoint_pdev, 0),
 };
 

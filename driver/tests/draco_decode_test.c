@@ -70,6 +70,21 @@ TEST(identify_is_decoded)
 	CHECK_EQ(ident.objects, 10);
 	CHECK(!strcmp(ident.info.name, "a.0"));
 	CHECK(!strcmp(ident.firmware, "emulator 1.0"));
+	CHECK(!ident.links);
+}
+
+/* Flags of later versions are not for us; that for links is. */
+TEST(identify_says_whether_links_are_counted)
+{
+	struct draco_identify raw;
+	struct draco_ident ident;
+	const char *bad;
+
+	good_identify(&raw);
+	raw.flags = cpu_to_le32(0xfffffff8u | DRACO_IDF_LINKS);
+	CHECK_EQ(decode(&raw, &ident, &bad), 0);
+	CHECK(ident.links);
+	CHECK(!ident.info.manager && !ident.info.flags);
 }
 
 /* Sets one field to something that cannot be and expects its name back. */
@@ -455,6 +470,28 @@ TEST(counters_are_decoded_in_order)
 		CHECK_EQ(to[i], (i + 1) << 40);
 }
 
+TEST(links_have_two_ends)
+{
+	struct draco_link raw = {
+		.a = cpu_to_le32(3), .b = cpu_to_le32(9),
+		.a_to_b = cpu_to_le64(1ull << 40), .b_to_a = cpu_to_le64(7),
+	};
+	struct fabrex_link link;
+
+	CHECK_EQ(draco_decode_link(&raw, &link), 0);
+	CHECK_EQ(link.a, 3);
+	CHECK_EQ(link.b, 9);
+	CHECK_EQ(link.a_to_b, 1ull << 40);
+	CHECK_EQ(link.b_to_a, 7);
+	raw.b = raw.a;
+	CHECK_EQ(draco_decode_link(&raw, &link), -EPROTO);
+	raw.b = 0;
+	CHECK_EQ(draco_decode_link(&raw, &link), -EPROTO);
+	raw.b = cpu_to_le32(9);
+	raw.a = 0;
+	CHECK_EQ(draco_decode_link(&raw, &link), -EPROTO);
+}
+
 /* The structures that both sides share have the sizes docs/draco.md gives. */
 TEST(layouts)
 {
@@ -469,4 +506,5 @@ TEST(layouts)
 	CHECK_EQ(sizeof(struct draco_mr_create), 72);
 	CHECK_EQ(sizeof(struct draco_window_create), 48);
 	CHECK_EQ(sizeof(struct draco_counters), 128);
+	CHECK_EQ(sizeof(struct draco_link), 64);
 }

@@ -72,6 +72,7 @@
 #define DRACO_ADM_GET_LOG		0x06
 #define DRACO_ADM_GET_PEERS		0x07
 #define DRACO_ADM_GET_REQUESTS		0x08
+#define DRACO_ADM_GET_LINKS		0x09	/* with DRACO_IDF_LINKS */
 #define DRACO_ADM_BIND			0x10
 #define DRACO_ADM_UNBIND		0x11
 #define DRACO_ADM_RELEASE_REPLY		0x12
@@ -189,6 +190,7 @@ struct draco_identify {
 
 #define DRACO_IDF_MANAGER		(1u << 0) /* may bind, unbind, control ports */
 #define DRACO_IDF_EMULATED		(1u << 1) /* a software model */
+#define DRACO_IDF_LINKS			(1u << 2) /* GET_LINKS is supported */
 
 /* Object types. Ids are unique across all types; 0 means "none". */
 #define DRACO_OBJ_SWITCH		1
@@ -500,5 +502,28 @@ struct draco_counters {
 
 #define DRACO_COUNTERS_OBJECT		0
 #define DRACO_COUNTERS_QUEUE		1
+
+/*
+ * GET_LINKS: arg[0]: first id to return. Writes links to data in order of @a.
+ * result: number written; id: the next id to request, 0 at the end.
+ */
+
+/**
+ * struct draco_link - what travelled over a link of the fabric, 64 bytes
+ * @a:      end under which it is listed: a switch port, of an inter-switch link
+ *          the one with the lower id; or an endpoint
+ * @b:      the other end: host, appliance or switch port; of an endpoint's link,
+ *          its appliance
+ * @a_to_b: bytes of payload in this direction
+ * @b_to_a: likewise
+ * @__rsvd: 0
+ */
+struct draco_link {
+	__le32	a;
+	__le32	b;
+	__le64	a_to_b;
+	__le64	b_to_a;
+	__le64	__rsvd[5];
+};
 
 #endif

@@ -217,6 +217,21 @@ static bool unsupported(struct port *port, struct nl_msg *msg,
 	return false;
 }
 
+static bool links_unsupported(struct port *port)
+{
+	struct nl_msg msg;
+	int ret;
+
+	nl_begin(&port->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	nl_put_u32(&msg, FABREX_A_LINK_FPORT, port->index);
+	ret = nl_dump(&port->nl, &msg, 65536, NULL, NULL, NULL, NULL);
+	if (ret == -EOPNOTSUPP &&
+	    strstr(port->nl.extack, "does not count what links carry"))
+		return true;
+	printf("# %d \"%s\", wanted EOPNOTSUPP\n", ret, port->nl.extack);
+	return false;
+}
+
 FIXTURE(fabric) {
 	struct port port;
 };
@@ -294,6 +309,7 @@ TEST_F(fabric, netlink)
 	release_reply_msg(port, &msg);
 	EXPECT_EQ(nl_do(nl, &msg, NULL), -ENOENT);
 	EXPECT_NE(strstr(nl->extack, "no such request"), NULL);
+	EXPECT_TRUE(links_unsupported(port));
 }
 
 FIXTURE(data) {
@@ -400,6 +416,7 @@ TEST_F(data, netlink)
 	EXPECT_TRUE(unsupported(port, &msg, "fabrex_partial cannot"));
 	counters_msg(port, &msg, 0);
 	EXPECT_TRUE(unsupported(port, &msg, "no counters"));
+	EXPECT_TRUE(links_unsupported(port));
 }
 
 TEST_HARNESS_MAIN

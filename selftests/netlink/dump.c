@@ -269,6 +269,55 @@ TEST_F(dump, counters)
 		  geteuid() ? -EPERM : -ENOENT);
 }
 
+struct links_seen {
+	uint32_t last;
+	int n;
+	bool wrong;
+};
+
+/* In the order of their first ends, with bytes in two nests. */
+static void see_link(const struct nlattr *attr[], void *arg)
+{
+	const struct nlattr *there = attr[FABREX_A_LINK_A_TO_B];
+	const struct nlattr *back = attr[FABREX_A_LINK_B_TO_A];
+	uint32_t a = nl_u32(attr[FABREX_A_LINK_A]);
+	struct links_seen *s = arg;
+
+	if (a <= s->last || !nl_u32(attr[FABREX_A_LINK_B]) || !there || !back ||
+	    there->nla_len < 2 * NLA_HDRLEN + 8 ||
+	    back->nla_len < 2 * NLA_HDRLEN + 8)
+		s->wrong = true;
+	s->last = a;
+	s->n++;
+}
+
+TEST_F(dump, links)
+{
+	struct links_seen parts = {}, whole = {};
+	struct nl_msg msg;
+	int ret;
+
+	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	ret = nl_dump(&self->nl, &msg, NL_SMALL, see_link, &parts, NULL, NULL);
+	if (geteuid()) {
+		EXPECT_EQ(ret, -EPERM);
+		EXPECT_NE(self->nl.extack[0], 0);
+		return;
+	}
+	ASSERT_GT(ret, 0);
+	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	nl_put_u32(&msg, FABREX_A_LINK_FPORT, 0);
+	ASSERT_EQ(nl_dump(&self->nl, &msg, 65536, see_link, &whole, NULL,
+			  NULL), ret);
+	EXPECT_EQ(parts.n, whole.n);
+	EXPECT_FALSE(parts.wrong || whole.wrong);
+	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	nl_put_u32(&msg, FABREX_A_LINK_FPORT, 9999);
+	EXPECT_EQ(nl_dump(&self->nl, &msg, 65536, NULL, NULL, NULL, NULL),
+		  -ENODEV);
+	EXPECT_NE(self->nl.extack[0], 0);
+}
+
 /* Anybody may listen to events; the agent group is for administrators. */
 TEST_F(dump, groups)
 {

@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(garbage)
 
 TEST_F(garbage, unknown_commands)
 {
-	for (int cmd = FABREX_CMD_EVENT + 1; cmd < 256; cmd += 7) {
+	for (int cmd = FABREX_CMD_MAX + 1; cmd < 256; cmd += 7) {
 		struct nl_msg msg;
 
 		nl_begin(&self->nl, &msg, cmd, 0);
@@ -47,6 +47,23 @@ TEST_F(garbage, event_is_no_request)
 
 	nl_begin(&self->nl, &msg, FABREX_CMD_EVENT, 0);
 	EXPECT_EQ(nl_do(&self->nl, &msg, NULL), -EOPNOTSUPP);
+}
+
+/* Links are only dumped; and by nothing but a port's index. */
+TEST_F(garbage, links)
+{
+	struct nl_msg msg;
+
+	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	EXPECT_EQ(nl_do(&self->nl, &msg, NULL), -EOPNOTSUPP);
+	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	nl_put_u32(&msg, FABREX_A_LINK_A, 1);
+	EXPECT_EQ(nl_dump(&self->nl, &msg, 65536, NULL, NULL, NULL, NULL),
+		  -EINVAL);
+	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
+	nl_put(&msg, FABREX_A_LINK_FPORT, "x", 1);
+	EXPECT_TRUE(nl_dump(&self->nl, &msg, 65536, NULL, NULL, NULL,
+			    NULL) < 0);
 }
 
 TEST_F(garbage, unknown_attributes)

@@ -143,6 +143,20 @@ static bool counters_as_wanted(struct nl *nl, uint32_t id, const char *text)
 	return as_wanted(nl, &msg, text, "counters-get");
 }
 
+static bool links_as_wanted(struct nl *nl, const char *text)
+{
+	struct nl_msg msg;
+	int ret;
+
+	nl_begin(nl, &msg, FABREX_CMD_LINK_GET, 0);
+	ret = nl_dump(nl, &msg, 65536, NULL, NULL, NULL, NULL);
+	if (text ? ret == -EPERM && strstr(nl->extack, text) : ret > 0)
+		return true;
+	printf("# link-get: %d \"%s\", wanted %s\n", ret, nl->extack,
+	       text ? text : "links");
+	return false;
+}
+
 /* A release request that is answered elsewhere is not for containers. */
 static bool group_as_wanted(struct nl *nl, const struct who *who)
 {
@@ -177,6 +191,7 @@ static bool child(FIXTURE_DATA(permission) *self, const struct who *who)
 	       counters_as_wanted(&nl, self->own, NULL) &
 	       counters_as_wanted(&nl, self->host, who->watch) &
 	       counters_as_wanted(&nl, self->endpoint, who->watch) &
+	       links_as_wanted(&nl, who->watch) &
 	       group_as_wanted(&nl, who);
 }
 

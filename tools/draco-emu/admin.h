@@ -118,6 +118,7 @@ unsigned int admin_get_counters(struct port *p, struct admin_cmd *c);
 unsigned int admin_get_log(struct port *p, struct admin_cmd *c);
 unsigned int admin_get_peers(struct port *p, struct admin_cmd *c);
 unsigned int admin_get_requests(struct port *p, struct admin_cmd *c);
+unsigned int admin_get_links(struct port *p, struct admin_cmd *c);
 unsigned int admin_bind(struct port *p, struct admin_cmd *c);
 unsigned int admin_unbind(struct port *p, struct admin_cmd *c);
 unsigned int admin_release_reply(struct port *p, struct admin_cmd *c);

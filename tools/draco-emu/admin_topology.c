@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Admin commands about the fabric: IDENTIFY, GET_OBJECTS, GET_PEERS, GET_EVENTS,
- * GET_REQUESTS, GET_LOG, GET_COUNTERS, PORT_CONTROL, ABORT. Called by admin.c.
+ * GET_REQUESTS, GET_LOG, GET_COUNTERS, GET_LINKS, PORT_CONTROL, ABORT. Called
+ * by admin.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@ unsigned int admin_identify(struct port *p, struct admin_cmd *c)
 		.peer = p->peer,
 		.max_peers = DRACO_MAX_PEERS,
 		.generation = atomic_load(&p->generation),
-		.flags = DRACO_IDF_EMULATED |
+		.flags = DRACO_IDF_EMULATED | DRACO_IDF_LINKS |
 			 (p->manager ? DRACO_IDF_MANAGER : 0),
 		.firmware = FIRMWARE,
 	};
@@ -183,6 +184,25 @@ unsigned int admin_get_counters(struct port *p, struct admin_cmd *c)
 		return DRACO_SC_BAD_ID;
 	counters_read(in, &out);
 	return admin_out(p, c, &out, sizeof(out));
+}
+
+unsigned int admin_get_links(struct port *p, struct admin_cmd *c)
+{
+	size_t room = admin_room(c, sizeof(struct draco_link));
+	uint64_t first = c->cmd.arg[0];
+	uint32_t next;
+	size_t n;
+
+	if (!room)
+		return DRACO_SC_BAD_FIELD;
+	if (first > UINT32_MAX)
+		first = UINT32_MAX;
+	n = traffic_links(p->fabric, first, p->admin.buf, room, &next);
+	if (n && admin_out(p, c, p->admin.buf, n * sizeof(struct draco_link)))
+		return DRACO_SC_DMA_FAULT;
+	c->result = n;
+	c->id = next;
+	return DRACO_SC_OK;
 }
 
 static unsigned int reset_link(struct port *p, struct admin_cmd *c,

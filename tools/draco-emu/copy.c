@@ -56,6 +56,16 @@ unsigned int side_drop(struct side *s, struct reach *r)
 	return mem_put(&r->mem) ? s->fault : FABREX_WC_OK;
 }
 
+struct place side_place(const struct side *s)
+{
+	return (struct place){ .port = s->port, .at = s->at, .ep = s->ep };
+}
+
+struct place mem_place(const struct side *s, const struct mem *m)
+{
+	return (struct place){ .port = s->port, .at = m->at, .ep = m->ep };
+}
+
 unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
 		      uint64_t *len, unsigned int prot, void **ptr)
 {
@@ -118,6 +128,7 @@ static unsigned int side_copy(struct side *s, void *in, const void *out,
 		if (!done)
 			count_ep_op(r.mem.ep);
 		s->ep = r.mem.ep;
+		s->at = r.mem.at;
 		done += n;
 	}
 	return side_drop(s, &r);
@@ -200,7 +211,28 @@ struct mover {
 	struct side *from, *to;
 	struct reach src, dst;
 	uint64_t p2p, host;
+	struct place src_place, dst_place;	/* of @travelled bytes */
+	uint64_t travelled;
 };
+
+static void count_travelled(struct mover *m)
+{
+	traffic_count(m->q->port->fabric, &m->src_place, &m->dst_place,
+		      m->travelled);
+	m->travelled = 0;
+}
+
+/* Most pieces of an operation take the route of the one before. */
+static void travel(struct mover *m, const struct place *src,
+		   const struct place *dst, uint64_t n)
+{
+	if (src->ep != m->src_place.ep || src->at != m->src_place.at ||
+	    dst->ep != m->dst_place.ep || dst->at != m->dst_place.at)
+		count_travelled(m);
+	m->src_place = *src;
+	m->dst_place = *dst;
+	m->travelled += n;
+}
 
 /* Hardware that writes once more when it should not (a fault that is injected). */
 static void late_piece(struct mover *m, const struct piece *p)
@@ -229,7 +261,10 @@ static void store_piece(struct queue *q, struct op *op, const struct piece *p,
 static void count_piece(struct mover *m, uint64_t n)
 {
 	struct fabric_ep *src = m->src.mem.ep, *dst = m->dst.mem.ep;
+	struct place from = mem_place(m->from, &m->src.mem);
+	struct place to = mem_place(m->to, &m->dst.mem);
 
+	travel(m, &from, &to, n);
 	if (!m->op->done) {
 		count_ep_op(src);
 		if (dst != src)
@@ -251,6 +286,7 @@ static unsigned int move_beyond(struct mover *m, uint64_t n)
 {
 	bool check = m->op->sqe.flags & FABREX_SQE_CHECK;
 	unsigned char buf[REMOTE_MAX];
+	struct place src, dst;
 	struct op *op = m->op;
 	unsigned int wc;
 
@@ -279,6 +315,9 @@ static unsigned int move_beyond(struct mover *m, uint64_t n)
 		count_ep_op(m->to->ep);
 	}
 	count_ep_path(m->from->ep, m->to->ep, n);
+	src = side_place(m->from);
+	dst = side_place(m->to);
+	travel(m, &src, &dst, n);
 	m->host += n;
 	op->done += n;
 	return FABREX_WC_OK;
@@ -325,7 +364,7 @@ static void count_moved(struct mover *m)
 	count_add(&m->q->counters, CNT_HOST_BYTES, m->host);
 	count_add(&m->q->port->counters, CNT_P2P_BYTES, m->p2p);
 	count_add(&m->q->port->counters, CNT_HOST_BYTES, m->host);
-	fabric_count_path(m->q->port->fabric, m->from->port, m->to->port, n);
+	count_travelled(m);
 }
 
 static unsigned int drop_both(struct mover *m, unsigned int wc)

@@ -17,6 +17,7 @@ struct side {
 	unsigned int fault;	/* FABREX_WC_* if its memory does not answer */
 	struct fabric_ep *ep;	/* whose memory side_read() or side_write()
 				 * met, NULL: a host's */
+	struct port *at;	/* that it is bound to */
 };
 
 /*
@@ -34,6 +35,10 @@ struct reach {
 unsigned int side_map(struct side *s, struct reach *r, uint64_t done,
 		      uint64_t *len, unsigned int prot, void **ptr);
 unsigned int side_drop(struct side *s, struct reach *r);
+
+/* Where the side's memory is: the last that was met; or what @m is. */
+struct place side_place(const struct side *s);
+struct place mem_place(const struct side *s, const struct mem *m);
 
 /* Bytes read from (@source) or stored into an endpoint's memory; NULL: none. */
 void count_ep(struct fabric_ep *ep, bool source, uint64_t n);

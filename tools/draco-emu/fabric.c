@@ -779,18 +779,3 @@ uint64_t fabric_pace(struct fabric *f, struct port *from, struct port *to,
 	charge(f, from, to, now, *bytes);
 	return 0;
 }
-
-void fabric_count_path(struct fabric *f, struct port *from, struct port *to,
-		       uint64_t bytes)
-{
-	unsigned int sw = from->link->sw, hops = 0;
-	struct link *l;
-
-	if (from->link->sw == to->link->sw)
-		return;
-	while (hops++ < TOPO_MAX_SWITCHES &&
-	       (l = next_hop(f, &sw, to->link->sw))) {
-		count_add(&l->counters, CNT_TX_BYTES, bytes);
-		count_add(&f->links[l->other].counters, CNT_RX_BYTES, bytes);
-	}
-}

@@ -23,6 +23,7 @@
 #include "event.h"
 #include "fault.h"
 #include "topology/topology.h"
+#include "traffic.h"
 
 struct port;
 struct bindings;
@@ -40,6 +41,7 @@ struct link {
 	bool broken;			/* fabric.lock; injected */
 	_Atomic bool up;
 	struct counters counters;
+	struct traffic traffic;		/* ISL: only out */
 	struct pace pace;
 };
 
@@ -55,6 +57,7 @@ struct fabric_ep {
 	atomic_bool answers;
 	_Atomic uint32_t downs;
 	struct counters counters;
+	struct traffic traffic;		/* its link to the appliance */
 };
 
 struct fabric {
@@ -141,8 +144,5 @@ bool fabric_reachable(struct fabric *f, const struct port *a,
 /* Slow links: nanoseconds to wait, else charges and gives *bytes to move. */
 uint64_t fabric_pace(struct fabric *f, struct port *from, struct port *to,
 		     uint64_t *bytes);
-/* Count bytes on the inter-switch links of a path. */
-void fabric_count_path(struct fabric *f, struct port *from, struct port *to,
-		       uint64_t bytes);
 
 #endif

@@ -63,6 +63,7 @@ int mem_get(struct port *p, uint64_t addr, size_t len, unsigned int prot,
 		return err;
 	plug = m->hold.cookie;
 	m->ep = plug ? plug->ep : NULL;
+	m->at = plug ? plug->port : NULL;
 	if (m->ep)
 		m->downs = atomic_load_explicit(&m->ep->downs,
 						memory_order_acquire);

@@ -196,13 +196,16 @@ static void count_message(struct run *r)
 {
 	uint64_t n = r->op->sqe.length;
 	struct counters *own = &r->q->port->counters;
+	struct place from = { .port = r->q->port, .at = r->local.at,
+			      .ep = r->local.ep };
+	struct place to = { .port = r->peer };	/* cells are the host's */
 
 	count_add(own, CNT_TX_BYTES, n);
 	count_add(own, CNT_HOST_BYTES, n);
 	count_add(&r->q->counters, CNT_TX_BYTES, n);
 	count_add(&r->q->counters, CNT_HOST_BYTES, n);
 	count_add(&r->peer->counters, CNT_RX_BYTES, n);
-	fabric_count_path(r->q->port->fabric, r->q->port, r->peer, n);
+	traffic_count(r->q->port->fabric, &from, &to, n);
 }
 
 static unsigned int datagram(struct run *r)
@@ -288,8 +291,7 @@ static uint64_t act(const struct fabrex_sqe *s, uint64_t *word)
 	return old;
 }
 
-static unsigned int do_atomic(struct run *r, uint64_t *old,
-			      struct fabric_ep **ep)
+static unsigned int do_atomic(struct run *r, uint64_t *old)
 {
 	struct reach reach = { .held = false };
 	struct audit_access audit;
@@ -307,10 +309,21 @@ static unsigned int do_atomic(struct run *r, uint64_t *old,
 		audit_end(&audit);
 		count_ep_op(reach.mem.ep);
 		count_ep(reach.mem.ep, false, 8);
-		*ep = reach.mem.ep;
+		r->remote.ep = reach.mem.ep;
+		r->remote.at = reach.mem.at;
 	}
 	n = side_drop(&r->remote, &reach);
 	return wc ? wc : n;
+}
+
+/* The operand one way, the old value the other. */
+static void count_atomic(struct run *r)
+{
+	struct place local = side_place(&r->local);
+	struct place remote = side_place(&r->remote);
+
+	traffic_count(r->q->port->fabric, &local, &remote, 8);
+	traffic_count(r->q->port->fabric, &remote, &local, 8);
 }
 
 static unsigned int atomic_op(struct run *r)
@@ -318,7 +331,6 @@ static unsigned int atomic_op(struct run *r)
 	uint64_t old, n = 8;
 	uint64_t wait = fabric_pace(r->q->port->fabric, r->q->port, r->peer,
 				    &n);
-	struct fabric_ep *remote = NULL;
 	enum counter which;
 	unsigned int wc;
 
@@ -328,13 +340,14 @@ static unsigned int atomic_op(struct run *r)
 		r->op->wait_until = engine_now_ns() + wait;
 		return OP_WAIT;
 	}
-	wc = do_atomic(r, &old, &remote);
+	wc = do_atomic(r, &old);
 	if (wc)
 		return wc;
 	count_add(&r->peer->counters, CNT_RX_BYTES, 8);
 	wc = side_write(&r->local, &old, 8);
-	which = count_ep_path(remote, r->local.ep, 8) ? CNT_P2P_BYTES :
-							CNT_HOST_BYTES;
+	count_atomic(r);
+	which = count_ep_path(r->remote.ep, r->local.ep, 8) ? CNT_P2P_BYTES :
+							      CNT_HOST_BYTES;
 	count_add(&r->q->port->counters, which, 8);
 	count_add(&r->q->counters, which, 8);
 	return wc;

@@ -156,6 +156,7 @@ struct fabric_ep;
 struct mem {
 	struct dma_hold hold;
 	struct fabric_ep *ep;
+	struct port *at;	/* that it is bound to */
 	uint32_t downs;		/* of it, when the access began */
 };
 

@@ -21,6 +21,7 @@ static int move_run(struct side *s, bool write, uint64_t addr, void *buf,
 			  write ? DMA_PROT_WRITE : DMA_PROT_READ, &m);
 
 	s->ep = err ? NULL : m.ep;
+	s->at = err ? NULL : m.at;
 	if (err == -ENODATA)
 		return function_message(s->port->fn, write, addr, buf, *n);
 	if (err)

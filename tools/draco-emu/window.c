@@ -283,11 +283,23 @@ static unsigned int move_bytes(struct access *a, struct side *s)
 		count_ep(r.mem.ep, a->in, n);
 		if (!done)
 			count_ep_op(r.mem.ep);
+		s->ep = r.mem.ep;
+		s->at = r.mem.at;
 		if (a->in)
 			memcpy((char *)a->in + done, local, n);
 		done += n;
 	}
 	return side_drop(s, &r);
+}
+
+/* Between the CPU and what the region is of. */
+static void count_travel(struct access *a, const struct side *s)
+{
+	struct place cpu = { .port = a->port };
+	struct place memory = side_place(s);
+
+	traffic_count(a->port->fabric, a->in ? &memory : &cpu,
+		      a->in ? &cpu : &memory, a->len);
 }
 
 static void count_access(struct access *a, struct port *peer)
@@ -299,8 +311,6 @@ static void count_access(struct access *a, struct port *peer)
 					  CNT_WINDOW_WRITES);
 	count_add(from, CNT_TX_BYTES, a->len);
 	count_add(to, CNT_RX_BYTES, a->len);
-	fabric_count_path(a->port->fabric, a->in ? peer : a->port,
-			  a->in ? a->port : peer, a->len);
 }
 
 static unsigned int with_region(struct access *a, struct port *peer)
@@ -323,6 +333,8 @@ static unsigned int with_region(struct access *a, struct port *peer)
 		wc = FABREX_WC_RPEER;
 	else
 		wc = move_bytes(a, &s);
+	if (!wc)
+		count_travel(a, &s);
 	mr_put(&peer->mrs, s.mr);
 	return wc;
 }

@@ -17,6 +17,18 @@ struct counters {
 
 #define NCOUNTERS 13
 
+/* What a link has carried; @a and @b are the ids of its ends. */
+struct link_bytes {
+	uint32_t a, b;
+	uint64_t a_to_b, b_to_a;
+};
+
+/* In the order of @a. v is to be freed. */
+struct link_list {
+	struct link_bytes *v;
+	size_t n, cap;
+};
+
 /* An event of the fabric, or of this machine's ports. */
 struct event {
 	uint32_t fport;
@@ -71,6 +83,7 @@ struct backend;
  *             under way are given up. The errno and @e are that one's
  * @port_set:  FABREX_PORT_ACTION_*
  * @counters:  of a port or endpoint, 0: the local port
+ * @links:     of all links; @l may have memory that is used again
  * @subscribe: receive events from now on, of group @group
  * @event_fd:  readable when there are events
  * @events:    call @fn for each that is there; ENOBUFS if some were lost
@@ -94,6 +107,7 @@ struct backend_ops {
 			struct err *e);
 	int (*counters)(struct backend *b, uint32_t id, struct counters *c,
 			struct err *e);
+	int (*links)(struct backend *b, struct link_list *l, struct err *e);
 	int (*subscribe)(struct backend *b, const char *group, struct err *e);
 	int (*event_fd)(struct backend *b);
 	int (*events)(struct backend *b,
@@ -111,6 +125,9 @@ struct backend {
 };
 
 extern const char *const counter_names[NCOUNTERS];
+
+/* Room for one more at the end. */
+struct link_bytes *link_list_add(struct link_list *l);
 
 /* The kernel. */
 struct backend *nl_backend(void);

@@ -356,6 +356,23 @@ static int kernel_counters(struct backend *b, uint32_t id, struct counters *c,
 	return nl_transact(nl, msg, &rp, e);
 }
 
+static int add_link(struct nlattr **tb, void *arg)
+{
+	parse_link(tb, link_list_add(arg));
+	return 0;
+}
+
+static int kernel_links(struct backend *b, struct link_list *l, struct err *e)
+{
+	struct reply rp = { .fn = add_link, .arg = l,
+			    .max = FABREX_A_LINK_MAX };
+	struct nl *nl = to_nl(b);
+	struct nl_msg *msg = nl_request(nl, FABREX_CMD_LINK_GET, NLM_F_DUMP);
+
+	nl_put_fport(nl, msg, FABREX_A_LINK_FPORT);
+	return nl_transact(nl, msg, &rp, e);
+}
+
 int nl_join(struct nl *nl, struct nl_sock **sk, const char *group,
 	    struct err *e)
 {
@@ -484,6 +501,7 @@ static const struct backend_ops nl_ops = {
 	.unbind_all = nl_unbind_all,
 	.port_set = nl_port_set,
 	.counters = kernel_counters,
+	.links = kernel_links,
 	.subscribe = kernel_subscribe,
 	.event_fd = kernel_event_fd,
 	.events = kernel_events,

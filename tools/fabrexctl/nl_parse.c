@@ -104,6 +104,23 @@ void parse_counters(struct nlattr **tb, struct counters *c)
 		c->v[i] = attr_u64(tb[attrs[i]]);
 }
 
+static uint64_t traffic_bytes(struct nlattr *a)
+{
+	struct nlattr *tb[FABREX_A_LINK_TRAFFIC_MAX + 1];
+
+	if (!a || nla_parse_nested(tb, FABREX_A_LINK_TRAFFIC_MAX, a, NULL))
+		return 0;
+	return attr_u64(tb[FABREX_A_LINK_TRAFFIC_BYTES]);
+}
+
+void parse_link(struct nlattr **tb, struct link_bytes *l)
+{
+	l->a = attr_u32(tb[FABREX_A_LINK_A]);
+	l->b = attr_u32(tb[FABREX_A_LINK_B]);
+	l->a_to_b = traffic_bytes(tb[FABREX_A_LINK_A_TO_B]);
+	l->b_to_a = traffic_bytes(tb[FABREX_A_LINK_B_TO_A]);
+}
+
 void parse_event(struct nlattr **tb, struct event *ev)
 {
 	memset(ev, 0, sizeof(*ev));

@@ -16,6 +16,7 @@ void attr_text(char *buf, size_t len, const struct nlattr *a);
 void parse_fport(struct nlattr **tb, struct fport *p);
 void parse_object(struct nlattr **tb, struct object *o);
 void parse_counters(struct nlattr **tb, struct counters *c);
+void parse_link(struct nlattr **tb, struct link_bytes *l);
 void parse_event(struct nlattr **tb, struct event *ev);
 
 #endif

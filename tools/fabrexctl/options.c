@@ -141,6 +141,8 @@ const struct option_info option_info[OPT_MAX] = {
 	[OPT_ISLS] = { "isls", 0, "N",
 		       "maximum number of cables between switches; default is 0",
 		       WORDS_NONE },
+	[OPT_LINKS] = { "links", 'l', NULL,
+			"bytes on each link, in each direction", WORDS_NONE },
 	[OPT_LIMIT] = { "limit", 0, "N", "number of wirings to show; default is 3",
 			WORDS_NONE },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * "stats": counters of ports and endpoints, once or again and again with
- * rates. Called by run.c.
+ * rates; those of links are in links.c. Called by run.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "ctl.h"
 #include "json.h"
 #include "names.h"
+#include "stats.h"
 #include "table.h"
 
 /* In the order of struct counters; also the JSON keys. */
@@ -71,6 +72,75 @@ struct sample {
 	double t, t_before;
 };
 
+struct samples {
+	struct sample *v;
+	size_t n;
+};
+
+/* ---- Once, or again and again ---- */
+
+double meter_rate(uint64_t value, uint64_t before, double seconds)
+{
+	uint64_t d = value >= before ? value - before : value;
+
+	return seconds > 0 ? d / seconds : 0;
+}
+
+void meter_doc(struct ctl *c, const char *key, json_object *rows)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	c->doc = json_object_new_object();
+	rec_double(c->doc, "time", ts.tv_sec + ts.tv_nsec / 1e9, 3);
+	rec_put(c->doc, key, rows);
+}
+
+static void pause_for(double seconds)
+{
+	struct timespec ts = { .tv_sec = seconds };
+
+	ts.tv_nsec = (seconds - ts.tv_sec) * 1e9;
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+static int repeat(struct ctl *c, const struct meter *m, double interval,
+		  uint64_t count)
+{
+	uint64_t i;
+	int r = 0;
+
+	ctl_stream(c);
+	for (i = 0; !r && (!count || i < count); i++) {
+		pause_for(interval);
+		r = m->take(c, m->arg);
+		if (r)
+			break;
+		m->show(c, m->arg, true);
+		if (!c->json) {
+			json_object_put(c->doc);
+			c->doc = NULL;
+		}
+		r = ctl_flush(c);
+	}
+	return r;
+}
+
+int meter_run(struct ctl *c, const struct meter *m, double interval,
+	      uint64_t count)
+{
+	int r = m->take(c, m->arg);
+
+	if (!r && interval > 0)
+		return repeat(c, m, interval, count);
+	if (!r)
+		m->show(c, m->arg, false);
+	return r;
+}
+
+/* ---- Counters of elements ---- */
+
 static int take(struct ctl *c, struct sample *s)
 {
 	int r;
@@ -87,7 +157,6 @@ static int take(struct ctl *c, struct sample *s)
 static json_object *sample_json(const struct sample *s, bool rates)
 {
 	json_object *o = json_object_new_object();
-	double dt = s->t - s->t_before;
 	int i;
 
 	rec_str(o, "name", s->o->name);
@@ -95,76 +164,35 @@ static json_object *sample_json(const struct sample *s, bool rates)
 	for (i = 0; i < NCOUNTERS; i++)
 		rec_put(o, counter_names[i],
 			 json_object_new_uint64(s->now.v[i]));
-	for (i = 0; i < NCOUNTERS && rates; i++) {
-		/* A reset of the switch sets counters back. */
-		uint64_t d = s->now.v[i] >= s->before.v[i] ?
-			     s->now.v[i] - s->before.v[i] : s->now.v[i];
-
-		rec_double(o, rate_names[i], dt > 0 ? d / dt : 0, 1);
-	}
+	for (i = 0; i < NCOUNTERS && rates; i++)
+		rec_double(o, rate_names[i],
+			   meter_rate(s->now.v[i], s->before.v[i],
+				      s->t - s->t_before), 1);
 	return o;
 }
 
-static void make_doc(struct ctl *c, const struct sample *v, size_t n,
-		     bool rates)
+static void show(struct ctl *c, void *arg, bool rates)
 {
 	json_object *rows = json_object_new_array();
-	struct timespec ts;
+	const struct samples *s = arg;
 	size_t i;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	for (i = 0; i < n; i++)
-		json_object_array_add(rows, sample_json(&v[i], rates));
-	c->doc = json_object_new_object();
-	rec_double(c->doc, "time", ts.tv_sec + ts.tv_nsec / 1e9, 3);
-	rec_put(c->doc, "counters", rows);
+	for (i = 0; i < s->n; i++)
+		json_object_array_add(rows, sample_json(&s->v[i], rates));
+	meter_doc(c, "counters", rows);
 	if (!c->json)
 		table_print(c->out, rows, rates ? rate_columns : columns,
 			    IS_SET(c, WIDE), c->color);
 }
 
-static int take_all(struct ctl *c, struct sample *v, size_t n)
+static int take_all(struct ctl *c, void *arg)
 {
+	struct samples *s = arg;
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < n && !r; i++)
-		r = take(c, &v[i]);
-	return r;
-}
-
-static void pause_for(double seconds)
-{
-	struct timespec ts = { .tv_sec = seconds };
-
-	ts.tv_nsec = (seconds - ts.tv_sec) * 1e9;
-	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
-		;
-}
-
-static int repeat(struct ctl *c, struct sample *v, size_t n, double interval,
-		  uint64_t count)
-{
-	uint64_t i;
-	int r = take_all(c, v, n);
-
-	if (r)
-		return r;
-	ctl_stream(c);
-	for (i = 0; !count || i < count; i++) {
-		pause_for(interval);
-		r = take_all(c, v, n);
-		if (r)
-			break;
-		make_doc(c, v, n, true);
-		if (!c->json) {
-			json_object_put(c->doc);
-			c->doc = NULL;
-		}
-		r = ctl_flush(c);
-		if (r)
-			break;
-	}
+	for (i = 0; i < s->n && !r; i++)
+		r = take(c, &s->v[i]);
 	return r;
 }
 
@@ -188,10 +216,23 @@ static int choose(struct ctl *c, int argc, char **argv, struct sample *v)
 	return 0;
 }
 
+static int stats_elements(struct ctl *c, int argc, char **argv, double interval,
+			  uint64_t count)
+{
+	struct samples s = { .n = argc ? argc : 1 };
+	const struct meter m = { take_all, show, &s };
+	int r;
+
+	s.v = xcalloc(s.n, sizeof(*s.v));
+	r = choose(c, argc, argv, s.v);
+	if (!r)
+		r = meter_run(c, &m, interval, count);
+	free(s.v);
+	return r;
+}
+
 int cmd_stats(struct ctl *c, int argc, char **argv)
 {
-	size_t n = argc ? argc : 1;
-	struct sample *v;
 	uint64_t count;
 	double interval;
 	int r;
@@ -202,19 +243,14 @@ int cmd_stats(struct ctl *c, int argc, char **argv)
 	if (!r && IS_SET(c, INTERVAL) && interval <= 0)
 		r = err_usage(&c->err, c->arg[OPT_INTERVAL], "--interval must "
 			      "be more than 0");
+	if (!r && IS_SET(c, TOPOLOGY) && !IS_SET(c, LINKS))
+		r = err_usage(&c->err, c->arg[OPT_TOPOLOGY], "--topology gives "
+			      "capacities of links; add --links");
 	if (!r)
 		r = ctl_load(c);
 	if (r)
 		return r;
-	v = xcalloc(n, sizeof(*v));
-	r = choose(c, argc, argv, v);
-	if (!r && interval > 0) {
-		r = repeat(c, v, n, interval, count);
-	} else if (!r) {
-		r = take_all(c, v, n);
-		if (!r)
-			make_doc(c, v, n, false);
-	}
-	free(v);
-	return r;
+	return IS_SET(c, LINKS) ?
+	       stats_links(c, argc, argv, interval, count) :
+	       stats_elements(c, argc, argv, interval, count);
 }

@@ -67,12 +67,16 @@ static bool whole(struct rig_guest *g, const struct draco_acmd *c,
 		  const struct draco_acpl *cpl)
 {
 	bool requests = c->opcode == DRACO_ADM_GET_REQUESTS;
+	bool links = c->opcode == DRACO_ADM_GET_LINKS;
 	size_t each = c->opcode == DRACO_ADM_GET_PEERS ?
-		      sizeof(struct draco_peer) : sizeof(struct draco_event);
+		      sizeof(struct draco_peer) :
+		      links ? sizeof(struct draco_link) :
+			      sizeof(struct draco_event);
 	const struct draco_event *ev;
 	uint64_t n = cpl->result;
 
-	if (cpl->status || (!requests && c->opcode != DRACO_ADM_GET_PEERS &&
+	if (cpl->status || (!requests && !links &&
+			    c->opcode != DRACO_ADM_GET_PEERS &&
 			    c->opcode != DRACO_ADM_GET_EVENTS))
 		return true;
 	if (n > c->data_len / each)

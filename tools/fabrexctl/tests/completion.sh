@@ -46,6 +46,7 @@ point "an option's value behind =" "a a.0" \
 	"$(offers 'fabrexctl compose gpu --to=a')"
 point "names with a colon" "4 5 6" "$(offers 'fabrexctl port draco1:')"
 point "ends of a pair" "a.0" "$(offers 'fabrexctl p2p a')"
+point "stats of links" "--links" "$(offers 'fabrexctl stats --li')"
 point "port actions" "enable" "$(offers 'fabrexctl port a.0 e')"
 point "options" "--to" "$(offers 'fabrexctl compose --to')"
 point "verbs" "compare" "$(offers 'fabrexctl topology comp')"

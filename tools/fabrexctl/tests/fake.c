@@ -216,6 +216,34 @@ static int fake_counters(struct backend *b, uint32_t id, struct counters *c,
 	return 0;
 }
 
+/*
+ * As draco-emu has them: a port that leads somewhere, the lower one of two; an
+ * endpoint. Each call finds 1,000 bytes more for each id.
+ */
+static int fake_links(struct backend *b, struct link_list *l, struct err *e)
+{
+	struct fake *f = to_fake(b);
+	size_t i;
+
+	(void)e;
+	f->ticks++;
+	for (i = 0; i < f->m->n; i++) {
+		const struct object *o = f->m->objects[i];
+		struct link_bytes *link;
+
+		if (o->type != T_ENDPOINT &&
+		    (o->type != T_PORT || !o->link ||
+		     (o->kind == FABREX_PORT_KIND_ISL && o->link < o->id)))
+			continue;
+		link = link_list_add(l);
+		link->a = o->id;
+		link->b = o->type == T_PORT ? o->link : o->parent;
+		link->a_to_b = 1000ull * f->ticks * o->id;
+		link->b_to_a = 1;
+	}
+	return 0;
+}
+
 static int fake_subscribe(struct backend *b, const char *group, struct err *e)
 {
 	(void)b;
@@ -269,6 +297,7 @@ static const struct backend_ops fake_ops = {
 	.unbind_all = fake_unbind_all,
 	.port_set = fake_port_set,
 	.counters = fake_counters,
+	.links = fake_links,
 	.subscribe = fake_subscribe,
 	.event_fd = fake_event_fd,
 	.events = fake_events,

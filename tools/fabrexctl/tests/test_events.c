@@ -178,6 +178,46 @@ static void statistics(void)
 	fake_free(f);
 }
 
+static void links(void)
+{
+	struct fake *f = fabric_small();
+	struct run r;
+
+	r = run_line(&f->b, "stats --links --json");
+	ok(r.code == 0, "links: %s", r.err);
+	has(r.out, "{\"from\":\"a.0\",\"to\":\"a\",\"link\":\"host\",");
+	has(r.out, "{\"from\":\"a\",\"to\":\"a.0\",\"link\":\"host\",");
+	has(r.out, "\"to\":\"columba1\",\"link\":\"uplink\",");
+	has(r.out, "\"link\":\"isl\",");
+	has(r.out, "{\"from\":\"columba1.gpu0\",\"to\":\"columba1\","
+		   "\"link\":\"endpoint\",\"capacity\":27000000000,");
+	has(r.out, "\"bytes\":1}");
+	hasnt(r.out, "per_second");
+	run_free(&r);
+	r = run_line(&f->b, "stats columba1.gpu0 --links --json");
+	has(r.out, "\"from\":\"columba1.gpu0\"");
+	has(r.out, "\"to\":\"columba1.gpu0\"");
+	hasnt(r.out, "gpu1");
+	hasnt(r.out, "uplink");
+	run_free(&r);
+	r = run_line(&f->b, "stats -l columba1 --interval 0.01 --count 2");
+	ok(r.code == 0, "rates of links");
+	has(r.out, "BYTES/s");
+	has(r.out, "columba1.gpu1");
+	hasnt(r.out, "columba2");
+	run_free(&r);
+	r = run_line(&f->b, "stats --links draco1");
+	ok(r.code == EXIT_NOT_FOUND, "a switch is at no end of a link");
+	run_free(&r);
+	r = run_line(&f->b, "stats --topology topologies/demo.topo");
+	ok(r.code == EXIT_USAGE, "capacities are for links only");
+	run_free(&r);
+	r = run_line(&f->b, "stats -l --topology topologies/demo.topo");
+	ok(r.code == 0, "capacities of a file: %s", r.err);
+	run_free(&r);
+	fake_free(f);
+}
+
 static void answering(void)
 {
 	struct fake *f = fabric_small();
@@ -233,6 +273,7 @@ int main(void)
 	losing();
 	ports();
 	statistics();
+	links();
 	answering();
 	return tap_done();
 }

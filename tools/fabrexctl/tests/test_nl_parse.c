@@ -35,6 +35,27 @@ static void objects(void)
 	nlmsg_free(msg);
 }
 
+static void links(void)
+{
+	struct nlattr *tb[FABREX_A_LINK_MAX + 1], *nest;
+	struct nl_msg *msg = nlmsg_alloc();
+	struct link_bytes l;
+
+	genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_LINK_GET, 1);
+	nla_put_u32(msg, FABREX_A_LINK_A, 7);
+	nla_put_u32(msg, FABREX_A_LINK_B, 8);
+	nest = nla_nest_start(msg, FABREX_A_LINK_A_TO_B);
+	nla_put_u64(msg, FABREX_A_LINK_TRAFFIC_BYTES, 1ull << 50);
+	nla_put_u32(msg, FABREX_A_LINK_TRAFFIC_MAX + 3, 1);
+	nla_nest_end(msg, nest);
+	nla_put_u8(msg, FABREX_A_LINK_B_TO_A, 1);
+	genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_LINK_MAX, NULL);
+	parse_link(tb, &l);
+	ok(l.a == 7 && l.b == 8 && l.a_to_b == 1ull << 50 && !l.b_to_a,
+	   "a link, with a nest that is broken");
+	nlmsg_free(msg);
+}
+
 static void types(void)
 {
 	struct nlattr *tb[FABREX_A_OBJECT_MAX + 1];
@@ -119,6 +140,7 @@ int main(void)
 	types();
 	appliances();
 	counters();
+	links();
 	events();
 	return tap_done();
 }
