@@ -20,6 +20,8 @@
 #define fxi_link_pop		fake_link_pop
 #define fxi_link_send_from	fake_link_send_from
 #define fxi_link_sent		fake_link_sent
+#define fxi_link_decline	fake_link_decline
+#define fxi_coll_offer_slots	fake_coll_offer_slots
 #define fxi_pass_receive	fake_pass_receive
 #define fxi_pass_send		fake_pass_send
 #define fxi_pass_copy		fake_pass_copy
@@ -30,6 +32,7 @@
 #define fxi_pieces_check	fake_pieces_check
 #define fxi_regions_get		fake_regions_get
 #define fxi_regions_put		fake_regions_put
+#define fxi_region_get_scratch	fake_region_get_scratch
 #define fxi_region_send		fake_region_send
 #define fxi_region_left		fake_region_left
 #define fabrex_mr_cache_get	fake_mr_cache_get
@@ -38,7 +41,7 @@
 
 int fxi_pass_receive(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
-bool fxi_pass_copy(struct execution *e);
+int fxi_pass_copy(struct execution *e);
 void fxi_execution_advance(struct execution *e, uint32_t lane);
 int fxi_execution_check(const struct execution *e, uint32_t lane,
 			const struct link_message *message);
@@ -46,6 +49,7 @@ void fxi_execution_begin(struct execution *e);
 uint32_t fxi_pieces_rounds(const struct execution *e);
 int fxi_pieces_check(const struct execution *e);
 void fxi_regions_get(struct execution *e);
+void fxi_region_get_scratch(struct execution *e);
 void fxi_regions_put(struct execution *e);
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
 bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
@@ -157,6 +161,19 @@ static bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 	CHECK_EQ(channel, LINK_COLL);
 	land(l);
 	return l->landed == l->sent;
+}
+
+/* No GPUs here. */
+static int fxi_link_decline(struct fabrex_comm *comm, uint32_t rank)
+{
+	CHECK(rank < comm->size);
+	return 0;
+}
+
+static int fxi_coll_offer_slots(struct fabrex_coll *coll)
+{
+	CHECK(!coll->gpu);
+	return 0;
 }
 
 /* A region is its memory. */
