@@ -99,14 +99,17 @@ static int file_name(const char *text, char *path, size_t size)
 	return 0;
 }
 
-/* Once in a process. Two threads that do so at once have the same file. */
+/*
+ * Once in a process; two threads may do so at once. A child leaves its parent's
+ * open: if the program has closed that, the number is of something else.
+ */
 static int file_open(const char *text)
 {
+	int fd, ret, old = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
 	char path[512];
-	int fd, ret, none = -1;
 
 	if (!text || !*text ||
-	    (__atomic_load_n(&file, __ATOMIC_ACQUIRE) >= 0 &&
+	    (old >= 0 &&
 	     __atomic_load_n(&file_pid, __ATOMIC_RELAXED) == getpid()))
 		return 0;
 	ret = file_name(text, path, sizeof(path));
@@ -117,12 +120,11 @@ static int file_open(const char *text)
 	if (fd < 0)
 		return fxi_error(errno, "FABREX_DEBUG_FILE: %s cannot be opened: %s; choose another file, or unset FABREX_DEBUG",
 				 path, fxi_errno_str(errno));
-	__atomic_store_n(&file_pid, getpid(), __ATOMIC_RELAXED);
-	if (!__atomic_compare_exchange_n(&file, &none, fd, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		dup3(fd, none, O_CLOEXEC);
+	if (__atomic_compare_exchange_n(&file, &old, fd, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&file_pid, getpid(), __ATOMIC_RELAXED);
+	else
 		close(fd);
-	}
 	return 0;
 }
 

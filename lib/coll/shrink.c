@@ -387,8 +387,7 @@ static int shrink_once(const struct fabrex_comm *called,
 	begin(comm);
 	ret = agree(&s);
 	if (!ret) {
-		/* Threads of ranks that have aborted may not know yet. */
-		fxi_comm_settle(comm);
+		fxi_comm_settle_aborted(comm, deadline);
 		ret = rejoin(&s, out);
 	}
 	comm->shrunk = !ret;

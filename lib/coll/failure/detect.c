@@ -393,18 +393,38 @@ const struct link_reports fxi_failure_reports = {
 
 /* ---- the end ----------------------------------------------------------- */
 
+/* A thread of it may not have noticed that another one has aborted. */
+static bool has_aborted(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return fxi_link_has_aborted(comm, rank) ||
+	       (comm->culprit == rank && comm->why == WHY_ABORTED);
+}
+
 /* True: @rank does not touch anything of this communicator any more. */
 static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct rank_status b;
 
-	if (rank == comm->rank || fxi_link_has_left(comm, rank))
-		return true;
-	/* One that has aborted may not have noticed that itself. */
-	if (fxi_failed(comm, rank) && !fxi_link_has_aborted(comm, rank) &&
-	    (comm->culprit != rank || comm->why != WHY_ABORTED))
+	if (rank == comm->rank || fxi_link_has_left(comm, rank) ||
+	    (fxi_failed(comm, rank) && !has_aborted(comm, rank)))
 		return true;
 	return fxi_status_read(comm, rank, &b) && (b.error || b.state);
+}
+
+static void settle(struct fabrex_comm *comm, bool all, uint64_t until)
+{
+	uint64_t deadline = fxi_deadline((int)comm->death_ms);
+	uint32_t rank, patience = 0;
+
+	if (deadline > until)
+		deadline = until;
+	for (rank = 0; rank < comm->size; rank++)
+		while ((all || has_aborted(comm, rank)) &&
+		       !has_noticed(comm, rank) && fxi_remaining_ms(deadline)) {
+			fxi_link_progress(comm);
+			fxi_look_for_dead(comm, NOBODY);
+			fxi_backoff(comm, patience++);
+		}
 }
 
 /*
@@ -414,15 +434,12 @@ static bool has_noticed(struct fabrex_comm *comm, uint32_t rank)
  */
 void fxi_comm_settle(struct fabrex_comm *comm)
 {
-	uint64_t deadline = fxi_deadline((int)comm->death_ms);
-	uint32_t rank, patience = 0;
+	settle(comm, true, UINT64_MAX);
+}
 
-	for (rank = 0; rank < comm->size; rank++)
-		while (!has_noticed(comm, rank) && fxi_remaining_ms(deadline)) {
-			fxi_link_progress(comm);
-			fxi_look_for_dead(comm, NOBODY);
-			fxi_backoff(comm, patience++);
-		}
+void fxi_comm_settle_aborted(struct fabrex_comm *comm, uint64_t deadline)
+{
+	settle(comm, false, deadline);
 }
 
 void fxi_farewell(struct fabrex_comm *comm)

@@ -152,6 +152,8 @@ void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting);
  * at most.
  */
 void fxi_comm_settle(struct fabrex_comm *comm);
+/* The same for those that have aborted, and until then at most. */
+void fxi_comm_settle_aborted(struct fabrex_comm *comm, uint64_t deadline);
 /*
  * Announces that nothing more comes from this rank; returns when it was sent.
  */
