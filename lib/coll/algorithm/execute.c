@@ -140,9 +140,7 @@ static int prepare(struct execution *e)
 static void release(struct execution *e)
 {
 	fxi_regions_put(e);
-	if (e->gpu)
-		fxi_coll_free_gpu(e->coll, e->scratch);
-	else
+	if (!e->gpu)
 		free(e->scratch);
 	fabrex_schedule_free(e->schedule);
 	free(e->memory);

@@ -39,7 +39,8 @@ static uint8_t *scratch(struct execution *e)
 	void *memory = NULL;
 
 	if (!e->scratch && e->gpu) {
-		if (!fxi_coll_alloc_gpu(e->coll, e->scratch_size, &memory)) {
+		if (!fxi_coll_scratch_gpu(e->coll, e->scratch_size,
+					  &memory)) {
 			e->scratch = memory;
 			fxi_region_get_scratch(e);
 		}

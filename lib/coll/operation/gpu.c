@@ -31,6 +31,9 @@ struct gpu {
 	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
 	void *slots;			/* on offer to the other ranks */
 	struct fabrex_mr *mr;		/* of slots */
+	bool no_slots;			/* tried in vain */
+	void *scratch;
+	uint64_t scratch_size;
 	uint64_t seen[SEEN];		/* ids of the last allocations */
 	uint32_t turn;
 };
@@ -70,6 +73,7 @@ static void gpu_close(struct gpu *gpu)
 	if (gpu->device) {
 		fabrex_mr_deregister(gpu->mr);
 		fxi_device_free(gpu->device, gpu->slots);
+		fxi_device_free(gpu->device, gpu->scratch);
 		fxi_device_free(gpu->device, gpu->sum);
 		fxi_device_free(gpu->device, gpu->operand);
 		fxi_device_free(gpu->device, gpu->wide);
@@ -409,22 +413,37 @@ int fxi_coll_offer_slots(struct fabrex_coll *coll)
 	struct gpu *gpu = coll->gpu;
 
 	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll) ||
-	    slots_make(comm, gpu))
+	    gpu->no_slots)
+		return 0;
+	gpu->no_slots = slots_make(comm, gpu);
+	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
+		  kind_text(gpu->kind), gpu->number,
+		  gpu->no_slots ?
+		  "has no slots for other ranks, which send to host memory: " :
+		  "has slots for other ranks",
+		  gpu->no_slots ? fabrex_strerror_last() : "");
+	if (gpu->no_slots)
 		return 0;
 	comm->slots_gpu = gpu;
 	return fxi_link_offer(comm, gpu->mr, 0, gpu->slots);
 }
 
-int fxi_coll_alloc_gpu(const struct fabrex_coll *coll, uint64_t bytes,
-		       void **memory)
+int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
+			 void **memory)
 {
-	return fxi_device_alloc(coll->gpu->device, bytes, memory);
-}
+	struct gpu *gpu = coll->gpu;
+	int ret = 0;
 
-void fxi_coll_free_gpu(const struct fabrex_coll *coll, void *memory)
-{
-	if (memory)
-		fxi_device_free(coll->gpu->device, memory);
+	if (gpu->scratch_size < bytes) {
+		fxi_device_free(gpu->device, gpu->scratch);
+		gpu->scratch = NULL;
+		gpu->scratch_size = 0;
+		ret = fxi_device_alloc(gpu->device, bytes, &gpu->scratch);
+		if (!ret)
+			gpu->scratch_size = bytes;
+	}
+	*memory = gpu->scratch;
+	return ret;
 }
 
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,

@@ -28,9 +28,9 @@ static inline bool fxi_coll_on_gpu(const struct fabrex_coll *coll)
 
 /* When it starts: fxi_link_offer(), if it is on a GPU that can be reached. */
 int fxi_coll_offer_slots(struct fabrex_coll *coll);
-int fxi_coll_alloc_gpu(const struct fabrex_coll *coll, uint64_t bytes,
-		       void **memory);
-void fxi_coll_free_gpu(const struct fabrex_coll *coll, void *memory);
+/* Memory of the GPU until the next operation: they come one after the other. */
+int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
+			 void **memory);
 /* Either side may be the host's. Done when it returns. */
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
 		      const void *src, uint64_t n);

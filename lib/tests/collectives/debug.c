@@ -448,6 +448,13 @@ static void memory_work(struct world *w)
 	CHECK_EQ(count(&log, device, "cannot reduce"),
 		 count(&log, answer, "as the GPU cannot reduce"));
 	fabrex_comm_destroy(comm);
+	comm = comm_of(w, port, "all_reduce:ring");
+	CHECK_EQ(perform(comm, FABREX_ALL_REDUCE, 4096, x), 0);
+	CHECK_EQ(perform(comm, FABREX_ALL_REDUCE, 4096, x), 0);
+	log_read(&log);
+	CHECK_EQ(count(&log, answer, "performed on the GPU"), 1);
+	CHECK_EQ(count(&log, device, "has slots for other ranks"), 1);
+	fabrex_comm_destroy(comm);
 	CHECK_EQ(fabrex_close(port), 0);
 	log_end(&log);
 }
