@@ -19,7 +19,7 @@ class Injector(Traffic):
     """Two processes as in Traffic, and faults for the first one's queue."""
 
     def session(self, a, b):
-        self.number = a.queue(0)[0]
+        self.number, self.key = a.queue(0)
         b.queue(0)
         a.mr(0, SIZE)
         rkey = b.mr(1, SIZE)
@@ -33,14 +33,15 @@ class Injector(Traffic):
     def fault(self, guest, kind, count):
         """Arm it for our queue, or call it off; how many there were so far."""
         return self.ask(cmd="fault", kind=kind, port=guest.name + ".0",
-                        queue=self.number, count=count)["taken"]
+                        queue=self.number, key=hex(self.key),
+                        count=count)["taken"]
 
     @contextlib.contextmanager
     def injected(self, a, kind):
         """One fault; afterwards .taken says whether it happened."""
         before = self.fault(a.guest, kind, 1)
         try:
-            # Its number may be another's already, after a reset.
+            # It may have ended, after a reset.
             self.alive(a)
             yield
         finally:
@@ -135,7 +136,7 @@ class Injector(Traffic):
         if not done and not self.taken:
             self.due(a)
         a.words("qdel", 0)
-        self.number = a.queue(0)[0]
+        self.number, self.key = a.queue(0)
         self.write(a, b, rkey)
 
     def doorbell(self, a, b, rkey):

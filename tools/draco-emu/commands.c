@@ -5,12 +5,14 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "binding.h"
 #include "control.h"
 #include "loop.h"
 #include "port.h"
+#include "queue.h"
 
 struct request {
 	struct fabric *f;
@@ -335,11 +337,24 @@ static int arm(struct request *r, unsigned int kind, int64_t queue)
 	return 0;
 }
 
+/* The number may be another queue's by now, which nothing was armed for. */
+static void keep_to(struct request *r, int64_t number, const char *key)
+{
+	struct port *p = arg_host_port(r);
+	struct queue *q = queue_get_by_key(p, strtoull(key, NULL, 0));
+
+	if (q)
+		queue_put(q);
+	else
+		fault_forget_queue(&p->faults, (uint32_t)number);
+}
+
 static int cmd_fault(struct request *r)
 {
-	const char *name = text(r, "kind");
+	const char *name = text(r, "kind"), *key = text(r, "key");
 	unsigned int kind = name ? fault_kind(name) : 0;
 	int64_t queue;
+	int ret;
 
 	if (!kind)
 		return refuse(r, "unknown kind of fault", name,
@@ -349,7 +364,10 @@ static int cmd_fault(struct request *r)
 	if (!number(r, "queue", -1, &queue) || queue < -1 || queue > 65535)
 		return refuse(r, "bad queue", NULL,
 			      "give \"queue\": its number, or leave it out");
-	return arm(r, kind, queue);
+	ret = arm(r, kind, queue);
+	if (!ret && key)
+		keep_to(r, queue, key);
+	return ret;
 }
 
 static int cmd_admin_hang(struct request *r)
