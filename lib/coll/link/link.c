@@ -444,6 +444,14 @@ static int header_again(struct fabrex_comm *comm, uint32_t number,
 	return write_header(comm, &comm->links->link[number], slot, what);
 }
 
+/* Not the other rank's fault: memory that the WRITE was to read is gone. */
+static int lost_memory(struct fabrex_comm *comm, uint8_t status)
+{
+	fxi_error(EIO, "communicator: rank %u: memory that is being sent cannot be read any more: %s; was it freed, or its GPU taken away?",
+		  comm->rank, fabrex_wc_str(status));
+	return unreachable(comm, comm->rank);
+}
+
 /*
  * A WRITE has failed. A rank that has left took its mailbox with it. A header
  * that was only FENCED off by a failure at another rank, which came between it
@@ -468,6 +476,8 @@ static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		return header_again(comm, number, detail, what);
 	if (fxi_link_has_left(comm, rank))
 		return 0;
+	if (wc->status == FABREX_WC_LFAULT || wc->status == FABREX_WC_LKEY)
+		return lost_memory(comm, wc->status);
 	return unreachable(comm, rank);
 }
 
