@@ -14,8 +14,10 @@ from scenario import scenario
 HOSTS = ["a", "b"]
 MIB = 1 << 20
 ROUNDS = 2		# out of place, in place; one more is checked
-# Of a rank's messages and credits; its payload is 200 times as long.
-HEADERS = 64 << 10
+# Of a rank's messages and credits, about 46 KiB, and of its probes, which are
+# the more the longer it takes. That all of the payload went elsewhere is shown
+# by the count of bytes between GPUs.
+HEADERS = 256 << 10
 
 
 def start(places, kind, service, more):

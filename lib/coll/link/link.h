@@ -133,8 +133,9 @@ static inline void fxi_link_pop(struct fabrex_comm *comm, uint32_t rank,
 				enum link_channel channel);
 /*
  * As fxi_link_send(), but the payload is in a region of this process, and not
- * copied where the transport can do without. It may change once fxi_link_sent()
- * is true. -EAGAIN: no room.
+ * copied where the transport can do without. From a device's memory, it is more
+ * than LINK_SMALL bytes. It may change once fxi_link_sent() is true. -EAGAIN: no
+ * room.
  */
 int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 		       enum link_channel channel, uint32_t tag, uint64_t word,
