@@ -159,13 +159,17 @@ struct fabrex_holder {
 
 /**
  * struct fabrex_link - what travelled over a link of the fabric
+ * @id:     what it is listed under: @a, or of a link inside a mesh, of which an
+ *          endpoint may have several, a number above all object ids
  * @a:      object id of one end: the switch port; of a link between switches,
- *          the port with the lower id; of an endpoint's link, the endpoint
+ *          the port with the lower id; of an endpoint's link, the endpoint,
+ *          and of a link inside a mesh, one of the two endpoints
  * @b:      object id of the other end
  * @a_to_b: bytes of payload in this direction
  * @b_to_a: likewise
  */
 struct fabrex_link {
+	u32 id;
 	u32 a;
 	u32 b;
 	u64 a_to_b;
@@ -313,7 +317,7 @@ struct fabrex_window_params {
  *                 slot not empty yet. @cancel as for @bind
  * @port_control:  enable, disable or reset a port, FABREX_PORT_ACTION_*
  * @counters:      read the counters of object @id; 0 is the port itself
- * @links:         read the counters of links, in order of their @a, which is
+ * @links:         read the counters of links, in order of their @id, which is
  *                 unique, beginning with the first that is not below @from: at
  *                 most @max, which is not 0. Sets @count to the number of links
  *                 read, not 0 unless none is left, and @next to the id to

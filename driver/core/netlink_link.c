@@ -68,7 +68,7 @@ static int put_links(struct sk_buff *skb, struct netlink_callback *cb,
 	for (i = 0; i < query->nlinks; i++) {
 		if (!put_link(skb, cb, query->port, &query->links[i]))
 			continue;
-		dump->next = query->links[i].a;
+		dump->next = query->links[i].id;
 		return i ? 0 : -EMSGSIZE;
 	}
 	dump->next = query->next;

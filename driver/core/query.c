@@ -160,7 +160,7 @@ int fabrex_port_counters(struct fabrex_port *port, u32 id,
 /**
  * fabrex_port_links() - read counters of links from the backend
  * @port:  usable
- * @from:  object id to begin with, see struct fabrex_fabric_ops
+ * @from:  id to begin with, see struct fabrex_fabric_ops
  * @links: result
  * @max:   room in @links, not 0
  * @count: number of links read

@@ -150,6 +150,7 @@ static const char *draco_ident_identity(const struct draco_identify *raw,
 	if (flags & DRACO_IDF_EMULATED)
 		info->flags |= FABREX_PORT_EMULATED;
 	ident->links = flags & DRACO_IDF_LINKS;
+	ident->mesh = flags & DRACO_IDF_MESH;
 	ident->host_id = le32_to_cpu(raw->host_id);
 	ident->topology_seq = le64_to_cpu(raw->topology_seq);
 
@@ -485,6 +486,7 @@ void draco_decode_counters(const struct draco_counters *raw,
 int draco_decode_link(const struct draco_link *raw, struct fabrex_link *link)
 {
 	link->a = le32_to_cpu(raw->a);
+	link->id = raw->id ? le32_to_cpu(raw->id) : link->a;
 	link->b = le32_to_cpu(raw->b);
 	link->a_to_b = le64_to_cpu(raw->a_to_b);
 	link->b_to_a = le64_to_cpu(raw->b_to_a);

@@ -23,6 +23,7 @@
  * @topology_seq: changes with every event that alters an object
  * @firmware:     firmware version
  * @links:        the device counts what links carry
+ * @mesh:         those inside meshes, too
  */
 struct draco_ident {
 	struct fabrex_port_info info;
@@ -31,6 +32,7 @@ struct draco_ident {
 	u64 topology_seq;
 	char firmware[DRACO_NAME_LEN];
 	bool links;
+	bool mesh;
 };
 
 /* State of a host port by GET_PEERS, in CPU byte order. */

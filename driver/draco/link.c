@@ -18,12 +18,12 @@ static int draco_links_decode(const struct draco_buf *buf, u32 from,
 
 	for (i = 0; i < n; i++) {
 		memcpy(&raw, &at[i], sizeof(raw));
-		if (draco_decode_link(&raw, &links[i]) || links[i].a < from)
+		if (draco_decode_link(&raw, &links[i]) || links[i].id < from)
 			return -EPROTO;
 		/* In order, so that nobody reads the same ones for ever. No
 		 * link comes after the highest id that there can be.
 		 */
-		from = links[i].a + 1;
+		from = links[i].id + 1;
 		if (!from && i + 1 < n)
 			return -EPROTO;
 	}
@@ -40,6 +40,7 @@ static int draco_links_read(struct draco_dev *dd, struct draco_buf *buf,
 	int ret;
 
 	draco_cmd_init(&cmd, DRACO_ADM_GET_LINKS, 0);
+	cmd.sqe.flags = dd->ident.mesh ? DRACO_LINKSF_MESH : 0;
 	draco_cmd_data(&cmd, buf, max * sizeof(struct draco_link));
 	cmd.sqe.arg[0] = cpu_to_le64(from);
 	cmd.flags = DRACO_CMD_KILLABLE | DRACO_CMD_QUERY;
@@ -53,7 +54,7 @@ static int draco_links_read(struct draco_dev *dd, struct draco_buf *buf,
 	ret = draco_links_decode(buf, from, links, n);
 	if (ret)
 		return ret;
-	if (id && id <= links[n - 1].a)
+	if (id && id <= links[n - 1].id)
 		return -EPROTO;
 	*count = n;
 	*next = id;
@@ -63,8 +64,8 @@ static int draco_links_read(struct draco_dev *dd, struct draco_buf *buf,
 /**
  * draco_links() - read the counters of links
  * @port:  port
- * @from:  object id to begin with
- * @links: result, in order of their first ends
+ * @from:  id to begin with
+ * @links: result, in order of their ids
  * @max:   room in @links
  * @count: number of links read
  * @next:  id to continue with, or 0

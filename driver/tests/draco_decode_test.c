@@ -81,9 +81,12 @@ TEST(identify_says_whether_links_are_counted)
 	const char *bad;
 
 	good_identify(&raw);
-	raw.flags = cpu_to_le32(0xfffffff8u | DRACO_IDF_LINKS);
+	raw.flags = cpu_to_le32(0xfffffff0u | DRACO_IDF_LINKS);
 	CHECK_EQ(decode(&raw, &ident, &bad), 0);
-	CHECK(ident.links);
+	CHECK(ident.links && !ident.mesh);
+	raw.flags |= cpu_to_le32(DRACO_IDF_MESH);
+	CHECK_EQ(decode(&raw, &ident, &bad), 0);
+	CHECK(ident.links && ident.mesh);
 	CHECK(!ident.info.manager && !ident.info.flags);
 }
 
@@ -479,10 +482,14 @@ TEST(links_have_two_ends)
 	struct fabrex_link link;
 
 	CHECK_EQ(draco_decode_link(&raw, &link), 0);
+	CHECK_EQ(link.id, 3);
 	CHECK_EQ(link.a, 3);
 	CHECK_EQ(link.b, 9);
 	CHECK_EQ(link.a_to_b, 1ull << 40);
 	CHECK_EQ(link.b_to_a, 7);
+	raw.id = cpu_to_le32(77);
+	CHECK_EQ(draco_decode_link(&raw, &link), 0);
+	CHECK(link.id == 77 && link.a == 3);
 	raw.b = raw.a;
 	CHECK_EQ(draco_decode_link(&raw, &link), -EPROTO);
 	raw.b = 0;

@@ -39,6 +39,14 @@
 #define DRACO_GPU_TAIL		0x1014	/* WO */
 #define DRACO_GPU_HEAD		0x1018	/* RO */
 
+/*
+ * BAR 0, mesh: links to other GPUs of the appliance. Two GPUs with the same
+ * MESH_ID that is not 0 are joined by a link.
+ */
+#define DRACO_GPU_MESH_ID	0x1020	/* RO: of the mesh; 0: in none */
+#define DRACO_GPU_MESH_NUMBER	0x1024	/* RO: its own, from 1 */
+#define DRACO_GPU_MESH_SIZE	0x1028	/* RO: GPUs in the mesh, bound or not */
+
 #define DRACO_GPU_CTRL_ENABLE	(1u << 0)
 
 #define DRACO_GPU_STATUS_READY	(1u << 0)
@@ -51,6 +59,8 @@
 #define DRACO_GPU_COPY		0x02	/* dst := src0; as memmove */
 #define DRACO_GPU_REDUCE	0x03	/* dst := src0 @function src1, by @type */
 #define DRACO_GPU_CRC32C	0x04	/* result := CRC32C of src0 */
+#define DRACO_GPU_PEER_READ	0x05	/* dst := src0 of @peer */
+#define DRACO_GPU_PEER_WRITE	0x06	/* dst of @peer := src0 */
 
 /* draco_gpu_cmd.type. fp16 and bf16 are computed in fp32 and rounded to nearest
  * even once for each element; int32 wraps around.
@@ -73,6 +83,9 @@
 #define DRACO_GPU_BAD_RANGE	3	/* outside VRAM, or overlapping the ring */
 #define DRACO_GPU_BAD_ALIGN	4	/* address or length not a multiple of the
 					 * element size (FILL: 8 bytes) */
+#define DRACO_GPU_NO_LINK	5	/* the mesh has no link to @peer */
+#define DRACO_GPU_NO_PEER	6	/* @peer is not bound to the same host, or
+					 * not any more */
 
 /**
  * struct draco_gpu_cmd - entry of the engine's ring, 64 bytes
@@ -86,6 +99,8 @@
  * @src1:     offset of the second source (REDUCE), or the pattern (FILL)
  * @length:   bytes; 0 does nothing
  * @result:   0; written by the engine
+ * @peer:     of PEER_READ and PEER_WRITE: MESH_NUMBER of the other GPU, else 0
+ * @instance: likewise: its INSTANCE
  * @__rsvd:   0
  */
 struct draco_gpu_cmd {
@@ -99,7 +114,9 @@ struct draco_gpu_cmd {
 	__le64	src1;
 	__le64	length;
 	__le64	result;
-	__le64	__rsvd[2];
+	__le32	peer;
+	__le32	instance;
+	__le64	__rsvd;
 };
 
 #endif

@@ -191,6 +191,7 @@ struct draco_identify {
 #define DRACO_IDF_MANAGER		(1u << 0) /* may bind, unbind, control ports */
 #define DRACO_IDF_EMULATED		(1u << 1) /* a software model */
 #define DRACO_IDF_LINKS			(1u << 2) /* GET_LINKS is supported */
+#define DRACO_IDF_MESH			(1u << 3) /* and its flag MESH */
 
 /* Object types. Ids are unique across all types; 0 means "none". */
 #define DRACO_OBJ_SWITCH		1
@@ -504,18 +505,22 @@ struct draco_counters {
 #define DRACO_COUNTERS_QUEUE		1
 
 /*
- * GET_LINKS: arg[0]: first id to return. Writes links to data in order of @a.
- * result: number written; id: the next id to request, 0 at the end.
+ * GET_LINKS: arg[0]: first id to return. Writes links to data in order of @id,
+ * or @a where that is 0. result: number written; id: the next id to request, 0
+ * at the end.
  */
+#define DRACO_LINKSF_MESH		(1u << 0) /* links inside meshes, too */
 
 /**
  * struct draco_link - what travelled over a link of the fabric, 64 bytes
  * @a:      end under which it is listed: a switch port, of an inter-switch link
  *          the one with the lower id; or an endpoint
  * @b:      the other end: host, appliance or switch port; of an endpoint's link,
- *          its appliance
+ *          its appliance; of a link inside a mesh, an endpoint as well
  * @a_to_b: bytes of payload in this direction
  * @b_to_a: likewise
+ * @id:     of a link inside a mesh: what it is listed under, above the ids of
+ *          all objects; else 0
  * @__rsvd: 0
  */
 struct draco_link {
@@ -523,7 +528,9 @@ struct draco_link {
 	__le32	b;
 	__le64	a_to_b;
 	__le64	b_to_a;
-	__le64	__rsvd[5];
+	__le32	id;
+	__le32	__rsvd0;
+	__le64	__rsvd[4];
 };
 
 #endif

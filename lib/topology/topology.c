@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "topology/elements.h"
+#include "topology/pcie.h"
 
 #define TEXT_LIMIT	(64u << 20)	/* bytes of a file */
 
@@ -268,6 +269,13 @@ unsigned int topology_find_host(const struct topology *t, const char *name)
 			return i;
 	}
 	return TOPO_NONE;
+}
+
+double topology_link_gbps(const struct topology *t, unsigned int sw)
+{
+	const struct topo_switch *s = &t->switches[sw];
+
+	return t->link_gbps * pcie_rate(s->speed, s->width) / pcie_rate(16, 16);
 }
 
 const char *topology_class_name(enum topo_class class)

@@ -187,6 +187,12 @@ int topology_write(const struct topology *t, FILE *f, char *err,
 unsigned int topology_find_endpoint(const struct topology *t, const char *name);
 unsigned int topology_find_host(const struct topology *t, const char *name);
 
+/*
+ * Rate of a link of switch @sw in each direction, in GB/s: link_gbps is what
+ * one of Gen4 x16 has.
+ */
+double topology_link_gbps(const struct topology *t, unsigned int sw);
+
 /* "gpu", "nvme", ... */
 const char *topology_class_name(enum topo_class class);
 unsigned int topology_host_ports(const struct topology *t);

@@ -29,7 +29,7 @@ static const struct admin_op ops[] = {
 	[DRACO_ADM_GET_LOG] = { admin_get_log, 0, false },
 	[DRACO_ADM_GET_PEERS] = { admin_get_peers, 0, false },
 	[DRACO_ADM_GET_REQUESTS] = { admin_get_requests, 0, false },
-	[DRACO_ADM_GET_LINKS] = { admin_get_links, 0, false },
+	[DRACO_ADM_GET_LINKS] = { admin_get_links, DRACO_LINKSF_MESH, false },
 	[DRACO_ADM_BIND] = { admin_bind, DRACO_BINDF_DRY_RUN, true },
 	[DRACO_ADM_UNBIND] = { admin_unbind,
 			       DRACO_BINDF_DRY_RUN | DRACO_BINDF_FORCE, true },

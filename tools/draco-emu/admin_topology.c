@@ -37,7 +37,7 @@ unsigned int admin_identify(struct port *p, struct admin_cmd *c)
 		.peer = p->peer,
 		.max_peers = DRACO_MAX_PEERS,
 		.generation = atomic_load(&p->generation),
-		.flags = DRACO_IDF_EMULATED | DRACO_IDF_LINKS |
+		.flags = DRACO_IDF_EMULATED | DRACO_IDF_LINKS | DRACO_IDF_MESH |
 			 (p->manager ? DRACO_IDF_MANAGER : 0),
 		.firmware = FIRMWARE,
 	};
@@ -197,7 +197,8 @@ unsigned int admin_get_links(struct port *p, struct admin_cmd *c)
 		return DRACO_SC_BAD_FIELD;
 	if (first > UINT32_MAX)
 		first = UINT32_MAX;
-	n = traffic_links(p->fabric, first, p->admin.buf, room, &next);
+	n = traffic_links(p->fabric, first, c->cmd.flags & DRACO_LINKSF_MESH,
+			  p->admin.buf, room, &next);
 	if (n && admin_out(p, c, p->admin.buf, n * sizeof(struct draco_link)))
 		return DRACO_SC_DMA_FAULT;
 	c->result = n;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "mesh.h"
 #include "port.h"
 
 #define PRESENCE_MS	20000	/* for a slot to show presence */
@@ -209,6 +210,8 @@ static void describe(struct binding *b, struct endpoint_desc *d)
 	d->size = te->size;
 	d->link_width = o.width;
 	d->link = &b->fabric->eps[b->ep].answers;
+	d->seat = mesh_seat(b->fabric, b->ep);
+	d->host = b->port->host;
 }
 
 /* 0 with state BINDING, or -errno with nothing changed. */

@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "port.h"
 #include "queue.h"
+#include "throttle.h"
 
 struct request {
 	struct fabric *f;
@@ -394,6 +395,27 @@ static int cmd_slow(struct request *r)
 	return 0;
 }
 
+static int cmd_throttle(struct request *r)
+{
+	struct json_object *v;
+	double factor;
+
+	if (json_object_object_get_ex(r->in, "factor", &v)) {
+		factor = json_object_get_double(v);
+		if (!json_object_is_type(v, json_type_double) &&
+		    !json_object_is_type(v, json_type_int))
+			factor = -1;
+		if (factor != 0 &&
+		    !(factor >= THROTTLE_LEAST && factor <= 1))
+			return refuse(r, "bad factor", NULL,
+				      "give a number from 1e-9 to 1, 0 for no limit");
+		throttle_set(r->f, factor);
+	}
+	json_object_object_add(r->out, "factor", json_object_new_double(
+						throttle_factor(r->f)));
+	return 0;
+}
+
 static int cmd_switch_reset(struct request *r)
 {
 	uint32_t id = named(r, "switch");
@@ -502,6 +524,7 @@ static const struct {
 	{ "fault", cmd_fault },
 	{ "admin-hang", cmd_admin_hang },
 	{ "slow", cmd_slow },
+	{ "throttle", cmd_throttle },
 	{ "switch-reset", cmd_switch_reset },
 	{ "audit", cmd_audit },
 	{ "log", cmd_log },

@@ -187,6 +187,73 @@ bool count_ep_path(struct fabric_ep *a, struct fabric_ep *b, uint64_t n)
 	return a && b;
 }
 
+/* ---- Links' rates ---- */
+
+/* Where byte @done of @s is; *r keeps the memory for whoever moves it. */
+static unsigned int locate(struct side *s, struct reach *r, uint64_t done,
+			   uint64_t n, unsigned int prot, struct place *p)
+{
+	unsigned int wc;
+	void *ptr;
+
+	*p = (struct place){ .port = s->port };
+	if (!s->mr)
+		return FABREX_WC_OK;
+	wc = side_map(s, r, done, &n, prot, &ptr);
+	if (!wc)
+		*p = mem_place(s, &r->mem);
+	return wc && r->beyond ? FABREX_WC_OK : wc;
+}
+
+/* From where the first of @n bytes is, to where it goes. */
+static unsigned int reserve(struct queue *q, struct side *from,
+			    struct reach *src, struct side *to,
+			    struct reach *dst, uint64_t n)
+{
+	struct place a, b;
+	unsigned int wc;
+
+	wc = locate(from, src, q->op.done, n, DMA_PROT_READ, &a);
+	if (!wc)
+		wc = locate(to, dst, q->op.done, n, DMA_PROT_WRITE, &b);
+	if (!wc)
+		throttle_reserve(q->port->fabric, &q->flow, &a, &b, n);
+	return wc;
+}
+
+static unsigned int admit(struct queue *q, struct side *from,
+			  struct reach *src, struct side *to,
+			  struct reach *dst, uint64_t n)
+{
+	struct fabric *f = q->port->fabric;
+	unsigned int wc = FABREX_WC_OK;
+	uint64_t wait;
+
+	if (!throttle_is_on(&f->throttle))
+		return FABREX_WC_OK;
+	if (!q->flow.bytes)
+		wc = reserve(q, from, src, to, dst, n);
+	if (wc)
+		return wc;
+	wait = throttle_wait(f, &q->flow);
+	if (!wait)
+		return FABREX_WC_OK;
+	q->op.wait_until = engine_now_ns() + wait;
+	return OP_WAIT;
+}
+
+unsigned int copy_admit(struct queue *q, struct side *from, struct side *to,
+			uint64_t n)
+{
+	struct reach src = { .held = false }, dst = { .held = false };
+	unsigned int wc = n ? admit(q, from, &src, to, &dst, n) : FABREX_WC_OK;
+	unsigned int a = side_drop(from, &src), b = side_drop(to, &dst);
+
+	return wc ? wc : a ? a : b;
+}
+
+/* ---- Pieces ---- */
+
 struct piece {
 	void *src, *dst;
 	uint64_t n;
@@ -390,11 +457,15 @@ static unsigned int move_some(struct mover *m, uint64_t length,
 		return wc;
 	n = n < PIECE ? n : PIECE;
 	n = n < *budget ? n : *budget;
+	wc = admit(m->q, m->from, &m->src, m->to, &m->dst, n);
+	if (wc)
+		return wc;
 	wait = fabric_pace(m->q->port->fabric, m->from->port, m->to->port, &n);
 	if (wait) {
 		op->wait_until = engine_now_ns() + wait;
 		return OP_WAIT;
 	}
+	throttle_take(&m->q->flow, &n);
 	*budget -= n;
 	for (end = op->done + n; op->done < end && !wc;)
 		wc = move_piece(m, end - op->done, length);

@@ -52,6 +52,14 @@ unsigned int side_read(struct side *s, void *buf, uint64_t len);
 unsigned int side_write(struct side *s, const void *buf, uint64_t len);
 
 /*
+ * May @n bytes go from @from to @to for an operation of @q? OP_WAIT: not before
+ * op.wait_until. FABREX_WC_OK: as many as throttle_take() says. Otherwise
+ * memory does not answer. A side without a region is memory of the port's host.
+ */
+unsigned int copy_admit(struct queue *q, struct side *from, struct side *to,
+			uint64_t n);
+
+/*
  * Move bytes op->done .. of @length from @from to @to for an operation of @q,
  * about @budget of them. FABREX_WC_* or OP_*.
  */

@@ -151,6 +151,7 @@ static int start_model(const struct emu_options *o)
 		return err;
 	}
 	emu.has_fabric = true;
+	throttle_set(&emu.fabric, o->throttle);
 	err = binding_init(&emu.fabric, o->state);
 	return err ? err : binding_load(&emu.fabric);
 }

@@ -19,6 +19,7 @@ struct emu_options {
 	const struct emu_qmp *qmp;	/* --qmp HOST=PATH */
 	unsigned int nqmp;
 	unsigned int threads;		/* of the DMA engine; 0: by CPUs */
+	double throttle;		/* of the links' rates; 0: no limit */
 	bool verbose;
 };
 

@@ -21,9 +21,7 @@
 struct endpoint {
 	struct function *function;
 	uint8_t regs[IDENTITY];
-	const char *name;		/* while it is created */
-	uint64_t size;
-	const atomic_bool *link;
+	const struct endpoint_desc *desc; /* while it is created */
 	bool has_engine;
 	struct gpu *gpu;
 	void (*bars)(void *arg);
@@ -96,12 +94,14 @@ static int ep_memory(void *arg, unsigned int bar, void *mem, int fd)
 {
 	struct endpoint *e = arg;
 	struct gpu_desc d = {
-		.name = e->name, .vram = mem, .size = e->size, .fd = fd,
-		.link = e->link,
+		.name = e->desc->name, .vram = mem, .size = e->desc->size,
+		.fd = fd, .link = e->desc->link, .seat = e->desc->seat,
+		.host = e->desc->host,
 	};
 
 	if (bar != ENDPOINT_BAR_MEMORY || !e->has_engine)
 		return 0;
+	memcpy(&d.instance, e->regs + DRACO_EPR_INSTANCE, 4);
 	e->gpu = gpu_create(&d);
 	return e->gpu ? 0 : -ENOMEM;
 }
@@ -187,18 +187,20 @@ int endpoint_create(const struct endpoint_desc *desc, const char *socket,
 	if (!e)
 		return -ENOMEM;
 	fill_regs(e, desc, instance);
-	e->name = desc->name;
-	e->size = desc->size;
-	e->link = desc->link;
+	e->desc = desc;
 	e->has_engine = desc->kind == DRACO_EP_GPU;
 	e->bars = bars;
 	e->arg = arg;
 	*out = e;
 	ret = function_create(&d, &endpoint_ops, e, &e->function);
+	e->desc = NULL;
 	if (ret) {
 		*out = NULL;
 		gpu_destroy(e->gpu);
 		free(e);
+	} else if (e->gpu) {
+		/* Only now: what fails unmaps its memory. */
+		gpu_join(e->gpu);
 	}
 	return ret;
 }

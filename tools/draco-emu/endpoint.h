@@ -14,6 +14,8 @@
 #define ENDPOINT_BAR_REGS	0
 #define ENDPOINT_BAR_MEMORY	2
 
+struct seat;
+
 struct endpoint_desc {
 	const char *name;		/* as in the topology */
 	unsigned int kind;		/* DRACO_EP_* */
@@ -21,6 +23,8 @@ struct endpoint_desc {
 	uint64_t size;			/* of its memory BAR, power of two or 0 */
 	uint8_t link_width;
 	const atomic_bool *link;	/* NULL, or whether it can be reached */
+	struct seat *seat;		/* NULL, or a GPU's place in a mesh */
+	unsigned int host;		/* that it is bound to */
 };
 
 struct endpoint;

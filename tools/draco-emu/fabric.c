@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "binding.h"
+#include "mesh.h"
 #include "port.h"
 #include "route.h"
 
@@ -210,6 +211,7 @@ static void make_endpoint(struct fabric *f, unsigned int i)
 	describe(f, id, DRACO_OBJ_ENDPOINT, te->class, te->name);
 	f->eps[i].id = id;
 	f->eps[i].uplink = &f->links[link_at(f, &ta->uplinks[te->uplink])];
+	f->eps[i].second = traffic_on_second(f->topo, i);
 	atomic_store(&f->eps[i].answers, true);
 	o->parent = fabric_appliance_id(f, te->appliance);
 	o->link = f->eps[i].uplink->id;
@@ -320,6 +322,10 @@ int fabric_init(struct fabric *f, const struct topology *topo)
 	if (!err)
 		err = route_init(f);
 	if (!err)
+		throttle_init(f);
+	if (!err)
+		err = mesh_init(f);
+	if (!err)
 		err = make_ports(f);
 	if (err)
 		fabric_free(f);
@@ -339,6 +345,8 @@ void fabric_free(struct fabric *f)
 	free((void *)f->route);
 	free(f->visible);
 	free(f->eps);
+	mesh_free(f);
+	throttle_free(f);
 	engine_free(&f->engine);
 	event_exit(&f->events);
 	audit_free(&f->audit);

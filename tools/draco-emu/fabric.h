@@ -6,8 +6,8 @@
  * Lock order: fabric.lock, then event_log.lock, then engine.lock. Port
  * requests (port.req_lock) and admin.lock are taken inside fabric.lock and
  * take only engine.lock inside. A queue's cq_lock may take event_log.lock.
- * The data path takes none of these but cq_lock: link states and routes are
- * atomics.
+ * The data path takes none of these but cq_lock, and throttle.lock, a leaf, if
+ * rates are kept: link states and routes are atomics.
  */
 #ifndef EMU_FABRIC_H
 #define EMU_FABRIC_H
@@ -22,11 +22,13 @@
 #include "engine.h"
 #include "event.h"
 #include "fault.h"
+#include "throttle.h"
 #include "topology/topology.h"
 #include "traffic.h"
 
 struct port;
 struct bindings;
+struct mesh;
 
 #define FABRIC_NO_LINK	UINT32_MAX
 
@@ -42,6 +44,9 @@ struct link {
 	_Atomic bool up;
 	struct counters counters;
 	struct traffic traffic;		/* ISL: only out */
+	struct traffic inner;		/* host port: its root port to the root
+					 * complex; uplink: to the second
+					 * switch of a cascade */
 	struct pace pace;
 };
 
@@ -49,6 +54,7 @@ struct link {
 struct fabric_ep {
 	uint32_t id;
 	struct link *uplink;
+	bool second;			/* behind a cascade's second switch */
 	/*
 	 * False from the moment its uplink goes down until its memory is
 	 * again what it was (binding.c), counted in @downs after that: an
@@ -78,10 +84,12 @@ struct fabric {
 	uint64_t *visible;		/* lock; [peer * 4]: PEER_UP was sent */
 	struct fabric_ep *eps;		/* by index in the topology */
 	struct bindings *bindings;
+	struct mesh *meshes;		/* by appliance; no GPUs: none */
 
 	struct event_log events;
 	struct engine engine;
 	struct audit audit;
+	struct throttle throttle;
 };
 
 int fabric_init(struct fabric *f, const struct topology *topo);

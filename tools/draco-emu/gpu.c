@@ -12,19 +12,23 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <draco/gpu.h>
 
 #include "base/crc32c.h"
+#include "fabric.h"
 #include "gpu_math.h"
 #include "log.h"
+#include "mesh.h"
 
 #define PIECE		(256u << 10)
 #define STACK_SIZE	(256 * 1024)
 #define RING_MIN	8u
 #define RING_MAX	4096u
-#define ABANDONED	0xffu		/* not a status */
+#define ABANDONED	MESH_OWN_DOWN	/* not a status */
+#define NAP_MAX_NS	100000000u	/* then it is looked whether to go on */
 
 _Static_assert(sizeof(struct draco_gpu_cmd) == 64, "docs/gpu.md");
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -46,6 +50,10 @@ struct gpu {
 	atomic_bool stop;
 	pthread_mutex_t lock;		/* for the engine's sleep */
 	pthread_cond_t wake;
+
+	/* The thread's: over the mesh. */
+	struct flow flow;
+	struct mesh_access access;	/* of a command */
 };
 
 /* ---- Pieces of a command ---- */
@@ -130,13 +138,85 @@ static void do_piece(struct gpu *g, struct draco_gpu_cmd *c, uint64_t done,
 	}
 }
 
+/* ---- Peers ---- */
+
+static bool is_peer(const struct draco_gpu_cmd *c)
+{
+	return c->op == DRACO_GPU_PEER_READ || c->op == DRACO_GPU_PEER_WRITE;
+}
+
+static struct mesh_access access_of(const struct gpu *g,
+				    const struct draco_gpu_cmd *c)
+{
+	bool read = c->op == DRACO_GPU_PEER_READ;
+
+	return (struct mesh_access){
+		.own = g->desc.seat, .host = g->desc.host, .peer = c->peer,
+		.instance = c->instance, .read = read,
+		.there = read ? c->src0 : c->dst,
+	};
+}
+
+static void nap(struct gpu *g, uint64_t ns)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ns = (ns < NAP_MAX_NS ? ns : NAP_MAX_NS) + (uint64_t)ts.tv_nsec;
+	ts.tv_sec += (time_t)(ns / 1000000000);
+	ts.tv_nsec = (long)(ns % 1000000000);
+	pthread_mutex_lock(&g->lock);
+	if (!atomic_load(&g->stop))
+		pthread_cond_timedwait(&g->wake, &g->lock, &ts);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* Until the link has carried them; *n is as much as is to be moved at once. */
+static bool cross_mesh(struct gpu *g, const struct mesh_access *a, uint64_t *n)
+{
+	struct fabric *f = a->own->mesh->fabric;
+	uint64_t wait;
+
+	if (!throttle_is_on(&f->throttle))
+		return true;
+	if (!g->flow.bytes)
+		throttle_reserve_way(f, &g->flow, mesh_way(a), *n);
+	while ((wait = throttle_wait(f, &g->flow))) {
+		if (!go_on(g))
+			return false;
+		nap(g, wait);
+	}
+	throttle_take(&g->flow, n);
+	return true;
+}
+
+/* DRACO_GPU_DONE, or how the command ends. */
+static unsigned int peer_piece(struct gpu *g, const struct draco_gpu_cmd *c,
+			       uint64_t done, uint64_t *n)
+{
+	struct mesh_access a = g->access;
+	uint64_t here = a.read ? c->dst : c->src0;
+
+	a.there += done;
+	if (!cross_mesh(g, &a, n))
+		return ABANDONED;
+	return mesh_move(&a, at(g, here + done), *n);
+}
+
+static void leave_mesh(struct gpu *g)
+{
+	if (g->desc.seat)
+		throttle_release(g->desc.seat->mesh->fabric, &g->flow);
+}
+
 /* ---- Checks, in the order of docs/gpu.md section 6 ---- */
 
 static bool known(const struct draco_gpu_cmd *c)
 {
 	bool reduce = c->op == DRACO_GPU_REDUCE;
 
-	if (c->op > DRACO_GPU_CRC32C || c->__rsvd[0] || c->__rsvd[1])
+	if (c->op > DRACO_GPU_PEER_WRITE || c->__rsvd ||
+	    (!is_peer(c) && (c->peer || c->instance)))
 		return false;
 	if (!reduce)
 		return !c->type && !c->function;
@@ -175,9 +255,9 @@ static bool usable(const struct gpu *g, uint64_t offset, uint64_t length)
 static bool in_range(const struct gpu *g, const struct draco_gpu_cmd *c)
 {
 	bool dst = c->op == DRACO_GPU_FILL || c->op == DRACO_GPU_COPY ||
-		   c->op == DRACO_GPU_REDUCE;
+		   c->op == DRACO_GPU_REDUCE || c->op == DRACO_GPU_PEER_READ;
 	bool src0 = c->op == DRACO_GPU_COPY || c->op == DRACO_GPU_REDUCE ||
-		    c->op == DRACO_GPU_CRC32C;
+		    c->op == DRACO_GPU_CRC32C || c->op == DRACO_GPU_PEER_WRITE;
 	bool src1 = c->op == DRACO_GPU_REDUCE;
 
 	return (!dst || usable(g, c->dst, c->length)) &&
@@ -185,13 +265,18 @@ static bool in_range(const struct gpu *g, const struct draco_gpu_cmd *c)
 	       (!src1 || usable(g, c->src1, c->length));
 }
 
-static unsigned int check(const struct gpu *g, const struct draco_gpu_cmd *c)
+static unsigned int check(struct gpu *g, const struct draco_gpu_cmd *c)
 {
 	if (!known(c))
 		return DRACO_GPU_BAD_COMMAND;
 	if (!aligned(c))
 		return DRACO_GPU_BAD_ALIGN;
-	return in_range(g, c) ? DRACO_GPU_DONE : DRACO_GPU_BAD_RANGE;
+	if (!in_range(g, c))
+		return DRACO_GPU_BAD_RANGE;
+	if (!is_peer(c))
+		return DRACO_GPU_DONE;
+	g->access = access_of(g, c);
+	return mesh_check(&g->access, c->length);
 }
 
 /* ---- The engine's thread ---- */
@@ -210,9 +295,16 @@ static unsigned int run_command(struct gpu *g, struct draco_gpu_cmd *c)
 
 		if (!go_on(g))
 			return ABANDONED;
-		do_piece(g, c, done, n);
+		if (is_peer(c))
+			status = peer_piece(g, c, done, &n);
+		else
+			do_piece(g, c, done, n);
+		if (status != DRACO_GPU_DONE)
+			break;
 		done += n;
 	}
+	if (status != DRACO_GPU_DONE)
+		leave_mesh(g);
 	return status;
 }
 
@@ -253,6 +345,8 @@ static bool execute(struct gpu *g, uint32_t index)
 	if (!go_on(g))
 		return false;
 	fetch(g, index, &c);
+	if (!is_peer(&c))
+		throttle_idle(&g->flow);
 	status = run_command(g, &c);
 	if (status == ABANDONED)
 		return false;
@@ -267,6 +361,7 @@ static bool wait_for_work(struct gpu *g, uint32_t head)
 
 	if (atomic_load_explicit(&g->tail, memory_order_acquire) != head)
 		return !atomic_load(&g->stop);
+	throttle_idle(&g->flow);
 	pthread_mutex_lock(&g->lock);
 	atomic_fetch_and(&g->status, ~DRACO_GPU_STATUS_BUSY);
 	while (!atomic_load(&g->stop) && atomic_load(&g->tail) == head)
@@ -367,6 +462,8 @@ void gpu_kill(struct gpu *g)
 	end(g);
 	atomic_store(&g->status, 0);
 	pthread_mutex_unlock(&g->life);
+	if (g->desc.seat)
+		mesh_leave(g->desc.seat, g->desc.instance);
 }
 
 void gpu_reset(struct gpu *g)
@@ -379,6 +476,22 @@ void gpu_reset(struct gpu *g)
 }
 
 /* ---- Registers ---- */
+
+static uint32_t read_mesh(const struct gpu *g, uint64_t offset)
+{
+	const struct seat *s = g->desc.seat;
+
+	if (!s)
+		return 0;
+	switch (offset) {
+	case DRACO_GPU_MESH_ID:
+		return s->mesh->id;
+	case DRACO_GPU_MESH_NUMBER:
+		return s->number;
+	default:
+		return s->mesh->n;
+	}
+}
 
 uint32_t gpu_read(struct gpu *g, uint64_t offset)
 {
@@ -395,6 +508,10 @@ uint32_t gpu_read(struct gpu *g, uint64_t offset)
 		return g->ring_size;
 	case DRACO_GPU_HEAD:
 		return atomic_load_explicit(&g->head, memory_order_acquire);
+	case DRACO_GPU_MESH_ID:
+	case DRACO_GPU_MESH_NUMBER:
+	case DRACO_GPU_MESH_SIZE:
+		return read_mesh(g, offset);
 	default:
 		return 0;
 	}
@@ -448,14 +565,32 @@ void gpu_write(struct gpu *g, uint64_t offset, uint32_t v)
 struct gpu *gpu_create(const struct gpu_desc *d)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
+	pthread_condattr_t attr;
 
 	if (!g)
 		return NULL;
 	g->desc = *d;
 	pthread_mutex_init(&g->life, NULL);
 	pthread_mutex_init(&g->lock, NULL);
-	pthread_cond_init(&g->wake, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&g->wake, &attr);
+	pthread_condattr_destroy(&attr);
 	return g;
+}
+
+void gpu_join(struct gpu *g)
+{
+	const struct gpu_desc *d = &g->desc;
+	const struct mesh_gpu self = {
+		.vram = d->vram, .size = d->size, .instance = d->instance,
+		.host = d->host,
+	};
+
+	pthread_mutex_lock(&g->life);
+	if (d->seat && !g->killed)
+		mesh_join(d->seat, &self);
+	pthread_mutex_unlock(&g->life);
 }
 
 void gpu_destroy(struct gpu *g)

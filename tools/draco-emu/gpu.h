@@ -3,9 +3,9 @@
  * The engine of a modelled GPU (docs/gpu.md): registers, command ring, and a
  * thread that exists while the engine is enabled. For endpoint.c.
  *
- * Locks: gpu.life is held while the thread is started or ended and never by
- * the thread; gpu.lock is a leaf for its sleep. The registers that the host
- * writes belong to the function's thread.
+ * Locks: gpu.life is held while the thread is started or ended, or the GPU
+ * takes its seat, and never by the thread; gpu.lock is a leaf for its sleep.
+ * The registers that the host writes belong to the function's thread.
  */
 #ifndef EMU_GPU_H
 #define EMU_GPU_H
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct gpu;
+struct seat;
 
 /**
  * struct gpu_desc - what the engine works on
@@ -22,6 +23,9 @@ struct gpu;
  * @vram: its memory, @size bytes of @fd (-1: no file); both stay the caller's
  *        and must outlast gpu_kill()
  * @link: NULL, or whether the GPU can be reached
+ * @seat: NULL, or its place in a mesh
+ * @host: that it is bound to
+ * @instance: of the binding
  */
 struct gpu_desc {
 	const char *name;
@@ -29,10 +33,15 @@ struct gpu_desc {
 	uint64_t size;
 	int fd;
 	const atomic_bool *link;
+	struct seat *seat;
+	unsigned int host;
+	uint32_t instance;
 };
 
 /* NULL: no memory. */
 struct gpu *gpu_create(const struct gpu_desc *d);
+/* Into its seat: from now on, peers may access VRAM until gpu_kill(). */
+void gpu_join(struct gpu *g);
 void gpu_destroy(struct gpu *g);
 
 /* Function's thread: 32-bit registers from DRACO_GPU_CTRL on. */
@@ -43,8 +52,8 @@ void gpu_write(struct gpu *g, uint64_t offset, uint32_t v);
 void gpu_reset(struct gpu *g);
 
 /*
- * The engine ends for good; it does not touch VRAM any more when this returns.
- * Any thread, also while others use the GPU.
+ * The engine ends for good; neither it nor that of a peer in the mesh touches
+ * VRAM any more when this returns. Any thread, also while others use the GPU.
  */
 void gpu_kill(struct gpu *g);
 

@@ -21,6 +21,7 @@
 #include "emu.h"
 #include "log.h"
 #include "loop.h"
+#include "throttle.h"
 
 #define MAX_QMP		256
 
@@ -37,6 +38,7 @@ static const char usage[] =
 "  -q, --qmp HOST=PATH     QEMU monitor of a host (default DIR/<host>.qmp)\n"
 "  -s, --state FILE        keep bindings here over restarts\n"
 "  -j, --threads N         DMA engine threads (default: one for each CPU)\n"
+"  -r, --throttle FACTOR   keep transfers to FACTOR times the links' rates\n"
 "  -c, --check             check the topology, print a summary and exit\n"
 "  -v, --verbose           log more\n"
 "  -h, --help              this text\n";
@@ -77,6 +79,17 @@ static int parse_threads(struct emu_options *o, const char *text)
 	return 0;
 }
 
+static int parse_throttle(struct emu_options *o, const char *text)
+{
+	char *end;
+
+	o->throttle = strtod(text, &end);
+	if (*end || !*text || !(o->throttle >= THROTTLE_LEAST && o->throttle <= 1))
+		return bad_usage("--throttle takes a number from 1e-9 to 1, not",
+				 text);
+	return 0;
+}
+
 /* 0, an exit code, or -1 for --help. */
 static int parse(int argc, char **argv, struct emu_options *o, bool *check)
 {
@@ -86,6 +99,7 @@ static int parse(int argc, char **argv, struct emu_options *o, bool *check)
 		{ "qmp", required_argument, NULL, 'q' },
 		{ "state", required_argument, NULL, 's' },
 		{ "threads", required_argument, NULL, 'j' },
+		{ "throttle", required_argument, NULL, 'r' },
 		{ "check", no_argument, NULL, 'c' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
@@ -94,7 +108,7 @@ static int parse(int argc, char **argv, struct emu_options *o, bool *check)
 	int c, ret = 0;
 
 	while (!ret &&
-	       (c = getopt_long(argc, argv, "t:d:q:s:j:cvh", opts, NULL)) > 0) {
+	       (c = getopt_long(argc, argv, "t:d:q:s:j:r:cvh", opts, NULL)) > 0) {
 		switch (c) {
 		case 't':
 			o->topology = optarg;
@@ -110,6 +124,9 @@ static int parse(int argc, char **argv, struct emu_options *o, bool *check)
 			break;
 		case 'j':
 			ret = parse_threads(o, optarg);
+			break;
+		case 'r':
+			ret = parse_throttle(o, optarg);
 			break;
 		case 'c':
 			*check = true;

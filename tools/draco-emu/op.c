@@ -77,8 +77,11 @@ void op_begin(struct op *op, const struct fabrex_sqe *sqe)
 	op->active = true;
 }
 
-void op_end(struct op *op)
+void op_end(struct queue *q)
 {
+	struct op *op = &q->op;
+
+	throttle_release(q->port->fabric, &q->flow);
 	if (op->target) {
 		queue_unreserve(op->target);
 		queue_unref(op->target);
@@ -162,36 +165,6 @@ static struct queue *find_target(struct run *r, unsigned int *wc)
 	return target;
 }
 
-static unsigned int send(struct run *r)
-{
-	const struct fabrex_sqe *s = &r->op->sqe;
-	struct fabrex_cqe cqe = {
-		.imm = s->imm, .src_queue = r->q->number,
-		.peer = r->q->port->peer, .opcode = FABREX_OP_RECV,
-	};
-	unsigned char payload[FABREX_CELL_MAX];
-	unsigned int wc;
-	struct queue *target = find_target(r, &wc);
-
-	if (!target)
-		return wc;
-	wc = queue_reserve(target, true, s->length);
-	if (wc) {
-		queue_put(target);
-		return wc;
-	}
-	if (is_inline(s))
-		memcpy(payload, s->inline_data, s->length);
-	else
-		wc = side_read(&r->local, payload, s->length);
-	if (wc)
-		queue_unreserve(target);
-	else
-		wc = queue_deliver(target, payload, s->length, &cqe);
-	queue_put(target);
-	return wc;
-}
-
 static void count_message(struct run *r)
 {
 	uint64_t n = r->op->sqe.length;
@@ -208,25 +181,29 @@ static void count_message(struct run *r)
 	traffic_count(r->q->port->fabric, &from, &to, n);
 }
 
-static unsigned int datagram(struct run *r)
+/* May a message, or the result of an atomic, go now as a whole? */
+static unsigned int may_go(struct run *r, struct side from, struct side to,
+			   uint64_t n)
 {
-	uint64_t n = r->op->sqe.length;
-	uint64_t wait = fabric_pace(r->q->port->fabric, r->q->port, r->peer,
-				    &n);
-	unsigned int wc;
+	unsigned int wc = copy_admit(r->q, &from, &to, n);
+	uint64_t wait;
 
+	if (wc)
+		return wc;
+	wait = fabric_pace(r->q->port->fabric, r->q->port, r->peer, &n);
 	if (wait) {
 		r->op->wait_until = engine_now_ns() + wait;
 		return OP_WAIT;
 	}
-	wc = send(r);
-	if (!wc)
-		count_message(r);
-	return wc;
+	throttle_take(&r->q->flow, &n);
+	return FABREX_WC_OK;
 }
 
-/* Check 14 for WRITE_IMM: a cell and a completion, kept while bytes move. */
-static unsigned int reserve_target(struct run *r)
+/*
+ * Checks 12 to 14: a cell and a completion, kept while the operation waits for
+ * links and bytes move.
+ */
+static unsigned int reserve_target(struct run *r, bool datagram)
 {
 	const struct fabrex_sqe *s = &r->op->sqe;
 	struct queue *target;
@@ -237,7 +214,7 @@ static unsigned int reserve_target(struct run *r)
 	target = find_target(r, &wc);
 	if (!target)
 		return wc;
-	wc = queue_reserve(target, false, s->length);
+	wc = queue_reserve(target, datagram, s->length);
 	if (!wc) {
 		queue_ref(target);
 		r->op->target = target;
@@ -246,20 +223,21 @@ static unsigned int reserve_target(struct run *r)
 	return wc;
 }
 
-/* The bytes are there: tell the target. */
-static unsigned int notify_target(struct run *r)
+/* Tell the target: with the @payload, or that the bytes are there. */
+static unsigned int notify_target(struct run *r, const void *payload)
 {
 	const struct fabrex_sqe *s = &r->op->sqe;
 	struct fabrex_cqe cqe = {
 		.imm = s->imm, .src_queue = r->q->number,
-		.peer = r->q->port->peer, .opcode = FABREX_OP_RECV_IMM,
+		.peer = r->q->port->peer,
+		.opcode = payload ? FABREX_OP_RECV : FABREX_OP_RECV_IMM,
 	};
 	struct queue *now = queue_get_by_key(r->peer, s->dest_key);
 	unsigned int wc = FABREX_WC_BAD_QUEUE;
 
 	if (now && now == r->op->target &&
 	    atomic_load(&now->state) == FABREX_QUEUE_OK) {
-		wc = queue_deliver(now, NULL, s->length, &cqe);
+		wc = queue_deliver(now, payload, s->length, &cqe);
 		queue_unref(r->op->target);
 		r->op->target = NULL;
 	}
@@ -268,15 +246,43 @@ static unsigned int notify_target(struct run *r)
 	return wc;
 }
 
+static unsigned int send(struct run *r)
+{
+	const struct fabrex_sqe *s = &r->op->sqe;
+	unsigned char payload[FABREX_CELL_MAX];
+	unsigned int wc = FABREX_WC_OK;
+
+	if (is_inline(s))
+		memcpy(payload, s->inline_data, s->length);
+	else
+		wc = side_read(&r->local, payload, s->length);
+	return wc ? wc : notify_target(r, payload);
+}
+
+static unsigned int datagram(struct run *r)
+{
+	struct side to = { .port = r->peer };
+	unsigned int wc = reserve_target(r, true);
+
+	r->local.port = r->q->port;	/* inline payload has no region */
+	if (!wc)
+		wc = may_go(r, r->local, to, r->op->sqe.length);
+	if (!wc)
+		wc = send(r);
+	if (!wc)
+		count_message(r);
+	return wc;
+}
+
 static unsigned int write_imm(struct run *r)
 {
-	unsigned int wc = reserve_target(r);
+	unsigned int wc = reserve_target(r, false);
 
 	if (!wc)
 		wc = copy_move(r->q, r->op, &r->local, &r->remote, r->length,
 			       r->budget);
 	if (!wc)
-		wc = notify_target(r);
+		wc = notify_target(r, NULL);
 	return wc;
 }
 
@@ -328,19 +334,15 @@ static void count_atomic(struct run *r)
 
 static unsigned int atomic_op(struct run *r)
 {
-	uint64_t old, n = 8;
-	uint64_t wait = fabric_pace(r->q->port->fabric, r->q->port, r->peer,
-				    &n);
 	enum counter which;
 	unsigned int wc;
+	uint64_t old;
 
 	if ((r->remote.mr->first + r->remote.offset) & 7)
 		return FABREX_WC_BAD_DESC;
-	if (wait) {
-		r->op->wait_until = engine_now_ns() + wait;
-		return OP_WAIT;
-	}
-	wc = do_atomic(r, &old);
+	wc = may_go(r, r->remote, r->local, 8);
+	if (!wc)
+		wc = do_atomic(r, &old);
 	if (wc)
 		return wc;
 	count_add(&r->peer->counters, CNT_RX_BYTES, 8);

@@ -33,7 +33,7 @@ struct op {
 void op_begin(struct op *op, const struct fabrex_sqe *sqe);
 /* Go on for about @budget bytes. FABREX_WC_* or OP_*. */
 unsigned int op_run(struct queue *q, struct op *op, uint64_t budget);
-/* Give up what it holds. */
-void op_end(struct op *op);
+/* Give up what the operation of @q holds. */
+void op_end(struct queue *q);
 
 #endif

@@ -36,7 +36,7 @@ void queue_unref(struct queue *q)
 {
 	if (atomic_fetch_sub_explicit(&q->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	op_end(&q->op);
+	op_end(q);
 	pthread_mutex_destroy(&q->cq_lock);
 	free(q);
 }
@@ -183,6 +183,8 @@ void queue_destroy(struct queue_slot *slot)
 	slot->q = NULL;
 	slot->dying = false;
 	guess_end(&q->guesser, &q->port->queue_guesses);
+	/* Its work may be asleep and hold it for a while. */
+	throttle_release(q->port->fabric, &q->flow);
 	queue_unref(q);
 }
 
@@ -193,7 +195,7 @@ void queue_reset_all(struct port *p)
 
 		if (!q)
 			continue;
-		op_end(&q->op);
+		op_end(q);
 		queue_error(q, FABREX_QERR_RESET);
 	}
 }

@@ -21,6 +21,7 @@
 #include "gate.h"
 #include "guess.h"
 #include "op.h"
+#include "throttle.h"
 
 #define QUEUE_BATCH	16	/* entries fetched at once */
 
@@ -49,6 +50,7 @@ struct queue {
 	bool watching;			/* db_needed is 0 */
 	uint64_t watch_until, watch_ns;
 	struct op op;
+	struct flow flow;		/* of all its payload */
 	struct guesser guesser;		/* of keys at peers */
 
 	pthread_mutex_t cq_lock;

@@ -132,7 +132,7 @@ static void complete(struct queue *q, unsigned int wc)
 		.status = wc,
 	};
 
-	op_end(&q->op);
+	op_end(q);
 	count_result(q, wc);
 	if (wc != FABREX_WC_OK && wc != FABREX_WC_FENCED)
 		q->failed = true;
@@ -188,9 +188,14 @@ static int execute(struct queue *q, struct turn *t)
 
 static int step(struct queue *q, struct turn *t)
 {
-	if (atomic_load_explicit(&q->state, memory_order_relaxed) !=
-	    FABREX_QUEUE_OK || !queue_is_open(q) || !gate_is_open(&q->port->gate))
+	if (!queue_is_open(q) || !gate_is_open(&q->port->gate))
 		return RUN_IDLE;
+	if (atomic_load_explicit(&q->state, memory_order_relaxed) !=
+	    FABREX_QUEUE_OK) {
+		/* The peer's cell that it may have kept is free again. */
+		op_end(q);
+		return RUN_IDLE;
+	}
 	if (!q->op.active) {
 		uint64_t size;
 		int r;
@@ -240,6 +245,7 @@ static int dry(struct queue *q, struct turn *t)
 	uint64_t now;
 	int64_t n;
 
+	throttle_idle(&q->flow);
 	if (!t->worked && !q->watching)
 		return RUN_IDLE;
 	now = engine_now_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts the bytes of transfers on the links of their routes. Called by copy.c,
- * op.c, window.c and admin_topology.c.
+ * Routes of transfers, whose bytes are counted on each link. Called by copy.c,
+ * op.c, window.c, throttle.c and admin_topology.c.
  *
  * Memory of a host is reached over the link of its port; memory of an endpoint
  * over the endpoint's link, the uplink of its appliance, the inter-switch links
@@ -10,28 +10,57 @@
  * complex and down again. Two endpoints of one partition reach each other where
  * their ways to the host meet: in the appliance if they are behind the same
  * uplink.
+ *
+ * Inside a cascade one more link leads to its second switch, and inside a host
+ * one from each port to the root complex. They are part of the route and carry
+ * bytes, but nobody can list them.
  */
 #include "traffic.h"
 
 #include <string.h>
 
 #include "fabric.h"
+#include "mesh.h"
 #include "port.h"
 #include "route.h"
 
 _Static_assert(sizeof(struct draco_link) == 64, "docs/draco.md");
 
-static void add(_Atomic uint64_t *v, uint64_t bytes)
+static uint64_t get(struct oneway *w)
 {
-	atomic_fetch_add_explicit(v, bytes, memory_order_relaxed);
-}
-
-static uint64_t get(_Atomic uint64_t *v)
-{
-	return atomic_load_explicit(v, memory_order_relaxed);
+	return atomic_load_explicit(&w->bytes, memory_order_relaxed);
 }
 
 /* ---- Routes ---- */
+
+bool traffic_on_second(const struct topology *t, unsigned int ep)
+{
+	const struct topo_endpoint *te = &t->endpoints[ep], *other;
+	const struct topo_appliance *ta = &t->appliances[te->appliance];
+	unsigned int before = 0, all = 0;
+
+	for (unsigned int i = 0; i < ta->nendpoints; i++) {
+		other = &t->endpoints[ta->first + i];
+		if (other->class != TOPO_GPU || other->uplink != te->uplink)
+			continue;
+		before += other < te;
+		all++;
+	}
+	return ta->kind == TOPO_CASCADE && te->class == TOPO_GPU &&
+	       before >= (all + 1) / 2;
+}
+
+/* Someone on the way. */
+struct walk {
+	struct fabric *f;
+	traffic_visit visit;
+	void *arg;
+};
+
+static void over(const struct walk *w, struct oneway *way)
+{
+	w->visit(w->f, way, NULL, w->arg);
+}
 
 /* The switch after @sw on the way to @to; @to itself if there is no way. */
 static unsigned int next_switch(struct fabric *f, unsigned int sw,
@@ -44,22 +73,18 @@ static unsigned int next_switch(struct fabric *f, unsigned int sw,
 	return f->links[f->links[next].other].sw;
 }
 
-static void count_isls(struct fabric *f, unsigned int from, unsigned int to,
-		       uint64_t bytes)
+static void walk_isls(const struct walk *w, unsigned int from, unsigned int to)
 {
 	for (unsigned int hops = 0; from != to && hops < TOPO_MAX_SWITCHES;
 	     hops++) {
-		uint32_t next = route_next(f, from, to);
-		struct link *l, *other;
+		uint32_t next = route_next(w->f, from, to);
+		struct link *l;
 
 		if (next == ROUTE_NONE || next == ROUTE_HERE)
 			return;
-		l = &f->links[next];
-		other = &f->links[l->other];
-		add(&l->traffic.out, bytes);
-		count_add(&l->counters, CNT_TX_BYTES, bytes);
-		count_add(&other->counters, CNT_RX_BYTES, bytes);
-		from = other->sw;
+		l = &w->f->links[next];
+		w->visit(w->f, &l->traffic.out, l, w->arg);
+		from = w->f->links[l->other].sw;
 	}
 }
 
@@ -84,56 +109,75 @@ static unsigned int meeting(struct fabric *f, unsigned int a, unsigned int b,
 }
 
 /* Between an endpoint and the switch at its uplink. */
-static void count_ep_link(struct fabric_ep *ep, bool up, uint64_t bytes)
+static void walk_ep_up(const struct walk *w, struct fabric_ep *ep)
 {
-	add(up ? &ep->traffic.out : &ep->traffic.in, bytes);
-	add(up ? &ep->uplink->traffic.in : &ep->uplink->traffic.out, bytes);
+	over(w, &ep->traffic.out);
+	if (ep->second)
+		over(w, &ep->uplink->inner.in);
+	over(w, &ep->uplink->traffic.in);
+}
+
+static void walk_ep_down(const struct walk *w, struct fabric_ep *ep)
+{
+	over(w, &ep->uplink->traffic.out);
+	if (ep->second)
+		over(w, &ep->uplink->inner.out);
+	over(w, &ep->traffic.in);
+}
+
+/* Up to the root complex at one port, and down at another one. */
+static void walk_root(const struct walk *w, struct link *up, struct link *down)
+{
+	over(w, &up->traffic.out);
+	over(w, &up->inner.out);
+	over(w, &down->inner.in);
+	over(w, &down->traffic.in);
 }
 
 /* From memory to the switch of the port that reaches it. */
-static void count_up(struct fabric *f, const struct place *p, uint64_t bytes)
-{
-	if (p->ep) {
-		count_ep_link(p->ep, true, bytes);
-		count_isls(f, p->ep->uplink->sw, p->at->link->sw, bytes);
-		if (p->at == p->port)
-			return;
-		add(&p->at->link->traffic.out, bytes);
-	}
-	add(&p->port->link->traffic.in, bytes);
-}
-
-static void count_down(struct fabric *f, const struct place *p, uint64_t bytes)
+static void walk_up(const struct walk *w, const struct place *p)
 {
 	if (!p->ep) {
-		add(&p->port->link->traffic.out, bytes);
+		over(w, &p->port->link->traffic.in);
 		return;
 	}
-	if (p->at != p->port) {
-		add(&p->port->link->traffic.out, bytes);
-		add(&p->at->link->traffic.in, bytes);
+	walk_ep_up(w, p->ep);
+	walk_isls(w, p->ep->uplink->sw, p->at->link->sw);
+	if (p->at != p->port)
+		walk_root(w, p->at->link, p->port->link);
+}
+
+static void walk_down(const struct walk *w, const struct place *p)
+{
+	if (!p->ep) {
+		over(w, &p->port->link->traffic.out);
+		return;
 	}
-	count_isls(f, p->at->link->sw, p->ep->uplink->sw, bytes);
-	count_ep_link(p->ep, false, bytes);
+	if (p->at != p->port)
+		walk_root(w, p->port->link, p->at->link);
+	walk_isls(w, p->at->link->sw, p->ep->uplink->sw);
+	walk_ep_down(w, p->ep);
 }
 
 /* Two endpoints of @port's partition. */
-static void count_peers(struct fabric *f, const struct port *port,
-			struct fabric_ep *from, struct fabric_ep *to,
-			uint64_t bytes)
+static void walk_peers(const struct walk *w, const struct port *port,
+		       struct fabric_ep *from, struct fabric_ep *to)
 {
 	unsigned int a = from->uplink->sw, b = to->uplink->sw, sw;
 
 	if (from->uplink == to->uplink) {
-		add(&from->traffic.out, bytes);
-		add(&to->traffic.in, bytes);
+		over(w, &from->traffic.out);
+		if (from->second != to->second)
+			over(w, from->second ? &from->uplink->inner.in :
+					       &from->uplink->inner.out);
+		over(w, &to->traffic.in);
 		return;
 	}
-	count_ep_link(from, true, bytes);
-	sw = meeting(f, a, b, port->link->sw);
-	count_isls(f, a, sw, bytes);
-	count_isls(f, sw, b, bytes);
-	count_ep_link(to, false, bytes);
+	walk_ep_up(w, from);
+	sw = meeting(w->f, a, b, port->link->sw);
+	walk_isls(w, a, sw);
+	walk_isls(w, sw, b);
+	walk_ep_down(w, to);
 }
 
 static bool in_own_partition(const struct place *p)
@@ -141,19 +185,40 @@ static bool in_own_partition(const struct place *p)
 	return p->ep && p->at == p->port;
 }
 
+void traffic_route(struct fabric *f, const struct place *from,
+		   const struct place *to, traffic_visit visit, void *arg)
+{
+	struct walk w = { .f = f, .visit = visit, .arg = arg };
+
+	if (from->port == to->port && in_own_partition(from) &&
+	    in_own_partition(to)) {
+		walk_peers(&w, from->port, from->ep, to->ep);
+		return;
+	}
+	walk_up(&w, from);
+	walk_isls(&w, from->port->link->sw, to->port->link->sw);
+	walk_down(&w, to);
+}
+
+/* ---- Counting ---- */
+
+static void count_way(struct fabric *f, struct oneway *way, struct link *isl,
+		      void *arg)
+{
+	uint64_t bytes = *(const uint64_t *)arg;
+
+	atomic_fetch_add_explicit(&way->bytes, bytes, memory_order_relaxed);
+	if (!isl)
+		return;
+	count_add(&isl->counters, CNT_TX_BYTES, bytes);
+	count_add(&f->links[isl->other].counters, CNT_RX_BYTES, bytes);
+}
+
 void traffic_count(struct fabric *f, const struct place *from,
 		   const struct place *to, uint64_t bytes)
 {
-	if (!bytes)
-		return;
-	if (from->port == to->port && in_own_partition(from) &&
-	    in_own_partition(to)) {
-		count_peers(f, from->port, from->ep, to->ep, bytes);
-		return;
-	}
-	count_up(f, from, bytes);
-	count_isls(f, from->port->link->sw, to->port->link->sw, bytes);
-	count_down(f, to, bytes);
+	if (bytes)
+		traffic_route(f, from, to, count_way, &bytes);
 }
 
 /* ---- Reading ---- */
@@ -195,20 +260,34 @@ static bool describe_link(struct fabric *f, uint32_t id, struct draco_link *out)
 	return true;
 }
 
-size_t traffic_links(struct fabric *f, uint32_t first, struct draco_link *out,
-		     size_t max, uint32_t *next)
+/* @id is no object's. */
+static bool describe_mesh(struct fabric *f, uint32_t id, struct draco_link *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = id;
+	return mesh_describe(f, id - f->nobjects - 1, out);
+}
+
+size_t traffic_links(struct fabric *f, uint32_t first, bool mesh,
+		     struct draco_link *out, size_t max, uint32_t *next)
 {
 	uint32_t id = first ? first : 1;
 	struct draco_link link;
+	bool more = true;
 	size_t n = 0;
 
-	for (; id <= f->nobjects; id++) {
-		if (!describe_link(f, id, &link))
+	for (; id <= f->nobjects || mesh; id++) {
+		if (id > f->nobjects) {
+			more = describe_mesh(f, id, &link);
+			if (!more)
+				break;
+		} else if (!describe_link(f, id, &link)) {
 			continue;
+		}
 		if (n == max)
 			break;
 		out[n++] = link;
 	}
-	*next = id <= f->nobjects ? id : 0;
+	*next = more && (id <= f->nobjects || mesh) ? id : 0;
 	return n;
 }

@@ -182,9 +182,10 @@ struct fabrex_cqe {
  *
  * Fields share a cache line only if they have the same writer and change
  * equally often. A process stores @sq_tail with release order after the
- * entries, issues a full barrier, then reads @db_needed. A device that is about
- * to stop polling stores 1, issues a full barrier, and reads @sq_tail once
- * more. So no submission is missed.
+ * entries, issues a full barrier (one for devices, too: mfence or a locked
+ * instruction, dmb osh), then reads @db_needed. A device that is about to stop
+ * polling stores 1, issues a full barrier, and reads @sq_tail once more. So no
+ * submission is missed.
  */
 struct fabrex_qctrl {
 	__le32	sq_tail;

@@ -3,6 +3,7 @@
  * Topology files: the shipped ones, defaults, and a mistake of every kind with
  * the exact message. Arguments: the files to load.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -362,6 +363,23 @@ static void try_unsayable(void)
 	}
 }
 
+static void try_rates(void)
+{
+	static const char text[] = F
+		"switches = ( { name = \"s\"; },\n"
+		"{ name = \"u\"; speed = 32; width = 8; },\n"
+		"{ name = \"v\"; speed = 8; width = 4; } );\n"
+		"link_gbps = 20.0;\n" HOST;
+	static const double want[] = { 20.0, 20.0, 2.5 };
+	char err[512] = "";
+	struct topology *t = topology_parse(text, "t", err, sizeof(err));
+
+	for (unsigned int i = 0; i < 3; i++)
+		result(t && fabs(topology_link_gbps(t, i) - want[i]) < 1e-9,
+		       "rate of a switch's links, by speed and width", err);
+	topology_free(t);
+}
+
 int main(int argc, char **argv)
 {
 	printf("TAP version 13\n");
@@ -383,5 +401,6 @@ int main(int argc, char **argv)
 	try_uplinks();
 	try_odd_values();
 	try_unsayable();
+	try_rates();
 	return tap_done();
 }

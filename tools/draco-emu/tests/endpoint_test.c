@@ -16,6 +16,7 @@
 #include "client.h"
 #include "base/crc32c.h"
 #include "endpoint.h"
+#include "mesh.h"
 #include "tap.h"
 #include "vfio_user.h"
 #include "vfio_user_proto.h"
@@ -448,12 +449,33 @@ static void test_large(void)
 	stop();
 }
 
+/* Its place in the mesh is its own only once nothing can fail any more. */
+static void test_seat(void)
+{
+	struct seat s = { .number = 1, .gpu = { .instance = 1000 } };
+	struct endpoint_desc d = {
+		.name = "box.gpu0", .kind = DRACO_EP_GPU, .size = VRAM,
+		.seat = &s,
+	};
+
+	pthread_rwlock_init(&s.lock, NULL);
+	s.gpu.vram = &s;
+	CHECK(endpoint_create(&d, "/nowhere/e.sock", 1001, NULL, NULL, &ep));
+	CHECK(s.gpu.vram == &s && s.gpu.instance == 1000);
+	CHECK(!endpoint_create(&d, sock_path, 1002, NULL, NULL, &ep));
+	CHECK(s.gpu.vram == memory() && s.gpu.size == VRAM);
+	CHECK_EQ(s.gpu.instance, 1002);
+	endpoint_destroy(ep);
+	CHECK(!s.gpu.vram);
+	pthread_rwlock_destroy(&s.lock);
+}
+
 #define T(n) { #n, test_ ## n }
 
 static const struct tap_test tests[] = {
 	T(identity), T(others_have_no_engine), T(resize), T(resize_refused),
 	T(resized_bounds), T(engine), T(dead_under_way), T(gone_under_way),
-	T(link_down), T(fresh_memory), T(large),
+	T(link_down), T(fresh_memory), T(large), T(seat),
 };
 
 int main(int argc, char **argv)

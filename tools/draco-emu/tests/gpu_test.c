@@ -233,7 +233,7 @@ static void test_bad_commands(void)
 
 	CHECK(start(MIB) && enable());
 	memset(vram, 0x42, RING);
-	CHECK(refused(command(5, 0, 0, 0, 8), DRACO_GPU_BAD_COMMAND));
+	CHECK(refused(command(7, 0, 0, 0, 8), DRACO_GPU_BAD_COMMAND));
 	CHECK(refused(command(255, 0, 0, 0, 8), DRACO_GPU_BAD_COMMAND));
 	c.type = 4;
 	CHECK(refused(c, DRACO_GPU_BAD_COMMAND));
@@ -241,8 +241,14 @@ static void test_bad_commands(void)
 	c.function = 4;
 	CHECK(refused(c, DRACO_GPU_BAD_COMMAND));
 	c.function = 0;
-	c.__rsvd[1] = 1;
+	c.__rsvd = 1;
 	CHECK(refused(c, DRACO_GPU_BAD_COMMAND));
+	/* In no mesh. */
+	c = COPY(0, 4096, 8);
+	c.op = DRACO_GPU_PEER_WRITE;
+	CHECK(refused(c, DRACO_GPU_NO_LINK));
+	c.peer = 1;
+	CHECK(refused(c, DRACO_GPU_NO_LINK));
 	c = FILL(0, 0, 8);
 	c.type = 1;
 	CHECK(refused(c, DRACO_GPU_BAD_COMMAND));

@@ -132,7 +132,7 @@ static void test_identify(void)
 	CHECK_EQ(id->max_windows, 8);
 	CHECK_EQ(id->generation, 1);
 	CHECK_EQ(id->flags, DRACO_IDF_MANAGER | DRACO_IDF_EMULATED |
-			    DRACO_IDF_LINKS);
+			    DRACO_IDF_LINKS | DRACO_IDF_MESH);
 	CHECK_EQ(id->objects[0], rig_fabric.nobjects);
 	CHECK_EQ(id->objects[DRACO_OBJ_ENDPOINT], 6);
 	CHECK_EQ(((unsigned char *)(id + 1))[0], 0xee);

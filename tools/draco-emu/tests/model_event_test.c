@@ -209,8 +209,7 @@ static void test_requests(void)
 					      B->port->link->id), NULL), 0);
 	CHECK_EQ(requests(B, ev), 0);
 	c = command(DRACO_ADM_UNBIND, 0, 60000);
-	cid = rig_post(A, &c);
-	rig_settle();
+	cid = rig_begin(A, &c);
 	CHECK_EQ(requests(B, ev), 1);
 	CHECK_EQ(ev->type, DRACO_EV_RELEASE_REQUEST);
 	CHECK_EQ(ev->object, fabric_ep_id(&rig_fabric, 0));
@@ -252,8 +251,7 @@ static void test_requests_end(void)
 		 DRACO_SC_TIMEOUT);
 	CHECK_EQ(requests(B, ev), 0);
 	c = command(DRACO_ADM_UNBIND, 0, 60000);
-	cid = rig_post(A, &c);
-	rig_settle();
+	cid = rig_begin(A, &c);
 	CHECK_EQ(requests(B, ev), 1);
 	CHECK_EQ(rig_admin(A, rig_cmd(DRACO_ADM_ABORT, cid, 0), NULL), 0);
 	CHECK(rig_wait(A, cid, &cpl, 5000));

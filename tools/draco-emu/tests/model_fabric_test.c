@@ -322,8 +322,7 @@ static void test_owner_silent_or_gone(void)
 	CHECK_EQ(cpl.status, DRACO_SC_ABORTED);
 	CHECK_EQ(state(0), DRACO_EP_BOUND);
 	c.cid = 0;
-	cid = rig_post(A, &c);
-	rig_settle();
+	cid = rig_begin(A, &c);
 	CHECK(rig_disable(B));
 	CHECK(rig_wait(A, cid, &cpl, RIG_HUNG));
 	CHECK_EQ(cpl.status, 0);

@@ -404,7 +404,8 @@ static void test_pages(void)
 		CHECK(cpl.result == 1 && i < n &&
 		      !memcmp(one, &all[i], sizeof(*one)));
 		CHECK(!i || all[i].a > all[i - 1].a);
-		CHECK(!one->__rsvd[0] && !one->__rsvd[4]);
+		CHECK(!one->id && !one->__rsvd0 && !one->__rsvd[0] &&
+		      !one->__rsvd[3]);
 		i++;
 		c.arg[0] = cpl.id;
 	} while (cpl.id);
@@ -418,7 +419,7 @@ static void test_pages(void)
 	c = rig_cmd(DRACO_ADM_GET_LINKS, 0, sizeof(*one) - 1);
 	CHECK_EQ(rig_admin(A, c, &cpl), DRACO_SC_BAD_FIELD);
 	c = rig_cmd(DRACO_ADM_GET_LINKS, 0, 4096);
-	c.flags = 1;
+	c.flags = 2;
 	CHECK_EQ(rig_admin(A, c, &cpl), DRACO_SC_BAD_FIELD);
 	c = rig_cmd(DRACO_ADM_IDENTIFY, 0, sizeof(struct draco_identify));
 	CHECK_EQ(rig_admin(A, c, NULL), 0);

@@ -105,7 +105,7 @@ int function_message(struct function *f, bool write, uint64_t addr, void *buf,
 
 struct fake_slot {
 	void *cookie;		/* NULL: empty */
-	const atomic_bool *link; /* of the endpoint that was plugged last */
+	struct endpoint_desc endpoint; /* that was plugged last */
 	bool present;
 	bool linked;
 };
@@ -187,7 +187,7 @@ int slots_plug(struct slots *s, unsigned int slot,
 	if (!n || !ep->name || s->slot[slot].cookie)
 		abort();
 	s->slot[slot].cookie = cookie;
-	s->slot[slot].link = ep->link;
+	s->slot[slot].endpoint = *ep;
 	s->slot[slot].present = false;
 	s->slot[slot].linked = true;
 	*n = (struct note){ s, slot, cookie };
@@ -325,7 +325,13 @@ bool rig_slot_full(struct rig_guest *g, unsigned int slot)
 
 const atomic_bool *rig_slot_link(struct rig_guest *g, unsigned int slot)
 {
-	return g->port->slots->slot[slot].link;
+	return g->port->slots->slot[slot].endpoint.link;
+}
+
+const struct endpoint_desc *rig_slot_endpoint(struct rig_guest *g,
+					      unsigned int slot)
+{
+	return &g->port->slots->slot[slot].endpoint;
 }
 
 bool rig_slot_linked(struct rig_guest *g, unsigned int slot)

@@ -268,6 +268,16 @@ unsigned int rig_admin(struct rig_guest *g, struct draco_acmd cmd,
 	return c.status;
 }
 
+uint16_t rig_begin(struct rig_guest *g, struct draco_acmd *cmd)
+{
+	uint16_t cid = rig_post(g, cmd);
+
+	/* Fetched in order: what answers at once comes after it. */
+	rig_admin(g, rig_cmd(DRACO_ADM_GET_REQUESTS, 0, 64 * 64), NULL);
+	rig_settle();
+	return cid;
+}
+
 /* ---- Regions and queues ---- */
 
 uint64_t rig_mr(struct rig_guest *g, uint64_t addr, uint64_t len,

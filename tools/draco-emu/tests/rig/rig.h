@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "endpoint.h"
 #include "fabric.h"
 #include "port.h"
 
@@ -66,6 +67,9 @@ void rig_hold_presence(bool on);
 bool rig_slot_full(struct rig_guest *g, unsigned int slot);
 /* The link that the endpoint in @slot was told to look at. */
 const atomic_bool *rig_slot_link(struct rig_guest *g, unsigned int slot);
+/* What was plugged there last. */
+const struct endpoint_desc *rig_slot_endpoint(struct rig_guest *g,
+					      unsigned int slot);
 /* The way to it is up, as far as slots_link() was told. */
 bool rig_slot_linked(struct rig_guest *g, unsigned int slot);
 /* The endpoint in @slot has @mem in a BAR at @addr. */
@@ -86,6 +90,8 @@ bool rig_disable(struct rig_guest *g);
  * @ms without a completion.
  */
 uint16_t rig_post(struct rig_guest *g, struct draco_acmd *cmd);
+/* Post a command that stays pending; it has begun on return. */
+uint16_t rig_begin(struct rig_guest *g, struct draco_acmd *cmd);
 bool rig_wait(struct rig_guest *g, uint16_t cid, struct draco_acpl *out,
 	      unsigned int ms);
 unsigned int rig_admin(struct rig_guest *g, struct draco_acmd cmd,
