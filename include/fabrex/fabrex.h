@@ -87,7 +87,9 @@ struct fabrex_peer {
 };
 
 /* name: "fabrex0", "/dev/fabrex0", a port name such as "a.0", or NULL for
- * $FABREX_PORT, or, if that is not set, for the first port found.
+ * $FABREX_PORT, or, if that is not set, for the first port of this machine.
+ * "loopback:NAME": a fabric of processes of this machine. It is joined only if
+ * it is named, here or by $FABREX_PORT. -ENOENT: there is no port.
  */
 int fabrex_open(const char *name, struct fabrex_port **port);
 /* Destroys the port with its queues, regions and windows. The caller must

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory barriers that C11 atomics do not have (device registers, write-
- * combining memory), the full one, and the pause of a spinning thread. For all
- * of lib/.
+ * Memory barriers that C11 atomics do not have (devices, write-combining
+ * memory), the full one, and the pause of a spinning thread. For all of lib/.
  */
 #ifndef LIB_BARRIER_H
 #define LIB_BARRIER_H
 
-/* Earlier stores before later loads too. */
+/* Between threads of this machine: earlier stores before later loads too. */
 static inline void barrier_full(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * The same where the other side is a device that reads and writes this memory:
+ * on ARM it need not be in the inner shareable domain, which the fence of C11
+ * is about.
+ */
+static inline void barrier_device(void)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb osh" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 /* Earlier stores to memory before a later store to a register. */

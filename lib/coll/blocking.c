@@ -25,6 +25,8 @@ static inline int run(struct fabrex_comm *comm, uint32_t kind,
 	coll.what.count = count;
 	coll.what.reserved[0] = coll.what.reserved[1] = 0;
 	coll.what.reserved[2] = 0;
+	coll.what.send_counts = coll.what.send_displs = NULL;
+	coll.what.recv_counts = coll.what.recv_displs = NULL;
 	return fxi_coll_run(&coll);
 }
 
@@ -87,4 +89,60 @@ EXPORT int fabrex_recv(struct fabrex_comm *comm, void *buffer, uint64_t count,
 		       enum fabrex_datatype type, uint32_t rank)
 {
 	return run(comm, FABREX_RECV, NULL, buffer, count, type, 0, rank);
+}
+
+/* ---- blocks of different lengths --------------------------------------- */
+
+static int run_blocks(struct fabrex_comm *comm,
+		      const struct fabrex_collective *what)
+{
+	struct fabrex_coll coll;
+
+	fxi_coll_init(&coll, comm);
+	coll.what = *what;
+	return fxi_coll_run(&coll);
+}
+
+EXPORT int fabrex_all_gatherv(struct fabrex_comm *comm, const void *send,
+			      uint64_t count, void *recv,
+			      const uint64_t *counts, const uint64_t *displs,
+			      enum fabrex_datatype type)
+{
+	const struct fabrex_collective what = {
+		.kind = FABREX_ALL_GATHERV, .type = type, .send = send,
+		.recv = recv, .count = count, .recv_counts = counts,
+		.recv_displs = displs,
+	};
+
+	return run_blocks(comm, &what);
+}
+
+EXPORT int fabrex_reduce_scatterv(struct fabrex_comm *comm, const void *send,
+				  void *recv, const uint64_t *counts,
+				  enum fabrex_datatype type,
+				  enum fabrex_redop op)
+{
+	const struct fabrex_collective what = {
+		.kind = FABREX_REDUCE_SCATTERV, .type = type, .op = op,
+		.send = send, .recv = recv, .recv_counts = counts,
+	};
+
+	return run_blocks(comm, &what);
+}
+
+EXPORT int fabrex_all_to_allv(struct fabrex_comm *comm, const void *send,
+			      const uint64_t *send_counts,
+			      const uint64_t *send_displs, void *recv,
+			      const uint64_t *recv_counts,
+			      const uint64_t *recv_displs,
+			      enum fabrex_datatype type)
+{
+	const struct fabrex_collective what = {
+		.kind = FABREX_ALL_TO_ALLV, .type = type, .send = send,
+		.recv = recv, .send_counts = send_counts,
+		.send_displs = send_displs, .recv_counts = recv_counts,
+		.recv_displs = recv_displs,
+	};
+
+	return run_blocks(comm, &what);
 }

@@ -17,7 +17,7 @@ atomic_uint fxi_busy_count;
 
 void fxi_comm_enter_busy(struct fabrex_comm *comm)
 {
-	pthread_mutex_lock(&comm->lock);
+	fxi_comm_lock(comm);
 	if (comm->busy)
 		return;
 	pthread_mutex_lock(&busy_lock);
@@ -73,20 +73,81 @@ void fxi_comm_leave_busy(struct fabrex_comm *comm)
 		pthread_mutex_unlock(&comm->lock);
 }
 
+/* The first one from @comm on that nobody is in, locked. With busy_lock. */
+static struct fabrex_comm *take_from(struct fabrex_comm *comm,
+				     const struct fabrex_comm *mine)
+{
+	while (comm && (comm == mine || pthread_mutex_trylock(&comm->lock)))
+		comm = comm->busy_next;
+	return comm;
+}
+
+/*
+ * busy_lock is not held meanwhile, as advancing may take long: others may begin
+ * operations. A communicator stays listed while its lock is held.
+ */
 bool fxi_busy_advance_others(const struct fabrex_comm *mine,
 			     bool (*advance)(struct fabrex_comm *comm))
 {
-	struct fabrex_comm *comm;
+	struct fabrex_comm *comm, *next;
 	bool moved = false;
 
-	if (pthread_mutex_trylock(&busy_lock))
-		return false;
-	for (comm = busy_first; comm; comm = comm->busy_next) {
-		if (comm == mine || pthread_mutex_trylock(&comm->lock))
-			continue;
-		moved |= advance(comm);
+	pthread_mutex_lock(&busy_lock);
+	comm = take_from(busy_first, mine);
+	pthread_mutex_unlock(&busy_lock);
+	while (comm) {
+		if (!idle(comm))
+			moved |= advance(comm);
+		pthread_mutex_lock(&busy_lock);
+		next = take_from(comm->busy_next, mine);
+		pthread_mutex_unlock(&busy_lock);
 		pthread_mutex_unlock(&comm->lock);
+		comm = next;
+	}
+	return moved;
+}
+
+/* ---- the progress thread ----------------------------------------------- */
+
+/*
+ * One that it has not looked at in this round, locked; NULL: none. *others:
+ * somebody else is in one.
+ */
+static struct fabrex_comm *take_next(uint32_t round, bool *others)
+{
+	struct fabrex_comm *comm;
+
+	pthread_mutex_lock(&busy_lock);
+	for (comm = busy_first; comm; comm = comm->busy_next) {
+		if (comm->round == round)
+			continue;
+		comm->round = round;
+		if (comm->no_thread)
+			continue;
+		if (!__atomic_load_n(&comm->wanted, __ATOMIC_RELAXED) &&
+		    !pthread_mutex_trylock(&comm->lock))
+			break;
+		*others = true;
 	}
 	pthread_mutex_unlock(&busy_lock);
-	return moved;
+	return comm;
+}
+
+/* busy_lock is not held meanwhile: others may begin operations. */
+enum busy_round fxi_busy_round(bool (*advance)(struct fabrex_comm *comm))
+{
+	static uint32_t round;
+	bool moved = false, waits = false, others = false;
+	struct fabrex_comm *comm;
+
+	round++;
+	while ((comm = take_next(round, &others))) {
+		if (!idle(comm)) {
+			waits = true;
+			moved |= advance(comm);
+		}
+		pthread_mutex_unlock(&comm->lock);
+	}
+	return moved ? BUSY_MOVED : waits ? BUSY_WAITS :
+	       others ? BUSY_OTHERS : BUSY_NOTHING;
 }

@@ -9,12 +9,14 @@
  *   link/                     messages between two ranks
  *   failure/                  dead and silent ranks; waiting
  *   reduce/ device/           arithmetic, by processors and by GPUs
+ *   stream/                   places of operations in streams
  *   operation/                operations, and their buffers
  *   algorithm/                what performs them
  *   table.c                   which algorithm performs which
  *   busy.c progress.c         performing them
+ *   background.c              performing them while the caller does not
  *   start.c comm.c user_schedule.c      public functions, and above those
- *   blocking.c group.c split.c shrink.c
+ *   blocking.c enqueue.c group.c split.c shrink.c
  *
  * tools/check/circles holds them to lib/coll/strata.
  */
@@ -50,11 +52,22 @@ void fxi_table_say(const struct fabrex_coll *coll);
 /* For the inline function below. */
 void fxi_comm_leave_busy(struct fabrex_comm *comm);
 
+/*
+ * The progress thread takes the lock again and again: it keeps away from those
+ * that somebody wants.
+ */
+static inline void fxi_comm_lock(struct fabrex_comm *comm)
+{
+	__atomic_add_fetch(&comm->wanted, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&comm->lock);
+	__atomic_sub_fetch(&comm->wanted, 1, __ATOMIC_RELAXED);
+}
+
 /* Around whatever touches the communicator: others may advance it. */
 static inline void fxi_comm_enter(struct fabrex_comm *comm)
 {
 	if (unlikely(comm->busy))
-		pthread_mutex_lock(&comm->lock);
+		fxi_comm_lock(comm);
 }
 
 static inline void fxi_comm_leave(struct fabrex_comm *comm)
@@ -81,6 +94,34 @@ static inline bool fxi_busy_advance(const struct fabrex_comm *mine,
 /* In the child of a fork: none is. */
 void fxi_busy_forked(void);
 
+/* What the progress thread has found in one round of all communicators. */
+enum busy_round {
+	BUSY_NOTHING,		/* no operations */
+	BUSY_OTHERS,		/* of those that somebody else is in only */
+	BUSY_WAITS,		/* operations that could not go on */
+	BUSY_MOVED,
+};
+
+/* Advance all that nobody is in, but those that do without that thread. */
+enum busy_round fxi_busy_round(bool (*advance)(struct fabrex_comm *comm));
+
+/* ---- background.c ------------------------------------------------------ */
+
+/* Before something is enqueued: there is a progress thread. 0 or -EAGAIN. */
+int fxi_background_need(void);
+/*
+ * An operation has begun whose caller has a handle, or has enqueued it: then
+ * the progress thread is woken, otherwise it comes by within a millisecond.
+ */
+void fxi_background_notice(const struct fabrex_comm *comm, bool enqueued);
+/*
+ * The thread calls the runtime of a kind of memory from now on: it ends before
+ * that does.
+ */
+void fxi_background_uses_runtime(uint32_t kind);
+/* In the child of a fork: there is no thread. */
+void fxi_background_forked(void);
+
 /* ---- progress.c -------------------------------------------------------- */
 
 /*
@@ -89,10 +130,20 @@ void fxi_busy_forked(void);
  */
 int fxi_operations_make(struct fabrex_comm *comm, const char *algorithms);
 void fxi_operations_free(struct fabrex_comm *comm);
+/*
+ * For one that will be enqueued in a stream: all that cannot be done any more
+ * once others wait for it there. It finds out where the buffers are, and which
+ * algorithm performs it.
+ */
+int fxi_coll_prepare(struct fabrex_coll *coll);
 /* Begin, or queue, an operation whose arguments were found right. */
 void fxi_coll_begin(struct fabrex_coll *coll);
 /* One round of everything that can go on. True if something did. */
 bool fxi_comm_progress(struct fabrex_comm *comm);
+/* The same where nobody waits for an operation: looks after failures, too. */
+bool fxi_comm_progress_unwaited(struct fabrex_comm *comm);
+/* In a wait: the other communicators that have operations, for one round. */
+bool fxi_comm_advance_others(const struct fabrex_comm *comm);
 /* One round of a wait in which nothing moved: looks whether all ranks live. */
 void fxi_coll_pause(struct fabrex_coll *coll, uint32_t patience);
 /* Until it has ended, 0, or -ETIMEDOUT. */
@@ -106,6 +157,9 @@ void fxi_comm_give_up(struct fabrex_comm *comm);
 int fxi_coll_run(struct fabrex_coll *coll);
 
 /* ---- comm.c ------------------------------------------------------------ */
+
+/* Before the first lock that a child of a fork has to make anew is taken. */
+void fxi_forks_handle(void);
 
 /* Used by create, split and shrink. */
 int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,

@@ -13,6 +13,8 @@
 #include "coll/bootstrap/bootstrap.h"
 #include "coll/device/device.h"
 #include "coll/failure/failure.h"
+#include "coll/operation/gpu.h"
+#include "coll/stream/stream.h"
 #include "coll/coll.h"
 #include "schedule/program.h"
 
@@ -25,6 +27,8 @@
 /* In a child no lock may be held, and nothing of the parent's is in use. */
 static void fork_child(void)
 {
+	fxi_background_forked();
+	fxi_streams_forked();
 	fxi_busy_forked();
 	fxi_programs_forked();
 	fxi_devices_forked();
@@ -35,19 +39,25 @@ static void fork_install(void)
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
+void fxi_forks_handle(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, fork_install);
+}
+
 /* ---- making ------------------------------------------------------------ */
 
 static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 				      const struct rendezvous *rendezvous,
 				      const struct fabrex_comm_attr *attr)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct fabrex_comm *comm = aligned_alloc(64, (sizeof(*comm) + 63) &
 							     ~(size_t)63);
 
 	if (!comm)
 		return NULL;
-	pthread_once(&once, fork_install);
+	fxi_forks_handle();
 	memset(comm, 0, sizeof(*comm));
 	comm->port = port;
 	comm->rank = rendezvous->rank;
@@ -55,6 +65,7 @@ static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 	comm->id = rendezvous->id;
 	comm->death_ms = attr->death_ms ? attr->death_ms : DEATH_MS;
 	comm->silence_ms = attr->silence_ms;
+	comm->no_thread = attr->flags & FABREX_COMM_NO_THREAD;
 	comm->coherent = port->ops->coherent;
 	if (attr->algorithms) {
 		comm->algorithms = strdup(attr->algorithms);
@@ -223,8 +234,8 @@ static int check_attr(struct fabrex_port *port,
 	const char *name = port->attr.name;
 	size_t i;
 
-	if (a->flags)
-		return fxi_error(EINVAL, "port %s: communicator: unknown flags 0x%x; use 0",
+	if (a->flags & ~FABREX_COMM_NO_THREAD)
+		return fxi_error(EINVAL, "port %s: communicator: unknown flags 0x%x; use 0 or FABREX_COMM_NO_THREAD",
 				 name, a->flags);
 	for (i = 0; i < sizeof(a->reserved) / sizeof(*a->reserved); i++)
 		if (a->reserved[i])
@@ -264,7 +275,9 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 	ret = fxi_bootstrap_begin(port, &a, &bootstrap);
 	if (ret)
 		return ret;
-	return fxi_comm_make(port, &bootstrap.rendezvous, &a, comm);
+	ret = fxi_comm_make(port, &bootstrap.rendezvous, &a, comm);
+	fxi_bootstrap_end(&bootstrap);
+	return ret;
 }
 
 EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
@@ -284,6 +297,8 @@ EXPORT void fabrex_comm_destroy(struct fabrex_comm *comm)
 	if (fxi_comm_over(comm) && !comm->shrunk)
 		fxi_comm_settle(comm);
 	fxi_farewell(comm);
+	/* Other ranks know by now that nothing more may be sent here. */
+	fxi_gpus_free(comm);
 	comm_free(comm);
 }
 

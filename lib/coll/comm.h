@@ -16,6 +16,18 @@
 #define COMM_RANKS	1024u	/* of a communicator, at most */
 #define FAILED_WORDS	(COMM_RANKS / 64)
 
+/* How this rank waits: failure/rest.c. */
+struct rest {
+	uint64_t began_ns, looked_ns;	/* this wait; the last look in it */
+	uint64_t limit_ns;		/* of its next sleep */
+	uint32_t looks;
+	uint32_t shared;		/* waits in which others are expected
+					 * to need the processor
+					 */
+	uint32_t awake;			/* waits without a sleep, in a row */
+	bool ready;			/* the queue was armed for a sleep */
+};
+
 struct fabrex_comm {
 	struct fabrex_port *port;
 	pid_t pid;			/* whose it is: not a child's */
@@ -45,6 +57,7 @@ struct fabrex_comm {
 	uint64_t *failed;		/* bit for each rank */
 	struct rank_status *status;	/* as told to the others */
 	struct detector *detector;	/* the rest of what it remembers */
+	struct rest rest;
 
 	/* shrink.c */
 	bool shrunk;			/* another has come of it */
@@ -54,6 +67,7 @@ struct fabrex_comm {
 	struct fabrex_coll *first, *last;	/* first is under way */
 	uint32_t sequence;
 	uint32_t tests;			/* in vain, in a row */
+	uint32_t unwaited;		/* likewise, by the progress thread */
 	bool grouping;
 	struct fabrex_coll *group, *group_last;
 	struct fabrex_coll *ended;	/* not tested yet, by next */
@@ -65,6 +79,7 @@ struct fabrex_comm {
 					 * its RECV has refused
 					 */
 	struct flat *flat;		/* of the collective under way */
+	struct flatv *flatv;
 	struct bruck *bruck;
 	struct zero_copy *zero_copy;
 	struct staged *staged;
@@ -73,17 +88,21 @@ struct fabrex_comm {
 	struct peer_buffers *peer_buffers;
 	struct gpu *gpus;
 	struct gpu *slots_gpu;		/* has slots on offer, or NULL */
+	struct peer_copies *peer_copies;
 	struct said *said;
 
 	/* busy.c */
 	struct fabrex_comm *busy_next;
 	pthread_mutex_t lock;		/* held while it is advanced, if busy */
 	bool busy;			/* others may advance it */
+	bool no_thread;			/* the progress thread may not */
+	uint32_t wanted;		/* atomic: threads that want the lock */
+	uint32_t round;			/* of the progress thread, the last */
 
 	struct table *table;		/* table.c */
 
 	/* user_schedule.c */
-	struct fabrex_schedule *schedules[FABREX_RECV + 1];
+	struct fabrex_schedule *schedules[FABREX_ALL_TO_ALLV + 1];
 	struct fabrex_traffic *traffic;	/* by rank; NULL: none so far */
 };
 

@@ -13,6 +13,10 @@
 #include "coll/coll.h"
 #include "coll/operation/gpu.h"
 #include "coll/operation/peer_buffer.h"
+#include "coll/operation/peer_copy.h"
+#include "coll/stream/stream.h"
+
+#define NOBODY	UINT32_MAX	/* that it waits for */
 
 /* ---- ending ------------------------------------------------------------ */
 
@@ -86,21 +90,47 @@ static void say_choice(const struct fabrex_coll *coll)
 		fxi_coll_say_memory(coll);
 }
 
-static int start_first(struct fabrex_coll *coll)
+static void choose(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
-	int ret;
 
-	coll->sequence = comm->sequence++;
-	ret = fxi_coll_find_gpu(coll);
-	if (ret)
-		return ret;
-	if (comm->size == 1 ||
-	    (!coll->what.count && coll->what.kind != FABREX_BARRIER))
+	if (!fxi_kind_varies(coll->what.kind) &&
+	    (comm->size == 1 ||
+	     (!coll->what.count && coll->what.kind != FABREX_BARRIER)))
 		coll->algorithm = &alone;
 	else
 		coll->algorithm = fxi_table_choose(comm, &coll->what,
 						   &coll->schedule);
+}
+
+/*
+ * What would wait for streams of the GPU is done before a later operation can be
+ * in one of them: memory, kernels. Otherwise that stream and this operation
+ * would wait for each other.
+ */
+int fxi_coll_prepare(struct fabrex_coll *coll)
+{
+	int ret = fxi_coll_find_gpu(coll);
+
+	if (ret || fxi_is_sendrecv(coll))
+		return ret;
+	choose(coll);
+	if (likely(!coll->gpu) || coll->algorithm == &alone)
+		return 0;
+	return fxi_coll_prepare_gpu(coll);
+}
+
+static int start_first(struct fabrex_coll *coll)
+{
+	int ret = 0;
+
+	coll->sequence = coll->comm->sequence++;
+	if (!coll->algorithm || fxi_coll_may_have_changed(coll))
+		ret = fxi_coll_find_gpu(coll);
+	if (ret)
+		return ret;
+	if (!coll->algorithm)
+		choose(coll);
 	if (fxi_debugs(FXI_DEBUG_COLL | FXI_DEBUG_MEMORY))
 		say_choice(coll);
 	if (unlikely(coll->gpu) && coll->algorithm != &alone &&
@@ -119,6 +149,10 @@ static void advance(struct fabrex_comm *comm)
 	int ret;
 
 	while ((coll = comm->first)) {
+		if (unlikely(!fxi_coll_is_due(coll))) {
+			coll->waiting = NOBODY;
+			return;
+		}
 		ret = coll->begun ? 0 : start_first(coll);
 		if (!ret)
 			ret = coll->algorithm->step(coll);
@@ -159,7 +193,7 @@ static uint32_t waits_for(const struct fabrex_coll *coll)
 	const struct fabrex_comm *comm = coll->comm;
 
 	if (fxi_is_sendrecv(coll))
-		return coll->what.root;
+		return fxi_coll_is_due(coll) ? coll->what.root : NOBODY;
 	return comm->first ? comm->first->waiting : coll->waiting;
 }
 
@@ -171,13 +205,57 @@ inline void fxi_coll_pause(struct fabrex_coll *coll, uint32_t patience)
 		fxi_comm_give_up(comm);
 }
 
+static uint32_t awaited(const struct fabrex_comm *comm)
+{
+	return comm->first ? comm->first->waiting : fxi_sendrecv_waiting(comm);
+}
+
 static bool advance_other(struct fabrex_comm *comm)
 {
 	bool moved = fxi_comm_progress(comm);
 
-	fxi_comm_beat(comm, comm->first ? comm->first->waiting :
-					  fxi_sendrecv_waiting(comm));
+	fxi_comm_beat(comm, awaited(comm));
 	return moved;
+}
+
+bool fxi_comm_progress_unwaited(struct fabrex_comm *comm)
+{
+	if (fxi_comm_progress(comm)) {
+		comm->unwaited = 0;
+		return true;
+	}
+	if (!fxi_comm_look(comm, awaited(comm), !comm->unwaited)) {
+		comm->unwaited = 1;
+		return false;
+	}
+	fxi_comm_give_up(comm);
+	return true;
+}
+
+bool fxi_comm_advance_others(const struct fabrex_comm *comm)
+{
+	return fxi_busy_advance(comm, advance_other);
+}
+
+/*
+ * What nothing signals: streams, READs, and other communicators. GPUs are waited
+ * for where they are given something to do.
+ */
+#define NAP_NS	200000u
+
+/* How long a sleep may be while this wait depends on something else, too. */
+static uint64_t longest_sleep(const struct fabrex_coll *coll, uint64_t deadline)
+{
+	const struct fabrex_comm *comm = coll->comm;
+	uint64_t ns;
+
+	if (waits_for(coll) == NOBODY || fxi_buffer_reads(comm) ||
+	    fxi_peer_copies_fly(comm) || fxi_busy_count > comm->busy)
+		return NAP_NS;
+	if (deadline == UINT64_MAX)
+		return deadline;
+	ns = fxi_now_ns();
+	return ns < deadline ? deadline - ns : 0;
 }
 
 int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
@@ -191,7 +269,11 @@ int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
 			continue;
 		}
 		fxi_coll_pause(coll, patience++);
-		if (fxi_busy_advance(comm, advance_other))
+		if (fxi_comm_advance_others(comm))
+			patience = PATIENCE_LOOKS;
+		else if (fxi_link_can_sleep(comm) && coll->result == GOING &&
+			 fxi_comm_rest(comm, patience == 1,
+				       longest_sleep(coll, deadline)))
 			patience = PATIENCE_LOOKS;
 		if (deadline != UINT64_MAX && coll->result == GOING &&
 		    fxi_now_ns() >= deadline)
@@ -214,12 +296,15 @@ void fxi_coll_begin(struct fabrex_coll *coll)
 			fail(comm, ret);
 		return;
 	}
+	ret = comm->first && !coll->algorithm ? fxi_coll_prepare(coll) : 0;
 	if (comm->last)
 		comm->last->next = coll;
 	else
 		comm->first = coll;
 	comm->last = coll;
-	if (comm->first == coll)
+	if (unlikely(ret))
+		fail(comm, ret);
+	else if (comm->first == coll)
 		advance(comm);
 }
 
@@ -249,7 +334,7 @@ static void free_kept(struct fabrex_comm *comm)
 		next = coll->next;
 		if (coll->begun)
 			coll->algorithm->end(coll);
-		free(coll);
+		fxi_coll_abandon(coll);
 	}
 	comm->first = comm->last = NULL;
 	while (comm->ended)
@@ -262,6 +347,8 @@ static void free_group(struct fabrex_comm *comm)
 
 	for (coll = comm->group; coll; coll = next) {
 		next = coll->group_next;
+		if (coll->stream)
+			fxi_stream_leave(coll->stream);
 		free(coll);
 	}
 	comm->group = comm->group_last = NULL;
@@ -274,7 +361,7 @@ void fxi_operations_free(struct fabrex_comm *comm)
 	free_kept(comm);
 	fxi_peer_buffers_free(comm);
 	fxi_sendrecv_free(comm);
-	fxi_gpus_free(comm);
+	fxi_peers_close(comm);
 	fxi_said_free(comm);
 	fxi_comm_leave(comm);
 	fxi_table_free(comm);

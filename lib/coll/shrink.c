@@ -285,6 +285,7 @@ static int rejoin_once(struct shrink *s, struct fabrex_comm **out)
 	const struct fabrex_comm_attr attr = {
 		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
 		.algorithms = comm->algorithms,
+		.flags = comm->no_thread ? FABREX_COMM_NO_THREAD : 0,
 	};
 	struct rendezvous rendezvous = {
 		.exchange = board_exchange, .state = s,
@@ -321,9 +322,9 @@ static int rejoin(struct shrink *s, struct fabrex_comm **out)
 
 /*
  * Called by any thread, and by handlers of signals, while another thread, or
- * the one that was interrupted, is inside of the communicator: stores and
- * nothing else, not even an error message. own_abort() in failure/ does the
- * rest, in the next round of whatever waits, or in the next call.
+ * the one that was interrupted, is inside of the communicator: stores and a
+ * write to an eventfd, not even an error message. own_abort() in failure/ does
+ * the rest, in the next round of whatever waits, or in the next call.
  */
 EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)
 {
@@ -334,6 +335,7 @@ EXPORT int fabrex_comm_abort(struct fabrex_comm *comm)
 	__atomic_fetch_add(&comm->aborting, 1, __ATOMIC_ACQ_REL);
 	if (!__atomic_exchange_n(&comm->aborted, 1, __ATOMIC_ACQ_REL))
 		fxi_link_abort(comm);
+	fxi_link_wake(comm);
 	/* As soon as this is 0, it may be destroyed. */
 	__atomic_fetch_sub(&comm->aborting, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -348,7 +350,6 @@ EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
 	fxi_comm_enter(comm);
 	fxi_status_notice(comm);
 	fxi_look_for_dead(comm, NOBODY);
-	fxi_comm_leave(comm);
 	for (rank = 0; rank < comm->size; rank++) {
 		if (!fxi_failed(comm, rank))
 			continue;
@@ -356,6 +357,7 @@ EXPORT int fabrex_comm_failed(struct fabrex_comm *comm, uint32_t *ranks,
 			ranks[count] = rank;
 		count++;
 	}
+	fxi_comm_leave(comm);
 	return count;
 }
 

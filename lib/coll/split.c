@@ -128,6 +128,7 @@ static int gather_run(struct gather *g)
 			ret = fxi_comm_wait(g->comm, g->waiting, patience++);
 		if (ret)
 			return fxi_comm_error(g->comm);
+		fxi_comm_advance_others(g->comm);
 	}
 }
 
@@ -187,6 +188,7 @@ static int make_part(struct fabrex_comm *comm, const struct choice *choices,
 	const struct fabrex_comm_attr attr = {
 		.death_ms = comm->death_ms, .silence_ms = comm->silence_ms,
 		.algorithms = comm->algorithms,
+		.flags = comm->no_thread ? FABREX_COMM_NO_THREAD : 0,
 	};
 	struct subgroup subgroup = {
 		.parent = comm, .ranks = ranks, .word = comm->splits,
@@ -217,6 +219,8 @@ static int finish_others(struct fabrex_comm *comm)
 			patience = 0;
 		else if (fxi_comm_wait(comm, comm->first->waiting, patience++))
 			fxi_comm_give_up(comm);
+		else
+			fxi_comm_advance_others(comm);
 	}
 	return fxi_comm_over(comm) ? fxi_comm_error(comm) : 0;
 }

@@ -11,23 +11,12 @@
 
 #define TEST_ROUNDS	32u	/* tests in vain for each look at failures */
 
-/* It begins when the group ends. */
-static void add_to_group(struct fabrex_coll *coll)
-{
-	struct fabrex_comm *comm = coll->comm;
-
-	if (comm->group_last)
-		comm->group_last->group_next = coll;
-	else
-		comm->group = coll;
-	comm->group_last = coll;
-}
-
 static int start(struct fabrex_comm *comm,
 		 const struct fabrex_collective *what,
 		 struct fabrex_coll **out)
 {
 	struct fabrex_coll *coll = fxi_coll_new(comm, what);
+	uint32_t kind;
 	int ret = 0;
 
 	if (!coll)
@@ -45,10 +34,15 @@ static int start(struct fabrex_comm *comm,
 	if (ret)
 		free(coll);
 	else if (comm->grouping)
-		add_to_group(coll);
+		fxi_group_add(coll);
 	else
 		fxi_coll_begin(coll);
+	kind = ret ? 0 : coll->recv_kind ? coll->recv_kind : coll->send_kind;
 	fxi_comm_leave(comm);
+	if (unlikely(kind))
+		fxi_background_uses_runtime(kind);
+	if (!ret && !comm->grouping)
+		fxi_background_notice(comm, false);
 	return ret;
 }
 
@@ -117,6 +111,7 @@ int fxi_coll_run(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
 	int ret = fxi_coll_arguments(comm, &coll->what);
+	bool rest;
 
 	if (unlikely(ret))
 		return ret;
@@ -134,6 +129,10 @@ int fxi_coll_run(struct fabrex_coll *coll)
 		ret = fxi_coll_result(coll);
 		free(coll->error_text);
 	}
+	rest = comm->skipping;
 	fxi_comm_leave(comm);
+	/* Of a SEND that was refused: its sender waits until it is taken. */
+	if (unlikely(rest))
+		fxi_background_notice(comm, false);
 	return ret;
 }

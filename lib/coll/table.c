@@ -39,7 +39,7 @@ struct table {
 };
 
 static const struct algorithm *const algorithms[] = {
-	&fxi_flat, &fxi_bruck, &fxi_zero_copy, &fxi_staged,
+	&fxi_flat, &fxi_bruck, &fxi_zero_copy, &fxi_staged, &fxi_flatv,
 };
 
 #define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
@@ -395,6 +395,11 @@ choose(struct fabrex_comm *comm, const struct fabrex_collective *what,
 	const struct algorithm *algorithm;
 	const struct table *t = comm->table;
 
+	/* Their sizes differ between ranks, so rules of sizes cannot apply. */
+	if (fxi_kind_varies(what->kind)) {
+		*which = NULL;
+		return &fxi_flatv;
+	}
 	algorithm = follow(comm, t->rules, t->nrules, what, schedule, which);
 	if (!algorithm && comm->coherent)
 		algorithm = follow(comm, near_rules,
@@ -507,6 +512,8 @@ static const char *name_of(struct fabrex_comm *comm,
 
 	if (schedule)
 		return schedule->name;
+	if (fxi_kind_varies(kind))
+		return fxi_flatv.name;
 	if (fxi_coll_bytes(comm, &what) != bytes)
 		what.count = bytes / comm->size;
 	return chosen(comm, &what, &which);
@@ -518,10 +525,13 @@ EXPORT int fabrex_comm_algorithm(struct fabrex_comm *comm,
 {
 	const char *found;
 
-	if (kind < FABREX_ALL_REDUCE || kind > FABREX_BARRIER)
-		return fxi_error(EINVAL, "algorithm: %s has none; ask for FABREX_ALL_REDUCE to FABREX_BARRIER",
+	if (kind < FABREX_ALL_REDUCE || kind == FABREX_SEND ||
+	    kind == FABREX_RECV || kind > FABREX_ALL_TO_ALLV)
+		return fxi_error(EINVAL, "algorithm: %s has none; ask for a collective",
 				 fxi_kind_name(kind));
+	fxi_comm_enter(comm);
 	found = name_of(comm, kind, bytes);
+	fxi_comm_leave(comm);
 	if (strlen(found) >= n)
 		return fxi_error(ENOSPC, "algorithm: \"%s\" does not fit %zu bytes; give it %zu",
 				 found, n, strlen(found) + 1);

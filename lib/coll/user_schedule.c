@@ -27,7 +27,7 @@ static int refuse(const struct fabrex_comm *comm, uint32_t kind,
 	if (!name)
 		return fxi_error(EINVAL, "collectives of kind %u cannot follow a schedule",
 				 kind);
-	if (comm->first)
+	if (comm->first || comm->group)
 		return fxi_error(EBUSY, "the communicator has collectives under way: wait for them before their schedule changes");
 	if (schedule && schedule->kind != kind)
 		return fxi_error(EINVAL, "schedule \"%s\" is for %s, not for %s",
@@ -43,13 +43,17 @@ EXPORT int fabrex_comm_schedule(struct fabrex_comm *comm,
 				enum fabrex_coll_kind kind,
 				const struct fabrex_schedule *schedule)
 {
-	int ret = refuse(comm, kind, schedule);
+	int ret;
 
-	if (ret)
-		return ret;
-	fabrex_schedule_free(comm->schedules[kind]);
-	comm->schedules[kind] = schedule ? fxi_schedule_get(schedule) : NULL;
-	return 0;
+	fxi_comm_enter(comm);
+	ret = refuse(comm, kind, schedule);
+	if (!ret) {
+		fabrex_schedule_free(comm->schedules[kind]);
+		comm->schedules[kind] = schedule ? fxi_schedule_get(schedule) :
+						   NULL;
+	}
+	fxi_comm_leave(comm);
+	return ret;
 }
 
 EXPORT int fabrex_comm_traffic(struct fabrex_comm *comm, uint32_t rank,
@@ -63,8 +67,10 @@ EXPORT int fabrex_comm_traffic(struct fabrex_comm *comm, uint32_t rank,
 	if (!size || size > 4096)
 		return fxi_error(EINVAL, "a struct fabrex_traffic of %zu bytes: pass its size",
 				 size);
+	fxi_comm_enter(comm);
 	if (comm->traffic)
 		now = comm->traffic[rank];
+	fxi_comm_leave(comm);
 	memset(traffic, 0, size);
 	memcpy(traffic, &now, size < sizeof(now) ? size : sizeof(now));
 	return 0;

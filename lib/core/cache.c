@@ -560,13 +560,24 @@ static int enroll(struct fabrex_port *port, struct cache *c, struct cached *e,
 
 /* ---- public ------------------------------------------------------------ */
 
+static bool is_host(const void *addr)
+{
+	struct fabrex_memory memory;
+
+	return !fxi_memory_find(addr, FABREX_MEMORY_AUTO, &memory) &&
+	       !fxi_memory_is_device(memory.kind);
+}
+
 /*
  * Device memory: freed and allocated again it has the same address, and its
- * dma-buf, which is still ours, has not been revoked.
+ * dma-buf, which is still ours, has not been revoked. Where host memory was that
+ * nothing counts, there may be a device's now.
  */
 static bool same_allocation(const struct fabrex_mr *mr, const void *addr)
 {
-	return likely(!fxi_memory_is_device(mr->kind)) || !mr->allocation ||
+	if (likely(!fxi_memory_is_device(mr->kind)))
+		return !mr->object.port->ops->unpinned || is_host(addr);
+	return !mr->allocation ||
 	       fxi_memory_id(mr->kind, addr) == mr->allocation;
 }
 

@@ -40,8 +40,10 @@ int fxi_copy_in(struct fabrex_port *port, const char *what, void *to,
 
 	for (i = known; i < size; i++)
 		if (bytes[i])
-			return fxi_error(E2BIG, "port %s: %s: byte %zu of the structure is newer than this library; set it to 0 or update libfabrex",
-					 port->attr.name, what, i);
+			return fxi_error(E2BIG, "%s%s%s%s: byte %zu of the structure is newer than this library; set it to 0 or update libfabrex",
+					 port ? "port " : "",
+					 port ? port->attr.name : "",
+					 port ? ": " : "", what, i);
 	memcpy(to, from, size < known ? size : known);
 	return 0;
 }
@@ -165,24 +167,37 @@ static void locks_destroy(struct fabrex_port *port)
 	pthread_mutex_destroy(&port->lock);
 }
 
-static int open_transport(struct fabrex_port *port, const char *name)
+/*
+ * The first that is here. Processes that were to meet over a fabric must not
+ * end up among themselves on each machine, or on the one whose port is just
+ * being reset: for that they have to ask, by name.
+ */
+static int open_first(struct fabrex_port *port)
 {
-	const struct transport_ops *const *ops = fxi_transports;
-	int ret;
+	const struct transport_ops *const *ops;
+	int ret = -ENOENT;
 
-	if (name) {
-		port->ops = transport_of(&name);
-		return port->ops->open(name, &port->transport);
-	}
-	do {
-		port->ops = *ops++;
+	for (ops = fxi_transports; *ops && ret == -ENOENT; ops++) {
+		if ((*ops)->by_name)
+			continue;
+		port->ops = *ops;
 		ret = port->ops->open(NULL, &port->transport);
 		if (ret)
 			fxi_debug(FXI_DEBUG_PORT, FXI_DEBUG_NO_RANK,
 				  "transport %s: not here: %s",
 				  port->ops->name, fabrex_strerror_last());
-	} while (ret == -ENOENT && *ops);
-	return ret;
+	}
+	if (ret != -ENOENT)
+		return ret;
+	return fxi_error(ENOENT, "this machine has no fabric port: there is no /dev/fabrex0; is the module fabrex_draco loaded and the card present? To connect processes of this machine without a fabric, ask for that: fabrex_open(\"loopback:NAME\"), or FABREX_PORT=loopback:NAME");
+}
+
+static int open_transport(struct fabrex_port *port, const char *name)
+{
+	if (!name)
+		return open_first(port);
+	port->ops = transport_of(&name);
+	return port->ops->open(name, &port->transport);
 }
 
 static void say_opened(const struct fabrex_port *port, const char *name,

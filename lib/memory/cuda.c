@@ -469,20 +469,24 @@ static void cuda_registered(const void *addr)
  * which our streams do not wait for. We do not wait for it either while
  * something is being captured that it would have to wait for.
  */
-static void cuda_settle(const void *addr)
+static bool cuda_settle(const void *addr, bool may_wait)
 {
 	struct visit v;
+	bool settled = true;
 	int status = 0;
 
 	if (!fxi_cuda.stream_wait || !fxi_cuda.stream_capturing)
-		return;
+		return true;
 	enter(&v, addr);
 	if (!v.retained)
 		make_synchronous(addr);
+	else if (!may_wait)
+		settled = false;
 	else if (!fxi_cuda.stream_capturing(CUDA_STREAM_LEGACY, &status) &&
 		 !status)
 		fxi_cuda.stream_wait(CUDA_STREAM_LEGACY);
 	leave(&v);
+	return settled;
 }
 
 const struct vendor fxi_vendor_cuda = {

@@ -151,12 +151,11 @@ void fxi_memory_registered(uint32_t kind, const void *addr)
 		vendor->registered(addr);
 }
 
-void fxi_memory_settle(uint32_t kind, const void *addr)
+bool fxi_memory_settle(uint32_t kind, const void *addr, bool may_wait)
 {
 	const struct vendor *vendor = vendor_of(kind);
 
-	if (vendor->settle)
-		vendor->settle(addr);
+	return !vendor->settle || vendor->settle(addr, may_wait);
 }
 
 int fxi_memory_export(const struct fabrex_memory *memory, const void *addr,

@@ -47,8 +47,11 @@ void fxi_memory_forked(void);
  * on memory without an id.
  */
 void fxi_memory_registered(uint32_t kind, const void *addr);
-/* The same once, for any memory; without an id it may wait for kernels. */
-void fxi_memory_settle(uint32_t kind, const void *addr);
+/*
+ * The same once, for any memory. Of some, streams have to be waited for, kernels
+ * in them too: false if it has to, and may not.
+ */
+bool fxi_memory_settle(uint32_t kind, const void *addr, bool may_wait);
 /* The id of the allocation at addr now; 0: there is none. */
 uint64_t fxi_memory_id(uint32_t kind, const void *addr);
 

@@ -52,7 +52,7 @@ struct vendor {
 	void (*rest)(void);
 	void (*forked)(void);
 	void (*registered)(const void *addr);
-	void (*settle)(const void *addr);
+	bool (*settle)(const void *addr, bool may_wait);
 	bool (*export)(const struct fabrex_memory *memory, const void *addr,
 		       size_t length, int *fd, uint64_t *offset,
 		       struct reason *why);

@@ -32,7 +32,22 @@ void fxi_p2p_env(struct p2p_env *env);
 int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 		const char *target, struct fabrex_p2p *out);
 
+/* query.c: a PCI address, or the name of a local port. -EINVAL: neither. */
+int fxi_p2p_find(const struct p2p_env *env, const char *name,
+		 struct pci_addr *addr);
+
+/* local.c: fabrex_port_list() */
+int fxi_p2p_list(const struct p2p_env *env, const char *near,
+		 struct fabrex_local_port *ports, size_t n, size_t size);
+
+/* devices.c: fabrex_device_list() */
+int fxi_p2p_devices(const struct p2p_env *env, const char *near, uint32_t kinds,
+		    struct fabrex_local_device *devices, size_t n, size_t size);
+
 /* ports.c: local fabric ports. */
+/* Numbers of the first @n, in ascending order; how many. */
+uint32_t fxi_p2p_ports(const struct p2p_env *env, unsigned int *index,
+		       uint32_t n);
 /* PCI address of port "fabrex0" or "a.0"; false: no such port. */
 bool fxi_p2p_port(const struct p2p_env *env, const char *name,
 		  struct pci_addr *addr);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Local fabric ports as PCI devices, and what the kernel says through them.
- * Called by query.c and slot.c.
+ * Called by query.c, local.c and slot.c.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -56,6 +57,28 @@ static DIR *open_class(const struct p2p_env *env)
 	char path[SYSFS_PATH];
 
 	return fxi_sysfs_path(path, env->root, CLASS) ? NULL : opendir(path);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const unsigned int *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+uint32_t fxi_p2p_ports(const struct p2p_env *env, unsigned int *index,
+		       uint32_t n)
+{
+	uint32_t found = 0;
+	const char *entry;
+	DIR *dir = open_class(env);
+
+	while (dir && found < n && (entry = fxi_sysfs_next(dir)))
+		found += port_index(entry, &index[found]);
+	if (dir)
+		closedir(dir);
+	qsort(index, found, sizeof(*index), by_number);
+	return found;
 }
 
 bool fxi_p2p_port(const struct p2p_env *env, const char *name,

@@ -18,12 +18,11 @@ void fxi_p2p_env(struct p2p_env *env)
 	env->ask = fxi_p2p_ioctl;
 }
 
-/* A PCI address, or the name of a local port. */
-static int find(const struct p2p_env *env, const char *name,
-		struct pci_addr *addr)
+int fxi_p2p_find(const struct p2p_env *env, const char *name,
+		 struct pci_addr *addr)
 {
 	if (!name || !*name)
-		return fxi_error(EINVAL, "fabrex_p2p_query: no name given");
+		return fxi_error(EINVAL, "no device was named; name a PCI address such as 0000:04:00.0, or a fabric port of this machine");
 	if (fxi_pci_parse(name, addr) || fxi_p2p_port(env, name, addr))
 		return 0;
 	return fxi_error(EINVAL, "%.64s is neither a PCI address such as 0000:04:00.0 nor a fabric port of this machine",
@@ -83,9 +82,9 @@ int fxi_p2p_run(const struct p2p_env *env, const char *initiator,
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	ret = find(env, initiator, &a);
+	ret = fxi_p2p_find(env, initiator, &a);
 	if (!ret)
-		ret = find(env, target, &b);
+		ret = fxi_p2p_find(env, target, &b);
 	if (ret)
 		return ret;
 	fxi_pci_name(&a, out->initiator);

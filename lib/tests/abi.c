@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <fabrex/coll.h>
 #include <fabrex/fabrex.h>
+#include <fabrex/p2p.h>
 
 #define SIZE(type, lp64, ilp32) \
 	_Static_assert(sizeof(struct type) == \
@@ -49,6 +50,15 @@ AT(fabrex_memory, base, 8, 8);
 AT(fabrex_mr_attr, length, 8, 4);
 AT(fabrex_mr_cache_stats, regions, 32, 32);
 SIZE(fabrex_mr_cache_stats, 64, 64);
+SIZE(fabrex_local_port, 408, 408);
+AT(fabrex_local_port, pci, 144, 144);
+AT(fabrex_local_port, guid, 160, 160);
+AT(fabrex_local_port, numa_node, 176, 176);
+AT(fabrex_local_port, gpu, 248, 248);
+AT(fabrex_local_port, reserved, 376, 376);
+SIZE(fabrex_local_device, 88, 88);
+AT(fabrex_local_device, numa_node, 32, 32);
+AT(fabrex_local_device, reserved, 56, 56);
 SIZE(fabrex_sqe, 64, 64);
 SIZE(fabrex_cqe, 32, 32);
 SIZE(fabrex_qctrl, 256, 256);
@@ -63,7 +73,12 @@ AT(fabrex_collective, count, 32, 24);
 #endif
 
 #ifdef __LP64__
-SIZE(fabrex_collective, 64, 0);
+SIZE(fabrex_unique_id, 128, 128);
+SIZE(fabrex_comm_attr, 104, 0);
+AT(fabrex_comm_attr, secret, 72, 0);
+SIZE(fabrex_collective, 96, 0);
+AT(fabrex_collective, send_counts, 64, 0);
+AT(fabrex_collective, recv_displs, 88, 0);
 SIZE(fabrex_memory, 80, 0);
 AT(fabrex_memory, id, 24, 0);
 AT(fabrex_memory, pci, 32, 0);
@@ -79,5 +94,5 @@ _Static_assert(FABREX_EV_LOST == 8 && FABREX_EV_MR_REVOKED == 9 &&
 _Static_assert(FABREX_EV_LOST == 8 && FABREX_MR_ALL == 15 &&
 	       FABREX_BLOB_MAX == 960 && FABREX_QUEUE_EVENTFD == 1,
 	       "numbers of the API");
-_Static_assert(FABREX_FLOAT64 == 12 && FABREX_AVG == 5 && FABREX_RECV == 9,
-	       "numbers of version 1.2");
+_Static_assert(FABREX_FLOAT64 == 12 && FABREX_AVG == 5 && FABREX_RECV == 9 &&
+	       FABREX_ALL_TO_ALLV == 12 && FABREX_DEVICE_FPGA == 8, "numbers of version 1.2");

@@ -73,7 +73,7 @@ static int refusals_work(struct member *m)
 		CHECK_SAYS(text); \
 	} while (0)
 	good.size = 2;
-	REFUSED(a.flags = 1, EINVAL, "flags");
+	REFUSED(a.flags = 2, EINVAL, "flags");
 	REFUSED(a.reserved[2] = 1, EINVAL, "reserved[2]");
 	REFUSED(a.rank = 2, EINVAL, "rank 2 of 2");
 	REFUSED(a.size = 0, EINVAL, "rank 0 of 0");
@@ -317,7 +317,7 @@ static void launch(const struct environment *e, int fd)
 		snprintf(buffer[i], sizeof(buffer[i]), "%s", e->set[i]);
 		putenv(buffer[i]);
 	}
-	ret = fxi_launch(&port, &l);
+	ret = fxi_launch(&port, &l, true);
 	CHECK_EQ(ret, e->size ? 0 : -EINVAL);
 	if (ret)
 		return;

@@ -15,6 +15,7 @@
 #include "test.h"
 
 #define RANKS	3
+#define COMPLETIONS	16	/* that link.c takes at once */
 #define SERVICE	"fabric:4711"
 
 struct rank {
@@ -397,6 +398,216 @@ TEST(link_header_is_not_fenced_off)
 	CHECK(lengths[18] > LINK_SMALL);
 	CHECK(!pthread_barrier_init(&received, NULL, 2));
 	run(2, true, fenced_work);
+}
+
+/*
+ * A payload that never arrives. Its failure is looked into before anybody is
+ * blamed, and the end of its header is noticed meanwhile: that one must not be
+ * sent again, as the receiver would take what was in the slot before.
+ */
+static void missing_payload(struct rank *r)
+{
+	struct mailbox *box = r->comm->links->mailbox;
+	const struct mailbox_job job = {
+		.what = WRITE_PROBE, .number = r->rank * LINK_CHANNELS,
+		.mr = box->mr,
+	};
+	struct fabrex_mr *mr = NULL;
+	uint32_t i;
+	int ret;
+
+	if (!r->rank) {
+		/* So that one look at completions ends between the two. */
+		for (i = 1; i < COMPLETIONS; i++)
+			CHECK_EQ(fxi_mailbox_write(r->comm, &job), 0);
+		CHECK_EQ(fabrex_mr_alloc(r->port, 4096, 0, &mr), 0);
+		box->layout.payload += 1ull << 40;
+		ret = fxi_link_send_from(r->comm, 1, LINK_COLL, 1, 2, mr, 0,
+					 100);
+		box->layout.payload -= 1ull << 40;
+		CHECK_EQ(ret, 0);
+		usleep(50000);
+		while (!r->comm->error)
+			fxi_link_poll(r->comm);
+		CHECK_EQ(r->comm->error, -ECONNRESET);
+		/* Everything posted before this is complete after it. */
+		while (fxi_link_probe(r->comm, 0) == -EINPROGRESS)
+			sched_yield();
+		CHECK_EQ(r->comm->links->repeated, 0);
+		CHECK_EQ(fabrex_mr_deregister(mr), 0);
+	}
+	pthread_barrier_wait(&received);
+	if (r->rank)
+		CHECK(!fxi_link_peek(r->comm, 0, LINK_COLL));
+	pthread_barrier_wait(&received);
+}
+
+TEST(link_header_without_payload)
+{
+	CHECK(!pthread_barrier_init(&received, NULL, 2));
+	run(2, true, missing_payload);
+}
+
+/* ---- sleeping ---------------------------------------------------------- */
+
+#define FOR_EVER	(UINT64_MAX / 2)	/* a bell that is missed hangs */
+
+static bool is_asleep(struct rank *r, uint32_t rank)
+{
+	return __atomic_load_n(fxi_link_board(r->comm, rank, BOARD_AT_BELL),
+			       __ATOMIC_ACQUIRE);
+}
+
+static const struct link_message *sleep_for_next(struct rank *r, uint32_t from)
+{
+	const struct link_message *m;
+
+	for (;;) {
+		CHECK_EQ(fxi_link_progress(r->comm), 0);
+		m = fxi_link_peek(r->comm, from, LINK_COLL);
+		if (m)
+			return m;
+		fxi_link_arm(r->comm);
+		CHECK_EQ(fxi_link_progress(r->comm), 0);
+		if (!fxi_link_peek(r->comm, from, LINK_COLL))
+			fxi_link_sleep(r->comm, FOR_EVER);
+	}
+}
+
+static void sleepers_agree(struct rank *r)
+{
+	CHECK(fxi_link_can_sleep(r->comm));
+	fxi_link_arm(r->comm);
+	while (!is_asleep(r, 1 - r->rank))
+		CHECK_EQ(fxi_link_progress(r->comm), 0);
+}
+
+/* Small ones and long ones; nobody polls. */
+static void sleepers(struct rank *r)
+{
+	uint32_t i, other = 1 - r->rank, length;
+	static const uint8_t bytes[1000];
+
+	sleepers_agree(r);
+	for (i = 0; i < 2000; i++) {
+		length = i % 3 ? 8 : sizeof(bytes);
+		if (length > LINK_SMALL)
+			memcpy(fxi_link_room(r->comm, other, LINK_COLL), bytes,
+			       length);
+		CHECK_EQ(fxi_link_send(r->comm, other, LINK_COLL, i, 0,
+				       length > LINK_SMALL ? NULL : bytes,
+				       length), 0);
+		CHECK_EQ(sleep_for_next(r, other)->tag, i);
+		fxi_link_pop(r->comm, other, LINK_COLL);
+	}
+	CHECK(r->comm->links->asleep);
+	fxi_link_stay_awake(r->comm);
+	while (is_asleep(r, other))
+		CHECK_EQ(fxi_link_progress(r->comm), 0);
+}
+
+TEST(link_bells_wake_sleepers)
+{
+	run(2, true, sleepers);
+}
+
+/* More words than the queue has cells for bells: no error, and no lost wake. */
+static void many_bells(struct rank *r)
+{
+	uint64_t word = 0;
+	uint32_t i;
+
+	sleepers_agree(r);
+	for (i = 0; i < 500 && !r->rank; i++) {
+		word = i;
+		CHECK_EQ(fxi_link_post(r->comm, 1, BOARD_AT_READ, &word,
+				       sizeof(word)), 0);
+	}
+	if (!r->rank)
+		CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, 7, 0, &word, 8),
+			 0);
+	while (!r->rank && fxi_link_probe(r->comm, 1) == -EINPROGRESS)
+		;
+	CHECK(!r->comm->error);
+	pthread_barrier_wait(&received);
+	if (r->rank) {
+		CHECK_EQ(sleep_for_next(r, 0)->tag, 7);
+		fxi_link_pop(r->comm, 0, LINK_COLL);
+		CHECK_EQ(fxi_link_send(r->comm, 0, LINK_COLL, 8, 0, NULL, 0),
+			 0);
+	} else {
+		CHECK_EQ(sleep_for_next(r, 1)->tag, 8);
+		fxi_link_pop(r->comm, 1, LINK_COLL);
+	}
+}
+
+TEST(link_bells_beyond_their_cells)
+{
+	CHECK(!pthread_barrier_init(&received, NULL, 2));
+	run(2, true, many_bells);
+}
+
+/* Credits, too: rank 0 sleeps until there is room. */
+static void room_wakes(struct rank *r)
+{
+	uint32_t i;
+
+	sleepers_agree(r);
+	for (i = 0; i < 200 && !r->rank; i++) {
+		while (!fxi_link_room(r->comm, 1, LINK_COLL)) {
+			fxi_link_arm(r->comm);
+			if (!fxi_link_room(r->comm, 1, LINK_COLL))
+				fxi_link_sleep(r->comm, FOR_EVER);
+		}
+		CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, i, 0, NULL, 0),
+			 0);
+	}
+	for (i = 0; i < 200 && r->rank; i++) {
+		CHECK_EQ(sleep_for_next(r, 0)->tag, i);
+		fxi_link_pop(r->comm, 0, LINK_COLL);
+	}
+}
+
+TEST(link_credits_wake_sleepers)
+{
+	run(2, true, room_wakes);
+}
+
+static pthread_barrier_t armed;
+
+static void *abort_it(void *arg)
+{
+	struct rank *r = arg;
+
+	pthread_barrier_wait(&armed);
+	CHECK_EQ(fabrex_comm_abort(r->comm), 0);
+	return NULL;
+}
+
+/* Nothing else happens: rank 0 is elsewhere. */
+static void abort_wakes(struct rank *r)
+{
+	pthread_t thread;
+
+	if (r->rank) {
+		fxi_link_arm(r->comm);
+		CHECK(!pthread_create(&thread, NULL, abort_it, r));
+		pthread_barrier_wait(&armed);
+		fxi_link_sleep(r->comm, FOR_EVER);
+		CHECK(!pthread_join(thread, NULL));
+		CHECK_EQ(fabrex_barrier(r->comm), -ECANCELED);
+	}
+	pthread_barrier_wait(&received);
+	if (!r->rank)
+		CHECK_EQ(fabrex_barrier(r->comm), -ECONNRESET);
+	pthread_barrier_wait(&received);
+}
+
+TEST(link_abort_wakes_its_own_thread)
+{
+	CHECK(!pthread_barrier_init(&received, NULL, 2));
+	CHECK(!pthread_barrier_init(&armed, NULL, 2));
+	run(2, true, abort_wakes);
 }
 
 TEST(comm_keeps_port_open)

@@ -527,6 +527,20 @@ TEST(execution_of_all_made_schedules)
 }
 
 /* Messages that are read late, from buffers which are written to as well. */
+/*
+ * All messages leave at once, and the root's own result, which no message takes
+ * part in, takes more than one step: it has not ended before that is there.
+ */
+TEST(execution_ends_after_its_own_copies)
+{
+	const uint32_t size = 4u << 20;
+	struct fabrex_schedule *s;
+
+	CHECK_EQ(fabrex_schedule_make(FABREX_BROADCAST, "chain", 2, 0, &s), 0);
+	try(s, 8, size, 5u * size / 4, false, true);
+	fabrex_schedule_free(s);
+}
+
 TEST(execution_from_regions)
 {
 	struct fabrex_schedule *s;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "core/core.h"
@@ -63,6 +64,47 @@ TEST(loop_device_bounds)
 	CHECK_EQ(fabrex_mr_register(port, d + 4096, 4 << 20, FABREX_MR_ALL,
 				    &mr), -EINVAL);
 	CHECK_SAYS("inside one allocation");
+	fabrex_close(port);
+}
+
+/*
+ * The cache has memory of the host that is gone; a GPU's is at its addresses.
+ * How a write of it would end: the processor faults there.
+ */
+static char *cuda_alloc_in(void *cuda, const char *start, size_t length)
+{
+	char *d;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		d = cuda_alloc(cuda, LENGTH);
+		if (d >= start && d + LENGTH <= start + length)
+			return d;
+	}
+	return NULL;
+}
+
+TEST(loop_device_where_the_host_was)
+{
+	void *cuda = cuda_up("libcuda.so.1");
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;
+	size_t length = 32 * (size_t)LENGTH;
+	uint64_t offset;
+	char *host, *d;
+
+	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
+	host = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(host != MAP_FAILED);
+	CHECK_EQ(fabrex_mr_cache_get(port, host, length, 0, &mr, &offset), 0);
+	fabrex_mr_cache_put(mr);
+	CHECK(!munmap(host, length));
+	d = cuda_alloc_in(cuda, host, length);
+	CHECK(d);
+	CHECK_EQ(fabrex_mr_cache_get(port, d, LENGTH, 0, &mr, &offset), 0);
+	CHECK_EQ(mr->kind, FABREX_MEMORY_CUDA);
+	fabrex_mr_cache_put(mr);
 	fabrex_close(port);
 }
 

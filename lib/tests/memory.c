@@ -406,6 +406,46 @@ TEST(memory_hip_5_alone)
 	CHECK_EQ(CALL(hip, hipPeekAtLastError), 0);
 }
 
+/* The test runtime's own: copies between GPUs, and what is refused. */
+TEST(memory_hip_peers)
+{
+	void *hip = runtime_load("libamdhip64.so.5"), *stream;
+	char *here = hip_alloc(hip, 10000), *there, byte = 0;
+	int can = 5;
+
+	CHECK_EQ(CALL(hip, hipDeviceCanAccessPeer, &can, 0, 1), 0);
+	CHECK_EQ(can, 1);
+	CHECK_EQ(CALL(hip, hipDeviceCanAccessPeer, &can, 1, 1), 0);
+	CHECK_EQ(can, 0);
+	CHECK_EQ(CALL(hip, hipDeviceCanAccessPeer, &can, 0, 2),
+		 HIP_INVALID_DEVICE);
+	CHECK_EQ(CALL(hip, hipDeviceEnablePeerAccess, 0, 0),
+		 HIP_PEER_UNSUPPORTED);
+	CHECK_EQ(CALL(hip, hipDeviceEnablePeerAccess, 1, 1),
+		 HIP_INVALID_VALUE);
+	CHECK_EQ(CALL(hip, hipDeviceEnablePeerAccess, 1, 0), 0);
+	CHECK_EQ(CALL(hip, hipDeviceEnablePeerAccess, 1, 0),
+		 HIP_PEER_ENABLED);
+	CHECK_EQ(CALL(hip, hipSetDevice, 1), 0);
+	there = hip_alloc(hip, 10000);
+	CHECK_EQ(CALL(hip, hipStreamCreateWithFlags, &stream,
+		      HIP_NON_BLOCKING), 0);
+	CHECK_EQ(CALL(hip, hipMemset, here, 0x44, 10000), 0);
+	CHECK_EQ(CALL(hip, hipMemset, there, 0x55, 10000), 0);
+	CHECK_EQ(CALL(hip, hipMemcpyPeerAsync, there + 3, 0, here, 0, 100,
+		      stream), HIP_INVALID_VALUE);
+	CHECK_EQ(CALL(hip, hipMemcpyPeerAsync, there + 3, 1, here, 0, 100,
+		      stream), 0);
+	CHECK_EQ(CALL(hip, hipMemcpy, &byte, there + 3, 1, 2), 0);
+	CHECK_EQ(byte, 0x55);		/* not before somebody waits */
+	CHECK_EQ(CALL(hip, hipStreamSynchronize, stream), 0);
+	CHECK_EQ(CALL(hip, hipMemcpy, &byte, there + 102, 1, 2), 0);
+	CHECK_EQ(byte, 0x44);
+	CHECK_EQ(CALL(hip, hipMemcpy, &byte, there + 103, 1, 2), 0);
+	CHECK_EQ(byte, 0x55);
+	CALL(hip, hipGetLastError);
+}
+
 TEST(memory_hip_7_alone)
 {
 	void *hip;

@@ -52,8 +52,11 @@ struct transport_event {
  * them.
  *
  * @name:          chosen by "name:" before the port's name in fabrex_open()
+ * @by_name:       it is used only if it was named, never as what there is
  * @coherent:      windows are ordinary memory: loads and stores of another
  *                 process' memory, with the processor's order
+ * @unpinned:      a region of host memory is whatever the process has mapped
+ *                 there; changes are not counted
  * @devices:       @mr_register takes memory of devices by address; otherwise it
  *                 gets the dma-buf of it
  * @open:          @name may be NULL: the first port there is
@@ -91,8 +94,10 @@ struct transport_event {
  */
 struct transport_ops {
 	const char *name;
+	bool by_name;
 	bool devices;
 	bool coherent;
+	bool unpinned;
 	int (*open)(const char *name, struct transport **transport);
 	void (*close)(struct transport *transport);
 	void (*release)(struct transport *transport);

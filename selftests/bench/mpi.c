@@ -13,6 +13,9 @@
 
 #define WARMUP		5
 #define ROUND		10	/* operations between two looks at the clock */
+#define LONG		(1 << 20) /* bytes from which fewer will do */
+#define LONG_WARMUP	2
+#define LONG_ROUND	2
 #define LIBRARY		"libmpi.so.40"
 
 /* Open MPI's handles are addresses of objects in its library. */
@@ -108,6 +111,8 @@ static int measure(int count, double seconds, int rank, int size)
 {
 	float *send = malloc((size_t)count * sizeof(*send));
 	float *recv = malloc((size_t)count * sizeof(*recv));
+	bool is_long = (size_t)count * sizeof(*send) >= LONG;
+	int times = is_long ? LONG_ROUND : ROUND;
 	double begin, took = 0;
 	int i, done = 0;
 	bool good;
@@ -119,15 +124,15 @@ static int measure(int count, double seconds, int rank, int size)
 	for (i = 0; i < count; i++)
 		send[i] = (float)(rank + i % 8);
 	memset(recv, 0, (size_t)count * sizeof(*recv));
-	repeat(send, recv, count, WARMUP);
+	repeat(send, recv, count, is_long ? LONG_WARMUP : WARMUP);
 	check(mpi.barrier(mpi.world), "MPI_Barrier");
 	/* All ranks agree when it is over; that does not count. */
 	while (greatest(took) < seconds) {
 		check(mpi.barrier(mpi.world), "MPI_Barrier");
 		begin = now();
-		repeat(send, recv, count, ROUND);
+		repeat(send, recv, count, times);
 		took += now() - begin;
-		done += ROUND;
+		done += times;
 	}
 	good = !greatest(!right(recv, count, size));
 	took = greatest(took);

@@ -13,7 +13,7 @@
 #include <fabrex/fabrex.h>
 
 #define SERVICE		7790
-#define WAIT_MS		30000
+#define WAIT_MS		120000	/* on the slowest machine */
 #define WARMUP		100
 #define MAX_SAMPLES	(1u << 20)
 #define LOOKS		(1u << 16)	/* at memory between two at the clock */
@@ -253,18 +253,20 @@ static int measure(struct side *s, double seconds)
 	return ret;
 }
 
-/* What was said last has to leave before its queue goes. */
-static void drain(struct side *s)
+/* What was sent last has to leave before its queue goes. */
+static int drain(struct side *s)
 {
 	const struct fabrex_op nop = { .opcode = FABREX_OP_NOP };
-	uint64_t end = now_ns() + 1000000000u;
+	uint64_t end = now_ns() + WAIT_MS * 1000000ull;
 	struct fabrex_wc wc;
 
 	if (fabrex_post(s->queue, &nop, 1) != 1)
-		return;
-	while (now_ns() < end && (fabrex_poll(s->queue, &wc, 1) <= 0 ||
-				  wc.opcode != FABREX_OP_NOP))
-		;
+		return fail("cannot post the last operation");
+	while (fabrex_poll(s->queue, &wc, 1) <= 0 ||
+	       wc.opcode != FABREX_OP_NOP)
+		if (now_ns() > end)
+			return fail("the last operation does not end");
+	return 0;
 }
 
 static int call(struct side *s, const char *name, double seconds)
@@ -278,9 +280,7 @@ static int call(struct side *s, const char *name, double seconds)
 			   sizeof(s->own), &s->peer, &length, WAIT_MS))
 		return fail("cannot reach the server");
 	ret = measure(s, seconds);
-	if (!ret)
-		drain(s);
-	return ret;
+	return ret ? ret : drain(s);
 }
 
 int main(int argc, char **argv)

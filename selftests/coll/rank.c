@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include <fabrex/coll.h>
+#include <fabrex/p2p.h>
 
 #define MOST	(1u << 18)
 
@@ -166,6 +167,78 @@ static int all_to_all(uint32_t count, uint32_t n)
 	return ret;
 }
 
+/* Blocks of different lengths, every other one empty: all fit into count. */
+static uint64_t share(uint32_t count, uint32_t r)
+{
+	return r % size % 2 ? count / size * 2 : 0;
+}
+
+static uint64_t share_before(uint32_t count, uint32_t from, uint32_t r)
+{
+	uint64_t before = 0;
+
+	while (r)
+		before += share(count, from + --r);
+	return before;
+}
+
+static int all_gatherv(uint32_t count, uint32_t n)
+{
+	uint64_t counts[64], at;
+	uint32_t i, r;
+	int ret;
+
+	fill(count, n);
+	for (r = 0; r < size; r++)
+		counts[r] = share(count, r);
+	ret = fabrex_all_gatherv(comm, in, counts[rank], out, counts, NULL,
+				 FABREX_INT32);
+	for (r = 0; !ret && r < size; r++) {
+		at = share_before(count, 0, r);
+		for (i = 0; i < counts[r]; i++)
+			same(out[at + i], value(r, i, n), "all-gatherv", i);
+	}
+	return ret;
+}
+
+static int reduce_scatterv(uint32_t count, uint32_t n)
+{
+	uint64_t counts[64];
+	uint32_t i, r, at = (uint32_t)share_before(count, 0, rank);
+	int ret;
+
+	fill(count, n);
+	for (r = 0; r < size; r++)
+		counts[r] = share(count, r);
+	ret = fabrex_reduce_scatterv(comm, in, out, counts, FABREX_INT32,
+				     FABREX_SUM);
+	for (i = 0; !ret && i < counts[rank]; i++)
+		same(out[i], total(at + i, n), "reduce-scatterv", i);
+	return ret;
+}
+
+/* From r to s as many as from s to r, so that one array does for both. */
+static int all_to_allv(uint32_t count, uint32_t n)
+{
+	uint64_t counts[64], at, theirs;
+	uint32_t i, r;
+	int ret;
+
+	fill(count, n);
+	for (r = 0; r < size; r++)
+		counts[r] = share(count, rank + r);
+	ret = fabrex_all_to_allv(comm, in, counts, NULL, out, counts, NULL,
+				 FABREX_INT32);
+	for (r = 0; !ret && r < size; r++) {
+		at = share_before(count, rank, r);
+		theirs = share_before(count, r, rank);
+		for (i = 0; i < counts[r]; i++)
+			same(out[at + i], value(r, (uint32_t)theirs + i, n),
+			     "all-to-allv", i);
+	}
+	return ret;
+}
+
 static int barrier(uint32_t count, uint32_t n)
 {
 	(void)count;
@@ -175,7 +248,7 @@ static int barrier(uint32_t count, uint32_t n)
 
 static int (*const collectives[])(uint32_t count, uint32_t n) = {
 	all_reduce, broadcast, send_and_receive, all_gather, reduce_scatter,
-	all_to_all, barrier,
+	all_to_all, all_gatherv, reduce_scatterv, all_to_allv, barrier,
 };
 #define COLLECTIVES	(sizeof(collectives) / sizeof(*collectives))
 
@@ -225,6 +298,27 @@ static void stay(void)
 	verify();
 }
 
+/*
+ * What sysfs says of the port is what it says of itself. Only while nothing
+ * happens to it: the two are read one after the other.
+ */
+static void look_at_port(struct fabrex_port *port)
+{
+	struct fabrex_local_port found;
+	struct fabrex_port_attr attr;
+
+	need(fabrex_query(port, &attr, sizeof(attr)), "query");
+	need(fabrex_port_list(NULL, &found, 1, sizeof(found)) != 1,
+	     "one port");
+	say("port %s at %s, fabric %s, link %u, %u MT/s on %u lanes, %u GPUs",
+	    found.name, found.pci, found.fabric, found.link_up,
+	    found.pcie_speed, found.pcie_width, found.gpus);
+	need(strcmp(found.name, attr.name) ||
+	     strcmp(found.fabric, attr.fabric) ||
+	     found.link_up != attr.link_up || !found.alive || !*found.pci,
+	     "the same port");
+}
+
 int main(int argc, char **argv)
 {
 	struct fabrex_comm_attr attr = {
@@ -243,6 +337,8 @@ int main(int argc, char **argv)
 	out = malloc(MOST * sizeof(*out));
 	need(!in || !out, "memory");
 	need(fabrex_open(NULL, &port), "open");
+	if (!strcmp(argv[1], "verify"))
+		look_at_port(port);
 	need(fabrex_comm_create(port, &attr, sizeof(attr), &comm), "create");
 	if (!strcmp(argv[1], "verify"))
 		verify();

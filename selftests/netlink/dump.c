@@ -270,24 +270,27 @@ TEST_F(dump, counters)
 }
 
 struct links_seen {
-	uint32_t last;
+	uint64_t last, sum;		/* both ends of one, and of all */
 	int n;
 	bool wrong;
 };
 
-/* In the order of their first ends, with bytes in two nests. */
+/* Each once, with bytes in two nests; in a mesh several have one first end. */
 static void see_link(const struct nlattr *attr[], void *arg)
 {
 	const struct nlattr *there = attr[FABREX_A_LINK_A_TO_B];
 	const struct nlattr *back = attr[FABREX_A_LINK_B_TO_A];
 	uint32_t a = nl_u32(attr[FABREX_A_LINK_A]);
+	uint32_t b = nl_u32(attr[FABREX_A_LINK_B]);
+	uint64_t ends = (uint64_t)a << 32 | b;
 	struct links_seen *s = arg;
 
-	if (a <= s->last || !nl_u32(attr[FABREX_A_LINK_B]) || !there || !back ||
+	if (ends == s->last || !a || !b || a == b || !there || !back ||
 	    there->nla_len < 2 * NLA_HDRLEN + 8 ||
 	    back->nla_len < 2 * NLA_HDRLEN + 8)
 		s->wrong = true;
-	s->last = a;
+	s->last = ends;
+	s->sum += ends * ends;
 	s->n++;
 }
 
@@ -310,6 +313,7 @@ TEST_F(dump, links)
 	ASSERT_EQ(nl_dump(&self->nl, &msg, 65536, see_link, &whole, NULL,
 			  NULL), ret);
 	EXPECT_EQ(parts.n, whole.n);
+	EXPECT_EQ(parts.sum, whole.sum);
 	EXPECT_FALSE(parts.wrong || whole.wrong);
 	nl_begin(&self->nl, &msg, FABREX_CMD_LINK_GET, 0);
 	nl_put_u32(&msg, FABREX_A_LINK_FPORT, 9999);

@@ -186,6 +186,23 @@ API CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
+{
+	ENTER();
+	*device = gpu_by_address(text);
+	return *device < 0 ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+	ENTER();
+	if (device < 0 || peer < 0 || device >= gpu_count() ||
+	    peer >= gpu_count())
+		return CUDA_ERROR_INVALID_DEVICE;
+	*can = gpu_joined(device, peer);
+	return CUDA_SUCCESS;
+}
+
 /* ---- contexts ---------------------------------------------------------- */
 
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -262,6 +279,14 @@ API CUresult cuCtxSynchronize(void)
 	return cuda_drain(stack[depth]);
 }
 
+API CUresult cuCtxGetDevice(CUdevice *device)
+{
+	ENTER();
+	NEED_CONTEXT();
+	*device = stack[depth]->device;
+	return CUDA_SUCCESS;
+}
+
 /* Primary contexts are never reset here. */
 API CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
 {
@@ -295,12 +320,14 @@ static CUresult release(const void *ptr, bool host)
 	struct gpu_memory *m = gpu_find(GPU_NVIDIA, ptr);
 	CUresult ret;
 
-	if (!m || m->base != ptr || (m->kind == GPU_PINNED) != host)
+	if (!m || m->base != ptr || (m->kind == GPU_PINNED) != host ||
+	    m->foreign)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Nothing may use it any more: work of all streams ends first. */
 	ret = cuda_drain(&primary[m->device]);
 	if (ret)
 		return ret;
+	gpu_check_closed(m);
 	gpu_put(m);
 	return CUDA_SUCCESS;
 }
@@ -386,9 +413,9 @@ API CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size)
 	if (ret)
 		return ret;
 	if (is_late(target, from, size))
-		return gpu_stream_copy_staged(gpu_legacy(GPU_NVIDIA,
-							 stack[depth]),
-					      target, from, size) ?
+		return gpu_stream_copy_returned(gpu_legacy(GPU_NVIDIA,
+							   stack[depth]),
+						target, from, size) ?
 		       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	return gpu_copy(GPU_NVIDIA, target, from, size) ?
 	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -420,6 +447,59 @@ API CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t size)
 	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* ---- other processes --------------------------------------------------- */
+
+API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct gpu_memory *m = gpu_find(GPU_NVIDIA, (void *)(uintptr_t)ptr);
+
+	ENTER();
+	NEED_CONTEXT();
+	if (!handle || !m || !gpu_share(m, (struct gpu_handle *)handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
+				unsigned int flags)
+{
+	struct gpu_memory *m;
+
+	ENTER();
+	NEED_CONTEXT();
+	if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (gpu_open(GPU_NVIDIA, stack[depth]->device,
+			 (struct gpu_handle *)&handle, &m)) {
+	case GPU_OPENED:
+		*ptr = (CUdeviceptr)(uintptr_t)m->base;
+		return CUDA_SUCCESS;
+	case GPU_OPENED_OWN:
+		return CUDA_ERROR_INVALID_CONTEXT;
+	case GPU_OPENED_FAR:
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+API CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
+{
+	const void *base = (void *)(uintptr_t)ptr;
+	struct gpu_memory *m = gpu_find(GPU_NVIDIA, base);
+	CUresult ret;
+
+	ENTER();
+	NEED_CONTEXT();
+	if (!m || !m->foreign || m->base != base)
+		return CUDA_ERROR_INVALID_VALUE;
+	ret = cuda_drain(stack[depth]);
+	if (ret)
+		return ret;
+	gpu_put(m);
+	return CUDA_SUCCESS;
+}
+
 /* ---- pointers ---------------------------------------------------------- */
 
 static bool attribute_of(const struct gpu_memory *m, int attribute,
@@ -431,7 +511,8 @@ static bool attribute_of(const struct gpu_memory *m, int attribute,
 
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(CUcontext *)value = m ? &primary[m->device] : NULL;
+		*(CUcontext *)value = m && m->device >= 0 ?
+				      &primary[m->device] : NULL;
 		return true;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned int *)value = !m ? 0 : device ?
@@ -488,7 +569,7 @@ API CUresult cuPointerSetAttribute(const void *value,
 		return CUDA_ERROR_INVALID_VALUE;
 	m->synchronous = true;
 	/* What has returned is waited for, and no kernel is. */
-	gpu_stream_wait(gpu_legacy(GPU_NVIDIA, stack[depth]));
+	gpu_stream_settle(gpu_legacy(GPU_NVIDIA, stack[depth]));
 	return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #define RUNTIME_CUDA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +20,11 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
+typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
+typedef struct CUipcMemHandle_st {
+	char reserved[64];
+} CUipcMemHandle;
 typedef void (*CUhostFn)(void *arg);
 
 typedef enum cudaError_enum {
@@ -31,6 +36,7 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_IMAGE = 200,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -79,7 +85,10 @@ typedef enum CUstreamCaptureMode_enum {
 
 #define CU_MEM_ATTACH_GLOBAL	1
 #define CU_STREAM_NON_BLOCKING	1
+#define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS	1
+#define CU_STREAM_WAIT_VALUE_FLUSH	(1u << 30)
 #define CU_STREAM_LEGACY	((CUstream)1)
+#define CU_EVENT_DISABLE_TIMING	2
 
 typedef enum CUstreamCaptureStatus_enum {
 	CU_STREAM_CAPTURE_STATUS_NONE = 0,
@@ -96,7 +105,11 @@ typedef enum CUstreamCaptureStatus_enum {
 #define cuMemcpyDtoHAsync	cuMemcpyDtoHAsync_v2
 #define cuMemsetD8		cuMemsetD8_v2
 #define cuStreamDestroy		cuStreamDestroy_v2
+#define cuEventDestroy		cuEventDestroy_v2
+#define cuIpcOpenMemHandle	cuIpcOpenMemHandle_v2
 #define cuStreamBeginCapture	cuStreamBeginCapture_v2
+#define cuStreamWriteValue64	cuStreamWriteValue64_v2
+#define cuStreamWaitValue64	cuStreamWaitValue64_v2
 #define cuCtxPushCurrent	cuCtxPushCurrent_v2
 #define cuCtxPopCurrent		cuCtxPopCurrent_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
@@ -108,6 +121,8 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal);
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
 			      CUdevice device);
 CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device);
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text);
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease(CUdevice device);
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
@@ -117,12 +132,17 @@ CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent(CUcontext context);
 CUresult cuCtxPopCurrent(CUcontext *context);
 CUresult cuCtxSynchronize(void);
+CUresult cuCtxGetDevice(CUdevice *device);
 CUresult cuCtxGetId(CUcontext context, unsigned long long *id);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size);
 CUresult cuMemFree(CUdeviceptr ptr);
 CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags);
 CUresult cuMemFreeHost(void *ptr);
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr);
+CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
+			    unsigned int flags);
+CUresult cuIpcCloseMemHandle(CUdeviceptr ptr);
 CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned int flags);
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size);
 CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size);
@@ -150,6 +170,15 @@ CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address,
+			      uint64_t value, unsigned int flags);
+CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address,
+			     uint64_t value, unsigned int flags);
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
+CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventDestroy(CUevent event);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventQuery(CUevent event);
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);

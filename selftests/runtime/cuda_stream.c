@@ -16,6 +16,11 @@ struct CUstream_st {
 	bool blocking;
 };
 
+struct CUevent_st {
+	struct gpu_event *event;
+	CUcontext context;
+};
+
 struct CUmod_st {
 	struct gpu_module *module;
 	CUcontext context;
@@ -149,6 +154,105 @@ API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
 	return gpu_stream_call(stream_of(stream), function, arg) ?
 	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
+
+#ifndef OLD
+/* The host's memory that is mapped has one address. */
+static uint64_t *word_of(CUdeviceptr address)
+{
+	return address % 8 ? NULL :
+			     gpu_view(GPU_NVIDIA, (void *)(uintptr_t)address);
+}
+
+API CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address,
+				  uint64_t value, unsigned int flags)
+{
+	uint64_t *word = word_of(address);
+
+	ENTER();
+	NEED_SAME_CONTEXT(own_stream(stream));
+	if (!word || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return gpu_stream_write(stream_of(stream), word, value) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* As GPUs do that cannot flush, it refuses to, and has only one comparison. */
+API CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address,
+				 uint64_t value, unsigned int flags)
+{
+	uint64_t *word = word_of(address);
+
+	ENTER();
+	NEED_SAME_CONTEXT(own_stream(stream));
+	if (flags & CU_STREAM_WAIT_VALUE_FLUSH)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!word || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return gpu_stream_hold(stream_of(stream), word, value) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+#endif
+
+/* ---- events ------------------------------------------------------------ */
+
+/* Without a clock. */
+API CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	ENTER();
+	NEED_CONTEXT();
+	if (flags != CU_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_VALUE;
+	*event = make(sizeof(**event));
+	(*event)->event = gpu_event_new();
+	(*event)->context = cuda_current();
+	return (*event)->event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+API CUresult cuEventDestroy(CUevent event)
+{
+	ENTER();
+	gpu_event_free(event->event);
+	free(event);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(event);
+	NEED_SAME_CONTEXT(own_stream(stream));
+	return gpu_event_record(event->event, stream_of(stream)) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+API CUresult cuEventQuery(CUevent event)
+{
+	enum gpu_reached reached;
+	CUresult ret;
+
+	ENTER();
+	ret = cuda_uncaptured();
+	if (ret)
+		return ret;
+	reached = gpu_event_query(event->event);
+	if (reached == GPU_NOT_YET)
+		return CUDA_ERROR_NOT_READY;
+	return cuda_ended(event->context, reached == GPU_REACHED);
+}
+
+/* The event may be of another context. */
+API CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
+			       unsigned int flags)
+{
+	ENTER();
+	NEED_SAME_CONTEXT(own_stream(stream));
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return gpu_event_hold(event->event, stream_of(stream)) ?
+	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* ---- kernels ----------------------------------------------------------- */
 
 /* Only code for what the device says it is, or from which that is made. */
 API CUresult cuModuleLoadData(CUmodule *module, const void *image)

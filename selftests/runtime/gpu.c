@@ -113,6 +113,15 @@ static bool give_address(struct gpu_memory *m)
 	}
 }
 
+static void enlist(struct gpu_memory *m)
+{
+	pthread_mutex_lock(&lock);
+	m->id = ++last_id;
+	m->next = all;
+	all = m;
+	pthread_mutex_unlock(&lock);
+}
+
 struct gpu_memory *gpu_alloc(enum gpu_vendor vendor, enum gpu_kind kind,
 			     int gpu, size_t length, size_t skip)
 {
@@ -128,6 +137,8 @@ struct gpu_memory *gpu_alloc(enum gpu_vendor vendor, enum gpu_kind kind,
 	m->size = round_up(length + skip);
 	m->refs = 1;
 	m->fd = -1;
+	m->node = -1;
+	m->place = gpu_place(gpu);
 	if (!store_open(m)) {
 		free(m);
 		return NULL;
@@ -138,10 +149,36 @@ struct gpu_memory *gpu_alloc(enum gpu_vendor vendor, enum gpu_kind kind,
 		errno = ENOMEM;
 		return NULL;
 	}
+	enlist(m);
+	return m;
+}
+
+struct gpu_memory *gpu_enter(const struct gpu_memory *opened)
+{
+	struct gpu_memory *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	*m = *opened;
+	m->refs = 1;
+	if (!give_address(m)) {
+		free(m);
+		return NULL;
+	}
+	enlist(m);
+	return m;
+}
+
+struct gpu_memory *gpu_find_foreign(enum gpu_vendor vendor, uint64_t key)
+{
+	struct gpu_memory *m;
+
 	pthread_mutex_lock(&lock);
-	m->id = ++last_id;
-	m->next = all;
-	all = m;
+	for (m = all; m; m = m->next)
+		if (m->foreign && m->vendor == vendor && m->key == key)
+			break;
+	if (m)
+		m->refs++;
 	pthread_mutex_unlock(&lock);
 	return m;
 }
@@ -266,4 +303,104 @@ bool gpu_set(enum gpu_vendor vendor, void *to, int byte, size_t length)
 	if (target)
 		memset(target, byte, length);
 	return target;
+}
+
+/* Where @length bytes at an address are in the pages of @m. */
+static bool offset_in(const struct gpu_memory *m, const void *addr,
+		      size_t length, size_t *offset)
+{
+	*offset = (size_t)((const char *)addr - m->base);
+	if (length > m->length - *offset)
+		return false;
+	*offset += m->skip;
+	return true;
+}
+
+bool gpu_checksum(enum gpu_vendor vendor, const void *addr, size_t length,
+		  uint32_t *crc)
+{
+	struct gpu_memory *m = gpu_find(vendor, addr);
+	size_t offset;
+
+	return m && m->handle && offset_in(m, addr, length, &offset) &&
+	       store_checksum(m, offset, length, crc);
+}
+
+/* ---- peers ------------------------------------------------------------- */
+
+static bool allowed[GPU_MAX][GPU_MAX];	/* lock */
+
+bool gpu_joined(int gpu, int peer)
+{
+	return store_joined(gpu, peer);
+}
+
+bool gpu_allow(int gpu, int peer)
+{
+	bool before;
+
+	pthread_mutex_lock(&lock);
+	before = allowed[gpu][peer];
+	allowed[gpu][peer] = true;
+	pthread_mutex_unlock(&lock);
+	return !before;
+}
+
+static bool is_allowed(int gpu, int peer)
+{
+	bool yes;
+
+	pthread_mutex_lock(&lock);
+	yes = allowed[gpu][peer];
+	pthread_mutex_unlock(&lock);
+	return yes;
+}
+
+/* Does the GPU of @m, which is this process's own, reach memory @other? */
+static bool reaches(const struct gpu_memory *m, const struct gpu_memory *other)
+{
+	if (m->foreign || m->place == other->place)
+		return false;
+	return other->foreign || is_allowed(m->device, other->device);
+}
+
+static uint64_t bytes_to_others;
+
+uint64_t gpu_bytes_to_others(void)
+{
+	return __atomic_load_n(&bytes_to_others, __ATOMIC_RELAXED);
+}
+
+static bool copy_between(struct gpu_memory *target, void *to,
+			 struct gpu_memory *source, const void *from,
+			 size_t length, bool write)
+{
+	size_t at, start;
+
+	if (!offset_in(target, to, length, &at) ||
+	    !offset_in(source, from, length, &start))
+		return false;
+	wait_if_held();
+	return store_copy_peer(target, at, source, start, length, write);
+}
+
+bool gpu_copy_any(enum gpu_vendor vendor, void *to, const void *from,
+		  size_t length)
+{
+	struct gpu_memory *target = gpu_find(vendor, to);
+	struct gpu_memory *source = gpu_find(vendor, from);
+	bool write, good;
+
+	if (!target || !source || !length)
+		return gpu_copy(vendor, to, from, length);
+	write = reaches(source, target);
+	if (target->handle && source->handle &&
+	    (write || reaches(target, source)))
+		good = copy_between(target, to, source, from, length, write);
+	else
+		good = gpu_copy(vendor, to, from, length);
+	if (good && target->foreign)
+		__atomic_fetch_add(&bytes_to_others, length,
+				   __ATOMIC_RELAXED);
+	return good;
 }

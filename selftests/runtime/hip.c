@@ -78,10 +78,15 @@ API int hipGetDeviceCount(int *count)
 	return HIP_OK;
 }
 
+static bool is_device(int device)
+{
+	return device >= 0 && device < gpu_count();
+}
+
 API int hipSetDevice(int device)
 {
 	ENTER();
-	if (device < 0 || device >= gpu_count())
+	if (!is_device(device))
 		return hip_set(HIP_INVALID_DEVICE);
 	current = device;
 	return HIP_OK;
@@ -110,20 +115,8 @@ static int wait_for(enum gpu_stream_kind most)
 API int hipDeviceSynchronize(void)
 {
 	ENTER();
+	NEED_NO_CAPTURE();
 	return wait_for(GPU_NON_BLOCKING);
-}
-
-API int hipThreadExchangeStreamCaptureMode(int *mode)
-{
-	static __thread int current_mode;
-	int old = current_mode;
-
-	ENTER();
-	if (*mode < 0 || *mode > 2)
-		return hip_set(HIP_INVALID_VALUE);
-	current_mode = *mode;
-	*mode = old;
-	return HIP_OK;
 }
 
 API int hipDeviceGetPCIBusId(char *text, int length, int device)
@@ -136,6 +129,36 @@ API int hipDeviceGetPCIBusId(char *text, int length, int device)
 	snprintf(text, (size_t)length, "%04X:%02X:%02X.%X", a.domain, a.bus,
 		 a.device, a.function);
 	return HIP_OK;
+}
+
+API int hipDeviceGetByPCIBusId(int *device, const char *text)
+{
+	ENTER();
+	*device = gpu_by_address(text);
+	return *device < 0 ? hip_set(HIP_INVALID_DEVICE) : HIP_OK;
+}
+
+API int hipDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	ENTER();
+	if (!can)
+		return hip_set(HIP_INVALID_VALUE);
+	if (!is_device(device) || !is_device(peer))
+		return hip_set(HIP_INVALID_DEVICE);
+	*can = gpu_joined(device, peer);
+	return HIP_OK;
+}
+
+API int hipDeviceEnablePeerAccess(int peer, unsigned int flags)
+{
+	ENTER();
+	if (flags)
+		return hip_set(HIP_INVALID_VALUE);
+	if (!is_device(peer))
+		return hip_set(HIP_INVALID_DEVICE);
+	if (!gpu_joined(current, peer))
+		return hip_set(HIP_PEER_UNSUPPORTED);
+	return gpu_allow(current, peer) ? HIP_OK : hip_set(HIP_PEER_ENABLED);
 }
 
 /* ---- memory ------------------------------------------------------------ */
@@ -161,11 +184,12 @@ static int release(void *ptr, bool host)
 	if (!ptr)
 		return HIP_OK;
 	if (!m || m->base != ptr || (m->kind == GPU_PINNED) != host ||
-	    m->kind == GPU_VIRTUAL)
+	    m->kind == GPU_VIRTUAL || m->foreign)
 		return hip_set(HIP_INVALID_VALUE);
 	ret = wait_for(GPU_NON_BLOCKING);
 	if (ret)
 		return ret;
+	gpu_check_closed(m);
 	gpu_put(m);
 	return HIP_OK;
 }
@@ -173,12 +197,14 @@ static int release(void *ptr, bool host)
 API int hipMalloc(void **ptr, size_t size)
 {
 	ENTER();
+	NEED_NO_CAPTURE();
 	return allocate(ptr, GPU_DEVICE, size);
 }
 
 API int hipFree(void *ptr)
 {
 	ENTER();
+	NEED_NO_CAPTURE();
 	return release(ptr, false);
 }
 
@@ -188,6 +214,18 @@ API int hipHostMalloc(void **ptr, size_t size, unsigned int flags)
 	ENTER();
 	return allocate(ptr, GPU_PINNED, size);
 }
+
+#ifndef OLD
+#define SIGNAL_MEMORY	2
+
+API int hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
+{
+	ENTER();
+	if (flags != SIGNAL_MEMORY || size != sizeof(uint64_t))
+		return hip_set(HIP_INVALID_VALUE);
+	return allocate(ptr, GPU_PINNED, size);
+}
+#endif
 
 API int hipHostFree(void *ptr)
 {
@@ -208,6 +246,7 @@ API int hipMemcpy(void *to, const void *from, size_t size, int kind)
 
 	(void)kind;
 	ENTER();
+	NEED_NO_CAPTURE();
 	ret = wait_for(GPU_BLOCKING);
 	if (ret)
 		return ret;
@@ -220,11 +259,63 @@ API int hipMemset(void *to, int value, size_t size)
 	int ret;
 
 	ENTER();
+	NEED_NO_CAPTURE();
 	ret = wait_for(GPU_BLOCKING);
 	if (ret)
 		return ret;
 	return gpu_set(GPU_AMD, to, value, size) ? HIP_OK :
 						   hip_set(HIP_INVALID_VALUE);
+}
+
+/* ---- other processes --------------------------------------------------- */
+
+/* hipIpcMemLazyEnablePeerAccess */
+#define LAZY_PEER_ACCESS	(HIP_MAJOR < 6 ? 0u : 1u)
+
+API int hipIpcGetMemHandle(struct hip_ipc_handle *handle, void *ptr)
+{
+	struct gpu_memory *m = gpu_find(GPU_AMD, ptr);
+
+	ENTER();
+	if (!handle || !m || !gpu_share(m, (struct gpu_handle *)handle))
+		return hip_set(HIP_INVALID_VALUE);
+	return HIP_OK;
+}
+
+API int hipIpcOpenMemHandle(void **ptr, struct hip_ipc_handle handle,
+			    unsigned int flags)
+{
+	struct gpu_memory *m;
+
+	ENTER();
+	if (!ptr || flags != LAZY_PEER_ACCESS)
+		return hip_set(HIP_INVALID_VALUE);
+	switch (gpu_open(GPU_AMD, current, (struct gpu_handle *)&handle, &m)) {
+	case GPU_OPENED:
+		*ptr = m->base;
+		return HIP_OK;
+	case GPU_OPENED_OWN:
+		return hip_set(HIP_INVALID_CONTEXT);
+	case GPU_OPENED_FAR:
+		return hip_set(HIP_PEER_UNSUPPORTED);
+	default:
+		return hip_set(HIP_INVALID_VALUE);
+	}
+}
+
+API int hipIpcCloseMemHandle(void *ptr)
+{
+	struct gpu_memory *m = gpu_find(GPU_AMD, ptr);
+	int ret;
+
+	ENTER();
+	if (!m || !m->foreign || m->base != ptr)
+		return hip_set(HIP_INVALID_VALUE);
+	ret = wait_for(GPU_NON_BLOCKING);
+	if (ret)
+		return ret;
+	gpu_put(m);
+	return HIP_OK;
 }
 
 /* ---- pointers ---------------------------------------------------------- */
@@ -319,6 +410,12 @@ API const char *hipGetErrorName(int error)
 		return "hipErrorNoDevice";
 	case HIP_INVALID_DEVICE:
 		return "hipErrorInvalidDevice";
+	case HIP_INVALID_CONTEXT:
+		return "hipErrorInvalidContext";
+	case HIP_PEER_UNSUPPORTED:
+		return "hipErrorPeerAccessUnsupported";
+	case HIP_PEER_ENABLED:
+		return "hipErrorPeerAccessAlreadyEnabled";
 	}
 	return "hipErrorUnknown";
 }

@@ -16,8 +16,16 @@
 #define HIP_OUT_OF_MEMORY	2
 #define HIP_NO_DEVICE		100
 #define HIP_INVALID_DEVICE	101
+#define HIP_INVALID_CONTEXT	201
+#define HIP_PEER_UNSUPPORTED	217
+#define HIP_NOT_READY		600
 #define HIP_ILLEGAL_ADDRESS	700
+#define HIP_PEER_ENABLED	704
+#define HIP_CAPTURE_UNSUPPORTED	900
+#define HIP_CAPTURE_INVALIDATED	901
 #define HIP_NON_BLOCKING	1
+#define HIP_EVENT_NO_TIMING	2
+#define HIP_CAPTURE_GLOBAL	0	/* hipStreamCaptureMode */
 
 /* Attributes that only the run time itself knows. */
 #define HIP_ATTRIBUTE_HOST_POINTER 4
@@ -30,10 +38,17 @@ int hipGetDevice(int *device);
 int hipDeviceSynchronize(void);
 int hipThreadExchangeStreamCaptureMode(int *mode);
 int hipDeviceGetPCIBusId(char *text, int length, int device);
+int hipDeviceGetByPCIBusId(int *device, const char *text);
+int hipDeviceCanAccessPeer(int *can, int device, int peer);
+int hipDeviceEnablePeerAccess(int peer, unsigned int flags);
 int hipMalloc(void **ptr, size_t size);
 int hipFree(void *ptr);
 int hipHostMalloc(void **ptr, size_t size, unsigned int flags);
 int hipHostFree(void *ptr);
+int hipIpcGetMemHandle(struct hip_ipc_handle *handle, void *ptr);
+int hipIpcOpenMemHandle(void **ptr, struct hip_ipc_handle handle,
+			unsigned int flags);
+int hipIpcCloseMemHandle(void *ptr);
 int hipMallocManaged(void **ptr, size_t size, unsigned int flags);
 int hipMemcpy(void *to, const void *from, size_t size, int kind);
 int hipMemset(void *to, int value, size_t size);
@@ -59,6 +74,21 @@ int hipStreamDestroy(void *stream);
 int hipStreamSynchronize(void *stream);
 int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
 		   void *stream);
+int hipStreamWaitEvent(void *stream, void *event, unsigned int flags);
+int hipStreamBeginCapture(void *stream, int mode);
+int hipStreamIsCapturing(void *stream, int *status);
+int hipStreamEndCapture(void *stream, void **graph);
+int hipEventCreateWithFlags(void **event, unsigned int flags);
+int hipEventDestroy(void *event);
+int hipEventRecord(void *event, void *stream);
+int hipEventQuery(void *event);
+int hipStreamWriteValue64(void *stream, void *ptr, uint64_t value,
+			  unsigned int flags);
+int hipStreamWaitValue64(void *stream, void *ptr, uint64_t value,
+			 unsigned int flags, uint64_t mask);
+int hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags);
+int hipMemcpyPeerAsync(void *to, int to_device, const void *from,
+		       int from_device, size_t size, void *stream);
 int hipLaunchHostFunc(void *stream, void (*function)(void *arg), void *arg);
 int hipModuleLoadData(void **module, const void *image);
 int hipModuleUnload(void *module);

@@ -17,6 +17,17 @@ static int ended(bool good)
 	return good ? HIP_OK : hip_set(HIP_ILLEGAL_ADDRESS);
 }
 
+/* NULL: the legacy stream of the current device. */
+static struct gpu_stream *stream_of(void *stream)
+{
+	return stream ? stream : gpu_legacy(GPU_AMD, hip_owner());
+}
+
+static int begun(bool good)
+{
+	return good ? HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
+}
+
 static int made(void *thing, int error)
 {
 	return thing ? HIP_OK : hip_set(error);
@@ -42,7 +53,8 @@ API int hipStreamDestroy(void *stream)
 API int hipStreamSynchronize(void *stream)
 {
 	ENTER();
-	return ended(gpu_stream_wait(stream));
+	NEED_NO_CAPTURE();
+	return ended(gpu_stream_wait(stream_of(stream)));
 }
 
 API int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
@@ -51,16 +63,112 @@ API int hipMemcpyAsync(void *to, const void *from, size_t size, int kind,
 	ENTER();
 	if (kind < 0 || kind > COPY_DEFAULT)
 		return hip_set(HIP_INVALID_VALUE);
-	return gpu_stream_copy(stream, to, from, size) ?
-	       HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
+	return begun(gpu_stream_copy(stream_of(stream), to, from, size));
+}
+
+static bool is_on(const void *addr, int device)
+{
+	const struct gpu_memory *m = gpu_find(GPU_AMD, addr);
+
+	return m && m->device == device;
+}
+
+API int hipMemcpyPeerAsync(void *to, int to_device, const void *from,
+			   int from_device, size_t size, void *stream)
+{
+	ENTER();
+	if (!is_on(to, to_device) || !is_on(from, from_device))
+		return hip_set(HIP_INVALID_VALUE);
+	return begun(gpu_stream_copy(stream_of(stream), to, from, size));
 }
 
 API int hipLaunchHostFunc(void *stream, void (*function)(void *arg), void *arg)
 {
 	ENTER();
-	return gpu_stream_call(stream, function, arg) ?
-	       HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
+	return begun(gpu_stream_call(stream_of(stream), function, arg));
 }
+
+#ifndef OLD
+/* It waits only for memory that hipExtMallocWithFlags() has made for that. */
+static uint64_t *word_of(void *ptr)
+{
+	struct gpu_memory *m = gpu_find(GPU_AMD, ptr);
+
+	return m && m->kind == GPU_PINNED && m->length == sizeof(uint64_t) ?
+	       gpu_view(GPU_AMD, ptr) : NULL;
+}
+
+API int hipStreamWriteValue64(void *stream, void *ptr, uint64_t value,
+			      unsigned int flags)
+{
+	uint64_t *word = word_of(ptr);
+
+	ENTER();
+	if (!word || flags)
+		return hip_set(HIP_INVALID_VALUE);
+	return begun(gpu_stream_write(stream_of(stream), word, value));
+}
+
+API int hipStreamWaitValue64(void *stream, void *ptr, uint64_t value,
+			     unsigned int flags, uint64_t mask)
+{
+	uint64_t *word = word_of(ptr);
+
+	ENTER();
+	if (!word || flags || mask != UINT64_MAX)
+		return hip_set(HIP_INVALID_VALUE);
+	return begun(gpu_stream_hold(stream_of(stream), word, value));
+}
+#endif
+
+/* ---- events ------------------------------------------------------------ */
+
+API int hipEventCreateWithFlags(void **event, unsigned int flags)
+{
+	ENTER();
+	if (flags != HIP_EVENT_NO_TIMING)
+		return hip_set(HIP_INVALID_VALUE);
+	*event = gpu_event_new();
+	return made(*event, HIP_OUT_OF_MEMORY);
+}
+
+API int hipEventDestroy(void *event)
+{
+	ENTER();
+	gpu_event_free(event);
+	return HIP_OK;
+}
+
+API int hipEventRecord(void *event, void *stream)
+{
+	ENTER();
+	return begun(gpu_event_record(event, stream_of(stream)));
+}
+
+/* Not ready is remembered as the thread's last error, too. */
+API int hipEventQuery(void *event)
+{
+	ENTER();
+	NEED_NO_CAPTURE();
+	switch (gpu_event_query(event)) {
+	case GPU_REACHED:
+		return HIP_OK;
+	case GPU_NOT_YET:
+		return hip_set(HIP_NOT_READY);
+	default:
+		return hip_set(HIP_ILLEGAL_ADDRESS);
+	}
+}
+
+API int hipStreamWaitEvent(void *stream, void *event, unsigned int flags)
+{
+	ENTER();
+	if (flags)
+		return hip_set(HIP_INVALID_VALUE);
+	return begun(gpu_event_hold(event, stream_of(stream)));
+}
+
+/* ---- kernels ----------------------------------------------------------- */
 
 API int hipModuleLoadData(void **module, const void *image)
 {
@@ -98,6 +206,6 @@ API int hipModuleLaunchKernel(void *function, unsigned int grid_x,
 	if (!grid_x || !block_x || block_x * block_y * block_z > 1024 ||
 	    shared || extra)
 		return hip_set(HIP_INVALID_VALUE);
-	return gpu_stream_launch(stream, function, grid, block, parameters) ?
-	       HIP_OK : hip_set(HIP_OUT_OF_MEMORY);
+	return begun(gpu_stream_launch(stream_of(stream), function, grid,
+				       block, parameters));
 }

@@ -19,6 +19,10 @@ struct hip_allocation {			/* hipMemAllocationProp */
 	} flags;
 };
 
+struct hip_ipc_handle {			/* hipIpcMemHandle_t */
+	char reserved[64];
+};
+
 struct hip_pointer {			/* hipPointerAttribute_t */
 	int type;
 	int device;

@@ -3,7 +3,7 @@
  * runtime-memory PART...: libfabrex on a real port, with itself as the peer.
  * Parts: cache (host memory that is unmapped, moved, shared), scale (times,
  * 10,000 regions, 32 threads), cuda and hip (device memory by the test run
- * times). Prints TAP.
+ * times), peers (copies from GPU to GPU over a mesh). Prints TAP.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -372,6 +372,8 @@ int main(int argc, char **argv)
 			part_cuda(&rig);
 		else if (!strcmp(argv[i], "hip"))
 			part_hip(&rig);
+		else if (!strcmp(argv[i], "peers"))
+			part_peers(&rig);
 	}
 	fabrex_close(rig.port);
 	printf("1..%d\n", points);

@@ -37,5 +37,6 @@ struct fabrex_mr_cache_stats rig_stats(struct rig *rig);
 
 void part_cuda(struct rig *rig);
 void part_hip(struct rig *rig);
+void part_peers(struct rig *rig);
 
 #endif

@@ -249,3 +249,32 @@ void part_hip(struct rig *rig)
 	need(!CALL(hipInit, 0), "HIP starts");
 	all(rig, &hip);
 }
+
+/* From the first GPU to the second one, not on page boundaries. */
+void part_peers(struct rig *rig)
+{
+	static uint8_t copy[SIZE];
+	char *from, *to;
+	void *stream;
+	int can = 0;
+
+	load("libamdhip64.so.5");
+	need(!CALL(hipInit, 0), "HIP starts");
+	from = hip_alloc(SIZE);
+	need(!CALL(hipSetDevice, 1), "the second GPU");
+	to = hip_alloc(SIZE);
+	need(!CALL(hipStreamCreateWithFlags, &stream, HIP_NON_BLOCKING),
+	     "stream");
+	fill(rig, 91);
+	need(!CALL(hipMemcpy, from, rig->memory, SIZE, 1), "filled");
+	ok(!CALL(hipDeviceCanAccessPeer, &can, 1, 0) && can,
+	   "a mesh joins them");
+	ok(!CALL(hipDeviceEnablePeerAccess, 0, 0), "access is allowed");
+	ok(!CALL(hipMemcpyPeerAsync, to + 77, 1, from + 5, 0, SIZE - 100,
+		 stream) && !CALL(hipStreamSynchronize, stream),
+	   "a copy by the second GPU");
+	hip_get(copy, to + 77, SIZE - 100);
+	ok(!memcmp(copy, rig->memory + 5, SIZE - 100), "it has the bytes");
+	hip_free(from);
+	hip_free(to);
+}

@@ -82,6 +82,13 @@ static const char behind[] =
 
 /* ---- the compiler of the host ------------------------------------------ */
 
+/*
+ * Symbolic: what a kernel calls is its own, and not a function of the program
+ * that has the same name, as libfabrex has.
+ */
+#define FLAGS	"-std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing " \
+		"-ffp-contract=off -Wl,-Bsymbolic"
+
 static bool is_name(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -168,8 +175,8 @@ static void kept_path(const struct program *p, const char *options, char *path,
 	uint64_t value = 0xcbf29ce484222325ull;
 
 	*path = '\0';
-	value = hash(hash(hash(hash(value, before), behind), p->source),
-		     options);
+	value = hash(hash(hash(value, FLAGS), before), behind);
+	value = hash(hash(value, p->source), options);
 	if (dir)
 		snprintf(path, size, "%s/%016llx.so", dir,
 			 (unsigned long long)value);
@@ -209,8 +216,8 @@ static int compile(struct program *p, const char *dir, int n,
 	if (!write_source(path, p->source))
 		return RTC_OUT_OF_MEMORY;
 	snprintf(command, sizeof(command),
-		 "cd %s && %s -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -ffp-contract=off%s -o k.so k.cc 2> log",
-		 dir, cxx ? cxx : "c++", more);
+		 "cd %s && %s " FLAGS "%s -o k.so k.cc 2> log", dir,
+		 cxx ? cxx : "c++", more);
 	size = (size_t)system(command);
 	snprintf(path, sizeof(path), "%s/log", dir);
 	if (size) {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -129,6 +130,12 @@ bool store_open(struct gpu_memory *m)
 	return ndevices && !is_host(m) ? open_vram(m) : open_file(m);
 }
 
+/* The open file whose handles those of the memory are. */
+static int node_of(const struct gpu_memory *m)
+{
+	return m->node >= 0 ? m->node : devices[m->device];
+}
+
 void store_close(struct gpu_memory *m)
 {
 	struct dgpu_handle f = { .size = sizeof(f), .handle = m->handle };
@@ -137,7 +144,99 @@ void store_close(struct gpu_memory *m)
 	if (m->fd >= 0)
 		close(m->fd);
 	else
-		ioctl(devices[m->device], DGPU_IOCTL_FREE, &f);
+		ioctl(node_of(m), DGPU_IOCTL_FREE, &f);
+	if (m->node >= 0)
+		close(m->node);
+}
+
+/* ---- other processes --------------------------------------------------- */
+
+uint32_t store_mesh(int gpu)
+{
+	struct dgpu_info info = { .size = sizeof(info) };
+
+	if (!ndevices)
+		return !getenv("FABREX_TEST_NO_MESH");
+	return ioctl(devices[gpu], DGPU_IOCTL_INFO, &info) ? 0 : info.out_mesh;
+}
+
+static bool share_vram(const struct gpu_memory *m, struct store_name *name)
+{
+	struct dgpu_share s = { .size = sizeof(s), .handle = m->handle };
+	struct dgpu_info info = { .size = sizeof(info) };
+
+	if (ioctl(node_of(m), DGPU_IOCTL_SHARE, &s) ||
+	    ioctl(node_of(m), DGPU_IOCTL_INFO, &info))
+		return false;
+	name->key = s.out_name;
+	name->index = info.out_index;
+	return true;
+}
+
+bool store_share(const struct gpu_memory *m, struct store_name *name)
+{
+	memset(name, 0, sizeof(*name));
+	name->pid = getpid();
+	name->fd = m->fd;
+	name->mesh = store_mesh(m->device);
+	if (m->fd < 0)
+		return share_vram(m, name);
+	name->key = (uint64_t)getpid() << 32 | (m->id & UINT32_MAX);
+	return true;
+}
+
+/* The lock says that it is open here, and goes when the process does. */
+static bool attach_file(struct gpu_memory *m, const struct store_name *name)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", name->pid, name->fd);
+	m->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (m->fd < 0)
+		return false;
+	if (!fcntl(m->fd, F_OFD_SETLK, &lock) && map_view(m, m->fd, 0))
+		return true;
+	close(m->fd);
+	return false;
+}
+
+static bool attach_vram(struct gpu_memory *m, const struct store_name *name)
+{
+	struct dgpu_open o = { .size = sizeof(o), .name = name->key };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/dgpu%u", name->index);
+	m->node = open(path, O_RDWR | O_CLOEXEC);
+	if (m->node < 0)
+		return false;
+	if (!ioctl(m->node, DGPU_IOCTL_OPEN, &o)) {
+		m->handle = o.out_handle;
+		if (map_view(m, m->node, (off_t)o.out_mmap))
+			return true;
+	}
+	/* The handle goes with its file. */
+	close(m->node);
+	return false;
+}
+
+bool store_attach(struct gpu_memory *m, const struct store_name *name)
+{
+	m->fd = m->node = -1;
+	m->key = name->key;
+	return name->fd >= 0 ? attach_file(m, name) : attach_vram(m, name);
+}
+
+bool store_is_attached(const struct gpu_memory *m)
+{
+	struct dgpu_share s = { .size = sizeof(s), .handle = m->handle };
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (m->fd >= 0)
+		return !fcntl(m->fd, F_OFD_GETLK, &lock) &&
+		       lock.l_type != F_UNLCK;
+	return m->handle && !ioctl(node_of(m), DGPU_IOCTL_SHARE, &s) &&
+	       s.out_users > 1;
 }
 
 /* A description of its own: the position is not shared. */
@@ -175,4 +274,47 @@ int gpu_export(const struct gpu_memory *m, size_t offset, size_t length)
 		return -EINVAL;
 	return m->fd >= 0 ? export_file(m, offset) :
 			    export_vram(m, offset, length);
+}
+
+bool store_checksum(const struct gpu_memory *m, size_t offset, size_t length,
+		    uint32_t *crc)
+{
+	struct dgpu_cmd cmd = {
+		.op = DRACO_GPU_CRC32C, .src0 = m->handle,
+		.src0_offset = offset, .length = length,
+	};
+	struct dgpu_submit job = {
+		.size = sizeof(job), .cmds = (uintptr_t)&cmd, .count = 1,
+	};
+
+	if (ioctl(devices[m->device], DGPU_IOCTL_SUBMIT, &job))
+		return false;
+	*crc = (uint32_t)cmd.result;
+	return true;
+}
+
+/* ---- peers ------------------------------------------------------------- */
+
+bool store_joined(int gpu, int peer)
+{
+	uint32_t mesh = store_mesh(gpu);
+
+	return gpu != peer && mesh && mesh == store_mesh(peer);
+}
+
+bool store_copy_peer(const struct gpu_memory *to, size_t to_offset,
+		     const struct gpu_memory *from, size_t from_offset,
+		     size_t length, bool write)
+{
+	const struct gpu_memory *own = write ? from : to;
+	const struct gpu_memory *peer = write ? to : from;
+	struct dgpu_peer arg = {
+		.size = sizeof(arg), .flags = write ? DGPU_PEER_WRITE : 0,
+		.fd = node_of(peer), .handle = peer->handle,
+		.own = own->handle, .length = length,
+		.peer_offset = write ? to_offset : from_offset,
+		.own_offset = write ? from_offset : to_offset,
+	};
+
+	return !ioctl(node_of(own), DGPU_IOCTL_PEER, &arg);
 }

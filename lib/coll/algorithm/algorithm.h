@@ -4,6 +4,7 @@
  * collectives, progress.c runs them, and SENDs and RECVs beside them.
  *
  *   flat.c        one step: every rank sends to every rank concerned
+ *   flatv.c       the same for blocks of different lengths
  *   bruck.c       few messages, in rounds: bruck.h
  *   zero_copy.c   straight in the memory of all ranks
  *   staged.c      all-reduce through the slots of the links
@@ -15,8 +16,16 @@
 
 #include "coll/operation/operation.h"
 
-extern const struct algorithm fxi_flat, fxi_bruck, fxi_zero_copy, fxi_staged,
-			      fxi_scheduled;
+/*
+ * Turns that one step takes at most, and messages of a pair of ranks in each.
+ * Who calls fabrex_coll_test() has other things to do, however much the other
+ * ranks have ready.
+ */
+#define STEP_TURNS	4u
+#define STEP_MESSAGES	4u
+
+extern const struct algorithm fxi_flat, fxi_flatv, fxi_bruck, fxi_zero_copy,
+			      fxi_staged, fxi_scheduled;
 
 /* ---- sendrecv.c -------------------------------------------------------- */
 

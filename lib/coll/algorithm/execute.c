@@ -11,13 +11,17 @@
 
 #include "coll/algorithm/execute.h"
 #include "coll/operation/gpu.h"
+#include "coll/operation/peer_copy.h"
 
 #define NOBODY		UINT32_MAX
 
 /* ---- dependencies ------------------------------------------------------ */
 
-/* Earlier pieces do not need the scratch memory of this one any more. */
-static bool scratch_free(const struct execution *e, const struct cursor *c)
+/*
+ * Earlier pieces do not need the scratch memory of this one any more: they have
+ * been sent, and have left.
+ */
+static bool scratch_free(struct execution *e, const struct cursor *c)
 {
 	const struct act *act = &e->p->acts[c->act];
 	const struct local_part *part = &e->p->parts[act->part];
@@ -30,7 +34,7 @@ static bool scratch_free(const struct execution *e, const struct cursor *c)
 	for (i = part->first; i < part->first + part->n; i++)
 		if (e->done[i] + memory->nscratch <= c->round)
 			return false;
-	return true;
+	return !e->flying || fxi_region_left(e, part->first, part->n);
 }
 
 static bool is_ready(struct execution *e, const struct cursor *c)
@@ -109,7 +113,7 @@ static int make_room(struct execution *e)
 			 e->schedule->name);
 }
 
-static int prepare(struct execution *e)
+static int lay_out(struct execution *e)
 {
 	uint32_t i;
 	int ret;
@@ -125,13 +129,21 @@ static int prepare(struct execution *e)
 	e->rounding = e->coll->what.type == FABREX_FLOAT16 ||
 		      e->coll->what.type == FABREX_BFLOAT16;
 	e->rounds = fxi_pieces_rounds(e);
-	e->tag = fxi_coll_tag(e->coll, 0xf);
-	e->word = fxi_coll_word(e->coll);
 	for (i = 0; i < e->p->nparts; i++)
 		locate_part(e, &e->p->parts[i], &e->memory[i]);
-	ret = fxi_pieces_check(e);
+	return 0;
+}
+
+static int prepare(struct execution *e)
+{
+	int ret = lay_out(e);
+
+	if (!ret)
+		ret = fxi_pieces_check(e);
 	if (ret)
 		return ret;
+	e->tag = fxi_coll_tag(e->coll, 0xf);
+	e->word = fxi_coll_word(e->coll);
 	fxi_execution_begin(e);
 	fxi_regions_get(e);
 	return fxi_coll_offer_slots(e->coll);
@@ -149,17 +161,28 @@ static void release(struct execution *e)
 	free(e);
 }
 
-static int scheduled_start(struct fabrex_coll *coll)
+static struct execution *execution_new(struct fabrex_coll *coll)
 {
 	struct execution *e = calloc(1, sizeof(*e));
-	int ret;
 
-	if (!e)
-		return fxi_error(ENOMEM, "collective: no memory");
+	if (!e) {
+		fxi_error(ENOMEM, "collective: no memory");
+		return NULL;
+	}
 	e->coll = coll;
 	e->comm = coll->comm;
 	e->gpu = fxi_coll_on_gpu(coll);
 	e->schedule = fxi_schedule_get(coll->schedule);
+	return e;
+}
+
+static int scheduled_start(struct fabrex_coll *coll)
+{
+	struct execution *e = execution_new(coll);
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
 	ret = prepare(e);
 	if (ret)
 		release(e);
@@ -168,8 +191,23 @@ static int scheduled_start(struct fabrex_coll *coll)
 	return ret;
 }
 
+/* What fails here fails again when it starts. */
+static uint64_t scheduled_scratch(struct fabrex_coll *coll)
+{
+	struct execution *e = execution_new(coll);
+	uint64_t bytes = 0;
+
+	if (!e)
+		return 0;
+	if (!lay_out(e))
+		bytes = e->scratch_size;
+	release(e);
+	return bytes;
+}
+
 static void scheduled_end(struct fabrex_coll *coll)
 {
+	fxi_peer_copies_end(coll->comm);
 	release(coll->state);
 	coll->state = NULL;
 }
@@ -177,17 +215,18 @@ static void scheduled_end(struct fabrex_coll *coll)
 /* ---- going on ---------------------------------------------------------- */
 
 /*
- * Advances the lane as far as possible. 1: it moved; 0: not; or a negative
- * errno.
+ * Advances the lane as far as possible in one turn. 1: it moved; 0: not; or a
+ * negative errno.
  */
 static int go_on(struct execution *e, uint32_t lane)
 {
 	const struct lane *l = &e->p->lanes[lane];
 	const struct cursor *c = &e->cursors[lane];
 	const struct link_message *m;
-	int ret, moved = 0;
+	uint32_t n;
+	int ret;
 
-	while (c->act != FINISHED) {
+	for (n = 0; n < STEP_MESSAGES && c->act != FINISHED; n++) {
 		if (l->sends) {
 			ret = is_ready(e, c) ?
 			      fxi_pass_send(e, lane) : 0;
@@ -203,9 +242,8 @@ static int go_on(struct execution *e, uint32_t lane)
 			return ret;
 		if (!ret)
 			break;
-		moved = 1;
 	}
-	return moved;
+	return n > 0;
 }
 
 static int go_on_all(struct execution *e)
@@ -230,6 +268,7 @@ static bool waits_for_peer(struct execution *e, uint32_t lane)
 	if (!l->sends)
 		return !fxi_link_peek(e->comm, l->peer, LINK_COLL);
 	return is_ready(e, &e->cursors[lane]) &&
+	       !fxi_peer_copying(e->comm, l->peer) &&
 	       (!fxi_link_room(e->comm, l->peer, LINK_COLL) ||
 		fxi_pass_unknown(e, l->peer));
 }
@@ -267,22 +306,35 @@ static int decline(struct execution *e)
 	return ret;
 }
 
-/* This rank's own parts are copied while nothing else can be done. */
+/*
+ * This rank's own parts are copied while nothing else can be done. After some
+ * turns the caller may have other things to do.
+ */
 static int scheduled_step(struct fabrex_coll *coll)
 {
 	struct execution *e = coll->state;
-	int ret;
+	uint32_t turns = 0;
+	int ret, copied;
 
 	do {
 		ret = go_on_all(e);
 		if (ret < 0)
 			return ret;
+		copied = fxi_peer_copies_progress(coll->comm);
+		if (copied < 0)
+			return copied;
+		ret |= copied;
 		e->unmoved = ret ? 0 : e->unmoved + 1;
 		if (!ret)
 			ret = fxi_pass_copy(e);
-	} while (ret > 0);
+	} while (ret > 0 && ++turns < STEP_TURNS);
 	if (ret < 0)
 		return ret;
+	coll->comm->moved += turns;
+	if (ret) {
+		coll->waiting = NOBODY;
+		return 0;
+	}
 	if (!e->running)
 		return !e->flying || fxi_region_left(e, 0, e->p->nacts);
 	find_waiting(e);
@@ -303,6 +355,7 @@ const struct algorithm fxi_scheduled = {
 		 1 << FABREX_REDUCE | 1 << FABREX_ALL_TO_ALL,
 	.one_memory = true,
 	.usable = scheduled_usable,
+	.scratch = scheduled_scratch,
 	.start = scheduled_start,
 	.step = scheduled_step,
 	.end = scheduled_end,

@@ -32,7 +32,8 @@ struct cursor {
 /* One of the caller's buffers, or scratch memory on a GPU. */
 enum { SENT_SEND, SENT_RECV, SENT_SCRATCH, SENT_REGIONS };
 struct sent_region {
-	struct fabrex_mr *mr;	/* NULL: it is none */
+	struct fabrex_mr *mr;	/* NULL: it is none, or not yet */
+	bool tried;		/* to register it */
 	uint64_t offset;	/* of the buffer */
 	const uint8_t *base;
 	uint64_t bytes;

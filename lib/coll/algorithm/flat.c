@@ -203,16 +203,16 @@ static int send_piece(struct fabrex_coll *coll, uint32_t rank, uint64_t piece)
 			     n);
 }
 
-/* Sends as many as there is room for. 1: all are sent; 0: not; or a failure. */
+/* As many as one turn may send. 1: all are sent; 0: not; or a failure. */
 static int send_pieces(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
 	bool all = true;
-	uint32_t i;
+	uint32_t i, n;
 	int ret;
 
 	for (i = 0; i < f->nto; i++) {
-		while (f->sent[i] < f->pieces) {
+		for (n = 0; n < STEP_MESSAGES && f->sent[i] < f->pieces; n++) {
 			ret = send_piece(coll, f->to[i], f->sent[i]);
 			if (ret == -EAGAIN)
 				break;
@@ -314,6 +314,7 @@ static int take_piece(struct fabrex_coll *coll)
 static int flat_step(struct fabrex_coll *coll)
 {
 	struct flat *f = coll->comm->flat;
+	uint32_t turns = 0;
 	int ret, all;
 
 	if (in_rounds(coll))
@@ -325,8 +326,10 @@ static int flat_step(struct fabrex_coll *coll)
 		if (f->done == f->pieces)
 			return all;
 		ret = take_piece(coll);
-	} while (ret > 0);
-	return ret;
+		if (ret < 0)
+			return ret;
+	} while (ret && ++turns < STEP_TURNS);
+	return 0;
 }
 
 const struct algorithm fxi_flat = {

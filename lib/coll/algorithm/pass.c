@@ -9,6 +9,7 @@
 
 #include "coll/algorithm/execute.h"
 #include "coll/operation/gpu.h"
+#include "coll/operation/peer_copy.h"
 
 /* Steps in vain after which a run is split into single acts. */
 #define PATIENCE	64u
@@ -156,20 +157,52 @@ static int send_from(struct execution *e, uint32_t lane, void *room,
 	return send_message(e, lane, from);
 }
 
-int fxi_pass_send(struct execution *e, uint32_t lane)
+/* By the runtime, to a GPU of this host. */
+static int send_to_peer(struct execution *e, uint32_t lane,
+			const uint8_t *from)
 {
-	struct cursor *c = &e->cursors[lane];
-	uint32_t peer = e->p->lanes[lane].peer;
-	void *room = fxi_link_room(e->comm, peer, LINK_COLL);
-	const uint8_t *from;
-	int ret;
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer, bytes = c->count * e->size;
+	int ret = fxi_peer_copy(e->coll, peer, e->tag,
+				fxi_execution_word(e, c), from, bytes);
 
-	if (!room || fxi_pass_unknown(e, peer))
-		return 0;
+	if (ret)
+		return ret;
+	e->flying[c->act] = true;
+	count_sent(e, peer, bytes);
+	return 0;
+}
+
+/* -EAGAIN: no room, or not yet its turn. */
+static int send_next(struct execution *e, uint32_t lane)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer;
+	bool copied = e->flying && c->count * e->size > LINK_SMALL && e->gpu &&
+		      fxi_peer_reached(e->coll, peer);
+	const uint8_t *from;
+	void *room;
+
+	/* Messages to a rank stay in order. */
+	if (!copied && fxi_peer_copying(e->comm, peer))
+		return -EAGAIN;
+	room = copied ? NULL : fxi_link_room(e->comm, peer, LINK_COLL);
+	if (!copied && !room)
+		return -EAGAIN;
 	from = own(e, c);
 	if (!from)
 		return -ENOMEM;
-	ret = send_from(e, lane, room, from);
+	return copied ? send_to_peer(e, lane, from) :
+			send_from(e, lane, room, from);
+}
+
+int fxi_pass_send(struct execution *e, uint32_t lane)
+{
+	int ret;
+
+	if (fxi_pass_unknown(e, e->p->lanes[lane].peer))
+		return 0;
+	ret = send_next(e, lane);
 	if (ret)
 		return ret == -EAGAIN ? 0 : ret;
 	fxi_execution_advance(e, lane);

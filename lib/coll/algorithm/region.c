@@ -7,24 +7,41 @@
  */
 #include <stdlib.h>
 
+#include "base/debug.h"
 #include "coll/algorithm/execute.h"
+#include "coll/operation/peer_copy.h"
 
 /* Bytes of a message from which it pays to wait until they have left. */
 #define FROM	4096u
 
-static void get(struct execution *e, struct sent_region *r, const void *addr,
+static void set(struct execution *e, struct sent_region *r, const void *addr,
 		uint64_t bytes)
 {
 	if (bytes < FROM && !e->gpu)
 		return;
-	/* Registered without rights: only this rank's own queue reads it. */
-	if (fabrex_mr_cache_get(e->comm->port, (void *)(uintptr_t)addr, bytes,
-				0, &r->mr, &r->offset)) {
-		r->mr = NULL;
-		return;
-	}
 	r->base = addr;
 	r->bytes = bytes;
+}
+
+/*
+ * When it is first sent from: perhaps all goes by copies of a GPU's runtime.
+ * Registered without rights, as only this rank's own queue reads it.
+ */
+static bool registered(struct execution *e, struct sent_region *r)
+{
+	if (r->tried)
+		return r->mr;
+	r->tried = true;
+	if (!fabrex_mr_cache_get(e->comm->port, (void *)(uintptr_t)r->base,
+				 r->bytes, 0, &r->mr, &r->offset))
+		return true;
+	r->mr = NULL;
+	if (e->gpu && fxi_debugs(FXI_DEBUG_MEMORY))
+		fxi_coll_say(e->coll, FXI_DEBUG_MEMORY,
+			     "sent through the host's memory",
+			     ", as the fabric cannot read that of the GPU: %s",
+			     fabrex_strerror_last());
+	return false;
 }
 
 /* Without regions, or memory to remember them, everything is copied. */
@@ -39,15 +56,15 @@ void fxi_regions_get(struct execution *e)
 	e->flying = calloc(e->p->nacts + 1, sizeof(*e->flying));
 	if (!e->flying)
 		return;
-	get(e, &e->regions[SENT_SEND], what->send, sends);
+	set(e, &e->regions[SENT_SEND], what->send, sends);
 	if (what->recv != what->send || recvs > sends)
-		get(e, &e->regions[SENT_RECV], what->recv, recvs);
+		set(e, &e->regions[SENT_RECV], what->recv, recvs);
 }
 
 void fxi_region_get_scratch(struct execution *e)
 {
 	if (e->flying)
-		get(e, &e->regions[SENT_SCRATCH], e->scratch,
+		set(e, &e->regions[SENT_SCRATCH], e->scratch,
 		    e->scratch_size);
 }
 
@@ -65,13 +82,13 @@ int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
 {
 	const struct cursor *c = &e->cursors[lane];
 	uint32_t bytes = c->count * e->size, i;
-	const struct sent_region *r;
+	struct sent_region *r;
 	int ret;
 
 	for (i = 0; i < SENT_REGIONS; i++) {
 		r = &e->regions[i];
-		if ((bytes < FROM && !e->gpu) || !r->mr || from < r->base ||
-		    from + bytes > r->base + r->bytes)
+		if ((bytes < FROM && !e->gpu) || from < r->base ||
+		    from + bytes > r->base + r->bytes || !registered(e, r))
 			continue;
 		ret = fxi_link_send_from(e->comm, e->p->lanes[lane].peer,
 					 LINK_COLL, e->tag,
@@ -93,6 +110,10 @@ bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n)
 	for (i = first; i < first + n; i++) {
 		if (!e->flying[i])
 			continue;
+		if (fxi_peer_copying(e->comm, e->p->acts[i].peer)) {
+			e->coll->waiting = UINT32_MAX;
+			return false;
+		}
 		e->coll->waiting = e->p->acts[i].peer;
 		if (!fxi_link_sent(e->comm, e->p->acts[i].peer, LINK_COLL))
 			return false;

@@ -77,6 +77,26 @@ static struct fabrex_coll *pop(struct fifo *fifo)
 	return coll;
 }
 
+/* Without memory it is tried again, as its buffers may be a GPU's. */
+static bool enter(struct fabrex_coll *coll)
+{
+	coll->begun = !fxi_coll_may_have_changed(coll) ||
+		      !fxi_coll_find_gpu(coll);
+	return coll->begun;
+}
+
+/* The first, if it is its turn in its stream; NULL: none. */
+static struct fabrex_coll *due(const struct fifo *fifo)
+{
+	struct fabrex_coll *coll = fifo->first;
+
+	if (!coll || !fxi_coll_is_due(coll))
+		return NULL;
+	if (unlikely(coll->stream && !coll->begun) && !enter(coll))
+		return NULL;
+	return coll;
+}
+
 /* @coll has ended; what it held of the cache is given back. */
 static void ended(struct fabrex_coll *coll, int result)
 {
@@ -168,7 +188,7 @@ static int progress_sends(struct sendrecv *sr)
 {
 	int ret;
 
-	while (sr->sends.first) {
+	while (due(&sr->sends)) {
 		ret = issue(sr->sends.first);
 		if (ret <= 0)
 			return ret;
@@ -365,7 +385,7 @@ static int progress_recvs(struct fabrex_comm *comm, uint32_t rank,
 	const struct link_message *message;
 	int ret;
 
-	while (sr->recvs.first || sr->skip) {
+	while (due(&sr->recvs) || sr->skip) {
 		if (sr->buffer.rkey) {
 			ret = progress_large(sr->recvs.first, sr);
 			if (ret <= 0)
@@ -409,7 +429,7 @@ static void progress_self(struct sendrecv *sr)
 	struct fabrex_coll *send, *recv;
 	int ret;
 
-	while (sr->sends.first && sr->recvs.first) {
+	while (due(&sr->sends) && due(&sr->recvs)) {
 		send = pop(&sr->sends);
 		recv = pop(&sr->recvs);
 		ret = 0;
@@ -449,8 +469,7 @@ uint32_t fxi_sendrecv_waiting(const struct fabrex_comm *comm)
 	for (rank = 0; comm->nsendrecv && rank < comm->size; rank++) {
 		const struct sendrecv *sr = &comm->sendrecv[rank];
 
-		if (sr->sends.first || sr->announced.first ||
-		    sr->recvs.first)
+		if (due(&sr->sends) || sr->announced.first || due(&sr->recvs))
 			return rank;
 	}
 	return UINT32_MAX;
@@ -469,8 +488,9 @@ int fxi_sendrecv_progress(struct fabrex_comm *comm)
 int fxi_sendrecv_begin(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct sendrecv *sr = &comm->sendrecv[coll->what.root];
-	int ret = fxi_coll_find_gpu(coll);
+	uint32_t rank = coll->what.root;
+	struct sendrecv *sr = &comm->sendrecv[rank];
+	int ret = coll->stream ? 0 : fxi_coll_find_gpu(coll);
 
 	if (unlikely(ret)) {
 		fxi_coll_ended(coll, ret);
@@ -478,7 +498,7 @@ int fxi_sendrecv_begin(struct fabrex_coll *coll)
 	}
 	comm->nsendrecv++;
 	push(coll->what.kind == FABREX_SEND ? &sr->sends : &sr->recvs, coll);
-	return progress(comm, coll->what.root);
+	return progress(comm, rank);
 }
 
 static void take_out(struct fifo *fifo, const struct fabrex_coll *coll)
@@ -541,7 +561,7 @@ static void free_all(struct fifo *fifo)
 		coll = pop(fifo);
 		if (coll->state)
 			fabrex_mr_cache_put(coll->state);
-		free(coll);
+		fxi_coll_abandon(coll);
 	}
 }
 

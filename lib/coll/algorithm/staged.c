@@ -285,14 +285,17 @@ static int do_round(struct fabrex_coll *coll)
 static int staged_step(struct fabrex_coll *coll)
 {
 	struct staged *s = coll->comm->staged;
+	uint32_t turns = 0;
 	int ret;
 
 	do {
 		ret = do_round(coll);
 		if (ret <= 0)
 			return ret;
-	} while (++s->round < s->rounds);
-	return 1;
+		if (++s->round == s->rounds)
+			return 1;
+	} while (++turns < STEP_TURNS);
+	return 0;
 }
 
 const struct algorithm fxi_staged = {

@@ -29,10 +29,17 @@ struct bootstrap {
 	char address[256];	/* "fabric:SERVICE", "tcp:HOST:PORT", or "" */
 	uint64_t service;	/* fabric */
 	struct secret secret;	/* tcp, if there is one */
+	bool unique;		/* tcp: from a unique id, */
+	int listener;		/* whose socket this rank uses; -1: not this */
+	int (*exchange)(void *context, const void *mine, void *all,
+			size_t bytes);	/* the application's */
+	void *context;
 };
 
 /* Fills in what @a leaves open, and chooses the exchange. */
 int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
 			struct bootstrap *b);
+/* After the exchange, or without it. */
+void fxi_bootstrap_end(struct bootstrap *b);
 
 #endif

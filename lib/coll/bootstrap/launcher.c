@@ -177,7 +177,7 @@ static int make_address(struct fabrex_port *port, const struct launcher *l,
 	return 0;
 }
 
-int fxi_launch(struct fabrex_port *port, struct launch *launch)
+int fxi_launch(struct fabrex_port *port, struct launch *launch, bool address)
 {
 	const struct launcher *l = find();
 
@@ -196,7 +196,7 @@ int fxi_launch(struct fabrex_port *port, struct launch *launch)
 	fxi_debug(FXI_DEBUG_BOOTSTRAP, launch->rank,
 		  "the launcher is %s: %s is set; %u ranks", l->name, l->rank,
 		  launch->size);
-	if (launch->size == 1)
+	if (launch->size == 1 || !address)
 		return 0;
 	return make_address(port, l, launch);
 }

@@ -14,8 +14,11 @@ struct launch {
 	uint32_t rank, size;
 	char address[256];
 };
-/* From the environment. -EINVAL: nothing there, or nonsense. */
-int fxi_launch(struct fabrex_port *port, struct launch *launch);
+/*
+ * From the environment; the address only if it is asked for. -EINVAL: nothing
+ * there, or nonsense.
+ */
+int fxi_launch(struct fabrex_port *port, struct launch *launch, bool address);
 
 /* ---- fabric.c, tcp.c: is the address right? and the exchange there ------ */
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The exchange over TCP: rank 0 listens, the others connect, send their part
- * and get the table of all. Called by bootstrap.c.
+ * The exchange over TCP: rank 0 listens, or with a unique id the rank that has
+ * its socket; the others connect, send their part and get the table of all.
+ * Called by bootstrap.c.
  *
  * Anybody who can reach the address may connect, so nothing received is
  * trusted, nobody can keep the server busy, and nonsense ends the connection.
@@ -257,7 +258,7 @@ static void conn_judge(struct server *s, struct conn *c)
 		snprintf(text, sizeof(text), "it waits for %u ranks, not for %u",
 			 size, hello.size);
 		conn_answer(s, c, EINVAL, text);
-	} else if (!hello.rank || hello.rank >= size) {
+	} else if (hello.rank >= size) {
 		conn_answer(s, c, EPROTO, "no such rank");
 	} else if (s->came[hello.rank]) {
 		snprintf(text, sizeof(text), "rank %u is there already",
@@ -394,8 +395,14 @@ static int server_listen(struct server *s)
 {
 	const int on = 1;
 	struct addrinfo *info, *a;
-	int ret = resolve(s->b, true, &info), err = EADDRNOTAVAIL;
+	int ret, err = EADDRNOTAVAIL;
 
+	if (s->b->listener >= 0) {
+		s->fd = s->b->listener;
+		s->b->listener = -1;
+		return 0;
+	}
+	ret = resolve(s->b, true, &info);
 	if (ret)
 		return ret;
 	for (a = info; a; a = a->ai_next) {
@@ -405,7 +412,7 @@ static int server_listen(struct server *s)
 			continue;
 		setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 		if (!bind(s->fd, a->ai_addr, a->ai_addrlen) &&
-		    !listen(s->fd, 128))
+		    !listen(s->fd, SOMAXCONN))
 			break;
 		err = errno;
 		close(s->fd);
@@ -434,7 +441,7 @@ static int server_open(struct server *s)
 		if (!s->conns[i].buffer)
 			goto no_memory;
 	}
-	s->came[0] = true;
+	s->came[s->b->rendezvous.rank] = true;
 	return server_listen(s);
 
 no_memory:
@@ -538,7 +545,7 @@ static int serve(struct bootstrap *b, const void *mine, void *all,
 	int ret = server_open(&s);
 
 	if (!ret)
-		memcpy(s.table, mine, bytes);
+		memcpy(s.table + b->rendezvous.rank * bytes, mine, bytes);
 	while (!ret && s.missing) {
 		ret = server_round(&s, true);
 		if (!ret && s.missing &&
@@ -599,7 +606,9 @@ static int client_connect(const struct bootstrap *b, int *fd)
 				goto out;
 		}
 		if (!fxi_remaining_ms(b->rendezvous.deadline)) {
-			ret = client_late(b, "rank 0 does not listen");
+			ret = client_late(b, b->unique ?
+					  "the process that made the unique id does not listen (any more: an id is for one communicator)" :
+					  "rank 0 does not listen");
 			goto out;
 		}
 		poll(NULL, 0, RETRY_MS);
@@ -761,7 +770,7 @@ int fxi_tcp_exchange(struct rendezvous *rendezvous, const void *mine, void *all,
 		     size_t bytes)
 {
 	struct bootstrap *b = bootstrap_of(rendezvous);
+	bool serves = b->unique ? b->listener >= 0 : !rendezvous->rank;
 
-	return rendezvous->rank ? join(b, mine, all, bytes) :
-			       serve(b, mine, all, bytes);
+	return serves ? serve(b, mine, all, bytes) : join(b, mine, all, bytes);
 }

@@ -40,6 +40,50 @@ static const struct library_symbol more_symbols[] = {
 	{ NULL, 0 },
 };
 
+#define HOST_PORTABLE		1	/* CU_MEMHOSTALLOC_* */
+#define HOST_MAPPED		2
+#define WAIT_AT_LEAST		0	/* CUstreamWaitValue_flags: GEQ, FLUSH */
+#define WAIT_FLUSH		(1u << 30)
+
+/* Of newer drivers. */
+static struct {
+	int (*write)(void *stream, cuda_ptr word, uint64_t value,
+		     unsigned int flags);
+	int (*hold)(void *stream, cuda_ptr word, uint64_t value,
+		    unsigned int flags);
+	int (*call)(void *stream, void (*function)(void *arg), void *arg);
+	int (*host_alloc)(void **ptr, size_t bytes, unsigned int flags);
+	int (*context_device)(int *device);
+} streams;
+
+static const struct library_symbol stream_symbols[] = {
+	{ "cuStreamWriteValue64_v2", 0 },
+	{ "cuStreamWaitValue64_v2", sizeof(void *) },
+	{ "cuLaunchHostFunc", 2 * sizeof(void *) },
+	{ "cuMemHostAlloc", 3 * sizeof(void *) },
+	{ "cuCtxGetDevice", 4 * sizeof(void *) },
+	{ NULL, 0 },
+};
+
+static struct gpu_share_table share;
+
+static const struct library_symbol share_symbols[] = {
+	{ "cuIpcGetMemHandle", offsetof(struct gpu_share_table, handle) },
+	{ "cuIpcOpenMemHandle_v2", offsetof(struct gpu_share_table, open) },
+	{ "cuIpcCloseMemHandle", offsetof(struct gpu_share_table, close) },
+	{ "cuDeviceCanAccessPeer",
+	  offsetof(struct gpu_share_table, can_access) },
+	{ "cuDeviceGetByPCIBusId",
+	  offsetof(struct gpu_share_table, by_address) },
+	{ "cuEventCreate",
+	  offsetof(struct gpu_share_table, event_create) },
+	{ "cuEventDestroy_v2",
+	  offsetof(struct gpu_share_table, event_destroy) },
+	{ "cuEventRecord", offsetof(struct gpu_share_table, event_record) },
+	{ "cuEventQuery", offsetof(struct gpu_share_table, event_query) },
+	{ NULL, 0 },
+};
+
 static const char *cuda_text(int error)
 {
 	const char *text = NULL;
@@ -72,6 +116,12 @@ static int cuda_load(void)
 	if (!ret)
 		ret = fxi_gpu_resolve(fxi_library_cuda.handle, "libcuda.so.1",
 				      more_symbols, &more);
+	if (!ret)
+		fxi_gpu_resolve_some(fxi_library_cuda.handle, stream_symbols,
+				     &streams);
+	if (!ret)
+		fxi_gpu_resolve_some(fxi_library_cuda.handle, share_symbols,
+				     &share);
 	return ret;
 }
 
@@ -105,6 +155,75 @@ static void cuda_leave(struct gpu_visit *visit)
 static int cuda_copy(void *dst, const void *src, size_t bytes, void *stream)
 {
 	return more.copy((cuda_ptr)dst, (cuda_ptr)src, bytes, stream);
+}
+
+static int cuda_ordinal(int number, int *device)
+{
+	return fxi_cuda.device(device, number);
+}
+
+static int cuda_current(int *number, void **context, uint64_t *id)
+{
+	unsigned long long name = 0;
+	int ret;
+
+	*number = -1;
+	*id = 0;
+	if (!fxi_cuda.context || !streams.context_device)
+		return GPU_NOT_SUPPORTED;
+	ret = fxi_cuda.context(context);
+	if (!ret && fxi_cuda.context_id && !fxi_cuda.context_id(*context, &name))
+		*id = name;
+	return ret ? ret : streams.context_device(number);
+}
+
+/* Unified addressing: a context has it where the processor has it. */
+static int cuda_word(uint64_t **word)
+{
+	void *ptr = NULL;
+	int ret;
+
+	if (!streams.host_alloc)
+		return GPU_NOT_SUPPORTED;
+	ret = streams.host_alloc(&ptr, sizeof(**word),
+				 HOST_PORTABLE | HOST_MAPPED);
+	*word = ptr;
+	if (!ret)
+		**word = 0;
+	return ret;
+}
+
+static int cuda_write(void *stream, uint64_t *word, uint64_t value)
+{
+	return streams.write ?
+	       streams.write(stream, (cuda_ptr)word, value, 0) :
+	       GPU_NOT_SUPPORTED;
+}
+
+/* Not every GPU that waits can flush; those that cannot need not. */
+static int cuda_hold(void *stream, uint64_t *word, uint64_t value)
+{
+	int ret;
+
+	if (!streams.hold)
+		return GPU_NOT_SUPPORTED;
+	ret = streams.hold(stream, (cuda_ptr)word, value,
+			   WAIT_AT_LEAST | WAIT_FLUSH);
+	if (ret != GPU_NOT_SUPPORTED && ret != GPU_INVALID_VALUE)
+		return ret;
+	return streams.hold(stream, (cuda_ptr)word, value, WAIT_AT_LEAST);
+}
+
+static int cuda_call(void *stream, void (*function)(void *arg), void *arg)
+{
+	return streams.call ? streams.call(stream, function, arg) :
+			      GPU_NOT_SUPPORTED;
+}
+
+static int cuda_capturing(void *stream, int *status)
+{
+	return fxi_cuda.stream_capturing ?
+	       fxi_cuda.stream_capturing(stream, status) : GPU_OK;
 }
 
 static int cuda_arch(int number, char *option, size_t n)
@@ -157,11 +276,19 @@ const struct gpu_vendor fxi_gpu_cuda = {
 	.kind = FABREX_MEMORY_CUDA,
 	.name = "CUDA",
 	.table = &table,
+	.share = &share,
 	.load = cuda_load,
 	.up = cuda_up,
 	.enter = cuda_enter,
 	.leave = cuda_leave,
 	.copy = cuda_copy,
+	.ordinal = cuda_ordinal,
+	.current = cuda_current,
+	.word = cuda_word,
+	.write = cuda_write,
+	.hold = cuda_hold,
+	.call = cuda_call,
+	.capturing = cuda_capturing,
 	.arch = cuda_arch,
 	.text = cuda_text,
 	.rtc_names = rtc_names,

@@ -16,14 +16,6 @@
 #define THREADS	256u		/* of a block */
 #define BLOCKS	2048u		/* at most: several for each processor */
 
-struct device {
-	const struct gpu_vendor *vendor;
-	int number;
-	void *context;
-	void *stream;
-	void *functions[FABREX_FLOAT64 + 1];
-};
-
 static const struct gpu_vendor *const vendors[] = {
 	&fxi_gpu_cuda, &fxi_gpu_hip,
 };
@@ -39,16 +31,15 @@ static int failed(const struct device *d, const char *what, int result)
 
 /* ---- entering ---------------------------------------------------------- */
 
-static int enter(struct device *d, struct gpu_visit *visit)
+int fxi_device_enter(struct device *d, struct gpu_visit *visit)
 {
 	int ret = d->vendor->enter(visit, d->number, d->context);
 
 	return ret ? failed(d, "making it current", ret) : 0;
 }
 
-/* What a call in between returned, as 0 or an error. */
-static int leave(struct device *d, struct gpu_visit *visit, const char *what,
-		 int result)
+int fxi_device_leave(struct device *d, struct gpu_visit *visit,
+		     const char *what, int result)
 {
 	d->vendor->leave(visit);
 	return result ? failed(d, what, result) : 0;
@@ -74,6 +65,10 @@ static void destroy(struct device *d)
 		t->stream_wait(d->stream);
 		t->stream_destroy(d->stream);
 	}
+	if (d->pushes) {
+		t->stream_wait(d->pushes);
+		t->stream_destroy(d->pushes);
+	}
 }
 
 static int make(struct device *d)
@@ -84,12 +79,12 @@ static int make(struct device *d)
 	ret = d->vendor->up(d->number, &d->context);
 	if (ret)
 		return failed(d, "its context", ret);
-	ret = enter(d, &visit);
+	ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
 	ret = d->vendor->table->stream_create(&d->stream,
 					      GPU_STREAM_NON_BLOCKING);
-	return leave(d, &visit, "a stream", ret);
+	return fxi_device_leave(d, &visit, "a stream", ret);
 }
 
 void fxi_devices_forked(void)
@@ -98,19 +93,32 @@ void fxi_devices_forked(void)
 	fxi_kernels_forked();
 }
 
-int fxi_device_open(const struct fabrex_memory *memory, struct device **out)
+int fxi_gpu_vendor(uint32_t kind, const struct gpu_vendor **out)
 {
-	NO_CANCEL();
-	const struct gpu_vendor *vendor = find_vendor(memory->kind);
-	struct device *d;
+	const struct gpu_vendor *vendor = find_vendor(kind);
 	int ret;
 
-	if (!vendor || memory->device < 0)
-		return fxi_error(EINVAL, "memory of kind %u, device %d is not a GPU's",
-				 memory->kind, memory->device);
+	if (!vendor)
+		return fxi_error(EINVAL, "memory of kind %u is not a GPU's",
+				 kind);
 	pthread_mutex_lock(&load_lock);
 	ret = vendor->load();
 	pthread_mutex_unlock(&load_lock);
+	*out = vendor;
+	return ret;
+}
+
+int fxi_device_open(const struct fabrex_memory *memory, struct device **out)
+{
+	NO_CANCEL();
+	const struct gpu_vendor *vendor;
+	struct device *d;
+	int ret;
+
+	if (memory->device < 0)
+		return fxi_error(EINVAL, "memory of kind %u, device %d is not a GPU's",
+				 memory->kind, memory->device);
+	ret = fxi_gpu_vendor(memory->kind, &vendor);
 	if (ret)
 		return ret;
 	d = calloc(1, sizeof(*d));
@@ -132,6 +140,11 @@ void fxi_device_close(struct device *d)
 
 	if (!d)
 		return;
+	/* Perhaps in a function that the runtime has called. */
+	if (d->adopted) {
+		free(d);
+		return;
+	}
 	if (!d->vendor->enter(&visit, d->number, d->context)) {
 		destroy(d);
 		d->vendor->leave(&visit);
@@ -144,12 +157,12 @@ void fxi_device_close(struct device *d)
 int fxi_device_alloc(struct device *d, size_t bytes, void **ptr)
 {
 	struct gpu_visit visit;
-	int ret = enter(d, &visit);
+	int ret = fxi_device_enter(d, &visit);
 
 	if (ret)
 		return ret;
 	ret = d->vendor->table->alloc(ptr, bytes);
-	return leave(d, &visit, "memory", ret);
+	return fxi_device_leave(d, &visit, "memory", ret);
 }
 
 int fxi_device_free(struct device *d, void *ptr)
@@ -159,11 +172,11 @@ int fxi_device_free(struct device *d, void *ptr)
 
 	if (!ptr)
 		return 0;
-	ret = enter(d, &visit);
+	ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
 	ret = d->vendor->table->free(ptr);
-	return leave(d, &visit, "freeing memory", ret);
+	return fxi_device_leave(d, &visit, "freeing memory", ret);
 }
 
 int fxi_device_copy(struct device *d, void *dst, const void *src,
@@ -174,11 +187,11 @@ int fxi_device_copy(struct device *d, void *dst, const void *src,
 
 	if (!bytes || dst == src)
 		return 0;
-	ret = enter(d, &visit);
+	ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
 	ret = d->vendor->copy(dst, src, bytes, d->stream);
-	return leave(d, &visit, "a copy", ret);
+	return fxi_device_leave(d, &visit, "a copy", ret);
 }
 
 /* ---- reductions -------------------------------------------------------- */
@@ -227,6 +240,21 @@ int fxi_device_reduce(struct device *d, void *dst, const void *src0,
 				      divisor, 0);
 }
 
+int fxi_device_prepare(struct device *d, uint32_t type)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	if (d->functions[type])
+		return 0;
+	ret = fxi_device_enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = fxi_kernel_get(d->vendor, d->number, type, &d->functions[type]);
+	d->vendor->leave(&visit);
+	return ret;
+}
+
 int fxi_device_reduce_wide(struct device *d, void *dst, const void *src0,
 			   const void *src1, uint64_t count, uint32_t type,
 			   uint32_t op, uint32_t divisor, uint32_t wide)
@@ -241,27 +269,22 @@ int fxi_device_reduce_wide(struct device *d, void *dst, const void *src0,
 	if (!src1 && divisor <= 1)
 		return fxi_device_copy(d, dst, src0, count *
 				       fxi_type_size(type));
-	ret = enter(d, &visit);
+	ret = fxi_device_prepare(d, type);
+	if (!ret)
+		ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
-	if (!d->functions[type])
-		ret = fxi_kernel_get(d->vendor, d->number, type,
-				     &d->functions[type]);
-	if (ret) {
-		d->vendor->leave(&visit);
-		return ret;
-	}
 	ret = launch(d, dst, src0, src1, count, type, op, divisor, wide);
-	return leave(d, &visit, "a reduction", ret);
+	return fxi_device_leave(d, &visit, "a reduction", ret);
 }
 
 int fxi_device_wait(struct device *d)
 {
 	struct gpu_visit visit;
-	int ret = enter(d, &visit);
+	int ret = fxi_device_enter(d, &visit);
 
 	if (ret)
 		return ret;
 	ret = d->vendor->table->stream_wait(d->stream);
-	return leave(d, &visit, "work begun earlier", ret);
+	return fxi_device_leave(d, &visit, "work begun earlier", ret);
 }

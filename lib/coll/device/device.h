@@ -8,6 +8,7 @@
 #ifndef LIB_COLL_DEVICE_H
 #define LIB_COLL_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <fabrex/coll.h>
 
@@ -57,7 +58,80 @@ int fxi_device_reduce_wide(struct device *device, void *dst, const void *src0,
 			   const void *src1, uint64_t count, uint32_t type,
 			   uint32_t op, uint32_t divisor, uint32_t wide);
 
+/*
+ * Compiles what reductions of the type need, so that later ones do nothing that
+ * waits for other streams of the device.
+ */
+int fxi_device_prepare(struct device *device, uint32_t type);
+
 /* Until everything that was begun has ended. Negative: the device failed. */
 int fxi_device_wait(struct device *device);
+
+/* ---- memory of other processes: share.c -------------------------------- */
+
+#define DEVICE_HANDLE	64u	/* bytes */
+
+/*
+ * What other processes of this host need to open an allocation that begins at
+ * @ptr. -ENOTSUP: the runtime has nothing of the kind.
+ */
+int fxi_device_share(struct device *device, void *ptr, void *handle);
+/*
+ * Opens memory of another process, on the GPU with that PCI address, which this
+ * process need not see. -ENOTSUP: the runtime has no path to that GPU, or cannot
+ * open it; the message says why. Its owner must not free it before it is closed,
+ * which waits for what was pushed there.
+ */
+int fxi_device_attach(struct device *device, const char *pci,
+		      const void *handle, void **ptr);
+void fxi_device_detach(struct device *device, void *ptr);
+
+/*
+ * Begins a copy from the device's memory to memory that was opened, in a stream
+ * of their own, in which such copies end in the order of the calls. *@event,
+ * NULL at first and kept for later copies, tells when this one has: 1, 0, or a
+ * negative errno. What is copied was written before, and waited for.
+ */
+int fxi_device_push(struct device *device, void *dst, const void *src,
+		    size_t bytes, void **event);
+int fxi_device_pushed(struct device *device, void *event);
+/* Until all have ended. */
+int fxi_device_pushes_wait(struct device *device);
+void fxi_device_event_free(struct device *device, void *event);
+
+/* ---- streams of the application: stream.c ------------------------------ */
+
+/*
+ * @native: hipStream_t, CUstream, of the device (HIP) or context (CUDA) that is
+ * current; NULL: the default stream. Until fxi_device_close(), which leaves it
+ * as it is. Only the functions that follow take it.
+ */
+int fxi_device_adopt(uint32_t kind, void *native, struct device **out);
+/* 1: it is being captured into a graph; 0: not; or a negative errno. */
+int fxi_device_capturing(struct device *device);
+/* Of the context: no other has it, ever. 0: it is not known. */
+uint64_t fxi_device_id(const struct device *device);
+/* A word for the functions that follow, 0; it is never freed. */
+int fxi_device_word(struct device *device, uint64_t **word);
+/* Does the runtime have write() and hold()? Leaves the word as it is. */
+int fxi_device_holds(struct device *device, uint64_t *word);
+/*
+ * Loads the kernels of all types on the device: that waits for what is in its
+ * streams, and must not happen when some of it waits for us.
+ */
+void fxi_device_load(struct device *device);
+/* The word becomes @value when it is its turn in the stream. */
+int fxi_device_write(struct device *device, uint64_t *word, uint64_t value);
+/*
+ * What follows in the stream waits until the word is @value or more, and sees
+ * all that the fabric had written into the device until then.
+ */
+int fxi_device_hold(struct device *device, uint64_t *word, uint64_t value);
+/*
+ * The runtime calls the function when it is its turn, in a thread of its own,
+ * where functions of the runtime must not be called.
+ */
+int fxi_device_call(struct device *device, void (*function)(void *arg),
+		    void *arg);
 
 #endif

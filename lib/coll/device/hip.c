@@ -43,6 +43,48 @@ static const struct library_symbol more_symbols[] = {
 	{ NULL, 0 },
 };
 
+#define SIGNAL_MEMORY		2	/* hipMallocSignalMemory: of 8 bytes */
+#define WAIT_AT_LEAST		0	/* hipStreamWaitValueGte */
+
+/* Of newer versions. */
+static struct {
+	int (*write)(void *stream, void *word, uint64_t value,
+		     unsigned int flags);
+	int (*hold)(void *stream, void *word, uint64_t value,
+		    unsigned int flags, uint64_t mask);
+	int (*call)(void *stream, void (*function)(void *arg), void *arg);
+	int (*host_alloc)(void **ptr, size_t bytes, unsigned int flags);
+	int (*capturing)(void *stream, int *status);
+} streams;
+
+static const struct library_symbol stream_symbols[] = {
+	{ "hipStreamWriteValue64", 0 },
+	{ "hipStreamWaitValue64", sizeof(void *) },
+	{ "hipLaunchHostFunc", 2 * sizeof(void *) },
+	{ "hipExtMallocWithFlags", 3 * sizeof(void *) },
+	{ "hipStreamIsCapturing", 4 * sizeof(void *) },
+	{ NULL, 0 },
+};
+
+static struct gpu_share_table share;
+
+static const struct library_symbol share_symbols[] = {
+	{ "hipIpcGetMemHandle", offsetof(struct gpu_share_table, handle) },
+	{ "hipIpcOpenMemHandle", offsetof(struct gpu_share_table, open) },
+	{ "hipIpcCloseMemHandle", offsetof(struct gpu_share_table, close) },
+	{ "hipDeviceCanAccessPeer",
+	  offsetof(struct gpu_share_table, can_access) },
+	{ "hipDeviceGetByPCIBusId",
+	  offsetof(struct gpu_share_table, by_address) },
+	{ "hipEventCreateWithFlags",
+	  offsetof(struct gpu_share_table, event_create) },
+	{ "hipEventDestroy",
+	  offsetof(struct gpu_share_table, event_destroy) },
+	{ "hipEventRecord", offsetof(struct gpu_share_table, event_record) },
+	{ "hipEventQuery", offsetof(struct gpu_share_table, event_query) },
+	{ NULL, 0 },
+};
+
 static const char *hip_text(int error)
 {
 	const char *text = NULL;
@@ -65,6 +107,12 @@ static int hip_load(void)
 	if (!ret)
 		ret = fxi_gpu_resolve(fxi_library_hip.handle, "libamdhip64.so",
 				      more_symbols, &more);
+	if (!ret)
+		fxi_gpu_resolve_some(fxi_library_hip.handle, stream_symbols,
+				     &streams);
+	if (!ret)
+		fxi_gpu_resolve_some(fxi_library_hip.handle, share_symbols,
+				     &share);
 	return ret;
 }
 
@@ -113,6 +161,60 @@ static int hip_copy(void *dst, const void *src, size_t bytes, void *stream)
 	return more.copy(dst, src, bytes, COPY_DEFAULT, stream);
 }
 
+static int hip_ordinal(int number, int *device)
+{
+	*device = number;
+	return GPU_OK;
+}
+
+static int hip_current(int *number, void **context, uint64_t *id)
+{
+	int ret = more.get_device(number);
+
+	*context = NULL;
+	*id = ret ? 0 : (uint64_t)*number + 1;
+	return ret;
+}
+
+/* The only memory that streams are documented to wait for. */
+static int hip_word(uint64_t **word)
+{
+	void *ptr = NULL;
+	int ret;
+
+	if (!streams.host_alloc)
+		return GPU_NOT_SUPPORTED;
+	ret = streams.host_alloc(&ptr, sizeof(**word), SIGNAL_MEMORY);
+	*word = ptr;
+	if (!ret)
+		**word = 0;
+	return ret;
+}
+
+static int hip_write(void *stream, uint64_t *word, uint64_t value)
+{
+	return streams.write ? streams.write(stream, word, value, 0) :
+			       GPU_NOT_SUPPORTED;
+}
+
+static int hip_hold(void *stream, uint64_t *word, uint64_t value)
+{
+	return streams.hold ? streams.hold(stream, word, value, WAIT_AT_LEAST,
+					   UINT64_MAX) :
+			      GPU_NOT_SUPPORTED;
+}
+
+static int hip_call(void *stream, void (*function)(void *arg), void *arg)
+{
+	return streams.call ? streams.call(stream, function, arg) :
+			      GPU_NOT_SUPPORTED;
+}
+
+static int hip_capturing(void *stream, int *status)
+{
+	return streams.capturing ? streams.capturing(stream, status) : GPU_OK;
+}
+
 /* HIPRTC asks the runtime for the current device by itself. */
 static int hip_arch(int number, char *option, size_t n)
 {
@@ -146,11 +248,19 @@ const struct gpu_vendor fxi_gpu_hip = {
 	.kind = FABREX_MEMORY_HIP,
 	.name = "HIP",
 	.table = &table,
+	.share = &share,
 	.load = hip_load,
 	.up = hip_up,
 	.enter = hip_enter,
 	.leave = hip_leave,
 	.copy = hip_copy,
+	.ordinal = hip_ordinal,
+	.current = hip_current,
+	.word = hip_word,
+	.write = hip_write,
+	.hold = hip_hold,
+	.call = hip_call,
+	.capturing = hip_capturing,
 	.arch = hip_arch,
 	.text = hip_text,
 	.rtc_names = rtc_names,

@@ -36,3 +36,14 @@ int fxi_gpu_resolve(void *handle, const char *library,
 	}
 	return 0;
 }
+
+void fxi_gpu_resolve_some(void *handle, const struct library_symbol *symbols,
+			  void *table)
+{
+	const struct library_symbol *s;
+
+	for (s = symbols; s->name; s++)
+		((void **)table)[s->offset / sizeof(void *)] =
+			dlsym(handle, s->name);
+	dlerror();
+}

@@ -10,13 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <fabrex/fabrex.h>
+#include <fabrex/coll.h>
 
+#include "coll/device/device.h"
 #include "memory/library.h"
 
 /* Results that mean the same in both runtimes. */
 #define GPU_OK			0
 #define GPU_OUT_OF_MEMORY	2
+#define GPU_INVALID_VALUE	1
 #define GPU_NOT_SUPPORTED	801
 
 #define GPU_STREAM_NON_BLOCKING	1	/* not ordered with the default stream */
@@ -36,6 +38,31 @@ struct gpu_table {
 		      unsigned int block_y, unsigned int block_z,
 		      unsigned int shared, void *stream, void **parameters,
 		      void **extra);
+};
+
+#define GPU_NOT_READY		600
+#define GPU_EVENT_NO_TIMES	2
+#define GPU_OPEN_PEER_ACCESS	1	/* before HIP 6: 0 */
+
+/* By value, as the runtimes take it. */
+struct gpu_ipc {
+	char bytes[DEVICE_HANDLE];
+};
+
+/*
+ * Memory of other processes, and events that say when copies to it have ended.
+ * Devices as the runtime counts them: vendor->ordinal.
+ */
+struct gpu_share_table {
+	int (*handle)(struct gpu_ipc *handle, void *ptr);
+	int (*open)(void **ptr, struct gpu_ipc handle, unsigned int flags);
+	int (*close)(void *ptr);
+	int (*can_access)(int *can, int device, int peer);
+	int (*by_address)(int *device, const char *pci);
+	int (*event_create)(void **event, unsigned int flags);
+	int (*event_destroy)(void *event);
+	int (*event_record)(void *event, void *stream);
+	int (*event_query)(void *event);
 };
 
 /* NVRTC and HIPRTC, which have the same functions; results 0: success. */
@@ -76,6 +103,16 @@ struct gpu_visit {
  * @load:  make the runtime ready; 0 or -errno and the error message
  * @up:    keep a device ready for use: *@context is for enter()
  * @enter: for the calls that follow in this thread, until leave()
+ * @ordinal: the number of a device in the functions of struct gpu_share_table
+ * @current: the device and context that are current in this thread, and what
+ *         identifies that context for ever; 0: nothing does
+ * @word:  64 bits that the GPU and the processor reach at one address, 0; never
+ *         freed
+ * @write: in the stream: the word becomes the value, after what is before it
+ * @hold:  in the stream: what follows waits until the word is not less, and
+ *         then sees what other devices have written until then
+ * @call:  in the stream: the runtime calls the function
+ * @capturing: not 0: the stream is being captured into a graph
  * @arch:  the compiler's option for the device; "": the current one is known
  *         to it
  * @text:  of an error
@@ -87,11 +124,19 @@ struct gpu_vendor {
 	enum fabrex_memory_kind kind;
 	const char *name;
 	const struct gpu_table *table;
+	const struct gpu_share_table *share;	/* NULL each where they lack */
 	int (*load)(void);
 	int (*up)(int number, void **context);
 	int (*enter)(struct gpu_visit *visit, int number, void *context);
 	void (*leave)(struct gpu_visit *visit);
 	int (*copy)(void *dst, const void *src, size_t bytes, void *stream);
+	int (*ordinal)(int number, int *device);
+	int (*current)(int *number, void **context, uint64_t *id);
+	int (*word)(uint64_t **word);
+	int (*write)(void *stream, uint64_t *word, uint64_t value);
+	int (*hold)(void *stream, uint64_t *word, uint64_t value);
+	int (*call)(void *stream, void (*function)(void *arg), void *arg);
+	int (*capturing)(void *stream, int *status);
 	int (*arch)(int number, char *option, size_t n);
 	const char *(*text)(int error);
 	const char *const *rtc_names;
@@ -101,7 +146,29 @@ struct gpu_vendor {
 	const char *const *rtc_options;
 };
 
+/* A stream on a GPU: device.c, and stream.c for streams of the application. */
+struct device {
+	const struct gpu_vendor *vendor;
+	int number;
+	void *context;
+	void *stream;
+	void *pushes;			/* stream of share.c, or NULL */
+	bool adopted;			/* the stream is the application's, */
+	uint64_t id;			/* in this context */
+	void *functions[FABREX_FLOAT64 + 1];
+};
+
 extern const struct gpu_vendor fxi_gpu_cuda, fxi_gpu_hip;
+
+/* ---- device.c ---------------------------------------------------------- */
+
+/* The vendor of a kind of memory, whose runtime is ready. */
+int fxi_gpu_vendor(uint32_t kind, const struct gpu_vendor **vendor);
+/* Around calls of the runtime for the device; 0 or a negative errno. */
+int fxi_device_enter(struct device *device, struct gpu_visit *visit);
+/* What a call in between returned, as 0 or an error. */
+int fxi_device_leave(struct device *device, struct gpu_visit *visit,
+		     const char *what, int result);
 
 /* ---- vendor.c ---------------------------------------------------------- */
 
@@ -111,6 +178,9 @@ int fxi_gpu_error(const struct gpu_vendor *vendor, int number,
 /* Symbols of a library that is loaded; -ENOTSUP names what it lacks. */
 int fxi_gpu_resolve(void *handle, const char *library,
 		    const struct library_symbol *symbols, void *table);
+/* The same for functions that can be done without: NULL where they lack. */
+void fxi_gpu_resolve_some(void *handle, const struct library_symbol *symbols,
+			  void *table);
 
 /* ---- kernels.c --------------------------------------------------------- */
 

@@ -312,14 +312,19 @@ static uint32_t missing(const struct fabrex_comm *comm, uint32_t waiting,
 		if (!b->seen_ns || now - b->seen_ns > recent)
 			return rank;
 		next = (uint32_t)b->value;
-		if (next >= comm->size || next == comm->rank)
+		if (next >= comm->size)
+			return rank;
+		if (next == comm->rank)
 			return waiting;
 		rank = next;
 	}
 	return waiting;
 }
 
-/* Time during which this rank itself did not wait is not counted. */
+/*
+ * Time during which this rank itself did not wait, or for no other, is not
+ * counted.
+ */
 static void look_for_silent(struct fabrex_comm *comm, uint32_t waiting)
 {
 	uint64_t limit = (uint64_t)comm->silence_ms * 1000000u;
@@ -332,12 +337,12 @@ static void look_for_silent(struct fabrex_comm *comm, uint32_t waiting)
 	w->silent_ns = now;
 	beat(comm, waiting, now);
 	beats_read(comm, now);
-	if (away || !w->quiet_ns || w->quiet_moved != comm->moved) {
+	if (away || !w->quiet_ns || w->quiet_moved != comm->moved ||
+	    waiting >= comm->size) {
 		w->quiet_ns = now;
 		w->quiet_moved = comm->moved;
 	}
-	if (now - w->quiet_ns > limit && waiting < comm->size &&
-	    waiting != comm->rank)
+	if (now - w->quiet_ns > limit && waiting != comm->rank)
 		fxi_comm_blame(comm, missing(comm, waiting, now), WHY_SILENT,
 			       -ETIMEDOUT);
 }
@@ -357,12 +362,27 @@ static int look(struct fabrex_comm *comm, uint32_t waiting)
 	return comm->error;
 }
 
+static inline int noticed(struct fabrex_comm *comm)
+{
+	if (likely(!comm->error &&
+		   !__atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)))
+		return 0;
+	return fxi_status_notice(comm) ? comm->error : 0;
+}
+
+int fxi_comm_look(struct fabrex_comm *comm, uint32_t waiting, bool fresh)
+{
+	if (unlikely(noticed(comm)))
+		return comm->error;
+	if (fresh)
+		comm->detector->quiet_ns = 0;
+	return look(comm, waiting);
+}
+
 int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 		  uint32_t patience)
 {
-	if (unlikely(comm->error ||
-		     __atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED)) &&
-	    fxi_status_notice(comm))
+	if (unlikely(noticed(comm)))
 		return comm->error;
 	fxi_backoff(comm, patience);
 	if (!patience)

@@ -25,6 +25,17 @@ extern const struct link_reports fxi_failure_reports;
 int fxi_comm_wait(struct fabrex_comm *comm, uint32_t waiting,
 		  uint32_t patience);
 /*
+ * The same look where nobody waits, for the progress thread. @fresh: something
+ * has moved since the last one.
+ */
+int fxi_comm_look(struct fabrex_comm *comm, uint32_t waiting, bool fresh);
+/*
+ * After such a round, if fxi_link_can_sleep(): sleeps for @most_ns at most if
+ * this has gone on for long enough, or for a processor that others need.
+ * @first: of the rounds. True: it has slept.
+ */
+bool fxi_comm_rest(struct fabrex_comm *comm, bool first, uint64_t most_ns);
+/*
  * It looks once in so many rounds. Round 0 begins a wait, and silence counts
  * from then on; a wait that was interrupted by other work goes on with this
  * number, so that it looks, and time that was silent stays so.

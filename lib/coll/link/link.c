@@ -35,6 +35,14 @@ static uint64_t token(enum mailbox_write what, uint32_t number,
 	return (uint64_t)what << 56 | (uint64_t)detail << 32 | number;
 }
 
+/* The device gets all that was put into the queue, with one doorbell. */
+static int flush(struct fabrex_comm *comm)
+{
+	if (fabrex_submit(comm->links->mailbox->queue) >= 0)
+		return 0;
+	return unreachable(comm, comm->rank);
+}
+
 /*
  * The queue is full, and stays so while the link or a peer's flow control
  * stands still: looks for dead ranks as every wait does, for death_ms at most.
@@ -44,8 +52,10 @@ static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 			 uint32_t turns)
 {
 	struct mailbox *box = comm->links->mailbox;
-	int ret = fxi_link_poll(comm);
+	int ret = flush(comm);
 
+	if (!ret)
+		ret = fxi_link_poll(comm);
 	if (ret || turns % FULL_TURNS)
 		return ret;
 	if (!box->full_ns)
@@ -62,14 +72,15 @@ static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 	return ret;
 }
 
-static int post(struct fabrex_comm *comm, uint32_t rank,
-		const struct fabrex_op *op)
+/* Not before flush() has it left this process. */
+static int put(struct fabrex_comm *comm, uint32_t rank,
+	       const struct fabrex_op *op)
 {
 	struct mailbox *box = comm->links->mailbox;
 	uint32_t turns = 0;
 	int ret;
 
-	while ((ret = fabrex_post(box->queue, op, 1)) <= 0) {
+	while ((ret = fabrex_prep(box->queue, op))) {
 		if (ret == -EAGAIN)
 			ret = wait_for_room(comm, rank, ++turns);
 		else
@@ -82,7 +93,7 @@ static int post(struct fabrex_comm *comm, uint32_t rank,
 	return 0;
 }
 
-int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
+static int put_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 {
 	uint32_t rank = job->number / LINK_CHANNELS;
 	const struct fabrex_remote *remote =
@@ -96,7 +107,37 @@ int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 		.roffset = job->remote,
 	};
 
-	return post(comm, rank, &op);
+	return put(comm, rank, &op);
+}
+
+static bool is_asleep(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return __atomic_load_n(fxi_link_board(comm, rank, BOARD_AT_BELL),
+			       __ATOMIC_RELAXED);
+}
+
+/* Behind what a rank that sleeps has to see. */
+static int put_bell(struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct link_card *card = fxi_link_card(comm, rank);
+	const struct fabrex_op op = {
+		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
+		.peer = (uint16_t)card->mailbox.peer, .dest_key = card->bell,
+		.user_data = token(WRITE_BELL, rank * LINK_CHANNELS, 0),
+	};
+
+	if (likely(!is_asleep(comm, rank)) || !card->bell)
+		return 0;
+	return put(comm, rank, &op);
+}
+
+int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
+{
+	int ret = put_write(comm, job);
+
+	if (!ret && job->what == WRITE_BOARD)
+		ret = put_bell(comm, job->number / LINK_CHANNELS);
+	return ret ? ret : flush(comm);
 }
 
 static int write_nothing(struct fabrex_comm *comm, uint32_t number)
@@ -107,7 +148,7 @@ static int write_nothing(struct fabrex_comm *comm, uint32_t number)
 		.user_data = token(WRITE_NOTHING, number, 0),
 	};
 
-	return post(comm, number / LINK_CHANNELS, &op);
+	return put(comm, number / LINK_CHANNELS, &op);
 }
 
 static uint64_t mix(uint64_t value, uint64_t word)
@@ -128,8 +169,9 @@ static uint64_t header_check(const struct link_message *m)
 	return value;
 }
 
+/* @flags: FABREX_SQE_FENCE, or 0 where the payload is known to be there. */
 static int write_header(struct fabrex_comm *comm, struct link *link,
-			uint32_t slot, enum mailbox_write what)
+			uint32_t slot, enum mailbox_write what, uint8_t flags)
 {
 	struct mailbox *box = comm->links->mailbox;
 	uint32_t ours = comm->rank * LINK_CHANNELS +
@@ -140,12 +182,13 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 		.offset = mailbox_slot(&box->layout, link->number, slot),
 		.remote = mailbox_slot(&box->layout, ours, slot),
 		.length = HEADER_BYTES,
-		.flags = (what == WRITE_HEADER ? FABREX_SQE_QUIET : 0) |
-			 (link->out[slot].message.length > LINK_SMALL ?
-			  FABREX_SQE_FENCE : 0),
+		.flags = flags | (what == WRITE_HEADER ? FABREX_SQE_QUIET : 0),
 	};
+	int ret = put_write(comm, &job);
 
-	return fxi_mailbox_write(comm, &job);
+	if (!ret)
+		ret = put_bell(comm, link->number / LINK_CHANNELS);
+	return ret ? ret : flush(comm);
 }
 
 /*
@@ -164,9 +207,12 @@ static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 	barrier_wc();
 }
 
-/* The message is in the slot; its number makes it valid. */
+/*
+ * The message is in the slot; its number makes it valid. @flags: as of
+ * write_header().
+ */
 static int send_header(struct fabrex_comm *comm, struct link *link,
-		       enum mailbox_write what)
+		       enum mailbox_write what, uint8_t flags)
 {
 	struct mailbox *box = comm->links->mailbox;
 	struct mailbox_peer *peer = &box->peers[link->number / LINK_CHANNELS];
@@ -178,8 +224,9 @@ static int send_header(struct fabrex_comm *comm, struct link *link,
 	s->message.sequence = link->sent | (uint64_t)link->popped << 32;
 	s->check = header_check(&s->message);
 	if (!peer->pio || peer->again || what != WRITE_HEADER ||
-	    s->message.length > LINK_SMALL)
-		return write_header(comm, link, slot, what);
+	    s->message.length > LINK_SMALL ||
+	    is_asleep(comm, link->number / LINK_CHANNELS))
+		return write_header(comm, link, slot, what, flags);
 	store_header(peer->pio + mailbox_slot(&box->layout, ours, slot), s);
 	return 0;
 }
@@ -194,7 +241,7 @@ static void link_again(struct fabrex_comm *comm, struct link *link,
 		if (link->out[slot].message.length > LINK_SMALL)
 			continue;
 		peer->again++;
-		if (write_header(comm, link, slot, WRITE_AGAIN))
+		if (write_header(comm, link, slot, WRITE_AGAIN, 0))
 			return;
 	}
 }
@@ -244,7 +291,7 @@ static int write_payload(struct fabrex_comm *comm, struct link *link,
 		job.remote = offer->offset +
 			     fxi_link_device_at(comm, comm->rank, slot);
 	}
-	return ret ? ret : fxi_mailbox_write(comm, &job);
+	return ret ? ret : put_write(comm, &job);
 }
 
 int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
@@ -262,7 +309,9 @@ int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 		ret = write_payload(comm, link, box->mirror_mr,
 				    mailbox_payload(&box->layout, link->number,
 						    slot), length, NULL);
-	return ret ? ret : send_header(comm, link, WRITE_HEADER);
+	return ret ? ret : send_header(comm, link, WRITE_HEADER,
+				       length > LINK_SMALL ?
+				       FABREX_SQE_FENCE : 0);
 }
 
 /* ---- from callers' regions --------------------------------------------- */
@@ -274,6 +323,8 @@ static int payload_by_queue(struct fabrex_comm *comm, struct link *link,
 {
 	int ret = write_payload(comm, link, mr, offset, length, offer);
 
+	if (!ret)
+		ret = flush(comm);
 	return ret ? ret : fxi_link_poll(comm);
 }
 
@@ -300,7 +351,7 @@ static int send_from_far(struct fabrex_comm *comm, struct link *link,
 	if (ret)
 		return ret;
 	link->flying++;
-	return send_header(comm, link, WRITE_FROM);
+	return send_header(comm, link, WRITE_FROM, FABREX_SQE_FENCE);
 }
 
 int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
@@ -346,6 +397,40 @@ bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 	if (link->flying)
 		fxi_link_progress(comm);
 	return !link->flying;
+}
+
+/* ---- payloads that are in place ---------------------------------------- */
+
+bool fxi_link_place(struct fabrex_comm *comm, uint32_t rank, uint32_t ahead,
+		    uint64_t *at)
+{
+	struct link *link = fxi_link(comm, rank, LINK_COLL);
+
+	if (link->sent + ahead - link->acked >= LINK_SLOTS) {
+		fxi_link_refresh(comm, link);
+		if (link->sent + ahead - link->acked >= LINK_SLOTS)
+			return false;
+	}
+	*at = fxi_link_device_at(comm, comm->rank,
+				 (link->sent + ahead) % LINK_SLOTS);
+	return true;
+}
+
+int fxi_link_send_placed(struct fabrex_comm *comm, uint32_t rank, uint32_t tag,
+			 uint64_t word, uint32_t length)
+{
+	struct link *link = fxi_link(comm, rank, LINK_COLL);
+	struct link_message *m = &link->out[link->sent % LINK_SLOTS].message;
+
+	message_fill(comm, link, tag, word, length);
+	m->small[0] = LINK_ON_DEVICE;
+	if (!link->plain)
+		return fxi_failed(comm, rank) ? comm->error :
+		       send_header(comm, link, WRITE_HEADER, 0);
+	__atomic_store_n(&m->sequence,
+			 link->sent | (uint64_t)link->popped << 32,
+			 __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* ---- coming in --------------------------------------------------------- */
@@ -437,14 +522,29 @@ bool fxi_link_refresh(struct fabrex_comm *comm, struct link *link)
 
 /* ---- completions ------------------------------------------------------- */
 
+/*
+ * The header was FENCED off. Its payload completed before it; if that had
+ * failed, the link would be broken: so the payload is there, and the header
+ * needs no FENCE now. One would absorb the failure of another payload, whose
+ * header is posted after this.
+ */
 static int header_again(struct fabrex_comm *comm, uint32_t number,
 			uint32_t slot, enum mailbox_write what)
 {
+	struct link *link = &comm->links->link[number];
+
+	/* The failure of its payload is being looked into further out. */
+	if (link->broken)
+		return comm->error;
 	comm->links->repeated++;
-	return write_header(comm, &comm->links->link[number], slot, what);
+	return write_header(comm, link, slot, what, 0);
 }
 
-/* Not the other rank's fault: memory that the WRITE was to read is gone. */
+/*
+ * Not the other rank's fault: memory that the WRITE was to read is gone. If it
+ * was given up in the middle of the WRITE, it ABORTED, as it does when the link
+ * or the other rank is lost: those are looked for before this rank is blamed.
+ */
 static int lost_memory(struct fabrex_comm *comm, uint8_t status)
 {
 	fxi_error(EIO, "communicator: rank %u: memory that is being sent cannot be read any more: %s; was it freed, or its GPU taken away?",
@@ -455,7 +555,9 @@ static int lost_memory(struct fabrex_comm *comm, uint8_t status)
 /*
  * A WRITE has failed. A rank that has left took its mailbox with it. A header
  * that was only FENCED off by a failure at another rank, which came between it
- * and its payload while the queue was full, is sent again.
+ * and its payload while the queue was full, is sent again. What is reported
+ * here may be looked into by a call that takes further completions: what they
+ * need to know comes first.
  */
 static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 {
@@ -468,15 +570,18 @@ static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		comm->links->mailbox->peers[rank].unreachable = true;
 		return 0;
 	}
-	if (what == WRITE_NOTHING)
+	if (what == WRITE_NOTHING || what == WRITE_BELL)
 		return 0;
+	if (what == WRITE_PAYLOAD)
+		comm->links->link[number].broken = true;
 	if (fxi_failed(comm, rank))
 		return comm->error;
 	if (wc->status == FABREX_WC_FENCED)
 		return header_again(comm, number, detail, what);
 	if (fxi_link_has_left(comm, rank))
 		return 0;
-	if (wc->status == FABREX_WC_LFAULT || wc->status == FABREX_WC_LKEY)
+	if (wc->status == FABREX_WC_LFAULT || wc->status == FABREX_WC_LKEY ||
+	    (wc->status == FABREX_WC_ABORTED && what == WRITE_PAYLOAD))
 		return lost_memory(comm, wc->status);
 	return unreachable(comm, rank);
 }
@@ -499,6 +604,13 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 	return wc->status == FABREX_WC_OK ? 0 : write_failed(comm, wc);
 }
 
+/* A bell: what it is about is in the mailbox. */
+static int heard(struct fabrex_comm *comm)
+{
+	fabrex_recv_done(comm->links->mailbox->queue, 1);
+	return 0;
+}
+
 int fxi_link_poll(struct fabrex_comm *comm)
 {
 	struct fabrex_queue *queue = comm->links->mailbox->queue;
@@ -510,7 +622,8 @@ int fxi_link_poll(struct fabrex_comm *comm)
 		if (n < 0)
 			return unreachable(comm, comm->rank);
 		for (i = 0; i < n; i++) {
-			int one = completion(comm, &wc[i]);
+			int one = wc[i].opcode == FABREX_OP_RECV ?
+				  heard(comm) : completion(comm, &wc[i]);
 
 			ret = ret ? ret : one;
 		}

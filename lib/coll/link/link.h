@@ -7,6 +7,7 @@
  *   mailbox.c        memory that others write to, and how it is found
  *   inline.h link.c  messages
  *   board.c          words beside the messages, and probes
+ *   bell.c           sleeping until something arrives
  *   device_slots.c   payloads in device memory
  *
  * Every rank has a mailbox, allocated from the fabric, with slots for each
@@ -72,17 +73,27 @@ struct link {
 	uint32_t copied;		/* its number */
 	uint32_t flying;		/* WRITEs that read callers' regions */
 	bool declined;			/* we offer that rank no slots */
+	bool broken;			/* a payload has not arrived */
 	uint32_t pulled;		/* number of the message whose payload
 					 * was brought to the host's slot
 					 */
 	uint32_t number;		/* rank * LINK_CHANNELS + channel */
 } __attribute__((aligned(64)));
 
-/* Slots in device memory that a rank offers: see device_slots.c. */
+#define LINK_HANDLE	64u	/* bytes by which a process opens memory */
+
+/*
+ * Slots in device memory that a rank offers: see device_slots.c. At least one
+ * of @rkey and @kind is not 0.
+ */
 struct device_offer {
-	uint64_t rkey, offset;	/* 0: none is known; of its region */
-	uint64_t check;		/* of the other two */
+	uint64_t rkey, offset;	/* of the region; rkey 0: there is none */
+	uint64_t kind;		/* FABREX_MEMORY_*, or 0: no handle */
+	char pci[16];		/* address of its GPU */
+	uint8_t handle[LINK_HANDLE];
+	uint64_t check;		/* of the others; 0: no offer is known */
 };
+_Static_assert(sizeof(struct device_offer) == 112, "words without holes");
 
 struct links {
 	struct link *link;		/* rank * LINK_CHANNELS + channel */
@@ -94,6 +105,9 @@ struct links {
 	uint32_t asked;			/* completions that are expected */
 	bool far;			/* some ranks are reached only by WRITE
 					 */
+	int bell_fd;			/* to sleep on, or -1: bell.c */
+	bool asleep;			/* the others were told to ring */
+	bool armed;			/* the queue will signal bell_fd */
 	uint8_t *device_base;		/* of the slots on offer, or NULL */
 	struct device_offer *offers;	/* of the others, by rank */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
@@ -175,6 +189,7 @@ struct link_card {
 	uint32_t processors_hash;
 	uint32_t pid;
 	uint32_t reserved;
+	uint64_t bell;		/* key of the queue that bells go to; 0: none */
 	char name[32];		/* of the host, for error messages */
 };
 
@@ -206,14 +221,16 @@ const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
  * In every mailbox there is a board for each other rank, which that rank writes
  * to, each word atomically. The layout:
  */
-#define BOARD_BYTES	512u
+#define BOARD_BYTES	640u
 #define BOARD_AT_STATUS	0u	/* struct rank_status of failure/ */
 #define BOARD_AT_BEAT	160u	/* count << 32 | rank it waits for */
 #define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
 #define BOARD_AT_ABORT	176u	/* 1: fabrex_comm_abort() was called there */
 #define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
 #define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
-#define BOARD_AT_DEVICE	456u	/* struct device_offer */
+#define BOARD_AT_OPENED	456u	/* has this rank our slots open? LINK_OPEN */
+#define BOARD_AT_BELL	480u	/* 1: this rank sleeps: bell.c */
+#define BOARD_AT_DEVICE	512u	/* struct device_offer */
 
 /* A word of the board that @rank writes to. */
 const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
@@ -244,17 +261,41 @@ static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
 			       __ATOMIC_ACQUIRE);
 }
 
+/* ---- sleeping: bell.c -------------------------------------------------- */
+
+/* Is there something to sleep on? Only then may the next three be called. */
+static inline bool fxi_link_can_sleep(const struct fabrex_comm *comm)
+{
+	return comm->links->bell_fd >= 0;
+}
+
+/*
+ * Whatever arrives from now on ends the sleep that follows. What has arrived
+ * before need not: the caller looks once more between the two.
+ */
+void fxi_link_arm(struct fabrex_comm *comm);
+void fxi_link_sleep(struct fabrex_comm *comm, uint64_t ns);
+/* This rank polls in its waits: the others need not ring. */
+void fxi_link_stay_awake(struct fabrex_comm *comm);
+/* End a sleep of another thread; from handlers of signals, too. */
+void fxi_link_wake(const struct fabrex_comm *comm);
+
 /* ---- payloads in device memory: device_slots.c -------------------------- */
 
 /* Bytes of memory that an offer takes; aligned to 64. */
 uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm);
 /*
- * Tell all ranks that payloads which leave a device shall go into @mr at
- * @offset, which is at @base here. Not taken back: @mr lives until the links
- * end.
+ * Tell all ranks that payloads which leave a device shall go into this memory,
+ * which is at @base here. Not taken back: region and memory live until the links
+ * end, and the memory until fxi_link_may_free() says so.
  */
-int fxi_link_offer(struct fabrex_comm *comm, const struct fabrex_mr *mr,
-		   uint64_t offset, void *base);
+int fxi_link_offer(struct fabrex_comm *comm, const struct device_offer *offer,
+		   void *base);
+/* What @rank offers; NULL: nothing, or not known. */
+const struct device_offer *fxi_link_offered(const struct fabrex_comm *comm,
+					    uint32_t rank);
+/* The same host, as far as is known. */
+bool fxi_link_is_near(const struct fabrex_comm *comm, uint32_t rank);
 /* Tell @rank that this one offers nothing, if it waits for that. */
 int fxi_link_decline(struct fabrex_comm *comm, uint32_t rank);
 /*
@@ -269,6 +310,32 @@ bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank);
  */
 void *fxi_link_device_slot(const struct fabrex_comm *comm, uint32_t rank);
 void *fxi_link_host_slot(const struct fabrex_comm *comm, uint32_t rank);
+
+/*
+ * Payloads that the sender itself puts into the receiver's slots, through a
+ * handle, before it sends the message. Room for the message behind @ahead others
+ * whose payloads are on their way? Then *@at is where in the offered memory its
+ * payload belongs.
+ */
+bool fxi_link_place(struct fabrex_comm *comm, uint32_t rank, uint32_t ahead,
+		    uint64_t *at);
+/* The next message, whose payload is in place. There is room for it. */
+int fxi_link_send_placed(struct fabrex_comm *comm, uint32_t rank, uint32_t tag,
+			 uint64_t word, uint32_t length);
+/*
+ * Before a sender opens the memory that @rank offers, and once it has closed it:
+ * the owner must not free it in between.
+ */
+#define LINK_OPEN	1u
+#define LINK_CLOSED	2u
+int fxi_link_tell_opened(struct fabrex_comm *comm, uint32_t rank,
+			 uint64_t state);
+/*
+ * Waits, for death_ms at most, until no other rank has the memory on offer here
+ * open any more: all have closed it or are gone. False: @rank still has it, and
+ * it must not be freed.
+ */
+bool fxi_link_may_free(struct fabrex_comm *comm, uint32_t *rank);
 
 /* Offset of a slot from the start of the offered memory. */
 static inline uint64_t fxi_link_device_at(const struct fabrex_comm *comm,

@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "coll/link/mailbox.h"
 
-#define CARD_MAGIC	0x3144524143584246ull	/* "FBXCARD1" */
+#define CARD_MAGIC	0x3344524143584246ull	/* "FBXCARD3" */
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
 #define PAYLOAD_MAX	(64u << 10)
 #define PAYLOAD_MIN	(1u << 10)
@@ -23,6 +23,7 @@
 #define WINDOW_RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
 #define QUEUE_PLAIN	16u
 #define QUEUE_MAX	4096u
+#define BELLS		64u	/* unheard at a time: bell.c */
 #define PAGE		4096u
 
 /* ---- layout ------------------------------------------------------------ */
@@ -87,6 +88,8 @@ static void card_make(struct fabrex_comm *comm, struct link_card *card)
 	card->ranks = comm->size;
 	card->host = machine_hash();
 	card->pid = (uint32_t)getpid();
+	if (fxi_link_can_sleep(comm))
+		card->bell = fabrex_queue_key(comm->links->mailbox->queue);
 	processors_of(card);
 	if (gethostname(card->name, sizeof(card->name) - 1))
 		memcpy(card->name, comm->port->attr.host, sizeof(card->name));
@@ -140,6 +143,7 @@ static int links_alloc(struct fabrex_comm *comm)
 		return out_of_memory(comm);
 	}
 	comm->links->mailbox = box;
+	comm->links->bell_fd = -1;
 	comm->links->link = aligned_alloc(64, n * sizeof(struct link));
 	comm->links->offers = calloc(comm->size,
 				     sizeof(*comm->links->offers));
@@ -164,11 +168,38 @@ static uint32_t queue_entries(const struct fabrex_comm *comm)
 	return n;
 }
 
+/*
+ * One that can ring, where others reach this rank only by WRITEs. Without
+ * descriptors, or cells, it does without: ranks that wait go on looking.
+ */
+static int queue_make(struct fabrex_comm *comm)
+{
+	struct fabrex_queue_attr attr = { .sq_entries = queue_entries(comm) };
+	struct mailbox *box = comm->links->mailbox;
+	int ret;
+
+	if (!comm->coherent && comm->size > 1 &&
+	    attr.sq_entries * 2 <= comm->port->attr.max_cq &&
+	    BELLS <= attr.sq_entries && BELLS <= comm->port->attr.max_rq) {
+		attr.rq_entries = BELLS;
+		attr.cell_size = FABREX_CELL_MIN;
+		attr.flags = FABREX_QUEUE_EVENTFD;
+	}
+	ret = fabrex_queue_create(comm->port, &attr, sizeof(attr),
+				  &box->queue);
+	if (!ret && attr.flags)
+		comm->links->bell_fd = fabrex_queue_fd(box->queue);
+	if (!ret || !attr.flags)
+		return ret;
+	attr.rq_entries = attr.cell_size = attr.flags = 0;
+	return fabrex_queue_create(comm->port, &attr, sizeof(attr),
+				   &box->queue);
+}
+
 /* Memory and queue; the card says where the memory is. */
 int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 		   struct link_card *mine)
 {
-	struct fabrex_queue_attr attr = { .sq_entries = queue_entries(comm) };
 	struct mailbox *box;
 	int ret;
 
@@ -186,8 +217,7 @@ int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 		ret = fabrex_mr_alloc(comm->port, box->layout.total, 0,
 				      &box->mirror_mr);
 	if (!ret)
-		ret = fabrex_queue_create(comm->port, &attr, sizeof(attr),
-					  &box->queue);
+		ret = queue_make(comm);
 	if (ret)
 		goto fail;
 	if (box->mirror_mr)
@@ -207,6 +237,20 @@ static void populate(uint8_t *start, uint64_t from, uint64_t to)
 {
 	from = from / PAGE * PAGE;
 	madvise(start + from, round_up(to - from, PAGE), MADV_POPULATE_WRITE);
+}
+
+/*
+ * What @rank writes to in another's mailbox, and nothing of the other senders':
+ * n ranks do this for n - 1 mailboxes.
+ */
+static void populate_ours(const struct mailbox_layout *l, uint8_t *base,
+			  uint32_t rank)
+{
+	uint32_t first = rank * LINK_CHANNELS, end = first + LINK_CHANNELS;
+
+	populate(base, mailbox_board(l, rank), mailbox_board(l, rank + 1));
+	populate(base, mailbox_credit(l, first), mailbox_credit(l, end));
+	populate(base, mailbox_slot(l, first, 0), mailbox_slot(l, end, 0));
 }
 
 /* The rank is dead: what is sent to it goes nowhere. */
@@ -231,11 +275,7 @@ static int map_peer(struct fabrex_comm *comm, uint32_t rank)
 	if (ret)
 		return ret;
 	peer->base = (uint8_t *)(uintptr_t)fabrex_window_addr(peer->window);
-	populate(peer->base, 0, mailbox_slot(&box->layout, 0, 0));
-	populate(peer->base, mailbox_slot(&box->layout,
-					  comm->rank * LINK_CHANNELS, 0),
-		 mailbox_slot(&box->layout, (comm->rank + 1) * LINK_CHANNELS,
-			      0));
+	populate_ours(&box->layout, peer->base, comm->rank);
 	return 0;
 }
 

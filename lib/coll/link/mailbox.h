@@ -69,8 +69,9 @@ static inline uint64_t mailbox_payload(const struct mailbox_layout *l,
 }
 
 /*
- * link.c: a WRITE of @length bytes of @mr to @remote of a rank's mailbox. Waits
- * for room in the queue. The completion returns @what, @number and @detail.
+ * link.c: a WRITE of @length bytes of @mr to @remote of a rank's mailbox, and a
+ * bell if it is a word of a board. Waits for room in the queue. The completion
+ * returns @what, @number and @detail.
  */
 enum mailbox_write {
 	WRITE_HEADER,			/* of a message; @detail: its slot */
@@ -80,6 +81,7 @@ enum mailbox_write {
 	WRITE_BOARD,			/* and credits, alarm */
 	WRITE_PROBE,
 	WRITE_NOTHING,			/* absorbs an earlier failure */
+	WRITE_BELL,			/* a datagram: bell.c */
 };
 struct mailbox_job {
 	enum mailbox_write what;

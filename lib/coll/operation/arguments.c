@@ -5,28 +5,32 @@
  */
 #include <errno.h>
 
-#include "coll/operation/operation.h"
+#include "coll/operation/blocks.h"
 #include "schedule/schedule.h"
 
-const char *fxi_kind_name(uint32_t kind)
+static uint64_t blocks_end(const struct fabrex_comm *comm,
+			   const struct fabrex_collective *what, bool send)
 {
-	const char *name = fxi_schedule_kind_name(kind);
+	struct blocks b;
 
-	switch (kind) {
-	case FABREX_BARRIER:
-		return "barrier";
-	case FABREX_SEND:
-		return "send";
-	case FABREX_RECV:
-		return "recv";
-	default:
-		return name ? name : "operation of unknown kind";
-	}
+	if (send)
+		fxi_send_blocks(comm, what, &b);
+	else
+		fxi_recv_blocks(comm, what, &b);
+	return fxi_blocks_end(b, comm->size);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 uint64_t fxi_coll_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what)
 {
+	if (fxi_kind_varies(what->kind))
+		return larger(blocks_end(comm, what, true),
+			      blocks_end(comm, what, false));
 	switch (what->kind) {
 	case FABREX_ALL_GATHER:
 	case FABREX_REDUCE_SCATTER:
@@ -40,6 +44,8 @@ uint64_t fxi_coll_bytes(const struct fabrex_comm *comm,
 uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what)
 {
+	if (fxi_kind_varies(what->kind))
+		return blocks_end(comm, what, true);
 	switch (what->kind) {
 	case FABREX_REDUCE_SCATTER:
 	case FABREX_ALL_TO_ALL:
@@ -57,6 +63,8 @@ uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
 uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what)
 {
+	if (fxi_kind_varies(what->kind))
+		return blocks_end(comm, what, false);
 	switch (what->kind) {
 	case FABREX_ALL_GATHER:
 	case FABREX_ALL_TO_ALL:
@@ -75,7 +83,7 @@ static int check_numbers(const struct fabrex_comm *comm,
 			 const struct fabrex_collective *what)
 {
 	size_t size = fxi_type_size(what->type), most;
-	bool reduces = fxi_schedule_reduces(what->kind);
+	bool reduces = fxi_kind_reduces(what->kind);
 	bool has_rank = fxi_schedule_has_root(what->kind) ||
 			what->kind == FABREX_SEND || what->kind == FABREX_RECV;
 
@@ -102,7 +110,7 @@ static int check_numbers(const struct fabrex_comm *comm,
 		return fxi_error(EINVAL, "%s: a count of %llu, but nothing is moved; give 0",
 				 fxi_kind_name(what->kind),
 				 (unsigned long long)what->count);
-	return 0;
+	return fxi_arrays_check(comm, what);
 }
 
 static int check_range(const struct fabrex_collective *what, const char *which,
@@ -146,6 +154,8 @@ static int check_overlap(const struct fabrex_comm *comm,
 	uintptr_t send = (uintptr_t)what->send, recv = (uintptr_t)what->recv;
 	uintptr_t same;
 
+	if (fxi_kind_varies(what->kind))
+		return fxi_blocks_overlap(comm, what);
 	if (!sends || !recvs || send + sends <= recv || recv + recvs <= send)
 		return 0;
 	same = in_place(comm, what);
@@ -164,8 +174,8 @@ int fxi_coll_arguments(const struct fabrex_comm *comm,
 	uint64_t sends, recvs;
 	int ret;
 
-	if (what->kind < FABREX_ALL_REDUCE || what->kind > FABREX_RECV)
-		return fxi_error(EINVAL, "no such collective: %u; use FABREX_ALL_REDUCE to FABREX_RECV",
+	if (what->kind < FABREX_ALL_REDUCE || what->kind > FABREX_ALL_TO_ALLV)
+		return fxi_error(EINVAL, "no such collective: %u; use FABREX_ALL_REDUCE to FABREX_ALL_TO_ALLV",
 				 what->kind);
 	ret = check_numbers(comm, what);
 	if (ret)

@@ -8,32 +8,46 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/debug.h"
 #include "coll/device/device.h"
-#include "coll/operation/operation.h"
+#include "coll/operation/blocks.h"
 #include "coll/operation/gpu.h"
 #include "memory/library.h"
 #include "memory/memory.h"
-#include "schedule/schedule.h"
 
 #define BOUNCE	4096u
+#define BLOCK	(2u << 20)	/* a block of its own, which a handle is of */
 #define SEEN	8u
+
+/*
+ * Scratch memory that was too small: freeing it would wait for all streams of
+ * the device, and so for what is enqueued behind this operation.
+ */
+struct outgrown {
+	struct outgrown *next;
+	void *memory;
+};
 
 /* A GPU that buffers of this communicator were on. */
 struct gpu {
 	struct gpu *next;
 	uint32_t kind;
 	int32_t number;
+	char pci[16];
 	struct device *device;		/* NULL: only its runtime can copy */
 	bool reduces;			/* its runtime has a compiler, too */
 	void *sum, *operand;		/* of one slot each */
 	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
 	void *slots;			/* on offer to the other ranks */
-	struct fabrex_mr *mr;		/* of slots */
+	struct fabrex_mr *mr;		/* of slots, or NULL */
+	uint8_t handle[LINK_HANDLE];	/* of slots, if @shared */
+	bool shared;			/* others can open the slots */
 	bool no_slots;			/* tried in vain */
 	void *scratch;
 	uint64_t scratch_size;
+	struct outgrown *outgrown;	/* earlier scratch memory */
 	uint64_t seen[SEEN];		/* ids of the last allocations */
 	uint32_t turn;
 };
@@ -68,9 +82,21 @@ static bool try_reduction(struct gpu *gpu)
 	       !fxi_device_wait(gpu->device);
 }
 
+static void free_outgrown(struct gpu *gpu)
+{
+	struct outgrown *o;
+
+	while ((o = gpu->outgrown)) {
+		gpu->outgrown = o->next;
+		fxi_device_free(gpu->device, o->memory);
+		free(o);
+	}
+}
+
 static void gpu_close(struct gpu *gpu)
 {
 	if (gpu->device) {
+		free_outgrown(gpu);
 		fabrex_mr_deregister(gpu->mr);
 		fxi_device_free(gpu->device, gpu->slots);
 		fxi_device_free(gpu->device, gpu->scratch);
@@ -134,35 +160,43 @@ static struct gpu *gpu_of(struct fabrex_comm *comm,
 		return NULL;
 	gpu->kind = memory->kind;
 	gpu->number = memory->device;
+	memcpy(gpu->pci, memory->pci, sizeof(gpu->pci));
 	gpu_open(comm, gpu, memory);
 	gpu->next = comm->gpus;
 	comm->gpus = gpu;
 	return gpu;
 }
 
-static bool was_seen(struct gpu *gpu, uint64_t id)
+static bool was_seen(const struct gpu *gpu, uint64_t id)
 {
 	uint32_t i;
 
-	if (!id)
-		return false;
-	for (i = 0; i < SEEN; i++)
+	for (i = 0; id && i < SEEN; i++)
 		if (gpu->seen[i] == id)
 			return true;
-	gpu->seen[gpu->turn++ % SEEN] = id;
 	return false;
 }
 
 /*
  * Copies that the application began with a function that is synchronous by its
  * name, and that has returned, end before ours begin. Once for each allocation,
- * by its id if it has one.
+ * by its id if it has one. What has to be waited for may be behind an operation
+ * in the default stream, which does not end while its communicator is ours: then
+ * it is not waited for this time, as the application has not done so either.
  */
 static void settle(struct gpu *gpu, const struct fabrex_memory *memory,
 		   const void *addr)
 {
-	if (!was_seen(gpu, memory->id))
-		fxi_memory_settle(memory->kind, addr);
+	bool may_wait, settled;
+
+	if (was_seen(gpu, memory->id))
+		return;
+	may_wait = fxi_streams_freeze();
+	settled = fxi_memory_settle(memory->kind, addr, may_wait);
+	if (may_wait)
+		fxi_streams_release();
+	if (settled && memory->id)
+		gpu->seen[gpu->turn++ % SEEN] = memory->id;
 }
 
 /* Of a buffer of @bytes, which was found there if @kind is not 0. */
@@ -199,6 +233,9 @@ int fxi_coll_find_gpu(struct fabrex_coll *coll)
 				 fxi_kind_name(what->kind));
 	coll->one_gpu = is_on(coll->gpu, sends, coll->send_kind, &send) &&
 			is_on(coll->gpu, recvs, coll->recv_kind, &recv);
+	/* What came before in the stream: by itself, or when it is its turn. */
+	if (coll->stream && (coll->stream->gpu || !coll->gate))
+		return 0;
 	if (coll->send_kind)
 		settle(coll->gpu, &send, what->send);
 	if (coll->recv_kind)
@@ -215,7 +252,7 @@ static const char *host_reason(const struct fabrex_coll *coll)
 		return NULL;
 	if (!coll->gpu->device)
 		return "as the GPU cannot reduce or copy by itself";
-	if (fxi_schedule_reduces(coll->what.kind) && !coll->gpu->reduces)
+	if (fxi_kind_reduces(coll->what.kind) && !coll->gpu->reduces)
 		return "as the GPU cannot reduce";
 	if (coll->algorithm->host_only)
 		return "as the algorithm needs it";
@@ -249,12 +286,26 @@ void fxi_coll_say_memory(const struct fabrex_coll *coll)
 			     ", copied and reduced by the GPU");
 }
 
+/* What another process has open must not be freed. */
+static void keep_opened(struct fabrex_comm *comm, struct gpu *gpu)
+{
+	uint32_t rank = 0;
+
+	if (gpu != comm->slots_gpu || !gpu->shared ||
+	    fxi_link_may_free(comm, &rank))
+		return;
+	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d: the slots for other ranks are not freed before this process ends, as rank %u still has them open",
+		  kind_text(gpu->kind), gpu->number, rank);
+	gpu->slots = NULL;
+}
+
 void fxi_gpus_free(struct fabrex_comm *comm)
 {
 	struct gpu *gpu;
 
 	while ((gpu = comm->gpus)) {
 		comm->gpus = gpu->next;
+		keep_opened(comm, gpu);
 		gpu_close(gpu);
 		free(gpu);
 	}
@@ -387,63 +438,148 @@ int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 
 /* ---- all of it on the GPU ---------------------------------------------- */
 
+/*
+ * For the fabric, for processes of this host, or for both. Of whole blocks of
+ * the runtime, as those who open it see all of its block.
+ */
 static int slots_make(struct fabrex_comm *comm, struct gpu *gpu)
 {
 	uint64_t bytes = fxi_link_device_bytes(comm);
-	int ret;
+	int ret, unshared;
 
-	ret = fxi_device_alloc(gpu->device, bytes, &gpu->slots);
+	ret = fxi_device_alloc(gpu->device, (bytes + BLOCK - 1) / BLOCK * BLOCK,
+			       &gpu->slots);
 	if (ret)
 		return ret;
+	unshared = fxi_device_share(gpu->device, gpu->slots, gpu->handle);
+	gpu->shared = !unshared;
 	ret = fabrex_mr_register(comm->port, gpu->slots, bytes,
 				 FABREX_MR_LOCAL_WRITE |
 				 FABREX_MR_REMOTE_WRITE, &gpu->mr);
-	if (!ret)
+	if (ret)
+		gpu->mr = NULL;
+	if (!ret || !unshared)
 		return 0;
-	gpu->mr = NULL;
 	fxi_device_free(gpu->device, gpu->slots);
 	gpu->slots = NULL;
 	return ret;
+}
+
+static void say_slots(const struct fabrex_comm *comm, const struct gpu *gpu)
+{
+	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
+		  kind_text(gpu->kind), gpu->number,
+		  gpu->no_slots ?
+		  "has no slots for other ranks, which send to host memory: " :
+		  !gpu->mr ?
+		  "has slots for ranks of this host only, and others send to host memory: " :
+		  "has slots for other ranks",
+		  gpu->mr ? "" : fabrex_strerror_last());
+}
+
+/* Slots on the GPU, unless there are some, or cannot be any. */
+static void make_slots(const struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	struct gpu *gpu = coll->gpu;
+
+	if (comm->size == 1 || comm->slots_gpu || gpu->slots || gpu->no_slots)
+		return;
+	gpu->no_slots = slots_make(comm, gpu);
+	say_slots(comm, gpu);
 }
 
 /* One offer for each communicator, of the first GPU that can be reached. */
 int fxi_coll_offer_slots(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
+	struct device_offer offer = { .rkey = 0 };
 	struct gpu *gpu = coll->gpu;
 
-	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll) ||
-	    gpu->no_slots)
+	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll))
 		return 0;
-	gpu->no_slots = slots_make(comm, gpu);
-	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
-		  kind_text(gpu->kind), gpu->number,
-		  gpu->no_slots ?
-		  "has no slots for other ranks, which send to host memory: " :
-		  "has slots for other ranks",
-		  gpu->no_slots ? fabrex_strerror_last() : "");
+	make_slots(coll);
 	if (gpu->no_slots)
 		return 0;
 	comm->slots_gpu = gpu;
-	return fxi_link_offer(comm, gpu->mr, 0, gpu->slots);
+	if (gpu->mr)
+		offer.rkey = fabrex_mr_key(gpu->mr);
+	if (gpu->shared) {
+		offer.kind = gpu->kind;
+		memcpy(offer.handle, gpu->handle, sizeof(offer.handle));
+	}
+	memcpy(offer.pci, gpu->pci, sizeof(offer.pci));
+	return fxi_link_offer(comm, &offer, gpu->slots);
+}
+
+struct device *fxi_coll_device(const struct fabrex_coll *coll)
+{
+	return coll->gpu->device;
+}
+
+static int out_of_memory(const struct fabrex_coll *coll)
+{
+	return fxi_error(ENOMEM, "%s: out of memory",
+			 fxi_kind_name(coll->what.kind));
+}
+
+/* An operation that has begun may still use what is outgrown. */
+static int grow_scratch(const struct fabrex_coll *coll, uint64_t bytes)
+{
+	struct gpu *gpu = coll->gpu;
+	struct outgrown *o;
+	void *memory;
+	int ret;
+
+	if (bytes < 2 * gpu->scratch_size)
+		bytes = 2 * gpu->scratch_size;
+	o = malloc(sizeof(*o));
+	if (!o)
+		return out_of_memory(coll);
+	ret = fxi_device_alloc(gpu->device, bytes, &memory);
+	if (ret) {
+		free(o);
+		return ret;
+	}
+	if (gpu->scratch) {
+		o->memory = gpu->scratch;
+		o->next = gpu->outgrown;
+		gpu->outgrown = o;
+	} else {
+		free(o);
+	}
+	gpu->scratch = memory;
+	gpu->scratch_size = bytes;
+	return 0;
 }
 
 int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
 			 void **memory)
 {
-	struct gpu *gpu = coll->gpu;
 	int ret = 0;
 
-	if (gpu->scratch_size < bytes) {
-		fxi_device_free(gpu->device, gpu->scratch);
-		gpu->scratch = NULL;
-		gpu->scratch_size = 0;
-		ret = fxi_device_alloc(gpu->device, bytes, &gpu->scratch);
-		if (!ret)
-			gpu->scratch_size = bytes;
-	}
-	*memory = gpu->scratch;
+	if (coll->gpu->scratch_size < bytes)
+		ret = grow_scratch(coll, bytes);
+	*memory = coll->gpu->scratch;
 	return ret;
+}
+
+int fxi_coll_prepare_gpu(struct fabrex_coll *coll)
+{
+	struct gpu *gpu = coll->gpu;
+	uint64_t scratch;
+	void *memory;
+	int ret = 0;
+
+	if (host_reason(coll))
+		return 0;
+	if (fxi_kind_reduces(coll->what.kind))
+		ret = fxi_device_prepare(gpu->device, coll->what.type);
+	if (ret || !coll->algorithm->one_memory)
+		return ret;
+	make_slots(coll);
+	scratch = coll->algorithm->scratch ? coll->algorithm->scratch(coll) : 0;
+	return scratch ? fxi_coll_scratch_gpu(coll, scratch, &memory) : 0;
 }
 
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
@@ -600,6 +736,28 @@ static int hosted_start(struct fabrex_coll *coll)
 	return ret;
 }
 
+/* What is between blocks stays as it is in the caller's buffer. */
+static int give_blocks(const struct fabrex_coll *coll,
+		       const struct host_copy *h)
+{
+	const struct fabrex_comm *comm = coll->comm;
+	struct blocks blocks;
+	struct block block;
+	uint32_t i;
+	int ret = 0;
+
+	fxi_recv_blocks(comm, &h->what, &blocks);
+	for (i = 0; i < (blocks.counts ? comm->size : 1) && !ret; i++) {
+		block = fxi_blocks_next(&blocks);
+		if (block.bytes)
+			ret = fxi_coll_copy_out(coll, (char *)h->what.recv +
+						block.at,
+						(char *)h->recv + block.at,
+						block.bytes);
+	}
+	return ret;
+}
+
 static int hosted_step(struct fabrex_coll *coll)
 {
 	struct host_copy *h = coll->host_copy;
@@ -608,8 +766,11 @@ static int hosted_step(struct fabrex_coll *coll)
 	if (ret != 1)
 		return ret;
 	coll->recv_kind = h->recv_kind;
-	ret = fxi_coll_copy_out(coll, h->what.recv, h->recv,
-				fxi_recv_bytes(coll->comm, &h->what));
+	if (fxi_kind_varies(h->what.kind))
+		ret = give_blocks(coll, h);
+	else
+		ret = fxi_coll_copy_out(coll, h->what.recv, h->recv,
+					fxi_recv_bytes(coll->comm, &h->what));
 	return ret ? ret : 1;
 }
 

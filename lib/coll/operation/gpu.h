@@ -12,10 +12,19 @@
 int fxi_coll_find_gpu(struct fabrex_coll *coll);
 /* The chosen algorithm can only perform it in the host's memory ... */
 bool fxi_coll_needs_host(const struct fabrex_coll *coll);
+/*
+ * Memory and kernels for the chosen algorithm, which would otherwise be made
+ * when it is performed. There is a coll->gpu.
+ */
+int fxi_coll_prepare_gpu(struct fabrex_coll *coll);
 /* Reports it, if fxi_debugs(FXI_DEBUG_MEMORY). There is a coll->gpu. */
 void fxi_coll_say_memory(const struct fabrex_coll *coll);
 /* ... and does so from now on. */
 int fxi_coll_use_host(struct fabrex_coll *coll);
+/*
+ * After what other ranks have opened here was closed, for death_ms at most:
+ * memory that one still has open is left to the end of the process.
+ */
 void fxi_gpus_free(struct fabrex_comm *comm);
 
 /* ---- for algorithms that perform all of it on one GPU ------------------ */
@@ -26,6 +35,7 @@ static inline bool fxi_coll_on_gpu(const struct fabrex_coll *coll)
 	return coll->send_kind || coll->recv_kind;
 }
 
+struct device *fxi_coll_device(const struct fabrex_coll *coll);
 /* When it starts: fxi_link_offer(), if it is on a GPU that can be reached. */
 int fxi_coll_offer_slots(struct fabrex_coll *coll);
 /* Memory of the GPU until the next operation: they come one after the other. */

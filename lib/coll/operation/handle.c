@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/operation/operation.h"
+#include "coll/operation/blocks.h"
 
 struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,
 				 const struct fabrex_collective *what)
 {
-	struct fabrex_coll *coll = malloc(sizeof(*coll));
+	struct fabrex_coll *coll = malloc(sizeof(*coll) +
+					  fxi_arrays_bytes(comm, what));
 
 	if (!coll) {
 		fxi_error(ENOMEM, "%s: out of memory",
@@ -21,7 +22,19 @@ struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,
 	}
 	fxi_coll_init(coll, comm);
 	coll->what = *what;
+	fxi_arrays_copy(comm, &coll->what, coll + 1);
 	return coll;
+}
+
+void fxi_group_add(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+
+	if (comm->group_last)
+		comm->group_last->group_next = coll;
+	else
+		comm->group = coll;
+	comm->group_last = coll;
 }
 
 /* Its caller has a handle, and may never use it: kept until it does. */
@@ -46,15 +59,6 @@ void fxi_coll_free(struct fabrex_coll *coll)
 	free(coll);
 }
 
-void fxi_coll_ended(struct fabrex_coll *coll, int result)
-{
-	if (result && !coll->comm->error)
-		coll->error_text = strdup(fabrex_strerror_last());
-	coll->result = result;
-	if (coll->kept)
-		keep(coll);
-}
-
 int fxi_coll_result(struct fabrex_coll *coll)
 {
 	int result = coll->result;
@@ -65,4 +69,28 @@ int fxi_coll_result(struct fabrex_coll *coll)
 			    coll->comm->why == WHY_ABORTED))
 		fxi_comm_error(coll->comm);
 	return result;
+}
+
+void fxi_coll_ended(struct fabrex_coll *coll, int result)
+{
+	struct gate *gate = coll->gate;
+
+	if (result && !coll->comm->error)
+		coll->error_text = strdup(fabrex_strerror_last());
+	coll->result = result;
+	if (gate)
+		fxi_gate_leave(gate, fxi_coll_result(coll));
+	coll->gate = NULL;
+	if (coll->kept)
+		keep(coll);
+	else if (coll->stream)
+		fxi_coll_free(coll);
+}
+
+void fxi_coll_abandon(struct fabrex_coll *coll)
+{
+	if (coll->gate)
+		fxi_gate_leave(coll->gate, fxi_error(ECANCELED, "%s: its communicator was destroyed before it had ended",
+						     fxi_kind_name(coll->what.kind)));
+	free(coll);
 }

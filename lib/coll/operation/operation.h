@@ -4,11 +4,14 @@
  * need. Stands on failure/, reduce/ and device/; for algorithm/ and the public
  * functions above it.
  *
+ *   kind.c         names of kinds
  *   arguments.c    are they right; how many bytes they are about
+ *   blocks.c       blocks of different lengths: blocks.h
  *   agreement.c    do all ranks call the same
  *   handle.c       how an operation ends
  *   gpu.c          buffers in the memory of GPUs: gpu.h
  *   peer_buffer.c  buffers of other ranks: peer_buffer.h
+ *   peer_copy.c    copies to GPUs of other ranks: peer_copy.h
  *   said.c         what FABREX_DEBUG reports of them
  */
 #ifndef LIB_COLL_OPERATION_H
@@ -16,6 +19,7 @@
 
 #include "coll/failure/failure.h"
 #include "coll/reduce/reduce.h"
+#include "coll/stream/stream.h"
 
 /* One operation, from start to the end. See fxi_coll_init(). */
 struct fabrex_coll {
@@ -34,6 +38,8 @@ struct fabrex_coll {
 	bool kept;			/* the caller has a handle */
 	bool begun;			/* start() was called */
 	char *error_text;		/* of a failure, or NULL */
+	struct fabrex_stream *stream;	/* enqueued there, or NULL */
+	struct gate *gate;		/* its place there, once it has one */
 
 	/* gpu.c: 0, or FABREX_MEMORY_HIP, FABREX_MEMORY_CUDA */
 	uint8_t send_kind, recv_kind;
@@ -48,6 +54,7 @@ struct fabrex_coll {
  *
  * @make, @free: what it keeps for a communicator; NULL: nothing
  * @usable: it can do @what here; the answer is the same at every rank
+ * @scratch: bytes that it will ask of fxi_coll_scratch_gpu(); NULL: none
  * @start:  0 or a negative errno; sets coll->state
  * @step:   as far as it goes without waiting. 1: ended; 0: waits for a message
  *          from rank coll->waiting, or for room there; negative errno
@@ -64,6 +71,7 @@ struct algorithm {
 	void (*free)(struct fabrex_comm *comm);
 	bool (*usable)(const struct fabrex_comm *comm,
 		       const struct fabrex_collective *what);
+	uint64_t (*scratch)(struct fabrex_coll *coll);
 	int (*start)(struct fabrex_coll *coll);
 	int (*step)(struct fabrex_coll *coll);
 	void (*end)(struct fabrex_coll *coll);
@@ -71,13 +79,28 @@ struct algorithm {
 
 #define GOING	1	/* result of an operation that has not ended */
 
+/* ---- kind.c ------------------------------------------------------------ */
+
+/* For error messages, of any number. */
+const char *fxi_kind_name(uint32_t kind);
+
 /* ---- arguments.c ------------------------------------------------------- */
 
 /* 0, or -EINVAL and the error message. */
 int fxi_coll_arguments(const struct fabrex_comm *comm,
 		       const struct fabrex_collective *what);
-/* For error messages, of any number. */
-const char *fxi_kind_name(uint32_t kind);
+
+/* Are there blocks of different lengths? */
+static inline bool fxi_kind_varies(uint32_t kind)
+{
+	return kind >= FABREX_ALL_GATHERV;
+}
+
+static inline bool fxi_kind_reduces(uint32_t kind)
+{
+	return kind == FABREX_ALL_REDUCE || kind == FABREX_REDUCE_SCATTER ||
+	       kind == FABREX_REDUCE || kind == FABREX_REDUCE_SCATTERV;
+}
 
 /* Of @count elements. */
 static inline uint64_t fxi_count_bytes(const struct fabrex_collective *what)
@@ -85,10 +108,13 @@ static inline uint64_t fxi_count_bytes(const struct fabrex_collective *what)
 	return what->count * fxi_type_size(what->type);
 }
 
-/* Of send or recv, whichever is larger, at whichever rank. */
+/*
+ * Of send or recv, whichever is larger, at whichever rank; at this one if
+ * blocks have different lengths.
+ */
 uint64_t fxi_coll_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what);
-/* Sizes of send and recv of @what at this rank. */
+/* Sizes of send and recv of @what at this rank, to the end of the last block. */
 uint64_t fxi_send_bytes(const struct fabrex_comm *comm,
 			const struct fabrex_collective *what);
 uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
@@ -103,12 +129,18 @@ uint64_t fxi_recv_bytes(const struct fabrex_comm *comm,
  */
 uint32_t fxi_coll_tag(const struct fabrex_coll *coll, uint32_t phase);
 uint64_t fxi_coll_word(const struct fabrex_coll *coll);
+/* The same about a block of @count elements. */
+uint64_t fxi_coll_block_word(const struct fabrex_coll *coll, uint64_t count);
 /*
  * Is it the message of @rank that the operation expects? 0, or -EPROTO, which
  * step() returns: the communicator cannot be used any more.
  */
 int fxi_coll_check(struct fabrex_coll *coll, uint32_t rank, uint32_t phase,
 		   const struct link_message *message);
+
+/* As fxi_coll_expect(), the next piece of a block of @count elements. */
+int fxi_coll_expect_block(struct fabrex_coll *coll, uint32_t rank,
+			  uint64_t count, uint32_t length);
 
 int fxi_coll_wrong_length(const struct fabrex_coll *coll, uint32_t rank,
 			  uint32_t length, uint32_t expected)
@@ -134,6 +166,24 @@ static inline int fxi_coll_expect(struct fabrex_coll *coll, uint32_t rank,
 		ret = fxi_coll_wrong_length(coll, rank, message->length,
 					    length);
 	return ret ? ret : 1;
+}
+
+/*
+ * Has it to be found out once more where the buffers are? In a stream of the
+ * host, functions may have copied to a GPU since it was enqueued.
+ */
+static inline bool fxi_coll_may_have_changed(const struct fabrex_coll *coll)
+{
+	return unlikely(coll->stream && coll->gpu && !coll->stream->gpu);
+}
+
+/*
+ * Is it its turn in the stream that it was enqueued in, if it was? Others of
+ * the communicator wait until then, too.
+ */
+static inline bool fxi_coll_is_due(const struct fabrex_coll *coll)
+{
+	return likely(!coll->gate) || fxi_gate_is_open(coll->gate);
 }
 
 /* ---- said.c ------------------------------------------------------------ */
@@ -171,6 +221,8 @@ static inline void fxi_coll_init(struct fabrex_coll *coll,
 	coll->kept = false;
 	coll->begun = false;
 	coll->error_text = NULL;
+	coll->stream = NULL;
+	coll->gate = NULL;
 	coll->send_kind = 0;
 	coll->recv_kind = 0;
 	coll->one_gpu = false;
@@ -178,11 +230,15 @@ static inline void fxi_coll_init(struct fabrex_coll *coll,
 	coll->host_copy = NULL;
 }
 
-/* NULL: no memory. */
+/* With its own copy of the arrays. NULL: no memory. */
 struct fabrex_coll *fxi_coll_new(struct fabrex_comm *comm,
 				 const struct fabrex_collective *what);
 void fxi_coll_free(struct fabrex_coll *coll);
-/* It has ended. */
+/* It begins when the group ends. */
+void fxi_group_add(struct fabrex_coll *coll);
+/* It is freed with its communicator; a stream that waits for it goes on. */
+void fxi_coll_abandon(struct fabrex_coll *coll);
+/* It has ended. If it was enqueued without a handle, it is gone. */
 void fxi_coll_ended(struct fabrex_coll *coll, int result);
 /* The result of one that has ended: sets the error message if it failed. */
 int fxi_coll_result(struct fabrex_coll *coll);

@@ -315,6 +315,11 @@ static int read_ended(struct fabrex_comm *comm)
 			 r->remote.peer, fabrex_wc_str(r->status));
 }
 
+bool fxi_buffer_reads(const struct fabrex_comm *comm)
+{
+	return comm->peer_buffers->mr;
+}
+
 int fxi_buffer_read_test(struct fabrex_comm *comm)
 {
 	struct peer_buffers *r = comm->peer_buffers;

@@ -45,6 +45,8 @@ void fxi_buffers_tidy(struct fabrex_comm *comm);
 int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,
 		    const struct peer_buffer *buffer, uint64_t offset,
 		    void *addr, uint64_t length);
+/* Is one under way? Nothing wakes a rank that sleeps when it ends. */
+bool fxi_buffer_reads(const struct fabrex_comm *comm);
 /* 1: the read has ended; 0: not yet; or a negative errno. */
 int fxi_buffer_read_test(struct fabrex_comm *comm);
 

@@ -463,3 +463,56 @@ TEST(debug_memory)
 {
 	world_run(2, memory_work, NULL);
 }
+
+/* How data on GPUs gets to the other rank, and why not in a better way. */
+static void peers_work(struct world *w)
+{
+	static const struct {
+		const char *name, *value, *answer, *why;
+	} ways[] = {
+		{ "NOTHING", "", "the runtime copies it", "" },
+		{ "FABREX_TEST_NO_MESH", "1", "the fabric writes it",
+		  "has no path to the GPU at 0000:a" },
+		{ "FABREX_TEST_FAIL", "cuIpcGetMemHandle=801",
+		  "the fabric writes it", "cannot be opened by other processes" },
+		{ "FABREX_TEST_FAIL", "cuIpcOpenMemHandle_v2=1",
+		  "the fabric writes it", "invalid argument" },
+	};
+	struct fabrex_port *port;
+	struct fabrex_comm *comm;
+	struct gpu gpu;
+	struct log log;
+	size_t i;
+
+	log_begin(&log, "path,memory");
+	port = port_open();
+	gpu_cuda_on(&gpu, (int)w->rank, 2 * MOST);
+	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		test_note("%s=%s", ways[i].name, ways[i].value);
+		setenv(ways[i].name, ways[i].value, 1);
+		comm = comm_of(w, port, "all_reduce:ring");
+		CHECK_EQ(perform(comm, FABREX_ALL_REDUCE, 4096,
+				 (uint8_t *)gpu.memory), 0);
+		CHECK_EQ(perform(comm, FABREX_ALL_REDUCE, 4096,
+				 (uint8_t *)gpu.memory), 0);
+		log_read(&log);
+		CHECK_EQ(count(&log, "data on GPUs for rank", ""), i + 1);
+		CHECK_EQ(count(&log, ways[i].answer, ways[i].why), 1);
+		if (!i && w->rank)
+			CHECK_EQ(fabrex_barrier(w->comm), 0);
+		fabrex_comm_destroy(comm);
+		if (!i && !w->rank)
+			CHECK_EQ(fabrex_barrier(w->comm), 0);
+		unsetenv(ways[i].name);
+	}
+	log_read(&log);
+	CHECK_EQ(count(&log, "are not freed before this process ends",
+		       "rank 1 still has them open"), !w->rank);
+	CHECK_EQ(fabrex_close(port), 0);
+	log_end(&log);
+}
+
+TEST(debug_path_of_gpus)
+{
+	world_run(2, peers_work, NULL);
+}

@@ -90,7 +90,7 @@ static void tests(struct fabrex_coll *coll)
 static void reduce_work(struct world *w)
 {
 	struct progress *p = (struct progress *)(uintptr_t)w->arg;
-	struct fabrex_comm *comm = world_comm(w, "all_reduce:0-=direct");
+	struct fabrex_comm *comm = world_comm_alone(w, "all_reduce:0-=direct");
 	struct fabrex_collective what = {
 		.kind = FABREX_ALL_REDUCE, .type = FABREX_FLOAT32,
 		.op = FABREX_SUM, .count = COUNT,
@@ -127,7 +127,7 @@ TEST(no_success_with_what_was_reused)
 static void message_work(struct world *w)
 {
 	struct progress *p = (struct progress *)(uintptr_t)w->arg;
-	struct fabrex_comm *comm = world_comm(w, NULL);
+	struct fabrex_comm *comm = world_comm_alone(w, NULL);
 	struct fabrex_collective what = {
 		.kind = w->rank ? FABREX_RECV : FABREX_SEND,
 		.type = FABREX_FLOAT32, .root = !w->rank, .count = COUNT,
@@ -178,7 +178,7 @@ struct middle {
 static void middle_work(struct world *w)
 {
 	const struct middle *m = w->arg;
-	struct fabrex_comm *comm = world_comm(w, m->algorithms);
+	struct fabrex_comm *comm = world_comm_alone(w, m->algorithms);
 	float x[8] = { 1 }, y[8 * RANKS_MOST];
 	const struct fabrex_collective what = {
 		.kind = m->kind, .type = FABREX_FLOAT32, .send = x, .recv = y,

@@ -19,11 +19,10 @@ static unsigned int posts, maps;
 
 static const struct queue_ops *real;
 
-static int count_post(struct fabrex_queue *queue, const struct fabrex_op *ops,
-		      unsigned int n)
+static int count_prep(struct fabrex_queue *queue, const struct fabrex_op *op)
 {
 	posts++;
-	return real->post(queue, ops, n);
+	return real->prep(queue, op);
 }
 
 /* A look is every 10 ms, at the rank that is waited for and a few others. */
@@ -35,7 +34,7 @@ static void looks_work(struct world *w)
 
 	real = queue->ops;
 	counting = *real;
-	counting.post = count_post;
+	counting.prep = count_prep;
 	queue->ops = &counting;
 	CHECK_EQ(fabrex_barrier(w->comm), 0);
 	posts = 0;

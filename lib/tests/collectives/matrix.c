@@ -4,12 +4,9 @@
  * offsets, with every algorithm, for 1 to 9 ranks, and for more with those that
  * are made for many, against the reference.
  */
-#include "device.h"
-#include "world.h"
+#include "job.h"
 
-#define GUARD	64u
 #define ROOM	(8u << 20)	/* bytes for each buffer */
-#define BYTE	0xa5
 
 /*
  * Those whose order of reduction is the reference's come first, then those for
@@ -24,153 +21,13 @@ static const char *const algorithms[] = {
 #define FOR_MANY	6u
 #define ALGORITHMS	(sizeof(algorithms) / sizeof(*algorithms))
 
-/* Where a rank's buffers are: others reach them, or not. */
-struct memory {
-	struct fabrex_mr *mr;
-	char *send, *recv;	/* ROOM each, one behind the other if on a GPU */
-	char *expected;
-	struct gpu gpu;
-	char *mirror;		/* of both, in the host; NULL: they are there */
-};
-
-struct job {
-	struct fabrex_collective what;
-	struct values values;
-	bool in_place;
-	uint32_t offset;	/* of both buffers */
-	const struct memory *memory;
-};
-
-static bool rooted(uint32_t kind)
-{
-	return kind == FABREX_BROADCAST || kind == FABREX_REDUCE;
-}
-
-/* Buffers with what is asked for; send is inside recv, or the other way. */
-static void place(const struct world *w, struct job *job)
-{
-	struct fabrex_collective *what = &job->what;
-	uint64_t size = fabrex_datatype_size(what->type);
-	char *send = job->memory->send + GUARD + job->offset;
-	char *recv = job->memory->recv + GUARD + job->offset;
-
-	if (job->in_place && what->kind == FABREX_REDUCE_SCATTER)
-		recv = send + w->rank * what->count * size;
-	else if (job->in_place && what->kind == FABREX_ALL_GATHER)
-		send = recv + w->rank * what->count * size;
-	else if (job->in_place)
-		send = recv;
-	what->send = send;
-	what->recv = recv;
-}
-
-static uint64_t bytes_of(const struct world *w, const struct job *job)
-{
-	return job->what.count * fabrex_datatype_size(job->what.type) *
-	       recv_parts(w, job->what.kind);
-}
-
-static bool gets_result(const struct world *w, const struct job *job)
-{
-	return job->what.kind != FABREX_REDUCE || job->what.root == w->rank;
-}
-
-/* Where the processor sees a buffer, as it was when it was put or got. */
-static char *seen(const struct job *job, const void *at)
-{
-	const struct memory *m = job->memory;
-
-	return m->mirror ? m->mirror + ((const char *)at - m->send) :
-			   (char *)(uintptr_t)at;
-}
-
-static uint64_t sent_bytes(const struct world *w, const struct job *job)
-{
-	return job->what.count * send_parts(w, job->what.kind) *
-	       fabrex_datatype_size(job->what.type);
-}
-
-static void put(const struct world *w, const struct job *job)
-{
-	char *recv = (char *)job->what.recv - GUARD;
-	char *send = (char *)(uintptr_t)job->what.send;
-
-	if (!job->memory->mirror)
-		return;
-	gpu_put(&job->memory->gpu, recv, seen(job, recv),
-		bytes_of(w, job) + 2 * GUARD);
-	gpu_put(&job->memory->gpu, send, seen(job, send), sent_bytes(w, job));
-}
-
-static void get(const struct world *w, const struct job *job)
-{
-	const char *recv = (char *)job->what.recv - GUARD;
-	const char *send = job->what.send;
-
-	if (!job->memory->mirror)
-		return;
-	gpu_get(&job->memory->gpu, seen(job, send), send, sent_bytes(w, job));
-	gpu_get(&job->memory->gpu, seen(job, recv), recv,
-		bytes_of(w, job) + 2 * GUARD);
-}
-
-static void prepare(const struct world *w, struct job *job)
-{
-	struct fabrex_collective *what = &job->what;
-	uint64_t bytes = bytes_of(w, job);
-
-	place(w, job);
-	memset(seen(job, (char *)what->recv - GUARD), BYTE, bytes + 2 * GUARD);
-	values_fill(&job->values, w->rank, 0,
-		    what->count * send_parts(w, what->kind),
-		    seen(job, what->send));
-	put(w, job);
-}
-
-/* Bytes outside of the result are as they were. */
-static void check_guards(const struct world *w, const struct job *job)
-{
-	const unsigned char *recv = (unsigned char *)seen(job,
-							  job->what.recv);
-	uint64_t bytes = bytes_of(w, job), i;
-
-	if (job->in_place && job->what.kind == FABREX_REDUCE_SCATTER)
-		return;
-	for (i = 1; i <= GUARD; i++) {
-		CHECK_EQ(recv[-(int64_t)i], BYTE);
-		CHECK_EQ(recv[bytes + i - 1], BYTE);
-	}
-}
-
-static void check(const struct world *w, const struct job *job)
-{
-	const struct fabrex_collective *what = &job->what;
-	char *expected = job->memory->expected;
-	uint64_t bytes = bytes_of(w, job), i;
-	const char *recv = seen(job, what->recv);
-
-	get(w, job);
-	check_guards(w, job);
-	if (gets_result(w, job)) {
-		values_expect(w, what, &job->values, expected);
-		for (i = 0; i < bytes && memcmp(recv, expected, bytes); i++)
-			CHECK_EQ(recv[i] == expected[i] ? -1 : (long long)i,
-				 -1);
-	}
-	if (job->in_place)
-		return;
-	bytes = what->count * send_parts(w, what->kind);
-	values_fill(&job->values, w->rank, 0, bytes, expected);
-	bytes *= fabrex_datatype_size(what->type);
-	CHECK(!memcmp(seen(job, what->send), expected, bytes));
-}
-
 static void run_job(const struct world *w, struct fabrex_comm *comm,
 		    struct job *job)
 {
-	prepare(w, job);
+	job_prepare(w, job);
 	CHECK_EQ(world_call(comm, &job->what), 0);
-	check(w, job);
+	job_get(w, job);
+	job_check(w, job);
 }
 
 /* ---- loops ------------------------------------------------------------- */
@@ -253,29 +110,37 @@ static void all_kinds(struct run *r, const uint64_t *counts, size_t n)
 	CHECK_EQ(fabrex_barrier(r->comm), 0);
 }
 
-static void get_memories(struct world *w, struct memory *m)
+static void *room(void)
 {
-	CHECK_EQ(fabrex_mr_alloc(w->port, 2 * (size_t)ROOM, FABREX_MR_ALL,
-				 &m[0].mr), 0);
-	m[0].send = fabrex_mr_addr(m[0].mr);
-	m[0].recv = m[0].send + ROOM;
-	m[1].send = malloc(ROOM);
-	m[1].recv = malloc(ROOM);
-	m[0].expected = m[1].expected = malloc(ROOM);
-	CHECK(m[1].send && m[1].recv && m[0].expected);
+	void *memory = malloc(ROOM);
+
+	CHECK(memory);
+	return memory;
 }
 
-/* Of a GPU, and of the host beside it. */
-static void get_gpu_memories(struct memory *m)
+static void get_memories(struct world *w, struct memory *m)
 {
-	gpu_cuda(&m[0].gpu, 2 * (size_t)ROOM);
-	m[0].send = m[0].gpu.memory;
-	m[0].recv = m[0].send + ROOM;
-	m[0].mirror = malloc(2 * (size_t)ROOM);
-	m[1].send = malloc(ROOM);
-	m[1].recv = malloc(ROOM);
-	m[0].expected = m[1].expected = malloc(ROOM);
-	CHECK(m[0].mirror && m[1].send && m[1].recv && m[0].expected);
+	struct fabrex_mr *mr;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		m[i].send.room = m[i].recv.room = ROOM;
+	m[0].expected = m[1].expected = room();
+	m[1].send.at = room();
+	m[1].recv.at = room();
+	if (w->arg) {
+		/* Of a GPU, and of the host beside it. */
+		gpu_cuda(&m[0].send.gpu, 2 * (size_t)ROOM);
+		m[0].recv.gpu = m[0].send.gpu;
+		m[0].send.at = m[0].send.gpu.memory;
+		m[0].send.mirror = room();
+		m[0].recv.mirror = room();
+	} else {
+		CHECK_EQ(fabrex_mr_alloc(w->port, 2 * (size_t)ROOM,
+					 FABREX_MR_ALL, &mr), 0);
+		m[0].send.at = fabrex_mr_addr(mr);
+	}
+	m[0].recv.at = m[0].send.at + ROOM;
 }
 
 /* The first @n of the algorithms. */
@@ -286,10 +151,7 @@ static void with_first(struct world *w, void (*work)(struct run *r), size_t n)
 	char text[64];
 	size_t i;
 
-	if (w->arg)
-		get_gpu_memories(memories);
-	else
-		get_memories(w, memories);
+	get_memories(w, memories);
 	for (i = 0; i < n; i++) {
 		r.name = algorithms[i];
 		r.in_order = i < IN_ORDER;
@@ -451,11 +313,11 @@ static void repeat_one(struct run *r, uint32_t type, uint64_t count)
 	uint32_t i;
 
 	for (i = 0; i < 2; i++) {
-		prepare(r->w, &job);
+		job_prepare(r->w, &job);
 		CHECK_EQ(world_call(r->comm, &job.what), 0);
-		get(r->w, &job);
-		sums[i] = digest(seen(&job, job.what.recv),
-				 bytes_of(r->w, &job));
+		job_get(r->w, &job);
+		sums[i] = digest(job_seen(&job, job.what.recv),
+				 job_recv_bytes(r->w, &job));
 	}
 	CHECK_EQ(fabrex_all_gather(r->comm, sums, all, 2, FABREX_UINT64), 0);
 	test_note("%s, type %u, count %llu", r->name, type,

@@ -228,6 +228,72 @@ TEST(waits_end_in_time)
 	world_run(2, patience_work, NULL);
 }
 
+/* ---- a part of the work in each call ------------------------------------ */
+
+#define HUGE_COUNT	(1u << 22)	/* floats */
+#define MOST		(5u << 18)	/* bytes that one call may send */
+
+static uint64_t sent_by(const struct world *w)
+{
+	struct fabrex_stats stats;
+
+	CHECK_EQ(fabrex_stats(w->port, NULL, &stats, sizeof(stats)), 0);
+	return stats.tx_bytes;
+}
+
+/* The other rank does all it can, so that there is always something to do. */
+static void part_of(struct world *w, const char *algorithms, float *buffer)
+{
+	struct fabrex_comm *comm = world_comm_alone(w, algorithms);
+	uint64_t start, before, after, most = 0;
+	struct fabrex_coll *coll;
+	int ret;
+
+	test_note("%s", algorithms);
+	set(buffer, HUGE_COUNT, (float)w->rank + 1);
+	CHECK_EQ(fabrex_barrier(comm), 0);
+	start = after = sent_by(w);
+	coll = start_sum(comm, buffer, HUGE_COUNT);
+	if (w->rank) {
+		CHECK_EQ(fabrex_coll_wait(coll, -1), 0);
+	} else {
+		do {
+			before = sent_by(w);
+			ret = fabrex_coll_test(coll);
+			CHECK(ret >= 0);
+			after = sent_by(w);
+			if (after - before > most)
+				most = after - before;
+		} while (!ret);
+		test_note("%s: %llu bytes in one call", algorithms,
+			  (unsigned long long)most);
+		CHECK(after - start >= 8ull << 20);
+		CHECK(most <= MOST);
+	}
+	check(buffer, HUGE_COUNT, sum_of(w));
+	fabrex_comm_destroy(comm);
+}
+
+static void parts_work(struct world *w)
+{
+	float *buffer = malloc(HUGE_COUNT * sizeof(float));
+	uint32_t i;
+
+	CHECK(buffer);
+	for (i = 0; i < 5; i++) {
+		part_of(w, "all:flat", buffer);
+		part_of(w, "all:staged", buffer);
+		part_of(w, "all:ring", buffer);
+		part_of(w, "all:tree", buffer);
+	}
+	free(buffer);
+}
+
+TEST(tests_do_a_part_of_the_work)
+{
+	world_run_far(2, parts_work, NULL);
+}
+
 /* Destroyed with operations under way, which nobody takes part in. */
 static void destroy_work(struct world *w)
 {

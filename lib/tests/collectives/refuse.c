@@ -26,7 +26,7 @@ static void numbers_work(struct world *w)
 	char x[64];
 
 	REFUSED("no such collective: 0", .kind = 0);
-	REFUSED("no such collective: 10", .kind = FABREX_RECV + 1);
+	REFUSED("no such collective: 13", .kind = FABREX_ALL_TO_ALLV + 1);
 	REFUSED("no such type: 13", .kind = FABREX_SEND, .type = 13);
 	REFUSED("no such type: 0", .kind = FABREX_ALL_GATHER);
 	REFUSED("no such type: 1", .kind = FABREX_BARRIER, .type = 1);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "core/core.h"
 #include "world.h"
@@ -10,7 +11,7 @@
 #define LIMIT_S	900	/* of what hangs */
 #define SERVICE	"fabric:4242"
 
-static bool far;
+static bool far, deadly;
 
 /* Ranks have limits of their own. */
 const unsigned int test_limit_s;
@@ -20,16 +21,38 @@ unsigned int test_objects(void)
 	return 0;
 }
 
-struct fabrex_comm *world_comm(struct world *w, const char *algorithms)
+static struct fabrex_comm *create(struct world *w, const char *algorithms,
+				  uint32_t flags)
 {
 	const struct fabrex_comm_attr attr = {
 		.rank = w->rank, .size = w->size, .bootstrap = SERVICE,
 		.algorithms = algorithms, .timeout_ms = 300000,
+		.flags = flags,
 	};
 	struct fabrex_comm *comm;
 
 	CHECK_EQ(fabrex_comm_create(w->port, &attr, sizeof(attr), &comm), 0);
 	return comm;
+}
+
+struct fabrex_comm *world_comm(struct world *w, const char *algorithms)
+{
+	return create(w, algorithms, 0);
+}
+
+struct fabrex_comm *world_comm_alone(struct world *w, const char *algorithms)
+{
+	return create(w, algorithms, FABREX_COMM_NO_THREAD);
+}
+
+uint64_t world_seed(void)
+{
+	const char *text = getenv("FABREX_FUZZ_SEED");
+	uint64_t seed = text && *text ? strtoull(text, NULL, 0) :
+			(uint64_t)time(NULL) * 0x9e3779b97f4a7c15u | 1;
+
+	printf("# FABREX_FUZZ_SEED=%llu\n", (unsigned long long)seed);
+	return seed;
 }
 
 int world_call(struct fabrex_comm *comm, const struct fabrex_collective *c)
@@ -110,19 +133,27 @@ void world_run(uint32_t size, void (*work)(struct world *world),
 		CHECK(pids[i] > 0);
 	}
 	while (left && (pid = wait(&status)) > 0) {
+		bool first = pid == pids[0];
+
 		for (i = 0; i < size; i++)
 			if (pids[i] == pid)
 				pids[i] = 0;
 		left--;
+		if (deadly && first && WIFSIGNALED(status) &&
+		    WTERMSIG(status) == SIGKILL)
+			continue;
 		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			if (!bad && WIFSIGNALED(status))
+			if (WIFSIGNALED(status) &&
+			    !(bad && WTERMSIG(status) == SIGKILL))
 				printf("# signal %d\n", WTERMSIG(status));
 			bad = true;
 			end_all(pids, size);
 		}
 	}
-	if (bad)
+	if (bad) {
+		fflush(stdout);
 		_exit(1);
+	}
 }
 
 void world_run_far(uint32_t size, void (*work)(struct world *world),
@@ -131,4 +162,12 @@ void world_run_far(uint32_t size, void (*work)(struct world *world),
 	far = true;
 	world_run(size, work, arg);
 	far = false;
+}
+
+void world_run_deadly(uint32_t size, void (*work)(struct world *world),
+		      const void *arg)
+{
+	deadly = true;
+	world_run(size, work, arg);
+	deadly = false;
 }

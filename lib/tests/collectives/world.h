@@ -14,7 +14,7 @@
 #include "../harness.h"
 
 #define RANKS	8u		/* that most tests go up to */
-#define RANKS_MOST	33u
+#define RANKS_MOST	66u
 
 /* One rank. */
 struct world {
@@ -33,8 +33,20 @@ void world_run(uint32_t size, void (*work)(struct world *world),
 /* Everything through queues, as with the kernel transport. */
 void world_run_far(uint32_t size, void (*work)(struct world *world),
 		   const void *arg);
+/* Rank 0 is killed: by itself, and everything else is as it was. */
+void world_run_deadly(uint32_t size, void (*work)(struct world *world),
+		      const void *arg);
 /* Another communicator of all, which performs by that table. */
 struct fabrex_comm *world_comm(struct world *world, const char *algorithms);
+/* The same without the progress thread: operations stand while nobody calls. */
+struct fabrex_comm *world_comm_alone(struct world *world,
+				     const char *algorithms);
+
+/*
+ * Of all ranks: of the environment (FABREX_FUZZ_SEED), or another one each
+ * time. Printed, before ranks are started.
+ */
+uint64_t world_seed(void);
 
 /* Perform it by its own function. */
 int world_call(struct fabrex_comm *comm, const struct fabrex_collective *c);

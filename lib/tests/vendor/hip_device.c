@@ -17,6 +17,15 @@ SAME(GPU_OUT_OF_MEMORY, hipErrorOutOfMemory);
 SAME(GPU_NOT_SUPPORTED, hipErrorNotSupported);
 SAME(GPU_STREAM_NON_BLOCKING, hipStreamNonBlocking);
 SAME(4, hipMemcpyDefault);
+SAME(GPU_NOT_READY, hipErrorNotReady);
+SAME(GPU_EVENT_NO_TIMES, hipEventDisableTiming);
+#if HIP_VERSION_MAJOR < 6
+SAME(0, hipIpcMemLazyEnablePeerAccess);
+#else
+SAME(GPU_OPEN_PEER_ACCESS, hipIpcMemLazyEnablePeerAccess);
+#endif
+_Static_assert(sizeof(struct gpu_ipc) == sizeof(hipIpcMemHandle_t),
+	       "size of a handle");
 
 struct theirs {
 	hipError_t (*alloc)(void **, size_t);
@@ -44,6 +53,28 @@ const struct theirs hip_device_functions = {
 	hipStreamSynchronize, hipModuleLoadData,
 	hipModuleUnload, hipModuleGetFunction, hipModuleLaunchKernel, hipMemcpyAsync,
 	hipSetDevice, hipGetDevice,
+};
+
+struct their_share {
+	hipError_t (*handle)(hipIpcMemHandle_t *, void *);
+	hipError_t (*open)(void **, hipIpcMemHandle_t, unsigned int);
+	hipError_t (*close)(void *);
+	hipError_t (*can_access)(int *, int, int);
+	hipError_t (*by_address)(int *, const char *);
+	hipError_t (*event_create)(hipEvent_t *, unsigned int);
+	hipError_t (*event_destroy)(hipEvent_t);
+	hipError_t (*event_record)(hipEvent_t, hipStream_t);
+	hipError_t (*event_query)(hipEvent_t);
+};
+_Static_assert(sizeof(struct their_share) == sizeof(struct gpu_share_table),
+	       "a function for each");
+
+extern const struct their_share hip_share_functions;
+const struct their_share hip_share_functions = {
+	hipIpcGetMemHandle, hipIpcOpenMemHandle, hipIpcCloseMemHandle,
+	hipDeviceCanAccessPeer, hipDeviceGetByPCIBusId,
+	hipEventCreateWithFlags, hipEventDestroy, hipEventRecord,
+	hipEventQuery,
 };
 
 /* Before HIP 6 without const where it could be. */

@@ -21,6 +21,14 @@
 
 /* ---- half-open connections --------------------------------------------- */
 
+/* Not shorter than fabrex_open() is told to wait for the answer. */
+static uint64_t greet_deadline(const struct loop_state *s)
+{
+	uint32_t join = s->settings.join_ms;
+
+	return fxi_deadline((int)(join > GREET_MS ? join : GREET_MS));
+}
+
 void fxi_loop_half_add(struct transport *t, int fd, bool outgoing,
 		       uint32_t number)
 {
@@ -34,7 +42,7 @@ void fxi_loop_half_add(struct transport *t, int fd, bool outgoing,
 	h = &s->halves[s->nhalves++];
 	*h = (struct loop_half){
 		.fd = fd, .outgoing = outgoing, .number = number,
-		.deadline = fxi_deadline(GREET_MS),
+		.deadline = greet_deadline(s),
 	};
 }
 
@@ -447,7 +455,7 @@ void fxi_loop_half_input(struct transport *t, uint32_t index)
 	h = &t->state->halves[index];
 	if (h->waiting) {
 		/* It has sent HELLO; the next message is ours. */
-		h->deadline = fxi_deadline(GREET_MS);
+		h->deadline = greet_deadline(t->state);
 		return;
 	}
 	ret = fxi_loop_socket_receive(h->fd, &m, &passed);

@@ -527,8 +527,10 @@ static int loop_destroy(struct transport *t, uint64_t id)
 
 const struct transport_ops fxi_transport_loopback = {
 	.name = "loopback",
+	.by_name = true,
 	.devices = true,
 	.coherent = true,
+	.unpinned = true,
 	.open = loop_open,
 	.close = loop_close,
 	.release = loop_release,

@@ -372,7 +372,8 @@ int fxi_loop_mr_alloc(struct transport *t, struct transport_mr *p,
 
 /*
  * Memory is not pinned: an access reaches whatever the process has mapped
- * there. So only ranges of the heap can go stale, which unhook() counts.
+ * there. So only ranges of the heap can go stale, which unhook() counts, and what
+ * has become a device's, for which the cache looks.
  */
 int fxi_loop_watch(struct transport *t, uint32_t entries,
 		   const uint32_t **counters)

@@ -47,7 +47,7 @@ static inline void ring_publish_sq(struct fabrex_qctrl *ctrl, void *page,
 				   uint32_t tail)
 {
 	ring_release(&ctrl->sq_tail, tail);
-	barrier_full();
+	barrier_device();
 	if (ring_read(&ctrl->db_needed))
 		ring_doorbell(page, FABREX_DB_SQ, tail);
 }

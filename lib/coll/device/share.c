@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * GPU memory that several processes of a host use: handles by which others open
+ * it, and copies to memory that was opened. Called by lib/coll/operation.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "coll/device/device.h"
+#include "coll/device/vendor.h"
+#include "base/error.h"
+
+static bool has_all(const struct gpu_share_table *s)
+{
+	return s->handle && s->open && s->close && s->event_create &&
+	       s->event_destroy && s->event_record && s->event_query;
+}
+
+static int lacks(const struct device *d)
+{
+	return fxi_error(ENOTSUP, "%s device %d: the runtime cannot share memory with other processes; update it",
+			 d->vendor->name, d->number);
+}
+
+int fxi_device_share(struct device *d, void *ptr, void *handle)
+{
+	struct gpu_visit visit;
+	struct gpu_ipc ipc;
+	int ret;
+
+	if (!has_all(d->vendor->share))
+		return lacks(d);
+	ret = fxi_device_enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = d->vendor->share->handle(&ipc, ptr);
+	if (!ret)
+		memcpy(handle, &ipc, sizeof(ipc));
+	return fxi_device_leave(d, &visit, "a handle of memory for other processes",
+				ret);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+/*
+ * Does the runtime say that there is no path? It is not asked about a GPU that
+ * this process does not see: opening the memory shows.
+ */
+static bool has_no_path(const struct device *d, const char *pci)
+{
+	const struct gpu_share_table *s = d->vendor->share;
+	int own, other, can = 0;
+
+	if (!s->by_address || !s->can_access ||
+	    s->by_address(&other, pci) || d->vendor->ordinal(d->number, &own))
+		return false;
+	return own != other && !s->can_access(&can, own, other) && !can;
+}
+
+/* Versions of HIP differ in the number of the only flag that there is. */
+static int open_handle(const struct gpu_share_table *s, void **ptr,
+		       struct gpu_ipc handle)
+{
+	int ret = s->open(ptr, handle, GPU_OPEN_PEER_ACCESS);
+
+	return ret == GPU_INVALID_VALUE ? s->open(ptr, handle, 0) : ret;
+}
+
+int fxi_device_attach(struct device *d, const char *pci, const void *handle,
+		      void **ptr)
+{
+	struct gpu_visit visit;
+	struct gpu_ipc ipc;
+	bool none;
+	int ret;
+
+	if (!has_all(d->vendor->share))
+		return lacks(d);
+	ret = fxi_device_enter(d, &visit);
+	if (ret)
+		return ret;
+	memcpy(&ipc, handle, sizeof(ipc));
+	none = has_no_path(d, pci);
+	ret = none ? 0 : open_handle(d->vendor->share, ptr, ipc);
+	ret = fxi_device_leave(d, &visit, "opening memory of another process",
+			       ret);
+	if (!none)
+		return ret;
+	return fxi_error(ENOTSUP, "%s device %d: the runtime has no path to the GPU at %s",
+			 d->vendor->name, d->number, pci);
+}
+
+void fxi_device_detach(struct device *d, void *ptr)
+{
+	struct gpu_visit visit;
+
+	fxi_device_pushes_wait(d);
+	if (fxi_device_enter(d, &visit))
+		return;
+	d->vendor->share->close(ptr);
+	d->vendor->leave(&visit);
+}
+
+/* ---- copies ------------------------------------------------------------ */
+
+static int begin(struct device *d, void *dst, const void *src, size_t bytes,
+		 void **event)
+{
+	const struct gpu_vendor *v = d->vendor;
+	int ret = 0;
+
+	if (!d->pushes)
+		ret = v->table->stream_create(&d->pushes,
+					      GPU_STREAM_NON_BLOCKING);
+	if (ret)
+		d->pushes = NULL;
+	if (!ret && !*event)
+		ret = v->share->event_create(event, GPU_EVENT_NO_TIMES);
+	if (!ret)
+		ret = v->copy(dst, src, bytes, d->pushes);
+	return ret ? ret : v->share->event_record(*event, d->pushes);
+}
+
+int fxi_device_push(struct device *d, void *dst, const void *src, size_t bytes,
+		    void **event)
+{
+	struct gpu_visit visit;
+	int ret = fxi_device_enter(d, &visit);
+
+	if (ret)
+		return ret;
+	ret = begin(d, dst, src, bytes, event);
+	return fxi_device_leave(d, &visit, "a copy to memory of another process",
+				ret);
+}
+
+int fxi_device_pushed(struct device *d, void *event)
+{
+	struct gpu_visit visit;
+	int ret = fxi_device_enter(d, &visit);
+	bool wait;
+
+	if (ret)
+		return ret;
+	ret = d->vendor->share->event_query(event);
+	wait = ret == GPU_NOT_READY;
+	ret = fxi_device_leave(d, &visit, "a copy to memory of another process",
+			       wait ? GPU_OK : ret);
+	return ret ? ret : !wait;
+}
+
+int fxi_device_pushes_wait(struct device *d)
+{
+	struct gpu_visit visit;
+	int ret;
+
+	if (!d->pushes)
+		return 0;
+	ret = fxi_device_enter(d, &visit);
+	if (ret)
+		return ret;
+	ret = d->vendor->table->stream_wait(d->pushes);
+	return fxi_device_leave(d, &visit, "copies to memory of another process",
+				ret);
+}
+
+void fxi_device_event_free(struct device *d, void *event)
+{
+	struct gpu_visit visit;
+
+	if (!event || fxi_device_enter(d, &visit))
+		return;
+	d->vendor->share->event_destroy(event);
+	d->vendor->leave(&visit);
+}
