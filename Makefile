@@ -11,11 +11,14 @@
 # make soak      everything at once for HOURS=n (1; 0.1 is six minutes), SEED=n,
 #                KERNEL=debug
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
-# make bench     fabrex beside OpenMPI, UCX, libfabric, TCP, memcpy; NATIVE=1 takes
-#                those of this machine, KEEP=1 updates docs/benchmarks.md
-# make bench-ranks   how collectives grow from 2 to 64 ranks, beside OpenMPI; ARGS=
+# make bench     fabrex beside OpenMPI, MPICH, UCC, gloo, UCX, libfabric, TCP, memcpy;
+#                NATIVE=1 takes those of this machine, KEEP=1 updates docs/benchmarks.md
+# make bench-ranks   how collectives grow from 2 to 256 ranks, beside OpenMPI, and what a
+#                communicator costs each of 2 to 512; takes long; KEEP=1; ARGS=
 #                options of fabrex-perf compare, such as "--ranks 2,3,5"
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
+# make check-matrix  all collectives, types and operations in GPU memory, by every
+#                algorithm, for 1 to 8 ranks; check has a part of them that is drawn
 # make bench-lib, bench-plan   times of the library and of the planner
 #
 # Programs are described in meson.build, modules in Kbuild. Everything but make,
@@ -28,7 +31,7 @@ OUT := build/native
 LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
 LAB_GOALS := demo lab modules check check-host check-guest check-debug \
 	check-kcsan kbuild-check dkms-check debug-kernel kcsan-kernel fuzz soak \
-	bench-lab bench-lib bench-plan bench-ranks $(if $(NATIVE),,bench)
+	bench-lab bench-lib bench-plan bench-ranks check-matrix $(if $(NATIVE),,bench)
 .PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
 
 all: programs
@@ -55,7 +58,8 @@ endif
 $(OUT)/build.ninja:
 	meson setup $(OUT)
 
-PROGRAMS := fabrexctl/fabrexctl perf/fabrex-perf perf/fabrex-perf-mpi \
+PROGRAMS := fabrexctl/fabrexctl perf/fabrex-perf \
+	$(addprefix perf/fabrex-perf-,openmpi mpich ucc gloo) \
 	draco-emu/draco-emu
 programs: $(OUT)/build.ninja
 	$(if $(PREFIX),meson configure $(OUT) -Dprefix=$(PREFIX))
@@ -87,7 +91,7 @@ bench-ranks: export FABREX_PERF_ARGS := $(ARGS)
 bench-ranks:
 	$(LAB) build --kind bench $@
 
-bench-lib:
+bench-lib check-matrix:
 	$(LAB) build --kind full $@
 
 bench-plan:

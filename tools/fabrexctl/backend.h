@@ -23,7 +23,7 @@ struct link_bytes {
 	uint64_t a_to_b, b_to_a;
 };
 
-/* In the order of @a. v is to be freed. */
+/* Always in the same order. v is to be freed. */
 struct link_list {
 	struct link_bytes *v;
 	size_t n, cap;

@@ -39,6 +39,7 @@ struct links {
 	struct link_list now, before;
 	double t, t_before;
 	double gbps;		/* of Gen4 x16 */
+	struct topology *file;	/* NULL: none was given */
 	const struct object **only;
 	size_t nonly;
 };
@@ -67,14 +68,24 @@ static int take_links(struct ctl *c, void *arg)
 	return c->be->ops->links(c->be, &l->now, &c->err);
 }
 
-/* Both are in the order of ids. NULL: it is new. */
+static bool same_link(const struct link_bytes *x, const struct link_bytes *y)
+{
+	return x->a == y->a && x->b == y->b;
+}
+
+/* Both are in the same order, and *k is where to look first. NULL: it is new. */
 static const struct link_bytes *earlier(const struct links *l, size_t i,
 					size_t *k)
 {
-	while (*k < l->before.n && l->before.v[*k].a < l->now.v[i].a)
-		++*k;
-	return *k < l->before.n && l->before.v[*k].a == l->now.v[i].a ?
-	       &l->before.v[*k] : NULL;
+	size_t at;
+
+	for (at = *k; at < l->before.n; at++)
+		if (same_link(&l->before.v[at], &l->now.v[i]))
+			break;
+	if (at == l->before.n)
+		return NULL;
+	*k = at + 1;
+	return &l->before.v[at];
 }
 
 /* ---- Showing ---- */
@@ -88,12 +99,31 @@ static double port_capacity(const struct links *l, const struct object *port)
 	       pcie_rate(16, 16);
 }
 
-static double capacity(const struct links *l, const struct object *a,
-		       const struct object *b)
+static bool is_mesh(const struct object *a, const struct object *b)
+{
+	return a->type == T_ENDPOINT && b && b->type == T_ENDPOINT;
+}
+
+/* Of the appliance that the file calls so; negative: nobody knows. */
+static double mesh_capacity(const struct links *l, const char *appliance)
+{
+	unsigned int i;
+
+	for (i = 0; l->file && i < l->file->nappliances; i++)
+		if (!strcmp(l->file->appliances[i].name, appliance) &&
+		    *l->file->appliances[i].mesh_kind)
+			return l->file->appliances[i].mesh_gbps * 1e9;
+	return -1;
+}
+
+static double capacity(const struct ctl *c, const struct links *l,
+		       const struct object *a, const struct object *b)
 {
 	double there, back;
 
-	/* Inside of an appliance links are Gen4 x16. */
+	if (is_mesh(a, b))
+		return mesh_capacity(l, model_name(c->model, a->parent));
+	/* Inside of an appliance other links are Gen4 x16. */
 	if (a->type != T_PORT)
 		return l->gbps * 1e9;
 	there = port_capacity(l, a);
@@ -103,8 +133,10 @@ static double capacity(const struct links *l, const struct object *a,
 	return there < back ? there : back;
 }
 
-static const char *link_word(const struct object *a)
+static const char *link_word(const struct object *a, const struct object *b)
 {
+	if (is_mesh(a, b))
+		return "mesh";
 	return a->type == T_PORT ? kind_name(T_PORT, a->kind) :
 				   type_name(a->type);
 }
@@ -133,7 +165,10 @@ static void add_direction(json_object *rows, const struct links *l,
 	rec_str(o, "from", d->from);
 	rec_str(o, "to", d->to);
 	rec_str(o, "link", word);
-	rec_double(o, "capacity", most, 0);
+	if (most < 0)
+		rec_put(o, "capacity", NULL);
+	else
+		rec_double(o, "capacity", most, 0);
 	rec_put(o, "bytes", json_object_new_uint64(*d->now));
 	if (rates)
 		rec_double(o, "bytes_per_second",
@@ -160,8 +195,10 @@ static void add_link(struct ctl *c, json_object *rows, const struct links *l,
 	/* The fabric has grown since its elements were read. */
 	if (!a || !b || !is_wanted(l, link))
 		return;
-	add_direction(rows, l, &there, link_word(a), capacity(l, a, b), rates);
-	add_direction(rows, l, &back, link_word(a), capacity(l, a, b), rates);
+	add_direction(rows, l, &there, link_word(a, b), capacity(c, l, a, b),
+		      rates);
+	add_direction(rows, l, &back, link_word(a, b), capacity(c, l, a, b),
+		      rates);
 }
 
 static void show_links(struct ctl *c, void *arg, bool rates)
@@ -196,7 +233,10 @@ static int read_gbps(struct ctl *c, struct links *l)
 	if (r)
 		return r;
 	l->gbps = t->link_gbps;
-	topology_free(t);
+	if (IS_SET(c, TOPOLOGY))
+		l->file = t;
+	else
+		topology_free(t);
 	return 0;
 }
 
@@ -230,5 +270,6 @@ int stats_links(struct ctl *c, int argc, char **argv, double interval,
 	free(l.now.v);
 	free(l.before.v);
 	free(l.only);
+	topology_free(l.file);
 	return r;
 }

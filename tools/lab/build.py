@@ -17,7 +17,7 @@ import space
 OUT = os.path.join(kmod.BUILD, "lab")
 # A build directory's root and Meson's options; warnings of gcc are errors.
 KINDS = {
-    "demo": ("demo", ["-Dwerror=true"]),
+    "demo": ("gpu", ["-Dwerror=true"]),
     "full": ("full", ["-Dwerror=true", "-Dselftests=true"]),
     "bench": ("bench", ["-Dwerror=true"]),
     "fuzz": ("full", ["-Dfuzz=true", "-Db_sanitize=address,undefined",

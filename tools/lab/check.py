@@ -224,10 +224,10 @@ def run_group(writer, kernel, group, logs):
     """Run scenarios in one lab; a failure gets the next one a new lab."""
     group = list(group)
     while group:
-        lab = Lab(group[0].topology, kernel, hosts_of(group), layer=group[0].layer,
-                  keep_logs=logs, **group[0].options)
         try:
-            with lab:
+            with Lab(group[0].topology, kernel, hosts_of(group),
+                     layer=group[0].layer, keep_logs=logs,
+                     **group[0].options) as lab:
                 lab.install()
                 while group and run_scenario(group.pop(0), lab, writer) \
                         and healthy(lab):

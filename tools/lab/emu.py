@@ -17,9 +17,11 @@ class EmuError(RuntimeError):
 
 
 class Emu:
-    """One draco-emu process serving a topology file."""
+    """One draco-emu process serving a topology file. throttle: a factor for
+    --throttle, 0 for no limit; none: what FABREX_THROTTLE says, or no limit."""
 
-    def __init__(self, root, topology, run_dir, hosts, binary=None, wrap=()):
+    def __init__(self, root, topology, run_dir, hosts, binary=None, wrap=(),
+                 throttle=None):
         self.root = root
         self.topology = os.path.abspath(topology)
         self.run_dir = run_dir
@@ -27,6 +29,9 @@ class Emu:
         self.binary = binary or os.path.join(
             build.OUT, "tools/draco-emu/draco-emu")
         self.wrap = list(wrap)
+        if throttle is None:
+            throttle = os.environ.get("FABREX_THROTTLE") or 0
+        self.throttle = float(throttle)
         self.child = None
 
     def start(self, timeout=30):
@@ -39,6 +44,8 @@ class Emu:
                             "--state", self.file("bindings.state")]
         for host in self.hosts:
             argv += ["--qmp", f"{host}={self.run_dir}/{host}.qmp"]
+        if self.throttle:
+            argv += ["--throttle", str(self.throttle)]
         self.child = Child(self.root, argv, self.file("emu.log"),
                            stdout=subprocess.PIPE)
         ready = threading.Event()

@@ -32,16 +32,18 @@ class Lab:
     root the guests see, "demo", "full" or "peers"; run_dir: default a new one
     in /tmp; keep_logs: directory to copy consoles and logs to on close;
     network: an Ethernet between the guests (network.py), which know each
-    other by name. Other options go to every Guest."""
+    other by name; throttle: links carry so much of their rates, see
+    draco-emu(8). Other options go to every Guest."""
 
     def __init__(self, topology=DEFAULT_TOPOLOGY, kernel="7.2", hosts=None,
                  layer="demo", run_dir=None, keep_logs=None, emu_binary=None,
-                 emu_wrap=(), network=False, **options):
+                 emu_wrap=(), network=False, throttle=None, **options):
         self.closed = False
         self.keep_logs = keep_logs
         self.emu = None
         self.guests = {}
         self.network = network
+        self.throttle = throttle
         self.run = RunDir(run_dir)
         catch_signals()
         try:
@@ -78,7 +80,7 @@ class Lab:
                                       **opts)
         if topology:
             self.emu = emu.Emu(top, topology, self.run.path, names,
-                               binary, wrap)
+                               binary, wrap, self.throttle)
 
     def _wire(self, opts, names, name):
         """Options that put a host on the Ethernet."""

@@ -119,7 +119,11 @@ def qemu(spec):
             "-nodefaults", "-no-user-config", "-display", "none",
             "-machine", "q35,memory-backend=ram,smm=off,sata=off,smbus=off",
             "-accel", accel + spec.accel_options, "-cpu", cpu(spec, accel),
-            "-smp", str(spec.smp), "-m", f"{spec.memory}M",
+            # Where there can be no second processor, TCG does without what
+            # makes locked instructions atomic, and barriers, for others. The
+            # devices here are such others.
+            "-smp", f"{spec.smp},maxcpus={max(spec.smp, 2)}",
+            "-m", f"{spec.memory}M",
             "-object", "memory-backend-memfd,id=ram,share=on,"
             f"size={spec.memory}M",
             "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",

@@ -14,6 +14,7 @@ import time
 import space
 
 PREFIX = "fabrex-lab-"
+STALE_SECONDS = 60
 
 # Limits say when something hangs, and nothing about speed: each is a multiple
 # of what it takes on a quiet machine, a larger one on kernels that check
@@ -98,19 +99,23 @@ class RunDir:
 
 
 def remove_stale():
-    """Remove run directories whose lab was killed before it could."""
+    """Remove run directories whose lab was killed before it could. One that is
+    just being made, by another thread perhaps, is not locked yet."""
     top = tempfile.gettempdir()
     for name in os.listdir(top):
         path = os.path.join(top, name)
-        if not name.startswith(PREFIX) or os.stat(path).st_uid != os.geteuid():
+        if not name.startswith(PREFIX):
             continue
         try:
+            status = os.stat(path)
+            if status.st_uid != os.geteuid() or \
+                    time.time() - status.st_mtime < STALE_SECONDS:
+                continue
             with open(path + "/lock") as f:
                 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(path, ignore_errors=True)
         except FileNotFoundError:
-            if time.time() - os.stat(path).st_mtime > 60:
-                shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
         except OSError:
             continue
 

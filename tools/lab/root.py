@@ -2,8 +2,8 @@
 """The Debian roots everything is compiled and run in, in layers.
 `demo` is what make demo needs; `full` adds what the tests need; `peers` is
 demo and what fabrex is compared with between guests, `bench` the same on one
-machine; `bookworm` is Debian 12 for its 6.1
-kernel headers. Used by lab, in-root and kernel.py."""
+machine; `gpu` is demo and what compiles the kernels of GPUs; `bookworm` is
+Debian 12 for its 6.1 kernel headers. Used by lab, in-root and kernel.py."""
 
 import os
 import re
@@ -41,8 +41,12 @@ PEERS = """
 
 # And what it is measured against on one machine (make bench).
 BENCH = """
-    openmpi-bin libopenmpi-dev ucx-utils libfabric-bin gnuplot-nox valgrind
+    openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev g++ ucx-utils
+    libfabric-bin gnuplot-nox valgrind
 """.split()
+
+# Run-time compilers of the test runtimes need one for C++.
+GPU = ["g++"]
 
 BOOKWORM = "gcc make dkms sparse kmod headers:6.1".split()
 
@@ -54,6 +58,8 @@ LAYERS = {
               "on": "demo"},
     "bench": {"release": "trixie", "backports": True, "packages": BENCH,
               "on": "demo"},
+    "gpu": {"release": "trixie", "backports": True, "packages": GPU,
+            "on": "demo"},
     "bookworm": {"release": "bookworm", "backports": False,
                  "packages": BOOKWORM},
 }

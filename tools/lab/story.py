@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The steps of make demo, in order. Called by demo with the hosts up."""
 
-import os
 import time
 
-import build
 import kmod
+import reduction
+from reduction import RUNTIME
 from step import StoryFailed
 
 GPU = "columba1.gpu0"
 PEER_GPU = "columba1.gpu4"
-# The run time of a GPU vendor, for GPUs that exist in draco-emu only.
-RUNTIME = {"LD_LIBRARY_PATH": os.path.join(build.OUT, "selftests", "runtime")}
 COMPOSE_LIMIT = 1.0
 RELEASE_LIMIT = 1.5
+SUM = 64 << 20			# bytes that each of six GPUs contributes
+SCHEDULE = "/run/sum.sched"
 
 
 def tell(lab, tale):
@@ -30,7 +30,8 @@ def tell(lab, tale):
     transfer(tale, a, b)
     speed(tale, a, b)
     gpu_memory(tale, a, b)
-    give_back(tale, a, b)
+    all_reduce(tale, (a, b, c))
+    give_back(tale, (a, b, c))
     stream(tale, watch, events)
 
 
@@ -155,17 +156,105 @@ def gpu_memory(tale, a, b):
         raise StoryFailed("the figures are not said to be emulated")
 
 
-def give_back(tale, a, b):
+def two_for_each(tale, hosts):
+    """Every host gets as many GPUs as it lacks; all six, host by host."""
+    for guest in hosts:
+        lacks = 2 - len(reduction.gpus_of(guest))
+        tale.command(guest, f"fabrexctl compose gpu:{lacks} --to {guest.name}")
+    driver = kmod.modules(hosts[0].kernel.release)["draco_gpu"]
+    for guest in hosts:
+        guest.sh(f"[ -d /sys/module/draco_gpu ] || insmod {driver}; "
+                 "for i in $(seq 1000); do set -- /dev/dgpu*; [ -e $1 ] && "
+                 "[ $# -eq 2 ] && exit 0; sleep 0.02; done; exit 1")
+    return [gpu for guest in hosts for gpu in reduction.gpus_of(guest)]
+
+
+def add_up(gpus, service, wanted, **how):
+    """One all-reduce, with a checksum by each GPU: (seconds, what the switch
+    has counted)."""
+    run = reduction.Reduction(gpus, SUM, service, **how)
+    run.ready()
+    counted = reduction.Counted(
+        gpus[0].guest, sorted({gpu.guest.name + ".0" for gpu in gpus}),
+        [gpu.name for gpu in gpus])
+    seconds, checksums = run.go()
+    counted.stop()
+    run.end()
+    if set(checksums) != {wanted}:
+        raise StoryFailed(f"the GPUs have {checksums}, not {wanted}")
+    return seconds, counted
+
+
+def show_traffic(tale, gpus, counted, schedule):
+    """What each GPU has sent and received; all of it as planned. A GPU's
+    counter of transfers with host memory has nothing but data."""
+    planned = reduction.planned(schedule, gpus, SUM)
+    row = "{:14} {:>4} {:>12} {:>12} {:>12} {:>12} {:>12}".format
+    tale.show(row("GPU", "HOST", "SENT", "PLANNED", "RECEIVED", "PLANNED",
+                  "HOST MEMORY"))
+    good = True
+    for gpu in gpus:
+        sent, received = planned[gpu.name]
+        host = counted.of_gpu(gpu.name, "host_bytes")
+        tale.show(row(gpu.name, gpu.guest.name, counted.sent(gpu.name), sent,
+                      counted.received(gpu.name), received, host))
+        good &= (counted.sent(gpu.name), counted.received(gpu.name),
+                 host) == (sent, received, 0)
+    total = sum(sent for sent, _ in planned.values())
+    moved = counted.of_ports("p2p_bytes") + counted.over("mesh")
+    tale.note(f"{moved} bytes from GPU to GPU by the counters of the ports, "
+              f"{total} by the schedule")
+    through = sum(counted.of_gpu(gpu.name, "host_bytes") for gpu in gpus)
+    tale.note(f"{through} bytes of data from or to host memory by those of the "
+              f"GPUs; {counted.of_ports('host_bytes') / 1e3:.0f} KB of message "
+              "headers and probes by those of the ports")
+    if not good or moved != total:
+        raise StoryFailed("not all of it went from GPU to GPU as planned")
+
+
+def all_reduce(tale, hosts):
+    """The planner's schedule, from GPU memory to GPU memory and, for
+    comparison, by way of the hosts' memory."""
+    a = hosts[0]
+    tale.step("All-reduce of 64 MiB of fp32 over six GPUs of the three hosts")
+    gpus = two_for_each(tale, hosts)
+    tale.command(a, "fabrexctl plan-collective live --no-prediction --devices "
+                 + ",".join(gpu.name for gpu in gpus)
+                 + f" --schedule {SCHEDULE}")
+    schedule = a.get(SCHEDULE).decode()
+    wanted = reduction.expected(len(gpus), SUM)
+    tale.note(f"crc32c {wanted} is right, says gpu-expected, which adds up "
+              "integers on the machine that emulates the hosts")
+    tale.note("six ranks follow the schedule (selftests/gpu/rank.c calls "
+              "fabrex_all_reduce()):")
+    direct, counted = add_up(gpus, 7801, wanted, schedule=schedule)
+    tale.note(f"crc32c {wanted} on each of the six, by the engine of the GPU")
+    show_traffic(tale, gpus, counted, schedule)
+    tale.note("the same on GPUs without a compiler for kernels, which cannot "
+              "add up:")
+    staged, counted = add_up(gpus, 7802, wanted, schedule=schedule,
+                             kernels=False)
+    tale.note(f"crc32c {wanted} on each of the six; "
+              f"{counted.of_ports('p2p_bytes')} bytes from GPU to GPU, "
+              f"{counted.of_ports('host_bytes')} to or from host memory")
+    tale.note(f"time: {direct:.2f} s from GPU to GPU, {staged:.2f} s staged "
+              "through host memory")
+    tale.note("(emulated: so are the guests' processors, which play the GPUs' "
+              "kernels in the GPUs' memory)")
+
+
+def give_back(tale, hosts):
     """All as it was."""
     tale.step("Give the GPUs back")
-    for guest, gpu in ((a, PEER_GPU), (b, GPU)):
+    for guest in hosts:
+        names = [gpu.name for gpu in reduction.gpus_of(guest)]
         guest.sh("rmmod draco_gpu")
-        tale.command(guest, f"fabrexctl release {gpu}")
+        tale.command(guest, f"fabrexctl release {' '.join(names)}")
         wait_device(guest, False)
 
 
 def stream(tale, watch, events):
-    """What host c, which had no part in it, was told meanwhile."""
+    """What host c was told meanwhile."""
     tale.step("The events of all this, as host c received them")
     time.sleep(0.5)
     watch.poll()

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 
 int compare_main(int argc, char **argv);
+int footprint_main(int argc, char **argv);
 bool is_collective(const char *name);
 int coll_main(int argc, char **argv);
+int ports_main(int argc, char **argv);
 
 #endif

@@ -23,7 +23,10 @@
 
 #define START_MS	60000
 #define ANSWER_MS	180000
+#define ANSWER_RANK_MS	1000	/* and for each rank */
 #define END_MS		3000
+#define JOIN_MS		2000u	/* loopback's own default */
+#define JOIN_RANK_MS	1000u	/* and for each rank */
 
 __attribute__((format(printf, 3, 4)))
 static int because(struct group *g, int err, const char *fmt, ...)
@@ -73,6 +76,14 @@ static void be_rank(const struct worker_kind *kind, const void *arg,
 		kind->close(state);
 	}
 	_exit(!state);
+}
+
+void group_patience(uint32_t ranks)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", JOIN_MS + JOIN_RANK_MS * ranks);
+	setenv("FABREX_LOOPBACK_JOIN_MS", text, 0);
 }
 
 /* ---- start ------------------------------------------------------------- */
@@ -295,7 +306,8 @@ int group_measure(struct group *g, const struct peer_request *request,
 	uint32_t i;
 
 	for (i = 0; !ret && i < g->ranks; i++) {
-		ret = take(g, g->fd[i], &reply, sizeof(reply), ANSWER_MS);
+		ret = take(g, g->fd[i], &reply, sizeof(reply), ANSWER_MS +
+			   ANSWER_RANK_MS * (int)g->ranks);
 		if (!ret && reply.error && !error) {
 			reply.text[sizeof(reply.text) - 1] = 0;
 			error = because(g, reply.error, "%s", reply.text);

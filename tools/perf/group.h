@@ -13,7 +13,7 @@
 
 #include "peers/protocol.h"
 
-#define GROUP_MAX	64u
+#define GROUP_MAX	512u
 
 /* Processors that this process may use, in ascending order. */
 struct cpus {
@@ -50,6 +50,11 @@ struct group {
 	bool open;
 };
 
+/*
+ * Before so many ranks of ours are started: where they share few processors, it
+ * takes a while until all their ports have answered each other.
+ */
+void group_patience(uint32_t ranks);
 /* All: 0, or a negative errno with a sentence in group->text. */
 int group_fork(struct group *group, const struct worker_kind *kind,
 	       const void *arg, uint32_t ranks, const struct cpus *cpus);

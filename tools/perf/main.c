@@ -72,7 +72,9 @@ static void usage(FILE *f)
 	fprintf(f, "usage: fabrex-perf server [--once] [OPTIONS]\n"
 		"       fabrex-perf TEST --peer NAME [OPTIONS]\n"
 		"       fabrex-perf COLLECTIVE [-n RANKS] [OPTIONS]; see fabrex-perf all_reduce --help\n"
-		"       fabrex-perf compare [latency|bandwidth|collectives|all] [OPTIONS]\n\ntests:\n");
+		"       fabrex-perf compare [latency|bandwidth|collectives|ranks|all] [OPTIONS]\n"
+		"       fabrex-perf footprint [OPTIONS]\n"
+		"       fabrex-perf ports [--near ADDRESS|PORT] [--json]\n\ntests:\n");
 	for (i = 0; i < NTESTS; i++)
 		fprintf(f, "  %-11s %s (sizes %s)\n", tests[i].name,
 			tests[i].what, tests[i].size);
@@ -245,8 +247,12 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	if (argc > 1 && !strcmp(argv[1], "compare"))
 		return compare_main(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "footprint"))
+		return footprint_main(argc - 1, argv + 1);
 	if (argc > 1 && is_collective(argv[1]))
 		return coll_main(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "ports"))
+		return ports_main(argc - 1, argv + 1);
 	ret = parse(argc, argv, &o);
 	if (ret)
 		return ret < 0 ? 0 : ret;

@@ -151,6 +151,34 @@ static int device_read(struct memory *m, uint64_t offset, void *to, uint64_t n)
 				0);
 }
 
+/* ---- streams ----------------------------------------------------------- */
+
+/* One that waits for copies of the default stream, which fill the memory. */
+int memory_stream_open(struct memory *m, void **stream)
+{
+	int ret = 0;
+
+	if (m->kind == MEMORY_CUDA)
+		ret = cuda_enter(m);
+	return ret ? ret : call(m, m->kind == MEMORY_HIP ?
+				"hipStreamCreateWithFlags" : "cuStreamCreate",
+				(uintptr_t)stream, 0, 0, 0);
+}
+
+int memory_stream_wait(struct memory *m, void *stream)
+{
+	return call(m, m->kind == MEMORY_HIP ? "hipStreamSynchronize" :
+					       "cuStreamSynchronize",
+		    (uintptr_t)stream, 0, 0, 0);
+}
+
+void memory_stream_close(struct memory *m, void *stream)
+{
+	call(m, m->kind == MEMORY_HIP ? "hipStreamDestroy" :
+					"cuStreamDestroy_v2",
+	     (uintptr_t)stream, 0, 0, 0);
+}
+
 /* ---- memory ------------------------------------------------------------ */
 
 static bool on_device(const struct memory *m)

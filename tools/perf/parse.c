@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/size.h"
 #include "perf.h"
@@ -49,6 +50,25 @@ bool parse_u32(const char *text, uint32_t max, uint32_t *value)
 
 	*value = (uint32_t)wide;
 	return ok;
+}
+
+bool parse_ranks(const char *text, uint32_t max, uint32_t *ranks, uint32_t n,
+		 uint32_t *nranks)
+{
+	char number[16];
+	size_t length;
+
+	*nranks = 0;
+	do {
+		length = strcspn(text, ",");
+		snprintf(number, sizeof(number), "%.*s", (int)length, text);
+		if (*nranks == n || length >= sizeof(number) ||
+		    !parse_u32(number, max, &ranks[*nranks]) ||
+		    ranks[(*nranks)++] < 2)
+			return false;
+		text += length + (text[length] == ',');
+	} while (*text);
+	return true;
 }
 
 bool parse_double(const char *text, double min, double max, double *value)

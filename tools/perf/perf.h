@@ -97,6 +97,10 @@ int memory_write(struct memory *m, uint64_t offset, const void *from,
 int memory_read(struct memory *m, uint64_t offset, void *to, uint64_t n);
 int memory_fill(struct memory *m, uint64_t offset, uint64_t n, uint64_t seed);
 int memory_crc(struct memory *m, uint64_t offset, uint64_t n, uint32_t *crc);
+/* A stream of the device that has it; the same results. */
+int memory_stream_open(struct memory *m, void **stream);
+int memory_stream_wait(struct memory *m, void *stream);
+void memory_stream_close(struct memory *m, void *stream);
 const char *memory_why(void);
 
 /* ---- session.c: what both sides say ------------------------------------ */
@@ -254,6 +258,9 @@ bool parse_sizes(const char *text, uint64_t *from, uint64_t *to,
 		 uint64_t *factor);
 bool parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 bool parse_u32(const char *text, uint32_t max, uint32_t *value);
+/* "2,4,8": up to @n numbers of ranks, from 2 to @max. */
+bool parse_ranks(const char *text, uint32_t max, uint32_t *ranks, uint32_t n,
+		 uint32_t *nranks);
 bool parse_double(const char *text, double min, double max, double *value);
 /* Says so, naming the option; the exit code. */
 int bad_value(const struct option *longs, int option, const char *value);

@@ -125,15 +125,19 @@ static void size_ticks(const struct plot *p, FILE *f)
 	fprintf(f, ") nomirror\n");
 }
 
-static void head(const struct plot *p, const char *path, FILE *f)
+static void head(const char *path, uint32_t beside, FILE *f)
 {
 	const char *format = format_of(path);
 
-	if (!strcmp(format, "svg"))
-		fprintf(f, "set terminal svg size 960,600 background rgb 'white' font 'sans,14' noenhanced\n");
-	else
-		fprintf(f, "set terminal png size 960,600 noenhanced\n");
+	fprintf(f, "set terminal %s size %u,%u %s noenhanced\n", format,
+		beside > 1 ? beside * 480 : 960, 600,
+		strcmp(format, "svg") ? "" :
+		"background rgb 'white' font 'sans,14'");
 	fprintf(f, "set output '%s'\n", path);
+}
+
+static void axes(const struct plot *p, FILE *f)
+{
 	set(f, "title", p->title);
 	set(f, "xlabel", p->x);
 	set(f, "ylabel", p->y);
@@ -144,12 +148,13 @@ static void head(const struct plot *p, const char *path, FILE *f)
 	size_ticks(p, f);
 }
 
-static void data(const struct plot *p, FILE *f)
+/* @first: of its blocks. */
+static void data(const struct plot *p, uint32_t first, FILE *f)
 {
 	uint32_t i, k;
 
 	for (i = 0; i < p->nseries; i++) {
-		fprintf(f, "$series%u << EOD\n", i);
+		fprintf(f, "$series%u << EOD\n", first + i);
 		for (k = 0; k < p->series[i].n; k++)
 			fprintf(f, "%.17g %.17g\n", p->series[i].points[k].x,
 				p->series[i].points[k].y);
@@ -158,18 +163,21 @@ static void data(const struct plot *p, FILE *f)
 }
 
 /* Colours that also people who confuse red and green tell apart. */
-static void lines(const struct plot *p, FILE *f)
+static void lines(const struct plot *p, uint32_t first, FILE *f)
 {
 	static const char *const colours[] = {
 		"#0060a8", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
 		"#56b4e9", "#5b3a8c", "#444444",
 	};
-	uint32_t i;
+	uint32_t i, colour;
 
 	fprintf(f, "plot ");
 	for (i = 0; i < p->nseries; i++) {
-		fprintf(f, "%s$series%u using 1:2 with linespoints lw 2 pt %u ps 0.8 lc rgb '%s' title ",
-			i ? ", " : "", i, 4 + i % 10, colours[i % 8]);
+		colour = p->pairs ? i / 2 : i;
+		fprintf(f, "%s$series%u using 1:2 with linespoints lw 2%s pt %u ps 0.8 lc rgb '%s' title ",
+			i ? ", " : "", first + i,
+			p->pairs && i % 2 ? " dt 2" : "", 4 + colour % 10,
+			colours[colour % 8]);
 		quote(f, p->series[i].name);
 	}
 	fprintf(f, "\n");
@@ -185,7 +193,27 @@ static int fail(const char *path, int status)
 	return EXIT_SETUP;
 }
 
-int plot_draw(const struct plot *p, const char *path)
+static void draw(const struct plot *p, uint32_t n, const char *title,
+		 const char *path, FILE *f)
+{
+	uint32_t i, first = 0;
+
+	head(path, n, f);
+	for (i = 0; i < n; first += p[i++].nseries)
+		data(&p[i], first, f);
+	if (title) {
+		fprintf(f, "set multiplot layout 1,%u title ", n);
+		quote(f, title);
+		fputc('\n', f);
+	}
+	for (i = 0, first = 0; i < n; first += p[i++].nseries) {
+		axes(&p[i], f);
+		lines(&p[i], first, f);
+	}
+}
+
+int plot_draw_beside(const struct plot *p, uint32_t n, const char *title,
+		     const char *path)
 {
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	FILE *f;
@@ -198,10 +226,13 @@ int plot_draw(const struct plot *p, const char *path)
 			strerror(errno));
 		return EXIT_SETUP;
 	}
-	head(p, path, f);
-	data(p, f);
-	lines(p, f);
+	draw(p, n, title, path, f);
 	status = pclose(f);
 	signal(SIGPIPE, before);
 	return status ? fail(path, status) : 0;
+}
+
+int plot_draw(const struct plot *p, const char *path)
+{
+	return plot_draw_beside(p, 1, NULL, path);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pictures of results: lines over sizes, drawn by gnuplot.
+ * Pictures of results: lines over sizes or ranks, drawn by gnuplot.
  */
 #ifndef PERF_PLOT_H
 #define PERF_PLOT_H
@@ -23,6 +23,7 @@ struct plot_series {
 struct plot {
 	char title[160], x[80], y[80];
 	bool log_y;
+	bool pairs;		/* series 2i + 1 is a dashed 2i */
 	struct plot_series series[PLOT_SERIES];
 	uint32_t nseries;
 };
@@ -33,6 +34,9 @@ bool plot_name_ok(const char *path);
 bool plot_add(struct plot *plot, const char *series, double x, double y);
 /* 0 or an exit code, after saying why. */
 int plot_draw(const struct plot *plot, const char *path);
+/* Several beside each other, with a title above all. */
+int plot_draw_beside(const struct plot *plots, uint32_t n, const char *title,
+		     const char *path);
 void plot_free(struct plot *plot);
 
 #endif

@@ -192,6 +192,8 @@ static void links(void)
 	has(r.out, "{\"from\":\"columba1.gpu0\",\"to\":\"columba1\","
 		   "\"link\":\"endpoint\",\"capacity\":27000000000,");
 	has(r.out, "\"bytes\":1}");
+	has(r.out, "{\"from\":\"columba1.gpu7\",\"to\":\"columba1.gpu6\","
+		   "\"link\":\"mesh\",\"capacity\":null,\"bytes\":3}");
 	hasnt(r.out, "per_second");
 	run_free(&r);
 	r = run_line(&f->b, "stats columba1.gpu0 --links --json");
@@ -214,6 +216,14 @@ static void links(void)
 	run_free(&r);
 	r = run_line(&f->b, "stats -l --topology topologies/demo.topo");
 	ok(r.code == 0, "capacities of a file: %s", r.err);
+	has(r.out, "mesh");
+	run_free(&r);
+	r = run_line(&f->b, "stats -l columba1.gpu6 --interval 0.01 --count 2 "
+			    "--topology topologies/demo.topo --json");
+	ok(r.code == 0, "rates of a mesh: %s", r.err);
+	has(r.out, "\"link\":\"mesh\",\"capacity\":48000000000,"
+		   "\"bytes\":");
+	hasnt(r.out, "null");
 	run_free(&r);
 	fake_free(f);
 }

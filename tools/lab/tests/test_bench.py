@@ -42,6 +42,13 @@ class Wires(unittest.TestCase):
             network.devices(["a", "x" * 13], "a", str)
 
 
+class Peers(unittest.TestCase):
+    def test_numbers_that_json_lacks(self):
+        found = peers.perftest_json(
+            '{"results": {"t_typical": 1.5, "t_stdev": -nan, "t_max": inf}}')
+        self.assertEqual(found["t_typical"], 1.5)
+
+
 class Kept(unittest.TestCase):
     def kept(self, before):
         with tempfile.TemporaryDirectory() as top:

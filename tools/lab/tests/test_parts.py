@@ -3,9 +3,12 @@
 
 import os
 import tempfile
+import time
 import unittest
+import unittest.mock
 
 import agent
+import emu
 import process
 import root
 import space
@@ -50,6 +53,20 @@ class Topology(unittest.TestCase):
             self.assertTrue(topology.hosts(os.path.join(top, name)), name)
 
 
+class Throttle(unittest.TestCase):
+    def factor(self, throttle, environment):
+        with unittest.mock.patch.dict(os.environ, environment):
+            return emu.Emu("/", "x.topo", "/run", [], throttle=throttle).throttle
+
+    def test_a_lab_overrides_the_environment(self):
+        everywhere = {"FABREX_THROTTLE": "0.01"}
+        self.assertEqual(self.factor(None, everywhere), 0.01)
+        self.assertEqual(self.factor(0.5, everywhere), 0.5)
+        self.assertEqual(self.factor(0, everywhere), 0)
+        self.assertEqual(self.factor(None, {"FABREX_THROTTLE": "0"}), 0)
+        self.assertEqual(self.factor(None, {"FABREX_THROTTLE": ""}), 0)
+
+
 class Frames(unittest.TestCase):
     def test_split_anywhere(self):
         data = agent.frame("O", 7, b"hello") + agent.frame("S", 7, b"\0" * 4)
@@ -84,18 +101,35 @@ class Versions(unittest.TestCase):
 
 
 class RunDirs(unittest.TestCase):
-    def test_stale_ones_go_live_ones_stay(self):
-        with tempfile.TemporaryDirectory() as top:
-            saved, tempfile.tempdir = tempfile.tempdir, top
-            try:
-                live = process.RunDir()
-                stale = os.path.join(top, process.PREFIX + "stale")
-                os.mkdir(stale)
-                open(stale + "/lock", "w").close()
-                process.remove_stale()
-                self.assertEqual(os.listdir(top),
-                                 [os.path.basename(live.path)])
-                live.remove()
-                self.assertEqual(os.listdir(top), [])
-            finally:
-                tempfile.tempdir = saved
+    def setUp(self):
+        top = tempfile.TemporaryDirectory()
+        self.addCleanup(top.cleanup)
+        saved = unittest.mock.patch.object(tempfile, "tempdir", top.name)
+        saved.start()
+        self.addCleanup(saved.stop)
+
+    def unlocked(self, age):
+        path = tempfile.mkdtemp(prefix=process.PREFIX)
+        with open(os.path.join(path, "lock"), "w", encoding="utf-8"):
+            pass
+        then = time.time() - age
+        os.utime(path, (then, then))
+        return path
+
+    def test_one_that_is_being_made_stays(self):
+        path = self.unlocked(0)
+        process.remove_stale()
+        self.assertTrue(os.path.exists(path))
+
+    def test_one_that_was_left_goes(self):
+        path = self.unlocked(3600)
+        process.remove_stale()
+        self.assertFalse(os.path.exists(path))
+
+    def test_one_in_use_stays(self):
+        used = process.RunDir()
+        os.utime(used.path, (0, 0))
+        process.remove_stale()
+        self.assertTrue(os.path.exists(used.path))
+        used.remove()
+        self.assertFalse(os.path.exists(used.path))

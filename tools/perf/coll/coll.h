@@ -6,6 +6,8 @@
  *   main.c      options
  *   ranks.c     processes of the ranks, and how they meet
  *   kinds.c     what there is, and bandwidths
+ *   stream.c    the same in the order of a stream
+ *   traffic.c   where the bytes went, as the ports have counted
  *   data.c      contents that are sent, and that have to arrive
  *   run.c       measures
  *   report.c    table, JSON, picture
@@ -60,6 +62,23 @@ const char *coll_type_name(enum fabrex_datatype type);
 bool coll_op_parse(const char *name, enum fabrex_redop *op);
 const char *coll_op_name(enum fabrex_redop op);
 
+/* ---- stream.c ---------------------------------------------------------- */
+
+struct coll_stream {
+	struct memory *memory;
+	void *native;			/* of its GPU, or NULL */
+	struct fabrex_stream *stream;
+};
+
+/* 0 or an exit code, after its message. */
+int coll_stream_open(struct coll_stream *s, struct memory *memory);
+void coll_stream_close(struct coll_stream *s);
+/* 0 or a negative errno of the library. */
+int coll_stream_put(const struct coll_stream *s, const struct coll_kind *kind,
+		    struct fabrex_comm *comm, const struct coll_call *call);
+/* Until all of it has ended; 0 or not. */
+int coll_stream_wait(const struct coll_stream *s);
+
 /* ---- data.c ------------------------------------------------------------ */
 
 /* What every rank sends and gets, as tables that repeat. */
@@ -92,7 +111,7 @@ struct coll_options {
 	enum fabrex_datatype type;
 	enum fabrex_redop op;
 	enum memory_kind memory;
-	bool json, quiet, pin;
+	bool json, quiet, pin, stream;
 	struct environment environment; /* before ranks are pinned */
 };
 
@@ -102,6 +121,7 @@ struct coll_options {
 struct coll_rank {
 	const struct coll_options *o;
 	struct fabrex_port *port;
+	struct fabrex_port_attr attr;
 	struct fabrex_comm *comm;
 	uint32_t rank, ranks;
 };
@@ -112,12 +132,36 @@ int coll_ranks_run(const struct coll_options *o,
 /* "fabrex-perf: rank 1: WHAT: " and the library's sentence; an exit code. */
 int coll_fail(const struct coll_rank *rank, const char *what);
 
+/* ---- traffic.c --------------------------------------------------------- */
+
+struct coll_traffic {
+	bool counted;		/* by the ports of all ranks */
+	bool speaks;		/* this rank, for its port */
+	struct fabrex_stats before;
+};
+
+/* Sums over all ports. */
+struct coll_moved {
+	bool counted;
+	uint64_t p2p, host;	/* between endpoints; to or from host memory */
+};
+
+/* All ranks call these together. 0, or an exit code after its message. */
+int coll_traffic_open(struct coll_traffic *t, const struct coll_rank *rank);
+/* What no rank has begun before it returns at all of them is not in it. */
+int coll_traffic_begin(struct coll_traffic *t, const struct coll_rank *rank);
+/* When all ranks have ended it. */
+int coll_traffic_end(const struct coll_traffic *t,
+		     const struct coll_rank *rank, struct coll_moved *moved);
+
 /* ---- run.c ------------------------------------------------------------- */
 
 struct coll_place {
 	bool done;
+	uint64_t iterations;
 	double seconds;		/* of one operation, at the slowest rank */
 	uint64_t wrong;		/* elements, of all ranks */
+	struct coll_moved moved; /* in all iterations */
 };
 
 struct coll_row {

@@ -9,7 +9,7 @@
 #include "../plot.h"
 #include "coll.h"
 
-enum { OPT_RANK = 256, OPT_SIZE };
+enum { OPT_RANK = 256, OPT_SIZE, OPT_STREAM };
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
@@ -31,6 +31,7 @@ static const struct option longs[] = {
 	{ "device", required_argument, NULL, 'd' },
 	{ "timeout", required_argument, NULL, 'T' },
 	{ "plot", required_argument, NULL, 'p' },
+	{ "stream", no_argument, NULL, OPT_STREAM },
 	{ "no-pin", no_argument, NULL, 'N' },
 	{ "json", no_argument, NULL, 'j' },
 	{ "quiet", no_argument, NULL, 'Q' },
@@ -42,7 +43,8 @@ static void usage(FILE *f)
 {
 	fprintf(f, "usage: fabrex-perf all_reduce|all_gather|reduce_scatter|broadcast|reduce|\n"
 		"                   all_to_all|sendrecv|barrier [-n RANKS] [OPTIONS]\n\n"
-		"  -n, --ranks N            start N local ranks; without it a launcher has\n"
+		"  -n, --ranks N            start N local ranks, over loopback unless a port\n"
+		"                           is named; without it a launcher has\n"
 		"  -s, --sizes FROM:TO:FACTOR, --size N   bytes, with K, M or G (8:64M:4)\n"
 		"  -y, --type NAME          int8 to uint64, fp16, bf16, fp32, fp64 (fp32)\n"
 		"  -o, --op NAME            sum, prod, min, max, avg (sum)\n"
@@ -52,11 +54,13 @@ static void usage(FILE *f)
 		"  -w, --warmup N           iterations before that (5)\n"
 		"  -c, --check N            0: do not compare results (1)\n"
 		"  -m, --memory KIND        alloc, malloc, hip or cuda (alloc)\n"
+		"      --stream             enqueue the operations in a stream\n"
 		"  -A, --algorithms TEXT    instead of the library's table\n"
 		"  -S, --schedule FILE      to be followed\n"
 		"  -B, --bootstrap WHERE    fabric:SERVICE, tcp:HOST:PORT or launcher\n"
 		"      --rank N, --world N  with --bootstrap: this one, and how many\n"
-		"  -d, --device NAME   -T, --timeout SECONDS   -p, --plot FILE.svg|.png\n"
+		"  -d, --device NAME        local port (default $FABREX_PORT)\n"
+		"  -T, --timeout SECONDS   -p, --plot FILE.svg|.png\n"
 		"  -j, --json   -Q, --quiet   --no-pin\n");
 }
 
@@ -80,7 +84,9 @@ static bool take_flag(int c, struct coll_options *o)
 		o->json = true;
 	else if (c == 'Q')
 		o->quiet = true;
-	return c == 'N' || c == 'j' || c == 'Q';
+	else if (c == OPT_STREAM)
+		o->stream = true;
+	return c == 'N' || c == 'j' || c == 'Q' || c == OPT_STREAM;
 }
 
 static bool parse_small(const char *text, uint64_t max, uint32_t *value)

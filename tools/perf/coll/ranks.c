@@ -69,6 +69,7 @@ static int be_rank(struct coll_rank *rank, const char *device,
 
 	if (fabrex_open(device, &rank->port))
 		return coll_fail(rank, "cannot open the port");
+	fabrex_query(rank->port, &rank->attr, sizeof(rank->attr));
 	ret = meet(rank, bootstrap);
 	if (!ret)
 		ret = follow_schedule(rank);
@@ -80,6 +81,20 @@ static int be_rank(struct coll_rank *rank, const char *device,
 }
 
 /* ---- local processes --------------------------------------------------- */
+
+/*
+ * Ranks of one machine have a fabric of their own, unless a port is named. With
+ * NULL fabrex_open() takes the one that FABREX_PORT names.
+ */
+static const char *local_device(const struct coll_options *o,
+				const char *own)
+{
+	const char *named = getenv("FABREX_PORT");
+
+	if (o->device)
+		return o->device;
+	return named && *named ? NULL : own;
+}
 
 __attribute__((noreturn))
 static void be_local(const struct coll_options *o, uint32_t i, pid_t parent,
@@ -95,7 +110,7 @@ static void be_local(const struct coll_options *o, uint32_t i, pid_t parent,
 		cpus_pin(cpus, i);
 	snprintf(device, sizeof(device), "loopback:perf-%d/r%u", parent, i);
 	snprintf(bootstrap, sizeof(bootstrap), "fabric:%d", SERVICE);
-	ret = be_rank(&rank, o->device ? o->device : device,
+	ret = be_rank(&rank, local_device(o, device),
 		      o->bootstrap ? o->bootstrap : bootstrap, run);
 	fflush(NULL);
 	_exit(ret);
@@ -144,6 +159,7 @@ static int start_local(const struct coll_options *o,
 	uint32_t i;
 
 	cpus_allowed(&cpus);
+	group_patience(o->start);
 	fflush(NULL);
 	for (i = 0; i < o->start; i++) {
 		pid[i] = fork();

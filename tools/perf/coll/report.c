@@ -31,6 +31,14 @@ static const char *memory_word(const struct coll_options *o)
 
 /* ---- table ------------------------------------------------------------- */
 
+static void table_columns(const char *time, const char *algbw,
+			  const char *busbw, const char *wrong,
+			  const char *p2p, const char *host)
+{
+	printf("  %9s %7s %7s %6s %10s %10s", time, algbw, busbw, wrong, p2p,
+	       host);
+}
+
 static void table_head(const struct coll_report *r)
 {
 	const struct coll_options *o = r->o;
@@ -39,23 +47,40 @@ static void table_head(const struct coll_report *r)
 	printf("# %s, %u ranks, memory: %s; %s, processors %s, %s; %s\n",
 	       o->kind->name, r->rank->ranks, memory_word(o), e->processor,
 	       e->cpus, e->kernel, e->library);
+	printf("# fabric %s, driver %s%s\n", r->rank->attr.fabric,
+	       r->rank->attr.driver,
+	       r->rank->attr.emulated ? " (emulated)" : "");
 	printf("# warm-up %u, iterations ", o->warmup);
 	if (o->iterations)
 		printf("%llu", (unsigned long long)o->iterations);
 	else
 		printf("for %g s", o->seconds);
-	printf(", check %u%s%s%s%s\n", o->check,
+	printf(", check %u%s%s%s%s%s\n", o->check,
+	       o->stream ? ", in a stream" : "",
 	       o->algorithms ? ", algorithms: " : "",
 	       o->algorithms ? o->algorithms : "",
 	       o->schedule ? ", schedule: " : "",
 	       o->schedule ? o->schedule : "");
-	printf("#%57s%33s\n", "out of place", "in place");
-	printf("#%9s %10s %6s %5s %4s  %9s %7s %7s %6s  %9s %7s %7s %6s  %s\n",
-	       "size", "count", "type", "op", "root", "time", "algbw", "busbw",
-	       "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm");
-	printf("#%9s %10s %6s %5s %4s  %9s %7s %7s %6s  %9s %7s %7s %6s\n",
-	       "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
-	       "(us)", "(GB/s)", "(GB/s)", "");
+	printf("#%72s%54s\n", "out of place", "in place");
+	printf("#%9s %10s %6s %5s %4s", "size", "count", "type", "op", "root");
+	table_columns("time", "algbw", "busbw", "#wrong", "p2p", "host");
+	table_columns("time", "algbw", "busbw", "#wrong", "p2p", "host");
+	printf("  algorithm\n#%9s %10s %6s %5s %4s", "(B)", "(elements)", "",
+	       "", "");
+	table_columns("(us)", "(GB/s)", "(GB/s)", "", "(B)", "(B)");
+	table_columns("(us)", "(GB/s)", "(GB/s)", "", "(B)", "(B)");
+	printf("\n");
+}
+
+/* In one iteration, on average. */
+static void table_moved(const struct coll_place *p, uint64_t bytes)
+{
+	uint64_t n = p->iterations;
+
+	if (p->moved.counted)
+		printf(" %10llu", (unsigned long long)((bytes + n / 2) / n));
+	else
+		printf(" %10s", "-");
 }
 
 static void table_place(const struct coll_report *r,
@@ -66,7 +91,7 @@ static void table_place(const struct coll_report *r,
 	bool barrier = r->o->kind->id == FABREX_BARRIER;
 
 	if (!p->done) {
-		printf("  %9s %7s %7s %6s", "-", "-", "-", "-");
+		table_columns("-", "-", "-", "-", "-", "-");
 		return;
 	}
 	printf("  %9.2f %7.2f %7.2f ", p->seconds * 1e6, algbw,
@@ -75,6 +100,8 @@ static void table_place(const struct coll_report *r,
 		printf("%6llu", (unsigned long long)p->wrong);
 	else
 		printf("%6s", "N/A");
+	table_moved(p, p->moved.p2p);
+	table_moved(p, p->moved.host);
 }
 
 static void table_row(const struct coll_report *r, const struct coll_row *row)
@@ -124,11 +151,26 @@ static void json_head(const struct coll_report *r)
 	json_text("type", coll_type_name(o->type));
 	json_text("op", o->kind->reduces ? coll_op_name(o->op) : NULL);
 	json_text("memory", memory_word(o));
+	json_text("fabric", r->rank->attr.fabric);
+	json_text("driver", r->rank->attr.driver);
+	printf(", \"stream\": %s, \"emulated\": %s",
+	       o->stream ? "true" : "false",
+	       r->rank->attr.emulated ? "true" : "false");
 	json_text("algorithms", o->algorithms);
 	json_text("schedule", o->schedule);
 	printf(", ");
 	environment_json(e, stdout);
 	printf(", \"rows\": [");
+}
+
+static void json_moved(const struct coll_moved *m)
+{
+	if (m->counted)
+		printf(", \"p2p_bytes\": %llu, \"host_bytes\": %llu",
+		       (unsigned long long)m->p2p,
+		       (unsigned long long)m->host);
+	else
+		printf(", \"p2p_bytes\": null, \"host_bytes\": null");
 }
 
 static void json_place(const struct coll_report *r,
@@ -142,13 +184,14 @@ static void json_place(const struct coll_report *r,
 		printf("null");
 		return;
 	}
-	printf("{\"time_us\": %.4f, \"algbw_gb_per_s\": %.4f, \"busbw_gb_per_s\": %.4f, \"wrong\": ",
-	       p->seconds * 1e6, algbw,
+	printf("{\"iterations\": %llu, \"time_us\": %.4f, \"algbw_gb_per_s\": %.4f, \"busbw_gb_per_s\": %.4f",
+	       (unsigned long long)p->iterations, p->seconds * 1e6, algbw,
 	       algbw * coll_kind_factor(r->o->kind, r->rank->ranks));
+	json_moved(&p->moved);
 	if (r->o->check && r->o->kind->id != FABREX_BARRIER)
-		printf("%llu}", (unsigned long long)p->wrong);
+		printf(", \"wrong\": %llu}", (unsigned long long)p->wrong);
 	else
-		printf("null}");
+		printf(", \"wrong\": null}");
 }
 
 static void json_row(const struct coll_report *r, const struct coll_row *row)

@@ -19,6 +19,8 @@ struct run {
 	struct coll_report *report;	/* rank 0 */
 	struct coll_data *data;
 	struct memory send, recv;
+	struct coll_stream stream;	/* with --stream */
+	struct coll_traffic traffic;
 	void *staging;			/* copy of device memory */
 	size_t element;
 	struct coll_row row;
@@ -69,14 +71,18 @@ static int open_memory(struct run *r)
 	if (memory_open(&r->send, port, o->memory, room) ||
 	    memory_open(&r->recv, port, o->memory, room))
 		return fail_memory("cannot allocate memory");
-	if (on_host(r))
-		return 0;
-	r->staging = malloc(room);
-	return r->staging ? 0 : coll_fail(r->rank, "out of memory");
+	if (!on_host(r)) {
+		r->staging = malloc(room);
+		if (!r->staging)
+			return coll_fail(r->rank, "out of memory");
+	}
+	return o->stream ? coll_stream_open(&r->stream, &r->send) : 0;
 }
 
 static void close_memory(struct run *r)
 {
+	if (r->stream.memory)
+		coll_stream_close(&r->stream);
 	if (r->send.addr)
 		memory_close(&r->send);
 	if (r->recv.addr)
@@ -153,6 +159,9 @@ static int count_wrong(struct run *r, const struct place *p, uint64_t *wrong)
 	return 0;
 }
 
+/* Operations in a stream that are not waited for, at most. */
+#define BACKLOG	4096u
+
 static int repeat(struct run *r, const struct place *p, uint64_t n)
 {
 	const struct coll_options *o = r->rank->o;
@@ -163,8 +172,15 @@ static int repeat(struct run *r, const struct place *p, uint64_t n)
 	};
 
 	for (; n && !interrupted; n--)
-		if (coll_kind_run(r->kind, r->rank->comm, &call))
+		if (o->stream ? coll_stream_put(&r->stream, r->kind,
+						r->rank->comm, &call) :
+				coll_kind_run(r->kind, r->rank->comm, &call))
 			return failed(r, r->kind->name);
+		else if (o->stream && !(n % BACKLOG) &&
+			 coll_stream_wait(&r->stream))
+			return failed(r, r->kind->name);
+	if (!n && o->stream && coll_stream_wait(&r->stream))
+		return failed(r, r->kind->name);
 	if (!n)
 		return 0;
 	fabrex_comm_abort(r->rank->comm);
@@ -184,6 +200,18 @@ static int measure(struct run *r, const struct place *p, uint64_t n,
 	ret = repeat(r, p, n);
 	*seconds = (double)(now_ns() - begin) / 1e9 / (double)n;
 	return ret ? ret : agree(r, seconds, FABREX_MAX);
+}
+
+/* A rank that knows the others' times knows that they have ended. */
+static int measure_counted(struct run *r, const struct place *p,
+			   struct coll_place *result)
+{
+	int ret = coll_traffic_begin(&r->traffic, r->rank);
+
+	if (!ret)
+		ret = measure(r, p, result->iterations, &result->seconds);
+	return ret ? ret : coll_traffic_end(&r->traffic, r->rank,
+					    &result->moved);
 }
 
 /* The same at every rank, because the time is. */
@@ -238,10 +266,11 @@ static int run_timed(struct run *r, const struct place *p, bool in_place,
 			      &result->seconds);
 	if (ret)
 		return ret;
-	r->row.iterations = iterations(r, result->seconds);
+	result->iterations = iterations(r, result->seconds);
+	r->row.iterations = result->iterations;
 	progress(r, in_place, "measuring", result->seconds *
-		 (double)r->row.iterations);
-	return measure(r, p, r->row.iterations, &result->seconds);
+		 (double)result->iterations);
+	return measure_counted(r, p, result);
 }
 
 static int run_place(struct run *r, bool in_place, struct coll_place *result)
@@ -339,12 +368,19 @@ int coll_run(struct coll_rank *rank)
 	};
 	int ret = prepare(&r);
 
+	if (!ret)
+		ret = coll_traffic_open(&r.traffic, rank);
 	if (!ret && !rank->rank)
 		r.report = coll_report_begin(rank);
 	if (!ret)
 		ret = run_sizes(&r);
 	if (r.report)
 		ret = coll_report_end(r.report, ret);
+	/* What is under way still accesses the buffers. */
+	if (ret) {
+		fabrex_comm_destroy(rank->comm);
+		rank->comm = NULL;
+	}
 	close_memory(&r);
 	if (r.data)
 		coll_data_free(r.data);

@@ -8,11 +8,12 @@
  *   counts.c        rows that come from a file
  *   groups.c        what contenders that are forked have in common
  *   run.c           interleaved repetitions
- *   ratio.c         medians and quartiles
+ *   ratio.c         medians and quartiles, growth
+ *   best.c jumps.c  what follows: who is faster, and where it grows too much
  *   quiet.c         what else the machine did
  *   table.c json.c plot.c  results
  *   ours.c onesided.c tcp.c reference.c bound.c    contenders that are forked
- *   mpi.c ucx.c libfabric.c external.c             programs of others
+ *   launched.c ucx.c libfabric.c external.c        programs of others
  */
 #ifndef COMPARE_H
 #define COMPARE_H
@@ -21,12 +22,13 @@
 #include "../perf.h"
 #include "../group.h"
 
-#define MAX_ROWS	160u
+#define MAX_ROWS	240u
+#define MAX_NUMBERS	16u	/* of ranks */
 #define MAX_REPETITIONS	99u
-#define MAX_PEERS	6u
+#define MAX_PEERS	8u
 
 enum contender_id {
-	C_OURS, C_MPI, C_UCX, C_LIBFABRIC, C_TCP,
+	C_OURS, C_MPI, C_MPICH, C_UCC, C_GLOO, C_UCX, C_LIBFABRIC, C_TCP,
 	C_MEMCPY,		/* on the same buffers */
 	C_LINE,			/* twice the time of a cache line */
 	C_BOUND,		/* of memory traffic */
@@ -41,7 +43,7 @@ struct compare_options {
 	const char *peers;	/* names, comma separated; NULL: all */
 	const char *only;	/* of the rows, comma separated; NULL: all */
 	uint64_t size_from, size_to, size_factor; /* 0: the plan's */
-	uint32_t ranks[8];
+	uint32_t ranks[MAX_NUMBERS];
 	uint32_t nranks;
 	uint32_t repetitions;
 	double seconds;		/* for each sample */
@@ -105,8 +107,8 @@ struct contender {
 	enum contender_id shares; /* whose state it uses, without open() */
 };
 
-extern const struct contender cmp_ours, cmp_mpi, cmp_ucx, cmp_libfabric,
-	cmp_tcp, cmp_memcpy, cmp_line, cmp_bound;
+extern const struct contender cmp_ours, cmp_mpi, cmp_mpich, cmp_ucc, cmp_gloo,
+	cmp_ucx, cmp_libfabric, cmp_tcp, cmp_memcpy, cmp_line, cmp_bound;
 /* NULL: it is a number only. */
 const struct contender *cmp_contender(enum contender_id id);
 const char *cmp_name(enum contender_id id);
@@ -155,6 +157,25 @@ bool cmp_seconds(const struct against *a, struct spread *s);
 bool cmp_ratio(const struct row *row, const struct against *a,
 	       struct spread *s);
 
+/* ---- best.c, jumps.c ------------------------------------------------------------ */
+
+struct best {
+	const struct against *who;
+	struct spread ratio;
+};
+
+/* Of other software, not of bounds. False: nobody was measured. */
+bool cmp_best(const struct row *row, struct best *best);
+/* It is faster than ours. */
+bool cmp_missed(const struct row *row, struct best *best);
+void cmp_best_print(const struct comparison *c, FILE *f, const char *bullet);
+/* jumps.c: compare ranks: where time grows by more than twice what the ranks do
+ * from one number to the next.
+ */
+#define JUMP	2.0
+bool cmp_jump(const struct comparison *c, const struct row *row, uint32_t who);
+void cmp_jumps_print(const struct comparison *c, FILE *f, const char *bullet);
+
 /* ---- table.c, json.c, plot.c -------------------------------------------- */
 
 void cmp_table(const struct comparison *c, FILE *f);
@@ -163,10 +184,13 @@ void cmp_json(const struct comparison *c, FILE *f);
 int cmp_plot(const struct comparison *c);
 /*
  * compare ranks: what the same took with fewer ranks, times how much longer.
- * False: it was not measured with fewer.
+ * @ranks: how many times the ranks are, may be NULL. False: it was not measured
+ * with fewer.
  */
 bool cmp_growth(const struct comparison *c, const struct row *row,
-		uint32_t who, double *growth);
+		uint32_t who, double *growth, double *ranks);
+/* Are numbers of ranks compared with each other? */
+bool cmp_by_ranks(const struct comparison *c);
 /* "0.147 us", "13.6 GB/s" */
 const char *cmp_value(const struct row *row, double seconds, char *text,
 		      size_t n);

@@ -79,15 +79,30 @@ static void json_against(const struct row *row, const struct against *a,
 	fprintf(f, "}");
 }
 
-static void json_row(const struct row *row, FILE *f)
+static void json_row(const struct comparison *c, const struct row *row,
+		     FILE *f)
 {
+	double growth, ranks;
+	struct best best;
 	uint32_t who;
 
 	fprintf(f, "  {");
 	json_pair(f, "section", row->section, false);
 	json_pair(f, "what", row->what, false);
-	fprintf(f, "\"size\": %llu, \"ranks\": %u, \"results\": [\n",
+	fprintf(f, "\"size\": %llu, \"ranks\": %u, ",
 		(unsigned long long)row->bytes, row->ranks);
+	if (cmp_best(row, &best)) {
+		fprintf(f, "\"best\": {");
+		json_pair(f, "name", cmp_word(best.who->id), false);
+		fprintf(f, "\"ratio\": %.4f, \"missed\": %s}, ",
+			best.ratio.median,
+			cmp_missed(row, &best) ? "true" : "false");
+	}
+	if (cmp_by_ranks(c) && cmp_growth(c, row, 0, &growth, &ranks))
+		fprintf(f, "\"growth\": %.4f, \"more_ranks\": %.4f, \"jump\": %s, ",
+			growth, ranks, cmp_jump(c, row, 0) ? "true" :
+							     "false");
+	fprintf(f, "\"results\": [\n");
 	for (who = 0; who < row->nwho; who++) {
 		json_against(row, &row->who[who], f);
 		fprintf(f, "%s\n", who + 1 < row->nwho ? "," : "");
@@ -109,7 +124,7 @@ void cmp_json(const struct comparison *c, FILE *f)
 	}
 	fprintf(f, "], \"rows\": [\n");
 	for (i = 0; i < c->nrows; i++) {
-		json_row(&c->rows[i], f);
+		json_row(c, &c->rows[i], f);
 		fprintf(f, "%s\n", i + 1 < c->nrows ? "," : "");
 	}
 	fprintf(f, "]}\n");

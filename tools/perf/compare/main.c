@@ -10,6 +10,8 @@
 #include "../plot.h"
 #include "compare.h"
 
+#define RANKS	"2,4,8,16,32,64,128,256"	/* of "compare ranks" */
+
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
 	{ "sizes", required_argument, NULL, 's' },
@@ -32,36 +34,18 @@ static const struct option longs[] = {
 static void usage(FILE *f)
 {
 	fprintf(f, "usage: fabrex-perf compare [latency|bandwidth|collectives|ranks|all] [OPTIONS]\n\n"
-		"  -n, --ranks N[,N...]     ranks of collectives (2; for ranks 2 to 64)\n"
+		"  -n, --ranks N[,N...]     ranks of collectives (2; for ranks 2 to 256)\n"
 		"  -s, --sizes FROM:TO:FACTOR   instead of the usual ones\n"
 		"  -r, --repetitions N      of all contenders in turn (9)\n"
 		"  -t, --duration SECONDS   of each sample (0.05)\n"
 		"      --only NAME[,NAME...]    write_lat, all_reduce, ...\n"
-		"      --peers NAME[,NAME...]   openmpi, ucx, libfabric, tcp, memcpy, line, bound\n"
+		"      --peers NAME[,NAME...]   openmpi, mpich, ucc, gloo, ucx,\n"
+		"                           libfabric, tcp, memcpy, line, bound\n"
 		"  -o, --output FILE.md|.json   results into a file, too; can be given twice\n"
 		"      --counts FILE        lines \"NAME: COUNT LIMIT\" to be shown with the rest\n"
 		"  -p, --plot FILE.svg|.png time over size, a line for each\n"
 		"      --aims               with the ratios that are aimed at\n"
 		"  -j, --json   --no-pin   -Q, --quiet\n");
-}
-
-static bool parse_ranks(const char *text, struct compare_options *o)
-{
-	char number[16];
-	size_t n;
-
-	o->nranks = 0;
-	do {
-		n = strcspn(text, ",");
-		snprintf(number, sizeof(number), "%.*s", (int)n, text);
-		if (o->nranks == sizeof(o->ranks) / sizeof(*o->ranks) ||
-		    n >= sizeof(number) ||
-		    !parse_u32(number, GROUP_MAX, &o->ranks[o->nranks]) ||
-		    o->ranks[o->nranks++] < 2)
-			return false;
-		text += n + (text[n] == ',');
-	} while (*text);
-	return true;
 }
 
 static bool take_text(int c, const char *arg, struct compare_options *o)
@@ -108,7 +92,8 @@ static bool take_option(int c, const char *arg, struct compare_options *o)
 {
 	switch (c) {
 	case 'n':
-		return parse_ranks(arg, o);
+		return parse_ranks(arg, GROUP_MAX, o->ranks, MAX_NUMBERS,
+				   &o->nranks);
 	case 's':
 		return parse_sizes(arg, &o->size_from, &o->size_to,
 				   &o->size_factor);
@@ -153,8 +138,8 @@ static int parse(int argc, char **argv, struct compare_options *o)
 		return EXIT_USAGE;
 	}
 	if (!o->nranks)
-		parse_ranks(strcmp(o->what, "ranks") ? "2" : "2,4,8,16,32,64",
-			    o);
+		parse_ranks(strcmp(o->what, "ranks") ? "2" : RANKS, GROUP_MAX,
+			    o->ranks, MAX_NUMBERS, &o->nranks);
 	return 0;
 }
 

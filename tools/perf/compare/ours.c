@@ -13,6 +13,7 @@
 #define SERVICE		7701	/* of one-sided tests */
 #define COMM_SERVICE	"fabric:7702"
 #define MEET_MS		20000
+#define MEET_RANK_MS	500		/* and for each rank */
 
 struct arg {
 	int parent;
@@ -61,7 +62,8 @@ static int open_port(struct state *s, const struct arg *a)
 static int open_comm(struct state *s)
 {
 	const struct fabrex_comm_attr attr = {
-		.rank = s->one.rank, .size = s->ranks, .timeout_ms = MEET_MS,
+		.rank = s->one.rank, .size = s->ranks,
+		.timeout_ms = MEET_MS + MEET_RANK_MS * (int)s->ranks,
 		.bootstrap = COMM_SERVICE,
 	};
 
@@ -197,6 +199,7 @@ static void *open_group(const struct comparison *c, uint32_t ranks,
 		.parent = getpid(), .bytes = cmp_largest(c, ranks),
 	};
 
+	group_patience(ranks);
 	return cmp_fork(c, &worker, &arg, ranks, version, why, n);
 }
 

@@ -21,43 +21,59 @@ struct line {
 	enum unit unit;
 	bool pair;		/* of two ranks only */
 	bool extra;		/* only if asked for by name */
-	uint64_t sizes[6];
+	uint64_t sizes[12];
 	struct rival rivals[MAX_PEERS];
 };
+
+/* Collectives of others, first those that are aimed at. */
+#define MPIS(two, more)							\
+	{ C_MPI, two, more }, { C_MPICH, two, more }
+#define GROUPS(two, more)						\
+	MPIS(two, more), { C_UCC, two, more }, { C_GLOO, two, more }
 
 static const struct line lines[] = {
 	{ "latency", "one-sided write", "write_lat", UNIT_TIME, true, false,
 	  { 8 }, { { C_UCX, 1, 0 } } },
 	{ "latency", "send/recv", "send_lat", UNIT_TIME, true, false, { 8 },
-	  { { C_MPI, 1, 0 }, { C_UCX, 1, 0 }, { C_LINE, 1, 0 },
+	  { MPIS(1, 0), { C_UCX, 1, 0 }, { C_LINE, 1, 0 },
 	    { C_LIBFABRIC, 0, 0 }, { C_TCP, 0, 0 } } },
 	{ "bandwidth", "one-sided write", "write_bw", UNIT_RATE, true, false,
 	  { 4 * M }, { { C_UCX, 1.3, 0 }, { C_MEMCPY, 0.9, 0 },
 		       { C_LIBFABRIC, 0, 0 }, { C_TCP, 0, 0 } } },
 	{ "collectives", "barrier", "barrier", UNIT_TIME, false, false,
-	  { 0 }, { { C_MPI, 1, 1 } } },
+	  { 0 }, { GROUPS(1, 1) } },
 	{ "collectives", "all-reduce", "all_reduce", UNIT_TIME, false, false,
-	  { 8 }, { { C_MPI, 1, 1 } } },
+	  { 8, 64, 512, 4 * K, 32 * K, 256 * K }, { GROUPS(1, 1) } },
 	{ "collectives", "all-reduce", "all_reduce", UNIT_TIME, false, false,
-	  { M, 16 * M, 64 * M }, { { C_MPI, 3, 1 }, { C_BOUND, 0.8, 0 } } },
+	  { M, 4 * M, 16 * M, 64 * M },
+	  { { C_MPI, 3, 1 }, { C_MPICH, 1, 1 }, { C_UCC, 1, 1 },
+	    { C_GLOO, 1, 1 }, { C_BOUND, 0.8, 0 } } },
 	{ "collectives", "all-gather", "all_gather", UNIT_TIME, false, false,
-	  { M, 16 * M, 64 * M }, { { C_MPI, 2, 1 }, { C_BOUND, 0, 0 } } },
+	  { 64, 32 * K }, { GROUPS(0, 0) } },
+	{ "collectives", "all-gather", "all_gather", UNIT_TIME, false, false,
+	  { M, 16 * M, 64 * M },
+	  { { C_MPI, 2, 1 }, { C_MPICH, 0, 0 }, { C_UCC, 0, 0 },
+	    { C_GLOO, 0, 0 }, { C_BOUND, 0, 0 } } },
 	{ "collectives", "reduce-scatter", "reduce_scatter", UNIT_TIME, false,
-	  false, { M, 16 * M, 64 * M }, { { C_MPI, 2, 1 }, { C_BOUND, 0, 0 } } },
-	{ "collectives", "broadcast", "broadcast", UNIT_TIME, false, true,
-	  { 8, M, 16 * M }, { { C_MPI, 0, 0 } } },
-	{ "collectives", "reduce", "reduce", UNIT_TIME, false, true,
-	  { 8, M, 16 * M }, { { C_MPI, 0, 0 } } },
-	{ "collectives", "all-to-all", "all_to_all", UNIT_TIME, false, true,
-	  { 64, M, 16 * M }, { { C_MPI, 0, 0 } } },
+	  false, { 64, 32 * K }, { GROUPS(0, 0) } },
+	{ "collectives", "reduce-scatter", "reduce_scatter", UNIT_TIME, false,
+	  false, { M, 16 * M, 64 * M },
+	  { { C_MPI, 2, 1 }, { C_MPICH, 0, 0 }, { C_UCC, 0, 0 },
+	    { C_GLOO, 0, 0 }, { C_BOUND, 0, 0 } } },
+	{ "collectives", "broadcast", "broadcast", UNIT_TIME, false, false,
+	  { 8, 32 * K, M, 16 * M }, { GROUPS(0, 0) } },
+	{ "collectives", "reduce", "reduce", UNIT_TIME, false, false,
+	  { 8, 32 * K, M, 16 * M }, { GROUPS(0, 0) } },
+	{ "collectives", "all-to-all", "all_to_all", UNIT_TIME, false, false,
+	  { 64, 32 * K, M, 16 * M }, { GROUPS(0, 0) } },
 	{ "collectives", "send and receive in a ring", "sendrecv", UNIT_TIME,
-	  false, true, { 8, M, 16 * M }, { { C_MPI, 0, 0 } } },
+	  false, true, { 8, M, 16 * M }, { MPIS(0, 0) } },
 	{ "ranks", "barrier", "barrier", UNIT_TIME, false, false,
-	  { 0 }, { { C_MPI, 0, 0 } } },
+	  { 0 }, { { C_MPI, 1.5, 1.5 } } },
 	{ "ranks", "all-reduce", "all_reduce", UNIT_TIME, false, false,
-	  { 8, 8 * K, 64 * K, M }, { { C_MPI, 0, 0 } } },
+	  { 8, 8 * K, 64 * K, M }, { { C_MPI, 1.5, 1.5 } } },
 	{ "ranks", "all-gather", "all_gather", UNIT_TIME, false, false,
-	  { 8, 8 * K, 64 * K, M }, { { C_MPI, 0, 0 } } },
+	  { 8, 8 * K, 64 * K, M }, { { C_MPI, 1.5, 1.5 } } },
 };
 #define NLINES	(sizeof(lines) / sizeof(*lines))
 
@@ -216,7 +232,7 @@ static int check_peers(const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (cmp_find(word))
 			continue;
-		fprintf(stderr, "fabrex-perf: compare --peers: no peer \"%s\"; there are openmpi, ucx, libfabric, tcp, memcpy, line and bound\n",
+		fprintf(stderr, "fabrex-perf: compare --peers: no peer \"%s\"; there are openmpi, mpich, ucc, gloo, ucx, libfabric, tcp, memcpy, line and bound\n",
 			word);
 		return EXIT_USAGE;
 	}

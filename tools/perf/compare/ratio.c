@@ -78,7 +78,7 @@ static const struct row *fewer(const struct comparison *c,
 }
 
 bool cmp_growth(const struct comparison *c, const struct row *row,
-		uint32_t who, double *growth)
+		uint32_t who, double *growth, double *ranks)
 {
 	const struct row *before = fewer(c, row);
 	struct spread now, then;
@@ -88,5 +88,7 @@ bool cmp_growth(const struct comparison *c, const struct row *row,
 	    !cmp_seconds(&before->who[who], &then))
 		return false;
 	*growth = now.median / then.median;
+	if (ranks)
+		*ranks = (double)row->ranks / before->ranks;
 	return true;
 }

@@ -14,8 +14,8 @@
 #define MAX_TRIES	16
 
 static const struct contender *const contenders[] = {
-	&cmp_ours, &cmp_mpi, &cmp_ucx, &cmp_libfabric, &cmp_tcp, &cmp_memcpy,
-	&cmp_line, &cmp_bound,
+	&cmp_ours, &cmp_mpi, &cmp_mpich, &cmp_ucc, &cmp_gloo, &cmp_ucx,
+	&cmp_libfabric, &cmp_tcp, &cmp_memcpy, &cmp_line, &cmp_bound,
 };
 #define NCONTENDERS	(sizeof(contenders) / sizeof(*contenders))
 

@@ -97,7 +97,7 @@ static void fill(const struct row *row, const struct against *a,
 	fill_ratio(row, a, l);
 }
 
-static bool by_ranks(const struct comparison *c)
+bool cmp_by_ranks(const struct comparison *c)
 {
 	return !strcmp(c->o.what, "ranks");
 }
@@ -109,10 +109,10 @@ static void fill_growth(const struct comparison *c, const struct row *row,
 	double ours, theirs;
 
 	snprintf(l->growth, CELL, "-");
-	if (!cmp_growth(c, row, 0, &ours))
+	if (!cmp_growth(c, row, 0, &ours, NULL))
 		return;
 	snprintf(l->growth, CELL, "%.1f", ours);
-	if (who && cmp_growth(c, row, who, &theirs))
+	if (who && cmp_growth(c, row, who, &theirs, NULL))
 		snprintf(l->growth, CELL, "%.1f, %.1f", ours, theirs);
 }
 
@@ -156,7 +156,7 @@ static void print_line(const struct comparison *c, FILE *f,
 		l->ratio);
 	if (c->o.aims)
 		fprintf(f, " %5s %4s", l->aim, l->met);
-	if (by_ranks(c))
+	if (cmp_by_ranks(c))
 		fprintf(f, " %11s", l->growth);
 	fprintf(f, "\n");
 }
@@ -170,7 +170,7 @@ static void print_markdown(const struct comparison *c, FILE *f,
 		l->ratio);
 	if (c->o.aims)
 		fprintf(f, " %s | %s |", l->aim, l->met);
-	if (by_ranks(c))
+	if (cmp_by_ranks(c))
 		fprintf(f, " %s |", l->growth);
 	fprintf(f, "\n");
 }
@@ -261,15 +261,17 @@ void cmp_table(const struct comparison *c, FILE *f)
 		e.kernel, e.date);
 	fprintf(f, "medians of %u interleaved repetitions; ratio: times that ours is faster, median (quartiles)\n",
 		c->o.repetitions);
-	if (by_ranks(c))
+	if (cmp_by_ranks(c))
 		fprintf(f, "growth: times that it takes longer than with the next fewer ranks, ours and theirs\n");
 	fprintf(f, "%-*s %6s %5s %11s  %-14s %11s %18s%s%s\n", width(c),
 		"what", "size", "ranks", "ours", "peer", "theirs", "ratio",
 		c->o.aims ? "   aim  met" : "",
-		by_ranks(c) ? "      growth" : "");
+		cmp_by_ranks(c) ? "      growth" : "");
 	each(c, f, print_line);
 	print_versions(c, f, "  ");
 	print_failures(c, f, "  ");
+	cmp_best_print(c, f, "  ");
+	cmp_jumps_print(c, f, "  ");
 	print_ways(c, f, "  memory bound with: ");
 	print_notes(c, f, "  ");
 }
@@ -284,13 +286,15 @@ void cmp_markdown(const struct comparison *c, FILE *f)
 		e.compiler, c->o.repetitions);
 	fprintf(f, "| what | size | ranks | ours | peer | theirs | ratio |%s%s\n",
 		c->o.aims ? " aim | met |" : "",
-		by_ranks(c) ? " growth: ours, theirs |" : "");
+		cmp_by_ranks(c) ? " growth: ours, theirs |" : "");
 	fprintf(f, "|---|---:|---:|---:|---|---:|---:|%s%s\n",
-		c->o.aims ? "---:|---|" : "", by_ranks(c) ? "---:|" : "");
+		c->o.aims ? "---:|---|" : "", cmp_by_ranks(c) ? "---:|" : "");
 	each(c, f, print_markdown);
 	fprintf(f, "\n");
 	print_versions(c, f, "* ");
 	print_failures(c, f, "* ");
+	cmp_best_print(c, f, "* ");
+	cmp_jumps_print(c, f, "* ");
 	print_ways(c, f, "* memory bound with: ");
 	print_notes(c, f, "* ");
 }

@@ -206,6 +206,64 @@ static void test_ratio(void)
 	ok(!cmp_ratio(&row, &row.who[1], &s), "no ratio to who is missing");
 }
 
+/* Of other software the fastest, missing ones and bounds left aside. */
+static void test_best(void)
+{
+	double ours[] = { 2, 2, 2 }, fast[] = { 1, 3, 1 }, slow[] = { 4, 4, 4 };
+	struct row row = { .nwho = 5 };
+	struct against *who = row.who;
+	struct best best;
+	bool good;
+
+	who[0].seconds = ours;
+	who[1] = (struct against){ .id = C_MPI, .seconds = slow, .n = 3 };
+	who[2] = (struct against){ .id = C_GLOO, .seconds = fast, .n = 3 };
+	who[3] = (struct against){ .id = C_UCC, .seconds = fast };
+	who[4] = (struct against){ .id = C_BOUND, .seconds = fast, .n = 3 };
+	good = !cmp_best(&row, &best) && !cmp_missed(&row, &best);
+	who[0].n = 3;
+	good &= cmp_missed(&row, &best) && best.who == &who[2] &&
+		best.ratio.median == 0.5;
+	who[2].n = 0;
+	good &= cmp_best(&row, &best) && best.who == &who[1] &&
+		best.ratio.median == 2 && !cmp_missed(&row, &best);
+	ok(good, "the best of the peers, and misses");
+}
+
+/* 4 ranks may take 4 times as long as 2, 12 ranks 6 times as long as 4. */
+static void test_jumps(void)
+{
+	static const struct {
+		uint32_t ranks;
+		double seconds;
+		bool jump;
+	} steps[] = {
+		{ 2, 1, false }, { 4, 4, false }, { 12, 24.5, true },
+		{ 16, 25, false },
+	};
+	double seconds[4], growth, ranks;
+	struct comparison c = { .nrows = 4 };
+	struct row rows[4] = { 0 };
+	bool good = true;
+	uint32_t i;
+
+	c.rows = rows;
+	for (i = 0; i < 4; i++) {
+		seconds[i] = steps[i].seconds;
+		rows[i].what = "barrier";
+		rows[i].ranks = steps[i].ranks;
+		rows[i].nwho = 1;
+		rows[i].who[0].seconds = &seconds[i];
+		rows[i].who[0].n = 1;
+	}
+	for (i = 0; i < 4; i++)
+		good &= cmp_jump(&c, &rows[i], 0) == steps[i].jump;
+	good &= !cmp_growth(&c, &rows[0], 0, &growth, &ranks) &&
+		cmp_growth(&c, &rows[2], 0, &growth, &ranks) &&
+		near(growth, 6.125) && near(ranks, 3);
+	ok(good, "what grows by more than twice what the ranks grow");
+}
+
 static void test_bound(void)
 {
 	struct bound *b = bound_open(1 << 16, 3);
@@ -216,6 +274,20 @@ static void test_bound(void)
 	   !bound_turn(b, "barrier", 8, 0),
 	   "bounds of what moves memory, of nothing else");
 	bound_close(b);
+}
+
+static void test_ranks(void)
+{
+	uint32_t ranks[3], n;
+
+	ok(parse_ranks("2,16,7", 16, ranks, 3, &n) && n == 3 &&
+	   ranks[0] == 2 && ranks[1] == 16 && ranks[2] == 7 &&
+	   parse_ranks("5", 16, ranks, 3, &n) && n == 1 &&
+	   !parse_ranks("1", 16, ranks, 3, &n) &&
+	   !parse_ranks("17", 16, ranks, 3, &n) &&
+	   !parse_ranks("2,3,4,5", 16, ranks, 3, &n) &&
+	   !parse_ranks("", 16, ranks, 3, &n) &&
+	   !parse_ranks("2,,3", 16, ranks, 3, &n), "numbers of ranks");
 }
 
 static void test_sizes(void)
@@ -247,7 +319,10 @@ int main(void)
 	test_halves();
 	test_spread();
 	test_ratio();
+	test_best();
+	test_jumps();
 	test_bound();
 	test_sizes();
+	test_ranks();
 	return tap_done();
 }
