@@ -7,7 +7,8 @@
  * Every ioctl takes a structure whose first member @size is what user space
  * was compiled with; flags and reserved members not known are EINVAL, an
  * unknown ioctl is ENOTTY, any after the GPU has gone is ENODEV. Handles are
- * numbers of one open file. Closing it frees all of its buffers.
+ * numbers of one open file. Closing it frees all of its buffers, but for those
+ * of which another file has a handle (SHARE, OPEN), too.
  */
 #ifndef SELFTEST_DGPU_H
 #define SELFTEST_DGPU_H
@@ -28,6 +29,9 @@ enum {
 	DGPU_CMD_MOVE,
 	DGPU_CMD_REVOKE,
 	DGPU_CMD_BUFFER,
+	DGPU_CMD_PEER,
+	DGPU_CMD_SHARE,
+	DGPU_CMD_OPEN,
 };
 
 #define DGPU_NAME_LEN	32
@@ -52,6 +56,8 @@ enum {
  * @out_mappings: of dma-bufs by importers
  * @out_index:    the N of /dev/dgpu<N>
  * @out_name:     of the endpoint in the fabric
+ * @out_mesh:     GPUs that have the same, not 0, are joined by a mesh
+ * @out_mesh_number: in the mesh, from 1
  */
 struct dgpu_info {
 	__u32 size;
@@ -67,6 +73,8 @@ struct dgpu_info {
 	__u32 out_mappings;
 	__u32 out_index;
 	__u8 out_name[DGPU_NAME_LEN];
+	__u32 out_mesh;
+	__u32 out_mesh_number;
 };
 #define DGPU_IOCTL_INFO	_IO(DGPU_TYPE, DGPU_CMD_INFO)
 
@@ -104,7 +112,8 @@ struct dgpu_alloc {
  *
  * Both take the memory away from all dma-bufs of the buffer, for good, and
  * return when nobody has it mapped for DMA any more. Mappings of processes
- * fault (SIGBUS) afterwards. FREE makes the handle invalid, too.
+ * fault (SIGBUS) afterwards. FREE makes the handle invalid, too; while other
+ * files have handles of the buffer, it does nothing else.
  * ENOENT: no such buffer.
  */
 struct dgpu_handle {
@@ -187,8 +196,10 @@ struct dgpu_cmd {
  * @out_seq:  for DGPU_IOCTL_WAIT
  *
  * Jobs of one GPU are executed in order. Each puts a fence into the dma-bufs
- * of its buffers: a writer's into @dst, a reader's into the sources. Buffers
- * in system memory are moved back to VRAM first (EBUSY if they are pinned).
+ * of its buffers: a writer's into @dst, a reader's into the sources. Jobs of
+ * other GPUs that still use these buffers (PEER) are waited for first, whatever
+ * @flags say. Buffers in system memory are moved back to VRAM first (EBUSY if
+ * they are pinned).
  * EIO: a command failed, see their status; EINTR: not waited to the end;
  * ENODEV: a buffer is revoked, or the GPU went away meanwhile.
  */
@@ -264,5 +275,82 @@ struct dgpu_buffer {
 	__aligned_u64 out_moves;
 };
 #define DGPU_IOCTL_BUFFER	_IO(DGPU_TYPE, DGPU_CMD_BUFFER)
+
+/* dgpu_peer.flags */
+#define DGPU_PEER_WRITE		(1u << 0) /* from @own to @handle, else back */
+
+/**
+ * struct dgpu_peer - ioctl(DGPU_IOCTL_PEER)
+ * @size:        sizeof(struct dgpu_peer)
+ * @flags:       DGPU_PEER_*
+ * @fd:          /dev/dgpu<N> of another GPU
+ * @handle:      a buffer of that file
+ * @own:         a buffer of this file
+ * @__reserved:  must be 0
+ * @peer_offset: into @handle
+ * @own_offset:  into @own
+ * @length:      bytes, not 0
+ *
+ * The engine of this GPU copies over the mesh, in order with its other jobs and
+ * after the jobs of other GPUs that use the two buffers. The call waits for it.
+ * EBADF: @fd is not open; EINVAL: it is not a GPU's, or a range is not inside
+ * its buffer; ENOENT: no such buffer; EXDEV: no link of a mesh joins the two
+ * GPUs; ENODEV: one of them is gone, or a buffer is revoked; EIO: the other one
+ * went away meanwhile; EINTR: not waited to the end; otherwise as SUBMIT.
+ */
+struct dgpu_peer {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 handle;
+	__u32 own;
+	__u32 __reserved;
+	__aligned_u64 peer_offset;
+	__aligned_u64 own_offset;
+	__aligned_u64 length;
+};
+#define DGPU_IOCTL_PEER		_IO(DGPU_TYPE, DGPU_CMD_PEER)
+
+/**
+ * struct dgpu_share - ioctl(DGPU_IOCTL_SHARE)
+ * @size:      sizeof(struct dgpu_share)
+ * @handle:    a buffer
+ * @out_name:  by which other files of this GPU open it; random, not 0, and the
+ *             same whenever it is asked for
+ * @out_users: handles of it, this one included
+ * @__reserved: must be 0
+ */
+struct dgpu_share {
+	__u32 size;
+	__u32 handle;
+	__aligned_u64 out_name;
+	__u32 out_users;
+	__u32 __reserved;
+};
+#define DGPU_IOCTL_SHARE	_IO(DGPU_TYPE, DGPU_CMD_SHARE)
+
+/**
+ * struct dgpu_open - ioctl(DGPU_IOCTL_OPEN)
+ * @size:       sizeof(struct dgpu_open)
+ * @flags:      must be 0
+ * @name:       of a buffer that was shared
+ * @out_mmap:   as in struct dgpu_alloc
+ * @out_length: bytes
+ * @out_handle: another handle of the buffer
+ * @__reserved: must be 0
+ *
+ * ENOENT: no buffer of this GPU has that name, or its last handle is gone;
+ * EXDEV: it was made through another device node.
+ */
+struct dgpu_open {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 name;
+	__aligned_u64 out_mmap;
+	__aligned_u64 out_length;
+	__u32 out_handle;
+	__u32 __reserved;
+};
+#define DGPU_IOCTL_OPEN		_IO(DGPU_TYPE, DGPU_CMD_OPEN)
 
 #endif

@@ -73,6 +73,43 @@ TEST_F(exporter, memory_is_found_and_given_back)
 	EXPECT_EQ(gpu_free(&b), 0);
 }
 
+/* Two files: the memory goes with the last handle, whichever that is. */
+TEST_F(exporter, shared_memory_goes_with_its_last_handle)
+{
+	struct gpu_buf mine, theirs, again;
+	struct gpu other;
+	uint64_t name, same;
+	uint32_t users;
+	uint8_t *p, *q;
+
+	ASSERT_EQ(gpu_open(&other, self->gpu.info.out_index), 0);
+	ASSERT_EQ(gpu_alloc(&self->gpu, MIB, 0, &mine), 0);
+	ASSERT_EQ(gpu_alloc(&other, 8192, 0, &again), 0);
+	ASSERT_EQ(gpu_share(&mine, &name, &users), 0);
+	EXPECT_EQ(users, 1);
+	EXPECT_EQ(gpu_share_open(&other, name ^ 1, &theirs), -ENOENT);
+	EXPECT_EQ(gpu_share_open(&other, 0, &theirs), -ENOENT);
+	ASSERT_EQ(gpu_share_open(&other, name, &theirs), 0);
+	EXPECT_EQ(theirs.length, MIB);
+	ASSERT_EQ(gpu_share(&theirs, &same, &users), 0);
+	EXPECT_EQ(same, name);
+	EXPECT_EQ(users, 2);
+	p = gpu_mmap(&mine);
+	q = gpu_mmap(&theirs);
+	ASSERT_NE(p, MAP_FAILED);
+	ASSERT_NE(q, MAP_FAILED);
+	raw_fill(p, MIB, 9);
+	EXPECT_EQ(raw_differs(q, MIB, 9), -1);
+	munmap(p, MIB);
+	EXPECT_EQ(gpu_free(&mine), 0);
+	EXPECT_EQ(raw_differs(q, MIB, 9), -1);
+	EXPECT_EQ(gpu_fill(&theirs, 0, MIB, 0x0505050505050505ull), 0);
+	EXPECT_EQ(q[MIB - 1], 5);
+	munmap(q, MIB);
+	close(other.fd);
+	EXPECT_EQ(gpu_share_open(&self->gpu, name, &theirs), -ENOENT);
+}
+
 TEST_F(exporter, too_much_is_refused)
 {
 	struct gpu_buf a, b;

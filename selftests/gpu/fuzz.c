@@ -28,7 +28,8 @@ static const size_t sizes[] = {
 	sizeof(struct dgpu_handle), sizeof(struct dgpu_export),
 	sizeof(struct dgpu_submit), sizeof(struct dgpu_wait),
 	sizeof(struct dgpu_move), sizeof(struct dgpu_handle),
-	sizeof(struct dgpu_buffer),
+	sizeof(struct dgpu_buffer), sizeof(struct dgpu_peer),
+	sizeof(struct dgpu_share), sizeof(struct dgpu_open),
 };
 
 #define CMDS	(sizeof(sizes) / sizeof(sizes[0]))
@@ -37,6 +38,7 @@ static const size_t sizes[] = {
 static struct gpu gpus[FILES];
 static volatile int dmabufs[SLOTS];
 static volatile uint32_t mrs[SLOTS];
+static volatile uint64_t names[SLOTS];
 static int port;
 static uint64_t end;
 
@@ -75,6 +77,8 @@ static void plausible(struct state *s, unsigned int cmd, void *arg,
 	struct dgpu_move *move = arg;
 	struct dgpu_export *export = arg;
 	struct dgpu_handle *handle = arg;
+	struct dgpu_peer *peer = arg;
+	struct dgpu_open *open = arg;
 
 	if (cmd == DGPU_CMD_ALLOC) {
 		alloc->length = 1 + rnd(s, 1u << 20);
@@ -89,6 +93,14 @@ static void plausible(struct state *s, unsigned int cmd, void *arg,
 	} else if (cmd == DGPU_CMD_MOVE) {
 		move->handle = 1 + rnd(s, 8);
 		move->place = 1 + rnd(s, 2);
+	} else if (cmd == DGPU_CMD_PEER) {
+		peer->flags = rnd(s, 2);
+		peer->fd = gpus[rnd(s, FILES)].fd;
+		peer->handle = 1 + rnd(s, 8);
+		peer->own = 1 + rnd(s, 8);
+		peer->length = 1 + rnd(s, 1u << rnd(s, 20));
+	} else if (cmd == DGPU_CMD_OPEN) {
+		open->name = names[rnd(s, SLOTS)];
 	} else if (cmd != DGPU_CMD_INFO && cmd != DGPU_CMD_WAIT) {
 		handle->handle = 1 + rnd(s, 8);
 	}
@@ -120,6 +132,7 @@ static void call(struct state *s)
 		struct dgpu_export export;
 		struct dgpu_submit submit;
 		struct dgpu_wait wait;
+		struct dgpu_share share;
 	} u = { { 0 } };
 	uint64_t *arg = u.words;
 
@@ -140,6 +153,8 @@ static void call(struct state *s)
 	s->accepted++;
 	if (cmd == DGPU_CMD_EXPORT)
 		keep(s, u.export.out_fd);
+	if (cmd == DGPU_CMD_SHARE)
+		names[rnd(s, SLOTS)] = u.share.out_name;
 }
 
 static void reg(struct state *s)

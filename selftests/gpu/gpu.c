@@ -102,6 +102,28 @@ int gpu_export(struct gpu_buf *buf, uint64_t offset, uint64_t length,
 	return err ?: arg.out_fd;
 }
 
+int gpu_share(struct gpu_buf *buf, uint64_t *name, uint32_t *users)
+{
+	struct dgpu_share arg = { .size = sizeof(arg), .handle = buf->handle };
+	int err = raw_ioctl(buf->gpu->fd, DGPU_IOCTL_SHARE, &arg);
+
+	*name = arg.out_name;
+	*users = arg.out_users;
+	return err;
+}
+
+int gpu_share_open(struct gpu *gpu, uint64_t name, struct gpu_buf *buf)
+{
+	struct dgpu_open arg = { .size = sizeof(arg), .name = name };
+	int err = raw_ioctl(gpu->fd, DGPU_IOCTL_OPEN, &arg);
+
+	if (!err)
+		*buf = (struct gpu_buf){ .gpu = gpu, .handle = arg.out_handle,
+					 .length = arg.out_length,
+					 .mmap = arg.out_mmap };
+	return err;
+}
+
 void *gpu_mmap(struct gpu_buf *buf)
 {
 	return mmap64(NULL, buf->length, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -147,6 +169,16 @@ int gpu_copy(struct gpu_buf *dst, uint64_t to, struct gpu_buf *src,
 				.src0_offset = from, .length = length };
 
 	return gpu_submit(dst->gpu, &cmd, 1, 0, 0, NULL);
+}
+
+int gpu_peer(struct gpu_buf *own, struct gpu_buf *peer, uint64_t length,
+	     uint32_t flags)
+{
+	struct dgpu_peer arg = { .size = sizeof(arg), .flags = flags,
+				 .fd = peer->gpu->fd, .handle = peer->handle,
+				 .own = own->handle, .length = length };
+
+	return raw_ioctl(own->gpu->fd, DGPU_IOCTL_PEER, &arg);
 }
 
 int gpu_crc(struct gpu_buf *buf, uint64_t offset, uint64_t length,

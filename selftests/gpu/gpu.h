@@ -38,6 +38,10 @@ bool gpu_stuck(struct gpu_buf *buf);
 /* A dma-buf of part of it; length 0: to its end. */
 int gpu_export(struct gpu_buf *buf, uint64_t offset, uint64_t length,
 	       uint32_t flags);
+/* Its name for other files of the GPU, and how many handles it has. */
+int gpu_share(struct gpu_buf *buf, uint64_t *name, uint32_t *users);
+/* Another handle of it, in another file of the GPU. */
+int gpu_share_open(struct gpu *gpu, uint64_t name, struct gpu_buf *buf);
 /* Mapped whole, read and write; MAP_FAILED. */
 void *gpu_mmap(struct gpu_buf *buf);
 
@@ -49,6 +53,9 @@ int gpu_fill(struct gpu_buf *buf, uint64_t offset, uint64_t length,
 	     uint64_t pattern);
 int gpu_copy(struct gpu_buf *dst, uint64_t to, struct gpu_buf *src,
 	     uint64_t from, uint64_t length);
+/* Over the mesh, by the engine of @own's GPU. */
+int gpu_peer(struct gpu_buf *own, struct gpu_buf *peer, uint64_t length,
+	     uint32_t flags);
 int gpu_crc(struct gpu_buf *buf, uint64_t offset, uint64_t length,
 	    uint32_t *crc);
 /* Bytes that differ everywhere, made on the GPU: 4 KiB from the CPU, doubled

@@ -157,6 +157,11 @@ class GpuPuppet(Puppet):
         """What the GPU's own checksum engine says."""
         return self.ask("gcrc", buf, offset, length)[0]
 
+    def peer_copy(self, own, peer, length, write):
+        """Over the mesh, by the engine of the first buffer's GPU, from it
+        (write) or into it; seconds. PuppetError: errno."""
+        return self.ask("gpeer", own, peer, length, int(write))[0] / 1e9
+
     def timed(self, q, opcode, peer, mr, rkey, length):
         """One operation over all of two regions; (seconds, status)."""
         ns, status = self.ask("timed", q, opcode, 0, peer, mr, 0, rkey, 0,

@@ -106,6 +106,19 @@ static void do_gcrc(char **w)
 		ok("%u", crc);
 }
 
+/* Nanoseconds that a copy over the mesh takes. */
+static void do_gpeer(char **w)
+{
+	uint64_t begun = raw_now_ns();
+	int err = gpu_peer(&bufs[at(w[1])], &bufs[at(w[2])], num(w[3]),
+			   num(w[4]));
+
+	if (err)
+		answer(err);
+	else
+		ok("%" PRIu64, raw_now_ns() - begun);
+}
+
 static void do_gjob(char **w)
 {
 	struct gpu_buf *b = &bufs[at(w[1])];
@@ -228,7 +241,8 @@ const struct puppet_command puppet_more[] = {
 	{ "grevoke", 2, do_grevoke }, { "gmove", 3, do_gmove },
 	{ "gstate", 2, do_gstate },
 	{ "gpattern", 4, do_gpattern }, { "gfill", 5, do_gfill },
-	{ "gcrc", 4, do_gcrc }, { "gjob", 5, do_gjob },
+	{ "gcrc", 4, do_gcrc }, { "gpeer", 5, do_gpeer },
+	{ "gjob", 5, do_gjob },
 	{ "gexport", 6, do_gexport }, { "udma", 3, do_udma },
 	{ "bclose", 2, do_bclose }, { "bmr", 7, do_bmr },
 	{ "gcpu", 5, do_gcpu }, { "timed", 13, do_timed },

@@ -6,44 +6,16 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from gpulab import KERNELS, MIB, GpuPuppet, bound, fabric, load, wait_devices
+from gpulab import KERNELS, MIB, fabric
 from process import wait_until
 from puppet import READ, WRITE
 from scenario import scenario
-from transfer import address_of
+from transfer import links, process, traffic
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "links.topo")
 SIZE = 8 * MIB
 X16 = 27000000000		# Gen4, in bytes per second
-
-
-def links(guest, more=""):
-    """{(from, to): row} of both directions of all links."""
-    doc = fabric.ctl_json(guest, f"stats --links {more}")
-    return {(row["from"], row["to"]): row for row in doc["links"]}
-
-
-def traffic(guest):
-    """{(from, to): bytes}"""
-    return {way: row["bytes"] for way, row in links(guest).items()}
-
-
-def process(lab, host, endpoints):
-    """A process with these GPUs: (puppet, {endpoint: (region, key)})."""
-    guest = lab.guest(host)
-    load(guest)
-    for endpoint in endpoints:
-        fabric.compose(guest, endpoint, host, check=True)
-    wait_devices(guest, len(endpoints))
-    names = {at: name for name, at in bound(guest, host).items()}
-    p = GpuPuppet(guest)
-    p.queue(0)
-    regions = {}
-    for n in range(len(endpoints)):
-        address = "%04x:%02x:%02x.%x" % address_of(p.gpu(n, n))
-        regions[names[address]] = (n, p.memory(n, SIZE, gpu=n))
-    return p, regions
 
 
 def moved(t, p, opcode, local, peer, key, length, ways):
@@ -109,8 +81,8 @@ def shown(t, guest):
 @scenario(hosts=["a", "b"], topology=TOPOLOGY, kernels=KERNELS)
 def bytes_on_links(lab, t):
     """Transfers between GPUs, compared with the counters of every link."""
-    a = process(lab, "a", ["near.gpu0", "near.gpu1", "near.gpu2"])
-    b = process(lab, "b", ["far.gpu0"])
+    a = process(lab, "a", ["near.gpu0", "near.gpu1", "near.gpu2"], SIZE)
+    b = process(lab, "b", ["far.gpu0"], SIZE)
     across(t, a, b)
     below_one_switch(t, a)
     shown(t, lab.guest("a"))

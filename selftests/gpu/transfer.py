@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A transfer from GPU to GPU across hosts, checked and counted, for
-scenarios."""
+"""Transfers from GPU to GPU, checked and counted, for scenarios."""
 
-from gpulab import MIB, GpuPuppet, bound, endpoint_bytes, gpu_host
+from gpulab import (MIB, GpuPuppet, bound, endpoint_bytes, fabric, gpu_host,
+                    load, wait_devices)
 from puppet import WRITE
 
 SIZE = 64 * MIB
@@ -72,3 +72,32 @@ def direct(t, lab, a, b):
     t.equal(c.ends, [(SIZE, 0), (0, SIZE)],
             "all read from one GPU, all stored into the other")
     return seconds
+
+
+def links(guest, more=""):
+    """{(from, to): row} of both directions of all links."""
+    doc = fabric.ctl_json(guest, f"stats --links {more}")
+    return {(row["from"], row["to"]): row for row in doc["links"]}
+
+
+def traffic(guest):
+    """{(from, to): bytes}"""
+    return {way: row["bytes"] for way, row in links(guest).items()}
+
+
+def process(lab, host, endpoints, size):
+    """A process with these GPUs and a region of each: (puppet, {endpoint:
+    (region, key)})."""
+    guest = lab.guest(host)
+    load(guest)
+    for endpoint in endpoints:
+        fabric.compose(guest, endpoint, host, check=True)
+    wait_devices(guest, len(endpoints))
+    names = {at: name for name, at in bound(guest, host).items()}
+    p = GpuPuppet(guest)
+    p.queue(0)
+    regions = {}
+    for n in range(len(endpoints)):
+        address = "%04x:%02x:%02x.%x" % address_of(p.gpu(n, n))
+        regions[names[address]] = (n, p.memory(n, size, gpu=n))
+    return p, regions

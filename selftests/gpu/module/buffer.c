@@ -68,6 +68,7 @@ struct dgpu_bo *dgpu_bo_new(struct dgpu *dg, u64 length, u64 align, u32 flags)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&bo->ref);
 	bo->dg = dg;
+	bo->users = 1;
 	bo->length = length;
 	bo->align = align;
 	bo->flags = flags;
@@ -159,8 +160,8 @@ void dgpu_bo_revoke(struct dgpu_bo *bo)
 }
 
 /**
- * dgpu_bo_orphan() - the handle goes
- * @bo: buffer, the caller has erased its handle
+ * dgpu_bo_orphan() - the last handle goes
+ * @bo: buffer, the caller has erased the handle
  */
 void dgpu_bo_orphan(struct dgpu_bo *bo)
 {

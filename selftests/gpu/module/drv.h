@@ -84,6 +84,8 @@ struct dgpu_engine {
  * @engine:  engine
  * @instance: of the binding
  * @name:    of the endpoint
+ * @mesh:    of those with the same, not 0, each two have a link
+ * @number:  in the mesh
  */
 struct dgpu {
 	struct device dev;
@@ -105,6 +107,8 @@ struct dgpu {
 	struct dgpu_engine engine;
 	u32 instance;
 	u8 name[DGPU_NAME_LEN];
+	u32 mesh;
+	u32 number;
 };
 
 /* One open file. */
@@ -132,15 +136,17 @@ struct dgpu_store {
 
 /**
  * struct dgpu_bo - a buffer
- * @ref:     of the handle, of each dma-buf, of each mapping of a process
+ * @ref:     of each handle, of each dma-buf, of each mapping of a process
  * @dg:      owner; referenced
  * @list:    in dgpu.buffers
  * @resv:    protects what follows, and is that of all its dma-bufs
  * @length:  bytes, whole pages; constant
  * @align:   as asked for; constant
  * @flags:   DGPU_ALLOC_*; constant
- * @cookie:  mmap() offset; constant once @inode is set
- * @inode:   of the file with the handle; NULL without one
+ * @cookie:  mmap() offset by the first handle; constant once @inode is set
+ * @inode:   of the files with the handles; NULL without one
+ * @name:    by which other files open it; 0: none yet; dgpu.lock
+ * @users:   handles; dgpu.lock
  * @store:   memory; NULL once it has been given back
  * @round:   in which everything was evicted last; dgpu.lock
  * @evicted: in system memory until the next importer maps it
@@ -163,6 +169,8 @@ struct dgpu_bo {
 	u32 flags;
 	u64 cookie;
 	struct inode *inode;
+	u64 name;
+	u32 users;
 	struct dgpu_store *store;
 	u32 round;
 	bool evicted;
@@ -225,6 +233,11 @@ void dgpu_revoke_all(struct dgpu *dg);
 int dgpu_bo_mmap(struct dgpu_bo *bo, struct vm_area_struct *vma);
 vm_fault_t dgpu_bo_fault(struct vm_fault *vmf, struct dgpu_bo *bo, u64 first);
 
+/* share.c: handles of several files */
+u64 dgpu_bo_name(struct dgpu_bo *bo, u32 *users);
+struct dgpu_bo *dgpu_bo_open(struct dgpu *dg, u64 name);
+void dgpu_bo_leave(struct dgpu_bo *bo);
+
 /* move.c: other places */
 int dgpu_bo_move(struct dgpu_bo *bo, u32 place);
 int dgpu_bo_move_locked(struct dgpu_bo *bo, u32 place);
@@ -276,6 +289,8 @@ struct dgpu_job {
 
 /* job.c: submission */
 int dgpu_submit(struct dgpu_file *file, struct dgpu_submit *cmd);
+int dgpu_peer_copy(struct dgpu_file *file, struct dgpu_file *other,
+		   const struct dgpu_peer *cmd);
 struct dgpu_bo *dgpu_bo_find(struct dgpu_file *file, u32 handle);
 int dgpu_bo_clear(struct dgpu_bo *bo);
 void dgpu_job_put(struct dgpu_job *job);

@@ -28,6 +28,8 @@ static int dgpu_cmd_info(struct dgpu_file *file, void *arg)
 		.out_exports = atomic_read(&dg->nexports),
 		.out_mappings = atomic_read(&dg->nmaps),
 		.out_index = dg->index,
+		.out_mesh = dg->mesh,
+		.out_mesh_number = dg->number,
 	};
 	if (dg->engine.present)
 		cmd->out_flags |= DGPU_INFO_ENGINE;
@@ -104,7 +106,7 @@ static int dgpu_cmd_free(struct dgpu_file *file, void *arg)
 	xa_unlock(&file->handles);
 	if (!bo)
 		return -ENOENT;
-	dgpu_bo_orphan(bo);
+	dgpu_bo_leave(bo);
 	return 0;
 }
 
@@ -228,6 +230,60 @@ static int dgpu_cmd_buffer(struct dgpu_file *file, void *arg)
 	return 0;
 }
 
+static int dgpu_cmd_peer(struct dgpu_file *file, void *arg)
+{
+	struct dgpu_peer *cmd = arg;
+	struct file *filp;
+	int ret = -EINVAL;
+
+	if (cmd->flags & ~DGPU_PEER_WRITE || cmd->__reserved || !cmd->length)
+		return -EINVAL;
+	filp = fget(cmd->fd);
+	if (!filp)
+		return -EBADF;
+	if (filp->f_op == &dgpu_fops)
+		ret = dgpu_peer_copy(file, filp->private_data, cmd);
+	fput(filp);
+	return ret;
+}
+
+static int dgpu_cmd_share(struct dgpu_file *file, void *arg)
+{
+	struct dgpu_share *cmd = arg;
+	struct dgpu_bo *bo;
+
+	if (cmd->__reserved)
+		return -EINVAL;
+	bo = dgpu_bo_find(file, cmd->handle);
+	if (!bo)
+		return -ENOENT;
+	cmd->out_name = dgpu_bo_name(bo, &cmd->out_users);
+	dgpu_bo_put(bo);
+	return 0;
+}
+
+static int dgpu_cmd_open(struct dgpu_file *file, void *arg)
+{
+	struct dgpu_open *cmd = arg;
+	struct dgpu_bo *bo;
+	int ret;
+
+	if (cmd->flags || cmd->__reserved)
+		return -EINVAL;
+	bo = dgpu_bo_open(file->dg, cmd->name);
+	if (!bo)
+		return -ENOENT;
+	cmd->out_length = bo->length;
+	/* All mappings are zapped by one inode. */
+	ret = bo->inode != file->inode ? -EXDEV :
+	      xa_alloc(&file->handles, &cmd->out_handle, bo,
+		       XA_LIMIT(1, DGPU_MAX_HANDLE), GFP_KERNEL_ACCOUNT);
+	if (ret)
+		dgpu_bo_leave(bo);
+	cmd->out_mmap = (u64)cmd->out_handle << DGPU_COOKIE_SHIFT;
+	return ret;
+}
+
 union dgpu_cmd_buf {
 	u32 size;
 	struct dgpu_info info;
@@ -238,6 +294,9 @@ union dgpu_cmd_buf {
 	struct dgpu_wait wait;
 	struct dgpu_move move;
 	struct dgpu_buffer buffer;
+	struct dgpu_peer peer;
+	struct dgpu_share share;
+	struct dgpu_open open;
 };
 
 struct dgpu_ioctl_op {
@@ -260,6 +319,9 @@ static const struct dgpu_ioctl_op dgpu_ioctl_ops[] = {
 	IOCTL_OP(DGPU_IOCTL_MOVE, dgpu_cmd_move, struct dgpu_move),
 	IOCTL_OP(DGPU_IOCTL_REVOKE, dgpu_cmd_revoke, struct dgpu_handle),
 	IOCTL_OP(DGPU_IOCTL_BUFFER, dgpu_cmd_buffer, struct dgpu_buffer),
+	IOCTL_OP(DGPU_IOCTL_PEER, dgpu_cmd_peer, struct dgpu_peer),
+	IOCTL_OP(DGPU_IOCTL_SHARE, dgpu_cmd_share, struct dgpu_share),
+	IOCTL_OP(DGPU_IOCTL_OPEN, dgpu_cmd_open, struct dgpu_open),
 };
 
 static long dgpu_execute(struct dgpu_file *file, const struct dgpu_ioctl_op *op,
@@ -276,8 +338,9 @@ static long dgpu_execute(struct dgpu_file *file, const struct dgpu_ioctl_op *op,
 		return ret;
 	if (!copy_to_user(ubuf, buf, op->size))
 		return ret;
-	undo.handle = buf->alloc.out_handle;
-	if (op->cmd == DGPU_IOCTL_ALLOC)
+	undo.handle = op->cmd == DGPU_IOCTL_OPEN ? buf->open.out_handle :
+						   buf->alloc.out_handle;
+	if (op->cmd == DGPU_IOCTL_ALLOC || op->cmd == DGPU_IOCTL_OPEN)
 		dgpu_cmd_free(file, &undo);
 	return -EFAULT;
 }
@@ -326,6 +389,9 @@ static int dgpu_mmap(struct file *filp, struct vm_area_struct *vma)
 	bo = dgpu_bo_find(file, handle);
 	if (!bo)
 		return -EINVAL;
+	/* Where zapping looks for it, whichever handle it is mapped by. */
+	vma->vm_pgoff += (bo->cookie >> PAGE_SHIFT) -
+			 (handle << (DGPU_COOKIE_SHIFT - PAGE_SHIFT));
 	ret = dgpu_bo_mmap(bo, vma);
 	if (ret)
 		dgpu_bo_put(bo);
@@ -358,7 +424,7 @@ static int dgpu_release(struct inode *inode, struct file *filp)
 
 	xa_for_each(&file->handles, handle, bo) {
 		xa_erase(&file->handles, handle);
-		dgpu_bo_orphan(bo);
+		dgpu_bo_leave(bo);
 	}
 	xa_destroy(&file->handles);
 	put_device(&file->dg->dev);

@@ -332,23 +332,57 @@ static int dgpu_set_validate(struct dgpu_set *set)
 	return 0;
 }
 
-/* Reservations held. After dgpu_engine_queue() nothing fails any more. */
-static int dgpu_job_start(struct dgpu *dg, struct dgpu_job *job,
-			  struct dgpu_set *set)
+/*
+ * For jobs of other GPUs that still use the buffers: only those of @dg itself
+ * are executed in order. Reservations held.
+ */
+static int dgpu_set_wait(struct dgpu *dg, struct dgpu_set *set)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	unsigned int i;
+	long ret;
+
+	for (i = 0; i < set->count; i++) {
+		dma_resv_for_each_fence(&cursor, &set->bo[i]->resv,
+					dma_resv_usage_rw(set->writes[i]),
+					fence) {
+			if (fence->context == dg->engine.context)
+				continue;
+			ret = dma_fence_wait(fence, true);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+/* Nothing fails any more. */
+static void dgpu_job_queue(struct dgpu *dg, struct dgpu_job *job,
+			   struct dgpu_set *set)
 {
 	unsigned int i;
-	int ret;
 
-	ret = dgpu_set_validate(set) ?: dgpu_translate(job, set, true) ?:
-	      dgpu_job_alloc_hw(job, job->nhw);
-	if (ret)
-		return ret;
-	dgpu_translate(job, set, false);
 	dgpu_engine_queue(dg, job);
 	for (i = 0; i < set->count; i++)
 		dma_resv_add_fence(&set->bo[i]->resv, job->fence,
 				   set->writes[i] ? DMA_RESV_USAGE_WRITE :
 						    DMA_RESV_USAGE_READ);
+}
+
+/* Reservations held. */
+static int dgpu_job_start(struct dgpu *dg, struct dgpu_job *job,
+			  struct dgpu_set *set)
+{
+	int ret;
+
+	ret = dgpu_set_validate(set) ?: dgpu_set_wait(dg, set) ?:
+	      dgpu_translate(job, set, true) ?:
+	      dgpu_job_alloc_hw(job, job->nhw);
+	if (ret)
+		return ret;
+	dgpu_translate(job, set, false);
+	dgpu_job_queue(dg, job, set);
 	return 0;
 }
 
@@ -422,6 +456,136 @@ int dgpu_submit(struct dgpu_file *file, struct dgpu_submit *cmd)
 	dgpu_job_put(job);
 	return ret;
 }
+
+/* ---- Copies from and to another GPU ---- */
+
+/*
+ * Of a command: even over links that are throttled, it takes a small part of the
+ * time after which the engine counts as hung.
+ */
+#define PEER_MOST	(16u << 20)
+
+enum { OWN, PEER };	/* in the set */
+
+/* Called twice, as dgpu_translate(): first to count. */
+static void dgpu_emit_peer(struct dgpu_job *job, const struct dgpu_peer *cmd,
+			   const struct dgpu_set *set)
+{
+	const struct dgpu_bo *own = set->bo[OWN], *peer = set->bo[PEER];
+	bool write = cmd->flags & DGPU_PEER_WRITE;
+	u64 done, n, left, here, there;
+
+	job->nhw = 0;
+	for (done = 0; done < cmd->length && job->nhw <= MAX_HW; done += n) {
+		n = min_t(u64, cmd->length - done, PEER_MOST);
+		here = dgpu_store_at(own->store, cmd->own_offset + done, &left);
+		n = min(n, left);
+		there = dgpu_store_at(peer->store, cmd->peer_offset + done,
+				      &left);
+		n = min(n, left);
+		if (job->hw)
+			job->hw[job->nhw] = (struct draco_gpu_cmd) {
+				.op = write ? DRACO_GPU_PEER_WRITE :
+					      DRACO_GPU_PEER_READ,
+				.dst = cpu_to_le64(write ? there : here),
+				.src0 = cpu_to_le64(write ? here : there),
+				.length = cpu_to_le64(n),
+				.peer = cpu_to_le32(peer->dg->number),
+				.instance = cpu_to_le32(peer->dg->instance),
+			};
+		job->nhw++;
+	}
+}
+
+static int dgpu_peer_start(struct dgpu *dg, struct dgpu_job *job,
+			   struct dgpu_set *set, const struct dgpu_peer *cmd)
+{
+	int ret = dgpu_set_validate(set) ?: dgpu_set_wait(dg, set);
+
+	if (ret)
+		return ret;
+	dgpu_emit_peer(job, cmd, set);
+	if (job->nhw > MAX_HW)
+		return -E2BIG;
+	ret = dgpu_job_alloc_hw(job, job->nhw);
+	if (ret)
+		return ret;
+	dgpu_emit_peer(job, cmd, set);
+	dgpu_job_queue(dg, job, set);
+	return 0;
+}
+
+static int dgpu_peer_set(struct dgpu_set *set, struct dgpu_file *file,
+			 struct dgpu_file *other, const struct dgpu_peer *cmd)
+{
+	bool write = cmd->flags & DGPU_PEER_WRITE;
+	int ret;
+
+	ret = dgpu_set_add(set, file, cmd->own, !write);
+	if (ret >= 0)
+		ret = dgpu_set_add(set, other, cmd->handle, write);
+	if (ret < 0)
+		return ret;
+	return dgpu_inside(set->bo[OWN], cmd->own_offset, cmd->length) ?:
+	       dgpu_inside(set->bo[PEER], cmd->peer_offset, cmd->length);
+}
+
+static int dgpu_peer_submit(struct dgpu_file *file, struct dgpu_file *other,
+			    struct dgpu_job *job, const struct dgpu_peer *cmd)
+{
+	struct dgpu_set *set = kvzalloc(sizeof(*set), GFP_KERNEL);
+	struct ww_acquire_ctx ctx;
+	int ret;
+
+	if (!set)
+		return -ENOMEM;
+	ret = dgpu_peer_set(set, file, other, cmd);
+	if (!ret)
+		ret = dgpu_set_lock(set, &ctx);
+	if (!ret) {
+		ret = dgpu_peer_start(file->dg, job, set, cmd);
+		dgpu_set_unlock(set, set->count);
+		ww_acquire_fini(&ctx);
+	}
+	dgpu_set_free(set);
+	return ret;
+}
+
+/**
+ * dgpu_peer_copy() - DGPU_IOCTL_PEER
+ * @file:  open file of the GPU that copies
+ * @other: open file of the other one, or of the same
+ * @cmd:   checked but for the buffers
+ *
+ * Return: as documented in dgpu.h
+ */
+int dgpu_peer_copy(struct dgpu_file *file, struct dgpu_file *other,
+		   const struct dgpu_peer *cmd)
+{
+	struct dgpu *dg = file->dg;
+	struct dgpu_job *job;
+	int ret;
+
+	if (!dg->mesh || dg->mesh != other->dg->mesh || dg == other->dg)
+		return -EXDEV;
+	if (READ_ONCE(other->dg->gone))
+		return -ENODEV;
+	if (!dg->engine.present)
+		return -EOPNOTSUPP;
+	ret = dgpu_engine_throttle(dg);
+	if (ret)
+		return ret;
+	job = dgpu_job_new();
+	if (!job)
+		return -ENOMEM;
+	ret = dgpu_peer_submit(file, other, job, cmd);
+	if (!ret)
+		ret = dma_fence_wait(job->fence, true) ? -EINTR : job->error;
+	dgpu_job_put(job);
+	return ret;
+}
+
+/* ---- New buffers ---- */
 
 static int dgpu_clear_hw(struct dgpu_job *job, struct dgpu_bo *bo)
 {

@@ -115,6 +115,8 @@ static int dgpu_identify(struct dgpu *dg)
 	dg->instance = readl(regs + DRACO_EPR_INSTANCE);
 	dg->size = min(lo_hi_readq(regs + DRACO_EPR_SIZE), bar) & PAGE_MASK;
 	dg->vram = pci_resource_start(dg->pdev, DRACO_GPU_BAR_VRAM);
+	dg->mesh = readl(regs + DRACO_GPU_MESH_ID);
+	dg->number = readl(regs + DRACO_GPU_MESH_NUMBER);
 	dgpu_read_name(dg);
 	if (dg->size < 2 * PAGE_SIZE)
 		return dev_err_probe(&dg->pdev->dev, -ENODEV,
