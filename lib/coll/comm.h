@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <fabrex/coll.h>
+#include <fabrex/p2p.h>
 
 #include "base/barrier.h"
 #include "core/core.h"
@@ -110,6 +111,17 @@ struct fabrex_comm {
 
 /* Spreads well; not for keeping secrets. */
 uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
+
+/* ---- unseen.c ---------------------------------------------------------- */
+
+/* Is the port @peer this one, or one that it reaches now? */
+bool fxi_sees_peer(const struct fabrex_port *port, uint32_t peer);
+/*
+ * Stores up to @n other ports of this host, in the same fabric, that @port does
+ * not see and this process may open; returns how many it stored.
+ */
+uint32_t fxi_unseen_ports(const struct fabrex_port *port,
+			  struct fabrex_local_port *found, uint32_t n);
 
 /* ---- waiting ----------------------------------------------------------- */
 

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 from gpulab import RUNTIME, bound, fabric, load, wait_devices
 from scenario import scenario
+from schedules import hops_of
 from transfer import traffic
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -165,44 +166,6 @@ def rings(lab, t):
 
 # ---- planned schedules ------------------------------------------------------
 
-def weights(words):
-    """As docs/schedule.md has them: 3x16 is sixteen times the weight 3."""
-    for word in words:
-        weight, _, times = word.partition("x")
-        yield from [int(weight)] * int(times or 1)
-
-
-def chunks(lines, ranks):
-    """The parts of SIZE of all chunks, by their number."""
-    parts = []
-    for line in lines:
-        words = line.split()
-        if words[:1] == ["split"]:
-            each = list(weights(words[1:]))
-            parts += [w / sum(each) for w in each]
-        if words[:1] == ["shard"]:
-            each = list(weights(words[2:]))
-            parts += [w / sum(each) / ranks for w in each]
-    return parts
-
-
-def hops_of(text, ranks):
-    """{(rank, rank): bytes} of one operation, from the text of a schedule
-    without brackets."""
-    lines = text.splitlines()
-    parts = chunks(lines, ranks)
-    hops = collections.Counter()
-    for line in lines:
-        verb, *words = line.split() or [""]
-        if verb not in ("copy", "reduce"):
-            continue
-        for path in words[1:]:
-            stops = [int(stop) for stop in path.split(">")]
-            for way in zip(stops, stops[1:]):
-                hops[way] += SIZE * parts[int(words[0])]
-    return {way: round(n) for way, n in hops.items()}
-
-
 def bindings():
     rows = ", ".join(f'{{ endpoint = "{box}.gpu{n}"; port = "{host}.0"; }}'
                      for host, box in HOSTS.items() for n in range(GPUS))
@@ -233,6 +196,6 @@ def planned_schedules(lab, t):
     for service, kind in enumerate(("all_gather", "all_reduce"), 7211):
         names, text, path = plan(lab, kind)
         ranks = [by_name[name] for name in names]
-        hops = hops_of(text, len(ranks))
+        hops = hops_of(text, len(ranks), SIZE)
         t.diag(f"{kind}: {len(hops)} pairs of ranks")
         check(t, ranks, kind, service, f"--schedule {path}", hops)

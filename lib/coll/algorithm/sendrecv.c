@@ -127,6 +127,8 @@ static int announce(struct fabrex_coll *coll)
 
 	if (!fxi_link_room(comm, coll->what.root, LINK_SENDRECV))
 		return 0;
+	if (fxi_link_detours(comm, coll->what.root))
+		return -ENOTSUP;
 	fxi_buffer_export(comm, coll->what.send, length_of(coll),
 			  FABREX_MR_REMOTE_READ,
 			  comm->coherent && length_of(coll) >= VERY_LARGE ?

@@ -180,8 +180,8 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 	struct peer_buffer buffer = {
 		.rkey = spot->key, .offset = spot->offset,
 		.length = (uint64_t)spot->pages * PAGE + spot->tail,
-		.peer = card->mailbox.peer,
-		.generation = card->mailbox.generation,
+		.peer = card->entrances[0].peer,
+		.generation = card->entrances[0].generation,
 		.access = RIGHTS, .heap = 1,
 	};
 

@@ -24,6 +24,7 @@
 #define WATCH_MS	100
 #define CONNECT_MS	2000
 #define GRACE_MS	3000
+#define PORTS		4u	/* through which rank 0 is looked for */
 
 enum { STATE_NONE, STATE_ALL, STATE_FAILED };
 
@@ -280,35 +281,54 @@ static int host_exchange(struct bootstrap *b, const void *mine, void *all,
 
 struct guest {
 	struct bootstrap *b;
-	struct fabrex_mr *mr;
+	struct fabrex_port *ports[PORTS]; /* the rank's, and others here */
+	uint32_t nports;
+	struct fabrex_port *port;	/* of these, where rank 0 was found */
+	const void *mine;		/* for the table */
+	size_t bytes;
+	uint64_t nonce;
+	struct fabrex_mr *mr;		/* at that port */
+	struct fabrex_port *mr_port;
 	uint8_t *landing;
 	uint32_t root;			/* peer that answered */
 	size_t length;			/* of the greeting */
 	uint8_t greeting[FABREX_BLOB_MAX];
 };
 
-static bool offers(struct bootstrap *b, uint32_t peer)
+static bool offers(const struct guest *g, uint32_t peer)
 {
 	uint32_t number;
 	uint64_t key;
 
-	return !fabrex_resolve(b->port, peer, b->service, &number, &key);
+	return !fabrex_resolve(g->port, peer, g->b->service, &number, &key);
 }
 
 /* The peer that offers the service: perhaps this port, to another process. */
-static bool find_root(struct bootstrap *b, uint32_t *peer)
+static bool find_root_here(struct guest *g)
 {
 	struct fabrex_peer p;
 	uint32_t from = 0;
 
-	*peer = b->port->attr.peer;
-	if (offers(b, *peer))
+	g->root = g->port->attr.peer;
+	if (offers(g, g->root))
 		return true;
-	while (!fabrex_peer_next(b->port, from, &p)) {
-		*peer = p.peer;
-		if (p.up && offers(b, p.peer))
+	while (!fabrex_peer_next(g->port, from, &p)) {
+		g->root = p.peer;
+		if (p.up && offers(g, p.peer))
 			return true;
 		from = p.peer + 1;
+	}
+	return false;
+}
+
+static bool find_root(struct guest *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nports; i++) {
+		g->port = g->ports[i];
+		if (find_root_here(g))
+			return true;
 	}
 	return false;
 }
@@ -335,6 +355,35 @@ static int min_ms(int a, int b)
 	return a >= 0 && a < b ? a : b;
 }
 
+/* Where the table will arrive; and the greeting, which says so. */
+static int landing_open(struct guest *g)
+{
+	struct hello hello = {
+		.magic = MAGIC, .size = g->b->rendezvous.size,
+		.rank = g->b->rendezvous.rank, .bytes = (uint32_t)g->bytes,
+		.nonce = g->nonce,
+	};
+	int ret;
+
+	if (g->mr_port == g->port)
+		return 0;
+	fabrex_mr_deregister(g->mr);
+	g->mr = NULL;
+	g->mr_port = NULL;
+	ret = fabrex_mr_alloc(g->port, LANDING + hello.size * g->bytes,
+			      FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE,
+			      &g->mr);
+	if (ret)
+		return ret;
+	g->mr_port = g->port;
+	g->landing = fabrex_mr_addr(g->mr);
+	fabrex_mr_remote(g->mr, &hello.landing);
+	memcpy(g->greeting, &hello, sizeof(hello));
+	memcpy(g->greeting + sizeof(hello), g->mine, g->bytes);
+	g->length = sizeof(hello) + g->bytes;
+	return 0;
+}
+
 /* 1: welcome; 0: try again. */
 static int guest_greet(struct guest *g)
 {
@@ -343,11 +392,14 @@ static int guest_greet(struct guest *g)
 	size_t length = sizeof(answer);
 	int ret;
 
-	if (!find_root(b, &g->root)) {
+	if (!find_root(g)) {
 		poll(NULL, 0, SCAN_MS);
 		return 0;
 	}
-	ret = fabrex_connect(b->port, g->root, b->service, g->greeting,
+	ret = landing_open(g);
+	if (ret)
+		return ret;
+	ret = fabrex_connect(g->port, g->root, b->service, g->greeting,
 			     g->length, &answer, &length,
 			     min_ms(fxi_remaining_ms(b->rendezvous.deadline),
 				    CONNECT_MS));
@@ -361,12 +413,12 @@ static bool root_lives(struct guest *g, uint64_t *gone)
 {
 	struct fabrex_peer p;
 
-	if (offers(g->b, g->root)) {
+	if (offers(g, g->root)) {
 		*gone = 0;
 		return true;
 	}
-	if (g->root != g->b->port->attr.peer &&
-	    fabrex_peer_next(g->b->port, g->root, &p) == 0 &&
+	if (g->root != g->port->attr.peer &&
+	    fabrex_peer_next(g->port, g->root, &p) == 0 &&
 	    p.peer == g->root && !p.up)
 		return false;
 	if (!*gone)
@@ -399,37 +451,34 @@ static int guest_await(struct guest *g)
 			 port_name(g->b), (uint32_t)(state >> 32));
 }
 
-static int guest_open(struct guest *g, const void *mine, size_t bytes)
+/* The rank's own port, and those of its host that see what it does not. */
+static void guest_open(struct guest *g)
 {
-	struct hello hello = {
-		.magic = MAGIC, .size = g->b->rendezvous.size,
-		.rank = g->b->rendezvous.rank, .bytes = (uint32_t)bytes,
-	};
-	int ret;
+	struct fabrex_local_port unseen[PORTS - 1];
+	uint32_t i, n = fxi_unseen_ports(g->b->port, unseen, PORTS - 1);
 
-	ret = fabrex_mr_alloc(g->b->port, LANDING + hello.size * bytes,
-			      FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE,
-			      &g->mr);
-	if (ret)
-		return ret;
-	g->landing = fabrex_mr_addr(g->mr);
-	fabrex_mr_remote(g->mr, &hello.landing);
-	if (getrandom(&hello.nonce, sizeof(hello.nonce), 0) < 0)
-		hello.nonce = fxi_now_ns();
-	memcpy(g->greeting, &hello, sizeof(hello));
-	memcpy(g->greeting + sizeof(hello), mine, bytes);
-	g->length = sizeof(hello) + bytes;
-	return 0;
+	g->ports[g->nports++] = g->b->port;
+	for (i = 0; i < n; i++)
+		if (!fabrex_open(unseen[i].device, &g->ports[g->nports]))
+			g->nports++;
+	if (getrandom(&g->nonce, sizeof(g->nonce), 0) < 0)
+		g->nonce = fxi_now_ns();
+}
+
+static void guest_close(struct guest *g)
+{
+	fabrex_mr_deregister(g->mr);
+	while (--g->nports)
+		fabrex_close(g->ports[g->nports]);
 }
 
 static int guest_exchange(struct bootstrap *b, const void *mine, void *all,
 			  size_t bytes)
 {
-	struct guest g = { .b = b };
-	int ret = guest_open(&g, mine, bytes);
+	struct guest g = { .b = b, .mine = mine, .bytes = bytes };
+	int ret;
 
-	if (ret)
-		return ret;
+	guest_open(&g);
 	do {
 		ret = guest_greet(&g);
 		if (!ret && !fxi_remaining_ms(b->rendezvous.deadline))
@@ -439,7 +488,7 @@ static int guest_exchange(struct bootstrap *b, const void *mine, void *all,
 		ret = guest_await(&g);
 	if (!ret)
 		memcpy(all, g.landing + LANDING, b->rendezvous.size * bytes);
-	fabrex_mr_deregister(g.mr);
+	guest_close(&g);
 	return ret;
 }
 

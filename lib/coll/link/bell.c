@@ -43,20 +43,32 @@ void fxi_link_arm(struct fabrex_comm *comm)
 		return;
 	links->armed = true;
 	fabrex_arm(links->mailbox->queue);
+	fxi_entrances_arm(comm);
 }
 
 /* It stays armed if nothing has come: the next sleep needs no doorbell. */
 void fxi_link_sleep(struct fabrex_comm *comm, uint64_t ns)
 {
 	struct links *links = comm->links;
-	struct pollfd pfd = { .fd = links->bell_fd, .events = POLLIN };
+	struct pollfd fds[LINK_ENTRANCES] = {
+		{ .fd = links->bell_fd, .events = POLLIN },
+	};
+	const struct mailbox *box = links->mailbox;
+	nfds_t n = 1;
+	uint32_t i;
 	const struct timespec limit = {
 		.tv_sec = (time_t)(ns / 1000000000u),
 		.tv_nsec = (long)(ns % 1000000000u),
 	};
 	NO_CANCEL();
 
-	if (ppoll(&pfd, 1, &limit, NULL))
+	for (i = 0; i < box->nothers; i++)
+		if (box->others[i].queue)
+			fds[n++] = (struct pollfd){
+				.fd = fabrex_queue_fd(box->others[i].queue),
+				.events = POLLIN,
+			};
+	if (ppoll(fds, n, &limit, NULL))
 		links->armed = false;
 }
 

@@ -43,6 +43,8 @@ bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank)
 			    sizeof(offer));
 	if (offer.check == check_of(&offer)) {
 		offer.pci[sizeof(offer.pci) - 1] = 0;
+		if (fxi_link_detours(comm, rank))
+			offer.rkey = 0;
 		*known = offer;
 	}
 	return known->check || offer.check == DECLINED ||

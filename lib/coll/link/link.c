@@ -96,12 +96,12 @@ static int put(struct fabrex_comm *comm, uint32_t rank,
 static int put_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 {
 	uint32_t rank = job->number / LINK_CHANNELS;
-	const struct fabrex_remote *remote =
-		&comm->links->mailbox->cards[rank].mailbox;
+	const struct link_entrance *to =
+		&comm->links->mailbox->peers[rank].to;
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_WRITE, .flags = job->flags,
-		.peer = (uint16_t)remote->peer,
-		.rkey = job->rkey ? job->rkey : remote->rkey,
+		.peer = (uint16_t)to->peer,
+		.rkey = job->rkey ? job->rkey : to->rkey,
 		.user_data = token(job->what, job->number, job->detail),
 		.mr = job->mr, .offset = job->offset, .length = job->length,
 		.roffset = job->remote,
@@ -119,14 +119,15 @@ static bool is_asleep(const struct fabrex_comm *comm, uint32_t rank)
 /* Behind what a rank that sleeps has to see. */
 static int put_bell(struct fabrex_comm *comm, uint32_t rank)
 {
-	const struct link_card *card = fxi_link_card(comm, rank);
+	const struct link_entrance *to =
+		&comm->links->mailbox->peers[rank].to;
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
-		.peer = (uint16_t)card->mailbox.peer, .dest_key = card->bell,
+		.peer = (uint16_t)to->peer, .dest_key = to->bell,
 		.user_data = token(WRITE_BELL, rank * LINK_CHANNELS, 0),
 	};
 
-	if (likely(!is_asleep(comm, rank)) || !card->bell)
+	if (likely(!is_asleep(comm, rank)) || !to->bell)
 		return 0;
 	return put(comm, rank, &op);
 }

@@ -9,6 +9,7 @@
  *   board.c          words beside the messages, and probes
  *   bell.c           sleeping until something arrives
  *   device_slots.c   payloads in device memory
+ *   entrances.c      several ports of a host that lead to a mailbox
  *
  * Every rank has a mailbox, allocated from the fabric, with slots for each
  * other rank and channel. A message is a line of 64 bytes, and a payload if it
@@ -105,9 +106,11 @@ struct links {
 	uint32_t asked;			/* completions that are expected */
 	bool far;			/* some ranks are reached only by WRITE
 					 */
-	int bell_fd;			/* to sleep on, or -1: bell.c */
+	int bell_fd;			/* of the own port's queue, to sleep
+					 * on, or -1: bell.c
+					 */
 	bool asleep;			/* the others were told to ring */
-	bool armed;			/* the queue will signal bell_fd */
+	bool armed;			/* the queues will signal */
 	uint8_t *device_base;		/* of the slots on offer, or NULL */
 	struct device_offer *offers;	/* of the others, by rank */
 	struct mailbox *mailbox;	/* the rest: mailbox.c */
@@ -178,18 +181,27 @@ static inline int fxi_link_progress(struct fabrex_comm *comm);
 
 /* ---- making and ending them: mailbox.c, for comm.c ---------------------- */
 
+/* How others get to a mailbox through one port of its rank's host. */
+struct link_entrance {
+	uint64_t rkey;		/* of the mailbox; 0: there is no entrance */
+	uint64_t bell;		/* of the queue that bells go to; 0: none */
+	uint32_t peer, generation; /* of the port */
+};
+
+#define LINK_ENTRANCES	4u	/* at most; the first is at the rank's port */
+
 /* What a rank tells the others in the rendezvous. */
 struct link_card {
 	uint64_t magic;		/* of this layout; in the native order */
 	uint64_t id;		/* rank 0: of the communicator */
-	struct fabrex_remote mailbox;
+	struct link_entrance entrances[LINK_ENTRANCES];
+	uint64_t length;	/* of the mailbox */
 	uint32_t ranks;
 	uint32_t host;		/* hash of the machine's name */
 	uint32_t processors;	/* it may run on; their hash beside it */
 	uint32_t processors_hash;
 	uint32_t pid;
 	uint32_t reserved;
-	uint64_t bell;		/* key of the queue that bells go to; 0: none */
 	char name[32];		/* of the host, for error messages */
 };
 
@@ -214,6 +226,11 @@ int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all);
 void fxi_links_free(struct fabrex_comm *comm);
 const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 				      uint32_t rank);
+/*
+ * Is @rank reached through another port of its host than its own? Then this
+ * port sees none of the regions that it has registered at its own one.
+ */
+bool fxi_link_detours(const struct fabrex_comm *comm, uint32_t rank);
 
 /* ---- beside the messages: board.c -------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "coll/link/mailbox.h"
 
-#define CARD_MAGIC	0x3344524143584246ull	/* "FBXCARD3" */
+#define CARD_MAGIC	0x3444524143584246ull	/* "FBXCARD4" */
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
 #define PAYLOAD_MAX	(64u << 10)
 #define PAYLOAD_MIN	(1u << 10)
@@ -81,15 +81,22 @@ static void processors_of(struct link_card *card)
 
 static void card_make(struct fabrex_comm *comm, struct link_card *card)
 {
+	struct fabrex_remote remote;
+
 	memset(card, 0, sizeof(*card));
 	card->magic = CARD_MAGIC;
 	card->id = comm->id;
-	fabrex_mr_remote(comm->links->mailbox->mr, &card->mailbox);
+	fabrex_mr_remote(comm->links->mailbox->mr, &remote);
+	card->entrances[0].rkey = remote.rkey;
+	card->entrances[0].peer = remote.peer;
+	card->entrances[0].generation = remote.generation;
+	card->length = remote.length;
 	card->ranks = comm->size;
 	card->host = machine_hash();
 	card->pid = (uint32_t)getpid();
 	if (fxi_link_can_sleep(comm))
-		card->bell = fabrex_queue_key(comm->links->mailbox->queue);
+		card->entrances[0].bell =
+			fabrex_queue_key(comm->links->mailbox->queue);
 	processors_of(card);
 	if (gethostname(card->name, sizeof(card->name) - 1))
 		memcpy(card->name, comm->port->attr.host, sizeof(card->name));
@@ -107,12 +114,13 @@ static int card_check(const struct fabrex_comm *comm, struct link_card *card,
 		return fxi_error(EPROTO, "port %s: communicator: rank %u has another version of libfabrex, or another byte order; use the same everywhere",
 				 name, rank);
 	if (card->ranks != comm->size ||
-	    card->mailbox.length < comm->links->mailbox->layout.total ||
-	    card->mailbox.peer >= comm->port->attr.max_peers)
+	    card->length < comm->links->mailbox->layout.total ||
+	    !card->entrances[0].rkey ||
+	    card->entrances[0].peer >= comm->port->attr.max_peers)
 		return fxi_error(EPROTO, "port %s: communicator: rank %u (host %s) has %u ranks and a mailbox of %llu bytes at peer %u; expected %u and %llu: give all ranks the same size",
 				 name, rank, card->name, card->ranks,
-				 (unsigned long long)card->mailbox.length,
-				 card->mailbox.peer, comm->size,
+				 (unsigned long long)card->length,
+				 card->entrances[0].peer, comm->size,
 				 (unsigned long long)
 				 comm->links->mailbox->layout.total);
 	return 0;
@@ -225,6 +233,8 @@ int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 	comm->links->size = box->layout.size;
 	comm->links->alarm = (const uint64_t *)(const void *)box->base;
 	card_make(comm, mine);
+	if (!comm->coherent && comm->size > 1)
+		fxi_entrances_open(comm, mine);
 	return 0;
 
 fail:
@@ -263,15 +273,26 @@ static int connect_nowhere(struct fabrex_comm *comm, struct mailbox_peer *peer)
 	return peer->base ? 0 : out_of_memory(comm);
 }
 
+static int map(struct fabrex_comm *comm, uint32_t rank, uint64_t length,
+	       uint32_t rights)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *peer = &box->peers[rank];
+	const struct fabrex_remote remote = {
+		.rkey = peer->to.rkey, .length = box->cards[rank].length,
+		.peer = peer->to.peer, .generation = peer->to.generation,
+	};
+
+	return fabrex_window_map(comm->port, &remote, 0, length, rights,
+				 &peer->window);
+}
+
 static int map_peer(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
 	struct mailbox_peer *peer = &box->peers[rank];
-	int ret;
+	int ret = map(comm, rank, box->layout.total, WINDOW_RIGHTS);
 
-	ret = fabrex_window_map(comm->port, &box->cards[rank].mailbox, 0,
-				box->layout.total, WINDOW_RIGHTS,
-				&peer->window);
 	if (ret)
 		return ret;
 	peer->base = (uint8_t *)(uintptr_t)fabrex_window_addr(peer->window);
@@ -289,9 +310,7 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 	struct mailbox_peer *peer = &box->peers[rank];
 
 	if (fxi_path_message(sizeof(struct link_message)) == FXI_PATH_PIO &&
-	    !fabrex_window_map(comm->port, &box->cards[rank].mailbox, 0,
-			       box->layout.payload, FABREX_MR_REMOTE_WRITE,
-			       &peer->window))
+	    !map(comm, rank, box->layout.payload, FABREX_MR_REMOTE_WRITE))
 		peer->pio = fabrex_window_addr(peer->window);
 }
 
@@ -302,12 +321,15 @@ static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 	int ret;
 
 	if (rank == comm->rank) {
+		fxi_entrances_choose(comm, rank);
 		box->peers[rank].base = box->base;
 		return 0;
 	}
 	if (fxi_failed(comm, rank))
 		return connect_nowhere(comm, &box->peers[rank]);
 	ret = card_check(comm, &box->cards[rank], rank);
+	if (!ret)
+		fxi_entrances_choose(comm, rank);
 	if (!ret && !comm->coherent) {
 		comm->links->far = true;
 		map_pio(comm, rank);
@@ -394,6 +416,7 @@ void fxi_links_free(struct fabrex_comm *comm)
 			fabrex_window_unmap(box->peers[i].window);
 			free(box->peers[i].nowhere);
 		}
+		fxi_entrances_close(comm);
 		fabrex_mr_deregister(box->mirror_mr);
 		fabrex_mr_deregister(box->mr);
 		free(box->cards);

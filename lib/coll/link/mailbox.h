@@ -20,7 +20,16 @@ struct mailbox_layout {
 
 #define MAILBOX_LINE	128u
 
+/* At another port of this host: entrances.c. */
+struct mailbox_entrance {
+	struct fabrex_port *port;
+	struct fabrex_mr *mr;		/* the mailbox */
+	struct fabrex_queue *queue;	/* for bells, or NULL */
+};
+
 struct mailbox_peer {
+	struct link_entrance to;	/* the one that is used */
+	bool detour;			/* which is not the first */
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
 	volatile uint8_t *pio;		/* or, beside that, by stores */
 	struct fabrex_window *window;
@@ -34,6 +43,8 @@ struct mailbox_peer {
 struct mailbox {
 	struct mailbox_layout layout;
 	struct fabrex_mr *mr, *mirror_mr;
+	struct mailbox_entrance others[LINK_ENTRANCES - 1];
+	uint32_t nothers;
 	uint8_t *base, *mirror;
 	struct fabrex_queue *queue;
 	uint64_t full_ns;		/* full since then; 0: not full */
@@ -68,8 +79,23 @@ static inline uint64_t mailbox_payload(const struct mailbox_layout *l,
 	return l->payload + ((uint64_t)number * LINK_SLOTS + slot) * l->size;
 }
 
+/* ---- entrances.c ------------------------------------------------------- */
+
 /*
- * link.c: a WRITE of @length bytes of @mr to @remote of a rank's mailbox, and a
+ * Those at other ports, for the card: as many as there are and can be had. Where
+ * the own port sees all of the others there is none.
+ */
+void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card);
+void fxi_entrances_close(struct fabrex_comm *comm);
+/* Which of @rank's, whose card is known, to use from now on. */
+void fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank);
+/* For bell.c: arm their queues, having taken what has come. */
+void fxi_entrances_arm(struct fabrex_comm *comm);
+
+/* ---- link.c ------------------------------------------------------------ */
+
+/*
+ * A WRITE of @length bytes of @mr to @remote of a rank's mailbox, and a
  * bell if it is a word of a board. Waits for room in the queue. The completion
  * returns @what, @number and @detail.
  */

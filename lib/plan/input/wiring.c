@@ -481,15 +481,20 @@ static void choose_ntbs(const struct wiring *w, bool *use)
 	}
 }
 
+/*
+ * Of one partition to another the crossbar carries all that its links bring: an
+ * NTB is not a link, and never what limits a transfer.
+ */
 static void join_hosts(struct wiring *w, unsigned int sw)
 {
+	uint64_t crossbar = switch_capacity(w, sw) * w->t->switches[sw].nports;
 	unsigned int h, p;
 
 	for (h = 0; h < w->t->nhosts; h++) {
 		p = w->hosts[h] ? first_port(w, h, sw) : TOPO_NONE;
 		if (p != TOPO_NONE)
 			add_link(w, *partition(w, p, sw), w->ntbs[sw],
-				 switch_capacity(w, sw), PLAN_PCIE);
+				 crossbar, PLAN_PCIE);
 	}
 }
 

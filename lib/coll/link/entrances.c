@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Entrances: the ports through which others get to this rank's mailbox. The
+ * first is the rank's own port. A host may have ports that do not see each
+ * other, as where every switch has one of each host and no link joins the
+ * switches: there the mailbox is registered at those other ports, too, and a
+ * rank uses the entrance that its own port sees. What a rank sends, it posts at
+ * its own port in any case. Called by mailbox.c and bell.c.
+ */
+#include <string.h>
+
+#include "base/debug.h"
+#include "coll/link/mailbox.h"
+
+#define BELLS	64u	/* unheard at a time: bell.c */
+#define TAKEN	16
+#define RIGHTS	(FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_READ | \
+		 FABREX_MR_REMOTE_WRITE)
+
+/* ---- of this rank ------------------------------------------------------ */
+
+static void entrance_close(struct mailbox_entrance *e)
+{
+	fabrex_queue_destroy(e->queue);
+	fabrex_mr_deregister(e->mr);
+	fabrex_close(e->port);
+	memset(e, 0, sizeof(*e));
+}
+
+/* A rank that sleeps must hear of all that comes through it. */
+static int queue_make(struct fabrex_comm *comm, struct mailbox_entrance *e)
+{
+	const struct fabrex_queue_attr attr = {
+		.sq_entries = FABREX_SQ_MIN, .rq_entries = BELLS,
+		.cell_size = FABREX_CELL_MIN, .flags = FABREX_QUEUE_EVENTFD,
+	};
+
+	if (!fxi_link_can_sleep(comm))
+		return 0;
+	return fabrex_queue_create(e->port, &attr, sizeof(attr), &e->queue);
+}
+
+static int entrance_open(struct fabrex_comm *comm, const char *device,
+			 struct mailbox_entrance *e)
+{
+	struct mailbox *box = comm->links->mailbox;
+	int ret = fabrex_open(device, &e->port);
+
+	if (ret)
+		return ret;
+	ret = fabrex_mr_register(e->port, box->base, box->layout.total, RIGHTS,
+				 &e->mr);
+	if (!ret)
+		ret = queue_make(comm, e);
+	if (ret)
+		entrance_close(e);
+	return ret;
+}
+
+static void entrance_put(const struct mailbox_entrance *e,
+			 struct link_entrance *to)
+{
+	struct fabrex_remote remote;
+
+	fabrex_mr_remote(e->mr, &remote);
+	to->rkey = remote.rkey;
+	to->peer = remote.peer;
+	to->generation = remote.generation;
+	if (e->queue)
+		to->bell = fabrex_queue_key(e->queue);
+}
+
+void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct fabrex_local_port ports[LINK_ENTRANCES - 1];
+	uint32_t i, n = fxi_unseen_ports(comm->port, ports, LINK_ENTRANCES - 1);
+
+	for (i = 0; i < n; i++) {
+		struct mailbox_entrance *e = &box->others[box->nothers];
+
+		if (entrance_open(comm, ports[i].device, e)) {
+			fxi_debug(FXI_DEBUG_PATH, comm->rank,
+				  "port %s is not an entrance for other ranks: %s",
+				  ports[i].name, fabrex_strerror_last());
+			continue;
+		}
+		entrance_put(e, &card->entrances[++box->nothers]);
+		fxi_debug(FXI_DEBUG_PATH, comm->rank,
+			  "port %s is an entrance for ranks whose ports do not see port %s",
+			  ports[i].name, comm->port->attr.name);
+	}
+}
+
+void fxi_entrances_close(struct fabrex_comm *comm)
+{
+	struct mailbox *box = comm->links->mailbox;
+
+	while (box->nothers)
+		entrance_close(&box->others[--box->nothers]);
+}
+
+/* Armed before what has come is taken: what comes in between signals. */
+void fxi_entrances_arm(struct fabrex_comm *comm)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct fabrex_wc wc[TAKEN];
+	uint32_t i;
+	int n;
+
+	for (i = 0; i < box->nothers; i++) {
+		struct fabrex_queue *queue = box->others[i].queue;
+
+		if (!queue)
+			continue;
+		fabrex_arm(queue);
+		while ((n = fabrex_poll(queue, wc, TAKEN)) > 0)
+			fabrex_recv_done(queue, (uint32_t)n);
+	}
+}
+
+/* ---- of other ranks ---------------------------------------------------- */
+
+/* If none is seen, it is the first: a port that is down may come back. */
+void fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct link_card *card = &comm->links->mailbox->cards[rank];
+	struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
+	uint32_t i;
+
+	peer->to = card->entrances[0];
+	if (!card->entrances[1].rkey || fxi_sees_peer(comm->port, peer->to.peer))
+		return;
+	for (i = 1; i < LINK_ENTRANCES; i++) {
+		const struct link_entrance *e = &card->entrances[i];
+
+		if (!e->rkey || e->peer >= comm->port->attr.max_peers ||
+		    !fxi_sees_peer(comm->port, e->peer))
+			continue;
+		peer->to = *e;
+		peer->detour = true;
+		fxi_debug(FXI_DEBUG_PATH, comm->rank,
+			  "rank %u is reached through another port of host %s, peer %u",
+			  rank, card->name, e->peer);
+		return;
+	}
+}
+
+bool fxi_link_detours(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return comm->links->mailbox->peers[rank].detour;
+}
