@@ -2,6 +2,7 @@
 """What a schedule file (docs/schedule.md) has each rank send to which other."""
 
 import collections
+import math
 
 
 def weights(words):
@@ -11,17 +12,30 @@ def weights(words):
         yield from [int(weight)] * int(times or 1)
 
 
+def divisor(text, ranks):
+    """Sizes that this divides have chunks of whole 64 bytes, which is what the
+    limits of large chunks are rounded to."""
+    sums = [sum(weights(words[1 if words[0] == "split" else 2:]))
+            for words in map(str.split, text.splitlines())
+            if words[:1] in (["split"], ["shard"])]
+    return 64 * ranks * math.lcm(*sums)
+
+
 def chunks(lines, ranks):
     """The parts of the size of all chunks, by their number."""
+    words = [line.split() for line in lines]
+    shards = 1
+    if ["collective", "all-gather"] in words or \
+       ["collective", "reduce-scatter"] in words:
+        shards = ranks
     parts = []
-    for line in lines:
-        words = line.split()
-        if words[:1] == ["split"]:
-            each = list(weights(words[1:]))
-            parts += [w / sum(each) for w in each]
-        if words[:1] == ["shard"]:
-            each = list(weights(words[2:]))
-            parts += [w / sum(each) / ranks for w in each]
+    for line in words:
+        if line[:1] == ["split"]:
+            each = list(weights(line[1:]))
+            parts += [w / sum(each) / shards for w in each] * shards
+        if line[:1] == ["shard"]:
+            each = list(weights(line[2:]))
+            parts += [w / sum(each) / shards for w in each]
     return parts
 
 

@@ -10,8 +10,11 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
+import machine
 from gpulab import RUNTIME, fabric, load, wait_devices
 from scenario import scenario
+from schedules import divisor, hops_of
+from transfer import traffic
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "split_coll.topo")
@@ -23,6 +26,10 @@ UPLINKS = {"columba1": ("draco1:2", "draco1:3", "draco2:2", "draco2:3"),
 ITERATIONS = 1
 # An iteration and one that is checked, out of place and in place.
 OPERATIONS = 2 * (ITERATIONS + 1)
+# The kernel lets the root complexes of these processors forward between devices,
+# as the planner assumes, too: a rank's other ports reach its GPU through them.
+OPTIONS = {"hosts": list(BOXES), "topology": TOPOLOGY, "kernels": ("7.2",),
+           "cpu": machine.AMD_CPU}
 Place = collections.namedtuple("Place", "guest gpu endpoint port")
 
 
@@ -60,7 +67,7 @@ def perform(t, ranks, what, options, env=None):
     return doc, [result.stderr for result in results]
 
 
-@scenario(hosts=list(BOXES), topology=TOPOLOGY, kernels=("7.2",))
+@scenario(**OPTIONS)
 def ports_apart(lab, t):
     """Ranks with buffers in host memory at all four ports."""
     ranks = [Place(lab.guest(host), 0, None, f"{host}.{n}")
@@ -88,3 +95,82 @@ def dies(t, ranks):
         "rank 1 " in result.stderr and result.status for n, result
         in enumerate(said) if n != 1), "all ranks name the one that died",
          [(result.status, result.stderr) for result in said])
+
+
+# ---- planned schedules on all GPUs ------------------------------------------
+
+SIZE = 2 << 20		# of an operation, about
+
+
+def plan(ranks, kind):
+    """Texts of the optimal schedule and of that of the best rings; both are
+    written at each host, by its own planner."""
+    rows = ", ".join(f'{{ endpoint = "{rank.endpoint}"; '
+                     f'port = "{rank.port}"; }}' for rank in ranks)
+    with open(TOPOLOGY) as f:
+        text = f"{f.read()}bindings = ( {rows} );"
+    for guest in {rank.guest.name: rank.guest for rank in ranks}.values():
+        guest.sh(f"cat > /tmp/bound.topo << 'END'\n{text}\nEND")
+        doc = fabric.ctl_json(
+            guest, f"plan-collective /tmp/bound.topo --collective {kind} "
+            f"--schedule /tmp/{kind}.optimal --ring-schedule /tmp/{kind}.rings",
+            timeout=300)
+        texts = [guest.sh(f"cat /tmp/{kind}.{which}")
+                 for which in ("optimal", "rings")]
+    assert doc["ranks"] == [rank.endpoint for rank in ranks]
+    return dict(zip(("optimal", "rings"), texts))
+
+
+def planned(ranks, hops):
+    """{(from, to): bytes} on links of meshes and on uplinks."""
+    links = collections.Counter()
+    for (one, other), n in hops.items():
+        ends = (ranks[one].endpoint, ranks[other].endpoint)
+        boxes = [end.split(".")[0] for end in ends]
+        if boxes[0] == boxes[1]:
+            links[ends] += n
+            continue
+        uplinks = [UPLINKS[box][ranks[rank].gpu // 2]
+                   for box, rank in zip(boxes, (one, other))]
+        links[boxes[0], uplinks[0]] += n
+        links[uplinks[1], boxes[1]] += n
+    return dict(links)
+
+
+def of_gpus(way):
+    """Is it a link of a mesh, or an uplink?"""
+    ends = [".gpu" in end for end in way]
+    return all(ends) or not any(ends) and bool(set(way) & set(UPLINKS))
+
+
+def execute(t, ranks, kind, which, text, service):
+    size = divisor(text, len(ranks))
+    size *= max(1, SIZE // size)
+    before = traffic(ranks[0].guest)
+    doc, _ = perform(t, ranks, f"{kind}, {which}",
+                     f"{kind} --memory hip --schedule /tmp/{kind}.{which} "
+                     f"--size {size} --iterations {ITERATIONS} "
+                     f"--bootstrap fabric:{service}")
+    after = traffic(ranks[0].guest)
+    moved = {way: n - before[way] for way, n in after.items()
+             if n != before[way] and of_gpus(way)}
+    hops = hops_of(text, len(ranks), size)
+    wanted = planned(ranks, {way: OPERATIONS * n for way, n in hops.items()})
+    t.equal(moved, wanted, f"{kind}, {which}: {len(wanted)} links carry what is"
+            " planned, to the byte")
+    seconds = [row["time_us"] / 1e6 for row in
+               (doc["rows"][0]["out_of_place"], doc["rows"][0]["in_place"])]
+    t.diag(f"{kind}, {which}: {size} bytes in {seconds[0]:.1f} and "
+           f"{seconds[1]:.1f} s (emulated)")
+
+
+@scenario(**OPTIONS)
+def planned_schedules(lab, t):
+    """What the planner has proved to be optimal for sixteen GPUs, and the best
+    rings."""
+    ranks = places(lab)
+    for service, (kind, which) in enumerate((
+            ("all_gather", "optimal"), ("all_reduce", "optimal"),
+            ("all_reduce", "rings")), 7321):
+        texts = plan(ranks, kind)
+        execute(t, ranks, kind, which, texts[which], service)

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/debug.h"
 #include "coll/link/mailbox.h"
 
 #define DECLINED	1u	/* offer.check; 0: nothing was said yet */
@@ -43,8 +44,6 @@ bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank)
 			    sizeof(offer));
 	if (offer.check == check_of(&offer)) {
 		offer.pci[sizeof(offer.pci) - 1] = 0;
-		if (fxi_link_detours(comm, rank))
-			offer.rkey = 0;
 		*known = offer;
 	}
 	return known->check || offer.check == DECLINED ||
@@ -84,20 +83,56 @@ int fxi_link_decline(struct fabrex_comm *comm, uint32_t rank)
 	return fxi_link_post(comm, rank, BOARD_AT_DEVICE, &none, sizeof(none));
 }
 
+int fxi_link_device_register(struct fabrex_comm *comm, void *base,
+			     uint64_t bytes,
+			     struct fabrex_mr *mrs[LINK_ENTRANCES])
+{
+	const uint32_t rights = FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE;
+	const struct mailbox *box = comm->links->mailbox;
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < box->nothers; i++) {
+		ret = fabrex_mr_register(box->others[i].port, base, bytes,
+					 rights, &mrs[1 + i]);
+		if (!ret)
+			continue;
+		mrs[1 + i] = NULL;
+		fxi_debug(FXI_DEBUG_PATH, comm->rank,
+			  "through port %s payloads arrive in host memory, as it does not reach the GPU's: %s",
+			  box->others[i].port->attr.name,
+			  fabrex_strerror_last());
+	}
+	ret = fabrex_mr_register(comm->port, base, bytes, rights, &mrs[0]);
+	if (ret)
+		mrs[0] = NULL;
+	return ret;
+}
+
+static int offer_to(struct fabrex_comm *comm, uint32_t rank,
+		    struct device_offer *offer,
+		    struct fabrex_mr *const mrs[LINK_ENTRANCES])
+{
+	const struct fabrex_mr *mr = mrs[fxi_entrances_used(comm, rank)];
+
+	offer->rkey = mr ? fabrex_mr_key(mr) : 0;
+	offer->check = check_of(offer);
+	return fxi_link_post(comm, rank, BOARD_AT_DEVICE, offer,
+			     sizeof(*offer));
+}
+
 int fxi_link_offer(struct fabrex_comm *comm, const struct device_offer *of,
-		   void *base)
+		   struct fabrex_mr *const mrs[LINK_ENTRANCES], void *base)
 {
 	struct device_offer offer = *of;
 	uint32_t rank;
 	int ret = 0;
 
-	offer.check = check_of(&offer);
 	comm->links->device_base = base;
 	for (rank = 0; rank < comm->size && !ret; rank++)
 		if (rank != comm->rank && !fxi_failed(comm, rank) &&
 		    !fxi_link_has_left(comm, rank))
-			ret = fxi_link_post(comm, rank, BOARD_AT_DEVICE, &offer,
-					    sizeof(offer));
+			ret = offer_to(comm, rank, &offer, mrs);
 	return ret;
 }
 

@@ -146,6 +146,20 @@ void fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank)
 	}
 }
 
+/* As that rank will find: what one port sees of another, that sees of it. */
+uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct mailbox *box = comm->links->mailbox;
+	uint32_t i, from = box->cards[rank].entrances[0].peer;
+
+	if (!box->nothers || fxi_sees_peer(comm->port, from))
+		return 0;
+	for (i = 0; i < box->nothers; i++)
+		if (fxi_sees_peer(box->others[i].port, from))
+			return 1 + i;
+	return 0;
+}
+
 bool fxi_link_detours(const struct fabrex_comm *comm, uint32_t rank)
 {
 	return comm->links->mailbox->peers[rank].detour;

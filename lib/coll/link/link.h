@@ -302,12 +302,20 @@ void fxi_link_wake(const struct fabrex_comm *comm);
 /* Bytes of memory that an offer takes; aligned to 64. */
 uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm);
 /*
+ * Register device memory at the rank's port and at its other entrances. @mrs:
+ * NULL where that failed; returns the error of the rank's port.
+ */
+int fxi_link_device_register(struct fabrex_comm *comm, void *base,
+			     uint64_t bytes,
+			     struct fabrex_mr *mrs[LINK_ENTRANCES]);
+/*
  * Tell all ranks that payloads which leave a device shall go into this memory,
- * which is at @base here. Not taken back: region and memory live until the links
- * end, and the memory until fxi_link_may_free() says so.
+ * which is at @base here, each with the key for the entrance that it uses. Not
+ * taken back: regions and memory live until the links end, and the memory until
+ * fxi_link_may_free() says so.
  */
 int fxi_link_offer(struct fabrex_comm *comm, const struct device_offer *offer,
-		   void *base);
+		   struct fabrex_mr *const mrs[LINK_ENTRANCES], void *base);
 /* What @rank offers; NULL: nothing, or not known. */
 const struct device_offer *fxi_link_offered(const struct fabrex_comm *comm,
 					    uint32_t rank);

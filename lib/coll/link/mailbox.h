@@ -89,6 +89,8 @@ void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card);
 void fxi_entrances_close(struct fabrex_comm *comm);
 /* Which of @rank's, whose card is known, to use from now on. */
 void fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank);
+/* Which of this rank's own, by its place on the card, @rank uses. */
+uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank);
 /* For bell.c: arm their queues, having taken what has come. */
 void fxi_entrances_arm(struct fabrex_comm *comm);
 

@@ -41,7 +41,7 @@ struct gpu {
 	void *sum, *operand;		/* of one slot each */
 	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
 	void *slots;			/* on offer to the other ranks */
-	struct fabrex_mr *mr;		/* of slots, or NULL */
+	struct fabrex_mr *mrs[LINK_ENTRANCES]; /* of slots, or NULL */
 	uint8_t handle[LINK_HANDLE];	/* of slots, if @shared */
 	bool shared;			/* others can open the slots */
 	bool no_slots;			/* tried in vain */
@@ -95,9 +95,12 @@ static void free_outgrown(struct gpu *gpu)
 
 static void gpu_close(struct gpu *gpu)
 {
+	uint32_t i;
+
 	if (gpu->device) {
 		free_outgrown(gpu);
-		fabrex_mr_deregister(gpu->mr);
+		for (i = 0; i < LINK_ENTRANCES; i++)
+			fabrex_mr_deregister(gpu->mrs[i]);
 		fxi_device_free(gpu->device, gpu->slots);
 		fxi_device_free(gpu->device, gpu->scratch);
 		fxi_device_free(gpu->device, gpu->sum);
@@ -453,11 +456,7 @@ static int slots_make(struct fabrex_comm *comm, struct gpu *gpu)
 		return ret;
 	unshared = fxi_device_share(gpu->device, gpu->slots, gpu->handle);
 	gpu->shared = !unshared;
-	ret = fabrex_mr_register(comm->port, gpu->slots, bytes,
-				 FABREX_MR_LOCAL_WRITE |
-				 FABREX_MR_REMOTE_WRITE, &gpu->mr);
-	if (ret)
-		gpu->mr = NULL;
+	ret = fxi_link_device_register(comm, gpu->slots, bytes, gpu->mrs);
 	if (!ret || !unshared)
 		return 0;
 	fxi_device_free(gpu->device, gpu->slots);
@@ -471,10 +470,10 @@ static void say_slots(const struct fabrex_comm *comm, const struct gpu *gpu)
 		  kind_text(gpu->kind), gpu->number,
 		  gpu->no_slots ?
 		  "has no slots for other ranks, which send to host memory: " :
-		  !gpu->mr ?
+		  !gpu->mrs[0] ?
 		  "has slots for ranks of this host only, and others send to host memory: " :
 		  "has slots for other ranks",
-		  gpu->mr ? "" : fabrex_strerror_last());
+		  gpu->mrs[0] ? "" : fabrex_strerror_last());
 }
 
 /* Slots on the GPU, unless there are some, or cannot be any. */
@@ -493,7 +492,7 @@ static void make_slots(const struct fabrex_coll *coll)
 int fxi_coll_offer_slots(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
-	struct device_offer offer = { .rkey = 0 };
+	struct device_offer offer = { .kind = 0 };
 	struct gpu *gpu = coll->gpu;
 
 	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll))
@@ -502,14 +501,12 @@ int fxi_coll_offer_slots(struct fabrex_coll *coll)
 	if (gpu->no_slots)
 		return 0;
 	comm->slots_gpu = gpu;
-	if (gpu->mr)
-		offer.rkey = fabrex_mr_key(gpu->mr);
 	if (gpu->shared) {
 		offer.kind = gpu->kind;
 		memcpy(offer.handle, gpu->handle, sizeof(offer.handle));
 	}
 	memcpy(offer.pci, gpu->pci, sizeof(offer.pci));
-	return fxi_link_offer(comm, &offer, gpu->slots);
+	return fxi_link_offer(comm, &offer, gpu->mrs, gpu->slots);
 }
 
 struct device *fxi_coll_device(const struct fabrex_coll *coll)
