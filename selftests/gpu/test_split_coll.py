@@ -100,11 +100,12 @@ def dies(t, ranks):
 # ---- planned schedules on all GPUs ------------------------------------------
 
 SIZE = 2 << 20		# of an operation, about
+SECONDS = 15.0		# that it takes with the throttle on
 
 
 def plan(ranks, kind):
     """Texts of the optimal schedule and of that of the best rings; both are
-    written at each host, by its own planner."""
+    written at each host, by its own planner; and what that says."""
     rows = ", ".join(f'{{ endpoint = "{rank.endpoint}"; '
                      f'port = "{rank.port}"; }}' for rank in ranks)
     with open(TOPOLOGY) as f:
@@ -118,7 +119,7 @@ def plan(ranks, kind):
         texts = [guest.sh(f"cat /tmp/{kind}.{which}")
                  for which in ("optimal", "rings")]
     assert doc["ranks"] == [rank.endpoint for rank in ranks]
-    return dict(zip(("optimal", "rings"), texts))
+    return doc, dict(zip(("optimal", "rings"), texts))
 
 
 def planned(ranks, hops):
@@ -162,6 +163,7 @@ def execute(t, ranks, kind, which, text, service):
                (doc["rows"][0]["out_of_place"], doc["rows"][0]["in_place"])]
     t.diag(f"{kind}, {which}: {size} bytes in {seconds[0]:.1f} and "
            f"{seconds[1]:.1f} s (emulated)")
+    return size / min(seconds)
 
 
 @scenario(**OPTIONS)
@@ -172,5 +174,29 @@ def planned_schedules(lab, t):
     for service, (kind, which) in enumerate((
             ("all_gather", "optimal"), ("all_reduce", "optimal"),
             ("all_reduce", "rings")), 7321):
-        texts = plan(ranks, kind)
+        _, texts = plan(ranks, kind)
         execute(t, ranks, kind, which, texts[which], service)
+
+
+@scenario(**OPTIONS, named=True)
+def ratios(lab, t):
+    """With the throttle on, so slow that processors hardly count, the optimal
+    all-gather is as much faster than the best rings as the planner says."""
+    ranks = places(lab)
+    doc, texts = plan(ranks, "all_gather")
+    rates = {which: doc[key]["algbw_gbps"] for which, key
+             in (("optimal", "optimal"), ("rings", "ring"))}
+    factor = SIZE / (SECONDS * rates["optimal"] * 1e9)
+    lab.emu_control({"cmd": "throttle", "factor": factor})
+    seen = {which: execute(t, ranks, "all_gather", which, texts[which], service)
+            for service, which in enumerate(rates, 7331)}
+    lab.emu_control({"cmd": "throttle", "factor": 0})
+    for which, rate in seen.items():
+        t.diag(f"{which}: {rate / factor / 1e9:.1f} of {rates[which]:.1f} GB/s "
+               f"(emulated, links at {factor:.3g} of their rates)")
+        t.ok(rate < 1.01 * rates[which] * 1e9 * factor,
+             f"{which}: not faster than is possible")
+    predicted = rates["optimal"] / rates["rings"]
+    ratio = seen["optimal"] / seen["rings"]
+    t.diag(f"ratio {ratio:.3f}, predicted {predicted:.3f}")
+    t.ok(abs(ratio / predicted - 1) < 0.1, "the ratio is within 10 %", ratio)

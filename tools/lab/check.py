@@ -166,7 +166,8 @@ def load_in_guest(series, release):
 def elsewhere(check):
     """Kernels that scenarios need which cannot run on the usual one."""
     return sorted({s.kernels[0] for s in scenario.load()
-                   if len(s.kernels) == 1 and check.wanted(s.name)}
+                   if len(s.kernels) == 1 and check.wanted(s.name)
+                   and not s.named}
                   - {"7.2", *MADE})
 
 
@@ -174,7 +175,8 @@ def guests(check, kernel, alone=False):
     """All scenarios that name this kernel, sharing labs where they can; with
     alone only those that name no other."""
     items = [s for s in scenario.load() if suits(s, kernel)
-             and check.wanted(s.name) and (not alone or len(s.kernels) == 1)]
+             and check.wanted(s.name) and (not s.named or s.name in check.only)
+             and (not alone or len(s.kernels) == 1)]
     groups = {}
     for item in items:
         key = item.lab_key() + ((item.name,) if item.fresh else ())

@@ -38,6 +38,7 @@ class Scenario:
     layer: str
     options: dict = field(default_factory=dict)
     suite: str = ""
+    named: bool = False
 
     @property
     def name(self):
@@ -49,14 +50,16 @@ class Scenario:
 
 def scenario(hosts=("a", "b", "c"), topology=DEFAULT_TOPOLOGY,
              kernels=(*STOCK, "debug"), fresh=False, layer="demo",
-             **options):
+             named=False, **options):
     """Declare a test. fresh: a lab of its own, because it breaks hosts for
-    those after it. options go to Guest (memory, append, iommu, cpu...)."""
+    those after it. named: runs only where its whole name is given, as it takes
+    long. options go to Guest (memory, append, iommu, cpu...)."""
     def declare(function):
         # By whatever way it is named: those of one file can share a lab.
         SCENARIOS.append(Scenario(function, tuple(hosts),
                                   topology and os.path.abspath(topology),
-                                  tuple(kernels), fresh, layer, options))
+                                  tuple(kernels), fresh, layer, options,
+                                  named=named))
         return function
     return declare
 
