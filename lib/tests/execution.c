@@ -24,6 +24,7 @@
 #define fxi_coll_offer_slots	fake_coll_offer_slots
 #define fxi_pass_receive	fake_pass_receive
 #define fxi_pass_send		fake_pass_send
+#define fxi_pass_settle		fake_pass_settle
 #define fxi_pass_copy		fake_pass_copy
 #define fxi_execution_advance	fake_execution_advance
 #define fxi_execution_check	fake_execution_check
@@ -41,6 +42,7 @@
 
 int fxi_pass_receive(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
+int fxi_pass_settle(struct execution *e, bool failed);
 int fxi_pass_copy(struct execution *e);
 void fxi_execution_advance(struct execution *e, uint32_t lane);
 int fxi_execution_check(const struct execution *e, uint32_t lane,

@@ -6,6 +6,7 @@
  * Called through fxi_scheduled.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +108,8 @@ static int make_room(struct execution *e)
 	e->memory = calloc(p->nparts + 1, sizeof(*e->memory));
 	e->done = calloc(p->nacts + 1, sizeof(*e->done));
 	e->cursors = calloc(p->nlanes + 1, sizeof(*e->cursors));
-	if (comm->traffic && e->memory && e->done && e->cursors)
+	e->begun = calloc(p->nlanes + 1, sizeof(*e->begun));
+	if (comm->traffic && e->memory && e->done && e->cursors && e->begun)
 		return 0;
 	return fxi_error(ENOMEM, "collective: no memory to follow \"%s\"",
 			 e->schedule->name);
@@ -158,6 +160,7 @@ static void release(struct execution *e)
 	free(e->memory);
 	free(e->done);
 	free(e->cursors);
+	free(e->begun);
 	free(e);
 }
 
@@ -242,22 +245,29 @@ static int go_on(struct execution *e, uint32_t lane)
 			return ret;
 		if (!ret)
 			break;
+		if (e->gpu && !l->sends)
+			return 1;
 	}
 	return n > 0;
 }
 
+/* What several lanes have for the GPU is waited for once. */
 static int go_on_all(struct execution *e)
 {
 	uint32_t lane;
-	int ret, moved = 0;
+	char why[256];
+	int ret = 0, err, moved = 0;
 
-	for (lane = 0; lane < e->p->nlanes; lane++) {
+	for (lane = 0; lane < e->p->nlanes && ret >= 0; lane++) {
 		ret = go_on(e, lane);
-		if (ret < 0)
-			return ret;
-		moved |= ret;
+		moved |= ret > 0;
 	}
-	return moved;
+	if (ret < 0)
+		snprintf(why, sizeof(why), "%s", fabrex_strerror_last());
+	err = fxi_pass_settle(e, ret < 0);
+	if (ret < 0)
+		return fxi_error(-ret, "%s", why);
+	return err ? err : moved;
 }
 
 /* Does the lane wait for its peer, and not for another lane? */

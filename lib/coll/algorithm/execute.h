@@ -62,6 +62,8 @@ struct execution {
 	struct sent_region regions[SENT_REGIONS];
 	bool *flying;		/* by act: may still be read */
 	bool gpu;		/* all memory is the GPU's */
+	uint32_t *begun;	/* lanes whose piece the GPU is taking */
+	uint32_t nbegun;
 };
 
 static inline uint64_t fxi_execution_word(const struct execution *e,
@@ -100,11 +102,17 @@ bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
 /* ---- pass.c ------------------------------------------------------------ */
 
 /*
- * A receive whose message is here, and a send whose part is there. 1: done;
- * 0: there is no room, or it is better to wait; negative errno.
+ * A receive whose message is here, and a send whose part is there. 1: done, or
+ * begun by the GPU; 0: there is no room, or it is better to wait; negative errno.
  */
 int fxi_pass_receive(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
+/*
+ * Waits for all receives that the GPU has begun, one in a lane at most, and
+ * advances their lanes, unless something has @failed. Their memory is in use
+ * until then.
+ */
+int fxi_pass_settle(struct execution *e, bool failed);
 /*
  * Copies a little more of what no other rank takes part in, from where the
  * caller has it to where it belongs. 0: all of it is there; 1: not yet.

@@ -209,7 +209,7 @@ int fxi_pass_send(struct execution *e, uint32_t lane)
 	return 1;
 }
 
-/* The piece is reduced into, or replaced by, what has arrived. */
+/* The piece is reduced into, or replaced by, what has arrived; a GPU begins it. */
 static int take_piece(struct execution *e, const struct cursor *c, void *to,
 		      const void *payload)
 {
@@ -219,7 +219,7 @@ static int take_piece(struct execution *e, const struct cursor *c, void *to,
 	bool swap = act->flags & ACT_SWAP, full = act->flags & ACT_FULL;
 
 	if (!(act->flags & ACT_REDUCE) && e->gpu)
-		return fxi_coll_move_gpu(e->coll, to, payload, bytes);
+		return fxi_coll_begin_move_gpu(e->coll, to, payload, bytes);
 	if (!(act->flags & ACT_REDUCE)) {
 		fxi_copy(to, payload, bytes, false);
 		return 0;
@@ -230,8 +230,9 @@ static int take_piece(struct execution *e, const struct cursor *c, void *to,
 	pass.src[!swap] = payload;
 	pass.nsrc = 2;
 	if (e->gpu)
-		return fxi_coll_add_gpu(e->coll, to, pass.src[0], pass.src[1],
-					c->count, divisor_of(e, full));
+		return fxi_coll_begin_add_gpu(e->coll, to, pass.src[0],
+					      pass.src[1], c->count,
+					      divisor_of(e, full));
 	perform(e, &pass, c->count, full);
 	return 0;
 }
@@ -252,10 +253,27 @@ static int receive_alone(struct execution *e, uint32_t lane)
 	ret = fxi_coll_payload(e->coll, peer, m, &payload);
 	if (!ret)
 		ret = take_piece(e, c, to, payload);
+	if (e->gpu)
+		e->begun[e->nbegun++] = lane;
 	if (ret)
 		return ret;
-	pop(e, lane);
+	if (!e->gpu)
+		pop(e, lane);
 	return 1;
+}
+
+int fxi_pass_settle(struct execution *e, bool failed)
+{
+	uint32_t i, n = e->nbegun;
+	int ret;
+
+	if (likely(!n))
+		return 0;
+	e->nbegun = 0;
+	ret = fxi_coll_wait_gpu(e->coll);
+	for (i = 0; i < n && !ret && !failed; i++)
+		pop(e, e->begun[i]);
+	return ret;
 }
 
 /* ---- a run ------------------------------------------------------------- */

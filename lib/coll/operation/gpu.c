@@ -579,12 +579,23 @@ int fxi_coll_prepare_gpu(struct fabrex_coll *coll)
 	return scratch ? fxi_coll_scratch_gpu(coll, scratch, &memory) : 0;
 }
 
+int fxi_coll_begin_move_gpu(const struct fabrex_coll *coll, void *dst,
+			    const void *src, uint64_t n)
+{
+	return fxi_device_copy(coll->gpu->device, dst, src, n);
+}
+
+int fxi_coll_wait_gpu(const struct fabrex_coll *coll)
+{
+	return fxi_device_wait(coll->gpu->device);
+}
+
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
 		      const void *src, uint64_t n)
 {
-	int ret = fxi_device_copy(coll->gpu->device, dst, src, n);
+	int ret = fxi_coll_begin_move_gpu(coll, dst, src, n);
 
-	return ret ? ret : fxi_device_wait(coll->gpu->device);
+	return ret ? ret : fxi_coll_wait_gpu(coll);
 }
 
 static bool is_aligned(const void *at, uint32_t type)
@@ -605,9 +616,9 @@ static int align(const struct fabrex_coll *coll, const void **operand,
 	return ret;
 }
 
-int fxi_coll_add_gpu(const struct fabrex_coll *coll, void *dst,
-		     const void *left, const void *right, uint64_t count,
-		     uint32_t divisor)
+int fxi_coll_begin_add_gpu(const struct fabrex_coll *coll, void *dst,
+			   const void *left, const void *right, uint64_t count,
+			   uint32_t divisor)
 {
 	uint64_t bytes = count * fxi_type_size(coll->what.type);
 	struct gpu *gpu = coll->gpu;
@@ -623,7 +634,7 @@ int fxi_coll_add_gpu(const struct fabrex_coll *coll, void *dst,
 					divisor);
 	if (!ret && to != dst)
 		ret = fxi_device_copy(gpu->device, dst, to, bytes);
-	return ret ? ret : fxi_device_wait(gpu->device);
+	return ret;
 }
 
 /* ---- payloads ---------------------------------------------------------- */

@@ -44,8 +44,12 @@ int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
 /* Either side may be the host's. Done when it returns. */
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
 		      const void *src, uint64_t n);
-/* dst = op(left, right), all on the GPU. Done when it returns. */
-int fxi_coll_add_gpu(const struct fabrex_coll *coll, void *dst,
+/* What is begun is done in the order of the calls, and when the wait returns. */
+int fxi_coll_begin_move_gpu(const struct fabrex_coll *coll, void *dst,
+			    const void *src, uint64_t n);
+int fxi_coll_wait_gpu(const struct fabrex_coll *coll);
+/* dst = op(left, right), all on the GPU. Begun. */
+int fxi_coll_begin_add_gpu(const struct fabrex_coll *coll, void *dst,
 		     const void *left, const void *right, uint64_t count,
 		     uint32_t divisor);
 int fxi_coll_payload_gpu(const struct fabrex_coll *coll, uint32_t rank,
