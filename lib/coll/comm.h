@@ -117,11 +117,11 @@ uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
 /* Is the port @peer this one, or one that it reaches now? */
 bool fxi_sees_peer(const struct fabrex_port *port, uint32_t peer);
 /*
- * Stores up to @n other ports of this host, in the same fabric, that @port does
- * not see and this process may open; returns how many it stored.
+ * Opens up to @n other ports of this host, in the same fabric, that neither @port
+ * sees nor one that was opened before; returns how many. The caller closes them.
  */
-uint32_t fxi_unseen_ports(const struct fabrex_port *port,
-			  struct fabrex_local_port *found, uint32_t n);
+uint32_t fxi_unseen_open(const struct fabrex_port *port,
+			 struct fabrex_port **opened, uint32_t n);
 
 /* ---- waiting ----------------------------------------------------------- */
 

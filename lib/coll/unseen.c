@@ -27,8 +27,17 @@ static bool is_unseen(const struct fabrex_port *port,
 	       !fxi_sees_peer(port, other->peer);
 }
 
-uint32_t fxi_unseen_ports(const struct fabrex_port *port,
-			  struct fabrex_local_port *found, uint32_t n)
+static bool is_seen(struct fabrex_port *const *ports, uint32_t n,
+		    uint32_t peer)
+{
+	while (n)
+		if (fxi_sees_peer(ports[--n], peer))
+			return true;
+	return false;
+}
+
+uint32_t fxi_unseen_open(const struct fabrex_port *port,
+			 struct fabrex_port **opened, uint32_t n)
 {
 	struct fabrex_local_port ports[PORTS];
 	int i, all = fabrex_port_list(NULL, ports, PORTS, sizeof(*ports));
@@ -37,7 +46,9 @@ uint32_t fxi_unseen_ports(const struct fabrex_port *port,
 	if (all > (int)PORTS)
 		all = PORTS;
 	for (i = 0; i < all && count < n; i++)
-		if (is_unseen(port, &ports[i]))
-			found[count++] = ports[i];
+		if (is_unseen(port, &ports[i]) &&
+		    !is_seen(opened, count, ports[i].peer) &&
+		    !fabrex_open(ports[i].device, &opened[count]))
+			count++;
 	return count;
 }

@@ -24,6 +24,7 @@
 #define WATCH_MS	100
 #define CONNECT_MS	2000
 #define GRACE_MS	3000
+#define ELSEWHERE_MS	300	/* for a rank 0 here that is only late */
 #define PORTS		4u	/* through which rank 0 is looked for */
 
 enum { STATE_NONE, STATE_ALL, STATE_FAILED };
@@ -283,6 +284,7 @@ struct guest {
 	struct bootstrap *b;
 	struct fabrex_port *ports[PORTS]; /* the rank's, and others here */
 	uint32_t nports;
+	uint64_t elsewhere;		/* before then only at the own one */
 	struct fabrex_port *port;	/* of these, where rank 0 was found */
 	const void *mine;		/* for the table */
 	size_t bytes;
@@ -329,8 +331,27 @@ static bool find_root(struct guest *g)
 		g->port = g->ports[i];
 		if (find_root_here(g))
 			return true;
+		if (fxi_remaining_ms(g->elsewhere))
+			break;
 	}
 	return false;
+}
+
+/* A port that only might have helped has not; the rank's own fails for good. */
+static int port_failed(struct guest *g, int ret)
+{
+	uint32_t i;
+
+	if (g->port == g->b->port)
+		return ret;
+	fabrex_mr_deregister(g->mr);
+	g->mr = NULL;
+	g->mr_port = NULL;
+	for (i = 1; g->ports[i] != g->port; i++)
+		;
+	fabrex_close(g->port);
+	g->ports[i] = g->ports[--g->nports];
+	return 0;
 }
 
 static int no_root(const struct guest *g)
@@ -398,13 +419,14 @@ static int guest_greet(struct guest *g)
 	}
 	ret = landing_open(g);
 	if (ret)
-		return ret;
+		return port_failed(g, ret);
 	ret = fabrex_connect(g->port, g->root, b->service, g->greeting,
 			     g->length, &answer, &length,
 			     min_ms(fxi_remaining_ms(b->rendezvous.deadline),
 				    CONNECT_MS));
 	if (ret || length != sizeof(answer) || answer.magic != MAGIC)
-		return ret == -ENOMEM || ret == -ENODEV ? ret : 0;
+		return ret == -ENOMEM || ret == -ENODEV ?
+		       port_failed(g, ret) : 0;
 	return answer.error ? refused(g, &answer) : 1;
 }
 
@@ -454,13 +476,9 @@ static int guest_await(struct guest *g)
 /* The rank's own port, and those of its host that see what it does not. */
 static void guest_open(struct guest *g)
 {
-	struct fabrex_local_port unseen[PORTS - 1];
-	uint32_t i, n = fxi_unseen_ports(g->b->port, unseen, PORTS - 1);
-
-	g->ports[g->nports++] = g->b->port;
-	for (i = 0; i < n; i++)
-		if (!fabrex_open(unseen[i].device, &g->ports[g->nports]))
-			g->nports++;
+	g->ports[0] = g->b->port;
+	g->nports = 1 + fxi_unseen_open(g->b->port, g->ports + 1, PORTS - 1);
+	g->elsewhere = fxi_deadline(ELSEWHERE_MS);
 	if (getrandom(&g->nonce, sizeof(g->nonce), 0) < 0)
 		g->nonce = fxi_now_ns();
 }

@@ -44,6 +44,9 @@ bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank)
 			    sizeof(offer));
 	if (offer.check == check_of(&offer)) {
 		offer.pci[sizeof(offer.pci) - 1] = 0;
+		/* Its port, or ours, may have been down for a moment. */
+		if (offer.peer != comm->links->mailbox->peers[rank].to.peer)
+			offer.rkey = 0;
 		*known = offer;
 	}
 	return known->check || offer.check == DECLINED ||
@@ -89,12 +92,13 @@ int fxi_link_device_register(struct fabrex_comm *comm, void *base,
 {
 	const uint32_t rights = FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE;
 	const struct mailbox *box = comm->links->mailbox;
-	uint32_t i;
+	uint32_t i, some = 0;
 	int ret;
 
 	for (i = 0; i < box->nothers; i++) {
 		ret = fabrex_mr_register(box->others[i].port, base, bytes,
 					 rights, &mrs[1 + i]);
+		some += !ret;
 		if (!ret)
 			continue;
 		mrs[1 + i] = NULL;
@@ -106,16 +110,18 @@ int fxi_link_device_register(struct fabrex_comm *comm, void *base,
 	ret = fabrex_mr_register(comm->port, base, bytes, rights, &mrs[0]);
 	if (ret)
 		mrs[0] = NULL;
-	return ret;
+	return some ? 0 : ret;
 }
 
 static int offer_to(struct fabrex_comm *comm, uint32_t rank,
 		    struct device_offer *offer,
 		    struct fabrex_mr *const mrs[LINK_ENTRANCES])
 {
-	const struct fabrex_mr *mr = mrs[fxi_entrances_used(comm, rank)];
+	uint32_t used = fxi_entrances_used(comm, rank);
 
-	offer->rkey = mr ? fabrex_mr_key(mr) : 0;
+	offer->rkey = mrs[used] ? fabrex_mr_key(mrs[used]) : 0;
+	offer->peer = comm->links->mailbox->cards[comm->rank]
+			.entrances[used].peer;
 	offer->check = check_of(offer);
 	return fxi_link_post(comm, rank, BOARD_AT_DEVICE, offer,
 			     sizeof(*offer));

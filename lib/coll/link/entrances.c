@@ -27,33 +27,29 @@ static void entrance_close(struct mailbox_entrance *e)
 	memset(e, 0, sizeof(*e));
 }
 
-/* A rank that sleeps must hear of all that comes through it. */
-static int queue_make(struct fabrex_comm *comm, struct mailbox_entrance *e)
+/* For bells: what comes without ends no sleep, but those have a limit. */
+static void queue_make(struct fabrex_comm *comm, struct mailbox_entrance *e)
 {
 	const struct fabrex_queue_attr attr = {
 		.sq_entries = FABREX_SQ_MIN, .rq_entries = BELLS,
 		.cell_size = FABREX_CELL_MIN, .flags = FABREX_QUEUE_EVENTFD,
 	};
 
-	if (!fxi_link_can_sleep(comm))
-		return 0;
-	return fabrex_queue_create(e->port, &attr, sizeof(attr), &e->queue);
+	if (!fxi_link_can_sleep(comm) ||
+	    fabrex_queue_create(e->port, &attr, sizeof(attr), &e->queue))
+		e->queue = NULL;
 }
 
-static int entrance_open(struct fabrex_comm *comm, const char *device,
-			 struct mailbox_entrance *e)
+static int entrance_make(struct fabrex_comm *comm, struct mailbox_entrance *e)
 {
 	struct mailbox *box = comm->links->mailbox;
-	int ret = fabrex_open(device, &e->port);
+	int ret = fabrex_mr_register(e->port, box->base, box->layout.total,
+				     RIGHTS, &e->mr);
 
 	if (ret)
-		return ret;
-	ret = fabrex_mr_register(e->port, box->base, box->layout.total, RIGHTS,
-				 &e->mr);
-	if (!ret)
-		ret = queue_make(comm, e);
-	if (ret)
-		entrance_close(e);
+		e->mr = NULL;
+	else
+		queue_make(comm, e);
 	return ret;
 }
 
@@ -73,22 +69,25 @@ static void entrance_put(const struct mailbox_entrance *e,
 void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card)
 {
 	struct mailbox *box = comm->links->mailbox;
-	struct fabrex_local_port ports[LINK_ENTRANCES - 1];
-	uint32_t i, n = fxi_unseen_ports(comm->port, ports, LINK_ENTRANCES - 1);
+	struct fabrex_port *ports[LINK_ENTRANCES - 1];
+	uint32_t i, n = fxi_unseen_open(comm->port, ports, LINK_ENTRANCES - 1);
 
 	for (i = 0; i < n; i++) {
 		struct mailbox_entrance *e = &box->others[box->nothers];
+		const char *name = ports[i]->attr.name;
 
-		if (entrance_open(comm, ports[i].device, e)) {
+		e->port = ports[i];
+		if (entrance_make(comm, e)) {
 			fxi_debug(FXI_DEBUG_PATH, comm->rank,
 				  "port %s is not an entrance for other ranks: %s",
-				  ports[i].name, fabrex_strerror_last());
+				  name, fabrex_strerror_last());
+			entrance_close(e);
 			continue;
 		}
 		entrance_put(e, &card->entrances[++box->nothers]);
 		fxi_debug(FXI_DEBUG_PATH, comm->rank,
 			  "port %s is an entrance for ranks whose ports do not see port %s",
-			  ports[i].name, comm->port->attr.name);
+			  name, comm->port->attr.name);
 	}
 }
 
@@ -100,22 +99,32 @@ void fxi_entrances_close(struct fabrex_comm *comm)
 		entrance_close(&box->others[--box->nothers]);
 }
 
-/* Armed before what has come is taken: what comes in between signals. */
+static void hear(struct fabrex_queue *queue)
+{
+	struct fabrex_wc wc[TAKEN];
+	int n;
+
+	while ((n = fabrex_poll(queue, wc, TAKEN)) > 0)
+		fabrex_recv_done(queue, (uint32_t)n);
+}
+
+/*
+ * Armed before the last look: what comes in between signals. After a first one,
+ * as a queue that has something when it is armed signals at once.
+ */
 void fxi_entrances_arm(struct fabrex_comm *comm)
 {
 	struct mailbox *box = comm->links->mailbox;
-	struct fabrex_wc wc[TAKEN];
 	uint32_t i;
-	int n;
 
 	for (i = 0; i < box->nothers; i++) {
 		struct fabrex_queue *queue = box->others[i].queue;
 
 		if (!queue)
 			continue;
+		hear(queue);
 		fabrex_arm(queue);
-		while ((n = fabrex_poll(queue, wc, TAKEN)) > 0)
-			fabrex_recv_done(queue, (uint32_t)n);
+		hear(queue);
 	}
 }
 

@@ -289,8 +289,7 @@ static int write_payload(struct fabrex_comm *comm, struct link *link,
 
 	if (offer) {
 		job.rkey = offer->rkey;
-		job.remote = offer->offset +
-			     fxi_link_device_at(comm, comm->rank, slot);
+		job.remote = fxi_link_device_at(comm, comm->rank, slot);
 	}
 	return ret ? ret : put_write(comm, &job);
 }

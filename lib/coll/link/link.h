@@ -84,11 +84,12 @@ struct link {
 #define LINK_HANDLE	64u	/* bytes by which a process opens memory */
 
 /*
- * Slots in device memory that a rank offers: see device_slots.c. At least one
- * of @rkey and @kind is not 0.
+ * Slots in device memory that a rank offers: see device_slots.c. What arrives
+ * neither by @rkey nor by a handle goes to its mailbox.
  */
 struct device_offer {
-	uint64_t rkey, offset;	/* of the region; rkey 0: there is none */
+	uint64_t rkey;		/* of the region; 0: there is none */
+	uint64_t peer;		/* at this port */
 	uint64_t kind;		/* FABREX_MEMORY_*, or 0: no handle */
 	char pci[16];		/* address of its GPU */
 	uint8_t handle[LINK_HANDLE];
@@ -303,7 +304,8 @@ void fxi_link_wake(const struct fabrex_comm *comm);
 uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm);
 /*
  * Register device memory at the rank's port and at its other entrances. @mrs:
- * NULL where that failed; returns the error of the rank's port.
+ * NULL where that failed. 0: it is registered at one at least; else the error of
+ * the rank's port.
  */
 int fxi_link_device_register(struct fabrex_comm *comm, void *base,
 			     uint64_t bytes,
