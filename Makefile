@@ -19,8 +19,9 @@
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
 # make check-matrix  all collectives, types and operations in GPU memory, by every
 #                algorithm, for 1 to 8 ranks; check has a part of them that is drawn
-# make check-ratios  planned schedules on 16 GPUs with links at their rates, scaled
-#                down: the ratio to rings beside the predicted one, emulated
+# make check-ratios  planned schedules on 16 emulated GPUs with links at their rates,
+#                scaled down: the ratio to rings beside the predicted one, which
+#                is not reached yet: GPUs copy over one link of a mesh at a time
 # make bench-lib, bench-plan   times of the library and of the planner
 #
 # Programs are described in meson.build, modules in Kbuild. Everything but make,
@@ -32,8 +33,9 @@ OUT := build/native
 
 LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
 LAB_GOALS := demo lab modules check check-host check-guest check-debug \
-	check-kcsan check-ratios kbuild-check dkms-check debug-kernel kcsan-kernel fuzz soak \
-	bench-lab bench-lib bench-plan bench-ranks check-matrix $(if $(NATIVE),,bench)
+	check-kcsan check-ratios kbuild-check dkms-check debug-kernel \
+	kcsan-kernel fuzz soak bench-lab bench-lib bench-plan bench-ranks \
+	check-matrix $(if $(NATIVE),,bench)
 .PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
 
 all: programs
@@ -103,8 +105,8 @@ modules:
 	$(LAB) modules 7.2
 
 # Verbs of the lab; they build what they need.
-demo lab check check-host check-guest check-kcsan check-ratios kbuild-check dkms-check fuzz \
-bench-lab:
+demo lab check check-host check-guest check-kcsan check-ratios kbuild-check \
+dkms-check fuzz bench-lab:
 	$(LAB) make-$@ $(ARGS)
 
 check-debug:

@@ -8,10 +8,11 @@ import collections
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 import machine
-from gpulab import RUNTIME, fabric, load, wait_devices
+from gpulab import RUNTIME, fabric, load, moved_bytes, wait_devices
 from scenario import scenario
 from schedules import divisor, hops_of
 from transfer import traffic
@@ -86,11 +87,17 @@ def ports_apart(lab, t):
 
 
 def dies(t, ranks):
-    """A rank at one switch is killed; those at the other hear of it, too."""
+    """A rank at one switch is killed when all are at work; those at the other
+    hear of it, too."""
+    guests = [ranks[0].guest, ranks[2].guest]
+    before, end = moved_bytes(guests)[1], time.monotonic() + 300
     commands = start(ranks, "all_reduce --size 64K --iterations 1000000 "
                      "--bootstrap fabric:7310")
-    commands[1].guest.sh("sleep 2; pkill -9 -f -- '--rank 1 '")
-    said = [command.wait(120) for command in commands]
+    while moved_bytes(guests)[1] < before + (4 << 20) and \
+            time.monotonic() < end:
+        time.sleep(0.1)
+    commands[1].guest.sh("pkill -9 -f -- '--rank 1 '")
+    said = [command.wait(600) for command in commands]
     t.ok(said[1].status != 0 and all(
         "rank 1 " in result.stderr and result.status for n, result
         in enumerate(said) if n != 1), "all ranks name the one that died",

@@ -245,6 +245,7 @@ static int go_on(struct execution *e, uint32_t lane)
 			return ret;
 		if (!ret)
 			break;
+		/* The next one when the GPU has taken this: go_on_all(). */
 		if (e->gpu && !l->sends)
 			return 1;
 	}

@@ -24,7 +24,7 @@
 #define WATCH_MS	100
 #define CONNECT_MS	2000
 #define GRACE_MS	3000
-#define ELSEWHERE_MS	300	/* for a rank 0 here that is only late */
+#define ELSEWHERE_MS	300	/* until other ports than the own are tried */
 #define PORTS		4u	/* through which rank 0 is looked for */
 
 enum { STATE_NONE, STATE_ALL, STATE_FAILED };
@@ -284,7 +284,7 @@ struct guest {
 	struct bootstrap *b;
 	struct fabrex_port *ports[PORTS]; /* the rank's, and others here */
 	uint32_t nports;
-	uint64_t elsewhere;		/* before then only at the own one */
+	uint64_t elsewhere;		/* deadline: only the own one until then */
 	struct fabrex_port *port;	/* of these, where rank 0 was found */
 	const void *mine;		/* for the table */
 	size_t bytes;

@@ -44,14 +44,17 @@ int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
 /* Either side may be the host's. Done when it returns. */
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
 		      const void *src, uint64_t n);
-/* What is begun is done in the order of the calls, and when the wait returns. */
+/*
+ * What these begin is performed in the order of the calls, and is done when
+ * fxi_coll_wait_gpu() returns.
+ */
 int fxi_coll_begin_move_gpu(const struct fabrex_coll *coll, void *dst,
 			    const void *src, uint64_t n);
-int fxi_coll_wait_gpu(const struct fabrex_coll *coll);
-/* dst = op(left, right), all on the GPU. Begun. */
+/* dst = op(left, right), all on the GPU. */
 int fxi_coll_begin_add_gpu(const struct fabrex_coll *coll, void *dst,
-		     const void *left, const void *right, uint64_t count,
-		     uint32_t divisor);
+			   const void *left, const void *right, uint64_t count,
+			   uint32_t divisor);
+int fxi_coll_wait_gpu(const struct fabrex_coll *coll);
 int fxi_coll_payload_gpu(const struct fabrex_coll *coll, uint32_t rank,
 			 const struct link_message *m, const void **payload);
 

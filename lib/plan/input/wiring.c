@@ -482,8 +482,8 @@ static void choose_ntbs(const struct wiring *w, bool *use)
 }
 
 /*
- * Of one partition to another the crossbar carries all that its links bring: an
- * NTB is not a link, and never what limits a transfer.
+ * The crossbar carries all that the links of a partition bring: between two
+ * partitions there is no link, and the NTB never limits a transfer.
  */
 static void join_hosts(struct wiring *w, unsigned int sw)
 {
