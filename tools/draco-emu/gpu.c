@@ -24,6 +24,7 @@
 #include "mesh.h"
 
 #define PIECE		(256u << 10)
+#define AHEAD		16u	/* commands that are performed at a time */
 #define STACK_SIZE	(256 * 1024)
 #define RING_MIN	8u
 #define RING_MAX	4096u
@@ -34,6 +35,16 @@ _Static_assert(sizeof(struct draco_gpu_cmd) == 64, "docs/gpu.md");
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "rings and registers are little-endian and used as they are"
 #endif
+
+/* A command that has been read. */
+struct task {
+	struct draco_gpu_cmd cmd;
+	unsigned int status;		/* DRACO_GPU_PENDING: it has not ended */
+	bool begun;			/* checked */
+	uint64_t done;			/* bytes */
+	struct mesh_access access;	/* of a peer's memory */
+	struct flow *flow;		/* to or from it */
+};
 
 struct gpu {
 	struct gpu_desc desc;
@@ -51,9 +62,11 @@ struct gpu {
 	pthread_mutex_t lock;		/* for the engine's sleep */
 	pthread_cond_t wake;
 
-	/* The thread's: over the mesh. */
-	struct flow flow;
-	struct mesh_access access;	/* of a command */
+	/* The thread's: the commands behind HEAD, and over the mesh. */
+	struct task tasks[AHEAD];
+	unsigned int ntasks;
+	struct flow *flows;		/* to each GPU of it, then from each */
+	unsigned int nflows;
 };
 
 /* ---- Pieces of a command ---- */
@@ -171,42 +184,53 @@ static void nap(struct gpu *g, uint64_t ns)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* Until the link has carried them; *n is as much as is to be moved at once. */
-static bool cross_mesh(struct gpu *g, const struct mesh_access *a, uint64_t *n)
+static bool throttled(const struct gpu *g)
 {
-	struct fabric *f = a->own->mesh->fabric;
-	uint64_t wait;
-
-	if (!throttle_is_on(&f->throttle))
-		return true;
-	if (!g->flow.bytes)
-		throttle_reserve_way(f, &g->flow, mesh_way(a), *n);
-	while ((wait = throttle_wait(f, &g->flow))) {
-		if (!go_on(g))
-			return false;
-		nap(g, wait);
-	}
-	throttle_take(&g->flow, n);
-	return true;
+	return g->flows &&
+	       throttle_is_on(&g->desc.seat->mesh->fabric->throttle);
 }
 
-/* DRACO_GPU_DONE, or how the command ends. */
-static unsigned int peer_piece(struct gpu *g, const struct draco_gpu_cmd *c,
-			       uint64_t done, uint64_t *n)
+/*
+ * Nanoseconds until the link has carried them; 0: now, and *n is as much as is
+ * to be moved at once.
+ */
+static uint64_t cross_mesh(struct gpu *g, struct task *t, uint64_t *n)
 {
-	struct mesh_access a = g->access;
-	uint64_t here = a.read ? c->dst : c->src0;
+	struct fabric *f = g->desc.seat->mesh->fabric;
+	uint64_t wait;
 
-	a.there += done;
-	if (!cross_mesh(g, &a, n))
-		return ABANDONED;
-	return mesh_move(&a, at(g, here + done), *n);
+	if (!t->flow->bytes && throttle_is_on(&f->throttle))
+		throttle_reserve_way(f, t->flow, mesh_way(&t->access), *n);
+	wait = throttle_wait(f, t->flow);
+	if (!wait)
+		throttle_take(t->flow, n);
+	return wait;
+}
+
+/* A piece, unless the link is to be waited for: nanoseconds. */
+static uint64_t peer_piece(struct gpu *g, struct task *t, uint64_t *n)
+{
+	struct mesh_access a = t->access;
+	uint64_t here = a.read ? t->cmd.dst : t->cmd.src0, wait;
+
+	a.there += t->done;
+	wait = cross_mesh(g, t, n);
+	if (!wait)
+		t->status = mesh_move(&a, at(g, here + t->done), *n);
+	return wait;
 }
 
 static void leave_mesh(struct gpu *g)
 {
-	if (g->desc.seat)
-		throttle_release(g->desc.seat->mesh->fabric, &g->flow);
+	for (unsigned int i = 0; i < g->nflows; i++)
+		throttle_release(g->desc.seat->mesh->fabric, &g->flows[i]);
+}
+
+/* What comes next has not been waiting till now. */
+static void idle_mesh(struct gpu *g)
+{
+	for (unsigned int i = 0; i < g->nflows; i++)
+		throttle_idle(&g->flows[i]);
 }
 
 /* ---- Checks, in the order of docs/gpu.md section 6 ---- */
@@ -265,8 +289,11 @@ static bool in_range(const struct gpu *g, const struct draco_gpu_cmd *c)
 	       (!src1 || usable(g, c->src1, c->length));
 }
 
-static unsigned int check(struct gpu *g, const struct draco_gpu_cmd *c)
+static unsigned int check(struct gpu *g, struct task *t)
 {
+	const struct draco_gpu_cmd *c = &t->cmd;
+	unsigned int status;
+
 	if (!known(c))
 		return DRACO_GPU_BAD_COMMAND;
 	if (!aligned(c))
@@ -275,37 +302,56 @@ static unsigned int check(struct gpu *g, const struct draco_gpu_cmd *c)
 		return DRACO_GPU_BAD_RANGE;
 	if (!is_peer(c))
 		return DRACO_GPU_DONE;
-	g->access = access_of(g, c);
-	return mesh_check(&g->access, c->length);
+	t->access = access_of(g, c);
+	status = mesh_check(&t->access, c->length);
+	if (status == DRACO_GPU_DONE)
+		t->flow = &g->flows[c->peer - 1 +
+				    (t->access.read ? g->nflows / 2 : 0)];
+	return status;
 }
 
-/* ---- The engine's thread ---- */
+/* ---- Tasks ---- */
 
-static unsigned int run_command(struct gpu *g, struct draco_gpu_cmd *c)
+static void begin(struct gpu *g, struct task *t)
 {
-	unsigned int status = check(g, c);
-	uint64_t done = 0;
+	unsigned int status = check(g, t);
 
-	c->result = 0;
-	if (status != DRACO_GPU_DONE || c->op == DRACO_GPU_NOP)
-		return status;
-	while (done < c->length) {
-		uint64_t n = c->length - done < PIECE ? c->length - done :
-							PIECE;
+	t->begun = true;
+	t->cmd.result = 0;
+	if (status != DRACO_GPU_DONE || t->cmd.op == DRACO_GPU_NOP ||
+	    !t->cmd.length)
+		t->status = status;
+}
 
-		if (!go_on(g))
-			return ABANDONED;
-		if (is_peer(c))
-			status = peer_piece(g, c, done, &n);
-		else
-			do_piece(g, c, done, n);
-		if (status != DRACO_GPU_DONE)
+/* As far as it goes: nanoseconds until it goes on, 0 if it has ended. */
+static uint64_t advance(struct gpu *g, struct task *t)
+{
+	uint64_t n, wait;
+
+	if (!t->begun)
+		begin(g, t);
+	while (t->status == DRACO_GPU_PENDING) {
+		n = t->cmd.length - t->done;
+		n = n < PIECE ? n : PIECE;
+		if (!go_on(g)) {
+			t->status = ABANDONED;
 			break;
-		done += n;
+		}
+		if (!is_peer(&t->cmd)) {
+			do_piece(g, &t->cmd, t->done, n);
+			t->status = DRACO_GPU_DONE;
+		} else {
+			wait = peer_piece(g, t, &n);
+			if (wait)
+				return wait;
+		}
+		t->done += n;
+		if (t->status == DRACO_GPU_DONE && t->done < t->cmd.length)
+			t->status = DRACO_GPU_PENDING;
 	}
-	if (status != DRACO_GPU_DONE)
-		leave_mesh(g);
-	return status;
+	if (t->flow && t->status != DRACO_GPU_DONE)
+		throttle_release(g->desc.seat->mesh->fabric, t->flow);
+	return 0;
 }
 
 static struct draco_gpu_cmd *entry(struct gpu *g, uint32_t index)
@@ -336,21 +382,77 @@ static void complete(struct gpu *g, uint32_t index,
 	atomic_store_explicit(&g->head, index + 1, memory_order_release);
 }
 
-/* One command; false: the engine has come to its end. */
-static bool execute(struct gpu *g, uint32_t index)
+/*
+ * May it be performed beside those before it, all of which write to peers? They
+ * change nothing here, and those to one peer keep their order.
+ */
+static bool overlaps(const struct task *t)
 {
-	struct draco_gpu_cmd c;
-	unsigned int status;
+	return t->cmd.op == DRACO_GPU_PEER_WRITE;
+}
 
-	if (!go_on(g))
+static bool is_behind(const struct gpu *g, unsigned int i)
+{
+	for (unsigned int k = 0; k < i; k++) {
+		if (g->tasks[k].status == DRACO_GPU_PENDING &&
+		    g->tasks[k].cmd.peer == g->tasks[i].cmd.peer)
+			return true;
+	}
+	return false;
+}
+
+/* Without a throttle a command ends at once: none is read before its turn. */
+static void read_ahead(struct gpu *g, uint32_t head, uint32_t tail)
+{
+	unsigned int most = throttled(g) ? AHEAD : 1;
+
+	while (g->ntasks < most && head + g->ntasks != tail &&
+	       (!g->ntasks || overlaps(&g->tasks[g->ntasks - 1]))) {
+		struct task *t = &g->tasks[g->ntasks];
+
+		memset(t, 0, sizeof(*t));
+		fetch(g, head + g->ntasks++, &t->cmd);
+	}
+}
+
+/* Nanoseconds until one of them goes on; 0: the first has ended. */
+static uint64_t advance_all(struct gpu *g)
+{
+	uint64_t wait, least = UINT64_MAX;
+
+	if (!is_peer(&g->tasks[0].cmd))
+		idle_mesh(g);
+	for (unsigned int i = 0; i < g->ntasks; i++) {
+		struct task *t = &g->tasks[i];
+
+		if (i && (!overlaps(t) || is_behind(g, i)))
+			continue;
+		wait = advance(g, t);
+		if (wait && wait < least)
+			least = wait;
+	}
+	return g->tasks[0].status == DRACO_GPU_PENDING ? least : 0;
+}
+
+/* Until the first command has ended; false: the engine has come to its end. */
+static bool execute(struct gpu *g, uint32_t head)
+{
+	uint32_t tail;
+	uint64_t wait;
+
+	do {
+		tail = atomic_load_explicit(&g->tail, memory_order_acquire);
+		if (tail - head > g->ring_size || !go_on(g))
+			return false;
+		read_ahead(g, head, tail);
+		wait = advance_all(g);
+		if (wait)
+			nap(g, wait);
+	} while (wait);
+	if (g->tasks[0].status == ABANDONED)
 		return false;
-	fetch(g, index, &c);
-	if (!is_peer(&c))
-		throttle_idle(&g->flow);
-	status = run_command(g, &c);
-	if (status == ABANDONED)
-		return false;
-	complete(g, index, &c, status);
+	complete(g, head, &g->tasks[0].cmd, g->tasks[0].status);
+	memmove(g->tasks, g->tasks + 1, --g->ntasks * sizeof(g->tasks[0]));
 	return true;
 }
 
@@ -361,9 +463,8 @@ static bool wait_for_work(struct gpu *g, uint32_t head)
 
 	if (atomic_load_explicit(&g->tail, memory_order_acquire) != head)
 		return !atomic_load(&g->stop);
-	throttle_idle(&g->flow);
+	idle_mesh(g);
 	pthread_mutex_lock(&g->lock);
-	atomic_fetch_and(&g->status, ~DRACO_GPU_STATUS_BUSY);
 	while (!atomic_load(&g->stop) && atomic_load(&g->tail) == head)
 		pthread_cond_wait(&g->wake, &g->lock);
 	work = !atomic_load(&g->stop);
@@ -376,15 +477,9 @@ static void *engine(void *arg)
 	struct gpu *g = arg;
 	uint32_t head = 0;
 
-	while (wait_for_work(g, head)) {
-		uint32_t tail = atomic_load_explicit(&g->tail,
-						     memory_order_acquire);
-
-		atomic_fetch_or(&g->status, DRACO_GPU_STATUS_BUSY);
-		if (tail - head > g->ring_size || !execute(g, head))
-			break;
+	while (wait_for_work(g, head) && execute(g, head))
 		head++;
-	}
+	leave_mesh(g);
 	if (atomic_load(&g->stop))
 		return NULL;
 	log_debug("%s: engine stopped by itself at command %u", g->desc.name,
@@ -412,6 +507,7 @@ static bool launch(struct gpu *g)
 	atomic_store(&g->head, 0);
 	atomic_store(&g->tail, 0);
 	atomic_store(&g->status, DRACO_GPU_STATUS_READY);
+	g->ntasks = 0;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	g->running = !pthread_create(&g->thread, &attr, engine, g);
@@ -493,13 +589,23 @@ static uint32_t read_mesh(const struct gpu *g, uint64_t offset)
 	}
 }
 
+static uint32_t read_status(struct gpu *g)
+{
+	uint32_t status = atomic_load(&g->status);
+
+	if (status == DRACO_GPU_STATUS_READY &&
+	    atomic_load(&g->head) != atomic_load(&g->tail))
+		status |= DRACO_GPU_STATUS_BUSY;
+	return status;
+}
+
 uint32_t gpu_read(struct gpu *g, uint64_t offset)
 {
 	switch (offset) {
 	case DRACO_GPU_CTRL:
 		return g->ctrl;
 	case DRACO_GPU_STATUS:
-		return atomic_load(&g->status);
+		return read_status(g);
 	case DRACO_GPU_RING_BASE:
 		return (uint32_t)g->ring_base;
 	case DRACO_GPU_RING_BASE + 4:
@@ -569,6 +675,14 @@ struct gpu *gpu_create(const struct gpu_desc *d)
 
 	if (!g)
 		return NULL;
+	if (d->seat) {
+		g->nflows = 2 * d->seat->mesh->n;
+		g->flows = calloc(g->nflows, sizeof(*g->flows));
+		if (!g->flows) {
+			free(g);
+			return NULL;
+		}
+	}
 	g->desc = *d;
 	pthread_mutex_init(&g->life, NULL);
 	pthread_mutex_init(&g->lock, NULL);
@@ -601,5 +715,6 @@ void gpu_destroy(struct gpu *g)
 	pthread_cond_destroy(&g->wake);
 	pthread_mutex_destroy(&g->lock);
 	pthread_mutex_destroy(&g->life);
+	free(g->flows);
 	free(g);
 }

@@ -394,6 +394,50 @@ static void test_rate(void)
 	end();
 }
 
+static int status_of(unsigned int n, uint32_t command)
+{
+	return *(volatile uint8_t *)&slot(&g[n], command)->status;
+}
+
+/*
+ * Writes to different peers cross their links at the same time; they end in
+ * order, and so do those to one peer. What changes this GPU's memory waits.
+ */
+static void test_overlap(void)
+{
+	const volatile unsigned char *second;
+
+	CHECK(begin());
+	second = g[2].vram;
+	throttle_set(&rig_fabric, 1e-4);
+	*slot(&g[0], g[0].tail++) = to_peer(DRACO_GPU_PEER_WRITE, 1, 2 * MIB,
+					    MIB, MIB);
+	*slot(&g[0], g[0].tail++) = to_peer(DRACO_GPU_PEER_WRITE, 2, 2 * MIB,
+					    MIB, 100);
+	*slot(&g[0], g[0].tail++) = to_peer(DRACO_GPU_PEER_WRITE, 1, 3 * MIB,
+					    MIB, 100);
+	*slot(&g[0], g[0].tail++) = to_peer(DRACO_GPU_PEER_READ, 2, 3 * MIB,
+					    MIB, 100);
+	post(&g[0], &(struct draco_gpu_cmd){ .op = DRACO_GPU_NOP });
+	while (second[2 * MIB + 99] != 0x10) {
+		now += SECOND / 10000;
+		usleep(50);
+	}
+	CHECK_EQ(gpu_read(g[0].gpu, DRACO_GPU_HEAD), 0);
+	CHECK_EQ(status_of(0, 1), DRACO_GPU_PENDING);
+	CHECK_EQ(g[1].vram[3 * MIB], 0x20);
+	CHECK_EQ(g[0].vram[3 * MIB], 0x10);
+	while (gpu_read(g[0].gpu, DRACO_GPU_HEAD) != g[0].tail) {
+		now += SECOND / 100;
+		usleep(50);
+	}
+	for (uint32_t i = 0; i < 5; i++)
+		CHECK_EQ(status_of(0, i), DRACO_GPU_DONE);
+	CHECK_EQ(g[1].vram[3 * MIB + 99], 0x10);
+	CHECK_EQ(g[0].vram[3 * MIB + 99], 0x30);
+	end();
+}
+
 /* What is computed between two copies is not made up for by the link. */
 static void test_not_waiting(void)
 {
@@ -556,6 +600,7 @@ static const struct tap_test tests[] = {
 	{ "a peer is released, bound anew, lost", test_peer_changes },
 	{ "what a binding tells its GPU", test_seats },
 	{ "the rate of the link", test_rate },
+	{ "writes to several peers at a time", test_overlap },
 	{ "what is computed is no time on a link", test_not_waiting },
 	{ "the peer is killed under way", test_killed_under_way },
 	{ "stopped under way", test_stopped_under_way },
