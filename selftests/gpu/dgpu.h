@@ -278,6 +278,7 @@ struct dgpu_buffer {
 
 /* dgpu_peer.flags */
 #define DGPU_PEER_WRITE		(1u << 0) /* from @own to @handle, else back */
+#define DGPU_PEER_UNORDERED	(1u << 1) /* against jobs of other GPUs */
 
 /**
  * struct dgpu_peer - ioctl(DGPU_IOCTL_PEER)
@@ -292,7 +293,10 @@ struct dgpu_buffer {
  * @length:      bytes, not 0
  *
  * The engine of this GPU copies over the mesh, in order with its other jobs and
- * after the jobs of other GPUs that use the two buffers. The call waits for it.
+ * after the jobs of other GPUs that use the two buffers. UNORDERED: they neither
+ * wait for it nor it for them, as with memory that HIP and CUDA open by a handle.
+ * Jobs that only write to peers may overlap; they end in order. The call waits
+ * for its job.
  * EBADF: @fd is not open; EINVAL: it is not a GPU's, or a range is not inside
  * its buffer; ENOENT: no such buffer; EXDEV: no link of a mesh joins the two
  * GPUs; ENODEV: one of them is gone, or a buffer is revoked; EIO: the other one

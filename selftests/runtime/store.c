@@ -309,7 +309,8 @@ bool store_copy_peer(const struct gpu_memory *to, size_t to_offset,
 	const struct gpu_memory *own = write ? from : to;
 	const struct gpu_memory *peer = write ? to : from;
 	struct dgpu_peer arg = {
-		.size = sizeof(arg), .flags = write ? DGPU_PEER_WRITE : 0,
+		.size = sizeof(arg),
+		.flags = DGPU_PEER_UNORDERED | (write ? DGPU_PEER_WRITE : 0),
 		.fd = node_of(peer), .handle = peer->handle,
 		.own = own->handle, .length = length,
 		.peer_offset = write ? to_offset : from_offset,

@@ -41,13 +41,14 @@ struct gpu_stream {
 	uint64_t begun, ended;
 	uint64_t returned;		/* up to there, for gpu_stream_settle() */
 	bool faulted;
-	bool eager;			/* a thread does its work at once */
+	bool eager;			/* a thread does its work at once, */
+	bool closed;			/* until then */
+	pthread_cond_t changed;
 	uint64_t working;		/* order of what is being done, or 0 */
 };
 
 /* Of the list and of what is in it; held for moments, never while working. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct gpu_stream *streams;
 static uint64_t last_order;
 
@@ -98,7 +99,15 @@ static void put_locked(struct gpu_stream *s)
 	while (*link != s)
 		link = &(*link)->next;
 	*link = s->next;
+	pthread_cond_destroy(&s->changed);
 	free(s);
+}
+
+static void wait_locked(struct gpu_stream *s)
+{
+	s->users++;
+	pthread_cond_wait(&s->changed, &lock);
+	put_locked(s);
 }
 
 /* With the lock, which is given up meanwhile. */
@@ -122,8 +131,8 @@ static void do_first(struct gpu_stream *s)
 	s->faulted |= !good;
 	s->working = 0;
 	s->ended++;
+	pthread_cond_broadcast(&s->changed);
 	put_locked(s);
-	pthread_cond_broadcast(&more);
 }
 
 /* Has it work that was begun before @order? */
@@ -168,7 +177,7 @@ static bool do_until(struct gpu_stream *s, uint64_t at)
 	while (s->ended < at) {
 		now = first_for(s);
 		if (now->working)
-			pthread_cond_wait(&more, &lock);
+			wait_locked(now);
 		else
 			do_first(now);
 	}
@@ -176,15 +185,6 @@ static bool do_until(struct gpu_stream *s, uint64_t at)
 }
 
 /* ---- all of an owner ---------------------------------------------------- */
-
-static bool is_listed(const struct gpu_stream *wanted)
-{
-	const struct gpu_stream *s = streams;
-
-	while (s && s != wanted)
-		s = s->next;
-	return s;
-}
 
 static bool is_one_of(const struct gpu_stream *s, enum gpu_vendor vendor,
 		      const void *owner, enum gpu_stream_kind most)
@@ -230,15 +230,13 @@ static void *eager_main(void *arg)
 	struct gpu_stream *s = arg;
 
 	pthread_mutex_lock(&lock);
-	while (is_listed(s)) {
-		if (s->ended == s->begun) {
-			pthread_cond_wait(&more, &lock);
-			continue;
-		}
-		s->users++;
-		do_until(s, s->begun);
-		put_locked(s);
+	while (!s->closed) {
+		if (s->ended == s->begun)
+			pthread_cond_wait(&s->changed, &lock);
+		else
+			do_until(s, s->begun);
 	}
+	put_locked(s);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -247,12 +245,12 @@ static void add(struct gpu_stream *s, struct work *w)
 {
 	pthread_mutex_lock(&lock);
 	while (s->eager && s->begun - s->ended >= WAITING)
-		pthread_cond_wait(&more, &lock);
+		wait_locked(s);
 	w->order = ++last_order;
 	*s->last = w;
 	s->last = &w->next;
 	s->begun++;
-	pthread_cond_broadcast(&more);
+	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -265,9 +263,11 @@ static void make_eager(struct gpu_stream *s)
 	pthread_mutex_lock(&lock);
 	start = !s->eager;
 	s->eager = true;
-	pthread_mutex_unlock(&lock);
-	if (start && !pthread_create(&thread, NULL, eager_main, s))
+	if (start && !pthread_create(&thread, NULL, eager_main, s)) {
 		pthread_detach(thread);
+		s->users++;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static struct gpu_stream *new_locked(enum gpu_vendor vendor,
@@ -282,6 +282,7 @@ static struct gpu_stream *new_locked(enum gpu_vendor vendor,
 	s->owner = owner;
 	s->kind = kind;
 	s->users = 1;
+	pthread_cond_init(&s->changed, NULL);
 	s->last = &s->first;
 	s->next = streams;
 	streams = s;
@@ -317,8 +318,9 @@ void gpu_stream_free(struct gpu_stream *s)
 {
 	gpu_stream_wait(s);
 	pthread_mutex_lock(&lock);
+	s->closed = true;
+	pthread_cond_broadcast(&s->changed);
 	put_locked(s);
-	pthread_cond_broadcast(&more);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -329,7 +331,7 @@ unsigned int gpu_streams(enum gpu_vendor vendor, enum gpu_stream_kind kind)
 
 	pthread_mutex_lock(&lock);
 	for (s = streams; s; s = s->next)
-		n += s->vendor == vendor && s->kind == kind;
+		n += s->vendor == vendor && s->kind == kind && !s->closed;
 	pthread_mutex_unlock(&lock);
 	return n;
 }

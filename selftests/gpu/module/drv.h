@@ -272,6 +272,8 @@ int dgpu_p2p_init(struct dgpu *dg);
  * @nhw:     commands of the engine
  * @hw:      they
  * @of:      number of the user's command that each belongs to
+ * @overlaps: it only writes to peers, and need not wait for such jobs
+ * @end:     entries of the ring that there were with its last one
  */
 struct dgpu_job {
 	struct kref ref;
@@ -285,6 +287,8 @@ struct dgpu_job {
 	unsigned int nhw;
 	struct draco_gpu_cmd *hw;
 	u16 *of;
+	bool overlaps;
+	u32 end;
 };
 
 /* job.c: submission */

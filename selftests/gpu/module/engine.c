@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine's ring: jobs in order, one batch at a time, polled. Called by
- * job.c, file.c and pci.c. The worker is what signals fences: it allocates
+ * The engine's ring: jobs in order, one batch at a time, but for those that
+ * overlap; polled. Called by job.c, file.c and pci.c. The worker is what signals fences: it allocates
  * nothing and takes no reservation.
  */
 #include <linux/delay.h>
@@ -11,7 +11,9 @@
 #include "drv.h"
 
 #define STATE_TIMEOUT	(2 * HZ)
-#define HANG_TIMEOUT	(60 * HZ)
+#define HANG_TIMEOUT	(60 * USEC_PER_SEC)
+#define NAP_LEAST	20		/* microseconds */
+#define NAP_MOST	4000
 #define MOST_JOBS	64
 #define ALL_ONES	(~0u)	/* what a device reads as that is not there */
 
@@ -56,40 +58,71 @@ static int dgpu_engine_start(struct dgpu_engine *engine)
 /* Has it executed everything up to the tail? -EAGAIN if not yet. */
 static int dgpu_engine_look(struct dgpu_engine *engine, u32 *head)
 {
-	u32 status = readl(engine->regs + DRACO_GPU_STATUS);
+	u32 status;
 
 	*head = readl(engine->regs + DRACO_GPU_HEAD);
+	if (!dgpu_engine_dead(engine) && *head == engine->tail)
+		return 0;
+	status = readl(engine->regs + DRACO_GPU_STATUS);
 	if (dgpu_engine_dead(engine) || status == ALL_ONES)
 		return -ENODEV;
-	if (*head == engine->tail)
-		return 0;
 	return status & DRACO_GPU_STATUS_FATAL ? -ENOTRECOVERABLE : -EAGAIN;
 }
 
-/*
- * Until the engine has executed everything up to the tail. After an error it
- * is disabled: what the job's fence is going to say must be true, that nothing
- * touches the buffers any more.
+/**
+ * struct dgpu_watch - how long HEAD has been what it is
+ * @head:  it
+ * @since: then
  */
-static int dgpu_engine_drain(struct dgpu_engine *engine)
-{
-	unsigned long end = jiffies + HANG_TIMEOUT;
-	u32 head, last = engine->tail - 1;
-	int ret;
+struct dgpu_watch {
+	u32 head;
+	ktime_t since;
+};
 
-	while ((ret = dgpu_engine_look(engine, &head)) == -EAGAIN) {
-		if (head != last)
-			end = jiffies + HANG_TIMEOUT;
-		else if (time_after(jiffies, end))
-			break;
-		last = head;
-		usleep_range(20, 100);
+/* Not for longer than a part of the time that this has taken anyway. */
+static void dgpu_nap(s64 us)
+{
+	us = clamp(us / 8, NAP_LEAST, NAP_MOST);
+	usleep_range(us, 2 * us);
+}
+
+/*
+ * Look again after a moment. 0 or
+ * -EAGAIN: so far; or the error. Then the engine is disabled: what fences are
+ * going to say must be true, that nothing touches the buffers any more.
+ */
+static int dgpu_engine_poll(struct dgpu_engine *engine,
+			    struct dgpu_watch *watch)
+{
+	u32 head;
+	int ret = dgpu_engine_look(engine, &head);
+	s64 us;
+
+	if (!ret || (ret == -EAGAIN && head != watch->head)) {
+		watch->head = head;
+		watch->since = ktime_get();
+		return ret;
 	}
-	if (!ret)
-		return 0;
+	us = ktime_us_delta(ktime_get(), watch->since);
+	if (ret == -EAGAIN && us < HANG_TIMEOUT) {
+		dgpu_nap(us);
+		return ret;
+	}
 	writel(0, engine->regs + DRACO_GPU_CTRL);
 	readl(engine->regs + DRACO_GPU_STATUS);
 	return ret == -EAGAIN ? -ETIMEDOUT : ret;
+}
+
+/* Until the engine has executed everything up to the tail. */
+static int dgpu_engine_drain(struct dgpu_engine *engine)
+{
+	struct dgpu_watch watch = { engine->tail - 1, ktime_get() };
+	int ret;
+
+	do {
+		ret = dgpu_engine_poll(engine, &watch);
+	} while (ret == -EAGAIN);
+	return ret;
 }
 
 static void __iomem *dgpu_entry(struct dgpu_engine *engine, u32 at)
@@ -98,8 +131,9 @@ static void __iomem *dgpu_entry(struct dgpu_engine *engine, u32 at)
 	       sizeof(struct draco_gpu_cmd);
 }
 
+/* Entries of the ring from @at on are those of the job from @first on. */
 static int dgpu_collect(struct dgpu_engine *engine, struct dgpu_job *job,
-			unsigned int first, unsigned int n)
+			u32 at, unsigned int first, unsigned int n)
 {
 	struct draco_gpu_cmd entry;
 	struct dgpu_cmd *cmd;
@@ -107,7 +141,7 @@ static int dgpu_collect(struct dgpu_engine *engine, struct dgpu_job *job,
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {
-		memcpy_fromio(&entry, dgpu_entry(engine, engine->tail - n + i),
+		memcpy_fromio(&entry, dgpu_entry(engine, at + i),
 			      sizeof(entry));
 		if (entry.status != DRACO_GPU_DONE)
 			ret = -EIO;
@@ -122,11 +156,10 @@ static int dgpu_collect(struct dgpu_engine *engine, struct dgpu_job *job,
 	return ret;
 }
 
-static int dgpu_batch(struct dgpu_engine *engine, struct dgpu_job *job,
+static void dgpu_post(struct dgpu_engine *engine, struct dgpu_job *job,
 		      unsigned int first, unsigned int n)
 {
 	unsigned int i;
-	int ret;
 
 	for (i = 0; i < n; i++)
 		memcpy_toio(dgpu_entry(engine, engine->tail + i),
@@ -135,10 +168,18 @@ static int dgpu_batch(struct dgpu_engine *engine, struct dgpu_job *job,
 	wmb();
 	engine->tail += n;
 	writel(engine->tail, engine->regs + DRACO_GPU_TAIL);
+}
+
+static int dgpu_batch(struct dgpu_engine *engine, struct dgpu_job *job,
+		      unsigned int first, unsigned int n)
+{
+	int ret;
+
+	dgpu_post(engine, job, first, n);
 	ret = dgpu_engine_drain(engine);
 	if (ret)
 		return ret;
-	return dgpu_collect(engine, job, first, n);
+	return dgpu_collect(engine, job, engine->tail - n, first, n);
 }
 
 static int dgpu_run(struct dgpu *dg, struct dgpu_job *job)
@@ -166,19 +207,17 @@ static int dgpu_run(struct dgpu *dg, struct dgpu_job *job)
 /* A ring that stopped, because of a link that went down for example, is made
  * anew by the job that finds it so.
  */
-static int dgpu_run_ready(struct dgpu *dg, struct dgpu_job *job)
+static int dgpu_engine_ready(struct dgpu_engine *engine)
 {
-	u32 status = readl(dg->engine.regs + DRACO_GPU_STATUS);
-	int ret;
+	u32 status = readl(engine->regs + DRACO_GPU_STATUS);
 
 	if (!(status & DRACO_GPU_STATUS_READY) ||
-	    status & DRACO_GPU_STATUS_BUSY) {
-		ret = dgpu_engine_start(&dg->engine);
-		if (ret)
-			return ret;
-	}
-	return dgpu_run(dg, job);
+	    status & DRACO_GPU_STATUS_BUSY)
+		return dgpu_engine_start(engine);
+	return 0;
 }
+
+/* ---- Jobs ---- */
 
 static void dgpu_finish(struct dgpu_engine *engine, struct dgpu_job *job,
 			int error)
@@ -203,20 +242,118 @@ static struct dgpu_job *dgpu_next_job(struct dgpu_engine *engine)
 	return job;
 }
 
-static void dgpu_engine_work(struct work_struct *work)
+static bool dgpu_fits(const struct dgpu_job *job, u32 room)
 {
-	struct dgpu *dg = container_of(work, struct dgpu, engine.work);
-	struct dgpu_engine *engine = &dg->engine;
+	return job->overlaps && job->nhw <= room;
+}
+
+/* If it overlaps with those before it, and there is room for it. */
+static struct dgpu_job *dgpu_next_overlap(struct dgpu_engine *engine, u32 room)
+{
 	struct dgpu_job *job;
+
+	spin_lock(&engine->lock);
+	job = list_first_entry_or_null(&engine->jobs, struct dgpu_job, list);
+	if (job && dgpu_fits(job, room))
+		list_del_init(&job->list);
+	else
+		job = NULL;
+	spin_unlock(&engine->lock);
+	return job;
+}
+
+static void dgpu_post_job(struct dgpu_engine *engine, struct dgpu_job *job,
+			  struct list_head *posted)
+{
+	dgpu_post(engine, job, 0, job->nhw);
+	job->end = engine->tail;
+	list_add_tail(&job->list, posted);
+}
+
+/* Jobs end in their order, as the engine's commands do. */
+static void dgpu_end_jobs(struct dgpu_engine *engine, u32 head, int error,
+			  struct list_head *posted, struct list_head *ended)
+{
+	struct dgpu_job *job, *next;
+
+	list_for_each_entry_safe(job, next, posted, list) {
+		bool executed = (s32)(head - job->end) >= 0;
+
+		if (!executed && !error)
+			break;
+		dgpu_finish(engine, job, !executed ? error :
+			    dgpu_collect(engine, job, job->end - job->nhw, 0,
+					 job->nhw));
+		list_move_tail(&job->list, ended);
+	}
+}
+
+static void dgpu_put_jobs(struct list_head *ended)
+{
+	struct dgpu_job *job, *next;
+
+	list_for_each_entry_safe(job, next, ended, list) {
+		list_del_init(&job->list);
+		dgpu_job_put(job);
+	}
+}
+
+/* @job and those that come meanwhile and overlap with it. */
+static void dgpu_run_overlapping(struct dgpu_engine *engine,
+				 struct dgpu_job *job)
+{
+	struct dgpu_watch watch = { .since = ktime_get() };
+	LIST_HEAD(posted);
+	LIST_HEAD(ended);
 	bool cookie;
 	int ret;
 
-	while ((job = dgpu_next_job(engine))) {
-		cookie = dma_fence_begin_signalling();
-		ret = dgpu_run_ready(dg, job);
+	cookie = dma_fence_begin_signalling();
+	ret = dgpu_engine_ready(engine);
+	watch.head = engine->tail;
+	if (ret) {
 		dgpu_finish(engine, job, ret);
+		list_add_tail(&job->list, &ended);
+	} else {
+		dgpu_post_job(engine, job, &posted);
+	}
+	while (!list_empty(&posted)) {
+		if (!ret)
+			ret = dgpu_engine_poll(engine, &watch);
+		if (ret == -EAGAIN)
+			ret = 0;
+		dgpu_end_jobs(engine, watch.head, ret, &posted, &ended);
 		dma_fence_end_signalling(cookie);
-		dgpu_job_put(job);
+		dgpu_put_jobs(&ended);
+		cookie = dma_fence_begin_signalling();
+		while (!ret && (job = dgpu_next_overlap(engine, DGPU_RING_SIZE -
+							(engine->tail - watch.head))))
+			dgpu_post_job(engine, job, &posted);
+	}
+	dma_fence_end_signalling(cookie);
+	dgpu_put_jobs(&ended);
+}
+
+static void dgpu_run_alone(struct dgpu *dg, struct dgpu_job *job)
+{
+	bool cookie = dma_fence_begin_signalling();
+
+	dgpu_finish(&dg->engine, job, dgpu_engine_ready(&dg->engine) ?:
+				      dgpu_run(dg, job));
+	dma_fence_end_signalling(cookie);
+	dgpu_job_put(job);
+}
+
+static void dgpu_engine_work(struct work_struct *work)
+{
+	struct dgpu *dg = container_of(work, struct dgpu, engine.work);
+	struct dgpu_job *job;
+
+	while ((job = dgpu_next_job(&dg->engine))) {
+		if (dgpu_fits(job, DGPU_RING_SIZE))
+			dgpu_run_overlapping(&dg->engine, job);
+		else
+			dgpu_run_alone(dg, job);
 	}
 }
 

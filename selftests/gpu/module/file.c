@@ -236,7 +236,8 @@ static int dgpu_cmd_peer(struct dgpu_file *file, void *arg)
 	struct file *filp;
 	int ret = -EINVAL;
 
-	if (cmd->flags & ~DGPU_PEER_WRITE || cmd->__reserved || !cmd->length)
+	if (cmd->flags & ~(DGPU_PEER_WRITE | DGPU_PEER_UNORDERED) ||
+	    cmd->__reserved || !cmd->length)
 		return -EINVAL;
 	filp = fget(cmd->fd);
 	if (!filp)

@@ -18,12 +18,14 @@ enum { DST, SRC0, SRC1, ROLES };
  * @count:  of them
  * @bo:     each once; referenced
  * @writes: whether it is written
+ * @alone:  jobs of other GPUs do not count
  * @role:   by command and role: index into @bo, or -1
  */
 struct dgpu_set {
 	unsigned int count;
 	struct dgpu_bo *bo[DGPU_MAX_CMDS * ROLES];
 	bool writes[DGPU_MAX_CMDS * ROLES];
+	bool alone;
 	s16 role[DGPU_MAX_CMDS][ROLES];
 };
 
@@ -332,6 +334,14 @@ static int dgpu_set_validate(struct dgpu_set *set)
 	return 0;
 }
 
+static enum dma_resv_usage dgpu_usage(const struct dgpu_set *set,
+				      unsigned int i)
+{
+	if (set->alone)
+		return DMA_RESV_USAGE_BOOKKEEP;
+	return set->writes[i] ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ;
+}
+
 /*
  * For jobs of other GPUs that still use the buffers: only those of @dg itself
  * are executed in order. Reservations held.
@@ -345,6 +355,7 @@ static int dgpu_set_wait(struct dgpu *dg, struct dgpu_set *set)
 
 	for (i = 0; i < set->count; i++) {
 		dma_resv_for_each_fence(&cursor, &set->bo[i]->resv,
+					set->alone ? DMA_RESV_USAGE_KERNEL :
 					dma_resv_usage_rw(set->writes[i]),
 					fence) {
 			if (fence->context == dg->engine.context)
@@ -366,8 +377,7 @@ static void dgpu_job_queue(struct dgpu *dg, struct dgpu_job *job,
 	dgpu_engine_queue(dg, job);
 	for (i = 0; i < set->count; i++)
 		dma_resv_add_fence(&set->bo[i]->resv, job->fence,
-				   set->writes[i] ? DMA_RESV_USAGE_WRITE :
-						    DMA_RESV_USAGE_READ);
+				   dgpu_usage(set, i));
 }
 
 /* Reservations held. */
@@ -539,6 +549,8 @@ static int dgpu_peer_submit(struct dgpu_file *file, struct dgpu_file *other,
 
 	if (!set)
 		return -ENOMEM;
+	set->alone = cmd->flags & DGPU_PEER_UNORDERED;
+	job->overlaps = cmd->flags & DGPU_PEER_WRITE;
 	ret = dgpu_peer_set(set, file, other, cmd);
 	if (!ret)
 		ret = dgpu_set_lock(set, &ctx);
