@@ -57,18 +57,21 @@ static const struct gpu_vendor *find_vendor(uint32_t kind)
 	return NULL;
 }
 
+static void end_stream(struct device *d, void *stream)
+{
+	if (!stream)
+		return;
+	d->vendor->table->stream_wait(stream);
+	d->vendor->table->stream_destroy(stream);
+}
+
 static void destroy(struct device *d)
 {
-	const struct gpu_table *t = d->vendor->table;
+	uint32_t i;
 
-	if (d->stream) {
-		t->stream_wait(d->stream);
-		t->stream_destroy(d->stream);
-	}
-	if (d->pushes) {
-		t->stream_wait(d->pushes);
-		t->stream_destroy(d->pushes);
-	}
+	end_stream(d, d->stream);
+	for (i = 0; i < DEVICE_PUSHES; i++)
+		end_stream(d, d->pushes[i]);
 }
 
 static int make(struct device *d)

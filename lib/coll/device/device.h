@@ -87,13 +87,16 @@ int fxi_device_attach(struct device *device, const char *pci,
 void fxi_device_detach(struct device *device, void *ptr);
 
 /*
- * Begins a copy from the device's memory to memory that was opened, in a stream
- * of their own, in which such copies end in the order of the calls. *@event,
- * NULL at first and kept for later copies, tells when this one has: 1, 0, or a
- * negative errno. What is copied was written before, and waited for.
+ * Begins a copy from the device's memory to memory that was opened. Those to one
+ * @peer, a number that the caller chooses, end in the order of the calls; those
+ * to different ones may cross different links at the same time: up to
+ * DEVICE_PUSHES streams. *@event, NULL at first and kept for later copies of
+ * that peer, tells when this one has ended: 1, 0, or a negative errno. What is
+ * copied was written before, and waited for.
  */
-int fxi_device_push(struct device *device, void *dst, const void *src,
-		    size_t bytes, void **event);
+#define DEVICE_PUSHES	8u
+int fxi_device_push(struct device *device, uint32_t peer, void *dst,
+		    const void *src, size_t bytes, void **event);
 int fxi_device_pushed(struct device *device, void *event);
 /* Until all have ended. */
 int fxi_device_pushes_wait(struct device *device);

@@ -103,33 +103,33 @@ void fxi_device_detach(struct device *d, void *ptr)
 
 /* ---- copies ------------------------------------------------------------ */
 
-static int begin(struct device *d, void *dst, const void *src, size_t bytes,
-		 void **event)
+static int begin(struct device *d, void **stream, void *dst, const void *src,
+		 size_t bytes, void **event)
 {
 	const struct gpu_vendor *v = d->vendor;
 	int ret = 0;
 
-	if (!d->pushes)
-		ret = v->table->stream_create(&d->pushes,
-					      GPU_STREAM_NON_BLOCKING);
+	if (!*stream)
+		ret = v->table->stream_create(stream, GPU_STREAM_NON_BLOCKING);
 	if (ret)
-		d->pushes = NULL;
+		*stream = NULL;
 	if (!ret && !*event)
 		ret = v->share->event_create(event, GPU_EVENT_NO_TIMES);
 	if (!ret)
-		ret = v->copy(dst, src, bytes, d->pushes);
-	return ret ? ret : v->share->event_record(*event, d->pushes);
+		ret = v->copy(dst, src, bytes, *stream);
+	return ret ? ret : v->share->event_record(*event, *stream);
 }
 
-int fxi_device_push(struct device *d, void *dst, const void *src, size_t bytes,
-		    void **event)
+int fxi_device_push(struct device *d, uint32_t peer, void *dst,
+		    const void *src, size_t bytes, void **event)
 {
+	void **stream = &d->pushes[peer % DEVICE_PUSHES];
 	struct gpu_visit visit;
 	int ret = fxi_device_enter(d, &visit);
 
 	if (ret)
 		return ret;
-	ret = begin(d, dst, src, bytes, event);
+	ret = begin(d, stream, dst, src, bytes, event);
 	return fxi_device_leave(d, &visit, "a copy to memory of another process",
 				ret);
 }
@@ -152,14 +152,18 @@ int fxi_device_pushed(struct device *d, void *event)
 int fxi_device_pushes_wait(struct device *d)
 {
 	struct gpu_visit visit;
-	int ret;
+	uint32_t i;
+	int err, ret = fxi_device_enter(d, &visit);
 
-	if (!d->pushes)
-		return 0;
-	ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
-	ret = d->vendor->table->stream_wait(d->pushes);
+	/* For all of them, even if one has failed. */
+	for (i = 0; i < DEVICE_PUSHES; i++) {
+		if (!d->pushes[i])
+			continue;
+		err = d->vendor->table->stream_wait(d->pushes[i]);
+		ret = ret ? ret : err;
+	}
 	return fxi_device_leave(d, &visit, "copies to memory of another process",
 				ret);
 }

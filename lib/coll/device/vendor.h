@@ -152,7 +152,7 @@ struct device {
 	int number;
 	void *context;
 	void *stream;
-	void *pushes;			/* stream of share.c, or NULL */
+	void *pushes[DEVICE_PUSHES];	/* streams of share.c, or NULL */
 	bool adopted;			/* the stream is the application's, */
 	uint64_t id;			/* in this context */
 	void *functions[FABREX_FLOAT64 + 1];

@@ -2,8 +2,9 @@
 /*
  * Payloads that the runtime copies into slots of a rank whose GPU is in the same
  * host. The slots were offered with a handle (link/device_slots.c), which is
- * opened when something is first sent there. Copies are begun in a stream of
- * ours and asked for later; nothing here waits, except at the end.
+ * opened when something is first sent there. Copies are begun in streams of
+ * ours, those to different GPUs in different ones, as each has a link of its own
+ * in a mesh, and asked for later; nothing here waits, except at the end.
  *
  * What is opened stays so until the communicator is destroyed: closing it may
  * wait for all streams of the GPU, and so for operations that are enqueued. The
@@ -60,6 +61,7 @@ static const char *open_slots(struct fabrex_coll *coll, uint32_t rank,
 		return fabrex_strerror_last();
 	}
 	p->slots = slots;
+	p->number = comm->peer_copies->reached++;
 	return NULL;
 }
 
@@ -109,13 +111,18 @@ int fxi_peer_copy(struct fabrex_coll *coll, uint32_t rank, uint32_t tag,
 	struct peer_copies *copies = coll->comm->peer_copies;
 	struct peer *p = &copies->peers[rank];
 	struct peer_flight *f = &p->flights[(p->first + p->n) % LINK_SLOTS];
+	/*
+	 * Runtimes map streams to few queues of the hardware, of which the
+	 * application's stream blocks one until the operation ends.
+	 */
+	bool blocks = coll->stream && coll->stream->gpu;
 	uint64_t at;
 	int ret;
 
 	if (!fxi_link_place(coll->comm, rank, p->n, &at))
 		return -EAGAIN;
-	ret = fxi_device_push(copies->device, p->slots + at, from, length,
-			      &f->event);
+	ret = fxi_device_push(copies->device, blocks ? 0 : p->number,
+			      p->slots + at, from, length, &f->event);
 	if (ret)
 		return ret;
 	f->tag = tag;

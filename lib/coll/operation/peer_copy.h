@@ -19,6 +19,7 @@ struct peer_flight {
 struct peer {
 	uint8_t *slots;			/* its slots here; NULL: not reached */
 	bool asked;
+	uint32_t number;		/* of those that are reached */
 	uint32_t first, n;
 	struct peer_flight flights[LINK_SLOTS];
 };
@@ -26,6 +27,7 @@ struct peer {
 struct peer_copies {
 	struct device *device;		/* that copies */
 	uint32_t flying;		/* copies that have not ended */
+	uint32_t reached;		/* peers */
 	struct peer peers[];		/* by rank */
 };
 
