@@ -13,6 +13,7 @@
 #include "test.h"
 
 #define fxi_link_size		fake_link_size
+#define fxi_link_device_size	fake_link_device_size
 #define fxi_link_room		fake_link_room
 #define fxi_link_send		fake_link_send
 #define fxi_link_peek		fake_link_peek
@@ -24,6 +25,7 @@
 #define fxi_coll_offer_slots	fake_coll_offer_slots
 #define fxi_pass_receive	fake_pass_receive
 #define fxi_pass_send		fake_pass_send
+#define fxi_pass_widen		fake_pass_widen
 #define fxi_pass_settle		fake_pass_settle
 #define fxi_pass_copy		fake_pass_copy
 #define fxi_execution_advance	fake_execution_advance
@@ -31,9 +33,11 @@
 #define fxi_execution_begin	fake_execution_begin
 #define fxi_pieces_rounds	fake_pieces_rounds
 #define fxi_pieces_check	fake_pieces_check
+#define fxi_piece_start		fake_piece_start
 #define fxi_regions_get		fake_regions_get
 #define fxi_regions_put		fake_regions_put
 #define fxi_region_get_scratch	fake_region_get_scratch
+#define fxi_region_has		fake_region_has
 #define fxi_region_send		fake_region_send
 #define fxi_region_left		fake_region_left
 #define fabrex_mr_cache_get	fake_mr_cache_get
@@ -41,18 +45,22 @@
 #define fxi_scheduled		fake_scheduled
 
 int fxi_pass_receive(struct execution *e, uint32_t lane);
+void fxi_pass_widen(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
 int fxi_pass_settle(struct execution *e, bool failed);
 int fxi_pass_copy(struct execution *e);
 void fxi_execution_advance(struct execution *e, uint32_t lane);
-int fxi_execution_check(const struct execution *e, uint32_t lane,
+int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);
 void fxi_execution_begin(struct execution *e);
 uint32_t fxi_pieces_rounds(const struct execution *e);
 int fxi_pieces_check(const struct execution *e);
+uint64_t fxi_piece_start(const struct execution *e, uint64_t count,
+			 uint64_t round);
 void fxi_regions_get(struct execution *e);
 void fxi_region_get_scratch(struct execution *e);
 void fxi_regions_put(struct execution *e);
+bool fxi_region_has(struct execution *e, const uint8_t *from, uint64_t bytes);
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
 bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
 
@@ -70,6 +78,7 @@ struct way {
 static struct {
 	struct way *ways;	/* from * ranks + to */
 	uint32_t ranks, slots, size;
+	uint32_t pieces;		/* messages of one, at most */
 	uint64_t bytes;			/* of payload, so far */
 	uint64_t late;			/* messages that landed later */
 } fake;
@@ -84,6 +93,12 @@ static uint32_t fxi_link_size(const struct fabrex_comm *comm)
 {
 	(void)comm;
 	return fake.size;
+}
+
+static uint32_t fxi_link_device_size(const struct fabrex_comm *comm)
+{
+	(void)comm;
+	return fake.size * fake.pieces;
 }
 
 static void *fxi_link_room(struct fabrex_comm *comm, uint32_t rank,
@@ -241,6 +256,7 @@ static void fake_ways_make(uint32_t ranks, uint32_t slots, uint32_t size)
 	fake.ranks = ranks;
 	fake.slots = slots;
 	fake.size = size;
+	fake.pieces = 1u << mutate_draw(5);
 	fake.bytes = 0;
 	fake.late = 0;
 	for (i = 0; i < ranks * ranks; i++)
@@ -654,7 +670,7 @@ TEST(execution_is_the_same_every_time)
 	}
 }
 
-/* A piece of any chunk has to fit into a slot, also where slots are small. */
+/* A piece of any chunk has to fit into a slot on a GPU, also where those are small. */
 static void check_sizes(uint32_t ranks, uint32_t link, uint64_t count,
 			uint32_t type)
 {
@@ -666,6 +682,7 @@ static void check_sizes(uint32_t ranks, uint32_t link, uint64_t count,
 	CHECK_EQ(fabrex_schedule_make(FABREX_ALL_REDUCE, "ring", ranks, 0, &s),
 		 0);
 	fake.size = link;
+	fake.pieces = 1u << mutate_draw(5);
 	rank.coll.comm = &rank.comm;
 	rank.coll.schedule = s;
 	rank.coll.what.kind = FABREX_ALL_REDUCE;
@@ -677,9 +694,10 @@ static void check_sizes(uint32_t ranks, uint32_t link, uint64_t count,
 	e = rank.coll.state;
 	for (i = 0; i < e->p->nparts; i++)
 		for (round = 0; round < e->rounds; round++)
-			CHECK((cut(e, e->memory[i].count, round + 1) -
-			       cut(e, e->memory[i].count, round)) * e->size <=
-			      link);
+			CHECK((fxi_piece_start(e, e->memory[i].count,
+					       round + 1) -
+			       fxi_piece_start(e, e->memory[i].count, round)) *
+			      e->size <= link * fake.pieces);
 	fxi_scheduled.end(&rank.coll);
 	free(rank.comm.traffic);
 	fabrex_schedule_free(s);

@@ -27,13 +27,16 @@ static bool scratch_free(struct execution *e, const struct cursor *c)
 	const struct act *act = &e->p->acts[c->act];
 	const struct local_part *part = &e->p->parts[act->part];
 	const struct part_memory *memory = &e->memory[act->part];
+	uint64_t gone;
 	uint32_t i;
 
 	if (!(act->flags & ACT_FIRST) || memory->home ||
 	    c->round < memory->nscratch)
 		return true;
+	gone = fxi_piece_start(e, memory->count,
+			       c->round - memory->nscratch + 1);
 	for (i = part->first; i < part->first + part->n; i++)
-		if (e->done[i] + memory->nscratch <= c->round)
+		if (e->done[i] < gone)
 			return false;
 	return !e->flying || fxi_region_left(e, part->first, part->n);
 }
@@ -44,7 +47,7 @@ static bool is_ready(struct execution *e, const struct cursor *c)
 	uint32_t i;
 
 	for (i = act->need; i < act->need + act->needs; i++)
-		if (e->done[i] <= c->round)
+		if (e->done[i] < c->at + c->count)
 			return false;
 	return scratch_free(e, c) &&
 	       (!e->flying || fxi_region_left(e, act->need, act->needs));
@@ -231,6 +234,8 @@ static int go_on(struct execution *e, uint32_t lane)
 
 	for (n = 0; n < STEP_MESSAGES && c->act != FINISHED; n++) {
 		if (l->sends) {
+			if (unlikely(e->gpu))
+				fxi_pass_widen(e, lane);
 			ret = is_ready(e, c) ?
 			      fxi_pass_send(e, lane) : 0;
 		} else {

@@ -18,12 +18,16 @@ struct part_memory {
 	uint32_t nscratch, stride;
 };
 
-/* How far a lane is: its next act, and the piece that is next in it. */
+/*
+ * How far a lane is: its next act, and the message that is next in it: as much
+ * of a piece as a slot of a mailbox takes, or all of it to a slot on a GPU.
+ */
 struct cursor {
 	uint32_t act;		/* FINISHED: none */
 	uint32_t round;
 	uint32_t turn, next;	/* in lane_acts */
-	uint64_t at;		/* element of the part */
+	uint64_t start, end;	/* of the piece: elements of the part */
+	uint64_t at;		/* of the message: element of the part */
 	uint32_t count;		/* elements */
 };
 
@@ -54,7 +58,7 @@ struct execution {
 	uint32_t copying;	/* part: those that need no transfer are */
 	uint64_t copied;	/* copied here; elements of it so far */
 	struct part_memory *memory; /* by part */
-	uint32_t *done;		/* by act: rounds */
+	uint64_t *done;		/* by act: elements of its part */
 	struct cursor *cursors;	/* by lane */
 	uint8_t *scratch;
 	uint64_t scratch_size;
@@ -69,8 +73,7 @@ struct execution {
 static inline uint64_t fxi_execution_word(const struct execution *e,
 					  const struct cursor *c)
 {
-	return e->word ^ ((uint64_t)e->p->acts[c->act].transfer << 20 ^
-			  c->round);
+	return e->word ^ ((uint64_t)e->p->acts[c->act].transfer << 40 ^ c->at);
 }
 
 /* ---- lane.c ------------------------------------------------------------ */
@@ -81,12 +84,24 @@ static inline uint64_t fxi_execution_word(const struct execution *e,
 /* How many rounds there have to be, and do their pieces fit into slots? */
 uint32_t fxi_pieces_rounds(const struct execution *e);
 int fxi_pieces_check(const struct execution *e);
+/* Where the piece of a round begins in a part with @count elements. */
+uint64_t fxi_piece_start(const struct execution *e, uint64_t count,
+			 uint64_t round);
 /* All lanes to their first act. */
 void fxi_execution_begin(struct execution *e);
-/* The lane's act is done: to the next. */
+/* The lane's message has been sent or taken: to the next. */
 void fxi_execution_advance(struct execution *e, uint32_t lane);
-/* Is it the message that the lane's act expects? 0 or -EPROTO. */
-int fxi_execution_check(const struct execution *e, uint32_t lane,
+/* Its message is all of the piece, from its first one on. */
+static inline void fxi_execution_widen(struct cursor *c)
+{
+	if (c->at == c->start)
+		c->count = (uint32_t)(c->end - c->start);
+}
+/*
+ * Is it the message that the lane's act expects? Widens it if the message has
+ * come to a GPU at once. 0 or -EPROTO.
+ */
+int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);
 
 /* ---- region.c ---------------------------------------------------------- */
@@ -94,6 +109,8 @@ int fxi_execution_check(const struct execution *e, uint32_t lane,
 void fxi_regions_get(struct execution *e);
 void fxi_region_get_scratch(struct execution *e);
 void fxi_regions_put(struct execution *e);
+/* Is it memory of a GPU that can be sent without a copy? */
+bool fxi_region_has(struct execution *e, const uint8_t *from, uint64_t bytes);
 /* The lane's message, without a copy. 1; 0: it cannot; negative errno. */
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
 /* May what acts [first, first + n) have sent be overwritten? */
@@ -106,6 +123,8 @@ bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
  * begun by the GPU; 0: there is no room, or it is better to wait; negative errno.
  */
 int fxi_pass_receive(struct execution *e, uint32_t lane);
+/* Before a send from a GPU: widens its message if it goes to one at once. */
+void fxi_pass_widen(struct execution *e, uint32_t lane);
 int fxi_pass_send(struct execution *e, uint32_t lane);
 /*
  * Waits for all receives that the GPU has begun, one in a lane at most, and

@@ -23,31 +23,35 @@
 
 /*
  * In each round the whole schedule is executed with a piece of every part.
- * There are so many rounds that a piece fits into a slot and long paths are
- * filled.
+ * There are so many rounds that a piece fits into a slot on a GPU and long paths
+ * are filled. Through mailboxes, whose slots are smaller, a piece is several
+ * messages.
  */
 uint32_t fxi_pieces_rounds(const struct execution *e)
 {
 	const struct fabrex_schedule *s = e->schedule;
-	uint64_t start, end, bytes, piece, most, rounds, least;
+	uint64_t start, end, bytes, piece, slot = fxi_link_size(e->comm);
+	uint64_t most, limit, rounds, least;
 
 	fxi_schedule_range(s, s->largest, e->coll->what.count, e->size, &start,
 			   &end);
 	bytes = (end - start) * e->size;
-	most = fxi_link_size(e->comm);
-	most -= most > 16 * SLACK ? SLACK : e->size;
+	most = slot - (slot > 16 * SLACK ? SLACK : e->size);
+	limit = fxi_link_device_size(e->comm) / slot * most;
 	piece = bytes * s->busiest / ((uint64_t)s->depth * PIECES);
 	if (piece < PIECE_LEAST)
 		piece = PIECE_LEAST;
-	if (piece > most)
-		piece = most;
+	piece = piece < most ? piece : (piece + most - 1) / most * most;
+	if (piece > limit)
+		piece = limit;
 	rounds = (bytes + piece - 1) / piece;
 	bytes += bytes >= SLACK ? SLACK : e->size;
-	least = (bytes + most - 1) / most;
+	least = (bytes + limit - 1) / limit;
 	return (uint32_t)(rounds > least ? rounds : least);
 }
 
-static uint64_t cut(const struct execution *e, uint64_t count, uint64_t round)
+uint64_t fxi_piece_start(const struct execution *e, uint64_t count,
+			 uint64_t round)
 {
 	uint64_t at = (uint64_t)((unsigned __int128)count * round / e->rounds);
 
@@ -59,7 +63,7 @@ static uint64_t cut(const struct execution *e, uint64_t count, uint64_t round)
 /* A piece that is larger than a slot would reach into the next one's. */
 int fxi_pieces_check(const struct execution *e)
 {
-	uint64_t piece, most = fxi_link_size(e->comm);
+	uint64_t piece, most = fxi_link_device_size(e->comm);
 	uint32_t i;
 
 	for (i = 0; i < e->p->nparts; i++) {
@@ -98,6 +102,16 @@ static bool next_act(const struct execution *e, const struct lane *lane,
 	}
 }
 
+/* The next message of the piece, through a mailbox. */
+static void set_message(const struct execution *e, struct cursor *c,
+			uint64_t at)
+{
+	uint64_t left = c->end - at, most = fxi_link_size(e->comm) / e->size;
+
+	c->at = at;
+	c->count = (uint32_t)(left < most ? left : most);
+}
+
 /* The same, skipping pieces that have no bytes. */
 static void skip_empty(struct execution *e, uint32_t lane)
 {
@@ -108,11 +122,12 @@ static void skip_empty(struct execution *e, uint32_t lane)
 	while (next_act(e, &e->p->lanes[lane], c)) {
 		act = &e->p->acts[c->act];
 		count = e->memory[act->part].count;
-		c->at = cut(e, count, c->round);
-		c->count = (uint32_t)(cut(e, count, c->round + 1) - c->at);
+		c->start = fxi_piece_start(e, count, c->round);
+		c->end = fxi_piece_start(e, count, c->round + 1);
+		set_message(e, c, c->start);
 		if (c->count)
 			return;
-		e->done[c->act] = c->round + 1;
+		e->done[c->act] = c->end;
 	}
 	c->act = FINISHED;
 	e->running--;
@@ -133,18 +148,24 @@ void fxi_execution_advance(struct execution *e, uint32_t lane)
 {
 	struct cursor *c = &e->cursors[lane];
 
-	e->done[c->act] = c->round + 1;
-	skip_empty(e, lane);
+	e->done[c->act] = c->at + c->count;
+	if (c->at + c->count < c->end)
+		set_message(e, c, c->at + c->count);
+	else
+		skip_empty(e, lane);
 }
 
 /* ---- messages ---------------------------------------------------------- */
 
-int fxi_execution_check(const struct execution *e, uint32_t lane,
+int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message)
 {
-	const struct cursor *c = &e->cursors[lane];
+	struct cursor *c = &e->cursors[lane];
 	uint32_t peer = e->p->lanes[lane].peer;
 	int ret = 0;
+
+	if (unlikely(fxi_link_on_device(message)))
+		fxi_execution_widen(c);
 
 	if (likely(message->tag == e->tag &&
 		   message->word == fxi_execution_word(e, c) &&

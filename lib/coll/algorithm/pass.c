@@ -54,7 +54,7 @@ static uint8_t *scratch(struct execution *e)
 	return e->scratch;
 }
 
-/* Where the piece is once it has arrived; NULL: no memory. */
+/* Where the message is once it has arrived; NULL: no memory. */
 static uint8_t *home(struct execution *e, const struct cursor *c)
 {
 	const struct part_memory *memory = &e->memory[act_of(e, c)->part];
@@ -64,7 +64,8 @@ static uint8_t *home(struct execution *e, const struct cursor *c)
 		at = scratch(e);
 		return at ? at + memory->scratch +
 			    (size_t)(c->round % memory->nscratch) *
-			    memory->stride : NULL;
+			    memory->stride + (c->at - c->start) * e->size :
+			    NULL;
 	}
 	return at + c->at * e->size;
 }
@@ -173,6 +174,37 @@ static int send_to_peer(struct execution *e, uint32_t lane,
 	return 0;
 }
 
+/*
+ * Has the receiver a slot on a GPU, and does the payload get there? What has to
+ * go through its mailbox does not fit there at once.
+ */
+static bool goes_to_gpu(struct execution *e, uint32_t lane)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t peer = e->p->lanes[lane].peer;
+	const struct device_offer *offer;
+	const uint8_t *from;
+
+	if (!e->flying || !fxi_link_device_known(e->comm, peer))
+		return false;
+	if (fxi_peer_reached(e->coll, peer))
+		return true;
+	offer = fxi_link_offered(e->comm, peer);
+	if (!offer || !offer->rkey)
+		return false;
+	from = own(e, c);
+	return from && fxi_region_has(e, from, (c->end - c->at) * e->size);
+}
+
+void fxi_pass_widen(struct execution *e, uint32_t lane)
+{
+	struct cursor *c = &e->cursors[lane];
+
+	if (c->act != FINISHED && c->at == c->start && c->at + c->count < c->end &&
+	    goes_to_gpu(e, lane))
+		fxi_execution_widen(c);
+}
+
 /* -EAGAIN: no room, or not yet its turn. */
 static int send_next(struct execution *e, uint32_t lane)
 {
@@ -278,14 +310,15 @@ int fxi_pass_settle(struct execution *e, bool failed)
 
 /* ---- a run ------------------------------------------------------------- */
 
-/* The lane where the act is next, in that round; FINISHED: it is not. */
+/* The lane where the act is next, with the same message; FINISHED: it is not. */
 static uint32_t lane_at(const struct execution *e, uint32_t act,
-			uint32_t round)
+			const struct cursor *like)
 {
 	uint32_t lane = e->p->lane_of[act];
 	const struct cursor *c = &e->cursors[lane];
 
-	return c->act == act && c->round == round ? lane : FINISHED;
+	return c->act == act && c->at == like->at && c->count == like->count ?
+	       lane : FINISHED;
 }
 
 /* This rank's own value is an operand, too. */
@@ -312,7 +345,7 @@ static int gather_sources(struct execution *e, const struct cursor *c,
 	    !add_own(e, c, pass))
 		return -ENOMEM;
 	for (i = 0; i < act->receives; i++) {
-		lane = lane_at(e, c->act + i, c->round);
+		lane = lane_at(e, c->act + i, c);
 		if (lane == FINISHED)
 			return APART;
 		peer = act[i].peer;
@@ -320,6 +353,8 @@ static int gather_sources(struct execution *e, const struct cursor *c,
 		if (!m)
 			return WAIT;
 		ret = fxi_execution_check(e, lane, m);
+		if (!ret && e->cursors[lane].count != c->count)
+			return APART;
 		if (!ret)
 			ret = fxi_coll_payload(e->coll, peer, m,
 					       &pass->src[pass->nsrc++]);
@@ -345,7 +380,7 @@ static int gather_targets(struct execution *e, const struct cursor *c,
 
 	pass->ndst = 0;
 	for (i = first; i < first + act->sends; i++) {
-		lane = lane_at(e, i, c->round);
+		lane = lane_at(e, i, c);
 		if (lane == FINISHED)
 			continue;
 		room = fxi_link_room(e->comm, e->p->acts[i].peer, LINK_COLL);
@@ -402,7 +437,8 @@ int fxi_pass_receive(struct execution *e, uint32_t lane)
 	int ret;
 
 	if (e->gpu || (act->receives == 1 && !act->sends) ||
-	    (act->receives > 1 && e->rounding))
+	    (act->receives > 1 && e->rounding) ||
+	    c->count * e->size > fxi_link_size(e->comm))
 		return receive_alone(e, lane);
 	ret = gather_sources(e, c, &pass);
 	if (ret == APART || (ret == WAIT && e->unmoved >= PATIENCE))

@@ -78,28 +78,43 @@ void fxi_regions_put(struct execution *e)
 	free(e->flying);
 }
 
-int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
+static struct sent_region *find(struct execution *e, const uint8_t *from,
+				uint64_t bytes)
 {
-	const struct cursor *c = &e->cursors[lane];
-	uint32_t bytes = c->count * e->size, i;
 	struct sent_region *r;
-	int ret;
+	uint32_t i;
 
 	for (i = 0; i < SENT_REGIONS; i++) {
 		r = &e->regions[i];
-		if ((bytes < FROM && !e->gpu) || from < r->base ||
-		    from + bytes > r->base + r->bytes || !registered(e, r))
-			continue;
-		ret = fxi_link_send_from(e->comm, e->p->lanes[lane].peer,
-					 LINK_COLL, e->tag,
-					 fxi_execution_word(e, c), r->mr,
-					 r->offset + (uint64_t)(from - r->base),
-					 bytes);
-		if (!ret)
-			e->flying[c->act] = true;
-		return ret ? ret : 1;
+		if ((bytes >= FROM || e->gpu) && from >= r->base &&
+		    from + bytes <= r->base + r->bytes && registered(e, r))
+			return r;
 	}
-	return 0;
+	return NULL;
+}
+
+bool fxi_region_has(struct execution *e, const uint8_t *from, uint64_t bytes)
+{
+	const struct sent_region *r = find(e, from, bytes);
+
+	return r && fabrex_mr_kind(r->mr) != FABREX_MEMORY_HOST;
+}
+
+int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
+{
+	const struct cursor *c = &e->cursors[lane];
+	uint32_t bytes = c->count * e->size;
+	struct sent_region *r = find(e, from, bytes);
+	int ret;
+
+	if (!r)
+		return 0;
+	ret = fxi_link_send_from(e->comm, e->p->lanes[lane].peer, LINK_COLL,
+				 e->tag, fxi_execution_word(e, c), r->mr,
+				 r->offset + (uint64_t)(from - r->base), bytes);
+	if (!ret)
+		e->flying[c->act] = true;
+	return ret ? ret : 1;
 }
 
 /* True: what the acts have sent has left this rank's memory. */

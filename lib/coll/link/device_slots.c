@@ -69,7 +69,7 @@ bool fxi_link_is_near(const struct fabrex_comm *comm, uint32_t rank)
 
 uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm)
 {
-	return (uint64_t)comm->size * LINK_SLOTS * comm->links->size;
+	return (uint64_t)comm->size * LINK_SLOTS * comm->links->device_size;
 }
 
 int fxi_link_decline(struct fabrex_comm *comm, uint32_t rank)

@@ -23,6 +23,11 @@ static inline uint32_t fxi_link_size(const struct fabrex_comm *comm)
 	return comm->links->size;
 }
 
+static inline uint32_t fxi_link_device_size(const struct fabrex_comm *comm)
+{
+	return comm->links->device_size;
+}
+
 /* Their count of messages taken: believed if it is possible. */
 static inline void fxi_link_taken(struct link *link, uint32_t count)
 {

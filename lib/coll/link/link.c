@@ -447,7 +447,7 @@ static bool take_copy(struct link *link)
 	       (uint32_t)link->copy.sequence == link->popped + 1;
 }
 
-/* Of a far link, or longer than possible. */
+/* Of a far link, or longer than what mailboxes take. */
 const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 					 uint32_t rank,
 					 enum link_channel channel)
@@ -459,7 +459,8 @@ const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 		m = &link->in[link->popped % LINK_SLOTS].message;
 	else if (link->copied != link->popped + 1 && !take_copy(link))
 		return NULL;
-	if (m->length > link->size) {
+	if (m->length > (fxi_link_on_device(m) ? comm->links->device_size :
+						 link->size)) {
 		unreachable(comm, rank);
 		return NULL;
 	}

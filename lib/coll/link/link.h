@@ -76,8 +76,9 @@ struct link {
 	bool declined;			/* we offer that rank no slots */
 	bool broken;			/* a payload has not arrived */
 	uint32_t pulled;		/* number of the message whose payload
-					 * was brought to the host's slot
+					 * was brought to the host's slot,
 					 */
+	void *pull;			/* or here, if it is larger */
 	uint32_t number;		/* rank * LINK_CHANNELS + channel */
 } __attribute__((aligned(64)));
 
@@ -99,7 +100,8 @@ _Static_assert(sizeof(struct device_offer) == 112, "words without holes");
 
 struct links {
 	struct link *link;		/* rank * LINK_CHANNELS + channel */
-	uint32_t size;			/* of a payload */
+	uint32_t size;			/* of a payload, */
+	uint32_t device_size;		/* of one to a GPU */
 	const uint64_t *alarm;		/* in our mailbox: not 0 when some
 					 * rank's board has news of a failure
 					 */
@@ -124,6 +126,11 @@ struct links {
  * Payload bytes that one message may have.
  */
 static inline uint32_t fxi_link_size(const struct fabrex_comm *comm);
+/*
+ * Or, if it goes to a slot on a GPU: a multiple of the former. Larger, as each
+ * costs the GPUs a copy to begin; the same at all ranks, with GPUs or not.
+ */
+static inline uint32_t fxi_link_device_size(const struct fabrex_comm *comm);
 /*
  * Where the payload of the next message to @rank is to be written, if that is
  * more than LINK_SMALL bytes: fxi_link_size() bytes, aligned to 64; valid until
@@ -368,7 +375,7 @@ bool fxi_link_may_free(struct fabrex_comm *comm, uint32_t *rank);
 static inline uint64_t fxi_link_device_at(const struct fabrex_comm *comm,
 					  uint32_t rank, uint32_t slot)
 {
-	return ((uint64_t)rank * LINK_SLOTS + slot) * comm->links->size;
+	return ((uint64_t)rank * LINK_SLOTS + slot) * comm->links->device_size;
 }
 
 /* small[0] of a message whose payload is longer. */

@@ -18,6 +18,8 @@
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
 #define PAYLOAD_MAX	(64u << 10)
 #define PAYLOAD_MIN	(1u << 10)
+#define DEVICE_SLOTS	(32u << 20)	/* bytes of those on a GPU, about */
+#define DEVICE_MAX	(1u << 20)	/* of one */
 #define RIGHTS		(FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_READ | \
 			 FABREX_MR_REMOTE_WRITE)
 #define WINDOW_RIGHTS	(FABREX_MR_REMOTE_READ | FABREX_MR_REMOTE_WRITE)
@@ -48,6 +50,16 @@ static void layout_make(struct mailbox_layout *l, uint32_t ranks)
 	l->payload = round_up(l->slot + links * LINK_SLOTS *
 			      sizeof(struct link_slot), PAGE);
 	l->total = l->payload + links * LINK_SLOTS * l->size;
+}
+
+static uint32_t device_size(const struct mailbox_layout *l, uint32_t ranks)
+{
+	uint32_t size = DEVICE_MAX;
+
+	while (size > l->size &&
+	       (uint64_t)ranks * LINK_SLOTS * size > DEVICE_SLOTS)
+		size /= 2;
+	return size;
 }
 
 /* ---- the card ---------------------------------------------------------- */
@@ -231,6 +243,7 @@ int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 	if (box->mirror_mr)
 		box->mirror = fabrex_mr_addr(box->mirror_mr);
 	comm->links->size = box->layout.size;
+	comm->links->device_size = device_size(&box->layout, comm->size);
 	comm->links->alarm = (const uint64_t *)(const void *)box->base;
 	card_make(comm, mine);
 	if (!comm->coherent && comm->size > 1)
@@ -410,6 +423,9 @@ void fxi_links_free(struct fabrex_comm *comm)
 	struct mailbox *box = comm->links ? comm->links->mailbox : NULL;
 	uint32_t i;
 
+	for (i = 0; box && comm->links->link &&
+		    i < comm->size * LINK_CHANNELS; i++)
+		free(comm->links->link[i].pull);
 	if (box) {
 		fabrex_queue_destroy(box->queue);
 		for (i = 0; box->peers && i < comm->size; i++) {

@@ -130,16 +130,16 @@ static void say_gpu(const struct fabrex_comm *comm, const struct gpu *gpu,
 static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 		     const struct fabrex_memory *memory)
 {
+	uint64_t size = fxi_link_device_size(comm);
+
 	if (fxi_device_open(memory, &gpu->device)) {
 		gpu->device = NULL;
 		say_gpu(comm, gpu, false);
 		return;
 	}
-	if (fxi_device_alloc(gpu->device, fxi_link_size(comm), &gpu->sum) ||
-	    fxi_device_alloc(gpu->device, fxi_link_size(comm),
-			     &gpu->operand) ||
-	    fxi_device_alloc(gpu->device, 2 * fxi_link_size(comm),
-			     &gpu->wide)) {
+	if (fxi_device_alloc(gpu->device, size, &gpu->sum) ||
+	    fxi_device_alloc(gpu->device, size, &gpu->operand) ||
+	    fxi_device_alloc(gpu->device, 2 * size, &gpu->wide)) {
 		say_gpu(comm, gpu, false);
 		gpu_close(gpu);
 		return;
@@ -652,16 +652,29 @@ static int push_payload(const struct fabrex_coll *coll, uint32_t rank,
 				 m->length);
 }
 
+/* Memory of the host for the payload of the oldest message; NULL: none. */
+static void *pull_room(const struct fabrex_coll *coll, uint32_t rank,
+		       struct link *link, uint32_t length)
+{
+	if (length <= fxi_link_size(coll->comm))
+		return fxi_link_host_slot(coll->comm, rank);
+	if (!link->pull)
+		link->pull = malloc(fxi_link_device_size(coll->comm));
+	return link->pull;
+}
+
 /* Of a rank with a GPU, while the buffers of this one are in the host. */
 static int pull_payload(const struct fabrex_coll *coll, uint32_t rank,
 			const struct link_message *m, const void **payload)
 {
 	struct link *link = fxi_link(coll->comm, rank, LINK_COLL);
 	struct device *device = coll->comm->slots_gpu->device;
-	void *room = fxi_link_host_slot(coll->comm, rank);
+	void *room = pull_room(coll, rank, link, m->length);
 	int ret;
 
 	*payload = room;
+	if (!room)
+		return out_of_memory(coll);
 	if (link->pulled == link->popped + 1)
 		return 0;
 	ret = fxi_device_copy(device, room,
