@@ -250,12 +250,20 @@ static uint64_t longest_sleep(const struct fabrex_coll *coll, uint64_t deadline)
 	uint64_t ns;
 
 	if (waits_for(coll) == NOBODY || fxi_buffer_reads(comm) ||
-	    fxi_peer_copies_fly(comm) || fxi_busy_count > comm->busy)
+	    fxi_busy_count > comm->busy)
 		return NAP_NS;
 	if (deadline == UINT64_MAX)
 		return deadline;
 	ns = fxi_now_ns();
 	return ns < deadline ? deadline - ns : 0;
+}
+
+/* Nothing tells when copies between GPUs end. */
+static bool rest(const struct fabrex_coll *coll, bool first, uint64_t deadline)
+{
+	if (fxi_peer_copies_fly(coll->comm))
+		return fxi_comm_nap(coll->comm, first);
+	return fxi_comm_rest(coll->comm, first, longest_sleep(coll, deadline));
 }
 
 int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
@@ -272,8 +280,7 @@ int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
 		if (fxi_comm_advance_others(comm))
 			patience = PATIENCE_LOOKS;
 		else if (fxi_link_can_sleep(comm) && coll->result == GOING &&
-			 fxi_comm_rest(comm, patience == 1,
-				       longest_sleep(coll, deadline)))
+			 rest(coll, patience == 1, deadline))
 			patience = PATIENCE_LOOKS;
 		if (deadline != UINT64_MAX && coll->result == GOING &&
 		    fxi_now_ns() >= deadline)

@@ -36,6 +36,11 @@ int fxi_comm_look(struct fabrex_comm *comm, uint32_t waiting, bool fresh);
  */
 bool fxi_comm_rest(struct fabrex_comm *comm, bool first, uint64_t most_ns);
 /*
+ * Likewise, for what nothing signals: for a part of the time that this has
+ * taken. The others are not told, as they would have to ring for each message.
+ */
+bool fxi_comm_nap(struct fabrex_comm *comm, bool first);
+/*
  * It looks once in so many rounds. Round 0 begins a wait, and silence counts
  * from then on; a wait that was interrupted by other work goes on with this
  * number, so that it looks, and time that was silent stays so.

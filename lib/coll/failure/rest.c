@@ -18,6 +18,8 @@
 #define AWAKE_LULLS	64u		/* waits without a sleep: no bells */
 #define LIMIT_NS	1000000u	/* of the first sleep of a wait, */
 #define LIMIT_MOST_NS	16000000u	/* and of a later one */
+#define NAP_NS		50000u		/* naps: at least */
+#define NAP_MOST_NS	2000000u
 
 static void begin(struct fabrex_comm *comm, uint64_t now)
 {
@@ -63,6 +65,22 @@ bool fxi_comm_rest(struct fabrex_comm *comm, bool first, uint64_t most_ns)
 	fxi_link_sleep(comm, r->limit_ns < most_ns ? r->limit_ns : most_ns);
 	if (r->limit_ns < LIMIT_MOST_NS)
 		r->limit_ns *= 2;
+	r->looked_ns = fxi_now_ns();
+	return true;
+}
+
+bool fxi_comm_nap(struct fabrex_comm *comm, bool first)
+{
+	uint64_t now = fxi_now_ns(), ns;
+	struct rest *r = &comm->rest;
+
+	if (first)
+		begin(comm, now);
+	if (poll_on(r, now))
+		return false;
+	ns = (now - r->began_ns) / 8;
+	ns = ns < NAP_NS ? NAP_NS : ns;
+	fxi_link_sleep(comm, ns < NAP_MOST_NS ? ns : NAP_MOST_NS);
 	r->looked_ns = fxi_now_ns();
 	return true;
 }

@@ -194,7 +194,7 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 
 /*
  * By stores through a window, which may arrive in any order, also before or
- * after WRITEs, hence only without a payload. Lost ones are sent again.
+ * after WRITEs, hence only if no WRITE has to come first. Lost ones are sent again.
  */
 static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 {
@@ -208,15 +208,23 @@ static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 	barrier_wc();
 }
 
+/* May what no WRITE has to precede be stored through the window? */
+static bool can_store(const struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
+
+	return peer->pio && !peer->again && !is_asleep(comm, rank);
+}
+
 /*
  * The message is in the slot; its number makes it valid. @flags: as of
- * write_header().
+ * write_header(). @placed: its payload is there, by other means than a WRITE.
  */
 static int send_header(struct fabrex_comm *comm, struct link *link,
-		       enum mailbox_write what, uint8_t flags)
+		       enum mailbox_write what, uint8_t flags, bool placed)
 {
 	struct mailbox *box = comm->links->mailbox;
-	struct mailbox_peer *peer = &box->peers[link->number / LINK_CHANNELS];
+	uint32_t rank = link->number / LINK_CHANNELS;
 	uint32_t ours = comm->rank * LINK_CHANNELS +
 			link->number % LINK_CHANNELS;
 	uint32_t slot = (link->sent - 1) % LINK_SLOTS;
@@ -224,12 +232,32 @@ static int send_header(struct fabrex_comm *comm, struct link *link,
 
 	s->message.sequence = link->sent | (uint64_t)link->popped << 32;
 	s->check = header_check(&s->message);
-	if (!peer->pio || peer->again || what != WRITE_HEADER ||
-	    s->message.length > LINK_SMALL ||
-	    is_asleep(comm, link->number / LINK_CHANNELS))
+	placed = placed || s->message.length <= LINK_SMALL;
+	if (!placed || what != WRITE_HEADER || !can_store(comm, rank)) {
+		link->stored &= (uint8_t)~(1u << slot);
 		return write_header(comm, link, slot, what, flags);
-	store_header(peer->pio + mailbox_slot(&box->layout, ours, slot), s);
+	}
+	link->stored |= (uint8_t)(1u << slot);
+	store_header(box->peers[rank].pio +
+		     mailbox_slot(&box->layout, ours, slot), s);
 	return 0;
+}
+
+static int write_credit(struct fabrex_comm *comm, struct link *link)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	const struct mailbox_job job = {
+		.what = WRITE_BOARD, .number = link->number,
+		.mr = box->mirror_mr, .length = 8,
+		.offset = mailbox_credit(&box->layout, link->number),
+		.remote = mailbox_credit(&box->layout, ours),
+		.flags = FABREX_SQE_QUIET,
+	};
+
+	link->credit_stored = false;
+	return fxi_mailbox_write(comm, &job);
 }
 
 static void link_again(struct fabrex_comm *comm, struct link *link,
@@ -239,18 +267,21 @@ static void link_again(struct fabrex_comm *comm, struct link *link,
 
 	for (number = link->acked; number != link->sent; number++) {
 		slot = number % LINK_SLOTS;
-		if (link->out[slot].message.length > LINK_SMALL)
+		if (!(link->stored & 1u << slot))
 			continue;
 		peer->again++;
 		if (write_header(comm, link, slot, WRITE_AGAIN, 0))
 			return;
 	}
+	if (link->credit_stored)
+		write_credit(comm, link);
 }
 
 /*
  * Sends again, by WRITE, what was not taken since the last time; that changes
  * nothing where it has arrived. Until these are done later messages are WRITEs,
- * too, so that none is overtaken and overwritten.
+ * too, so that none is overtaken and overwritten. Likewise credits: one that is
+ * overtaken by an older one is sent again the next time.
  */
 void fxi_link_again(struct fabrex_comm *comm)
 {
@@ -311,7 +342,7 @@ int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 						    slot), length, NULL);
 	return ret ? ret : send_header(comm, link, WRITE_HEADER,
 				       length > LINK_SMALL ?
-				       FABREX_SQE_FENCE : 0);
+				       FABREX_SQE_FENCE : 0, false);
 }
 
 /* ---- from callers' regions --------------------------------------------- */
@@ -351,7 +382,7 @@ static int send_from_far(struct fabrex_comm *comm, struct link *link,
 	if (ret)
 		return ret;
 	link->flying++;
-	return send_header(comm, link, WRITE_FROM, FABREX_SQE_FENCE);
+	return send_header(comm, link, WRITE_FROM, FABREX_SQE_FENCE, false);
 }
 
 int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
@@ -426,7 +457,7 @@ int fxi_link_send_placed(struct fabrex_comm *comm, uint32_t rank, uint32_t tag,
 	m->small[0] = LINK_ON_DEVICE;
 	if (!link->plain)
 		return fxi_failed(comm, rank) ? comm->error :
-		       send_header(comm, link, WRITE_HEADER, 0);
+		       send_header(comm, link, WRITE_HEADER, 0, true);
 	__atomic_store_n(&m->sequence,
 			 link->sent | (uint64_t)link->popped << 32,
 			 __ATOMIC_RELEASE);
@@ -471,25 +502,34 @@ const struct link_message *fxi_link_take(struct fabrex_comm *comm,
 
 /* ---- credits ----------------------------------------------------------- */
 
+/* Not behind payloads that are in the queue. A lost one is sent again. */
+static void store_credit(struct fabrex_comm *comm, struct link *link)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t ours = comm->rank * LINK_CHANNELS +
+			link->number % LINK_CHANNELS;
+	volatile uint8_t *to = box->peers[link->number / LINK_CHANNELS].pio +
+			       mailbox_credit(&box->layout, ours);
+
+	*(volatile uint64_t *)(volatile void *)to = link->popped;
+	barrier_wc();
+	link->credit_stored = true;
+}
+
 void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 		     enum link_channel channel)
 {
 	struct link *link = fxi_link(comm, rank, channel);
-	struct mailbox *box = comm->links->mailbox;
-	uint32_t ours = comm->rank * LINK_CHANNELS + channel;
-	const struct mailbox_job job = {
-		.what = WRITE_BOARD, .number = link->number,
-		.mr = box->mirror_mr, .length = 8,
-		.offset = mailbox_credit(&box->layout, link->number),
-		.remote = mailbox_credit(&box->layout, ours),
-		.flags = FABREX_SQE_QUIET,
-	};
 
 	link->told = link->popped;
 	__atomic_store_n(link->out_credit, link->popped, __ATOMIC_RELEASE);
-	if (!link->plain && !fxi_failed(comm, rank) &&
-	    !fxi_link_has_left(comm, rank))
-		fxi_mailbox_write(comm, &job);
+	if (link->plain || fxi_failed(comm, rank) ||
+	    fxi_link_has_left(comm, rank))
+		return;
+	if (can_store(comm, rank))
+		store_credit(comm, link);
+	else
+		write_credit(comm, link);
 }
 
 /*

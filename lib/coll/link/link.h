@@ -75,6 +75,8 @@ struct link {
 	uint32_t flying;		/* WRITEs that read callers' regions */
 	bool declined;			/* we offer that rank no slots */
 	bool broken;			/* a payload has not arrived */
+	uint8_t stored;			/* by slot: through a window, where it */
+	bool credit_stored;		/* may get lost; likewise the credit */
 	uint32_t pulled;		/* number of the message whose payload
 					 * was brought to the host's slot,
 					 */

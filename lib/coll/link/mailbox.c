@@ -322,9 +322,14 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 	struct mailbox *box = comm->links->mailbox;
 	struct mailbox_peer *peer = &box->peers[rank];
 
-	if (fxi_path_message(sizeof(struct link_message)) == FXI_PATH_PIO &&
-	    !map(comm, rank, box->layout.payload, FABREX_MR_REMOTE_WRITE))
+	if (fxi_path_message(sizeof(struct link_message)) != FXI_PATH_PIO)
+		return;
+	if (!map(comm, rank, box->layout.payload, FABREX_MR_REMOTE_WRITE))
 		peer->pio = fabrex_window_addr(peer->window);
+	else
+		fxi_debug(FXI_DEBUG_PATH, comm->rank,
+			  "no window to the mailbox of rank %u: %s", rank,
+			  fabrex_strerror_last());
 }
 
 /* A rank of the rendezvous may have died since, or be done and have left. */
