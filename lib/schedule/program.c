@@ -63,6 +63,15 @@ static struct key *collect(const struct fabrex_schedule *s, uint32_t rank,
 	return keys;
 }
 
+/*
+ * Each rank receives a chunk once, before it sends it, and where it belongs. So
+ * nothing is overwritten that is still needed, and there is always room.
+ */
+static bool comes_anytime(const struct fabrex_schedule *s)
+{
+	return s->kind == FABREX_ALL_GATHER || s->kind == FABREX_BROADCAST;
+}
+
 static void fill_act(const struct fabrex_schedule *s, const struct key *key,
 		     struct act *act)
 {
@@ -72,6 +81,8 @@ static void fill_act(const struct fabrex_schedule *s, const struct key *key,
 	act->stage = (key->level - 1) / s->busiest;
 	act->peer = key->receives ? t->from : t->to;
 	act->flags = key->receives ? 0 : ACT_SEND;
+	if (comes_anytime(s))
+		act->flags |= ACT_ANYTIME;
 	if (!key->receives)
 		return;
 	if (t->flags & TRANSFER_REDUCE)
@@ -313,6 +324,51 @@ static bool fill_lanes(struct compiler *c)
 	return true;
 }
 
+/* ---- acts by transfer --------------------------------------------------- */
+
+struct transfer_key {
+	uint32_t transfer, act;
+};
+
+static int compare_transfers(const void *a, const void *b)
+{
+	const struct transfer_key *x = a, *y = b;
+
+	return x->transfer < y->transfer ? -1 : x->transfer > y->transfer;
+}
+
+static bool sort_by_transfer(struct program *p)
+{
+	struct transfer_key *keys = malloc((p->nacts + 1) * sizeof(*keys));
+	uint32_t i;
+
+	if (!keys)
+		return false;
+	for (i = 0; i < p->nacts; i++)
+		keys[i] = (struct transfer_key){ p->acts[i].transfer, i };
+	qsort(keys, p->nacts, sizeof(*keys), compare_transfers);
+	for (i = 0; i < p->nacts; i++)
+		p->by_transfer[i] = keys[i].act;
+	free(keys);
+	return true;
+}
+
+const struct act *fxi_program_act(const struct program *p, uint32_t transfer)
+{
+	uint32_t low = 0, high = p->nacts, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (p->acts[p->by_transfer[middle]].transfer < transfer)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->nacts &&
+	       p->acts[p->by_transfer[low]].transfer == transfer ?
+	       &p->acts[p->by_transfer[low]] : NULL;
+}
+
 /* ---- programs ---------------------------------------------------------- */
 
 static void program_free(struct program *p)
@@ -322,6 +378,7 @@ static void program_free(struct program *p)
 	free(p->lanes);
 	free(p->lane_acts);
 	free(p->lane_of);
+	free(p->by_transfer);
 	free(p);
 }
 
@@ -348,9 +405,10 @@ static bool program_room(struct compiler *c, uint32_t nacts)
 	p->lanes = calloc(nacts < lanes ? nacts : lanes, sizeof(*p->lanes));
 	p->lane_acts = calloc(nacts, sizeof(*p->lane_acts));
 	p->lane_of = calloc(nacts, sizeof(*p->lane_of));
+	p->by_transfer = calloc(nacts, sizeof(*p->by_transfer));
 	c->stamp = calloc(lanes, sizeof(*c->stamp));
 	return p->acts && p->parts && p->lanes && p->lane_acts && p->lane_of &&
-	       c->stamp;
+	       p->by_transfer && c->stamp;
 }
 
 static struct program *compile(const struct fabrex_schedule *s, uint32_t rank)
@@ -369,7 +427,7 @@ static struct program *compile(const struct fabrex_schedule *s, uint32_t rank)
 		fill_act(s, &keys[i], &c.p->acts[i]);
 	if (ok) {
 		fill_parts(&c, keys, n);
-		ok = fill_lanes(&c);
+		ok = fill_lanes(&c) && sort_by_transfer(c.p);
 	}
 	free(keys);
 	free(c.stamp);

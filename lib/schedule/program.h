@@ -22,6 +22,9 @@ enum act_flags {
 	ACT_KEEP = 32,		/* the result is needed once it is sent on */
 	ACT_LATE = 64,		/* not at the same time as the one before */
 	ACT_FIRST = 128,	/* first receive of its part */
+	ACT_ANYTIME = 256,	/* the receiver can take it at once, whatever
+				 * else it has received and sent
+				 */
 };
 
 /* This rank's end of one transfer. */
@@ -69,6 +72,7 @@ struct program {
 	struct lane *lanes;
 	uint32_t *lane_acts;
 	uint32_t *lane_of;	/* by act */
+	uint32_t *by_transfer;	/* acts, in the order of their transfers */
 };
 
 /*
@@ -77,6 +81,8 @@ struct program {
  */
 const struct program *fxi_program(const struct fabrex_schedule *schedule,
 				  uint32_t rank);
+/* This rank's act of a transfer; NULL: it takes no part in it. */
+const struct act *fxi_program_act(const struct program *p, uint32_t transfer);
 /* All programs of a schedule, when it is freed. */
 void fxi_programs_free(struct program *programs);
 /* In the child of a fork. */

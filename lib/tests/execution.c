@@ -31,6 +31,8 @@
 #define fxi_execution_advance	fake_execution_advance
 #define fxi_execution_check	fake_execution_check
 #define fxi_execution_begin	fake_execution_begin
+#define fxi_execution_look_ahead	fake_execution_look_ahead
+#define fxi_execution_find	fake_execution_find
 #define fxi_pieces_rounds	fake_pieces_rounds
 #define fxi_pieces_check	fake_pieces_check
 #define fxi_piece_start		fake_piece_start
@@ -53,6 +55,10 @@ void fxi_execution_advance(struct execution *e, uint32_t lane);
 int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);
 void fxi_execution_begin(struct execution *e);
+bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
+			      struct cursor *c);
+bool fxi_execution_find(const struct execution *e, uint32_t lane,
+			const struct link_message *message, struct cursor *c);
 uint32_t fxi_pieces_rounds(const struct execution *e);
 int fxi_pieces_check(const struct execution *e);
 uint64_t fxi_piece_start(const struct execution *e, uint64_t count,
@@ -81,6 +87,7 @@ static struct {
 	uint32_t pieces;		/* messages of one, at most */
 	uint64_t bytes;			/* of payload, so far */
 	uint64_t late;			/* messages that landed later */
+	uint64_t ahead;			/* and that were sent out of turn */
 } fake;
 
 static struct way *way(uint32_t from, uint32_t to)
@@ -156,6 +163,8 @@ static int fxi_link_send(struct fabrex_comm *comm, uint32_t rank,
 	return 0;
 }
 
+static bool is_aside(const struct fabrex_comm *comm);
+
 static int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 			      enum link_channel channel, uint32_t tag,
 			      uint64_t word, const struct fabrex_mr *mr,
@@ -165,6 +174,7 @@ static int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 
 	if (!fxi_link_room(comm, rank, channel))
 		return -EAGAIN;
+	fake.ahead += is_aside(comm);
 	l->from[l->sent % fake.slots] = (const uint8_t *)mr + offset;
 	add(l, tag, word, length);
 	return 0;
@@ -259,6 +269,7 @@ static void fake_ways_make(uint32_t ranks, uint32_t slots, uint32_t size)
 	fake.pieces = 1u << mutate_draw(5);
 	fake.bytes = 0;
 	fake.late = 0;
+	fake.ahead = 0;
 	for (i = 0; i < ranks * ranks; i++)
 		for (j = 0; j < slots; j++) {
 			fake.ways[i].payloads[j] = malloc(size);
@@ -286,6 +297,14 @@ struct rank {
 	uint8_t *send, *recv;
 	bool ended;
 };
+
+static bool is_aside(const struct fabrex_comm *comm)
+{
+	const struct rank *rank = (const struct rank *)comm;
+	const struct execution *e = rank->coll.state;
+
+	return e->aside;
+}
 
 struct run {
 	const struct fabrex_schedule *s;
@@ -602,6 +621,28 @@ TEST(execution_of_unusual_schedules)
 		 "reduce 0 1>2>0\nreduce 1 2>0 1>0\nreduce 2 0>2>1\n"
 		 "reduce 3-4 0>1>2\nreduce 5 1>2\ncopy 5 0>1\n"
 		 "reduce 5 1>2\n");
+}
+
+/*
+ * Rank 1 sends on what comes from rank 0, and its own. It does not wait for the
+ * former while it has more of the latter.
+ */
+TEST(execution_overtakes_what_is_late)
+{
+	static const char text[] =
+		"fabrex-schedule 1\ncollective all-gather\nranks 3\n"
+		"split 1 2\n"
+		"copy 0-1 0>1>2\ncopy 2-3 1>0 1>2\ncopy 4-5 2>0 2>1\n";
+	struct fabrex_schedule *s;
+	uint32_t slots;
+
+	mutate_seed(521288629u);
+	CHECK_EQ(fabrex_schedule_parse(text, strlen(text), "t", &s), 0);
+	for (slots = 1; slots <= 8; slots *= 2) {
+		try(s, slots, 16384, 300000, slots & 2, false);
+		CHECK(fake.ahead > 10);
+	}
+	fabrex_schedule_free(s);
 }
 
 /* Whatever was accepted is executed as it should be. */

@@ -220,6 +220,63 @@ static void scheduled_end(struct fabrex_coll *coll)
 
 /* ---- going on ---------------------------------------------------------- */
 
+static int send_ready(struct execution *e, uint32_t lane)
+{
+	if (unlikely(e->gpu))
+		fxi_pass_widen(e, lane);
+	return is_ready(e, &e->cursors[lane]) ? fxi_pass_send(e, lane) : 0;
+}
+
+/*
+ * What may go out of turn, where that saves waiting: between memories that are
+ * not ordinary, in which everything takes its time.
+ */
+static int send_ahead(struct execution *e, uint32_t lane)
+{
+	struct cursor in_turn = e->cursors[lane], look = in_turn;
+	int ret = 0;
+
+	if (!e->flying || is_ready(e, &in_turn) ||
+	    !(e->p->acts[in_turn.act].flags & ACT_ANYTIME))
+		return 0;
+	e->aside = true;
+	while (!ret && fxi_execution_look_ahead(e, lane, &look)) {
+		e->cursors[lane] = look;
+		ret = send_ready(e, lane);
+	}
+	e->aside = false;
+	e->cursors[lane] = in_turn;
+	return ret;
+}
+
+static int send_some(struct execution *e, uint32_t lane)
+{
+	int ret = send_ready(e, lane);
+
+	return ret ? ret : send_ahead(e, lane);
+}
+
+/* The message, in or out of turn. */
+static int receive_some(struct execution *e, uint32_t lane,
+			const struct link_message *m)
+{
+	struct cursor in_turn = e->cursors[lane], found;
+	int ret = 0;
+
+	if (m->word != fxi_execution_word(e, &in_turn) &&
+	    fxi_execution_find(e, lane, m, &found)) {
+		e->aside = true;
+		e->cursors[lane] = found;
+	}
+	ret = fxi_execution_check(e, lane, m);
+	if (!ret && is_ready(e, &e->cursors[lane]))
+		ret = fxi_pass_receive(e, lane);
+	if (e->aside)
+		e->cursors[lane] = in_turn;
+	e->aside = false;
+	return ret;
+}
+
 /*
  * Advances the lane as far as possible in one turn. 1: it moved; 0: not; or a
  * negative errno.
@@ -234,17 +291,12 @@ static int go_on(struct execution *e, uint32_t lane)
 
 	for (n = 0; n < STEP_MESSAGES && c->act != FINISHED; n++) {
 		if (l->sends) {
-			if (unlikely(e->gpu))
-				fxi_pass_widen(e, lane);
-			ret = is_ready(e, c) ?
-			      fxi_pass_send(e, lane) : 0;
+			ret = send_some(e, lane);
 		} else {
 			m = fxi_link_peek(e->comm, l->peer, LINK_COLL);
 			if (!m)
 				break;
-			ret = fxi_execution_check(e, lane, m);
-			if (!ret && is_ready(e, c))
-				ret = fxi_pass_receive(e, lane);
+			ret = receive_some(e, lane, m);
 		}
 		if (ret < 0)
 			return ret;

@@ -33,6 +33,13 @@ struct cursor {
 
 #define FINISHED	UINT32_MAX
 
+/* A receive that the GPU is taking, and the lane in whose turn or beside it. */
+struct begun {
+	uint32_t lane;
+	bool aside;
+	struct cursor cursor;
+};
+
 /* One of the caller's buffers, or scratch memory on a GPU. */
 enum { SENT_SEND, SENT_RECV, SENT_SCRATCH, SENT_REGIONS };
 struct sent_region {
@@ -66,8 +73,9 @@ struct execution {
 	struct sent_region regions[SENT_REGIONS];
 	bool *flying;		/* by act: may still be read */
 	bool gpu;		/* all memory is the GPU's */
-	uint32_t *begun;	/* lanes whose piece the GPU is taking */
+	struct begun *begun;	/* by the GPU */
 	uint32_t nbegun;
+	bool aside;		/* the lane's cursor is not the one in turn */
 };
 
 static inline uint64_t fxi_execution_word(const struct execution *e,
@@ -89,7 +97,10 @@ uint64_t fxi_piece_start(const struct execution *e, uint64_t count,
 			 uint64_t round);
 /* All lanes to their first act. */
 void fxi_execution_begin(struct execution *e);
-/* The lane's message has been sent or taken: to the next. */
+/*
+ * The lane's message has been sent or taken: to the next. Aside: only that is
+ * remembered, so that it is skipped when it would be its turn.
+ */
 void fxi_execution_advance(struct execution *e, uint32_t lane);
 /* Its message is all of the piece, from its first one on. */
 static inline void fxi_execution_widen(struct cursor *c)
@@ -97,6 +108,15 @@ static inline void fxi_execution_widen(struct cursor *c)
 	if (c->at == c->start)
 		c->count = (uint32_t)(c->end - c->start);
 }
+/*
+ * Messages that can be taken at any time may overtake others of their lane, if
+ * those cannot be sent yet. From *c on, which is moved: the next that could.
+ */
+bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
+			      struct cursor *c);
+/* Is it such a message, and the next of its act? Then *c is about it. */
+bool fxi_execution_find(const struct execution *e, uint32_t lane,
+			const struct link_message *message, struct cursor *c);
 /*
  * Is it the message that the lane's act expects? Widens it if the message has
  * come to a GPU at once. 0 or -EPROTO.

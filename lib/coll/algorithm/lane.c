@@ -19,6 +19,8 @@
  */
 #define SLACK		128u
 
+#define POSITIONS	40u	/* bits of a message's word */
+
 /* ---- pieces ------------------------------------------------------------ */
 
 /*
@@ -112,22 +114,30 @@ static void set_message(const struct execution *e, struct cursor *c,
 	c->count = (uint32_t)(left < most ? left : most);
 }
 
-/* The same, skipping pieces that have no bytes. */
+/* Of the act and round: all of it, or what is left. */
+static void set_piece(const struct execution *e, struct cursor *c)
+{
+	uint64_t count = e->memory[e->p->acts[c->act].part].count;
+
+	c->start = fxi_piece_start(e, count, c->round);
+	c->end = fxi_piece_start(e, count, c->round + 1);
+	set_message(e, c, c->start);
+}
+
+/* The same, skipping pieces that have no bytes, or went ahead. */
 static void skip_empty(struct execution *e, uint32_t lane)
 {
 	struct cursor *c = &e->cursors[lane];
-	const struct act *act;
-	uint64_t count;
 
 	while (next_act(e, &e->p->lanes[lane], c)) {
-		act = &e->p->acts[c->act];
-		count = e->memory[act->part].count;
-		c->start = fxi_piece_start(e, count, c->round);
-		c->end = fxi_piece_start(e, count, c->round + 1);
-		set_message(e, c, c->start);
+		set_piece(e, c);
+		if (e->done[c->act] > c->start)
+			set_message(e, c, e->done[c->act] < c->end ?
+				    e->done[c->act] : c->end);
 		if (c->count)
 			return;
-		e->done[c->act] = c->end;
+		e->done[c->act] = c->end > e->done[c->act] ? c->end :
+				  e->done[c->act];
 	}
 	c->act = FINISHED;
 	e->running--;
@@ -149,10 +159,72 @@ void fxi_execution_advance(struct execution *e, uint32_t lane)
 	struct cursor *c = &e->cursors[lane];
 
 	e->done[c->act] = c->at + c->count;
+	if (e->aside)
+		return;
 	if (c->at + c->count < c->end)
 		set_message(e, c, c->at + c->count);
 	else
 		skip_empty(e, lane);
+}
+
+/* ---- out of turn ------------------------------------------------------- */
+
+/*
+ * So many acts and pieces are looked at. Links of different capacities that a
+ * lane crosses would otherwise wait for each other.
+ */
+#define AHEAD		32u
+
+bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
+			      struct cursor *c)
+{
+	uint32_t n;
+
+	for (n = 0; n < AHEAD && next_act(e, &e->p->lanes[lane], c); n++) {
+		if (!(e->p->acts[c->act].flags & ACT_ANYTIME))
+			return false;
+		set_piece(e, c);
+		if (e->done[c->act] < c->start || e->done[c->act] >= c->end)
+			continue;
+		set_message(e, c, e->done[c->act]);
+		return true;
+	}
+	return false;
+}
+
+/* The round in which an element of a part with @count is transferred. */
+static uint32_t round_of(const struct execution *e, uint64_t count, uint64_t at)
+{
+	uint32_t round = (uint32_t)((unsigned __int128)at * e->rounds / count);
+
+	while (fxi_piece_start(e, count, round) > at)
+		round--;
+	while (fxi_piece_start(e, count, round + 1) <= at)
+		round++;
+	return round;
+}
+
+bool fxi_execution_find(const struct execution *e, uint32_t lane,
+			const struct link_message *message, struct cursor *c)
+{
+	uint64_t word = message->word ^ e->word, count;
+	uint64_t at = word & ((1ull << POSITIONS) - 1);
+	const struct act *act;
+
+	if (message->tag != e->tag || word >> POSITIONS > UINT32_MAX)
+		return false;
+	act = fxi_program_act(e->p, (uint32_t)(word >> POSITIONS));
+	if (!act || !(act->flags & ACT_ANYTIME))
+		return false;
+	count = e->memory[act->part].count;
+	c->act = (uint32_t)(act - e->p->acts);
+	if (e->p->lane_of[c->act] != lane || at != e->done[c->act] ||
+	    at >= count)
+		return false;
+	c->round = round_of(e, count, at);
+	set_piece(e, c);
+	set_message(e, c, at);
+	return true;
 }
 
 /* ---- messages ---------------------------------------------------------- */

@@ -286,12 +286,24 @@ static int receive_alone(struct execution *e, uint32_t lane)
 	if (!ret)
 		ret = take_piece(e, c, to, payload);
 	if (e->gpu)
-		e->begun[e->nbegun++] = lane;
+		e->begun[e->nbegun++] = (struct begun){ lane, e->aside, *c };
 	if (ret)
 		return ret;
 	if (!e->gpu)
 		pop(e, lane);
 	return 1;
+}
+
+static void pop_begun(struct execution *e, const struct begun *b)
+{
+	struct cursor in_turn = e->cursors[b->lane];
+
+	e->aside = b->aside;
+	e->cursors[b->lane] = b->cursor;
+	pop(e, b->lane);
+	if (b->aside)
+		e->cursors[b->lane] = in_turn;
+	e->aside = false;
 }
 
 int fxi_pass_settle(struct execution *e, bool failed)
@@ -304,7 +316,7 @@ int fxi_pass_settle(struct execution *e, bool failed)
 	e->nbegun = 0;
 	ret = fxi_coll_wait_gpu(e->coll);
 	for (i = 0; i < n && !ret && !failed; i++)
-		pop(e, e->begun[i]);
+		pop_begun(e, &e->begun[i]);
 	return ret;
 }
 
@@ -436,7 +448,7 @@ int fxi_pass_receive(struct execution *e, uint32_t lane)
 	struct pass pass;
 	int ret;
 
-	if (e->gpu || (act->receives == 1 && !act->sends) ||
+	if (e->gpu || e->aside || (act->receives == 1 && !act->sends) ||
 	    (act->receives > 1 && e->rounding) ||
 	    c->count * e->size > fxi_link_size(e->comm))
 		return receive_alone(e, lane);
