@@ -36,13 +36,15 @@ static void announce(struct fabrex_comm *comm, bool asleep)
 void fxi_link_arm(struct fabrex_comm *comm)
 {
 	struct links *links = comm->links;
+	uint32_t i;
 
 	if (!links->asleep)
 		announce(comm, true);
 	if (links->armed)
 		return;
 	links->armed = true;
-	fabrex_arm(links->mailbox->queue);
+	for (i = 0; i < links->mailbox->nqueues; i++)
+		fabrex_arm(links->mailbox->queues[i]);
 	fxi_entrances_arm(comm);
 }
 
@@ -50,11 +52,9 @@ void fxi_link_arm(struct fabrex_comm *comm)
 void fxi_link_sleep(struct fabrex_comm *comm, uint64_t ns)
 {
 	struct links *links = comm->links;
-	struct pollfd fds[LINK_ENTRANCES] = {
-		{ .fd = links->bell_fd, .events = POLLIN },
-	};
+	struct pollfd fds[LINK_QUEUES + LINK_ENTRANCES - 1];
 	const struct mailbox *box = links->mailbox;
-	nfds_t n = 1;
+	nfds_t n = 0;
 	uint32_t i;
 	const struct timespec limit = {
 		.tv_sec = (time_t)(ns / 1000000000u),
@@ -62,6 +62,11 @@ void fxi_link_sleep(struct fabrex_comm *comm, uint64_t ns)
 	};
 	NO_CANCEL();
 
+	for (i = 0; i < box->nqueues; i++)
+		fds[n++] = (struct pollfd){
+			.fd = fabrex_queue_fd(box->queues[i]),
+			.events = POLLIN,
+		};
 	for (i = 0; i < box->nothers; i++)
 		if (box->others[i].queue)
 			fds[n++] = (struct pollfd){

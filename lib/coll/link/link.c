@@ -35,10 +35,10 @@ static uint64_t token(enum mailbox_write what, uint32_t number,
 	return (uint64_t)what << 56 | (uint64_t)detail << 32 | number;
 }
 
-/* The device gets all that was put into the queue, with one doorbell. */
-static int flush(struct fabrex_comm *comm)
+/* The device gets all that was put into the rank's queue, with one doorbell. */
+static int flush(struct fabrex_comm *comm, uint32_t rank)
 {
-	if (fabrex_submit(comm->links->mailbox->queue) >= 0)
+	if (fabrex_submit(comm->links->mailbox->peers[rank].queue) >= 0)
 		return 0;
 	return unreachable(comm, comm->rank);
 }
@@ -52,7 +52,7 @@ static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 			 uint32_t turns)
 {
 	struct mailbox *box = comm->links->mailbox;
-	int ret = flush(comm);
+	int ret = flush(comm, rank);
 
 	if (!ret)
 		ret = fxi_link_poll(comm);
@@ -80,7 +80,7 @@ static int put(struct fabrex_comm *comm, uint32_t rank,
 	uint32_t turns = 0;
 	int ret;
 
-	while ((ret = fabrex_prep(box->queue, op))) {
+	while ((ret = fabrex_prep(box->peers[rank].queue, op))) {
 		if (ret == -EAGAIN)
 			ret = wait_for_room(comm, rank, ++turns);
 		else
@@ -138,7 +138,7 @@ int fxi_mailbox_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 
 	if (!ret && job->what == WRITE_BOARD)
 		ret = put_bell(comm, job->number / LINK_CHANNELS);
-	return ret ? ret : flush(comm);
+	return ret ? ret : flush(comm, job->number / LINK_CHANNELS);
 }
 
 static int write_nothing(struct fabrex_comm *comm, uint32_t number)
@@ -189,7 +189,7 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 
 	if (!ret)
 		ret = put_bell(comm, link->number / LINK_CHANNELS);
-	return ret ? ret : flush(comm);
+	return ret ? ret : flush(comm, link->number / LINK_CHANNELS);
 }
 
 /*
@@ -355,7 +355,7 @@ static int payload_by_queue(struct fabrex_comm *comm, struct link *link,
 	int ret = write_payload(comm, link, mr, offset, length, offer);
 
 	if (!ret)
-		ret = flush(comm);
+		ret = flush(comm, link->number / LINK_CHANNELS);
 	return ret ? ret : fxi_link_poll(comm);
 }
 
@@ -648,13 +648,12 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 /* A bell: what it is about is in the mailbox. */
 static int heard(struct fabrex_comm *comm)
 {
-	fabrex_recv_done(comm->links->mailbox->queue, 1);
+	fabrex_recv_done(comm->links->mailbox->queues[0], 1);
 	return 0;
 }
 
-int fxi_link_poll(struct fabrex_comm *comm)
+static int poll_queue(struct fabrex_comm *comm, struct fabrex_queue *queue)
 {
-	struct fabrex_queue *queue = comm->links->mailbox->queue;
 	struct fabrex_wc wc[COMPLETIONS];
 	int n, i, ret = 0;
 
@@ -669,5 +668,18 @@ int fxi_link_poll(struct fabrex_comm *comm)
 			ret = ret ? ret : one;
 		}
 	} while (n == COMPLETIONS);
+	return ret;
+}
+
+int fxi_link_poll(struct fabrex_comm *comm)
+{
+	const struct mailbox *box = comm->links->mailbox;
+	uint32_t i;
+	int ret = 0, one;
+
+	for (i = 0; i < box->nqueues; i++) {
+		one = poll_queue(comm, box->queues[i]);
+		ret = ret ? ret : one;
+	}
 	return ret;
 }

@@ -108,7 +108,7 @@ static void card_make(struct fabrex_comm *comm, struct link_card *card)
 	card->pid = (uint32_t)getpid();
 	if (fxi_link_can_sleep(comm))
 		card->entrances[0].bell =
-			fabrex_queue_key(comm->links->mailbox->queue);
+			fabrex_queue_key(comm->links->mailbox->queues[0]);
 	processors_of(card);
 	if (gethostname(card->name, sizeof(card->name) - 1))
 		memcpy(card->name, comm->port->attr.host, sizeof(card->name));
@@ -176,27 +176,44 @@ static int links_alloc(struct fabrex_comm *comm)
 	return 0;
 }
 
-static uint32_t queue_entries(const struct fabrex_comm *comm)
+static uint32_t queue_entries(const struct fabrex_comm *comm, uint32_t queues)
 {
 	uint32_t most = comm->port->attr.max_sq, n = QUEUE_PLAIN;
 
 	if (comm->coherent)
 		return n;
 	while (n < QUEUE_MAX && n * 2 <= most &&
-	       n < comm->size * LINK_CHANNELS * LINK_SLOTS * 2)
+	       n < comm->size * LINK_CHANNELS * LINK_SLOTS * 2 / queues)
 		n *= 2;
 	return n;
 }
 
-/*
- * One that can ring, where others reach this rank only by WRITEs. Without
- * descriptors, or cells, it does without: ranks that wait go on looking.
- */
-static int queue_make(struct fabrex_comm *comm)
+static int add_queue(struct fabrex_comm *comm,
+		     const struct fabrex_queue_attr *attr)
 {
-	struct fabrex_queue_attr attr = { .sq_entries = queue_entries(comm) };
 	struct mailbox *box = comm->links->mailbox;
-	int ret;
+	int ret = fabrex_queue_create(comm->port, attr, sizeof(*attr),
+				      &box->queues[box->nqueues]);
+
+	box->nqueues += !ret;
+	return ret;
+}
+
+/*
+ * The first one can ring, where others reach this rank only by WRITEs. Without
+ * descriptors, or cells, it does without: ranks that wait go on looking. There
+ * are as many others as can be had.
+ */
+static int queues_make(struct fabrex_comm *comm)
+{
+	uint32_t wanted = comm->coherent || comm->size < 2 ? 1 :
+			  comm->size - 1 < LINK_QUEUES ? comm->size - 1 :
+			  LINK_QUEUES;
+	struct fabrex_queue_attr attr = {
+		.sq_entries = queue_entries(comm, wanted),
+	};
+	struct mailbox *box = comm->links->mailbox;
+	int ret = -ENOSPC;
 
 	if (!comm->coherent && comm->size > 1 &&
 	    attr.sq_entries * 2 <= comm->port->attr.max_cq &&
@@ -204,16 +221,17 @@ static int queue_make(struct fabrex_comm *comm)
 		attr.rq_entries = BELLS;
 		attr.cell_size = FABREX_CELL_MIN;
 		attr.flags = FABREX_QUEUE_EVENTFD;
+		ret = add_queue(comm, &attr);
 	}
-	ret = fabrex_queue_create(comm->port, &attr, sizeof(attr),
-				  &box->queue);
-	if (!ret && attr.flags)
-		comm->links->bell_fd = fabrex_queue_fd(box->queue);
-	if (!ret || !attr.flags)
-		return ret;
-	attr.rq_entries = attr.cell_size = attr.flags = 0;
-	return fabrex_queue_create(comm->port, &attr, sizeof(attr),
-				   &box->queue);
+	attr.rq_entries = attr.cell_size = 0;
+	if (!ret)
+		comm->links->bell_fd = fabrex_queue_fd(box->queues[0]);
+	else
+		attr.flags = 0;
+	do {
+		ret = box->nqueues < wanted ? add_queue(comm, &attr) : 0;
+	} while (!ret && box->nqueues < wanted);
+	return box->nqueues ? 0 : ret;
 }
 
 /* Memory and queue; the card says where the memory is. */
@@ -237,7 +255,7 @@ int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 		ret = fabrex_mr_alloc(comm->port, box->layout.total, 0,
 				      &box->mirror_mr);
 	if (!ret)
-		ret = queue_make(comm);
+		ret = queues_make(comm);
 	if (ret)
 		goto fail;
 	if (box->mirror_mr)
@@ -332,12 +350,27 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 			  fabrex_strerror_last());
 }
 
+static void choose_queue(struct fabrex_comm *comm, uint32_t rank)
+{
+	struct mailbox *box = comm->links->mailbox;
+	uint32_t i, others = 0, n = box->nqueues;
+
+	for (i = 0; n > 1 && i < comm->size; i++)
+		others += !fxi_link_is_near(comm, i);
+	if (!others || n < 2)
+		i = rank % n;
+	else
+		i = fxi_link_is_near(comm, rank) ? 0 : 1 + rank % (n - 1);
+	box->peers[rank].queue = box->queues[i];
+}
+
 /* A rank of the rendezvous may have died since, or be done and have left. */
 static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
 	int ret;
 
+	choose_queue(comm, rank);
 	if (rank == comm->rank) {
 		fxi_entrances_choose(comm, rank);
 		box->peers[rank].base = box->base;
@@ -432,7 +465,8 @@ void fxi_links_free(struct fabrex_comm *comm)
 		    i < comm->size * LINK_CHANNELS; i++)
 		free(comm->links->link[i].pull);
 	if (box) {
-		fabrex_queue_destroy(box->queue);
+		for (i = 0; i < box->nqueues; i++)
+			fabrex_queue_destroy(box->queues[i]);
 		for (i = 0; box->peers && i < comm->size; i++) {
 			fabrex_window_unmap(box->peers[i].window);
 			free(box->peers[i].nowhere);

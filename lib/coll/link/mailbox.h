@@ -20,6 +20,14 @@ struct mailbox_layout {
 
 #define MAILBOX_LINE	128u
 
+/*
+ * Each rank is written to through one of these, in order. A queue transfers one
+ * payload after the other, at the rate of the links on its way, and to different
+ * ranks different links lead. Headers to GPUs of this host, whose payloads take
+ * other ways, do not wait for payloads to other hosts.
+ */
+#define LINK_QUEUES	8u
+
 /* At another port of this host: entrances.c. */
 struct mailbox_entrance {
 	struct fabrex_port *port;
@@ -29,6 +37,7 @@ struct mailbox_entrance {
 
 struct mailbox_peer {
 	struct link_entrance to;	/* the one that is used */
+	struct fabrex_queue *queue;	/* one of the mailbox's */
 	bool detour;			/* which is not the first */
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
 	volatile uint8_t *pio;		/* or, beside that, by stores */
@@ -46,7 +55,8 @@ struct mailbox {
 	struct mailbox_entrance others[LINK_ENTRANCES - 1];
 	uint32_t nothers;
 	uint8_t *base, *mirror;
-	struct fabrex_queue *queue;
+	struct fabrex_queue *queues[LINK_QUEUES]; /* the first hears bells */
+	uint32_t nqueues;
 	uint64_t full_ns;		/* full since then; 0: not full */
 	bool looking;			/* for dead ranks, while it is full */
 	struct link_card *cards;

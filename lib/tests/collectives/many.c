@@ -29,7 +29,7 @@ static int count_prep(struct fabrex_queue *queue, const struct fabrex_op *op)
 static void looks_work(struct world *w)
 {
 	static struct queue_ops counting;
-	struct fabrex_queue *queue = w->comm->links->mailbox->queue;
+	struct fabrex_queue *queue = w->comm->links->mailbox->queues[0];
 	uint64_t begin;
 
 	real = queue->ops;
