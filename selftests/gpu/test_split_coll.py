@@ -107,7 +107,8 @@ def dies(t, ranks):
 # ---- planned schedules on all GPUs ------------------------------------------
 
 SIZE = 2 << 20		# of an operation, about
-SECONDS = 15.0		# that it takes with the throttle on
+LARGE = 16 << 20	# with the throttle on,
+SECONDS = 15.0		# and how long it takes then
 
 
 def plan(ranks, kind):
@@ -151,9 +152,9 @@ def of_gpus(way):
     return all(ends) or not any(ends) and bool(set(way) & set(UPLINKS))
 
 
-def execute(t, ranks, kind, which, text, service):
-    size = divisor(text, len(ranks))
-    size *= max(1, SIZE // size)
+def execute(t, ranks, kind, which, text, service, size=SIZE):
+    unit = divisor(text, len(ranks))
+    size = unit * max(1, size // unit)
     before = traffic(ranks[0].guest)
     doc, _ = perform(t, ranks, f"{kind}, {which}",
                      f"{kind} --memory hip --schedule /tmp/{kind}.{which} "
@@ -193,9 +194,10 @@ def ratios(lab, t):
     doc, texts = plan(ranks, "all_gather")
     rates = {which: doc[key]["algbw_gbps"] for which, key
              in (("optimal", "optimal"), ("rings", "ring"))}
-    factor = SIZE / (SECONDS * rates["optimal"] * 1e9)
+    factor = LARGE / (SECONDS * rates["optimal"] * 1e9)
     lab.emu_control({"cmd": "throttle", "factor": factor})
-    seen = {which: execute(t, ranks, "all_gather", which, texts[which], service)
+    seen = {which: execute(t, ranks, "all_gather", which, texts[which], service,
+                           LARGE)
             for service, which in enumerate(rates, 7331)}
     lab.emu_control({"cmd": "throttle", "factor": 0})
     for which, rate in seen.items():
