@@ -10,7 +10,6 @@
 #include "coll/operation/peer_buffer.h"
 
 #define KNOWN		16u	/* regions of this process remembered */
-#define HASH		64u
 /* Mappings for each rank, and besides, of which some are given up when idle. */
 #define MAPPINGS	4u
 #define MAPPINGS_MORE	64u
@@ -33,12 +32,11 @@ struct mapping {
 	struct fabrex_window *window;
 	char *base;
 	uint64_t rkey, length;
-	uint32_t rank;
 };
 
 struct peer_buffers {
 	struct known known[KNOWN];
-	struct mapping *mappings[HASH];
+	struct mapping **mappings;	/* by rank: the newest first */
 	uint32_t nmappings;
 
 	/* the read under way, if mr is not NULL */
@@ -53,10 +51,14 @@ struct peer_buffers {
 
 int fxi_peer_buffers_make(struct fabrex_comm *comm)
 {
-	comm->peer_buffers = calloc(1, sizeof(*comm->peer_buffers));
-	if (!comm->peer_buffers)
-		return fxi_error(ENOMEM, "communicator: out of memory");
-	return 0;
+	struct peer_buffers *r = calloc(1, sizeof(*r));
+
+	comm->peer_buffers = r;
+	if (r)
+		r->mappings = calloc(comm->size, sizeof(struct mapping *));
+	if (r && r->mappings)
+		return 0;
+	return fxi_error(ENOMEM, "communicator: out of memory");
 }
 
 /* ---- own buffers ------------------------------------------------------- */
@@ -139,12 +141,6 @@ void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
 
 /* ---- buffers of others, mapped ----------------------------------------- */
 
-static struct mapping **slot_of(struct fabrex_comm *comm, uint32_t rank,
-				uint64_t rkey)
-{
-	return &comm->peer_buffers->mappings[(rkey ^ rank) % HASH];
-}
-
 static void unmap(struct fabrex_comm *comm, struct mapping **at)
 {
 	struct mapping *m = *at;
@@ -158,9 +154,9 @@ static void unmap(struct fabrex_comm *comm, struct mapping **at)
 static struct mapping **find_mapping(struct fabrex_comm *comm, uint32_t rank,
 				     uint64_t rkey)
 {
-	struct mapping **at = slot_of(comm, rank, rkey);
+	struct mapping **at = &comm->peer_buffers->mappings[rank];
 
-	while (*at && ((*at)->rkey != rkey || (*at)->rank != rank))
+	while (*at && (*at)->rkey != rkey)
 		at = &(*at)->next;
 	return at;
 }
@@ -173,7 +169,7 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 		.rkey = buffer->rkey, .length = buffer->length,
 		.peer = buffer->peer, .generation = buffer->generation,
 	};
-	struct mapping **at = slot_of(comm, rank, buffer->rkey);
+	struct mapping **at = &comm->peer_buffers->mappings[rank];
 	struct mapping *m = calloc(1, sizeof(*m));
 	int ret;
 
@@ -190,7 +186,6 @@ static void *map(struct fabrex_comm *comm, uint32_t rank,
 	}
 	m->base = (char *)(uintptr_t)fabrex_window_addr(m->window);
 	m->rkey = buffer->rkey;
-	m->rank = rank;
 	m->length = buffer->length;
 	m->next = *at;
 	*at = m;
@@ -218,7 +213,7 @@ void fxi_buffers_tidy(struct fabrex_comm *comm)
 	struct peer_buffers *reads = comm->peer_buffers;
 	uint32_t i, most = MAPPINGS * comm->size + MAPPINGS_MORE;
 
-	for (i = 0; i < HASH && reads->nmappings > most; i++)
+	for (i = 0; i < comm->size && reads->nmappings > most; i++)
 		while (reads->mappings[i])
 			unmap(comm, &reads->mappings[i]);
 }
@@ -360,9 +355,10 @@ void fxi_peer_buffers_free(struct fabrex_comm *comm)
 	if (!r)
 		return;
 	fxi_peer_buffers_stop(comm);
-	for (i = 0; i < HASH; i++)
+	for (i = 0; r->mappings && i < comm->size; i++)
 		while (r->mappings[i])
 			unmap(comm, &r->mappings[i]);
+	free(r->mappings);
 	free(r);
 	comm->peer_buffers = NULL;
 }
