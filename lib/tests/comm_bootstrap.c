@@ -12,6 +12,7 @@
 
 #include "coll/bootstrap/methods.h"
 #include "coll/link/link.h"
+#include "core/core.h"
 #include "crowd.h"
 
 /* ---- all well ---------------------------------------------------------- */
@@ -55,6 +56,72 @@ TEST(comm_meets_over_tcp)
 	}
 	snprintf(address, sizeof(address), "tcp:[::1]:%u", crowd_tcp_port());
 	crowd_run(2, meet_work, address);
+}
+
+/* ---- rank 0 lives ------------------------------------------------------ */
+
+static const struct transport_ops *transport;
+static const struct queue_ops *queues;
+static struct fabrex_port *own;
+static uint64_t service;
+static unsigned int tables;
+
+/* While tables are written the others see that rank 0 is there. */
+static int post_write(struct fabrex_queue *queue, const struct fabrex_mr *mr,
+		      uint64_t offset, const struct fabrex_remote *remote,
+		      uint64_t roffset, uint64_t length, uint8_t flags,
+		      uint64_t user_data)
+{
+	uint32_t number;
+	uint64_t key;
+
+	if (length > sizeof(uint64_t)) {
+		tables++;
+		CHECK_EQ(fabrex_resolve(own, own->attr.peer, service,
+					&number, &key), 0);
+	}
+	return queues->post_write(queue, mr, offset, remote, roffset, length,
+				  flags, user_data);
+}
+
+static int queue_create(struct transport *t,
+			const struct fabrex_queue_attr *attr,
+			struct fabrex_queue *queue, uint64_t *id)
+{
+	static struct queue_ops watched;
+	int ret = transport->queue_create(t, attr, queue, id);
+
+	if (ret)
+		return ret;
+	queues = queue->ops;
+	watched = *queues;
+	watched.post_write = post_write;
+	queue->ops = &watched;
+	return 0;
+}
+
+static int offer_work(struct member *m)
+{
+	static struct transport_ops watching;
+	struct fabrex_comm *comm;
+
+	own = m->port;
+	service = strtoull(m->attr.bootstrap + strlen("fabric:"), NULL, 0);
+	transport = own->ops;
+	watching = *transport;
+	watching.queue_create = queue_create;
+	if (!m->rank)
+		own->ops = &watching;
+	comm = crowd_create(m);
+	own->ops = transport;
+	CHECK_EQ(tables, m->rank ? 0 : m->size - 1);
+	fabrex_comm_destroy(comm);
+	return 0;
+}
+
+TEST(comm_service_until_tables_are_written)
+{
+	crowd_run(4, offer_work, NULL);
 }
 
 /* ---- what is refused --------------------------------------------------- */

@@ -23,7 +23,7 @@
 #define SCAN_MS		5
 #define WATCH_MS	100
 #define CONNECT_MS	2000
-#define GRACE_MS	3000
+#define GRACE_LOOKS	100u	/* at a root that offers nothing any more */
 #define ELSEWHERE_MS	300	/* until other ports than the own are tried */
 #define PORTS		4u	/* through which rank 0 is looked for */
 
@@ -245,12 +245,16 @@ static int host_serve(struct host *h)
 	int ret;
 
 	ret = collect(h);
-	/* Greetings from now on are for the next communicator. */
-	fabrex_listener_close(h->listener);
-	h->listener = NULL;
 	if (!ret)
 		ret = distribute(h, LANDING, h->b->rendezvous.size * h->bytes,
 				 &failed);
+	/*
+	 * Greetings from now on are for the next communicator. Not earlier: many
+	 * tables take long, and the service shows the others that this rank
+	 * lives.
+	 */
+	fabrex_listener_close(h->listener);
+	h->listener = NULL;
 	if (ret)
 		return ret;
 	*word = failed ? STATE_FAILED | (uint64_t)failed << 32 : STATE_ALL;
@@ -430,8 +434,12 @@ static int guest_greet(struct guest *g)
 	return answer.error ? refused(g, &answer) : 1;
 }
 
-/* A root that does not offer the service any more is writing, or has died. */
-static bool root_lives(struct guest *g, uint64_t *gone)
+/*
+ * A root that does not offer the service any more is telling the others, or has
+ * died. Looks are counted, not time: on a machine that is slow or was suspended
+ * this rank does not look either.
+ */
+static bool root_lives(struct guest *g, uint32_t *gone)
 {
 	struct fabrex_peer p;
 
@@ -443,15 +451,22 @@ static bool root_lives(struct guest *g, uint64_t *gone)
 	    fabrex_peer_next(g->port, g->root, &p) == 0 &&
 	    p.peer == g->root && !p.up)
 		return false;
-	if (!*gone)
-		*gone = fxi_deadline(GRACE_MS);
-	return fxi_remaining_ms(*gone) != 0;
+	return ++*gone < GRACE_LOOKS;
+}
+
+/* The answer may have come too late for fabrex_connect(): rank 0 goes on. */
+static bool is_told(const struct guest *g)
+{
+	const uint64_t *word = (const uint64_t *)(const void *)g->landing;
+
+	return g->mr && __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 static int guest_await(struct guest *g)
 {
 	uint64_t *word = (uint64_t *)(void *)g->landing;
-	uint64_t state, gone = 0, watch = fxi_deadline(WATCH_MS);
+	uint64_t state, watch = fxi_deadline(WATCH_MS);
+	uint32_t gone = 0;
 
 	while (!(state = __atomic_load_n(word, __ATOMIC_ACQUIRE))) {
 		if (!fxi_remaining_ms(g->b->rendezvous.deadline))
@@ -499,6 +514,8 @@ static int guest_exchange(struct bootstrap *b, const void *mine, void *all,
 	guest_open(&g);
 	do {
 		ret = guest_greet(&g);
+		if (!ret && is_told(&g))
+			ret = 1;
 		if (!ret && !fxi_remaining_ms(b->rendezvous.deadline))
 			ret = no_root(&g);
 	} while (!ret);
