@@ -68,16 +68,16 @@ static const struct rule near_rules[] = {
 };
 
 static const struct rule far_rules[] = {
-	{ FABREX_ALL_REDUCE, "flat", 0, 4 << 10, 0 },
+	{ FABREX_ALL_REDUCE, "flat", 0, 4 << 10, 64 },
 	{ FABREX_ALL_REDUCE, "halving", 0, 512 << 10, 0 },
 	{ FABREX_ALL_REDUCE, "ring*2", 0, UINT64_MAX, 0 },
 	{ FABREX_ALL_GATHER, "flat", 0, 32 << 10, 0 },
 	{ FABREX_ALL_GATHER, "ring*2", 0, UINT64_MAX, 0 },
-	{ FABREX_REDUCE_SCATTER, "flat", 0, 32 << 10, 0 },
+	{ FABREX_REDUCE_SCATTER, "flat", 0, 32 << 10, 64 },
 	{ FABREX_REDUCE_SCATTER, "ring*2", 0, UINT64_MAX, 0 },
 	{ FABREX_BROADCAST, "flat", 0, 8 << 10, 0 },
 	{ FABREX_BROADCAST, "tree*2", 0, UINT64_MAX, 0 },
-	{ FABREX_REDUCE, "flat", 0, 8 << 10, 0 },
+	{ FABREX_REDUCE, "flat", 0, 8 << 10, 64 },
 	{ FABREX_REDUCE, "tree*2", 0, UINT64_MAX, 0 },
 	{ ALL_KINDS, "flat", 0, UINT64_MAX, 0 },
 	{ ALL_KINDS, "tree", 0, 64 << 10, 0 },

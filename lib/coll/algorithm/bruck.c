@@ -21,12 +21,18 @@
  * rounds with 7. Up to 8 ranks there is one round.
  */
 #define RADIX		8u
+/*
+ * Slots that a message takes at most: of a pair's, as many are always free to
+ * the sender's knowledge, since credits are told by halves.
+ */
+#define PIECES		(LINK_SLOTS / 2)
 
 struct bruck {
 	uint32_t phase;		/* of its messages */
 	uint32_t bytes;		/* of a block */
 	uint32_t held;		/* blocks, in the rounds before */
-	uint32_t sent, taken;	/* messages of this round */
+	uint32_t sent, taken;	/* messages of this round, */
+	uint32_t out, in;	/* and bytes of the next ones */
 	uint64_t room;		/* bytes of @blocks */
 	uint8_t *blocks;	/* this rank's, the next rank's, and so on */
 	const void **sources;	/* of a reduction, by rank */
@@ -62,7 +68,7 @@ uint32_t fxi_bruck_most(const struct fabrex_comm *comm)
 
 	while (held * RADIX < comm->size)
 		held *= RADIX;
-	return fxi_link_size(comm) / held;
+	return PIECES * fxi_link_size(comm) / held;
 }
 
 int fxi_bruck_begin(struct fabrex_coll *coll, uint32_t phase, uint32_t bytes)
@@ -73,7 +79,7 @@ int fxi_bruck_begin(struct fabrex_coll *coll, uint32_t phase, uint32_t bytes)
 	b->phase = phase;
 	b->bytes = bytes;
 	b->held = 1;
-	b->sent = b->taken = 0;
+	b->sent = b->taken = b->out = b->in = 0;
 	if (likely(room <= b->room))
 		return 0;
 	free(b->blocks);
@@ -105,21 +111,30 @@ static uint32_t message_blocks(const struct fabrex_comm *comm, uint32_t i)
 	return comm->size - distance < held ? comm->size - distance : held;
 }
 
-/* The next message. 1: sent; 0: there is no room; or a failure. */
+static uint32_t piece_length(const struct fabrex_comm *comm, uint32_t length,
+			     uint32_t at)
+{
+	uint32_t rest = length - at, size = fxi_link_size(comm);
+
+	return rest < size ? rest : size;
+}
+
+/* The next piece of a message. 1: sent; 0: there is no room; or a failure. */
 static int send_next(struct fabrex_coll *coll, uint32_t length)
 {
 	struct fabrex_comm *comm = coll->comm;
 	struct bruck *b = comm->bruck;
 	uint32_t distance = (b->sent + 1) * b->held;
 	uint32_t rank = (comm->rank + comm->size - distance) % comm->size;
-	const void *from = length ? b->blocks : (const void *)"";
+	uint32_t n = piece_length(comm, length, b->out);
+	const void *from = n ? b->blocks + b->out : (const void *)"";
 	void *room;
 	int ret = 0;
 
-	if (length > LINK_SMALL) {
+	if (n > LINK_SMALL) {
 		room = fxi_link_room(comm, rank, LINK_COLL);
 		if (room)
-			fxi_copy(room, from, length, false);
+			fxi_copy(room, from, n, false);
 		else
 			ret = -EAGAIN;
 		from = NULL;
@@ -127,39 +142,47 @@ static int send_next(struct fabrex_coll *coll, uint32_t length)
 	if (!ret)
 		ret = fxi_link_send(comm, rank, LINK_COLL,
 				    fxi_coll_tag(coll, b->phase),
-				    fxi_coll_word(coll), from, length);
+				    fxi_coll_word(coll), from, n);
 	if (ret == -EAGAIN) {
 		coll->waiting = rank;
 		return 0;
 	}
-	b->sent++;
+	b->out += n;
+	if (b->out == length) {
+		b->out = 0;
+		b->sent++;
+	}
 	return ret ? ret : 1;
 }
 
-/* The next message. 1: taken; 0: it is not here; or a failure. */
+/* The next piece of a message. 1: taken; 0: it is not here; or a failure. */
 static int take_next(struct fabrex_coll *coll, uint32_t length)
 {
 	struct fabrex_comm *comm = coll->comm;
 	struct bruck *b = comm->bruck;
 	uint32_t distance = (b->taken + 1) * b->held;
 	uint32_t rank = (comm->rank + distance) % comm->size;
-	int ret = fxi_coll_expect(coll, rank, b->phase, length);
+	uint32_t n = piece_length(comm, length, b->in);
+	int ret = fxi_coll_expect(coll, rank, b->phase, n);
 
 	if (ret <= 0)
 		return ret;
-	if (length)
-		fxi_copy(b->blocks + (uint64_t)distance * b->bytes,
-			 fxi_link_payload(comm, rank, LINK_COLL), length,
-			 false);
+	if (n)
+		fxi_copy(b->blocks + (uint64_t)distance * b->bytes + b->in,
+			 fxi_link_payload(comm, rank, LINK_COLL), n, false);
 	fxi_link_pop(comm, rank, LINK_COLL);
-	b->taken++;
+	b->in += n;
+	if (b->in == length) {
+		b->in = 0;
+		b->taken++;
+	}
 	return 1;
 }
 
 /*
  * No rank waits forever: there is at most one message from one rank to another,
- * and a rank has taken all of them before it ends. So for the rank that is
- * furthest behind there is room at all others.
+ * of PIECES pieces, and a rank has taken all of them before it ends. So for the
+ * rank that is furthest behind there is room at all others.
  */
 int fxi_bruck_step(struct fabrex_coll *coll)
 {
@@ -190,8 +213,7 @@ int fxi_bruck_step(struct fabrex_coll *coll)
 static bool bruck_usable(const struct fabrex_comm *comm,
 			 const struct fabrex_collective *what)
 {
-	return (!what->op || comm->size <= REDUCE_MAX) &&
-	       fxi_count_bytes(what) <= fxi_bruck_most(comm);
+	return fxi_count_bytes(what) <= fxi_bruck_most(comm);
 }
 
 static int bruck_start(struct fabrex_coll *coll)

@@ -11,7 +11,7 @@
 
 int fxi_bruck_make(struct fabrex_comm *comm);
 void fxi_bruck_free(struct fabrex_comm *comm);
-/* Bytes of a block, at most: the longest message has to fit into a slot. */
+/* Bytes of a block, at most: the longest message has to fit into a few slots. */
 uint32_t fxi_bruck_most(const struct fabrex_comm *comm);
 /*
  * Begins one: @bytes from each rank, by messages of @phase. 0 or -ENOMEM. Then

@@ -137,12 +137,6 @@ static void list_ranks(struct fabrex_coll *coll)
 	}
 }
 
-static bool flat_usable(const struct fabrex_comm *comm,
-			const struct fabrex_collective *what)
-{
-	return !what->op || comm->size <= REDUCE_MAX;
-}
-
 static bool in_rounds(const struct fabrex_coll *coll)
 {
 	return coll->what.kind == FABREX_BARRIER &&
@@ -340,7 +334,6 @@ const struct algorithm fxi_flat = {
 		 1u << FABREX_BARRIER,
 	.make = flat_make,
 	.free = flat_free,
-	.usable = flat_usable,
 	.start = flat_start,
 	.step = flat_step,
 	.end = flat_end,

@@ -25,7 +25,6 @@ struct flatv {
 	uint32_t next;		/* of a reduction: ranks whose piece is here */
 	struct flow *out, *in;	/* by rank */
 	const void **sources;	/* of a reduction, by rank */
-	void *partial;		/* a piece of the result, for many ranks */
 };
 
 static int flatv_make(struct fabrex_comm *comm)
@@ -38,10 +37,7 @@ static int flatv_make(struct fabrex_comm *comm)
 	f->out = calloc(comm->size, sizeof(*f->out));
 	f->in = calloc(comm->size, sizeof(*f->in));
 	f->sources = calloc(comm->size, sizeof(*f->sources));
-	if (comm->size > REDUCE_MAX)
-		f->partial = malloc(fxi_link_size(comm));
-	if (f->out && f->in && f->sources &&
-	    (f->partial || comm->size <= REDUCE_MAX))
+	if (f->out && f->in && f->sources)
 		return 0;
 fail:
 	return fxi_error(ENOMEM, "communicator: out of memory");
@@ -56,7 +52,6 @@ static void flatv_free(struct fabrex_comm *comm)
 	free(f->out);
 	free(f->in);
 	free(f->sources);
-	free(f->partial);
 	free(f);
 	comm->flatv = NULL;
 }
@@ -247,35 +242,6 @@ static int take_some(struct fabrex_coll *coll, uint32_t rank)
 
 /* ---- reductions -------------------------------------------------------- */
 
-/*
- * Of more ranks than one call takes: as many at a time, from left to right. A
- * GPU takes any number.
- */
-static int reduce_many(struct fabrex_coll *coll, const struct reduce *all,
-		       void *to)
-{
-	struct flatv *f = coll->comm->flatv;
-	uint32_t at = 0, n;
-	const void *some[REDUCE_MAX];
-	struct reduce part = *all;
-
-	if (all->nsrc <= REDUCE_MAX || coll->send_kind || coll->recv_kind)
-		return fxi_coll_reduce(coll, all);
-	part.src = some;
-	while (at < all->nsrc) {
-		n = 0;
-		if (at)
-			some[n++] = f->partial;
-		while (n < REDUCE_MAX && at < all->nsrc)
-			some[n++] = all->src[at++];
-		part.nsrc = n;
-		part.dst = at < all->nsrc ? &f->partial : &to;
-		part.divisor = at < all->nsrc ? 0 : all->divisor;
-		fxi_reduce(&part);
-	}
-	return 0;
-}
-
 static int reduce_piece(struct fabrex_coll *coll, uint32_t n)
 {
 	const struct fabrex_collective *what = &coll->what;
@@ -295,7 +261,7 @@ static int reduce_piece(struct fabrex_coll *coll, uint32_t n)
 		f->sources[rank] = rank == comm->rank ?
 				   source(coll, rank) + offset :
 				   fxi_link_payload(comm, rank, LINK_COLL);
-	return reduce_many(coll, &r, to);
+	return fxi_coll_reduce(coll, &r);
 }
 
 /* The next piece of all ranks. 1: taken; 0: it is not all here. */

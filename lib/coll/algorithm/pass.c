@@ -16,16 +16,17 @@
 /* Bytes copied between looks for messages. */
 #define COPY		(256u << 10)
 
-_Static_assert(PROGRAM_RUN + 2 <= REDUCE_MAX, "own part, run, own result");
+/* Sources, and targets, of a pass: own part, run, own result. */
+#define PASS_MAX	(PROGRAM_RUN + 2)
 
 /* One pass while it is being assembled. */
 struct pass {
-	const void *src[REDUCE_MAX];
-	void *dst[REDUCE_MAX];
+	const void *src[PASS_MAX];
+	void *dst[PASS_MAX];
 	uint32_t nsrc, ndst;
-	uint32_t lanes[REDUCE_MAX];	/* that the targets are sent to */
+	uint32_t lanes[PASS_MAX];	/* that the targets are sent to */
 	uint32_t nlanes;
-	uint8_t small[REDUCE_MAX][LINK_SMALL];	/* of sends that need no room */
+	uint8_t small[PASS_MAX][LINK_SMALL];	/* of sends that need no room */
 };
 
 static const struct act *act_of(const struct execution *e,

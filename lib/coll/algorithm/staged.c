@@ -58,13 +58,6 @@ static void staged_free(struct fabrex_comm *comm)
 	comm->staged = NULL;
 }
 
-static bool staged_usable(const struct fabrex_comm *comm,
-			  const struct fabrex_collective *what)
-{
-	(void)what;
-	return comm->size <= REDUCE_MAX;
-}
-
 static int staged_start(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -303,7 +296,6 @@ const struct algorithm fxi_staged = {
 	.kinds = 1u << FABREX_ALL_REDUCE,
 	.make = staged_make,
 	.free = staged_free,
-	.usable = staged_usable,
 	.start = staged_start,
 	.step = staged_step,
 	.end = staged_end,

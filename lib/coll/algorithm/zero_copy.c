@@ -90,7 +90,7 @@ static bool zero_copy_usable(const struct fabrex_comm *comm,
 			     const struct fabrex_collective *what)
 {
 	(void)what;
-	return comm->coherent && comm->size <= REDUCE_MAX &&
+	return comm->coherent &&
 	       sizeof(struct publication) <= fxi_bruck_most(comm);
 }
 

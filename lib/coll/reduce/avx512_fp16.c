@@ -50,19 +50,19 @@ INLINE raw op_float16(int op, raw x, raw y)
 
 #include "coll/reduce/kernels.h"
 
-#define NATIVE(op, limit) \
+#define NATIVE(op, exact) \
 NOINLINE void do_FLOAT16_##op(const struct reduce *r) \
 { \
-	if (r->nsrc <= (limit) && r->divisor <= 1) \
+	if ((exact) && r->divisor <= 1) \
 		loop(r, FLOAT16_NATIVE, FABREX_##op, 2); \
 	else \
 		loop(r, FABREX_FLOAT16, FABREX_##op, 2); \
 }
 
-NATIVE(SUM, 2)
-NATIVE(PROD, 2)
-NATIVE(MIN, REDUCE_MAX)
-NATIVE(MAX, REDUCE_MAX)
+NATIVE(SUM, r->nsrc <= 2)
+NATIVE(PROD, r->nsrc <= 2)
+NATIVE(MIN, true)
+NATIVE(MAX, true)
 
 TARGET_END
 

@@ -40,7 +40,7 @@
 /* AVG is SUM by then. */
 #define REDUCE_OPS	4
 
-/* Of REDUCE_MAX sources at most, of which there is at least one. */
+/* There is at least one source. */
 typedef void reduce_kernel(const struct reduce *r);
 
 /*

@@ -2,9 +2,12 @@
 /*
  * What the number of ranks changes: the choice of algorithms. And what many
  * ranks must not do in vain: look for the dead, and map the same windows again.
+ * No algorithm ends at a number of ranks.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "coll/algorithm/algorithm.h"
 #include "coll/link/mailbox.h"
 #include "core/core.h"
 #include "world.h"
@@ -136,4 +139,68 @@ TEST(choice_by_ranks)
 	world_run(8, choice_work, NULL);
 	world_run(9, choice_work, NULL);
 	world_run(MANY, choice_work, NULL);
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+#define COUNT	9000u		/* shares of several pages, and of none */
+
+static void check_sum(const struct world *w, struct fabrex_comm *comm,
+		      int32_t *send, int32_t *recv, uint64_t count)
+{
+	int32_t others = (int32_t)(w->size * (w->size - 1) / 2);
+	uint64_t i;
+
+	for (i = 0; i < count; i++)
+		send[i] = (int32_t)(w->rank + i);
+	memset(recv, 0, count * sizeof(*recv));
+	CHECK_EQ(fabrex_all_reduce(comm, send, recv, count, FABREX_INT32,
+				   FABREX_SUM), 0);
+	for (i = 0; i < count; i++)
+		if (recv[i] != others + (int32_t)(w->size * i))
+			break;
+	CHECK_EQ(i, count);
+}
+
+static void check_algorithm(struct world *w, const char *name,
+			    struct fabrex_mr *send, struct fabrex_mr *recv)
+{
+	static const uint64_t counts[] = { 1, 25, 1500, COUNT };
+	struct fabrex_comm *comm;
+	char found[NAME], text[64];
+	uint64_t bytes;
+	uint32_t i;
+
+	snprintf(text, sizeof(text), "all_reduce:%s", name);
+	comm = world_comm(w, text);
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		bytes = counts[i] * sizeof(int32_t);
+		CHECK_EQ(fabrex_comm_algorithm(comm, FABREX_ALL_REDUCE, bytes,
+					       found, NAME), 0);
+		CHECK(!strcmp(found, name) || !strcmp(name, "bruck"));
+		check_sum(w, comm, fabrex_mr_addr(send), fabrex_mr_addr(recv),
+			  counts[i]);
+	}
+	fabrex_comm_destroy(comm);
+}
+
+static void sums_work(struct world *w)
+{
+	static const char *const names[] = {
+		"flat", "bruck", "staged", "direct",
+	};
+	struct fabrex_mr *send, *recv;
+	uint32_t i;
+
+	CHECK_EQ(fabrex_mr_alloc(w->port, COUNT * sizeof(int32_t),
+				 FABREX_MR_ALL, &send), 0);
+	CHECK_EQ(fabrex_mr_alloc(w->port, COUNT * sizeof(int32_t),
+				 FABREX_MR_ALL, &recv), 0);
+	for (i = 0; i < 4; i++)
+		check_algorithm(w, names[i], send, recv);
+}
+
+TEST(sums_of_many)
+{
+	world_run(RANKS_MOST, sums_work, NULL);
 }
