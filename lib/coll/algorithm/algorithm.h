@@ -24,6 +24,19 @@
 #define STEP_TURNS	4u
 #define STEP_MESSAGES	4u
 
+/*
+ * Bytes of a vector that a rank reduces for all, at least. It reads them at all
+ * ranks, and writes them there: with many of them, what counts is how many pages
+ * and messages that takes altogether, so that few ranks with a page each are
+ * faster than all with a line.
+ */
+#define SHARE_MANY	64u	/* ranks from which a share is a page */
+
+static inline uint32_t fxi_share_least(const struct fabrex_comm *comm)
+{
+	return comm->size < SHARE_MANY ? 64 : 4096;
+}
+
 extern const struct algorithm fxi_flat, fxi_flatv, fxi_bruck, fxi_zero_copy,
 			      fxi_staged, fxi_scheduled;
 

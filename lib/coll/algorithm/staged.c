@@ -65,12 +65,11 @@ static int staged_start(struct fabrex_coll *coll)
 	uint64_t round;
 
 	s->bytes = fxi_count_bytes(&coll->what);
-	s->size = s->bytes / comm->size + 63;
+	s->size = (s->bytes / comm->size + 63) & ~63ull;
+	if (s->size < fxi_share_least(comm))
+		s->size = fxi_share_least(comm);
 	if (s->size > fxi_link_size(comm))
-		s->size = fxi_link_size(comm);
-	s->size &= ~63ull;
-	if (!s->size)
-		s->size = 64;
+		s->size = fxi_link_size(comm) & ~63u;
 	round = s->size * comm->size;
 	/* One more, for the last results. */
 	s->rounds = (s->bytes + round - 1) / round + 1;

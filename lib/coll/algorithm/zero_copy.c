@@ -42,6 +42,7 @@ _Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
 struct zero_copy {
 	uint32_t phase;
 	bool missing;		/* at any rank */
+	bool idle;		/* has no share of the work */
 	bool stream;
 	struct publication mine;
 	const char **send;	/* of each rank, in this process */
@@ -124,6 +125,19 @@ static bool shows_recv(const struct fabrex_coll *coll, uint32_t rank)
 	}
 }
 
+/* Ranks that have a share of the work: the first ones. */
+static uint32_t shares(const struct fabrex_coll *coll)
+{
+	const struct fabrex_comm *comm = coll->comm;
+	uint64_t n = fxi_count_bytes(&coll->what) / fxi_share_least(comm);
+
+	if (coll->what.kind == FABREX_ALL_GATHER ||
+	    coll->what.kind == FABREX_ALL_TO_ALL ||
+	    coll->what.kind == FABREX_REDUCE_SCATTER || n > comm->size)
+		return comm->size;
+	return n ? (uint32_t)n : 1;
+}
+
 static void publish_one(struct fabrex_coll *coll, const void *addr,
 			uint64_t bytes, struct spot *spot)
 {
@@ -150,6 +164,7 @@ static int zero_copy_start(struct fabrex_coll *coll)
 	d->phase = PUBLISH;
 	d->inner = NULL;
 	d->missing = false;
+	d->idle = comm->rank >= shares(coll);
 	memset(&d->mine, 0, sizeof(d->mine));
 	if (shows_send(coll, comm->rank))
 		publish_one(coll, what->send, fxi_send_bytes(comm, what),
@@ -189,6 +204,8 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 		coll->comm->zero_copy->missing = true;
 		return NULL;
 	}
+	if (coll->comm->zero_copy->idle)
+		return NULL;
 	if (buffer.length < buffer.offset + length)
 		buffer.length = buffer.offset + length;
 	return fxi_buffer_map(coll->comm, rank, &buffer);
@@ -216,11 +233,11 @@ static int locate(struct fabrex_coll *coll, uint32_t rank,
 		d->skew = theirs->recv.offset % LINE;
 	if (recv)
 		d->recv[rank] = map_one(coll, rank, &theirs->recv, bytes);
-	if (recv && !d->recv[rank] && !d->missing)
+	if (recv && !d->recv[rank] && !d->missing && !d->idle)
 		return cannot_map(coll->comm, rank);
 	if (send)
 		d->send[rank] = map_one(coll, rank, &theirs->send, bytes);
-	if (send && !d->send[rank] && !d->missing)
+	if (send && !d->send[rank] && !d->missing && !d->idle)
 		return cannot_map(coll->comm, rank);
 	return 0;
 }
@@ -247,10 +264,10 @@ static int locate_all(struct fabrex_coll *coll)
 static uint64_t cut(const struct fabrex_coll *coll, uint64_t bytes, uint32_t i)
 {
 	const struct zero_copy *d = coll->comm->zero_copy;
-	uint32_t n = coll->comm->size;
+	uint32_t n = shares(coll);
 	uint64_t at;
 
-	if (i == n)
+	if (i >= n)
 		return bytes;
 	at = bytes / n * i + bytes % n * i / n + d->skew;
 	at -= at % LINE;
@@ -286,6 +303,8 @@ static void share(struct fabrex_coll *coll, uint64_t bytes)
 
 	d->at = cut(coll, bytes, comm->rank);
 	d->end = cut(coll, bytes, comm->rank + 1);
+	if (d->idle)
+		return;
 	for (rank = 0; rank < comm->size; rank++) {
 		if (shows_send(coll, rank))
 			add_source(d, d->send[rank], d->at);

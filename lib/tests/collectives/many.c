@@ -105,15 +105,23 @@ TEST(windows_of_many_stay)
 
 /* ---- choice ------------------------------------------------------------ */
 
+static const char *expected(const struct world *w, const char *few,
+			    const char *many, const char *most)
+{
+	if (w->size <= 8)
+		return few;
+	return w->size < SHARE_MANY ? many : most;
+}
+
 static void check_choice(const struct world *w, uint32_t kind, uint64_t bytes,
-			 const char *few, const char *many)
+			 const char *few, const char *many, const char *most)
 {
 	char name[NAME];
 
 	CHECK_EQ(fabrex_comm_algorithm(w->comm, kind, bytes, name, NAME), 0);
 	test_note("%u ranks, kind %u, %llu bytes: %s", w->size, kind,
 		  (unsigned long long)bytes, name);
-	CHECK(!strcmp(name, w->size > 8 ? many : few));
+	CHECK(!strcmp(name, expected(w, few, many, most)));
 }
 
 static void choice_work(struct world *w)
@@ -124,14 +132,16 @@ static void choice_work(struct world *w)
 	};
 	uint32_t i;
 
-	check_choice(w, FABREX_ALL_REDUCE, 200, "flat", "bruck");
-	check_choice(w, FABREX_ALL_REDUCE, 4096, "flat", "doubling");
-	check_choice(w, FABREX_ALL_GATHER, 8000, "flat", "bruck");
-	check_choice(w, FABREX_ALL_GATHER, 16000, "direct", "bruck");
-	check_choice(w, FABREX_BROADCAST, 20000, "direct", "flat");
-	check_choice(w, FABREX_REDUCE, 4096, "flat", "halving");
+	check_choice(w, FABREX_ALL_REDUCE, 200, "flat", "bruck", "staged");
+	check_choice(w, FABREX_ALL_REDUCE, 4096, "flat", "doubling", "staged");
+	check_choice(w, FABREX_ALL_GATHER, 7920, "flat", "bruck", "bruck");
+	check_choice(w, FABREX_ALL_GATHER, 15840, "direct", "bruck", "bruck");
+	check_choice(w, FABREX_BROADCAST, 20000, "direct", "flat", "flat");
+	check_choice(w, FABREX_REDUCE, 4096, "flat", "halving", "halving");
+	check_choice(w, FABREX_REDUCE_SCATTER, 7920, "flat", "flat", "flat");
 	for (i = 0; i < 4; i++)
-		check_choice(w, kinds[i], 1 << 20, "direct", "direct");
+		check_choice(w, kinds[i], 1 << 20, "direct", "direct",
+			     "direct");
 }
 
 TEST(choice_by_ranks)
@@ -139,6 +149,7 @@ TEST(choice_by_ranks)
 	world_run(8, choice_work, NULL);
 	world_run(9, choice_work, NULL);
 	world_run(MANY, choice_work, NULL);
+	world_run(RANKS_MOST, choice_work, NULL);
 }
 
 /* ---- results ----------------------------------------------------------- */
