@@ -118,8 +118,8 @@ bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);
 /*
- * Is it the message that the lane's act expects? Widens it if the message has
- * come to a GPU at once. 0 or -EPROTO.
+ * Is it the message that the lane's act expects? Widens what is expected if all
+ * of the piece has come to a GPU at once. 0 or -EPROTO.
  */
 int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);

@@ -236,9 +236,9 @@ int fxi_execution_check(struct execution *e, uint32_t lane,
 	uint32_t peer = e->p->lanes[lane].peer;
 	int ret = 0;
 
-	if (unlikely(fxi_link_on_device(message)))
+	/* A sender may have learned of slots on a GPU only since it cut it. */
+	if (unlikely(message->length > c->count * e->size))
 		fxi_execution_widen(c);
-
 	if (likely(message->tag == e->tag &&
 		   message->word == fxi_execution_word(e, c) &&
 		   message->length == c->count * e->size))
