@@ -675,7 +675,7 @@ struct gpu *gpu_create(const struct gpu_desc *d)
 
 	if (!g)
 		return NULL;
-	if (d->seat) {
+	if (d->seat && d->seat->mesh) {
 		g->nflows = 2 * d->seat->mesh->n;
 		g->flows = calloc(g->nflows, sizeof(*g->flows));
 		if (!g->flows) {

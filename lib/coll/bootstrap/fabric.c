@@ -23,7 +23,7 @@
 #define SCAN_MS		5
 #define WATCH_MS	100
 #define CONNECT_MS	2000
-#define GRACE_LOOKS	100u	/* at a root that offers nothing any more */
+#define GRACE_LOOKS	30u	/* at a root that offers nothing any more */
 #define ELSEWHERE_MS	300	/* until other ports than the own are tried */
 #define PORTS		4u	/* through which rank 0 is looked for */
 

@@ -61,12 +61,6 @@ const struct device_offer *fxi_link_offered(const struct fabrex_comm *comm,
 	return known->check ? known : NULL;
 }
 
-bool fxi_link_is_near(const struct fabrex_comm *comm, uint32_t rank)
-{
-	return fxi_link_card(comm, rank)->host ==
-	       fxi_link_card(comm, comm->rank)->host;
-}
-
 uint64_t fxi_link_device_bytes(const struct fabrex_comm *comm)
 {
 	return (uint64_t)comm->size * LINK_SLOTS * comm->links->device_size;

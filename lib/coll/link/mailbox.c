@@ -144,6 +144,12 @@ const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 	return &comm->links->mailbox->cards[rank];
 }
 
+bool fxi_link_is_near(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return fxi_link_card(comm, rank)->host ==
+	       fxi_link_card(comm, comm->rank)->host;
+}
+
 /* ---- making ------------------------------------------------------------ */
 
 static int out_of_memory(const struct fabrex_comm *comm)
