@@ -351,6 +351,7 @@ static uint64_t advance(struct gpu *g, struct task *t)
 	}
 	if (t->flow && t->status != DRACO_GPU_DONE)
 		throttle_release(g->desc.seat->mesh->fabric, t->flow);
+	t->flow = NULL;
 	return 0;
 }
 

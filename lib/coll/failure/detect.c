@@ -166,7 +166,7 @@ void fxi_look_for_dead(struct fabrex_comm *comm, uint32_t waiting)
 		look_at(comm, waiting, true);
 	look_at_some(comm, waiting);
 	if (comm->links->far)
-		fxi_link_again(comm);
+		fxi_link_again(comm, false);
 }
 
 static void ask_all(struct fabrex_comm *comm)
@@ -475,15 +475,11 @@ void fxi_farewell(struct fabrex_comm *comm)
 				      sizeof(left));
 	if (!comm->links->far)
 		return;
-	/*
-	 * Completions come in order, so this waits for everything that was
-	 * sent, unless something had to be sent again.
-	 */
+	/* Of everything that was sent, unless something had to be sent again. */
+	fxi_link_again(comm, true);
 	do {
 		repeated = comm->links->repeated;
-		while (fxi_link_probe(comm, comm->rank) == -EINPROGRESS &&
-		       fxi_remaining_ms(deadline))
-			sched_yield();
+		fxi_link_drain(comm, deadline);
 	} while (comm->links->repeated != repeated &&
 		 fxi_remaining_ms(deadline));
 }

@@ -9,6 +9,9 @@
  * shows in that the time between two looks is long: another thread ran there,
  * or on the processor below that of a virtual machine.
  */
+#include <time.h>
+
+#include "base/cancel.h"
 #include "coll/failure/failure.h"
 
 #define POLL_NS		100000u
@@ -69,6 +72,15 @@ bool fxi_comm_rest(struct fabrex_comm *comm, bool first, uint64_t most_ns)
 	return true;
 }
 
+/* Not on the queue, which may have rung before. */
+static void nap(uint64_t ns)
+{
+	const struct timespec limit = { .tv_nsec = (long)ns };
+	NO_CANCEL();
+
+	nanosleep(&limit, NULL);
+}
+
 bool fxi_comm_nap(struct fabrex_comm *comm, bool first)
 {
 	uint64_t now = fxi_now_ns(), ns;
@@ -80,7 +92,7 @@ bool fxi_comm_nap(struct fabrex_comm *comm, bool first)
 		return false;
 	ns = (now - r->began_ns) / 8;
 	ns = ns < NAP_NS ? NAP_NS : ns;
-	fxi_link_sleep(comm, ns < NAP_MOST_NS ? ns : NAP_MOST_NS);
+	nap(ns < NAP_MOST_NS ? ns : NAP_MOST_NS);
 	r->looked_ns = fxi_now_ns();
 	return true;
 }

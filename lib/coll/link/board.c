@@ -3,9 +3,11 @@
  * Words that ranks store in each other's mailboxes beside the messages, and
  * probes of whether a rank is still there. Called by failure/ and sendrecv.c.
  */
+#include <sched.h>
 #include <string.h>
 
 #include "base/barrier.h"
+#include "base/clock.h"
 #include "coll/link/mailbox.h"
 
 void fxi_link_board_copy(const struct fabrex_comm *comm, uint32_t rank,
@@ -139,4 +141,23 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
 	if (peer->unreachable)
 		return -ECONNRESET;
 	return peer->asking ? -EINPROGRESS : 0;
+}
+
+/* Completions of a queue come in order: a probe is behind all that was sent. */
+void fxi_link_drain(struct fabrex_comm *comm, uint64_t deadline)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *self = &box->peers[comm->rank];
+	uint32_t i;
+
+	for (i = 0; i < box->nqueues; i++) {
+		/* One that is under way went through another queue. */
+		while (self->asking && fxi_remaining_ms(deadline) &&
+		       fxi_link_probe(comm, comm->rank) == -EINPROGRESS)
+			sched_yield();
+		self->queue = i;
+		while (fxi_link_probe(comm, comm->rank) == -EINPROGRESS &&
+		       fxi_remaining_ms(deadline))
+			sched_yield();
+	}
 }

@@ -38,7 +38,9 @@ static uint64_t token(enum mailbox_write what, uint32_t number,
 /* The device gets all that was put into the rank's queue, with one doorbell. */
 static int flush(struct fabrex_comm *comm, uint32_t rank)
 {
-	if (fabrex_submit(comm->links->mailbox->peers[rank].queue) >= 0)
+	const struct mailbox *box = comm->links->mailbox;
+
+	if (fabrex_submit(box->queues[box->peers[rank].queue]) >= 0)
 		return 0;
 	return unreachable(comm, comm->rank);
 }
@@ -52,15 +54,16 @@ static int wait_for_room(struct fabrex_comm *comm, uint32_t rank,
 			 uint32_t turns)
 {
 	struct mailbox *box = comm->links->mailbox;
+	uint64_t *full_ns = &box->full_ns[box->peers[rank].queue];
 	int ret = flush(comm, rank);
 
 	if (!ret)
 		ret = fxi_link_poll(comm);
 	if (ret || turns % FULL_TURNS)
 		return ret;
-	if (!box->full_ns)
-		box->full_ns = fxi_now_ns();
-	if (fxi_now_ns() - box->full_ns > (uint64_t)comm->death_ms * 1000000u)
+	if (!*full_ns)
+		*full_ns = fxi_now_ns();
+	if (fxi_now_ns() - *full_ns > (uint64_t)comm->death_ms * 1000000u)
 		return comm->links->reports->stuck(comm);
 	if (box->looking || comm->error) {
 		fxi_backoff(comm, turns);
@@ -77,10 +80,10 @@ static int put(struct fabrex_comm *comm, uint32_t rank,
 	       const struct fabrex_op *op)
 {
 	struct mailbox *box = comm->links->mailbox;
-	uint32_t turns = 0;
+	uint32_t turns = 0, queue = box->peers[rank].queue;
 	int ret;
 
-	while ((ret = fabrex_prep(box->peers[rank].queue, op))) {
+	while ((ret = fabrex_prep(box->queues[queue], op))) {
 		if (ret == -EAGAIN)
 			ret = wait_for_room(comm, rank, ++turns);
 		else
@@ -88,7 +91,7 @@ static int put(struct fabrex_comm *comm, uint32_t rank,
 		if (ret)
 			return ret;
 	}
-	box->full_ns = 0;
+	box->full_ns[queue] = 0;
 	comm->links->asked += !(op->flags & FABREX_SQE_QUIET);
 	return 0;
 }
@@ -256,15 +259,27 @@ static int write_credit(struct fabrex_comm *comm, struct link *link)
 		.flags = FABREX_SQE_QUIET,
 	};
 
-	link->credit_stored = false;
 	return fxi_mailbox_write(comm, &job);
 }
 
+/* Has neither side taken anything since the last time? */
+static bool stands_still(struct link *link)
+{
+	bool still = link->again_acked == link->acked &&
+		     link->again_popped == link->popped;
+
+	link->again_acked = link->acked;
+	link->again_popped = link->popped;
+	return still;
+}
+
 static void link_again(struct fabrex_comm *comm, struct link *link,
-		       struct mailbox_peer *peer)
+		       struct mailbox_peer *peer, bool all)
 {
 	uint32_t number, slot;
 
+	if (!stands_still(link) && !all)
+		return;
 	for (number = link->acked; number != link->sent; number++) {
 		slot = number % LINK_SLOTS;
 		if (!(link->stored & 1u << slot))
@@ -273,31 +288,33 @@ static void link_again(struct fabrex_comm *comm, struct link *link,
 		if (write_header(comm, link, slot, WRITE_AGAIN, 0))
 			return;
 	}
-	if (link->credit_stored)
+	if (link->credit_stored) {
+		link->credit_stored = false;
 		write_credit(comm, link);
+	}
 }
 
 /*
  * Sends again, by WRITE, what was not taken since the last time; that changes
  * nothing where it has arrived. Until these are done later messages are WRITEs,
  * too, so that none is overtaken and overwritten. Likewise credits: one that is
- * overtaken by an older one is sent again the next time.
+ * overtaken by an older one is sent again the next time. @all: whether or not
+ * something was taken meanwhile, as there is no next time.
  */
-void fxi_link_again(struct fabrex_comm *comm)
+void fxi_link_again(struct fabrex_comm *comm, bool all)
 {
 	struct mailbox *box = comm->links->mailbox;
 	uint32_t rank, channel;
 
 	for (rank = 0; rank < comm->size; rank++) {
 		struct mailbox_peer *peer = &box->peers[rank];
-		bool moved = peer->again_moved != comm->moved;
 
-		peer->again_moved = comm->moved;
-		if (moved || !peer->pio || peer->again ||
-		    fxi_failed(comm, rank) || fxi_link_has_left(comm, rank))
+		if (!peer->pio || peer->again || fxi_failed(comm, rank) ||
+		    fxi_link_has_left(comm, rank))
 			continue;
 		for (channel = 0; channel < LINK_CHANNELS; channel++)
-			link_again(comm, fxi_link(comm, rank, channel), peer);
+			link_again(comm, fxi_link(comm, rank, channel), peer,
+				   all);
 	}
 }
 

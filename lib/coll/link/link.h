@@ -77,6 +77,7 @@ struct link {
 	bool broken;			/* a payload has not arrived */
 	uint8_t stored;			/* by slot: through a window, where it */
 	bool credit_stored;		/* may get lost; likewise the credit */
+	uint32_t again_acked, again_popped; /* at the last look at those */
 	uint32_t pulled;		/* number of the message whose payload
 					 * was brought to the host's slot,
 					 */
@@ -185,7 +186,7 @@ int fxi_link_poll(struct fabrex_comm *comm);
  * To be called now and then in a wait, if links->far: stores through a window
  * get lost unnoticed when the fabric link drops for a moment.
  */
-void fxi_link_again(struct fabrex_comm *comm);
+void fxi_link_again(struct fabrex_comm *comm, bool all);
 /* Completions of the queue, if there are some. 0 or a negative errno. */
 static inline int fxi_link_progress(struct fabrex_comm *comm);
 
@@ -281,6 +282,8 @@ void fxi_link_abort(struct fabrex_comm *comm);
  * called often. May take a moment: -EINPROGRESS, ask again.
  */
 int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
+/* Waits until all that was sent has been executed, or the deadline has passed. */
+void fxi_link_drain(struct fabrex_comm *comm, uint64_t deadline);
 
 static inline bool fxi_link_has_left(struct fabrex_comm *comm, uint32_t rank)
 {

@@ -205,6 +205,18 @@ static int add_queue(struct fabrex_comm *comm,
 	return ret;
 }
 
+/* All ranks together take a small part of a port's, should they be at one. */
+static uint32_t queues_wanted(const struct fabrex_comm *comm)
+{
+	uint32_t n = comm->port->attr.max_queues / (16 * comm->size);
+
+	if (comm->coherent || comm->size < 2 || !n)
+		return 1;
+	if (n > LINK_QUEUES)
+		n = LINK_QUEUES;
+	return n < comm->size ? n : comm->size - 1;
+}
+
 /*
  * The first one can ring, where others reach this rank only by WRITEs. Without
  * descriptors, or cells, it does without: ranks that wait go on looking. There
@@ -212,9 +224,7 @@ static int add_queue(struct fabrex_comm *comm,
  */
 static int queues_make(struct fabrex_comm *comm)
 {
-	uint32_t wanted = comm->coherent || comm->size < 2 ? 1 :
-			  comm->size - 1 < LINK_QUEUES ? comm->size - 1 :
-			  LINK_QUEUES;
+	uint32_t wanted = queues_wanted(comm);
 	struct fabrex_queue_attr attr = {
 		.sq_entries = queue_entries(comm, wanted),
 	};
@@ -359,15 +369,16 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 static void choose_queue(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
-	uint32_t i, others = 0, n = box->nqueues;
+	uint32_t i, near = 0, n = box->nqueues;
 
 	for (i = 0; n > 1 && i < comm->size; i++)
-		others += !fxi_link_is_near(comm, i);
-	if (!others || n < 2)
+		near += fxi_link_is_near(comm, i);
+	/* This rank itself is near. */
+	if (n < 2 || near == 1 || near == comm->size)
 		i = rank % n;
 	else
 		i = fxi_link_is_near(comm, rank) ? 0 : 1 + rank % (n - 1);
-	box->peers[rank].queue = box->queues[i];
+	box->peers[rank].queue = i;
 }
 
 /* A rank of the rendezvous may have died since, or be done and have left. */

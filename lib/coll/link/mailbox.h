@@ -37,14 +37,13 @@ struct mailbox_entrance {
 
 struct mailbox_peer {
 	struct link_entrance to;	/* the one that is used */
-	struct fabrex_queue *queue;	/* one of the mailbox's */
+	uint32_t queue;			/* which of the mailbox's */
 	bool detour;			/* which is not the first */
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
 	volatile uint8_t *pio;		/* or, beside that, by stores */
 	struct fabrex_window *window;
 	uint8_t *nowhere;		/* memory in place of a dead one's */
 	uint32_t again;			/* messages being sent again */
-	uint64_t again_moved;		/* comm->moved at the last look */
 	bool asking;			/* a probe is under way */
 	bool unreachable;		/* a probe has failed */
 };
@@ -57,7 +56,7 @@ struct mailbox {
 	uint8_t *base, *mirror;
 	struct fabrex_queue *queues[LINK_QUEUES]; /* the first hears bells */
 	uint32_t nqueues;
-	uint64_t full_ns;		/* full since then; 0: not full */
+	uint64_t full_ns[LINK_QUEUES];	/* full since then; 0: not full */
 	bool looking;			/* for dead ranks, while it is full */
 	struct link_card *cards;
 	struct mailbox_peer *peers;

@@ -262,6 +262,17 @@ static struct dgpu_job *dgpu_next_overlap(struct dgpu_engine *engine, u32 room)
 	return job;
 }
 
+/* Entries are read until the job that they belong to has ended. */
+static u32 dgpu_room(const struct dgpu_engine *engine, struct list_head *posted)
+{
+	struct dgpu_job *first = list_first_entry_or_null(posted, struct dgpu_job,
+							  list);
+
+	return first ? DGPU_RING_SIZE -
+		       (engine->tail - (first->end - first->nhw)) :
+		       DGPU_RING_SIZE;
+}
+
 static void dgpu_post_job(struct dgpu_engine *engine, struct dgpu_job *job,
 			  struct list_head *posted)
 {
@@ -326,8 +337,9 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 		dma_fence_end_signalling(cookie);
 		dgpu_put_jobs(&ended);
 		cookie = dma_fence_begin_signalling();
-		while (!ret && (job = dgpu_next_overlap(engine, DGPU_RING_SIZE -
-							(engine->tail - watch.head))))
+		while (!ret && (job = dgpu_next_overlap(engine,
+							dgpu_room(engine,
+								  &posted))))
 			dgpu_post_job(engine, job, &posted);
 	}
 	dma_fence_end_signalling(cookie);
