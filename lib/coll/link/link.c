@@ -339,6 +339,8 @@ static int write_payload(struct fabrex_comm *comm, struct link *link,
 		job.rkey = offer->rkey;
 		job.remote = fxi_link_device_at(comm, comm->rank, slot);
 	}
+	link->from = mr;
+	link->rkey = job.rkey;
 	return ret ? ret : put_write(comm, &job);
 }
 
@@ -599,15 +601,39 @@ static int header_again(struct fabrex_comm *comm, uint32_t number,
 }
 
 /*
- * Not the other rank's fault: memory that the WRITE was to read is gone. If it
- * was given up in the middle of the WRITE, it ABORTED, as it does when the link
- * or the other rank is lost: those are looked for before this rank is blamed.
+ * Not the other rank's fault: memory that the WRITE was to read is gone. It may
+ * be the link or the other rank: those are looked for before this rank is blamed.
  */
 static int lost_memory(struct fabrex_comm *comm, uint8_t status)
 {
 	fxi_error(EIO, "communicator: rank %u: memory that is being sent cannot be read any more: %s; was it freed, or its GPU taken away?",
 		  comm->rank, fabrex_wc_str(status));
 	return unreachable(comm, comm->rank);
+}
+
+/*
+ * Memory was given up in the middle of a WRITE, at either end: which key is it
+ * that does not hold any more?
+ */
+static int ask_whose(struct fabrex_comm *comm, uint32_t number)
+{
+	const struct link *link = &comm->links->link[number];
+	const struct mailbox_job job = {
+		.what = WRITE_BLAME, .number = number, .mr = link->from,
+		.rkey = link->rkey,
+	};
+	int ret;
+
+	/* Then the operation that has the memory may have ended, too. */
+	if (comm->error)
+		return comm->error;
+	ret = put_write(comm, &job);
+	return ret ? ret : flush(comm, number / LINK_CHANNELS);
+}
+
+static bool is_own(uint8_t status)
+{
+	return status == FABREX_WC_LFAULT || status == FABREX_WC_LKEY;
 }
 
 /*
@@ -638,8 +664,9 @@ static int write_failed(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		return header_again(comm, number, detail, what);
 	if (fxi_link_has_left(comm, rank))
 		return 0;
-	if (wc->status == FABREX_WC_LFAULT || wc->status == FABREX_WC_LKEY ||
-	    (wc->status == FABREX_WC_ABORTED && what == WRITE_PAYLOAD))
+	if (wc->status == FABREX_WC_ABORTED && what == WRITE_PAYLOAD)
+		return ask_whose(comm, number);
+	if (is_own(wc->status))
 		return lost_memory(comm, wc->status);
 	return unreachable(comm, rank);
 }
@@ -651,7 +678,8 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 	struct mailbox_peer *peer =
 		&comm->links->mailbox->peers[number / LINK_CHANNELS];
 
-	if (what == WRITE_PROBE || what == WRITE_FROM || what == WRITE_AGAIN)
+	if (what == WRITE_PROBE || what == WRITE_FROM || what == WRITE_AGAIN ||
+	    what == WRITE_BLAME)
 		comm->links->asked--;
 	if (what == WRITE_PROBE)
 		peer->asking = false;
@@ -659,6 +687,9 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		peer->again--;
 	if (what == WRITE_FROM && wc->status != FABREX_WC_FENCED)
 		comm->links->link[number].flying--;
+	/* Both are there again: what was aborted is lost all the same. */
+	if (what == WRITE_BLAME && wc->status == FABREX_WC_OK)
+		return lost_memory(comm, FABREX_WC_ABORTED);
 	return wc->status == FABREX_WC_OK ? 0 : write_failed(comm, wc);
 }
 

@@ -75,6 +75,8 @@ struct link {
 	uint32_t flying;		/* WRITEs that read callers' regions */
 	bool declined;			/* we offer that rank no slots */
 	bool broken;			/* a payload has not arrived */
+	const struct fabrex_mr *from;	/* not plain: of the last payload, and */
+	uint64_t rkey;			/* where it went; 0: the mailbox */
 	uint8_t stored;			/* by slot: through a window, where it */
 	bool credit_stored;		/* may get lost; likewise the credit */
 	uint32_t again_acked, again_popped; /* at the last look at those */

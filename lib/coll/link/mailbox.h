@@ -119,6 +119,7 @@ enum mailbox_write {
 	WRITE_PROBE,
 	WRITE_NOTHING,			/* absorbs an earlier failure */
 	WRITE_BELL,			/* a datagram: bell.c */
+	WRITE_BLAME,			/* of no bytes: whose memory is gone */
 };
 struct mailbox_job {
 	enum mailbox_write what;
