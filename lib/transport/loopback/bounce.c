@@ -20,6 +20,8 @@
 #define PIECE_MIN	(16u << 10)
 #define SPINS		200
 #define NAP_NS		10000000	/* between checks of the owner */
+#define DYING_NS	100000000	/* until it is dead, */
+#define DYING_LOOKS	100		/* looked for so often */
 
 struct loop_bounce {
 	struct loop_bounce *next; /* spare */
@@ -258,6 +260,20 @@ static bool take_back(struct passage *w, struct piece *p)
 	       state_of(p->shared) != SEGMENT_PIECE_BUSY;
 }
 
+/* A process that ends closes its connections some time before it is dead. */
+static bool has_died(const struct passage *w)
+{
+	const struct timespec nap = { .tv_nsec = DYING_NS / DYING_LOOKS };
+	uint32_t looks;
+
+	for (looks = 0; gone(w) && looks < DYING_LOOKS; looks++) {
+		if (fxi_loop_is_dead(w->move->peer->pid))
+			return true;
+		nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
 /*
  * After a failure every piece has to be finished, or never to begin: nothing is
  * copied after the operation was reported to have failed.
@@ -273,7 +289,7 @@ static void settle(struct passage *w)
 			begun |= !take_back(w, p);
 		w->done += p->length;
 	}
-	if (begun && !(gone(w) && fxi_loop_is_dead(w->move->peer->pid)))
+	if (begun && !has_died(w))
 		abandon(w->q);
 }
 
