@@ -78,10 +78,13 @@ struct execution {
 	bool aside;		/* the lane's cursor is not the one in turn */
 };
 
+#define POSITIONS	40u	/* bits of a message's word; then its transfer */
+
 static inline uint64_t fxi_execution_word(const struct execution *e,
 					  const struct cursor *c)
 {
-	return e->word ^ ((uint64_t)e->p->acts[c->act].transfer << 40 ^ c->at);
+	return e->word ^ ((uint64_t)e->p->acts[c->act].transfer << POSITIONS ^
+			  c->at);
 }
 
 /* ---- lane.c ------------------------------------------------------------ */

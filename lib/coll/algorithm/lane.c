@@ -19,8 +19,6 @@
  */
 #define SLACK		128u
 
-#define POSITIONS	40u	/* bits of a message's word */
-
 /* ---- pieces ------------------------------------------------------------ */
 
 /*
@@ -211,7 +209,7 @@ bool fxi_execution_find(const struct execution *e, uint32_t lane,
 	uint64_t at = word & ((1ull << POSITIONS) - 1);
 	const struct act *act;
 
-	if (message->tag != e->tag || word >> POSITIONS > UINT32_MAX)
+	if (message->tag != e->tag)
 		return false;
 	act = fxi_program_act(e->p, (uint32_t)(word >> POSITIONS));
 	if (!act || !(act->flags & ACT_ANYTIME))

@@ -197,7 +197,8 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 
 /*
  * By stores through a window, which may arrive in any order, also before or
- * after WRITEs, hence only if no WRITE has to come first. Lost ones are sent again.
+ * after WRITEs, hence only if no WRITE has to come first. Lost ones are sent
+ * again.
  */
 static void store_header(volatile uint8_t *to, const struct link_slot *slot)
 {
@@ -298,8 +299,7 @@ static void link_again(struct fabrex_comm *comm, struct link *link,
  * Sends again, by WRITE, what was not taken since the last time; that changes
  * nothing where it has arrived. Until these are done later messages are WRITEs,
  * too, so that none is overtaken and overwritten. Likewise credits: one that is
- * overtaken by an older one is sent again the next time. @all: whether or not
- * something was taken meanwhile, as there is no next time.
+ * overtaken by an older one is sent again the next time.
  */
 void fxi_link_again(struct fabrex_comm *comm, bool all)
 {

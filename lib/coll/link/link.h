@@ -186,10 +186,11 @@ void fxi_link_credit(struct fabrex_comm *comm, uint32_t rank,
 int fxi_link_poll(struct fabrex_comm *comm);
 /*
  * To be called now and then in a wait, if links->far: stores through a window
- * get lost unnoticed when the fabric link drops for a moment.
+ * get lost unnoticed when the fabric link drops for a moment. What was not taken
+ * since the last call is sent again; @all: what was not taken at all.
  */
 void fxi_link_again(struct fabrex_comm *comm, bool all);
-/* Completions of the queue, if there are some. 0 or a negative errno. */
+/* Completions of the queues, if there are some. 0 or a negative errno. */
 static inline int fxi_link_progress(struct fabrex_comm *comm);
 
 /* ---- making and ending them: mailbox.c, for comm.c ---------------------- */

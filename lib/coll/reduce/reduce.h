@@ -29,8 +29,8 @@ static inline size_t fxi_type_size(uint32_t type)
 
 /*
  * Every dst[j][i] = op(src[0][i], src[1][i], ...), from left to right, for
- * i < count; read once, written once. Any number of both. A dst may equal a src, otherwise they do
- * not overlap. Pointers need no alignment. nsrc 1 copies.
+ * i < count; read once, written once. Any number of both. A dst may equal a src,
+ * otherwise they do not overlap. Pointers need no alignment. nsrc 1 copies.
  *
  * FLOAT16 and BFLOAT16: accumulated in FLOAT32, rounded once when stored. A NaN
  * that was computed is the quiet one without sign and payload; of zeros, MIN
