@@ -326,6 +326,46 @@ TEST(link_lost_stores)
 	run(2, true, lost);
 }
 
+/*
+ * A header that is sent again is read when the queue comes to it: until then
+ * nothing else is put in its place, though the other rank has taken the first.
+ */
+static void resent(struct rank *r)
+{
+	struct link *link = fxi_link(r->comm, 1, LINK_COLL);
+	uint32_t i, acked = link->acked;
+	uint64_t at;
+
+	if (r->rank == 0) {
+		for (i = 0; i < LINK_SLOTS; i++)
+			CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, i, 0,
+					       NULL, 0), 0);
+		fxi_link_again(r->comm, true);
+		CHECK(r->comm->links->asked > 0);
+		link->acked = link->sent;
+		CHECK(!fxi_link_room(r->comm, 1, LINK_COLL));
+		CHECK(!fxi_link_place(r->comm, 1, 1, &at));
+		while (r->comm->links->asked)
+			CHECK_EQ(fxi_link_poll(r->comm), 0);
+		CHECK(fxi_link_room(r->comm, 1, LINK_COLL));
+		CHECK(fxi_link_place(r->comm, 1, 1, &at));
+		link->acked = acked;
+		room(r, 1, LINK_COLL);
+		CHECK_EQ(fxi_link_send(r->comm, 1, LINK_COLL, i, 0, NULL, 0),
+			 0);
+		return;
+	}
+	for (i = 0; i <= LINK_SLOTS; i++) {
+		CHECK_EQ(next(r, 0, LINK_COLL)->tag, i);
+		fxi_link_pop(r->comm, 0, LINK_COLL);
+	}
+}
+
+TEST(link_headers_sent_again_stay)
+{
+	run(2, true, resent);
+}
+
 /* ---- the port ------------------------------------------------------------ */
 
 static void close_and_destroy(struct rank *r)

@@ -35,8 +35,19 @@ static inline void fxi_link_taken(struct link *link, uint32_t count)
 		link->acked = count;
 }
 
+/*
+ * Is the header that is sent again still to be read from the message's slot? What
+ * is put there now would be sent in its place, before its payload.
+ */
+static inline bool fxi_link_resending(const struct link *link, uint32_t number)
+{
+	return unlikely(link->resending & 1u << number % LINK_SLOTS);
+}
+
 static inline bool fxi_link_full(struct fabrex_comm *comm, struct link *link)
 {
+	if (fxi_link_resending(link, link->sent))
+		return true;
 	return link->sent - link->acked >= LINK_SLOTS &&
 	       !fxi_link_refresh(comm, link);
 }

@@ -286,6 +286,7 @@ static void link_again(struct fabrex_comm *comm, struct link *link,
 		if (!(link->stored & 1u << slot))
 			continue;
 		peer->again++;
+		link->resending |= (uint8_t)(1u << slot);
 		if (write_header(comm, link, slot, WRITE_AGAIN, 0))
 			return;
 	}
@@ -461,6 +462,8 @@ bool fxi_link_place(struct fabrex_comm *comm, uint32_t rank, uint32_t ahead,
 		if (link->sent + ahead - link->acked >= LINK_SLOTS)
 			return false;
 	}
+	if (fxi_link_resending(link, link->sent + ahead))
+		return false;
 	*at = fxi_link_device_at(comm, comm->rank,
 				 (link->sent + ahead) % LINK_SLOTS);
 	return true;
@@ -675,6 +678,7 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 {
 	enum mailbox_write what = (enum mailbox_write)(wc->user_data >> 56);
 	uint32_t number = (uint32_t)wc->user_data;
+	uint32_t detail = wc->user_data >> 32 & 0xff;
 	struct mailbox_peer *peer =
 		&comm->links->mailbox->peers[number / LINK_CHANNELS];
 
@@ -683,8 +687,10 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 		comm->links->asked--;
 	if (what == WRITE_PROBE)
 		peer->asking = false;
-	if (what == WRITE_AGAIN)
+	if (what == WRITE_AGAIN) {
 		peer->again--;
+		comm->links->link[number].resending &= (uint8_t)~(1u << detail);
+	}
 	if (what == WRITE_FROM && wc->status != FABREX_WC_FENCED)
 		comm->links->link[number].flying--;
 	/* Both are there again: what was aborted is lost all the same. */

@@ -78,7 +78,8 @@ struct link {
 	const struct fabrex_mr *from;	/* not plain: of the last payload, and */
 	uint64_t rkey;			/* where it went; 0: the mailbox */
 	uint8_t stored;			/* by slot: through a window, where it */
-	bool credit_stored;		/* may get lost; likewise the credit */
+	uint8_t resending;		/* may get lost; its WRITE is under way */
+	bool credit_stored;		/* as stored, the credit */
 	uint32_t again_acked, again_popped; /* at the last look at those */
 	uint32_t pulled;		/* number of the message whose payload
 					 * was brought to the host's slot,
