@@ -24,7 +24,7 @@
 #include "mesh.h"
 
 #define PIECE		(256u << 10)
-#define AHEAD		16u	/* commands that are performed at a time */
+#define AHEAD		64u	/* commands that are performed at a time */
 #define STACK_SIZE	(256 * 1024)
 #define RING_MIN	8u
 #define RING_MAX	4096u
@@ -41,6 +41,7 @@ struct task {
 	struct draco_gpu_cmd cmd;
 	unsigned int status;		/* DRACO_GPU_PENDING: it has not ended */
 	bool begun;			/* checked */
+	bool told;			/* its entry has the status */
 	uint64_t done;			/* bytes */
 	struct mesh_access access;	/* of a peer's memory */
 	struct flow *flow;		/* to or from it */
@@ -373,14 +374,16 @@ static void fetch(struct gpu *g, uint32_t index, struct draco_gpu_cmd *c)
 	memcpy(c, words, sizeof(*c));
 }
 
-static void complete(struct gpu *g, uint32_t index,
-		     const struct draco_gpu_cmd *c, unsigned int status)
+/* The entry of a command that has ended; HEAD comes to it in its turn. */
+static void tell(struct gpu *g, uint32_t index, struct task *t)
 {
 	struct draco_gpu_cmd *e = entry(g, index);
 
-	__atomic_store_n(&e->result, c->result, __ATOMIC_RELAXED);
-	__atomic_store_n(&e->status, (uint8_t)status, __ATOMIC_RELEASE);
-	atomic_store_explicit(&g->head, index + 1, memory_order_release);
+	if (t->told || t->status == DRACO_GPU_PENDING || t->status == ABANDONED)
+		return;
+	__atomic_store_n(&e->result, t->cmd.result, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->status, (uint8_t)t->status, __ATOMIC_RELEASE);
+	t->told = true;
 }
 
 /*
@@ -417,7 +420,7 @@ static void read_ahead(struct gpu *g, uint32_t head, uint32_t tail)
 }
 
 /* Nanoseconds until one of them goes on; 0: the first has ended. */
-static uint64_t advance_all(struct gpu *g)
+static uint64_t advance_all(struct gpu *g, uint32_t head)
 {
 	uint64_t wait, least = UINT64_MAX;
 
@@ -431,6 +434,7 @@ static uint64_t advance_all(struct gpu *g)
 		wait = advance(g, t);
 		if (wait && wait < least)
 			least = wait;
+		tell(g, head + i, t);
 	}
 	return g->tasks[0].status == DRACO_GPU_PENDING ? least : 0;
 }
@@ -446,13 +450,13 @@ static bool execute(struct gpu *g, uint32_t head)
 		if (tail - head > g->ring_size || !go_on(g))
 			return false;
 		read_ahead(g, head, tail);
-		wait = advance_all(g);
+		wait = advance_all(g, head);
 		if (wait)
 			nap(g, wait);
 	} while (wait);
 	if (g->tasks[0].status == ABANDONED)
 		return false;
-	complete(g, head, &g->tasks[0].cmd, g->tasks[0].status);
+	atomic_store_explicit(&g->head, head + 1, memory_order_release);
 	memmove(g->tasks, g->tasks + 1, --g->ntasks * sizeof(g->tasks[0]));
 	return true;
 }

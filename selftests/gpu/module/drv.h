@@ -28,6 +28,7 @@
 #define DGPU_PIECE		(64u << 10)	/* of scattered buffers */
 #define DGPU_RING_SIZE		64u		/* entries: one page */
 #define DGPU_MAX_DELAY_MS	10000u
+#define DGPU_CONTEXTS		32u	/* of fences */
 
 struct dgpu;
 
@@ -41,9 +42,9 @@ struct dgpu;
  * @dead:    nothing touches the device any more
  * @jobs:    not yet begun
  * @seq:     of the last job accepted
- * @done:    of the last job finished
+ * @done:    of the last job that has ended as well as all before it
  * @wait:    for @done and @dead
- * @context: of fences
+ * @context: of fences, the first of DGPU_CONTEXTS: jobs of each end in order
  * @wq:      ordered
  * @work:    executes @jobs
  */
@@ -272,7 +273,8 @@ int dgpu_p2p_init(struct dgpu *dg);
  * @nhw:     commands of the engine
  * @hw:      they
  * @of:      number of the user's command that each belongs to
- * @overlaps: it only writes to peers, and need not wait for such jobs
+ * @overlaps: it only writes to one peer, and need not wait for such jobs
+ * @context: of its fence: 0, and others if it overlaps, the same for each peer
  * @end:     entries of the ring that there were with its last one
  */
 struct dgpu_job {
@@ -288,6 +290,7 @@ struct dgpu_job {
 	struct draco_gpu_cmd *hw;
 	u16 *of;
 	bool overlaps;
+	unsigned int context;
 	u32 end;
 };
 

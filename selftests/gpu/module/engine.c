@@ -226,7 +226,12 @@ static void dgpu_finish(struct dgpu_engine *engine, struct dgpu_job *job,
 	if (error)
 		dma_fence_set_error(job->fence, error);
 	dma_fence_signal(job->fence);
-	WRITE_ONCE(engine->done, job->seq);
+}
+
+/* All jobs up to @seq have ended. */
+static void dgpu_done(struct dgpu_engine *engine, u64 seq)
+{
+	WRITE_ONCE(engine->done, seq);
 	wake_up_all(&engine->wait);
 }
 
@@ -262,15 +267,19 @@ static struct dgpu_job *dgpu_next_overlap(struct dgpu_engine *engine, u32 room)
 	return job;
 }
 
-/* Entries are read until the job that they belong to has ended. */
-static u32 dgpu_room(const struct dgpu_engine *engine, struct list_head *posted)
+/* The engine reads entries until HEAD counts them, and we until their job has
+ * ended.
+ */
+static u32 dgpu_room(const struct dgpu_engine *engine, struct list_head *posted,
+		     u32 head)
 {
 	struct dgpu_job *first = list_first_entry_or_null(posted, struct dgpu_job,
 							  list);
+	u32 used = engine->tail - head;
 
-	return first ? DGPU_RING_SIZE -
-		       (engine->tail - (first->end - first->nhw)) :
-		       DGPU_RING_SIZE;
+	if (first)
+		used = max(used, engine->tail - (first->end - first->nhw));
+	return DGPU_RING_SIZE - used;
 }
 
 static void dgpu_post_job(struct dgpu_engine *engine, struct dgpu_job *job,
@@ -281,22 +290,62 @@ static void dgpu_post_job(struct dgpu_engine *engine, struct dgpu_job *job,
 	list_add_tail(&job->list, posted);
 }
 
-/* Jobs end in their order, as the engine's commands do. */
-static void dgpu_end_jobs(struct dgpu_engine *engine, u32 head, int error,
+/* Commands that write to different peers end in any order. */
+static bool dgpu_executed(struct dgpu_engine *engine, const struct dgpu_job *job,
+			  u32 head)
+{
+	unsigned int i;
+
+	if ((s32)(head - job->end) >= 0)
+		return true;
+	for (i = job->nhw; i; i--)
+		if (readb(dgpu_entry(engine, job->end - i) +
+			  offsetof(struct draco_gpu_cmd, status)) ==
+		    DRACO_GPU_PENDING)
+			return false;
+	/* Results after the statuses. */
+	rmb();
+	return true;
+}
+
+/* Is there one before it whose fence is to be signalled first? */
+static bool dgpu_is_behind(const struct dgpu_job *job, struct list_head *posted)
+{
+	struct dgpu_job *other;
+
+	list_for_each_entry(other, posted, list) {
+		if (other == job)
+			return false;
+		if (other->context == job->context)
+			return true;
+	}
+	return false;
+}
+
+/* Those that are executed, or with @error all. True: there were some. */
+static bool dgpu_end_jobs(struct dgpu_engine *engine, u32 head, int error,
 			  struct list_head *posted, struct list_head *ended)
 {
 	struct dgpu_job *job, *next;
+	u64 last = 0;
 
 	list_for_each_entry_safe(job, next, posted, list) {
-		bool executed = (s32)(head - job->end) >= 0;
+		bool executed = !dgpu_is_behind(job, posted) &&
+				dgpu_executed(engine, job, head);
 
 		if (!executed && !error)
-			break;
+			continue;
 		dgpu_finish(engine, job, !executed ? error :
 			    dgpu_collect(engine, job, job->end - job->nhw, 0,
 					 job->nhw));
+		last = max(last, job->seq);
 		list_move_tail(&job->list, ended);
 	}
+	if (!last)
+		return false;
+	job = list_first_entry_or_null(posted, struct dgpu_job, list);
+	dgpu_done(engine, job ? job->seq - 1 : last);
+	return true;
 }
 
 static void dgpu_put_jobs(struct list_head *ended)
@@ -309,7 +358,7 @@ static void dgpu_put_jobs(struct list_head *ended)
 	}
 }
 
-/* @job and those that come meanwhile and overlap with it. */
+/* @job and those that come meanwhile and overlap with it, until HEAD counts all. */
 static void dgpu_run_overlapping(struct dgpu_engine *engine,
 				 struct dgpu_job *job)
 {
@@ -324,22 +373,25 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 	watch.head = engine->tail;
 	if (ret) {
 		dgpu_finish(engine, job, ret);
+		dgpu_done(engine, job->seq);
 		list_add_tail(&job->list, &ended);
 	} else {
 		dgpu_post_job(engine, job, &posted);
 	}
-	while (!list_empty(&posted)) {
+	while (!list_empty(&posted) || (!ret && watch.head != engine->tail)) {
 		if (!ret)
 			ret = dgpu_engine_poll(engine, &watch);
 		if (ret == -EAGAIN)
 			ret = 0;
-		dgpu_end_jobs(engine, watch.head, ret, &posted, &ended);
+		if (dgpu_end_jobs(engine, watch.head, ret, &posted, &ended))
+			watch.since = ktime_get();
 		dma_fence_end_signalling(cookie);
 		dgpu_put_jobs(&ended);
 		cookie = dma_fence_begin_signalling();
-		while (!ret && (job = dgpu_next_overlap(engine,
-							dgpu_room(engine,
-								  &posted))))
+		while (!ret &&
+		       (job = dgpu_next_overlap(engine,
+						dgpu_room(engine, &posted,
+							  watch.head))))
 			dgpu_post_job(engine, job, &posted);
 	}
 	dma_fence_end_signalling(cookie);
@@ -352,6 +404,7 @@ static void dgpu_run_alone(struct dgpu *dg, struct dgpu_job *job)
 
 	dgpu_finish(&dg->engine, job, dgpu_engine_ready(&dg->engine) ?:
 				      dgpu_run(dg, job));
+	dgpu_done(&dg->engine, job->seq);
 	dma_fence_end_signalling(cookie);
 	dgpu_job_put(job);
 }
@@ -383,7 +436,7 @@ void dgpu_engine_queue(struct dgpu *dg, struct dgpu_job *job)
 
 	spin_lock(&engine->lock);
 	job->seq = ++engine->seq;
-	dgpu_fence_init(job->fence, engine->context, job->seq);
+	dgpu_fence_init(job->fence, engine->context + job->context, job->seq);
 	dead = engine->dead;
 	if (!dead) {
 		kref_get(&job->ref);
@@ -391,8 +444,10 @@ void dgpu_engine_queue(struct dgpu *dg, struct dgpu_job *job)
 		queue_work(engine->wq, &engine->work);
 	}
 	spin_unlock(&engine->lock);
-	if (dead)
+	if (dead) {
 		dgpu_finish(engine, job, -ENODEV);
+		wake_up_all(&engine->wait);
+	}
 }
 
 static bool dgpu_engine_room(struct dgpu_engine *engine)
@@ -467,7 +522,7 @@ int dgpu_engine_init(struct dgpu *dg)
 	INIT_LIST_HEAD(&engine->jobs);
 	init_waitqueue_head(&engine->wait);
 	INIT_WORK(&engine->work, dgpu_engine_work);
-	engine->context = dma_fence_context_alloc(1);
+	engine->context = dma_fence_context_alloc(DGPU_CONTEXTS);
 	engine->ring = ioremap_wc(dg->vram, PAGE_SIZE);
 	if (!engine->ring)
 		return -ENOMEM;

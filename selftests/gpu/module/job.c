@@ -358,7 +358,8 @@ static int dgpu_set_wait(struct dgpu *dg, struct dgpu_set *set)
 					set->alone ? DMA_RESV_USAGE_KERNEL :
 					dma_resv_usage_rw(set->writes[i]),
 					fence) {
-			if (fence->context == dg->engine.context)
+			if (fence->context - dg->engine.context <
+			    DGPU_CONTEXTS)
 				continue;
 			ret = dma_fence_wait(fence, true);
 			if (ret)
@@ -551,6 +552,8 @@ static int dgpu_peer_submit(struct dgpu_file *file, struct dgpu_file *other,
 		return -ENOMEM;
 	set->alone = cmd->flags & DGPU_PEER_UNORDERED;
 	job->overlaps = cmd->flags & DGPU_PEER_WRITE;
+	if (job->overlaps)
+		job->context = 1 + other->dg->number % (DGPU_CONTEXTS - 1);
 	ret = dgpu_peer_set(set, file, other, cmd);
 	if (!ret)
 		ret = dgpu_set_lock(set, &ctx);
