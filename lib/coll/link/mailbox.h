@@ -26,7 +26,7 @@ struct mailbox_layout {
  * ranks different links lead. Headers to GPUs of this host, whose payloads take
  * other ways, do not wait for payloads to other hosts.
  */
-#define LINK_QUEUES	8u
+#define LINK_QUEUES	9u
 
 /* At another port of this host: entrances.c. */
 struct mailbox_entrance {
