@@ -308,19 +308,24 @@ static int check_used(struct checker *c)
 	return 0;
 }
 
+/* The chunk's part of its shard, in 2^-32. */
+static uint64_t weight(const struct fabrex_schedule *s, uint32_t chunk)
+{
+	uint64_t start, end;
+
+	fxi_schedule_range(s, chunk, 1ull << 32, 1, &start, &end);
+	return end - start;
+}
+
 /* The chunk that is the largest part of its shard: it needs most pieces. */
 static void compare_size(struct checker *c, uint32_t chunk)
 {
-	uint64_t start, end, largest;
+	struct fabrex_schedule *s = c->schedule;
 
-	if (!c->schedule->first && chunk >= c->schedule->nparts)
+	if (!s->first && chunk >= s->nparts)
 		return;
-	fxi_schedule_range(c->schedule, c->schedule->largest, 1ull << 32, 1,
-			   &start, &end);
-	largest = end - start;
-	fxi_schedule_range(c->schedule, chunk, 1ull << 32, 1, &start, &end);
-	if (end - start > largest)
-		c->schedule->largest = chunk;
+	if (weight(s, chunk) > weight(s, s->largest))
+		s->largest = chunk;
 }
 
 static int check_chunk(struct checker *c, uint32_t chunk)
@@ -345,18 +350,36 @@ static int check_chunk(struct checker *c, uint32_t chunk)
 
 /* ---- the order ---------------------------------------------------------- */
 
+/* What a rank sends to each of the others. */
+struct load {
+	uint32_t transfers;
+	uint64_t weight;
+};
+
+static void add_load(struct fabrex_schedule *s, const struct transfer *t,
+		     struct load *load, uint64_t *heaviest)
+{
+	load[t->to].transfers++;
+	load[t->to].weight += weight(s, t->chunk);
+	s->busiest = max(s->busiest, load[t->to].transfers);
+	if (load[t->to].weight > *heaviest)
+		*heaviest = load[t->to].weight;
+}
+
 /*
- * Transfers of the busiest pair of ranks: rounds begin that many levels after
- * one another, see docs/schedule.md.
+ * The busiest pair of ranks: rounds begin that many levels after one another, see
+ * docs/schedule.md.
  */
 static int find_busiest(struct checker *c)
 {
 	struct fabrex_schedule *s = c->schedule;
-	uint32_t *first, *next, *load, rank, i, best = 1;
+	uint32_t *first, *next, rank, i;
+	uint64_t heaviest = 0, largest = weight(s, s->largest);
+	struct load *load;
 
 	first = malloc(s->ranks * sizeof(*first));
 	next = malloc(((size_t)s->ntransfers + 1) * sizeof(*next));
-	load = calloc(s->ranks, sizeof(*load));
+	load = malloc(s->ranks * sizeof(*load));
 	if (!first || !next || !load) {
 		free(first);
 		free(next);
@@ -368,13 +391,13 @@ static int find_busiest(struct checker *c)
 		next[i] = first[s->transfers[i].from];
 		first[s->transfers[i].from] = i;
 	}
+	s->busiest = 1;
 	for (rank = 0; rank < s->ranks; rank++) {
+		memset(load, 0, s->ranks * sizeof(*load));
 		for (i = first[rank]; i != NOTHING; i = next[i])
-			best = max(best, ++load[s->transfers[i].to]);
-		for (i = first[rank]; i != NOTHING; i = next[i])
-			load[s->transfers[i].to] = 0;
+			add_load(s, &s->transfers[i], load, &heaviest);
 	}
-	s->busiest = best;
+	s->heaviest = (heaviest * HEAVIEST_UNIT + largest - 1) / largest;
 	free(first);
 	free(next);
 	free(load);

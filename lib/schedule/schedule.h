@@ -43,6 +43,8 @@ struct transfer {
 
 struct program;
 
+#define HEAVIEST_UNIT	256u
+
 /*
  * The buffer consists of shards of equal size: one; or one for each rank in
  * ALL_GATHER and REDUCE_SCATTER; or one for each pair of ranks, source first,
@@ -65,6 +67,9 @@ struct fabrex_schedule {
 	uint32_t ntransfers, room;
 	uint32_t depth;			/* largest level */
 	uint32_t busiest;		/* transfers of the busiest pair */
+	uint64_t heaviest;		/* most bytes of a pair, in parts of the
+					 * largest chunk's: HEAVIEST_UNIT is one
+					 */
 	uint32_t largest;		/* chunk: largest part of a shard */
 	struct program *programs;	/* of ranks that have executed it */
 };

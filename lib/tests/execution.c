@@ -21,6 +21,7 @@
 #define fxi_link_pop		fake_link_pop
 #define fxi_link_send_from	fake_link_send_from
 #define fxi_link_sent		fake_link_sent
+#define fxi_link_flying		fake_link_flying
 #define fxi_link_decline	fake_link_decline
 #define fxi_coll_offer_slots	fake_coll_offer_slots
 #define fxi_pass_receive	fake_pass_receive
@@ -188,6 +189,15 @@ static bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 	CHECK_EQ(channel, LINK_COLL);
 	land(l);
 	return l->landed == l->sent;
+}
+
+static uint32_t fxi_link_flying(const struct fabrex_comm *comm, uint32_t rank,
+				enum link_channel channel)
+{
+	struct way *l = way(comm->rank, rank);
+
+	CHECK_EQ(channel, LINK_COLL);
+	return (uint32_t)(l->sent - l->landed);
 }
 
 /* No GPUs here. */

@@ -107,8 +107,8 @@ def dies(t, ranks):
 # ---- planned schedules on all GPUs ------------------------------------------
 
 SIZE = 2 << 20		# of an operation, about
-LARGE = 16 << 20	# with the throttle on,
-SECONDS = 15.0		# and how long it takes then
+LARGE = 32 << 20	# with the throttle on,
+SECONDS = 40.0		# and how long it takes then
 
 
 def plan(ranks, kind):

@@ -15,6 +15,8 @@
 #include "coll/operation/peer_copy.h"
 
 #define NOBODY		UINT32_MAX
+/* Bytes of a lane: more than a link carries until a completion is seen. */
+#define UNDER_WAY	(128u << 10)
 
 /* ---- dependencies ------------------------------------------------------ */
 
@@ -220,11 +222,28 @@ static void scheduled_end(struct fabrex_coll *coll)
 
 /* ---- going on ---------------------------------------------------------- */
 
+/*
+ * Those under way keep the lane's link busy; more would only be in front of a
+ * message that comes later and has further to go.
+ */
+static bool has_enough(const struct execution *e, uint32_t lane)
+{
+	uint64_t bytes = (uint64_t)e->cursors[lane].count * e->size;
+	uint32_t peer = e->p->lanes[lane].peer, n;
+
+	if (!e->flying)
+		return false;
+	n = fxi_peer_copying(e->comm, peer) +
+	    fxi_link_flying(e->comm, peer, LINK_COLL);
+	return n >= 2 && n * bytes >= UNDER_WAY;
+}
+
 static int send_ready(struct execution *e, uint32_t lane)
 {
 	if (unlikely(e->gpu))
 		fxi_pass_widen(e, lane);
-	return is_ready(e, &e->cursors[lane]) ? fxi_pass_send(e, lane) : 0;
+	return is_ready(e, &e->cursors[lane]) && !has_enough(e, lane) ?
+	       fxi_pass_send(e, lane) : 0;
 }
 
 /*

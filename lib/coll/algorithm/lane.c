@@ -38,7 +38,8 @@ uint32_t fxi_pieces_rounds(const struct execution *e)
 	bytes = (end - start) * e->size;
 	most = slot - (slot > 16 * SLACK ? SLACK : e->size);
 	limit = fxi_link_device_size(e->comm) / slot * most;
-	piece = bytes * s->busiest / ((uint64_t)s->depth * PIECES);
+	piece = (uint64_t)((unsigned __int128)bytes * s->heaviest /
+			   ((uint64_t)s->depth * PIECES * HEAVIEST_UNIT));
 	if (piece < PIECE_LEAST)
 		piece = PIECE_LEAST;
 	piece = piece < most ? piece : (piece + most - 1) / most * most;

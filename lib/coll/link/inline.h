@@ -44,6 +44,12 @@ static inline bool fxi_link_resending(const struct link *link, uint32_t number)
 	return unlikely(link->resending & 1u << number % LINK_SLOTS);
 }
 
+static inline uint32_t fxi_link_flying(const struct fabrex_comm *comm,
+				       uint32_t rank, enum link_channel channel)
+{
+	return fxi_link(comm, rank, channel)->flying;
+}
+
 static inline bool fxi_link_full(struct fabrex_comm *comm, struct link *link)
 {
 	if (fxi_link_resending(link, link->sent))

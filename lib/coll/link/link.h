@@ -172,6 +172,9 @@ int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 		       enum link_channel channel, uint32_t tag, uint64_t word,
 		       const struct fabrex_mr *mr, uint64_t offset,
 		       uint32_t length);
+/* How many of those messages have not left the region, as far as is known. */
+static inline uint32_t fxi_link_flying(const struct fabrex_comm *comm,
+				       uint32_t rank, enum link_channel channel);
 /* True: everything sent to @rank so far has left this process's memory. */
 bool fxi_link_sent(struct fabrex_comm *comm, uint32_t rank,
 		   enum link_channel channel);
