@@ -89,6 +89,7 @@ static struct {
 	uint64_t bytes;			/* of payload, so far */
 	uint64_t late;			/* messages that landed later */
 	uint64_t ahead;			/* and that were sent out of turn */
+	uint32_t most;			/* under way from one rank to another */
 } fake;
 
 static struct way *way(uint32_t from, uint32_t to)
@@ -178,6 +179,8 @@ static int fxi_link_send_from(struct fabrex_comm *comm, uint32_t rank,
 	fake.ahead += is_aside(comm);
 	l->from[l->sent % fake.slots] = (const uint8_t *)mr + offset;
 	add(l, tag, word, length);
+	if (l->sent - l->landed > fake.most)
+		fake.most = l->sent - l->landed;
 	return 0;
 }
 
@@ -655,6 +658,22 @@ TEST(execution_overtakes_what_is_late)
 		ahead += fake.ahead;
 	}
 	CHECK(ahead > 10);
+	fabrex_schedule_free(s);
+}
+
+/* No more under way than keeps a link busy, however much room there is. */
+TEST(execution_does_not_send_far_ahead)
+{
+	struct fabrex_schedule *s;
+
+	mutate_seed(88675123u);
+	CHECK_EQ(fabrex_schedule_make(FABREX_BROADCAST, "tree", 2, 0, &s), 0);
+	try(s, 8, 65536, 1000000, false, false);
+	CHECK(fake.late > 0);
+	/* Two, or one more that is short: the last of its piece. */
+	CHECK(fake.most <= 3);
+	try(s, 8, 16384, 1000000, false, false);
+	CHECK(fake.most > 4);
 	fabrex_schedule_free(s);
 }
 

@@ -16,7 +16,7 @@
 
 #define NOBODY		UINT32_MAX
 /* Bytes of a lane: more than a link carries until a completion is seen. */
-#define UNDER_WAY	(128u << 10)
+#define UNDER_WAY	(96u << 10)
 
 /* ---- dependencies ------------------------------------------------------ */
 
