@@ -40,7 +40,7 @@ static bool is_gpu_vendor(uint32_t vendor)
 	       vendor == VENDOR_INTEL;
 }
 
-static uint32_t kind_of(uint32_t class_code, uint32_t vendor, uint32_t device)
+uint32_t fxi_device_kind(uint32_t class_code, uint32_t vendor, uint32_t device)
 {
 	switch (class_code >> 8) {
 	case 0x0108:
@@ -62,9 +62,8 @@ static uint32_t kind_of(uint32_t class_code, uint32_t vendor, uint32_t device)
 	return 0;
 }
 
-/* 0 to @most; more, and what is no number, is 0. */
-static uint32_t read_hex(const struct p2p_env *env, const char *name,
-			 const char *file, uint32_t most)
+uint32_t fxi_device_hex(const struct p2p_env *env, const char *name,
+			const char *file, uint32_t most)
 {
 	unsigned int value;
 	char text[64];
@@ -77,10 +76,10 @@ static void identify(const struct p2p_env *env, const char *name,
 		     struct fabrex_local_device *d)
 {
 	memset(d, 0, sizeof(*d));
-	d->class_code = read_hex(env, name, "class", 0xffffff);
-	d->vendor = read_hex(env, name, "vendor", 0xffff);
-	d->device = read_hex(env, name, "device", 0xffff);
-	d->kind = kind_of(d->class_code, d->vendor, d->device);
+	d->class_code = fxi_device_hex(env, name, "class", 0xffffff);
+	d->vendor = fxi_device_hex(env, name, "vendor", 0xffff);
+	d->device = fxi_device_hex(env, name, "device", 0xffff);
+	d->kind = fxi_device_kind(d->class_code, d->vendor, d->device);
 }
 
 /* ---- looking for them --------------------------------------------------- */
@@ -101,8 +100,8 @@ static bool look(const struct p2p_env *env, const struct pci_addr *addr,
 	}
 	fxi_pci_name(addr, out->pci);
 	out->numa_node = d->place.numa_node;
-	out->pcie_speed = fxi_device_speed(env, out->pci);
-	out->pcie_width = fxi_device_width(env, out->pci);
+	out->pcie_speed = fxi_device_speed(env, out->pci, "current");
+	out->pcie_width = fxi_device_width(env, out->pci, "current");
 	out->rate = fxi_place_rate(env, &d->place);
 	return true;
 }

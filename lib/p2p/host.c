@@ -242,12 +242,15 @@ enum kernel_option fxi_host_p2pdma(const char *root)
 
 	if (!fxi_sysfs_path(path, root, "/proc/kallsyms"))
 		found = symbol_option(path);
-	if (found != OPTION_UNKNOWN)
+	if (found != OPTION_UNKNOWN ||
+	    fxi_sysfs_path(path, root, "/proc/sys/kernel/osrelease") ||
+	    !fxi_sysfs_line(path, release, sizeof(release)) ||
+	    strchr(release, '/'))
 		return found;
-	if (!fxi_sysfs_path(path, root, "/proc/sys/kernel/osrelease") &&
-	    fxi_sysfs_line(path, release, sizeof(release)) &&
-	    !strchr(release, '/') &&
-	    !fxi_sysfs_path(path, root, "/boot/config-%s", release))
+	if (!fxi_sysfs_path(path, root, "/boot/config-%s", release))
+		found = config_option(path);
+	if (found == OPTION_UNKNOWN &&
+	    !fxi_sysfs_path(path, root, "/lib/modules/%s/config", release))
 		found = config_option(path);
 	return found;
 }

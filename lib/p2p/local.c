@@ -118,8 +118,8 @@ static void read_function(const struct p2p_env *env,
 {
 	fxi_pci_name(addr, port->pci);
 	port->numa_node = place->numa_node;
-	port->pcie_speed = fxi_device_speed(env, port->pci);
-	port->pcie_width = fxi_device_width(env, port->pci);
+	port->pcie_speed = fxi_device_speed(env, port->pci, "current");
+	port->pcie_width = fxi_device_width(env, port->pci, "current");
 	port->rate = fxi_place_rate(env, place);
 }
 

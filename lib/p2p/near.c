@@ -25,29 +25,31 @@ bool fxi_device_line(const struct p2p_env *env, const char *name,
 }
 
 /* "32.0 GT/s PCIe": 32000. */
-uint32_t fxi_device_speed(const struct p2p_env *env, const char *name)
+uint32_t fxi_device_speed(const struct p2p_env *env, const char *name,
+			  const char *which)
 {
 	unsigned int whole, tenth = 0;
-	char text[64];
+	char text[64], file[32];
 
-	if (!fxi_device_line(env, name, "current_link_speed", text,
-			     sizeof(text)) ||
+	snprintf(file, sizeof(file), "%s_link_speed", which);
+	if (!fxi_device_line(env, name, file, text, sizeof(text)) ||
 	    sscanf(text, "%4u.%1u", &whole, &tenth) < 1)
 		return 0;
 	return whole * 1000 + tenth * 100;
 }
 
-uint32_t fxi_device_width(const struct p2p_env *env, const char *name)
+uint32_t fxi_device_width(const struct p2p_env *env, const char *name,
+			  const char *which)
 {
 	unsigned int lanes;
-	char text[64];
+	char text[64], file[32];
 
-	return fxi_device_line(env, name, "current_link_width", text,
-			       sizeof(text)) &&
+	snprintf(file, sizeof(file), "%s_link_width", which);
+	return fxi_device_line(env, name, file, text, sizeof(text)) &&
 	       sscanf(text, "%4u", &lanes) == 1 && lanes <= 32 ? lanes : 0;
 }
 
-static int read_numa(const struct p2p_env *env, const char *name)
+int fxi_device_numa(const struct p2p_env *env, const char *name)
 {
 	char text[64];
 	int node;
@@ -71,7 +73,7 @@ void fxi_place_find(const struct p2p_env *env, const struct pci_addr *addr,
 	if (!place->known)
 		fxi_pci_chain_free(&place->chain);
 	fxi_pci_name(addr, name);
-	place->numa_node = read_numa(env, name);
+	place->numa_node = fxi_device_numa(env, name);
 }
 
 void fxi_place_leave(struct place *place)
@@ -120,8 +122,8 @@ uint32_t fxi_place_rate(const struct p2p_env *env, const struct place *place)
 	for (i = 0; place->known && i < place->chain.n; i++) {
 		const char *name = place->chain.dev[i]->name;
 
-		rate = link_rate(fxi_device_speed(env, name),
-				 fxi_device_width(env, name));
+		rate = link_rate(fxi_device_speed(env, name, "current"),
+				 fxi_device_width(env, name, "current"));
 		if (rate && (!least || rate < least))
 			least = rate;
 	}

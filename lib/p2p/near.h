@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Where PCI devices are, and which of two is the nearer one. Called by local.c
- * and devices.c.
+ * and devices.c; attributes and kinds of devices by fabrexctl, too.
  */
 #ifndef LIB_P2P_NEAR_H
 #define LIB_P2P_NEAR_H
@@ -45,9 +45,20 @@ int fxi_near_compare(const struct nearness *a, const struct nearness *b);
 /* Attributes of a device in sysfs. */
 bool fxi_device_line(const struct p2p_env *env, const char *name,
 		     const char *file, char *text, size_t n);
-/* MT/s and lanes of its link now; 0: unknown. */
-uint32_t fxi_device_speed(const struct p2p_env *env, const char *name);
-uint32_t fxi_device_width(const struct p2p_env *env, const char *name);
+/* A hexadecimal one; 0 if it is none, or more than @most. */
+uint32_t fxi_device_hex(const struct p2p_env *env, const char *name,
+			const char *file, uint32_t most);
+/* MT/s and lanes of its link, @which is "current" or "max"; 0: unknown. */
+uint32_t fxi_device_speed(const struct p2p_env *env, const char *name,
+			  const char *which);
+uint32_t fxi_device_width(const struct p2p_env *env, const char *name,
+			  const char *which);
+/* -1: unknown. */
+int fxi_device_numa(const struct p2p_env *env, const char *name);
+
+/* devices.c: FABREX_DEVICE_* of its identity; 0: none of these. */
+uint32_t fxi_device_kind(uint32_t class_code, uint32_t vendor,
+			 uint32_t device);
 
 /* devices.c: one of this machine's devices. */
 struct local_device {
