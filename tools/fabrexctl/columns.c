@@ -27,6 +27,33 @@ const struct column fport_columns[] = {
 	{ NULL, NULL, F_TEXT, false }
 };
 
+const struct column function_columns[] = {
+	{ "DEVICE", "pci_name", F_TEXT, false },
+	{ "KIND", "kind", F_TEXT, false },
+	{ "SUPPOSED", "kind_supposed", F_FLAG, true },
+	{ "STATE", "state", F_STATE, false },
+	{ "LINK", "link", F_LINK, false },
+	{ "CAPABLE OF", "capability", F_LINK, true },
+	{ "ATTAINABLE", "attainable", F_LINK, true },
+	{ "SLOW", "slow", F_FLAG, false },
+	{ "NUMA", "numa_node", F_NUMBER, false },
+	{ "DRIVER", "driver", F_TEXT, false },
+	{ "ACS", "acs", F_TEXT, false },
+	{ "CONTROL", "acs_control", F_TEXT, true },
+	{ "GROUP", "iommu_group", F_TEXT, true },
+	{ "IOMMU", "iommu_type", F_TEXT, true },
+	{ "SLOT", "slot", F_TEXT, true },
+	{ "FUNCTION OF", "physical_function", F_TEXT, true },
+	{ "VFS", "virtual_functions", F_NUMBER, true },
+	{ "PCI ID", "pci_id", F_TEXT, false },
+	{ "SUBSYSTEM", "subsystem_id", F_TEXT, true },
+	{ "CLASS", "pci_class", F_TEXT, true },
+	{ "PARENT", "parent", F_TEXT, true },
+	{ "HOST BRIDGE", "host_bridge", F_TEXT, true },
+	{ "MODEL", "model", F_TEXT, false },
+	{ NULL, NULL, F_TEXT, false }
+};
+
 const struct column switch_columns[] = {
 	{ "NAME", "name", F_TEXT, false },
 	{ "ID", "id", F_NUMBER, true },

@@ -15,5 +15,6 @@ extern const struct column host_columns[];
 extern const struct column appliance_columns[];
 extern const struct column endpoint_columns[];
 extern const struct column p2p_columns[];
+extern const struct column function_columns[];
 
 #endif

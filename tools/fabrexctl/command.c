@@ -14,7 +14,7 @@
 		 OPT(COLLECTIVE) | OPT(ROOT) | OPT(SIZE))
 
 static const struct command commands[] = {
-	{ "list", "[switches|ports|hosts|appliances|endpoints|fports]",
+	{ "list", "[switches|ports|hosts|appliances|endpoints|fports|devices|machine]",
 	  "show the fabric as a tree, or one kind of element as a table",
 	  OPT(HOST) | OPT(APPLIANCE) | OPT(SWITCH) | OPT(FREE) | OPT(BOUND) |
 	  OPT(STATE) | OPT(KIND) | OPT(WIDE), WORDS_NOUN, cmd_list, NULL },
@@ -51,6 +51,8 @@ static const struct command commands[] = {
 	{ "p2p", "[PORT|ENDPOINT|PCI-DEVICE [PORT|ENDPOINT|PCI-DEVICE]]",
 	  "show which devices can access each other's memory, and if not, why",
 	  OPT(WIDE), WORDS_P2P, cmd_p2p, NULL },
+	{ "doctor", "", "say what this machine has, and what can be done with it",
+	  0, WORDS_NONE, cmd_doctor, NULL },
 	{ "holders", "ENDPOINT|PCI-DEVICE",
 	  "show what keeps a device of this host in use", 0, WORDS_ENDPOINT,
 	  cmd_holders, NULL },

@@ -11,6 +11,7 @@
 
 #include "ctl.h"
 #include "names.h"
+#include "pcitree.h"
 
 struct completion {
 	struct ctl *c;
@@ -195,7 +196,8 @@ static const char *const *fixed_words(const struct completion *k,
 {
 	static const char *const nouns[] = { "switches", "ports", "hosts",
 					     "appliances", "endpoints",
-					     "fports", NULL };
+					     "fports", "devices", "machine",
+					     NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
 	static const char *const shells[] = { "bash", NULL };
 	static const char *const formats[] = { "rccl", "nccl", "graph", "topo",
@@ -212,7 +214,8 @@ static const char *const *fixed_words(const struct completion *k,
 	case WORDS_STATE:
 		return state_words(listed_type(k));
 	case WORDS_KIND:
-		return kind_words(listed_type(k));
+		return typed_already(k, "devices") ? function_kind_words() :
+			kind_words(listed_type(k));
 	case WORDS_EVENT:
 		return event_words();
 	case WORDS_COLOR:

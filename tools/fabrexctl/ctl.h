@@ -69,6 +69,7 @@ struct ctl {
 	const char *arg[OPT_MAX];	/* NULL: not given; "" without value */
 	struct err err;
 	struct model *model;
+	char no_fabric[512];	/* why, after ctl_load_any() */
 	json_object *doc;	/* what --json prints */
 	FILE *out;		/* text; printed whole if all went well */
 	FILE *real_out, *real_err;
@@ -92,6 +93,12 @@ int ctl_run(struct backend *be, int argc, char **argv, FILE *out, FILE *errf);
 int ctl_open(struct ctl *c);
 /* ctl_open(), and the whole fabric into c->model. */
 int ctl_load(struct ctl *c);
+/*
+ * As ctl_open() or ctl_load(), for what makes sense without a fabric, too.
+ * Return: 1: this machine has none, see c->no_fabric; unless --fport wants one
+ */
+int ctl_open_any(struct ctl *c);
+int ctl_load_any(struct ctl *c);
 /* The chosen local port (after ctl_open()). */
 const struct fport *ctl_fport(const struct ctl *c);
 /*
@@ -151,6 +158,7 @@ int cmd_port(struct ctl *c, int argc, char **argv);
 int cmd_stats(struct ctl *c, int argc, char **argv);
 int cmd_agent(struct ctl *c, int argc, char **argv);
 int cmd_p2p(struct ctl *c, int argc, char **argv);
+int cmd_doctor(struct ctl *c, int argc, char **argv);
 int cmd_holders(struct ctl *c, int argc, char **argv);
 int cmd_plan_collective(struct ctl *c, int argc, char **argv);
 extern const struct command topology_verbs[];

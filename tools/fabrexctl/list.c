@@ -8,6 +8,7 @@
 #include "columns.h"
 #include "ctl.h"
 #include "json.h"
+#include "machine.h"
 #include "names.h"
 #include "tree.h"
 
@@ -18,20 +19,26 @@ struct noun {
 	unsigned int also;	/* other types that its records name */
 	json_object *(*record)(const struct model *m, const struct object *o);
 	const struct column *columns;
+	int (*machine)(struct ctl *c);	/* it is of this machine, no fabric's */
 };
 
 static const struct noun nouns[] = {
-	{ "switches", T_SWITCH, 0, T_BIT(T_PORT), json_switch, switch_columns },
+	{ "switches", T_SWITCH, 0, T_BIT(T_PORT), json_switch, switch_columns,
+	  NULL },
 	{ "ports", T_PORT,
 	  OPT(HOST) | OPT(APPLIANCE) | OPT(SWITCH) | OPT(STATE) | OPT(KIND),
-	  T_ANY, json_port, port_columns },
-	{ "hosts", T_HOST, OPT(STATE), T_BIT(T_PORT), json_host, host_columns },
+	  T_ANY, json_port, port_columns, NULL },
+	{ "hosts", T_HOST, OPT(STATE), T_BIT(T_PORT), json_host, host_columns,
+	  NULL },
 	{ "appliances", T_APPLIANCE, OPT(KIND), T_BIT(T_PORT), json_appliance,
-	  appliance_columns },
+	  appliance_columns, NULL },
 	{ "endpoints", T_ENDPOINT,
 	  OPT(HOST) | OPT(APPLIANCE) | OPT(SWITCH) | OPT(FREE) | OPT(BOUND) |
-	  OPT(STATE) | OPT(KIND), T_ANY, json_endpoint, endpoint_columns },
-	{ "fports", 0, 0, 0, NULL, fport_columns },
+	  OPT(STATE) | OPT(KIND), T_ANY, json_endpoint, endpoint_columns,
+	  NULL },
+	{ "fports", 0, 0, 0, NULL, fport_columns, NULL },
+	{ "devices", 0, OPT(KIND), 0, NULL, function_columns, machine_table },
+	{ "machine", 0, 0, 0, NULL, NULL, machine_tree },
 };
 
 #define ALL_FILTERS (OPT(HOST) | OPT(APPLIANCE) | OPT(SWITCH) | OPT(FREE) | \
@@ -64,7 +71,7 @@ static const struct noun *find_noun(struct ctl *c, const char *word)
 	else
 		err_usage(&c->err, word, "list: nothing called \"%s\"; there "
 			  "are switches, ports, hosts, appliances, endpoints, "
-			  "fports", word);
+			  "fports, devices, machine", word);
 	return NULL;
 }
 
@@ -282,7 +289,12 @@ static int list_noun(struct ctl *c, const struct noun *noun)
 	json_object *rows;
 	int r = 0;
 
-	r = noun->type ? parse_filters(c, noun, &ch) : ctl_open(c);
+	r = ctl_open_any(c);
+	if (r > 0)
+		return err_set(&c->err, ENODEV, noun->name, "%s; \"fabrexctl list\" shows this machine without a fabric",
+			       c->no_fabric);
+	if (!r && noun->type)
+		r = parse_filters(c, noun, &ch);
 	if (!r && noun->type)
 		r = fetch(c, noun, &ch);
 	if (r)
@@ -296,19 +308,43 @@ static int list_noun(struct ctl *c, const struct noun *noun)
 	return 0;
 }
 
+static int list_machine(struct ctl *c, int (*show)(struct ctl *c))
+{
+	c->doc = json_object_new_object();
+	return show(c);
+}
+
+/* Without a fabric there is the machine itself. */
+static int list_no_fabric(struct ctl *c)
+{
+	size_t i;
+
+	c->doc = json_object_new_object();
+	rec_str(c->doc, "fabric", NULL);
+	rec_str(c->doc, "fport", NULL);
+	rec_str(c->doc, "no_fabric", c->no_fabric);
+	for (i = 0; i < ARRAY_SIZE(nouns); i++)
+		if (!nouns[i].machine)
+			rec_put(c->doc, nouns[i].name, json_object_new_array());
+	return machine_tree(c);
+}
+
 static int list_tree(struct ctl *c)
 {
 	struct chosen ch = { .state = -1, .kind = -1 };
 	size_t i;
-	int r = ctl_load(c);
+	int r = ctl_load_any(c);
 
 	if (r)
-		return r;
+		return r < 0 ? r : list_no_fabric(c);
 	c->doc = json_object_new_object();
 	rec_str(c->doc, "fabric", ctl_fport(c)->fabric);
 	rec_str(c->doc, "fport", ctl_fport(c)->name);
+	rec_str(c->doc, "no_fabric", NULL);
 	for (i = 0; i < ARRAY_SIZE(nouns); i++)
-		rec_put(c->doc, nouns[i].name, records(c, &nouns[i], &ch));
+		rec_put(c->doc, nouns[i].name, nouns[i].machine ? NULL :
+			records(c, &nouns[i], &ch));
+	rec_put(c->doc, "notes", NULL);
 	if (!c->json)
 		tree_print(c->out, c->doc, c->color);
 	return 0;
@@ -327,5 +363,7 @@ int cmd_list(struct ctl *c, int argc, char **argv)
 	r = check_filters(c, noun);
 	if (r)
 		return r;
+	if (noun && noun->machine)
+		return list_machine(c, noun->machine);
 	return noun ? list_noun(c, noun) : list_tree(c);
 }

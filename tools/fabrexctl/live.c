@@ -499,7 +499,15 @@ int live_load(struct live *v, const char *file)
 int live_topology(struct ctl *c, const char *file, struct topology **t)
 {
 	struct live v = { .c = c };
-	int r = live_load(&v, file);
+	int r = ctl_open_any(c);
+
+	if (r > 0)
+		return err_set(&c->err, ENODEV, "live", "without a fabric there "
+			       "is no wiring to write: %s; --format graph, nccl "
+			       "or rccl has this machine's PCI tree",
+			       c->no_fabric);
+	if (!r)
+		r = live_load(&v, file);
 
 	if (!r) {
 		*t = v.t;

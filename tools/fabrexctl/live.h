@@ -31,7 +31,8 @@ int live_topology(struct ctl *c, const char *file, struct topology **t);
  * show yet. GPUs of this host have their real PCI addresses, links, identities,
  * drivers' indices, in the order in which HIP and CUDA count them, see
  * hardware.h; root complexes their CPU. Indices in @select count in that order. ENODEV: nothing is
- * composed. FABREX_ROOT is read instead of / if it is set.
+ * composed. FABREX_ROOT is read instead of / if it is set. Without a fabric it is
+ * this machine's own GPUs, see pcigraph.h.
  */
 int live_graph(struct ctl *c, const struct fabrex_plan_select *select,
 	       const char *file, struct fabrex_plan_graph **g);

@@ -12,6 +12,8 @@
 #include "live.h"
 #include "live_fabric.h"
 #include "names.h"
+#include "pcigraph.h"
+#include "source.h"
 
 static bool is_up(const struct object *port)
 {
@@ -266,13 +268,68 @@ static int make_graph(struct live *v, const struct fabrex_plan_select *select,
 	return 0;
 }
 
+/* ---- without a fabric ---------------------------------------------------- */
+
+/* Those of @file, else those of topology files without them. */
+static int read_capacity(struct ctl *c, const char *file,
+			 struct pci_capacity *capacity)
+{
+	struct topology *t = NULL;
+	int r = 0;
+
+	if (file)
+		r = source_topology(c, file, &t);
+	else
+		t = topology_new("defaults");
+	if (r)
+		return r;
+	if (!t)
+		return err_set(&c->err, ENOMEM, NULL, "out of memory");
+	*capacity = (struct pci_capacity){ t->link_gbps, t->root_complex_gbps };
+	topology_free(t);
+	return 0;
+}
+
+static int machine_graph(struct ctl *c, const struct fabrex_plan_select *select,
+			 const char *file, struct fabrex_plan_graph **g)
+{
+	struct fabrex_plan_select devices = {
+		.devices = select ? select->devices : NULL,
+	};
+	struct fabrex_plan_graph *made = NULL;
+	struct pci_capacity capacity;
+	int r;
+
+	if (select && select->host)
+		return err_set(&c->err, ENOENT, select->host, "there is no host "
+			       "%s: without a fabric there is only this machine "
+			       "(%s); leave --host out", select->host,
+			       c->no_fabric);
+	r = read_capacity(c, file, &capacity);
+	if (!r)
+		r = pci_graph(c, &capacity, &made);
+	if (!r && fabrex_plan_graph_select(made, &devices, sizeof(devices))) {
+		r = err_set(&c->err, EINVAL, "live", "%s",
+			    fabrex_plan_strerror_last());
+		fabrex_plan_graph_free(made);
+	}
+	if (!r)
+		*g = made;
+	return r;
+}
+
 int live_graph(struct ctl *c, const struct fabrex_plan_select *select,
 	       const char *file, struct fabrex_plan_graph **g)
 {
 	struct fabrex_plan_graph *made = NULL;
 	struct live v = { .c = c };
 	struct gpu *gpus;
-	int r = live_load(&v, file);
+	int r = ctl_open_any(c);
+
+	if (r > 0)
+		return machine_graph(c, select, file, g);
+	if (!r)
+		r = live_load(&v, file);
 
 	if (!r) {
 		gpus = xcalloc(v.t->nbindings + 1, sizeof(*gpus));

@@ -21,6 +21,7 @@ struct side {
 	char port_pci[32];		/* of that port, if it is ours */
 	const struct object *host;	/* where it is, if not here */
 	bool is_port;
+	bool has_memory;	/* that others would want to reach */
 };
 
 struct sides {
@@ -98,22 +99,33 @@ static int endpoint_side(struct ctl *c, const struct object *ep,
 	return endpoint_device(c, ep, fp, side);
 }
 
-/* "0000:04:00.0", or "fabrex0" and "/dev/fabrex0". */
+/* "0000:04:00.0" */
+static bool is_address(const char *word)
+{
+	unsigned int domain, bus, device, function;
+	char end;
+
+	return (sscanf(word, "%x:%x:%x.%x%c", &domain, &bus, &device,
+		       &function, &end) == 4 ||
+		sscanf(word, "%x:%x.%x%c", &bus, &device, &function,
+		       &end) == 3) &&
+	       strlen(word) < sizeof(((struct side *)NULL)->pci);
+}
+
+/* An address, or "fabrex0" and "/dev/fabrex0". */
 static bool address_side(const struct ctl *c, const char *word,
 			 struct side *side)
 {
-	unsigned int domain, bus, device, function, index;
+	unsigned int index;
 	size_t i;
 	char end;
 
 	memset(side, 0, sizeof(*side));
 	set(side->name, sizeof(side->name), word);
 	set(side->port_pci, sizeof(side->port_pci), ctl_fport(c)->parent);
-	if (sscanf(word, "%x:%x:%x.%x%c", &domain, &bus, &device, &function,
-		   &end) == 4 ||
-	    sscanf(word, "%x:%x.%x%c", &bus, &device, &function, &end) == 3) {
+	if (is_address(word)) {
 		set(side->pci, sizeof(side->pci), word);
-		return strlen(word) < sizeof(side->pci);
+		return true;
 	}
 	if (!strncmp(word, "/dev/", 5))
 		word += 5;
@@ -183,6 +195,59 @@ static void local_sides(struct ctl *c, struct sides *s)
 				add_side(s, &side);
 			err_clear(&c->err);
 		}
+}
+
+/* ---- without a fabric ---------------------------------------------------- */
+
+/* A device of the machine; by its address it has memory if it is of such a kind. */
+static void device_side(const struct fabrex_local_device *d, struct side *side)
+{
+	memset(side, 0, sizeof(*side));
+	set(side->name, sizeof(side->name), d->pci);
+	set(side->pci, sizeof(side->pci), d->pci);
+	side->has_memory = d->kind == FABREX_DEVICE_GPU ||
+			   d->kind == FABREX_DEVICE_FPGA;
+}
+
+static int machine_sides(struct ctl *c, struct sides *s)
+{
+	struct fabrex_local_device *devices;
+	struct side side;
+	int i, n = fabrex_device_list(NULL, 0, NULL, 0, 0), room = n;
+
+	if (n < 0)
+		return err_set(&c->err, -n, NULL, "could not list the devices of this machine: %s",
+			       strerror(-n));
+	devices = xcalloc(room + 1, sizeof(*devices));
+	n = fabrex_device_list(NULL, 0, devices, room, sizeof(*devices));
+	for (i = 0; i < n && i < room; i++) {
+		device_side(&devices[i], &side);
+		add_side(s, &side);
+	}
+	free(devices);
+	return 0;
+}
+
+static int machine_side(struct ctl *c, const char *word, struct side *side)
+{
+	struct sides all = { 0 };
+	size_t i;
+	int r;
+
+	if (!is_address(word))
+		return err_set(&c->err, ENODEV, word, "\"%s\" is no PCI address, and there is no fabric that could know it: %s",
+			       word, c->no_fabric);
+	memset(side, 0, sizeof(*side));
+	set(side->name, sizeof(side->name), word);
+	set(side->pci, sizeof(side->pci), word);
+	r = machine_sides(c, &all);
+	for (i = 0; i < all.n; i++)
+		if (!strcmp(all.v[i].pci, word) ||
+		    (!strncmp(all.v[i].pci, "0000:", 5) &&
+		     !strcmp(all.v[i].pci + 5, word)))
+			*side = all.v[i];
+	free(all.v);
+	return r;
 }
 
 /* ---- answers ------------------------------------------------------------ */
@@ -431,7 +496,7 @@ static void show(struct ctl *c, json_object *rows)
 {
 	c->doc = json_object_new_object();
 	rec_put(c->doc, "pairs", rows);
-	if (c->json)
+	if (c->json || (*c->no_fabric && !json_object_array_length(rows)))
 		return;
 	table_print(c->out, rows, p2p_columns, IS_SET(c, WIDE), c->color);
 	print_reasons(c, rows);
@@ -455,23 +520,64 @@ static int all_pairs(struct ctl *c, const struct side *only, json_object *rows)
 	return r;
 }
 
+/* Only GPUs and the like have memory that others reach for. */
+static int machine_pair(struct ctl *c, json_object *rows, const struct side *x,
+			const struct side *y, bool strict)
+{
+	const struct side *from = x->has_memory ? y : x;
+	const struct side *to = x->has_memory ? x : y;
+	struct answer a;
+	int r;
+
+	if (!strcmp(x->pci, y->pci) || !to->has_memory)
+		return 0;
+	if (from->has_memory)
+		return add_pair(c, rows, x, y, strict);
+	r = ask(c, from, to, &a);
+	return r ? r : add_answer(c, rows, &a, strict);
+}
+
+static int machine_pairs(struct ctl *c, const struct side *only,
+			 json_object *rows)
+{
+	struct sides s = { 0 };
+	size_t i, j;
+	int r = machine_sides(c, &s);
+
+	for (i = 0; i < s.n && !r && only; i++)
+		r = machine_pair(c, rows, only, &s.v[i], true);
+	for (i = 0; i < s.n && !r && !only; i++)
+		for (j = i + 1; j < s.n && !r; j++)
+			r = machine_pair(c, rows, &s.v[i], &s.v[j], false);
+	free(s.v);
+	if (!r && !c->json && !json_object_array_length(rows))
+		fputs("there is no pair of a device and the memory of a GPU or "
+		      "FPGA on this machine; \"fabrexctl list machine\" shows "
+		      "what there is, and two addresses can be named\n", c->out);
+	return r;
+}
+
 int cmd_p2p(struct ctl *c, int argc, char **argv)
 {
 	json_object *rows;
 	struct side side[2];
 	struct answer a;
-	int i, r;
+	int i, r, none;
 
 	if (argc > 2)
 		return err_usage(&c->err, argv[2], "p2p: name two at most; "
 				 "\"%s\" is too much", argv[2]);
-	r = ctl_load(c);
+	none = ctl_load_any(c);
+	r = none < 0 ? none : 0;
 	for (i = 0; i < argc && !r; i++)
-		r = word_side(c, argv[i], &side[i]);
+		r = none ? machine_side(c, argv[i], &side[i]) :
+			   word_side(c, argv[i], &side[i]);
 	if (r)
 		return r;
 	rows = json_object_new_array();
-	if (argc < 2) {
+	if (argc < 2 && none) {
+		r = machine_pairs(c, argc ? &side[0] : NULL, rows);
+	} else if (argc < 2) {
 		r = all_pairs(c, argc ? &side[0] : NULL, rows);
 	} else {
 		r = ask(c, &side[0], &side[1], &a);

@@ -77,6 +77,26 @@ int ctl_load(struct ctl *c)
 	return c->be->ops->objects(c->be, &all, c->model, &c->err);
 }
 
+/* Without a module there is no fabric, nor with one that has no port. */
+int ctl_open_any(struct ctl *c)
+{
+	int r = *c->no_fabric ? 1 : ctl_open(c);
+
+	if (r >= 0 || IS_SET(c, FPORT) || r == -ENOMEM ||
+	    (c->opened && (r != -ENODEV || c->model->nfports)))
+		return r;
+	snprintf(c->no_fabric, sizeof(c->no_fabric), "%s", c->err.message);
+	err_clear(&c->err);
+	return 1;
+}
+
+int ctl_load_any(struct ctl *c)
+{
+	int r = ctl_open_any(c);
+
+	return r ? r : ctl_load(c);
+}
+
 const struct fport *ctl_fport(const struct ctl *c)
 {
 	size_t i;
@@ -324,6 +344,18 @@ static bool asks_for_json(int argc, char **argv)
 	return false;
 }
 
+/* "fabrexctl" and nothing else: what is there? */
+static int run_command_alone(struct ctl *c)
+{
+	char name[] = "list", *argv[] = { name, NULL };
+	int r;
+
+	c->command = command_find(name);
+	c->json = IS_SET(c, JSON);
+	r = choose_color(c);
+	return r ? r : c->command->run(c, 0, argv + 1);
+}
+
 static int dispatch(struct ctl *c, int argc, char **argv)
 {
 	int first, r;
@@ -339,8 +371,7 @@ static int dispatch(struct ctl *c, int argc, char **argv)
 		return 0;
 	}
 	if (first == argc)
-		return err_usage(&c->err, NULL, "no command given; see "
-				 "\"fabrexctl help\"");
+		return run_command_alone(c);
 	r = find_command(c, argv[first]);
 	return r ? r : run_command(c, argc - first, argv + first);
 }

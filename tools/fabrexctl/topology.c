@@ -313,9 +313,9 @@ static int choose_host(struct ctl *c, const char *name,
 	if (strcmp(name, "live") || IS_SET(c, HOST) ||
 	    format->format == FABREX_PLAN_GRAPH)
 		return 0;
-	r = ctl_open(c);
+	r = ctl_open_any(c);
 	if (r)
-		return r;
+		return r < 0 ? r : 0;
 	snprintf(host, sizeof(host), "%s", live_host(c));
 	if (*host)
 		c->arg[OPT_HOST] = host;

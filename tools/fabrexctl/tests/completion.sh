@@ -46,6 +46,10 @@ point "an option's value behind =" "a a.0" \
 	"$(offers 'fabrexctl compose gpu --to=a')"
 point "names with a colon" "4 5 6" "$(offers 'fabrexctl port draco1:')"
 point "ends of a pair" "a.0" "$(offers 'fabrexctl p2p a')"
+point "this machine" "machine" "$(offers 'fabrexctl list mach')"
+point "kinds of devices" "upstream-port" \
+	"$(offers 'fabrexctl list devices --kind up')"
+point "the doctor" "doctor" "$(offers 'fabrexctl doc')"
 point "stats of links" "--links" "$(offers 'fabrexctl stats --li')"
 point "port actions" "enable" "$(offers 'fabrexctl port a.0 e')"
 point "options" "--to" "$(offers 'fabrexctl compose --to')"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The examples of the planner's manual pages and of stats, run as printed on the small test
+# The examples of the planner's manual pages, of list, doctor and stats, run as printed on the small test
 # fabric in $1; what needs a fabric that stays composed is left to the guests.
 dir=$(cd "$1" && pwd) || exit 1
 man=$(cd "$(dirname "$0")/../man" && pwd) || exit 1
@@ -25,7 +25,8 @@ run()
 	fi
 }
 
-for page in fabrexctl-topology.8 fabrexctl-plan-collective.8 fabrexctl-stats.8; do
+for page in fabrexctl-topology.8 fabrexctl-plan-collective.8 fabrexctl-stats.8 \
+	fabrexctl-list.8 fabrexctl-doctor.8; do
 	command=
 	while IFS= read -r line; do
 		line=${line//\\-/-}

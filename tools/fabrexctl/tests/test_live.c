@@ -262,7 +262,8 @@ static void nothing(void)
 	f->no_device = false;
 	f->no_module = 1;
 	r = run(f, "a", NULL, NULL);
-	ok(r.r == -ENODEV && !r.g, "no module, no graph");
+	ok(r.r == -ENOENT && !r.g, "no module, no hosts");
+	has(r.err.message, "there is only this machine");
 	finish(f);
 }
 

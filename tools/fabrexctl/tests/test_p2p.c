@@ -121,7 +121,7 @@ static void named_pairs(void)
 	f->no_device = true;
 	line(f, "p2p a.0 columba1.gpu0", EXIT_NO_DEVICE, "no PCI device for");
 	f->no_module = true;
-	line(f, "p2p", EXIT_NO_DEVICE, "not loaded");
+	line(f, "p2p columba1.gpu0", EXIT_NO_DEVICE, "not loaded");
 	finish(f);
 }
 

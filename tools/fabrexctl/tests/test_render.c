@@ -231,7 +231,6 @@ static void refusals(void)
 		{ "list --color blue", EXIT_USAGE, "auto, always, never" },
 		{ "lsit", EXIT_USAGE, "did you mean \"list\"?" },
 		{ "''", EXIT_USAGE, "no command \"\"" },
-		{ "", EXIT_USAGE, "no command given" },
 		{ "version 2", EXIT_USAGE, "too much" },
 		{ "help nothing", EXIT_USAGE, "no command \"nothing\"" },
 		{ "completion zsh", EXIT_USAGE, "there is bash" },
@@ -269,9 +268,9 @@ static void no_module(void)
 	struct run r;
 
 	f->no_module = 1;
-	r = run_line(&f->b, "list");
+	r = run_line(&f->b, "list endpoints");
 	ok(r.code == EXIT_NO_DEVICE && !*r.out, "no module: %d", r.code);
-	has(r.err, "not loaded");
+	has(r.err, "not loaded; \"fabrexctl list\" shows this machine");
 	run_free(&r);
 	r = run_line(&f->b, "version --json");
 	ok(r.code == 0, "version needs none");
@@ -286,9 +285,12 @@ static void no_module(void)
 	run_free(&r);
 	fake_free(f);
 	f = fake_new();
-	r = run_line(&f->b, "list");
+	r = run_line(&f->b, "list endpoints");
 	ok(r.code == EXIT_NO_DEVICE, "no port: %d", r.code);
 	has(r.err, "no fabric port");
+	run_free(&r);
+	r = run_line(&f->b, "list --fport a.0");
+	ok(r.code == EXIT_NO_DEVICE, "a port that was asked for: %d", r.code);
 	run_free(&r);
 	fake_free(f);
 }
