@@ -162,7 +162,7 @@ static void say_gpus(struct diagnosis *d, json_object *list)
 		     n);
 	else
 		able(list, d, "GPU to GPU", v.no ? "no" : "unknown",
-		     "fabrexctl p2p", "%zu of %zu ways: %s%s%s",
+		     "fabrexctl p2p", "%zu of %zu directions; %s%s%s",
 		     v.yes, v.yes + v.no + v.unknown, v.first.text,
 		     *v.first.remedy ? "; " : "", v.first.remedy);
 	able(list, d, "plan collectives", "yes",

@@ -45,7 +45,7 @@ static const struct known {
 	{ BROADCOM, 0xc010, GIGAIO, KUMA, ANY, FUNCTION_OTHER,
 	  "GigaIO FabreX adapter (Kuma), Broadcom PEX88000" },
 	{ 0x1234, 0xda00, ANY, ANY, ANY, FUNCTION_FPORT,
-	  "fabric port of an emulated Draco" },
+	  "emulated Draco" },
 	{ 0x1234, 0xda10, ANY, ANY, ANY, FUNCTION_OTHER,
 	  "emulated GPU of fabrex" },
 	{ BROADCOM, 0xc010, ANY, ANY, ANY, FUNCTION_OTHER,

@@ -236,11 +236,12 @@ static void read_acs(const struct pci_dev *dev, struct pci_function *f)
 	}
 }
 
-static enum function_kind kind_of_type(int type)
+/* Below another bridge, as slots of emulated switches are, it is no root port. */
+static enum function_kind kind_of_type(const struct pci_function *f, int type)
 {
 	switch (type) {
 	case PCI_TYPE_ROOT_PORT:
-		return FUNCTION_ROOT_PORT;
+		return f->up ? FUNCTION_DOWNSTREAM : FUNCTION_ROOT_PORT;
 	case PCI_TYPE_UPSTREAM:
 		return FUNCTION_UPSTREAM;
 	case PCI_TYPE_DOWNSTREAM:
@@ -265,7 +266,7 @@ static void read_registers(const struct p2p_env *env, struct pci_function *f)
 	if (!f->gone && fxi_pci_bridge(dev))
 		f->secondary = dev->config[PCI_SECONDARY_BUS];
 	if (f->kind == FUNCTION_BRIDGE && type >= 0) {
-		f->kind = kind_of_type(type);
+		f->kind = kind_of_type(f, type);
 		f->supposed = false;
 	}
 	free(dev);

@@ -30,7 +30,8 @@
 #define HERE "tools/fabrexctl/tests/machines/"
 
 static const char *const names[] = {
-	"laptop", "pex-server", "switchtec", "odd", "hostile", "container",
+	"laptop", "pex-server", "switchtec", "odd", "qemu-guest", "hostile",
+	"container",
 };
 
 static const char *const lines[] = {
@@ -478,7 +479,8 @@ static void spoil(const char *path, unsigned int *seed)
 static void garbage(void)
 {
 	static const char *const machines[] = { "laptop", "switchtec", "odd" };
-	unsigned int seed = 1, round;
+	const char *word = getenv("FABREX_FUZZ_SEED");
+	unsigned int seed = word ? (unsigned int)atoi(word) : 1, round;
 	size_t i, k, bad = 0, runs = 0;
 
 	for (round = 0; round < 60; round++) {
@@ -513,7 +515,8 @@ static void garbage(void)
 static void recorder(void)
 {
 	static const char *const machines[] = { "laptop", "pex-server",
-						"switchtec", "odd" };
+						"switchtec", "odd",
+						"qemu-guest" };
 	size_t i, k, bad;
 
 	for (i = 0; i < ARRAY_SIZE(machines); i++) {
