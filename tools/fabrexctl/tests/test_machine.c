@@ -362,6 +362,31 @@ static void nothing_is_written(void)
 	}
 }
 
+/* Registers that nobody reads may say what they like. */
+static void sleeps_on(void)
+{
+	struct fake *f = start("laptop");
+	struct run r;
+
+	machine_config(&machine, "0000:01:00.0", 0xff, 64);
+	r = run_line(&f->b, "list");
+	has(r.out, "nvidia  asleep");
+	hasnt(r.out, "does not answer");
+	run_free(&r);
+	machine_text(&machine, machine_at(&machine, "0000:00:01.0",
+					  "power_state"), "D0\n");
+	r = run_line(&f->b, "list");
+	has(r.out, "nvidia  asleep");
+	hasnt(r.out, "does not answer");
+	run_free(&r);
+	machine_text(&machine, machine_at(&machine, "0000:01:00.0",
+					  "power_state"), "D0\n");
+	r = run_line(&f->b, "list");
+	has(r.out, "nvidia  does not answer");
+	run_free(&r);
+	finish(f);
+}
+
 /* A directory that this user may not read, as in some containers. */
 static void not_allowed(void)
 {
@@ -558,6 +583,7 @@ int main(void)
 	beside_a_fabric();
 	graph();
 	nothing_is_written();
+	sleeps_on();
 	not_allowed();
 	writing_is_noticed();
 	packed_configuration();
