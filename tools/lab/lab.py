@@ -17,6 +17,7 @@ import network
 import root
 import space
 import topology as topo
+import upstream
 from cache import hold, say
 from guest import Guest, boot_all
 from process import RunDir
@@ -33,17 +34,20 @@ class Lab:
     in /tmp; keep_logs: directory to copy consoles and logs to on close;
     network: an Ethernet between the guests (network.py), which know each
     other by name; throttle: links carry so much of their rates, see
-    draco-emu(8). Other options go to every Guest."""
+    draco-emu(8); upstream: the guests get Linux' own modules for other fabrics
+    instead of ours (upstream.py). Other options go to every Guest."""
 
     def __init__(self, topology=DEFAULT_TOPOLOGY, kernel="7.2", hosts=None,
                  layer="demo", run_dir=None, keep_logs=None, emu_binary=None,
-                 emu_wrap=(), network=False, throttle=None, **options):
+                 emu_wrap=(), network=False, throttle=None, upstream=False,
+                 **options):
         self.closed = False
         self.keep_logs = keep_logs
         self.emu = None
         self.guests = {}
         self.network = network
         self.throttle = throttle
+        self.upstream = upstream
         self.run = RunDir(run_dir)
         catch_signals()
         try:
@@ -111,7 +115,10 @@ class Lab:
 
     def install(self, modules=True):
         """Load the modules and put programs and the udev rule in place."""
-        install.install(list(self.guests.values()), modules)
+        guests = list(self.guests.values())
+        install.install(guests, modules and not self.upstream)
+        if self.upstream:
+            upstream.install(guests)
 
     def guest(self, name):
         return self.guests[name]
