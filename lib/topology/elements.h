@@ -11,6 +11,7 @@
 int topo_read_switches(struct topo_parse *p, const struct topo_at *root);
 int topo_read_isls(struct topo_parse *p, const struct topo_at *root);
 int topo_read_hosts(struct topo_parse *p, const struct topo_at *root);
+int topo_read_ntbs(struct topo_parse *p, const struct topo_at *root);
 int topo_read_appliances(struct topo_parse *p, const struct topo_at *root);
 int topo_read_bindings(struct topo_parse *p, const struct topo_at *root);
 
@@ -19,5 +20,9 @@ int topo_take_port(struct topo_parse *p, const struct topo_at *at,
 		   config_setting_t *m, enum topo_port_kind kind,
 		   unsigned int owner, unsigned int index,
 		   struct topo_end *end);
+
+/* Find "<host>.<index>". */
+bool topo_find_port(const struct topology *t, const char *s,
+		    struct topo_host_port *port);
 
 #endif

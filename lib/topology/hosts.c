@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: hosts and their ports, and the initial bindings. Called by
- * topology.c.
+ * topology.c; ports are looked up by ntbs.c, too.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -73,9 +73,8 @@ int topo_read_hosts(struct topo_parse *p, const struct topo_at *root)
 	return t->hosts ? topo_each(p, list, t->nhosts, "host", read_host) : -1;
 }
 
-/* Find "<host>.<index>". */
-static bool find_port(const struct topology *t, const char *s,
-		      struct topo_binding *b)
+bool topo_find_port(const struct topology *t, const char *s,
+		    struct topo_host_port *port)
 {
 	const char *dot = strrchr(s, '.');
 	char name[TOPO_NAME_LEN];
@@ -86,10 +85,10 @@ static bool find_port(const struct topology *t, const char *s,
 		return false;
 	memcpy(name, s, dot - s);
 	name[dot - s] = 0;
-	b->host = topology_find_host(t, name);
-	b->port = strtoul(dot + 1, &end, 10);
-	return b->host != TOPO_NONE && !*end &&
-	       b->port < t->hosts[b->host].nports;
+	port->host = topology_find_host(t, name);
+	port->port = strtoul(dot + 1, &end, 10);
+	return port->host != TOPO_NONE && !*end &&
+	       port->port < t->hosts[port->host].nports;
 }
 
 /* Which switches can be reached from @sw: marks them in @seen. */
@@ -153,6 +152,7 @@ static int read_binding(struct topo_parse *p, struct topo_at *at,
 {
 	struct topo_binding *b = &p->t->bindings[i];
 	const char *ep = NULL, *port = NULL;
+	struct topo_host_port to;
 
 	if (topo_known(p, at, binding_known) ||
 	    topo_string(p, at, "endpoint", true, &ep) ||
@@ -163,10 +163,12 @@ static int read_binding(struct topo_parse *p, struct topo_at *at,
 	if (b->endpoint == TOPO_NONE)
 		return topo_fail(p, at,
 				 "there is no such endpoint; names are <appliance>.<class><index>");
-	if (!find_port(p->t, port, b))
+	if (!topo_find_port(p->t, port, &to))
 		return topo_fail(p, at,
 				 "there is no host port \"%s\"; names are <host>.<index>, counted from 0",
 				 port);
+	b->host = to.host;
+	b->port = to.port;
 	return check_binding(p, at, i);
 }
 

@@ -11,7 +11,7 @@
 #include "topology/elements.h"
 
 static const char *const switch_known[] = {
-	"name", "ports", "speed", "width", NULL
+	"name", "model", "ports", "speed", "width", NULL
 };
 static const char *const isl_known[] = { "a", "b", NULL };
 
@@ -30,6 +30,22 @@ static int check_speed(struct topo_parse *p, const struct topo_at *at,
 	return 0;
 }
 
+static int read_model(struct topo_parse *p, const struct topo_at *at,
+		      struct topo_switch *s)
+{
+	const char *name = topology_model_name(TOPO_DRACO);
+
+	if (topo_string(p, at, "model", false, &name))
+		return -1;
+	for (s->model = TOPO_DRACO; s->model <= TOPO_EPF; s->model++) {
+		if (!strcmp(name, topology_model_name(s->model)))
+			return 0;
+	}
+	return topo_fail(p, at,
+			 "model \"%s\" is not known; choose \"draco\", \"pfx\" or \"epf\"",
+			 name);
+}
+
 static int read_switch(struct topo_parse *p, struct topo_at *at, unsigned int i)
 {
 	struct topo_switch *s = &p->t->switches[i];
@@ -39,6 +55,7 @@ static int read_switch(struct topo_parse *p, struct topo_at *at, unsigned int i)
 	s->speed = 16;
 	s->width = 16;
 	if (topo_known(p, at, switch_known) || topo_name(p, at, s->name) ||
+	    read_model(p, at, s) ||
 	    topo_int(p, at, "ports", 2, TOPO_MAX_SWITCH_PORTS, &s->nports) ||
 	    topo_int(p, at, "speed", 1, 64, &s->speed) ||
 	    topo_int(p, at, "width", 1, 16, &s->width) ||
@@ -164,6 +181,19 @@ int topo_take_port(struct topo_parse *p, const struct topo_at *at,
 	return 0;
 }
 
+/* Partitions of the other models end at their switch. */
+static int check_cascade(struct topo_parse *p, const struct topo_at *at,
+			 unsigned int sw)
+{
+	const struct topo_switch *s = &p->t->switches[sw];
+
+	if (s->model == TOPO_DRACO)
+		return 0;
+	return topo_fail(p, at,
+			 "switch \"%s\" is of model \"%s\"; only those of model \"draco\" can be linked",
+			 s->name, topology_model_name(s->model));
+}
+
 static int read_isl(struct topo_parse *p, struct topo_at *at, unsigned int i)
 {
 	struct topo_isl *isl = &p->t->isls[i];
@@ -181,6 +211,8 @@ static int read_isl(struct topo_parse *p, struct topo_at *at, unsigned int i)
 		return topo_fail(p, at,
 				 "both ends are on switch \"%s\"; a link joins two switches",
 				 p->t->switches[isl->a.sw].name);
+	if (check_cascade(p, at, isl->a.sw) || check_cascade(p, at, isl->b.sw))
+		return -1;
 	return 0;
 }
 

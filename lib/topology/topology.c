@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Topology files: entry points, the top level of the file, and look-ups. The
- * elements are read in switches.c, hosts.c and appliances.c.
+ * elements are read in switches.c, hosts.c, ntbs.c and appliances.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #define TEXT_LIMIT	(64u << 20)	/* bytes of a file */
 
 static const char *const top_known[] = {
-	"fabric", "switches", "isls", "hosts", "appliances", "bindings",
-	"link_gbps", "root_complex_gbps", "limits", NULL
+	"fabric", "switches", "isls", "hosts", "ntbs", "appliances",
+	"bindings", "link_gbps", "root_complex_gbps", "limits", NULL
 };
 
 static const char *const limits_known[] = {
@@ -93,7 +93,7 @@ static int read_all(struct topo_parse *p, config_t *cfg)
 
 	if (read_top(p, &root) || topo_read_switches(p, &root) ||
 	    topo_read_isls(p, &root) || topo_read_hosts(p, &root) ||
-	    topo_read_appliances(p, &root))
+	    topo_read_ntbs(p, &root) || topo_read_appliances(p, &root))
 		return -1;
 	return topo_read_bindings(p, &root);
 }
@@ -247,6 +247,7 @@ void topology_free(struct topology *t)
 	free(t->switches);
 	free(t->isls);
 	free(t->hosts);
+	free(t->ntbs);
 	free(t->appliances);
 	free(t->endpoints);
 	free(t->bindings);
@@ -276,6 +277,16 @@ double topology_link_gbps(const struct topology *t, unsigned int sw)
 	const struct topo_switch *s = &t->switches[sw];
 
 	return t->link_gbps * pcie_rate(s->speed, s->width) / pcie_rate(16, 16);
+}
+
+const char *topology_model_name(enum topo_model model)
+{
+	static const char *const names[] = {
+		[TOPO_DRACO] = "draco", [TOPO_PFX] = "pfx",
+		[TOPO_EPF] = "epf",
+	};
+
+	return model <= TOPO_EPF ? names[model] : "?";
 }
 
 const char *topology_class_name(enum topo_class class)

@@ -29,6 +29,13 @@ enum topo_port_kind {
 	TOPO_PORT_ISL,
 };
 
+/* What a switch is: its host ports look accordingly. */
+enum topo_model {
+	TOPO_DRACO = 0,
+	TOPO_PFX,		/* Switchtec PFX */
+	TOPO_EPF,		/* an endpoint controller between two hosts */
+};
+
 enum topo_appliance_kind {
 	TOPO_CASCADE = 1,
 	TOPO_FLAT,
@@ -62,6 +69,7 @@ struct topo_end {
 
 struct topo_switch {
 	char name[TOPO_NAME_LEN];
+	enum topo_model model;
 	unsigned int nports;
 	unsigned int speed;	/* GT/s */
 	unsigned int width;
@@ -70,6 +78,18 @@ struct topo_switch {
 
 struct topo_isl {
 	struct topo_end a, b;
+};
+
+/* A host's nth port. */
+struct topo_host_port {
+	unsigned int host;
+	unsigned int port;
+};
+
+/* Two host ports that a non-transparent bridge joins. */
+struct topo_ntb {
+	struct topo_host_port a, b;
+	uint64_t window;	/* bytes of each BAR with windows */
 };
 
 struct topo_host {
@@ -126,6 +146,8 @@ struct topology {
 	struct topo_isl *isls;
 	unsigned int nhosts;
 	struct topo_host *hosts;
+	unsigned int nntbs;
+	struct topo_ntb *ntbs;
 	unsigned int nappliances;
 	struct topo_appliance *appliances;
 	unsigned int nendpoints;
@@ -186,6 +208,10 @@ int topology_write(const struct topology *t, FILE *f, char *err,
 /* Index of the element called @name, or TOPO_NONE. */
 unsigned int topology_find_endpoint(const struct topology *t, const char *name);
 unsigned int topology_find_host(const struct topology *t, const char *name);
+/* The bridge that a host's nth port has, and the other port; NULL: none. */
+const struct topo_ntb *topology_find_ntb(const struct topology *t,
+					 unsigned int host, unsigned int port,
+					 struct topo_host_port *other);
 
 /*
  * Rate of a link of switch @sw in each direction, in GB/s: link_gbps is what
@@ -193,6 +219,8 @@ unsigned int topology_find_host(const struct topology *t, const char *name);
  */
 double topology_link_gbps(const struct topology *t, unsigned int sw);
 
+/* "draco", "pfx", "epf" */
+const char *topology_model_name(enum topo_model model);
 /* "gpu", "nvme", ... */
 const char *topology_class_name(enum topo_class class);
 unsigned int topology_host_ports(const struct topology *t);

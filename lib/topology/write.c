@@ -187,8 +187,12 @@ static void put_switches(const struct writer *w)
 	for (i = 0; i < t->nswitches; i++) {
 		const struct topo_switch *s = &t->switches[i];
 
-		fprintf(w->f, "  { name = \"%s\"; ports = %u; speed = %u; width = %u; }%s\n",
-			s->name, s->nports, s->speed, s->width,
+		fprintf(w->f, "  { name = \"%s\"; ", s->name);
+		if (s->model)
+			fprintf(w->f, "model = \"%s\"; ",
+				topology_model_name(s->model));
+		fprintf(w->f, "ports = %u; speed = %u; width = %u; }%s\n",
+			s->nports, s->speed, s->width,
 			comma(i, t->nswitches));
 	}
 	fputs(");\n", w->f);
@@ -219,6 +223,26 @@ static void put_hosts(const struct writer *w)
 		fprintf(w->f, " manager = %s; slots = %u; p2p_root = %s; }%s\n",
 			h->manager ? "true" : "false", h->slots,
 			h->p2p_root ? "true" : "false", comma(i, t->nhosts));
+	}
+	fputs(");\n", w->f);
+}
+
+static void put_ntbs(const struct writer *w)
+{
+	const struct topology *t = w->t;
+	unsigned int i;
+
+	if (!t->nntbs)
+		return;
+	fputs("\nntbs = (\n", w->f);
+	for (i = 0; i < t->nntbs; i++) {
+		const struct topo_ntb *n = &t->ntbs[i];
+
+		fprintf(w->f, "  { a = \"%s.%u\"; b = \"%s.%u\"; ",
+			t->hosts[n->a.host].name, n->a.port,
+			t->hosts[n->b.host].name, n->b.port);
+		put_size(w->f, "window", n->window);
+		fprintf(w->f, " }%s\n", comma(i, t->nntbs));
 	}
 	fputs(");\n", w->f);
 }
@@ -320,6 +344,7 @@ int topology_write(const struct topology *t, FILE *f, char *err,
 	put_limits(&w);
 	put_switches(&w);
 	put_hosts(&w);
+	put_ntbs(&w);
 	put_appliances(&w);
 	put_bindings(&w);
 	if (!fflush(f) && !ferror(f))

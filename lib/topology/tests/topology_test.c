@@ -22,6 +22,9 @@ static void result(int good, const char *what, const char *got)
 		"uplinks = ( \"s:2\", \"s:3\" );\n" \
 		"endpoints = ( { class = \"gpu\"; } ); } );\n"
 
+#define PAIR	"switches = ( { name = \"s\"; model = \"pfx\"; }, { name = \"u\"; model = \"pfx\"; } );\n" \
+		"hosts = ( { name = \"h\"; ports = ( \"s:1\", \"s:2\" ); }, { name = \"i\"; ports = ( \"s:3\", \"u:1\" ); } );\n"
+
 struct mistake {
 	const char *text, *message;
 };
@@ -89,6 +92,30 @@ static const struct mistake mistakes[] = {
 	{ F "switches = ( { name = \"s\"; }, { name = \"u\"; } );\n"
 	  "isls = ( { a = \"s:1\"; b = \"u:1\"; } );\n" HOST,
 	  "t:4: host \"h\": port \"s:1\" is already used by the link s:1 - u:1; give it another port" },
+	{ F "switches = ( { name = \"s\"; model = \"pex\"; } );",
+	  "t:2: switch \"s\": model \"pex\" is not known; choose \"draco\", \"pfx\" or \"epf\"" },
+	{ F "switches = ( { name = \"s\"; model = \"pfx\"; }, { name = \"u\"; } );\n"
+	  "isls = ( { a = \"s:6\"; b = \"u:6\"; } );",
+	  "t:3: isl: switch \"s\" is of model \"pfx\"; only those of model \"draco\" can be linked" },
+	{ F PAIR "ntbs = ( { a = \"h.0\"; b = \"j.0\"; } );",
+	  "t:4: ntb: there is no host port \"j.0\"; names are <host>.<index>, counted from 0" },
+	{ F PAIR "ntbs = ( { a = \"h.0\"; } );",
+	  "t:4: ntb: \"b\" is missing; add b = \"...\";" },
+	{ F PAIR "ntbs = ( { a = \"h.0\"; b = \"h.1\"; } );",
+	  "t:4: ntb: both ends are ports of host \"h\"; a bridge joins two hosts" },
+	{ F PAIR "ntbs = ( { a = \"h.0\"; b = \"i.0\"; },\n"
+	  "{ a = \"i.0\"; b = \"h.1\"; } );",
+	  "t:5: ntb: port \"i.0\" has a bridge already; a port has one at most" },
+	{ F PAIR "ntbs = ( { a = \"h.0\"; b = \"i.0\"; window = \"2M\"; } );",
+	  "t:4: ntb: \"window\" is \"2M\"; choose a power of two from 4M to 1G" },
+	{ F PAIR "ntbs = ( { a = \"h.0\"; b = \"i.1\"; } );",
+	  "t:4: ntb: its ends are on two switches; a bridge joins ports of one" },
+	{ F SW "hosts = ( { name = \"h\"; ports = ( \"s:1\" ); },\n"
+	  "{ name = \"i\"; ports = ( \"s:2\" ); } );\n"
+	  "ntbs = ( { a = \"h.0\"; b = \"i.0\"; } );",
+	  "t:5: ntb: port \"h.0\" is on switch \"s\" of model \"draco\", which joins all its host ports by itself; give the switch another model" },
+	{ F "switches = ( { name = \"s\"; model = \"epf\"; } );\n" HOST,
+	  "t: port \"h.0\" is on switch \"s\" of model \"epf\" and has no bridge; add one to ntbs" },
 	{ F SW HOST "appliances = ( { name = \"c\"; kind = \"round\"; } );",
 	  "t:4: appliance \"c\": kind \"round\" is not known; choose \"cascade\" or \"flat\"" },
 	{ F SW HOST "appliances = ( { name = \"c\"; kind = \"flat\";"
@@ -266,6 +293,7 @@ static void try_write(const struct topology *t, const char *name)
 	ok = back && f && !topology_write(back, f, err, sizeof(err)) &&
 	     back->nendpoints == t->nendpoints &&
 	     back->nbindings == t->nbindings && back->nisls == t->nisls &&
+	     back->nntbs == t->nntbs &&
 	     back->link_gbps == t->link_gbps &&
 	     (!t->nendpoints ||
 	      !memcmp(back->endpoints, t->endpoints,
@@ -301,6 +329,25 @@ static void try_odd_values(void)
 	result(t != NULL, "odd values", err);
 	if (t)
 		try_write(t, "odd values");
+	topology_free(t);
+}
+
+static void try_ntbs(void)
+{
+	static const char text[] = F PAIR
+		"ntbs = ( { a = \"i.0\"; b = \"h.1\"; window = \"8M\"; } );\n";
+	char err[512] = "";
+	struct topology *t = topology_parse(text, "t", err, sizeof(err));
+	struct topo_host_port other = { 9, 9 };
+	const struct topo_ntb *n = t ? topology_find_ntb(t, 0, 1, &other) :
+				       NULL;
+
+	result(n && n->window == 8 << 20 && other.host == 1 && !other.port &&
+	       t->switches[0].model == TOPO_PFX, "bridge of a port", err);
+	result(t && !topology_find_ntb(t, 0, 0, &other),
+	       "a port without a bridge", err);
+	if (t)
+		try_write(t, "bridges");
 	topology_free(t);
 }
 
@@ -400,6 +447,7 @@ int main(int argc, char **argv)
 	try_managers();
 	try_uplinks();
 	try_odd_values();
+	try_ntbs();
 	try_unsayable();
 	try_rates();
 	return tap_done();
