@@ -17,6 +17,7 @@
 #include "function.h"
 #include "log.h"
 #include "loop.h"
+#include "pfx.h"
 #include "port.h"
 #include "qmp.h"
 #include "slot.h"
@@ -95,11 +96,17 @@ static int start_port(struct port *p, const struct emu_options *o)
 	char path[512];
 	int err;
 
-	port_describe(p, &d);
+	if (p->part)
+		pfx_describe(p->part, &d);
+	else
+		port_describe(p, &d);
 	snprintf(path, sizeof(path), "%s/%s.%u.sock", o->run_dir, host,
 		 p->index);
 	d.socket = path;
-	err = function_create(&d, &port_function_ops, p, &p->fn);
+	if (p->part)
+		err = function_create(&d, &pfx_function_ops, p->part, &p->fn);
+	else
+		err = function_create(&d, &port_function_ops, p, &p->fn);
 	if (err)
 		return err;
 	if (!p->index)
@@ -145,11 +152,11 @@ static int start_model(const struct emu_options *o)
 {
 	int err = fabric_init(&emu.fabric, emu.topo);
 
-	if (err) {
+	if (err == -ENOMEM)
 		log_error("fabric model: %s; free some memory",
 			  strerror(-err));
+	if (err)
 		return err;
-	}
 	emu.has_fabric = true;
 	throttle_set(&emu.fabric, o->throttle);
 	err = binding_init(&emu.fabric, o->state);

@@ -12,6 +12,7 @@
 
 #include "binding.h"
 #include "mesh.h"
+#include "pfx.h"
 #include "port.h"
 #include "route.h"
 
@@ -327,6 +328,8 @@ int fabric_init(struct fabric *f, const struct topology *topo)
 		err = mesh_init(f);
 	if (!err)
 		err = make_ports(f);
+	if (!err)
+		err = pfx_init(f);
 	if (err)
 		fabric_free(f);
 	return err;
@@ -334,6 +337,7 @@ int fabric_init(struct fabric *f, const struct topology *topo)
 
 void fabric_free(struct fabric *f)
 {
+	pfx_free(f);
 	for (unsigned int i = 0; i < f->nports; i++) {
 		port_free(f->ports[i]);
 		free(f->ports[i]);
@@ -644,6 +648,8 @@ static bool update_link(struct fabric *f, struct link *l)
 			silence_endpoints(f, l);
 		binding_uplink_changed(f);
 	}
+	if (l->kind == DRACO_PORT_HOST && f->ports[l->peer]->part)
+		pfx_link_changed(f->ports[l->peer]->part);
 	f->topology_seq++;
 	event_post_all(f, &ev);
 	return true;

@@ -26,6 +26,7 @@
 #include "topology/topology.h"
 #include "traffic.h"
 
+struct pfx;
 struct port;
 struct bindings;
 struct mesh;
@@ -85,6 +86,7 @@ struct fabric {
 	struct fabric_ep *eps;		/* by index in the topology */
 	struct bindings *bindings;
 	struct mesh *meshes;		/* by appliance; no GPUs: none */
+	struct pfx *pfxs;		/* switches of that model */
 
 	struct event_log events;
 	struct engine engine;

@@ -41,7 +41,9 @@ struct link;
 struct function;
 struct function_desc;
 struct function_ops;
+struct pfx_part;
 struct slots;
+struct topo_switch;
 
 enum port_state {
 	PORT_STOPPED,
@@ -78,6 +80,9 @@ struct port {
 	struct link *link;
 	struct function *fn;
 	struct slots *slots;		/* NULL: no hot-plug slots (tests) */
+	struct pfx_part *part;		/* NULL: the switch is a Draco; else fn
+					 * is this partition's, and the rest
+					 * of the port stays STOPPED */
 	struct port *sibling;		/* next port in the ring of those whose
 					 * partitions its TLPs reach */
 	unsigned int peer;
@@ -123,6 +128,8 @@ void port_free(struct port *p);
 /* What its function looks like, and the operations behind it. */
 void port_describe(struct port *p, struct function_desc *d);
 extern const struct function_ops port_function_ops;
+/* Of its links, as PCI Express encodes it: 2 to 6. */
+uint8_t port_link_speed(const struct topo_switch *s);
 
 static inline bool port_is_ready(struct port *p)
 {

@@ -266,6 +266,12 @@ static uint64_t round_up_pow2(uint64_t v)
 	return size;
 }
 
+uint8_t port_link_speed(const struct topo_switch *s)
+{
+	return s->speed >= 64 ? 6 : s->speed >= 32 ? 5 :
+	       s->speed >= 16 ? 4 : s->speed >= 8 ? 3 : 2;
+}
+
 void port_describe(struct port *p, struct function_desc *d)
 {
 	const struct topo_limits *l = &p->fabric->topo->limits;
@@ -277,8 +283,7 @@ void port_describe(struct port *p, struct function_desc *d)
 	d->device = d->subdevice = DRACO_PCI_DEVICE_PORT;
 	d->class_code = 0x068000;
 	d->revision = 1;
-	d->link_speed = s->speed >= 64 ? 6 : s->speed >= 32 ? 5 :
-			s->speed >= 16 ? 4 : s->speed >= 8 ? 3 : 2;
+	d->link_speed = port_link_speed(s);
 	d->link_width = s->width;
 	d->bar[DRACO_BAR_REGS].size = DRACO_BAR_REGS_SIZE;
 	d->bar[DRACO_BAR_REGS].flags = FUNCTION_BAR_64;

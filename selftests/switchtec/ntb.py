@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Both ends of a non-transparent bridge, as the tests of this directory use
+them: Linux' drivers in two guests, and ntb_tool, which shows all that an NTB has
+as files."""
+
+import os
+import shlex
+
+import upstream
+from scenario import scenario
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOPOLOGY = os.path.join(HERE, "pfx.topo")
+DRIVERS = ["switchtec", "ntb_hw_switchtec"]
+# Whoever is loaded first has the NTB, so one of them at a time.
+CLIENTS = ["ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong", "ntb_tool"]
+DEVICE = "0000:03:00.0"
+DEBUG = "/sys/kernel/debug"
+
+
+def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, **options):
+    """A scenario of guests with Linux' own modules and none of ours."""
+    return scenario(hosts=hosts, topology=topology, kernels=("7.2",),
+                    upstream=True, **options)
+
+
+class Side:
+    """One end: a guest and the files of ntb_tool in it."""
+
+    def __init__(self, guest, drivers=DRIVERS):
+        self.guest = guest
+        self.drivers = drivers
+        self.tool = f"{DEBUG}/ntb_tool/{DEVICE}"
+
+    def load(self, *clients):
+        """The drivers, and these clients instead of others."""
+        upstream.unload(self.guest, *CLIENTS)
+        upstream.load(self.guest, *self.drivers, *clients)
+
+    def unload(self):
+        """All of it."""
+        upstream.unload(self.guest, *CLIENTS, *reversed(self.drivers))
+
+    def read(self, name):
+        return self.guest.sh(f"cat {self.tool}/{name}")
+
+    def write(self, name, value):
+        # The shell's own echo does not say which write failed.
+        self.guest.sh(f"printf %s {shlex.quote(str(value))} >{self.tool}/{name}")
+
+    def link(self, on):
+        """Bring this side's half of the link up or down."""
+        self.write("link", "Y" if on else "N")
+
+    def wait_link(self, on, timeout=20):
+        """Wait until the driver says that the link is up, or down."""
+        word = "Y" if on else "N"
+        return self.guest.run(
+            f"timeout {timeout * self.guest.patience} "
+            f"sh -c 'printf {word} >{self.tool}/peer0/link_event'",
+            timeout + 10).status == 0
+
+    def interrupts(self, name):
+        """How many interrupts of that name the guest has had."""
+        return int(self.guest.sh(
+            f"awk '/{name}/ {{ n += $2 }} END {{ print n + 0 }}' "
+            "/proc/interrupts"))
+
+    def words(self, name, offset, count, size=4):
+        """Bytes of a file of ntb_tool, as hexadecimal digits."""
+        return self.guest.sh(
+            f"dd if={self.tool}/{name} bs={size} skip={offset // size} "
+            f"count={count} status=none | od -An -v -tx1 | tr -d ' \\n'")
+
+
+def sides(lab, *clients, names=("a", "b"), drivers=DRIVERS):
+    """Both ends with these clients loaded, and the link not yet up."""
+    ends = [Side(lab.guest(name), drivers) for name in names]
+    for end in ends:
+        end.load(*clients)
+    return ends
+
+
+def linked(lab, **options):
+    """Both ends with ntb_tool and the link up."""
+    ends = sides(lab, "ntb_tool", **options)
+    for end in ends:
+        end.link(True)
+    for end in ends:
+        if not end.wait_link(True):
+            raise AssertionError(f"{end.guest.name}: no link\n"
+                                 + end.guest.dmesg()[-3000:])
+    return ends
