@@ -3,7 +3,9 @@
 them: Linux' drivers in two guests, and ntb_tool, which shows all that an NTB has
 as files."""
 
+import hashlib
 import os
+import random
 import shlex
 
 import upstream
@@ -16,6 +18,26 @@ DRIVERS = ["switchtec", "ntb_hw_switchtec"]
 CLIENTS = ["ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong", "ntb_tool"]
 DEVICE = "0000:03:00.0"
 DEBUG = "/sys/kernel/debug"
+SEND = """
+import socket, sys, time
+for _ in range(600):
+    try:
+        s = socket.create_connection((sys.argv[1], 7001), timeout=60)
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.1)
+s.sendall(open("/run/data", "rb").read())
+s.shutdown(socket.SHUT_WR)
+s.recv(1)
+"""
+RECEIVE = """
+import hashlib, socket
+s = socket.create_server(("", 7001)).accept()[0]
+total = hashlib.sha256()
+while data := s.recv(65536):
+    total.update(data)
+print(total.hexdigest())
+"""
 
 
 def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, **options):
@@ -91,3 +113,38 @@ def linked(lab, **options):
             raise AssertionError(f"{end.guest.name}: no link\n"
                                  + end.guest.dmesg()[-3000:])
     return ends
+
+
+def wait_ping(own, address):
+    """Until the other host answers: an NTB's link takes a while."""
+    return own.guest.run(
+        f"for i in $(seq {20 * own.guest.patience}); do "
+        f"busybox ping -c 1 -W 1 {address} >/dev/null && exit; done; exit 1",
+        60).status == 0
+
+
+def send_file(t, own, peer, address, data):
+    """By TCP, compared at the other end."""
+    own.guest.put(data, "/run/data")
+    peer.guest.put(RECEIVE.encode(), "/run/receive")
+    own.guest.put(SEND.encode(), "/run/send")
+    server = peer.guest.start_command("python3 /run/receive")
+    own.guest.sh(f"python3 /run/send {address}", 60)
+    t.equal(server.wait(60).check().stdout.strip(),
+            hashlib.sha256(data).hexdigest(),
+            f"what {own.guest.name} has sent arrives at {peer.guest.name}")
+
+
+def exchange(t, a, b):
+    """IP over ntb_netdev: both ways, and what is sent is what arrives."""
+    address = {"a": "10.78.0.1", "b": "10.78.0.2"}
+    for side in (a, b):
+        name = side.guest.sh("ls /sys/class/net | grep -v ^lo$")
+        side.guest.sh(f"ip address add {address[side.guest.name]}/24 dev {name}"
+                      f" && ip link set {name} up")
+    for own, peer in ((a, b), (b, a)):
+        t.need(wait_ping(own, address[peer.guest.name]),
+               f"{peer.guest.name} answers {own.guest.name}",
+               own.guest.dmesg()[-2000:])
+        send_file(t, own, peer, address[peer.guest.name],
+                  random.Random(own.guest.name).randbytes(2 << 20))

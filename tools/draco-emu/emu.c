@@ -18,6 +18,7 @@
 #include "log.h"
 #include "loop.h"
 #include "pfx.h"
+#include "pfx_dma.h"
 #include "port.h"
 #include "qmp.h"
 #include "slot.h"
@@ -89,6 +90,17 @@ static int start_slots(struct port *p, const struct emu_options *o)
 	return slots_create(&d, &binding_slots_ops, p, &p->slots);
 }
 
+static int start_dma(struct pfx_dma *dma, const struct emu_options *o)
+{
+	struct function_desc d;
+	char path[512];
+
+	pfx_dma_describe(dma, &d);
+	snprintf(path, sizeof(path), "%s/%s.sock", o->run_dir, dma->name);
+	d.socket = path;
+	return function_create(&d, &pfx_dma_function_ops, dma, &dma->fn);
+}
+
 static int start_port(struct port *p, const struct emu_options *o)
 {
 	const char *host = emu.topo->hosts[p->host].name;
@@ -107,6 +119,8 @@ static int start_port(struct port *p, const struct emu_options *o)
 		err = function_create(&d, &pfx_function_ops, p->part, &p->fn);
 	else
 		err = function_create(&d, &port_function_ops, p, &p->fn);
+	if (!err && p->part)
+		err = start_dma(p->part->dma, o);
 	if (err)
 		return err;
 	if (!p->index)
@@ -143,8 +157,11 @@ static void watch_clients(void *arg)
 {
 	struct fabric *f = arg;
 
-	for (unsigned int i = 0; i < f->nports; i++)
+	for (unsigned int i = 0; i < f->nports; i++) {
 		function_unstick(f->ports[i]->fn);
+		if (f->ports[i]->part)
+			function_unstick(f->ports[i]->part->dma->fn);
+	}
 	loop_timer_start(&emu.watchdog, WATCHDOG_MS, watch_clients, f);
 }
 
@@ -189,6 +206,10 @@ int emu_start(const struct emu_options *o)
  */
 static void stop_ports(struct fabric *f)
 {
+	for (unsigned int i = 0; i < f->nports; i++) {
+		if (f->ports[i]->part)
+			function_destroy(f->ports[i]->part->dma->fn);
+	}
 	for (unsigned int i = 0; i < f->nports; i++) {
 		if (f->ports[i]->fn)
 			function_destroy(f->ports[i]->fn);

@@ -12,6 +12,7 @@
 
 #include "fabric.h"
 #include "log.h"
+#include "pfx_dma.h"
 #include "port.h"
 
 #define DEVICE_VERSION		0x0b0u
@@ -144,14 +145,6 @@ static void write_word(struct pfx_part *p, uint32_t offset, uint32_t v,
 		pfx_dbmsg_write(p, offset - GAS_NTB_DBMSG, v, mask);
 }
 
-/* How many of @count bytes from @offset on are in its word. */
-static size_t in_word(uint64_t offset, size_t count)
-{
-	size_t n = 4 - (offset & 3);
-
-	return n < count ? n : count;
-}
-
 static void gas_read(struct pfx_part *p, uint64_t offset, uint8_t *buf,
 		     size_t count)
 {
@@ -160,7 +153,7 @@ static void gas_read(struct pfx_part *p, uint64_t offset, uint8_t *buf,
 	for (; count; offset += n, buf += n, count -= n) {
 		uint32_t v = read_word(p, (uint32_t)offset & ~3u);
 
-		n = in_word(offset, count);
+		n = pfx_in_word(offset, count);
 		memcpy(buf, (uint8_t *)&v + (offset & 3), n);
 	}
 }
@@ -173,7 +166,7 @@ static void gas_write(struct pfx_part *p, uint64_t offset, const uint8_t *buf,
 	for (; count; offset += n, buf += n, count -= n) {
 		uint32_t v = 0, mask = 0;
 
-		n = in_word(offset, count);
+		n = pfx_in_word(offset, count);
 		memcpy((uint8_t *)&v + (offset & 3), buf, n);
 		memset((uint8_t *)&mask + (offset & 3), 0xff, n);
 		write_word(p, (uint32_t)offset & ~3u, v, mask);
@@ -299,13 +292,14 @@ static struct pfx_part *make_part(struct pfx *x, struct port *port)
 		return NULL;
 	p->pfx = x;
 	p->port = port;
+	p->dma = pfx_dma_new(p);
 	p->id = x->nparts;
 	p->slots = x->fabric->topo->hosts[port->host].slots;
 	p->first_pff = x->npffs;
 	x->npffs += 2 + p->slots;
 	x->parts[x->nparts++] = p;
 	port->part = p;
-	return p;
+	return p->dma ? p : NULL;
 }
 
 static struct port *port_of(struct fabric *f, unsigned int host,
@@ -399,6 +393,7 @@ void pfx_free(struct fabric *f)
 		f->pfxs = x->next;
 		for (unsigned int i = 0; i < x->nparts; i++) {
 			pfx_events_free(x->parts[i]);
+			pfx_dma_free(x->parts[i]->dma);
 			free(x->parts[i]);
 		}
 		pthread_mutex_destroy(&x->lock);

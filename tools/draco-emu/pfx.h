@@ -28,12 +28,17 @@
 #define PFX_EVENT_VECTOR	0u
 #define PFX_LUT_ENTRIES		32u
 #define PFX_REQUESTERS		16u
-/* Requester id of a host's processors: its root complex is 0:0.0. */
+/*
+ * Who accesses a window: a host's processors, whose root complex is 0:0.0, or
+ * the switch's own DMA engine, which no table lets in or keeps out.
+ */
 #define PFX_CPU			0u
+#define PFX_SELF		0x10000u
 
 struct fabric;
-struct port;
 struct pfx;
+struct pfx_dma;
+struct port;
 
 /* What one partition knows of an event of the switch. */
 struct pfx_event {
@@ -92,6 +97,7 @@ struct pfx_dbmsg {
 struct pfx_part {
 	struct pfx *pfx;
 	struct port *port;
+	struct pfx_dma *dma;
 	unsigned int id;
 	struct pfx_part *peer;		/* behind the bridge, or NULL */
 	uint64_t window;		/* bytes of its BARs for windows */
@@ -141,6 +147,14 @@ static inline uint32_t pfx_merge(uint32_t old, uint32_t v, uint32_t mask)
 	return (old & ~mask) | (v & mask);
 }
 
+/* How many of @count bytes from @offset on are in its word. */
+static inline size_t pfx_in_word(uint64_t offset, size_t count)
+{
+	size_t n = 4 - (offset & 3);
+
+	return n < count ? n : count;
+}
+
 static inline uint64_t pfx_join(const uint32_t half[2])
 {
 	return half[0] | (uint64_t)half[1] << 32;
@@ -183,7 +197,7 @@ void pfx_dbmsg_reset(struct pfx_part *p);
  * pfx_window.c: an access of @requester to a BAR with windows. False if it
  * reaches nothing: reads then give ones.
  */
-bool pfx_window_access(struct pfx_part *p, uint16_t requester, unsigned int bar,
+bool pfx_window_access(struct pfx_part *p, uint32_t requester, unsigned int bar,
 		       uint64_t offset, void *in, const void *out, size_t len);
 /* Is what is written what a window can be? Fills in the errors. */
 bool pfx_window_check(struct pfx_part *p);

@@ -80,8 +80,10 @@ bool pfx_window_check(struct pfx_part *p)
 
 /* ---- Accesses ---- */
 
-static bool known(const struct pfx_part *p, uint16_t requester)
+static bool known(const struct pfx_part *p, uint32_t requester)
 {
+	if (requester == PFX_SELF)
+		return true;
 	for (unsigned int i = 0; i < PFX_REQUESTERS; i++) {
 		uint32_t v = p->ctrl.active.req[i];
 
@@ -137,7 +139,7 @@ static bool reachable(const struct pfx_part *p, unsigned int target)
 	       atomic_load(&p->port->link->up);
 }
 
-bool pfx_window_access(struct pfx_part *p, uint16_t requester, unsigned int bar,
+bool pfx_window_access(struct pfx_part *p, uint32_t requester, unsigned int bar,
 		       uint64_t offset, void *in, const void *out, size_t len)
 {
 	if (!p->peer || !known(p, requester))

@@ -22,9 +22,10 @@ class BootFailed(RuntimeError):
 class Guest:
     """A host of the fabric. Options: smp, memory (MiB), slots, append
     (kernel command line), devices (more QEMU arguments), draco (sockets,
-    one per host port), cpu (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt"
-    for an identity map, "on" for a translating one) and vram (bytes, the
-    largest memory BAR that fits into a slot)."""
+    one per host port), dma (those of their DMA engines, by number), cpu
+    (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt" for an identity map, "on"
+    for a translating one) and vram (bytes, the largest memory BAR that fits
+    into a slot)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
         if options.get("iommu") not in machine.IOMMU:
@@ -45,6 +46,7 @@ class Guest:
         self.append = options.get("append", "")
         self.devices = options.get("devices", ())
         self.draco = options.get("draco", ())
+        self.dma = options.get("dma", {})
         self.cpu = options.get("cpu")
         self.iommu = options.get("iommu")
         self.vram = options.get("vram", 0)

@@ -66,6 +66,7 @@ class Lab:
                                        os.path.dirname(img.initrd))]
         known = {n: (slots, ports) for n, slots, ports in
                  topo.hosts(topology)} if topology else {}
+        models = topo.models(topology) if topology else {}
         if topology:
             options.setdefault("vram", topo.vram(topology))
         names = hosts or list(known) or ["a"]
@@ -78,6 +79,9 @@ class Lab:
                 opts.setdefault("slots", known[name][0])
                 opts["draco"] = [self.run.file(port_socket(name, index))
                                  for index in range(known[name][1])]
+                opts["dma"] = {index: self.run.file(f"{name}.{index}.dma.sock")
+                               for index, model in enumerate(models[name])
+                               if model == "pfx"}
             if self.network:
                 self._wire(opts, names, name)
             self.guests[name] = Guest(name, self.run.path, top, kern, img,

@@ -105,11 +105,17 @@ def slot_id(index, slot):
     return f"p{index}.slot{slot}" if index else f"slot{slot}"
 
 
-def draco(index, sock):
-    """The Draco function of a partition, behind draco-emu's socket."""
-    return {"driver": "vfio-user-pci", "id": f"draco{index}",
-            "bus": slot_id(index, DRACO_SLOT),
-            "socket": {"type": "unix", "path": sock}}
+def draco(index, sock, beside=None):
+    """The function of a partition's host port, behind draco-emu's socket;
+    beside: that of a DMA engine that is a function of its own."""
+    one = {"driver": "vfio-user-pci", "id": f"draco{index}",
+           "bus": slot_id(index, DRACO_SLOT),
+           "socket": {"type": "unix", "path": sock}}
+    if not beside:
+        return [one]
+    return [dict(one, addr="0.0", multifunction=True),
+            dict(one, addr="0.1", id=f"dma{index}",
+                 socket={"type": "unix", "path": beside})]
 
 
 def qemu(spec):
@@ -143,5 +149,6 @@ def qemu(spec):
     for index in range(max(1, len(spec.draco))):
         argv += partition(index, spec.slots, spec.vram)
     for index, sock in enumerate(spec.draco):
-        argv += ["-device", json.dumps(draco(index, sock))]
+        for device in draco(index, sock, spec.dma.get(index)):
+            argv += ["-device", json.dumps(device)]
     return argv + list(spec.devices)

@@ -47,6 +47,26 @@ def hosts(path):
     return out
 
 
+def models(path):
+    """{host: model of the switch that each of its ports is on}."""
+    with open(path) as f:
+        text = strip_comments(f.read())
+    kind = {}
+    for group in groups(text, "switches"):
+        name = re.search(r'\bname\s*[=:]\s*"([^"]*)"', group)
+        model = re.search(r'\bmodel\s*[=:]\s*"([^"]*)"', group)
+        if name:
+            kind[name.group(1)] = model.group(1) if model else "draco"
+    out = {}
+    for group in groups(text, "hosts"):
+        name = re.search(r'\bname\s*[=:]\s*"([^"]*)"', group)
+        ports = re.search(r"\bports\s*[=:]\s*[(\[]([^)\]]*)[)\]]", group)
+        if name and ports:
+            ends = re.findall(r'"([^":]*):\d+"', ports.group(1))
+            out[name.group(1)] = [kind.get(end, "draco") for end in ends]
+    return out
+
+
 def vram(path):
     """Bytes of the largest endpoint memory in the file, 0 for none given."""
     unit = {"K": 10, "M": 20, "G": 30}

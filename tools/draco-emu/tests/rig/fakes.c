@@ -45,6 +45,7 @@ void log_debug(const char *fmt, ...)
 struct function {
 	struct dma_map *dma;
 	_Atomic uint64_t raised[FUNCTION_MSIX_MAX];
+	uint64_t bar_addr[FUNCTION_BARS], bar_size[FUNCTION_BARS];
 };
 
 struct function *fake_function_create(void *mem, uint64_t size)
@@ -65,6 +66,21 @@ void fake_function_destroy(struct function *f)
 {
 	dma_map_destroy(f->dma);
 	free(f);
+}
+
+void fake_function_bar(struct function *f, unsigned int bar, uint64_t addr,
+		       uint64_t size)
+{
+	f->bar_addr[bar] = addr;
+	f->bar_size[bar] = size;
+}
+
+bool function_bar_addr(struct function *f, unsigned int bar, uint64_t *addr,
+		       uint64_t *size)
+{
+	*addr = f->bar_addr[bar];
+	*size = f->bar_size[bar];
+	return *addr != 0;
 }
 
 uint64_t fake_function_raised(struct function *f, unsigned int vector)
