@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "log.h"
-#include "mesh.h"
+#include "pfx.h"
 #include "port.h"
 
 #define PRESENCE_MS	20000	/* for a slot to show presence */
@@ -37,6 +37,7 @@ static void set_state(struct binding *b, unsigned int state,
 			bound ? b->slot : 0, flags);
 	log_debug("endpoint %s: state %u, port %s, slot %u", name_of(b), state,
 		  bound ? b->port->name : "-", bound ? b->slot : 0);
+	pfx_endpoint_changed(b->fabric, b->ep, b);
 	binding_save_soon(b->fabric);
 }
 
@@ -168,65 +169,19 @@ static void on_presence_timeout(void *arg)
 	give_up_bind(b, DRACO_SC_TIMEOUT);
 }
 
-static struct plug *new_plug(struct binding *b)
-{
-	struct bindings *all = b->fabric->bindings;
-	struct plug *plug = calloc(1, sizeof(*plug));
-
-	if (!plug)
-		return NULL;
-	plug->ep = &b->fabric->eps[b->ep];
-	plug->binding = b;
-	plug->port = b->port;
-	plug->slot = b->slot;
-	plug->linked = true;
-	plug->next = all->plugs;
-	plug->link = &all->plugs;
-	if (plug->next)
-		plug->next->link = &plug->next;
-	all->plugs = plug;
-	return plug;
-}
-
-static void free_plug(struct plug *plug)
-{
-	*plug->link = plug->next;
-	if (plug->next)
-		plug->next->link = plug->link;
-	event_met(plug->port, plug->token);
-	free(plug);
-}
-
-static void describe(struct binding *b, struct endpoint_desc *d)
-{
-	const struct topo_endpoint *te = &b->fabric->topo->endpoints[b->ep];
-	struct draco_object o;
-
-	fabric_object(b->fabric, fabric_ep_id(b->fabric, b->ep), &o);
-	d->name = te->name;
-	d->kind = te->class;
-	d->vendor = o.pci_vendor;
-	d->device = o.pci_device;
-	d->size = te->size;
-	d->link_width = o.width;
-	d->link = &b->fabric->eps[b->ep].answers;
-	d->seat = mesh_seat(b->fabric, b->ep);
-	d->host = b->port->host;
-}
-
 /* 0 with state BINDING, or -errno with nothing changed. */
 static int plug_in(struct binding *b)
 {
-	struct plug *plug = new_plug(b);
+	struct plug *plug = plug_new(b);
 	struct endpoint_desc d = { 0 };
 	int err;
 
 	if (!plug)
 		return -ENOMEM;
-	describe(b, &d);
+	plug_describe(b, &d);
 	err = slots_plug(b->port->slots, b->slot, &d, plug);
 	if (err) {
-		free_plug(plug);
+		plug_free(plug);
 		return err;
 	}
 	b->plug = plug;
@@ -583,7 +538,7 @@ static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
 	(void)arg;
 	plug->present = !err;
 	if (err) {
-		free_plug(plug);
+		plug_free(plug);
 		if (b) {
 			b->plug = NULL;
 			loop_defer(after_failed_plug, b);
@@ -608,7 +563,7 @@ static void on_emptied(void *arg, unsigned int slot, void *cookie)
 
 	(void)arg;
 	(void)slot;
-	free_plug(plug);
+	plug_free(plug);
 	if (!b)
 		return;
 	b->plug = NULL;
@@ -707,6 +662,47 @@ void binding_port_stopped(struct port *p)
 	loop_defer(port_stopped, p);
 }
 
+/* ---- Switches whose hosts are not asked ---- */
+
+int binding_place(struct fabric *f, unsigned int ep, struct port *p,
+		  unsigned int slot)
+{
+	struct binding *b = &f->bindings->list[ep];
+	int err = 0;
+
+	if (b->state == DRACO_EP_GONE)
+		return -ENODEV;
+	if (b->port || taken_slots(f, p) >> slot & 1)
+		return -EBUSY;
+	b->port = p;
+	b->slot = slot;
+	if (host_up(p) && answers(b))
+		err = plug_in(b);
+	else
+		set_state(b, DRACO_EP_ATTACHING, 0);
+	if (!err)
+		return 0;
+	b->port = NULL;
+	b->slot = 0;
+	return err;
+}
+
+int binding_take(struct fabric *f, unsigned int ep)
+{
+	struct binding *b = &f->bindings->list[ep];
+
+	if (!b->port || b->state == DRACO_EP_BINDING)
+		return -EBUSY;
+	if (!b->plug) {
+		become_free(b, DRACO_EP_FREE, 0);
+		return 0;
+	}
+	b->released = true;
+	set_state(b, DRACO_EP_RELEASING, 0);
+	slots_kill(b->port->slots, b->slot);
+	return 0;
+}
+
 /* ---- The appliance ---- */
 
 int binding_remove(struct fabric *f, unsigned int ep)
@@ -762,7 +758,7 @@ void binding_exit(struct fabric *f)
 	for (unsigned int i = 0; i < f->bindings->n; i++)
 		loop_timer_stop(&f->bindings->list[i].timer);
 	while (f->bindings->plugs)
-		free_plug(f->bindings->plugs);
+		plug_free(f->bindings->plugs);
 	free(f->bindings->list);
 	free(f->bindings);
 	f->bindings = NULL;

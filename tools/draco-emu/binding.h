@@ -64,6 +64,11 @@ struct binding_request {
 	struct draco_holder holder;	/* RELEASE_REPLY, verdict BUSY */
 };
 
+/* plug.c: one for what @b is to have in its slot; how that looks. */
+struct plug *plug_new(struct binding *b);
+void plug_free(struct plug *plug);
+void plug_describe(struct binding *b, struct endpoint_desc *d);
+
 int binding_init(struct fabric *f, const char *state_file);
 void binding_exit(struct fabric *f);
 
@@ -73,6 +78,15 @@ int binding_request(const struct binding_request *r);
 void binding_port_stopped(struct port *p);
 /* Any thread: an uplink went down or came up. */
 void binding_uplink_changed(struct fabric *f);
+
+/*
+ * Loop thread: into this slot of @p, or out of the one where it is, whatever its
+ * host does with it; for switches whose hosts are not asked. Both end later:
+ * pfx_endpoint_changed(). -errno with nothing changed.
+ */
+int binding_place(struct fabric *f, unsigned int ep, struct port *p,
+		  unsigned int slot);
+int binding_take(struct fabric *f, unsigned int ep);
 
 /* Loop thread: removal from the appliance and back. -errno. */
 int binding_remove(struct fabric *f, unsigned int ep);

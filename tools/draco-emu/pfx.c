@@ -361,6 +361,7 @@ static int make_switch(struct fabric *f, unsigned int sw)
 	pthread_mutex_init(&x->lock, NULL);
 	x->fabric = f;
 	x->sw = sw;
+	x->nports = f->topo->switches[sw].nports;
 	x->next = f->pfxs;
 	f->pfxs = x;
 	for (unsigned int i = 0; i < f->nports; i++) {

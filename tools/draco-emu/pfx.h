@@ -18,6 +18,7 @@
 
 #include "function.h"
 #include "pfx_gas.h"
+#include "topology/topology.h"
 
 #define PFX_VENDOR		0x11f8u
 #define PFX_DEVICE		0x4000u
@@ -35,7 +36,9 @@
 #define PFX_CPU			0u
 #define PFX_SELF		0x10000u
 
+struct binding;
 struct fabric;
+struct link;
 struct pfx;
 struct pfx_dma;
 struct port;
@@ -110,12 +113,23 @@ struct pfx_part {
 	struct pfx_dbmsg dbmsg;
 };
 
+/* A port of the switch, bound to a partition or not. */
+struct pfx_phys {
+	struct pfx_part *part;		/* NULL: not bound */
+	unsigned int logical;		/* port of the partition, from 1 on */
+	unsigned int result;		/* MRPC_BIND_OK, ... of the last change */
+	unsigned int asked, asked_logical; /* where that was to be, */
+	bool wanted;			/* and whether it was to be bound */
+};
+
 struct pfx {
 	pthread_mutex_t lock;
 	struct fabric *fabric;
 	unsigned int sw;		/* index in the topology */
 	unsigned int nparts, npffs;
 	struct pfx_part *parts[PFX_PARTITIONS];
+	unsigned int nports;
+	struct pfx_phys phys[TOPO_MAX_SWITCH_PORTS + 1];	/* from 1 on */
 	uint64_t doorbells;		/* pending; of all partitions */
 	struct pfx *next;
 };
@@ -133,6 +147,10 @@ extern const struct function_ops pfx_function_ops;
 
 /* The link of a host port went down or came up. fabric.lock held. */
 void pfx_link_changed(struct pfx_part *p);
+
+/* What @b says of an endpoint has changed: so has the port before it. Loop. */
+void pfx_endpoint_changed(struct fabric *f, unsigned int ep,
+			  const struct binding *b);
 
 /* ---- Between the files of the model; pfx.lock held ---- */
 
@@ -181,6 +199,10 @@ uint32_t pfx_mrpc_read(struct pfx_part *p, uint32_t offset);
 void pfx_mrpc_write(struct pfx_part *p, uint32_t offset, uint32_t v,
 		    uint32_t mask);
 void pfx_mrpc_reset(struct pfx_part *p);
+
+/* pfx_bind.c: MRPC_BIND; the link of a port. */
+uint32_t pfx_bind_command(struct pfx_part *p);
+struct link *pfx_link(struct pfx *x, unsigned int phys);
 
 /* pfx_ntb.c: information, control, doorbells and messages. */
 uint32_t pfx_info_read(struct pfx_part *p, uint32_t offset);

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Commands to the emulated Switchtec switch through Linux' own character device:
+ports are bound to partitions, and what is behind them is hot-plugged into hosts
+that have no module of ours."""
+
+import os
+
+import upstream
+from ntb import HERE, ntb_scenario
+
+MRPC = os.path.join(HERE, "mrpc")
+BIND, LINKS, ECHO, PING = 0x0c, 0x1c, 0x41, 0x100
+DENIED = 0x64010
+PARTITION = {"a": 0, "b": 1, "c": 2}
+FIRST_SLOT = 2			# of the host, for logical port 1
+GPU = "1234:da10"
+
+
+def ask(guest, command, payload, length=64):
+    """(return value, output) of a command."""
+    words = guest.sh(f"{MRPC} {command:#x} {payload.hex()} {length}").split()
+    return int(words[0], 0), bytes.fromhex(words[1])
+
+
+def change(guest, host, payload):
+    """Bind or unbind; the return value, and whether the event has come."""
+    words = guest.sh(f"{MRPC} bound {PARTITION[host]} {BIND:#x} {payload.hex()}",
+                     130).split()
+    return int(words[0], 0), words[1] == "event"
+
+
+def bind(guest, host, logical, port):
+    return change(guest, host, bytes([0, PARTITION[host], logical, port]))
+
+
+def unbind(guest, host, logical):
+    return change(guest, host, bytes([1, PARTITION[host], logical, 2]))
+
+
+def info(guest, port):
+    """(partition, logical port, state) as the switch says."""
+    status, out = ask(guest, BIND, bytes([2, port, 0, 0]))
+    assert (status, out[0], out[4]) == (0, 1, port), (status, out)
+    return tuple(out[5:8])
+
+
+def gpus(guest):
+    return [line.split()[0] for line in
+            guest.sh(f"lspci -D -d {GPU}").splitlines()]
+
+
+def wait_gpus(guest, count):
+    """Wait until it has so many; where they are."""
+    guest.run(f"for i in $(seq {int(400 * guest.patience)}); do "
+              f"[ $(lspci -d {GPU} | wc -l) = {count} ] && exit; sleep 0.05; "
+              "done", 40)
+    return gpus(guest)
+
+
+def hosts(lab):
+    found = [lab.guest(name) for name in "abc"]
+    for guest in found:
+        upstream.load(guest, "switchtec")
+    return found
+
+
+@ntb_scenario(hosts=("a", "b", "c"))
+def commands(lab, t):
+    a, b, _ = hosts(lab)
+    t.equal(ask(a, ECHO, bytes.fromhex("78563412"), 4),
+            (0, bytes.fromhex("87a9cbed")), "the echo is the complement")
+    status, out = ask(b, PING, bytes(4), 8)
+    t.equal((status, out[0] & 0xff, out[4:]), (0, 3, b"\xff" * 4),
+            "the firmware runs")
+    t.equal(ask(a, 0x7777, b"")[0], 0x64005, "an unknown command is refused")
+    status, out = ask(a, LINKS, bytes(8), 720)
+    ports = [out[i:i + 12] for i in range(0, 720, 12)]
+    t.equal([tuple(p[:3]) for p in ports if p[3] < 0x80],
+            [(1, 0, 0), (2, 1, 0), (3, 2, 0), (4, 255, 255)]
+            + [(n, 255, 255) for n in (5, 6, 7, 8)], "links of all ports")
+
+
+@ntb_scenario(hosts=("a", "b", "c"))
+def compose(lab, t):
+    a, b, c = hosts(lab)
+    t.equal(bind(a, "c", 1, 5), (0, True), "bound, and the event has come")
+    found = wait_gpus(c, 1)
+    t.equal(len(found), 1, "c finds a GPU")
+    t.equal(info(a, 5), (2, 1, 0x10), "the switch says where it is")
+    t.equal(gpus(a) + gpus(b), [], "no other host has it")
+    t.equal(bind(a, "a", 1, 5)[0], 1, "a bound port cannot be bound again")
+    t.equal(bind(a, "c", 1, 6)[0], 2, "nor another to the same place")
+    t.equal(bind(b, "b", 1, 6)[0], DENIED, "b may not bind")
+    t.equal(bind(c, "c", 2, 6), (0, True), "another manager may")
+    t.equal(len(wait_gpus(c, 2)), 2, "c has two")
+    c.sh(f"echo 0 >/sys/bus/pci/slots/{FIRST_SLOT}/power")
+    t.equal(len(wait_gpus(c, 1)), 1, "c takes the first out in order")
+    t.equal(unbind(a, "c", 1), (0, True), "and it is unbound")
+    t.equal(info(c, 5), (255, 255, 0), "nobody has it")
+    t.equal(bind(a, "a", 3, 5), (0, True), "bound to a")
+    t.equal(len(wait_gpus(a, 1)), 1, "a finds it")
+    t.equal(unbind(c, "c", 2), (0, True), "one in use is taken away, too")
+    t.equal(wait_gpus(c, 0), [], "c has none")
+    t.equal(unbind(a, "a", 3), (0, True), "and that of a")
+    t.equal(wait_gpus(a, 0), [], "a has none")
+
+
+@ntb_scenario(hosts=("a", "b", "c"), fresh=True)
+def after_reboot(lab, t):
+    a, _, c = hosts(lab)
+    t.equal(bind(a, "c", 1, 7), (0, True), "bound to c")
+    t.equal(len(wait_gpus(c, 1)), 1, "c finds it")
+    c.reboot(hard=True)
+    t.equal(len(wait_gpus(c, 1)), 1, "c has it after it has booted again")
+    c.kill()
+    t.equal(info(a, 7), (2, 1, 0x10), "it is bound while c is off")
+    c.restart()
+    t.equal(len(wait_gpus(c, 1)), 1, "and c finds it when it comes back")
