@@ -309,3 +309,13 @@ unsigned int topology_host_ports(const struct topology *t)
 		n += t->hosts[i].nports;
 	return n;
 }
+
+unsigned int topology_peer(const struct topology *t, unsigned int host,
+			   unsigned int index)
+{
+	unsigned int n = index;
+
+	for (unsigned int h = 0; h < host; h++)
+		n += t->hosts[h].nports;
+	return n;
+}

@@ -224,5 +224,8 @@ const char *topology_model_name(enum topo_model model);
 /* "gpu", "nvme", ... */
 const char *topology_class_name(enum topo_class class);
 unsigned int topology_host_ports(const struct topology *t);
+/* Number of a host's nth port among those of all hosts, from 0 on. */
+unsigned int topology_peer(const struct topology *t, unsigned int host,
+			   unsigned int index);
 
 #endif

@@ -18,6 +18,7 @@ DRIVERS = ["switchtec", "ntb_hw_switchtec"]
 CLIENTS = ["ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong", "ntb_tool"]
 DEVICE = "0000:03:00.0"
 DEBUG = "/sys/kernel/debug"
+WINDOW = 64 << 10		# bytes; all of a page of the table
 SEND = """
 import socket, sys, time
 for _ in range(600):
@@ -148,3 +149,89 @@ def exchange(t, a, b):
                own.guest.dmesg()[-2000:])
         send_file(t, own, peer, address[peer.guest.name],
                   random.Random(own.guest.name).randbytes(2 << 20))
+
+
+def spads(t, a, b, count):
+    """Scratchpads of either side, written by the other, read at both."""
+    values = random.Random(7).sample(range(1 << 32), 2 * count)
+    for own, peer, want in ((a, b, values[:count]), (b, a, values[count:])):
+        name = f"from {own.guest.name} to {peer.guest.name}"
+        own.guest.sh("\n".join(f"echo {v} >{own.tool}/peer0/spad{i}"
+                               for i, v in enumerate(want)))
+        for side, path in ((peer, ""), (own, "peer0/")):
+            got = side.guest.sh("\n".join(
+                f"cat {side.tool}/{path}spad{i}" for i in range(count)))
+            t.equal([int(v, 0) for v in got.split()], want,
+                    f"{name}, read at {side.guest.name}")
+
+
+def carry(t, own, peer, number, seed, larger=True):
+    """Window `number` of `own` into memory of `peer`: both ways, to the byte.
+    larger: it could show more than the memory that it is aimed at."""
+    name = f"window {number} from {own.guest.name}"
+    data = random.Random(seed).randbytes(WINDOW)
+    peer.write(f"peer0/mw_trans{number}", WINDOW)
+    own.write(f"peer0/peer_mw_trans{number}", f"0:{WINDOW << larger}")
+    inside, outside = (f"{peer.tool}/peer0/mw{number}",
+                       f"{own.tool}/peer0/peer_mw{number}")
+    own.guest.put(data, "/run/data")
+    own.guest.sh(f"dd if=/run/data of={outside} bs=4K status=none")
+    t.equal(sha(peer, inside), hashlib.sha256(data).hexdigest(),
+            f"{name}: what was stored has arrived")
+    data = bytes(reversed(data))
+    peer.guest.put(data, "/run/data")
+    peer.guest.sh(f"dd if=/run/data of={inside} bs=4K status=none")
+    t.equal(sha(own, outside), hashlib.sha256(data).hexdigest(),
+            f"{name}: what is there can be loaded")
+    beyond = f"peer0/peer_mw{number}"
+    if larger:
+        t.equal(own.words(beyond, WINDOW, 4), "ff" * 16,
+                f"{name}: there is nothing behind it")
+    peer.write(f"peer0/mw_trans{number}", 0)
+    t.equal(own.words(beyond, 0, 4), "ff" * 16, f"{name}: nothing when cleared")
+    own.write(f"peer0/peer_mw_trans{number}", "0:0")
+
+
+def sha(side, path):
+    return side.guest.sh(f"dd if={path} bs=4K count={WINDOW // 4096} "
+                         "status=none | sha256sum").split()[0]
+
+
+def works(t, a, b, what):
+    """The link is up at both, and scratchpads carry both ways: through windows
+    that the drivers have set up anew."""
+    for side in (a, b):
+        side.link(True)
+    up = [side.wait_link(True) for side in (a, b)]
+    t.need(all(up), f"{what}: the link is up again",
+           a.guest.dmesg()[-2000:] + b.guest.dmesg()[-2000:])
+    for own, peer in ((a, b), (b, a)):
+        value = random.randrange(1 << 32)
+        own.write("peer0/spad5", value)
+        t.equal(int(peer.read("spad5"), 0), value,
+                f"{what}: {own.guest.name} reaches {peer.guest.name}")
+
+
+def again(side):
+    """What a guest has to be given after each boot."""
+    upstream.install([side.guest])
+    side.load("ntb_tool")
+
+
+def each_goes(t, a, b):
+    """Either side unloads its modules, is reset, is killed; the link follows."""
+    for own, peer in ((a, b), (b, a)):
+        name = own.guest.name
+        own.unload()
+        t.ok(peer.wait_link(False), f"{name} unloads its modules: link down")
+        own.load("ntb_tool")
+        works(t, a, b, f"{name} has loaded them again")
+        own.guest.reboot(hard=True)
+        t.ok(peer.wait_link(False), f"{name} is reset: link down")
+        again(own)
+        works(t, a, b, f"{name} has booted again")
+        own.guest.kill()
+        t.ok(peer.wait_link(False), f"{name} is killed: link down")
+        own.guest.restart()
+        again(own)
+        works(t, a, b, f"{name} has been started again")

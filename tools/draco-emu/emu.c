@@ -13,6 +13,7 @@
 
 #include "binding.h"
 #include "control.h"
+#include "epf.h"
 #include "fabric.h"
 #include "function.h"
 #include "log.h"
@@ -110,6 +111,8 @@ static int start_port(struct port *p, const struct emu_options *o)
 
 	if (p->part)
 		pfx_describe(p->part, &d);
+	else if (p->end)
+		epf_describe(p->end, &d);
 	else
 		port_describe(p, &d);
 	snprintf(path, sizeof(path), "%s/%s.%u.sock", o->run_dir, host,
@@ -117,6 +120,8 @@ static int start_port(struct port *p, const struct emu_options *o)
 	d.socket = path;
 	if (p->part)
 		err = function_create(&d, &pfx_function_ops, p->part, &p->fn);
+	else if (p->end)
+		err = function_create(&d, &epf_function_ops, p->end, &p->fn);
 	else
 		err = function_create(&d, &port_function_ops, p, &p->fn);
 	if (!err && p->part)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "binding.h"
+#include "epf.h"
 #include "mesh.h"
 #include "pfx.h"
 #include "port.h"
@@ -72,6 +73,12 @@ struct port *fabric_port_by_peer(struct fabric *f, unsigned int peer)
 	return peer < f->nports ? f->ports[peer] : NULL;
 }
 
+struct port *fabric_port_of(struct fabric *f, unsigned int host,
+			    unsigned int index)
+{
+	return f->ports[topology_peer(f->topo, host, index)];
+}
+
 unsigned int fabric_ep_by_id(struct fabric *f, uint32_t id)
 {
 	uint32_t first = fabric_ep_id(f, 0);
@@ -109,16 +116,6 @@ static uint32_t link_at(struct fabric *f, const struct topo_end *e)
 	return f->first_link[e->sw] + e->port - 1;
 }
 
-static unsigned int peer_of(const struct topology *t, unsigned int host,
-			    unsigned int index)
-{
-	unsigned int n = index;
-
-	for (unsigned int h = 0; h < host; h++)
-		n += t->hosts[h].nports;
-	return n;
-}
-
 /* What a port leads to: object id and name of the port. */
 static uint32_t lead(struct fabric *f, struct link *l,
 		     const struct topo_port *tp, char *name, size_t len)
@@ -128,7 +125,7 @@ static uint32_t lead(struct fabric *f, struct link *l,
 
 	switch (tp->kind) {
 	case TOPO_PORT_HOST:
-		l->peer = peer_of(t, tp->owner, tp->index);
+		l->peer = topology_peer(t, tp->owner, tp->index);
 		snprintf(name, len, "%s.%u", t->hosts[tp->owner].name,
 			 tp->index);
 		return fabric_host_id(f, tp->owner);
@@ -330,6 +327,8 @@ int fabric_init(struct fabric *f, const struct topology *topo)
 		err = make_ports(f);
 	if (!err)
 		err = pfx_init(f);
+	if (!err)
+		err = epf_init(f);
 	if (err)
 		fabric_free(f);
 	return err;
@@ -338,6 +337,7 @@ int fabric_init(struct fabric *f, const struct topology *topo)
 void fabric_free(struct fabric *f)
 {
 	pfx_free(f);
+	epf_free(f);
 	for (unsigned int i = 0; i < f->nports; i++) {
 		port_free(f->ports[i]);
 		free(f->ports[i]);
@@ -650,6 +650,8 @@ static bool update_link(struct fabric *f, struct link *l)
 	}
 	if (l->kind == DRACO_PORT_HOST && f->ports[l->peer]->part)
 		pfx_link_changed(f->ports[l->peer]->part);
+	if (l->kind == DRACO_PORT_HOST && f->ports[l->peer]->end)
+		epf_link_changed(f->ports[l->peer]->end);
 	f->topology_seq++;
 	event_post_all(f, &ev);
 	return true;

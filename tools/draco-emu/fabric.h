@@ -26,6 +26,7 @@
 #include "topology/topology.h"
 #include "traffic.h"
 
+struct epf;
 struct pfx;
 struct port;
 struct bindings;
@@ -87,6 +88,7 @@ struct fabric {
 	struct bindings *bindings;
 	struct mesh *meshes;		/* by appliance; no GPUs: none */
 	struct pfx *pfxs;		/* switches of that model */
+	struct epf *epfs;		/* bridges on switches of that model */
 
 	struct event_log events;
 	struct engine engine;
@@ -107,6 +109,9 @@ uint32_t fabric_find(struct fabric *f, const char *name);
 /* NULL if @id is of another type. */
 struct port *fabric_port_by_id(struct fabric *f, uint32_t id);
 struct port *fabric_port_by_peer(struct fabric *f, unsigned int peer);
+/* A host's nth, as in the topology. */
+struct port *fabric_port_of(struct fabric *f, unsigned int host,
+			    unsigned int index);
 struct link *fabric_link_by_id(struct fabric *f, uint32_t id);
 /* Index of the endpoint, or TOPO_NONE. */
 unsigned int fabric_ep_by_id(struct fabric *f, uint32_t id);

@@ -302,16 +302,6 @@ static struct pfx_part *make_part(struct pfx *x, struct port *port)
 	return p->dma ? p : NULL;
 }
 
-static struct port *port_of(struct fabric *f, unsigned int host,
-			    unsigned int index)
-{
-	for (unsigned int i = 0; i < f->nports; i++) {
-		if (f->ports[i]->host == host && f->ports[i]->index == index)
-			return f->ports[i];
-	}
-	return NULL;
-}
-
 static void join(struct pfx_part *p)
 {
 	const struct topology *t = p->pfx->fabric->topo;
@@ -321,7 +311,8 @@ static void join(struct pfx_part *p)
 
 	if (!n)
 		return;
-	p->peer = port_of(p->pfx->fabric, other.host, other.port)->part;
+	p->peer = fabric_port_of(p->pfx->fabric, other.host,
+				 other.port)->part;
 	p->window = n->window;
 }
 

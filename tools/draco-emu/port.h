@@ -36,6 +36,7 @@
 #define PORT_TIMEOUT_100MS	50u
 #define PORT_MAX_TRANSFER	(1ull << 30)
 
+struct epf_end;
 struct fabric;
 struct link;
 struct function;
@@ -80,9 +81,9 @@ struct port {
 	struct link *link;
 	struct function *fn;
 	struct slots *slots;		/* NULL: no hot-plug slots (tests) */
-	struct pfx_part *part;		/* NULL: the switch is a Draco; else fn
-					 * is this partition's, and the rest
-					 * of the port stays STOPPED */
+	struct pfx_part *part;		/* both NULL: the switch is a Draco; */
+	struct epf_end *end;		/* else fn is that of one of them, and
+					 * the rest of the port stays STOPPED */
 	struct port *sibling;		/* next port in the ring of those whose
 					 * partitions its TLPs reach */
 	unsigned int peer;
