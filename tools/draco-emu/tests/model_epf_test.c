@@ -148,6 +148,9 @@ static void test_window(void)
 	CHECK_EQ(load(A, 2, 0, 4), 0x42424242);
 	CHECK_EQ(run(B, 4, 0), 1);
 	CHECK_EQ(load(A, 2, 0, 4), 0xffffffff);
+	CHECK_EQ(aim(B, TARGET, 5000), 1);
+	epf_function_ops.reset(end_of(B), FUNCTION_RESET_FLR);
+	CHECK_EQ(load(A, 2, 0, 4), 0xffffffff);
 	end();
 }
 

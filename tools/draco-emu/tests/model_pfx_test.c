@@ -9,6 +9,7 @@
 
 #include <switchtec/mrpc.h>
 
+#include "loop.h"
 #include "pfx.h"
 #include "rig/rig.h"
 #include "tap.h"
@@ -548,6 +549,31 @@ static void test_bind(void)
 	end();
 }
 
+static void wait_for(void *arg)
+{
+	while (!atomic_load((atomic_bool *)arg))
+		usleep(1000);
+}
+
+/* Two managers at once: the second hears that the first was faster. */
+static void test_two_binds(void)
+{
+	static atomic_bool go;
+
+	begin();
+	loop_defer(wait_for, &go);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 5), 0);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 6),
+		 MRPC_BIND_RET_LOGICAL_BOUND);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, A, 1, 5),
+		 MRPC_BIND_RET_IN_PROGRESS);
+	CHECK_EQ(info_of(A, 5), FREE | MRPC_BIND_IN_PROGRESS << 16);
+	atomic_store(&go, true);
+	CHECK(wait_info(5, AT(B, 1, MRPC_BIND_BOUND)));
+	CHECK_EQ(info_of(A, 6), FREE);
+	end();
+}
+
 static void test_unbind(void)
 {
 	begin();
@@ -676,8 +702,9 @@ static void test_any_access(void)
 static const struct tap_test tests[] = {
 	T(identity), T(partitions), T(locks), T(lock_of_the_dead), T(pages),
 	T(direct), T(configure), T(windows_of_the_gone), T(doorbells),
-	T(messages), T(commands), T(events), T(link_events), T(bind), T(unbind),
-	T(permission), T(links), T(faults), T(any_access),
+	T(messages), T(commands), T(events), T(link_events), T(bind),
+	T(two_binds), T(unbind), T(permission), T(links), T(faults),
+	T(any_access),
 };
 
 int main(int argc, char **argv)
