@@ -398,8 +398,12 @@ static bool overlaps(const struct task *t)
 static bool is_behind(const struct gpu *g, unsigned int i)
 {
 	for (unsigned int k = 0; k < i; k++) {
-		if (g->tasks[k].status == DRACO_GPU_PENDING &&
-		    g->tasks[k].cmd.peer == g->tasks[i].cmd.peer)
+		const struct task *t = &g->tasks[k];
+
+		/* The engine comes to its end with it. */
+		if (t->status == ABANDONED ||
+		    (t->status == DRACO_GPU_PENDING &&
+		     t->cmd.peer == g->tasks[i].cmd.peer))
 			return true;
 	}
 	return false;

@@ -19,6 +19,21 @@ class BootFailed(RuntimeError):
     """A guest did not come up; the message has the end of its console."""
 
 
+# A fabric port's node is made anew when its port is, and belongs to root until
+# udev has come to it, which takes a while on a busy machine.
+AS_USER = r"""
+for node in /dev/fabrex[0-9]*; do
+	for try in $(seq 500); do
+		[ "$(stat -c %G "$node" 2>&1)" = root ] || break
+		sleep 0.02
+	done
+done
+user=$1
+shift
+exec setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"
+"""
+
+
 class Guest:
     """A host of the fabric. Options: smp, memory (MiB), slots, append
     (kernel command line), devices (more QEMU arguments), draco (sockets,
@@ -157,8 +172,7 @@ class Guest:
         if words or cwd:
             argv = ["env"] + (["-C", cwd] if cwd else []) + words + argv
         if user:
-            argv = ["setpriv", "--reuid", user, "--regid", user,
-                    "--init-groups", "--"] + argv
+            argv = ["/bin/sh", "-c", AS_USER, "sh", user] + argv
         if not self.agent:
             raise GuestGone(f"{self.name} is not running")
         return Command(self, argv, **kw)

@@ -44,10 +44,6 @@ done
 for ko; do
 	insmod "$ko"
 done
-# The nodes have the group that the rule says before anybody opens them.
-if [ $# -gt 0 ] && [ -n "$rules" ] && [ -x /usr/bin/udevadm ]; then
-	udevadm settle --timeout=120 || :
-fi
 # What fabrex-agent.service does where there is an init.
 if [ $# -gt 0 ] && command -v fabrexctl >/dev/null; then
 	setsid fabrexctl agent </dev/null >/var/log/fabrex-agent.log 2>&1 &

@@ -15,8 +15,6 @@
 #include "coll/operation/peer_copy.h"
 
 #define NOBODY		UINT32_MAX
-/* Bytes of a lane: more than a link carries until a completion is seen. */
-#define UNDER_WAY	(96u << 10)
 
 /* ---- dependencies ------------------------------------------------------ */
 
@@ -114,7 +112,9 @@ static int make_room(struct execution *e)
 	e->done = calloc(p->nacts + 1, sizeof(*e->done));
 	e->cursors = calloc(p->nlanes + 1, sizeof(*e->cursors));
 	e->begun = calloc(p->nlanes + 1, sizeof(*e->begun));
-	if (comm->traffic && e->memory && e->done && e->cursors && e->begun)
+	e->paces = calloc(p->nlanes + 1, sizeof(*e->paces));
+	if (comm->traffic && e->memory && e->done && e->cursors && e->begun &&
+	    e->paces)
 		return 0;
 	return fxi_error(ENOMEM, "collective: no memory to follow \"%s\"",
 			 e->schedule->name);
@@ -166,6 +166,7 @@ static void release(struct execution *e)
 	free(e->done);
 	free(e->cursors);
 	free(e->begun);
+	free(e->paces);
 	free(e);
 }
 
@@ -222,28 +223,37 @@ static void scheduled_end(struct fabrex_coll *coll)
 
 /* ---- going on ---------------------------------------------------------- */
 
-/*
- * Those under way keep the lane's link busy; more would only be in front of a
- * message that comes later and has further to go.
- */
-static bool has_enough(const struct execution *e, uint32_t lane)
+static uint32_t under_way(const struct execution *e, uint32_t lane)
 {
-	uint64_t bytes = (uint64_t)e->cursors[lane].count * e->size;
-	uint32_t peer = e->p->lanes[lane].peer, n;
+	uint32_t peer = e->p->lanes[lane].peer;
 
-	if (!e->flying)
-		return false;
-	n = fxi_peer_copying(e->comm, peer) +
-	    fxi_link_flying(e->comm, peer, LINK_COLL);
-	return n >= 2 && n * bytes >= UNDER_WAY;
+	return fxi_peer_copying(e->comm, peer) +
+	       fxi_link_flying(e->comm, peer, LINK_COLL);
+}
+
+/* The lane's message, if there are not enough under way. */
+static int send_paced(struct execution *e, uint32_t lane)
+{
+	uint32_t act = e->cursors[lane].act, n = under_way(e, lane);
+	struct pace *pace = &e->paces[lane];
+	int ret;
+
+	fxi_pace_look(pace, n);
+	if (fxi_pace_full(pace, n))
+		return 0;
+	ret = fxi_pass_send(e, lane);
+	if (ret > 0 && e->flying[act])
+		fxi_pace_post(pace);
+	return ret;
 }
 
 static int send_ready(struct execution *e, uint32_t lane)
 {
 	if (unlikely(e->gpu))
 		fxi_pass_widen(e, lane);
-	return is_ready(e, &e->cursors[lane]) && !has_enough(e, lane) ?
-	       fxi_pass_send(e, lane) : 0;
+	if (!is_ready(e, &e->cursors[lane]))
+		return 0;
+	return e->flying ? send_paced(e, lane) : fxi_pass_send(e, lane);
 }
 
 /*
@@ -356,7 +366,9 @@ static bool waits_for_peer(struct execution *e, uint32_t lane)
 		return !fxi_link_peek(e->comm, l->peer, LINK_COLL);
 	return is_ready(e, &e->cursors[lane]) &&
 	       !fxi_peer_copying(e->comm, l->peer) &&
-	       (!fxi_link_room(e->comm, l->peer, LINK_COLL) ||
+	       ((e->flying && fxi_pace_full(&e->paces[lane],
+					    under_way(e, lane))) ||
+		!fxi_link_room(e->comm, l->peer, LINK_COLL) ||
 		fxi_pass_unknown(e, l->peer));
 }
 

@@ -7,6 +7,7 @@
 #define LIB_COLL_EXECUTE_H
 
 #include "coll/algorithm/algorithm.h"
+#include "coll/algorithm/pace.h"
 #include "schedule/program.h"
 
 /* Where a part is: at @own until something has come for it, at @home then. */
@@ -73,6 +74,7 @@ struct execution {
 	struct sent_region regions[SENT_REGIONS];
 	bool *flying;		/* by act: may still be read */
 	bool gpu;		/* all memory is the GPU's */
+	struct pace *paces;	/* by lane */
 	struct begun *begun;	/* by the GPU */
 	uint32_t nbegun;
 	bool aside;		/* the lane's cursor is not the one in turn */

@@ -369,15 +369,17 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 static void choose_queue(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
-	uint32_t i, near = 0, n = box->nqueues;
+	uint32_t i, near = 0, before = 0, n = box->nqueues;
 
-	for (i = 0; n > 1 && i < comm->size; i++)
+	for (i = 0; n > 1 && i < comm->size; i++) {
 		near += fxi_link_is_near(comm, i);
+		before += i < rank && !fxi_link_is_near(comm, i);
+	}
 	/* This rank itself is near. */
 	if (n < 2 || near == 1 || near == comm->size)
 		i = rank % n;
 	else
-		i = fxi_link_is_near(comm, rank) ? 0 : 1 + rank % (n - 1);
+		i = fxi_link_is_near(comm, rank) ? 0 : 1 + before % (n - 1);
 	box->peers[rank].queue = i;
 }
 

@@ -37,6 +37,7 @@ struct dgpu;
  * @regs:    BAR 0
  * @ring:    in VRAM
  * @tail:    next entry; of the worker
+ * @posted:  last of the jobs that overlap; of the worker
  * @present: the device has an engine
  * @lock:    @dead, @jobs, @seq
  * @dead:    nothing touches the device any more
@@ -52,6 +53,7 @@ struct dgpu_engine {
 	void __iomem *regs;
 	void __iomem *ring;
 	u32 tail;
+	u64 posted;
 	bool present;
 	spinlock_t lock;
 	bool dead;

@@ -286,6 +286,7 @@ static void dgpu_post_job(struct dgpu_engine *engine, struct dgpu_job *job,
 			  struct list_head *posted)
 {
 	dgpu_post(engine, job, 0, job->nhw);
+	engine->posted = job->seq;
 	job->end = engine->tail;
 	list_add_tail(&job->list, posted);
 }
@@ -295,14 +296,17 @@ static bool dgpu_executed(struct dgpu_engine *engine, const struct dgpu_job *job
 			  u32 head)
 {
 	unsigned int i;
+	u8 status;
 
 	if ((s32)(head - job->end) >= 0)
 		return true;
-	for (i = job->nhw; i; i--)
-		if (readb(dgpu_entry(engine, job->end - i) +
-			  offsetof(struct draco_gpu_cmd, status)) ==
-		    DRACO_GPU_PENDING)
+	for (i = job->nhw; i; i--) {
+		status = readb(dgpu_entry(engine, job->end - i) +
+			       offsetof(struct draco_gpu_cmd, status));
+		/* All ones: the device does not answer, as HEAD will tell. */
+		if (status == DRACO_GPU_PENDING || status == (u8)ALL_ONES)
 			return false;
+	}
 	/* Results after the statuses. */
 	rmb();
 	return true;
@@ -327,7 +331,7 @@ static bool dgpu_end_jobs(struct dgpu_engine *engine, u32 head, int error,
 			  struct list_head *posted, struct list_head *ended)
 {
 	struct dgpu_job *job, *next;
-	u64 last = 0;
+	bool some = false;
 
 	list_for_each_entry_safe(job, next, posted, list) {
 		bool executed = !dgpu_is_behind(job, posted) &&
@@ -338,13 +342,13 @@ static bool dgpu_end_jobs(struct dgpu_engine *engine, u32 head, int error,
 		dgpu_finish(engine, job, !executed ? error :
 			    dgpu_collect(engine, job, job->end - job->nhw, 0,
 					 job->nhw));
-		last = max(last, job->seq);
+		some = true;
 		list_move_tail(&job->list, ended);
 	}
-	if (!last)
+	if (!some)
 		return false;
 	job = list_first_entry_or_null(posted, struct dgpu_job, list);
-	dgpu_done(engine, job ? job->seq - 1 : last);
+	dgpu_done(engine, job ? job->seq - 1 : engine->posted);
 	return true;
 }
 
