@@ -55,27 +55,20 @@ def told(side):
         "sleep 0.1; done; exit 1").status == 0
 
 
-def wait_down(side):
-    side.guest.sh(f"for i in $(seq {100 * side.guest.patience:.0f}); do grep -q "
-                  f"'status: down' {PERF}/info && exit; sleep 0.1; done; exit 1")
-
-
 def perf_ends(lab):
     """Both ends with ntb_perf that have told each other about their buffers. In
     7.2 it forgets what it is told before it has noticed itself that the link is
-    up, and is told again only when the link comes up once more."""
-    ends = sides(lab, "ntb_perf use_dma=1 total_order=20 chunk_order=16")
+    up, and then waits for ever: both load it anew."""
     for _ in range(20):
+        ends = sides(lab, "ntb_perf use_dma=1 total_order=20 chunk_order=16")
         if all([told(side) for side in ends]):
             return ends
-        lab.emu_control({"cmd": "link", "port": "b.0", "state": "down"})
-        wait_down(ends[0])
-        lab.emu_control({"cmd": "link", "port": "b.0", "state": "up"})
     raise AssertionError("ntb_perf is not ready\n"
                          + ends[0].guest.sh(f"cat {PERF}/info"))
 
 
-@ntb_scenario()
+# Named: on a busy machine ntb_perf may lose that race each time.
+@ntb_scenario(named=True)
 def through_windows(lab, t):
     """ntb_perf has the engine store random bytes into the peer's memory, and says
     "passed" whatever arrives: so they are looked at, and logs are read."""
