@@ -45,22 +45,6 @@ static char *drain(int fd)
 	return NULL;
 }
 
-static char *read_text(const char *root, const char *name)
-{
-	char path[SYSFS_PATH], *text;
-	size_t size;
-	int fd;
-
-	if (fxi_sysfs_path(path, root, "%s", name))
-		return NULL;
-	fd = fxi_sysfs_open(path, &size);
-	if (fd < 0)
-		return NULL;
-	text = drain(fd);
-	close(fd);
-	return text;
-}
-
 static void run_gzip(int in, int out)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -95,7 +79,8 @@ static char *unpack(int in)
 	return NULL;
 }
 
-static char *read_packed(const char *root, const char *name)
+/* A file's text, by drain() or unpack(). NULL: there is none, or no text. */
+static char *read_by(char *(*get)(int fd), const char *root, const char *name)
 {
 	char path[SYSFS_PATH], *text;
 	size_t size;
@@ -106,9 +91,19 @@ static char *read_packed(const char *root, const char *name)
 	fd = fxi_sysfs_open(path, &size);
 	if (fd < 0)
 		return NULL;
-	text = unpack(fd);
+	text = get(fd);
 	close(fd);
 	return text;
+}
+
+static char *read_text(const char *root, const char *name)
+{
+	return read_by(drain, root, name);
+}
+
+static char *read_packed(const char *root, const char *name)
+{
+	return read_by(unpack, root, name);
 }
 
 /* ---- the kernel ---------------------------------------------------------- */
