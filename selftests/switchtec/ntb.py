@@ -16,7 +16,7 @@ TOPOLOGY = os.path.join(HERE, "pfx.topo")
 DRIVERS = ["switchtec", "ntb_hw_switchtec"]
 # Whoever is loaded first has the NTB, so one of them at a time.
 CLIENTS = ["ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong", "ntb_tool"]
-DEVICE = "0000:03:00.0"
+DEVICE = "0000:01:00.1"
 DEBUG = "/sys/kernel/debug"
 WINDOW = 64 << 10		# bytes; all of a page of the table
 SEND = """

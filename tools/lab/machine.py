@@ -81,8 +81,10 @@ def tree():
             "disable-legacy=on,x-pcie-pm-no-soft-reset=on"]
 
 
-def partition(index, slots, vram=0):
-    """Root port, switch upstream port, and one port per slot below it.
+def partition(index, slots, vram=0, pfx=False):
+    """Root port, switch upstream port, and one port per slot below it. That of a
+    Switchtec has its management function beside it, where that of a Draco is in
+    the first slot.
 
     The slots are pcie-root-port and not xio3130-downstream: QEMU gives only
     the former a link of more than 2.5 GT/s, hence link-active reporting,
@@ -91,8 +93,9 @@ def partition(index, slots, vram=0):
     pref = max(SLOT_PREF, 2 * vram)
     argv = ["-device", f"pcie-root-port,id=rp{index},bus=pcie.0,hotplug=off,"
             f"chassis={index + 1},slot={ROOT_PORT_SLOT}",
-            "-device", f"x3130-upstream,id=up{index},bus=rp{index}"]
-    for slot in range(DRACO_SLOT, slots + 2):
+            "-device", f"x3130-upstream,id=up{index},bus=rp{index}"
+            + (",addr=0.0,multifunction=on" if pfx else "")]
+    for slot in range(DRACO_SLOT + pfx, slots + 2):
         argv += ["-device", f"pcie-root-port,id={slot_id(index, slot)},"
                  f"bus=up{index},chassis={index + 1},slot={slot},x-speed=16,"
                  f"x-width=16,io-reserve=0,mem-reserve={SLOT_MMIO},"
@@ -105,17 +108,17 @@ def slot_id(index, slot):
     return f"p{index}.slot{slot}" if index else f"slot{slot}"
 
 
-def draco(index, sock, beside=None):
+def draco(index, sock, dma=None):
     """The function of a partition's host port, behind draco-emu's socket;
-    beside: that of a DMA engine that is a function of its own."""
+    dma: that of a Switchtec's DMA engine, a function of its own."""
     one = {"driver": "vfio-user-pci", "id": f"draco{index}",
-           "bus": slot_id(index, DRACO_SLOT),
+           "bus": f"rp{index}" if dma else slot_id(index, DRACO_SLOT),
            "socket": {"type": "unix", "path": sock}}
-    if not beside:
+    if not dma:
         return [one]
-    return [dict(one, addr="0.0", multifunction=True),
-            dict(one, addr="0.1", id=f"dma{index}",
-                 socket={"type": "unix", "path": beside})]
+    return [dict(one, addr="0.1"),
+            dict(one, addr="0.2", id=f"dma{index}",
+                 socket={"type": "unix", "path": dma})]
 
 
 def qemu(spec):
@@ -147,7 +150,7 @@ def qemu(spec):
     for name in ("qmp", "qmp2"):
         argv += ["-qmp", f"unix:{spec.socket(name)},server=on,wait=off"]
     for index in range(max(1, len(spec.draco))):
-        argv += partition(index, spec.slots, spec.vram)
+        argv += partition(index, spec.slots, spec.vram, index in spec.dma)
     for index, sock in enumerate(spec.draco):
         for device in draco(index, sock, spec.dma.get(index)):
             argv += ["-device", json.dumps(device)]
