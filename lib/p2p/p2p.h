@@ -116,5 +116,12 @@ struct p2p_slot {
  */
 int fxi_p2p_slots(const struct p2p_env *env, const char *port,
 		  struct p2p_slot slots[P2P_MAX_SLOTS]);
+/*
+ * The downstream ports of the switch that @function, of its upstream port's
+ * device, manages; a Switchtec numbers them as logical ports, from 1 on in the
+ * order of the device numbers. No way to them is looked for.
+ */
+int fxi_p2p_switch_slots(const struct p2p_env *env, const char *function,
+			 struct p2p_slot slots[P2P_MAX_SLOTS]);
 
 #endif

@@ -273,3 +273,34 @@ int fxi_p2p_slots(const struct p2p_env *env, const char *port,
 	fxi_pci_chain_free(&chain);
 	return ret;
 }
+
+int fxi_p2p_switch_slots(const struct p2p_env *env, const char *function,
+			 struct p2p_slot slots[P2P_MAX_SLOTS])
+{
+	char name[PCI_NAME_LEN];
+	struct siblings s = { 0 };
+	struct pci_dev *upstream;
+	struct pci_addr addr;
+	unsigned int i;
+	int n = 0;
+
+	if (!fxi_pci_parse(function, &addr))
+		return -ENODEV;
+	addr.function = 0;
+	fxi_pci_name(&addr, name);
+	upstream = fxi_pci_read(env->root, name);
+	if (!upstream)
+		return -ENODEV;
+	read_siblings(env, upstream, &s);
+	for (i = 0; i < s.n; i++) {
+		if (!fxi_pci_bridge(s.dev[i]))
+			continue;
+		fill(&slots[n], upstream, &s, i);
+		slots[n++].number = s.dev[i]->addr.device + 1;
+	}
+	qsort(slots, (size_t)n, sizeof(*slots), by_number);
+	free(upstream);
+	while (s.n)
+		free(s.dev[--s.n]);
+	return n;
+}

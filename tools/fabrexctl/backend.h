@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What fabrexctl needs of a fabric. nl.c implements it on the kernel's
- * netlink family, tests/fake.c in memory. Commands call nothing else.
+ * netlink family, switchtec/ on the commands of Switchtec switches, tests/fake.c
+ * in memory. Commands call nothing else.
  */
 #ifndef CTL_BACKEND_H
 #define CTL_BACKEND_H
@@ -79,7 +80,7 @@ struct backend;
  * @bind:      attach; with @dry only say whether it could be done, and if it is
  *              known in which slot (else 0)
  * @unbind:    detach; @timeout_ms 0 is the switch's own default
- * @unbind_all: several at once; after the first that fails none is begun and those
+ * @unbind_all: NULL, or several at once; after the first that fails none is begun and those
  *             under way are given up. The errno and @e are that one's
  * @port_set:  FABREX_PORT_ACTION_*
  * @counters:  of a port or endpoint, 0: the local port
@@ -88,6 +89,8 @@ struct backend;
  * @event_fd:  readable when there are events
  * @events:    call @fn for each that is there; ENOBUFS if some were lost
  * @release_reply: @h NULL grants
+ * @differs:  NULL, or: what has come with an endpoint that is bound to this host is
+ *             not what the fabric is said to have. Return: true with a sentence
  */
 struct backend_ops {
 	int (*open)(struct backend *b, struct err *e);
@@ -115,12 +118,19 @@ struct backend_ops {
 		      struct err *e);
 	int (*release_reply)(struct backend *b, const struct event *ev,
 			     const struct holder *h, struct err *e);
+	bool (*differs)(struct backend *b, uint32_t ep, char *text, size_t len);
 };
 
 struct backend {
 	const struct backend_ops *ops;
 	bool has_fport;		/* requests go to this local port */
 	uint32_t fport;
+	/*
+	 * What is behind an uplink is bound together, and owners cannot be
+	 * asked to let it go.
+	 */
+	bool whole_ports;
+	const char *wiring;	/* topology file that it is made from, or NULL */
 	const volatile sig_atomic_t *stop; /* true: give up what can be */
 };
 

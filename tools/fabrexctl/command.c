@@ -92,17 +92,17 @@ const struct command *command_verb(const struct command *cmd, const char *name)
 	return NULL;
 }
 
-uint64_t command_options(const struct command *cmd)
+optset command_options(const struct command *cmd)
 {
 	const struct command *verb;
-	uint64_t mask = cmd->options;
+	optset mask = cmd->options;
 
 	for (verb = cmd->verbs; verb && verb->name; verb++)
 		mask |= verb->options;
 	return mask;
 }
 
-static void print_options(FILE *f, uint64_t mask)
+static void print_options(FILE *f, optset mask)
 {
 	char word[64];
 	int o;
@@ -110,7 +110,7 @@ static void print_options(FILE *f, uint64_t mask)
 	for (o = 0; o < OPT_MAX; o++) {
 		const struct option_info *i = &option_info[o];
 
-		if (!(mask & 1ull << o))
+		if (!(mask & OPT_BIT(o)))
 			continue;
 		snprintf(word, sizeof(word), "--%s%s%s", i->name,
 			 i->value ? " " : "", i->value ? i->value : "");

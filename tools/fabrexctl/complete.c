@@ -21,7 +21,7 @@ struct completion {
 	const char *before;	/* what the answer repeats: "--to=" */
 	const struct command *cmd, *verb;	/* NULL: not named yet */
 	int args;		/* words behind them */
-	uint64_t mask;		/* options that may come */
+	optset mask;		/* options that may come */
 };
 
 static const char script[] =
@@ -272,7 +272,7 @@ static const struct option_info *find_option(const struct completion *k,
 
 	for (o = 0; o < OPT_MAX; o++)
 		if (is_option(&option_info[o], word) &&
-		    (!found || k->mask & 1ull << o))
+		    (!found || k->mask & OPT_BIT(o)))
 			found = &option_info[o];
 	return found;
 }
@@ -284,13 +284,13 @@ static bool takes_next_word(const struct completion *k, const char *word)
 	return i && i->value && !strchr(word, '=');
 }
 
-static void offer_options(struct completion *k, uint64_t mask)
+static void offer_options(struct completion *k, optset mask)
 {
 	char word[64];
 	int o;
 
 	for (o = 0; o < OPT_MAX; o++) {
-		if (!(mask & 1ull << o))
+		if (!(mask & OPT_BIT(o)))
 			continue;
 		snprintf(word, sizeof(word), "--%s", option_info[o].name);
 		if (!typed_already(k, word))

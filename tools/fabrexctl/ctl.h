@@ -16,7 +16,7 @@
 
 /* Every option of every command; options.c describes them. */
 enum opt {
-	OPT_JSON, OPT_FPORT, OPT_COLOR, OPT_NO_PAGER, OPT_HELP, OPT_VERSION,
+	OPT_JSON, OPT_FPORT, OPT_FABRIC, OPT_COLOR, OPT_NO_PAGER, OPT_HELP, OPT_VERSION,
 	OPT_DRY_RUN, OPT_FORCE, OPT_TIMEOUT, OPT_TO, OPT_HOST, OPT_APPLIANCE,
 	OPT_SWITCH, OPT_FREE, OPT_BOUND, OPT_STATE, OPT_KIND, OPT_WIDE,
 	OPT_PRUNE, OPT_DETAILED, OPT_TYPE, OPT_READY, OPT_INTERVAL, OPT_COUNT,
@@ -32,11 +32,15 @@ enum opt {
 	OPT_MAX
 };
 
-_Static_assert(OPT_MAX <= 64, "a mask of options has 64 bits");
+/* A set of options. */
+__extension__ typedef unsigned __int128 optset;
 
-#define OPT(o) (1ull << OPT_##o)
-#define GLOBAL_OPTS (OPT(JSON) | OPT(FPORT) | OPT(COLOR) | OPT(NO_PAGER) | \
-		     OPT(HELP))
+_Static_assert(OPT_MAX <= 128, "a set of options has 128 bits");
+
+#define OPT_BIT(o) ((optset)1 << (o))
+#define OPT(o) OPT_BIT(OPT_##o)
+#define GLOBAL_OPTS (OPT(JSON) | OPT(FPORT) | OPT(FABRIC) | OPT(COLOR) | \
+		     OPT(NO_PAGER) | OPT(HELP))
 
 /* What a word of the command line may be, for completion. */
 enum words {
@@ -54,7 +58,7 @@ struct command {
 	const char *name;
 	const char *args;	/* as in the synopsis */
 	const char *summary;
-	uint64_t options;	/* besides the global ones */
+	optset options;	/* besides the global ones */
 	enum words words;
 	int (*run)(struct ctl *c, int argc, char **argv);
 	/* The first word is one of these; ends with a NULL name. */
@@ -63,6 +67,7 @@ struct command {
 
 struct ctl {
 	struct backend *be;
+	struct backend *own;	/* one that is ours to free */
 	bool opened;
 	const struct command *command;
 	const struct command *verb;	/* of a command that has verbs */
@@ -121,7 +126,7 @@ const struct command *command_table(void);	/* ends with a NULL name */
 const struct command *command_verb(const struct command *cmd,
 				   const char *name);
 /* All options that a command takes besides the global ones, or its verbs. */
-uint64_t command_options(const struct command *cmd);
+optset command_options(const struct command *cmd);
 /* @verb: of @cmd, or NULL */
 void command_usage(FILE *f, const struct command *cmd,
 		   const struct command *verb);
@@ -143,7 +148,7 @@ extern const struct option_info option_info[OPT_MAX];
  *
  * Return: index of the first word left, or a negative errno
  */
-int options_parse(struct ctl *c, int argc, char **argv, uint64_t accept,
+int options_parse(struct ctl *c, int argc, char **argv, optset accept,
 		  bool stop);
 
 /* One per noun, in the file of that name. */

@@ -93,12 +93,10 @@ json_object *json_error(const struct err *e)
 json_object *json_fport(const struct fport *p)
 {
 	json_object *o = json_object_new_object();
-	char dev[32];
 
-	snprintf(dev, sizeof(dev), "/dev/fabrex%u", p->index);
 	rec_str(o, "name", p->name);
 	rec_int(o, "index", p->index);
-	rec_str(o, "device", dev);
+	rec_str(o, "device", p->device);
 	rec_str(o, "host", p->host);
 	rec_str(o, "fabric", p->fabric);
 	rec_str(o, "driver", p->driver);

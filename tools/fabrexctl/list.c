@@ -15,7 +15,7 @@
 struct noun {
 	const char *name;
 	uint32_t type;		/* 0: local ports */
-	uint64_t filters;	/* options that make sense */
+	optset filters;	/* options that make sense */
 	unsigned int also;	/* other types that its records name */
 	json_object *(*record)(const struct model *m, const struct object *o);
 	const struct column *columns;
@@ -80,7 +80,7 @@ static int check_filters(struct ctl *c, const struct noun *noun)
 	int o;
 
 	for (o = 0; o < OPT_MAX; o++) {
-		uint64_t bit = 1ull << o;
+		optset bit = OPT_BIT(o);
 
 		if (!c->arg[o] || !(ALL_FILTERS & bit) ||
 		    (noun && (noun->filters & bit)))

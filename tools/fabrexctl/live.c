@@ -493,7 +493,7 @@ int live_load(struct live *v, const char *file)
 		r = add_endpoints(v);
 	if (!r)
 		r = add_bindings(v);
-	return r ? r : add_file(v, file);
+	return r ? r : add_file(v, file ? file : v->c->be->wiring);
 }
 
 int live_topology(struct ctl *c, const char *file, struct topology **t)

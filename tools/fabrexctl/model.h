@@ -69,6 +69,7 @@ struct fport {
 	char host[CTL_NAME_LEN];
 	char fabric[CTL_NAME_LEN];
 	char driver[CTL_NAME_LEN];
+	char device[32];	/* its node below /dev */
 	char parent[32];
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* From netlink attributes to structures, one function for each kind. */
+#include <stdio.h>
 #include <string.h>
 
 #include "nl_parse.h"
@@ -25,6 +26,7 @@ void parse_fport(struct nlattr **tb, struct fport *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->index = attr_u32(tb[FABREX_A_FPORT_INDEX]);
+	snprintf(p->device, sizeof(p->device), "/dev/fabrex%u", p->index);
 	p->object_id = attr_u32(tb[FABREX_A_FPORT_OBJECT_ID]);
 	p->peer = attr_u32(tb[FABREX_A_FPORT_PEER]);
 	p->generation = attr_u32(tb[FABREX_A_FPORT_GENERATION]);

@@ -15,6 +15,9 @@ const struct option_info option_info[OPT_MAX] = {
 	[OPT_FPORT] = { "fport", 'p', "PORT",
 			"use this local fabric port (name or number)",
 			WORDS_FPORT },
+	[OPT_FABRIC] = { "fabric", 'F', "FILE",
+			 "the fabric is one of Switchtec switches, wired as this topology file says",
+			 WORDS_FILE },
 	[OPT_COLOR] = { "color", 0, "WHEN", "auto, always or never",
 			WORDS_COLOR },
 	[OPT_NO_PAGER] = { "no-pager", 0, NULL,
@@ -152,7 +155,7 @@ struct getopt_tables {
 	struct option longs[OPT_MAX + 1];
 };
 
-static void make_tables(struct getopt_tables *t, uint64_t accept, bool stop)
+static void make_tables(struct getopt_tables *t, optset accept, bool stop)
 {
 	size_t n = 0, s = 0;
 	int o;
@@ -164,7 +167,7 @@ static void make_tables(struct getopt_tables *t, uint64_t accept, bool stop)
 	for (o = 0; o < OPT_MAX; o++) {
 		const struct option_info *i = &option_info[o];
 
-		if (!(accept & 1ull << o))
+		if (!(accept & OPT_BIT(o)))
 			continue;
 		t->longs[n].name = i->name;
 		t->longs[n].has_arg = i->value ? required_argument
@@ -190,7 +193,7 @@ static int option_of_letter(int letter)
 
 /* getopt() has met something it does not know, or a value is missing. */
 static int option_error(struct ctl *c, int what, const char *word,
-			uint64_t accept)
+			optset accept)
 {
 	const char *names[OPT_MAX + 1] = { NULL }, *near, *cmd;
 	size_t n = 0;
@@ -201,7 +204,7 @@ static int option_error(struct ctl *c, int what, const char *word,
 		return err_usage(&c->err, word, "option %s needs a value; see "
 				 "\"fabrexctl help %s\"", word, cmd);
 	for (o = 0; o < OPT_MAX; o++)
-		if (accept & 1ull << o)
+		if (accept & OPT_BIT(o))
 			names[n++] = option_info[o].name;
 	near = strncmp(word, "--", 2) ? NULL : nearest_word(names, word + 2);
 	if (near)
@@ -212,7 +215,7 @@ static int option_error(struct ctl *c, int what, const char *word,
 			 cmd);
 }
 
-int options_parse(struct ctl *c, int argc, char **argv, uint64_t accept,
+int options_parse(struct ctl *c, int argc, char **argv, optset accept,
 		  bool stop)
 {
 	struct getopt_tables t;

@@ -4,7 +4,6 @@
  * numbers and windows of the slots, and whether the port will reach what comes
  * into them. Called by steps.c.
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,29 +11,6 @@
 #include "table.h"
 
 #include "p2p/p2p.h"
-
-static void warn(struct steps *s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void warn(struct steps *s, const char *fmt, ...)
-{
-	va_list ap;
-	char *text;
-	size_t i;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup("out of memory");
-	va_end(ap);
-	for (i = 0; i < s->nwarnings; i++)
-		if (!strcmp(s->warnings[i], text)) {
-			free(text);
-			return;
-		}
-	s->warnings = xrealloc(s->warnings,
-			       (s->nwarnings + 1) * sizeof(*s->warnings));
-	s->warnings[s->nwarnings++] = text;
-}
 
 /* ---- which slots -------------------------------------------------------- */
 
@@ -46,8 +22,8 @@ struct view {
 	struct view *next;
 };
 
-static struct view *view_of(struct view **views, const struct p2p_env *env,
-			    const struct fport *fp)
+static struct view *view_of(const struct ctl *c, struct view **views,
+			    const struct p2p_env *env, const struct fport *fp)
 {
 	struct view *v;
 
@@ -56,7 +32,9 @@ static struct view *view_of(struct view **views, const struct p2p_env *env,
 			return v;
 	v = xcalloc(1, sizeof(*v));
 	v->port = fp->object_id;
-	v->n = fxi_p2p_slots(env, fp->parent, v->slots);
+	v->n = c->be->whole_ports ?
+	       fxi_p2p_switch_slots(env, fp->parent, v->slots) :
+	       fxi_p2p_slots(env, fp->parent, v->slots);
 	v->next = *views;
 	*views = v;
 	return v;
@@ -209,13 +187,13 @@ static int check_room(struct ctl *c, struct steps *s, const struct object *ep,
 		return refuse(c, ep, port, best, need);
 	format_size(want, sizeof(want), need);
 	if (small)
-		warn(s, "%s fits into some of the free slots of %s only, not "
+		steps_warn(s, "%s fits into some of the free slots of %s only, not "
 		     "into slot %u (bridge %s)", ep->name, port,
 		     small->number, small->bridge);
 	if (!tight)
 		return 0;
 	format_size(window, sizeof(window), tight->window);
-	warn(s, "%s needs a window of %s, slot %u of %s (bridge %s) has %s; "
+	steps_warn(s, "%s needs a window of %s, slot %u of %s (bridge %s) has %s; "
 	     "Linux has to enlarge it, for which there is room", ep->name,
 	     want, tight->number, port, tight->bridge, window);
 	return 0;
@@ -307,7 +285,7 @@ static int check_ways(struct ctl *c, struct steps *s, const struct object *ep,
 			       "%s in slot %u: %s%s%s", port, ep->name,
 			       bad->number, cause(&bad->p2p),
 			       *bad->p2p.remedy ? "; " : "", bad->p2p.remedy);
-	warn(s, "%s %s reach %s through host memory only: %s%s%s", port,
+	steps_warn(s, "%s %s reach %s through host memory only: %s%s%s", port,
 	     n == k->n && bad->p2p.verdict == FABREX_P2P_NO ? "will" : "may",
 	     ep->name, cause(&bad->p2p), *bad->p2p.remedy ? "; " : "",
 	     bad->p2p.remedy);
@@ -347,17 +325,18 @@ static int check_step(struct ctl *c, const struct p2p_env *env,
 
 	if (!ep || !port || s->v[i].op != STEP_BIND)
 		return 0;
-	if (!fp)
+	if (!fp || (c->be->whole_ports && IS_SET(c, REQUIRE_P2P)))
 		return not_known(c, ep, port,
 				 model_port_host(c->model, s->v[i].port), 0);
-	v = view_of(views, env, fp);
+	v = view_of(c, views, env, fp);
 	find_candidates(c, v, s, i, &k);
 	if (!k.n)
 		return not_known(c, ep, port, NULL, v->n);
 	r = check_room(c, s, ep, port, &k);
 	if (!r)
 		r = check_together(c, s, i, ep, port, v);
-	return r ? r : check_ways(c, s, ep, port, &k);
+	/* A Switchtec's own function reaches no GPU, and need not. */
+	return r || c->be->whole_ports ? r : check_ways(c, s, ep, port, &k);
 }
 
 int preflight(struct ctl *c, struct steps *s)

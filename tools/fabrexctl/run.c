@@ -12,6 +12,7 @@
 #include "ctl.h"
 #include "json.h"
 #include "names.h"
+#include "switchtec/switchtec.h"
 #include "topology/visible.h"
 
 static bool fport_is(const struct fport *p, const char *word)
@@ -51,18 +52,60 @@ static int choose_fport(struct ctl *c)
 		       "\"%s\"; see \"fabrexctl list fports\"", want);
 }
 
+static int open_backend(struct ctl *c)
+{
+	int r = c->be->ops->open(c->be, &c->err);
+
+	if (r)
+		return r;
+	c->opened = true;
+	model_free(c->model);
+	c->model = model_new();
+	return c->be->ops->fports(c->be, c->model, &c->err);
+}
+
+static void close_backend(struct ctl *c)
+{
+	if (c->opened)
+		c->be->ops->close(c->be);
+	c->opened = false;
+}
+
+static int open_switchtec(struct ctl *c)
+{
+	close_backend(c);
+	err_clear(&c->err);
+	c->be = c->own = switchtec_backend(c->arg[OPT_FABRIC], NULL);
+	return open_backend(c);
+}
+
+/*
+ * The kernel's fabric, if this machine has a port of one; else that of the
+ * Switchtecs, if somebody has set it up.
+ */
+static int open_any(struct ctl *c)
+{
+	int r;
+
+	if (IS_SET(c, FABRIC))
+		return open_switchtec(c);
+	r = open_backend(c);
+	if ((r == -ENODEV || (!r && !c->model->nfports)) &&
+	    switchtec_is_set_up())
+		return open_switchtec(c);
+	if (r == -ENODEV && switchtec_is_here())
+		err_append(&c->err, "; of the Switchtec here, --fabric FILE "
+			   "names the topology file");
+	return r;
+}
+
 int ctl_open(struct ctl *c)
 {
 	int r;
 
 	if (c->opened)
 		return 0;
-	r = c->be->ops->open(c->be, &c->err);
-	if (r)
-		return r;
-	c->opened = true;
-	c->model = model_new();
-	r = c->be->ops->fports(c->be, c->model, &c->err);
+	r = open_any(c);
 	return r ? r : choose_fport(c);
 }
 
@@ -82,7 +125,7 @@ int ctl_open_any(struct ctl *c)
 {
 	int r = *c->no_fabric ? 1 : ctl_open(c);
 
-	if (r >= 0 || IS_SET(c, FPORT) || r == -ENOMEM ||
+	if (r >= 0 || IS_SET(c, FPORT) || IS_SET(c, FABRIC) || r == -ENOMEM ||
 	    (c->opened && (r != -ENODEV || c->model->nfports)))
 		return r;
 	snprintf(c->no_fabric, sizeof(c->no_fabric), "%s", c->err.message);
@@ -270,7 +313,7 @@ static int check_verb_options(struct ctl *c)
 	int o;
 
 	for (o = 0; o < OPT_MAX; o++)
-		if (c->arg[o] && !((c->verb->options | GLOBAL_OPTS) & 1ull << o))
+		if (c->arg[o] && !((c->verb->options | GLOBAL_OPTS) & OPT_BIT(o)))
 			return err_usage(&c->err, option_info[o].name, "--%s "
 					 "does not apply to \"%s %s\"",
 					 option_info[o].name, c->command->name,
@@ -396,8 +439,8 @@ static int finish(struct ctl *c, char *text, size_t len)
 
 static void release_ctl(struct ctl *c)
 {
-	if (c->opened)
-		c->be->ops->close(c->be);
+	close_backend(c);
+	switchtec_free(c->own);
 	model_free(c->model);
 	json_object_put(c->doc);
 }

@@ -220,6 +220,26 @@ static int select_pattern(struct model *m, const char *word, struct ids *out,
 		       "\"fabrexctl list endpoints\"", word);
 }
 
+/* An uplink of an appliance stands for all that is behind it. */
+static int select_uplink(struct model *m, const struct object *port,
+			 struct ids *out, struct err *e)
+{
+	size_t i, found = 0;
+	int r = 0;
+
+	for (i = 0; i < m->n && !r; i++) {
+		if (m->objects[i]->type != T_ENDPOINT ||
+		    m->objects[i]->link != port->id)
+			continue;
+		found++;
+		r = add_once(out, m->objects[i], e);
+	}
+	if (!r && !found)
+		r = err_set(e, ENOENT, port->name, "no endpoint is behind port "
+			    "%s; see \"fabrexctl list ports\"", port->name);
+	return r;
+}
+
 static int select_name(struct model *m, const char *word, struct ids *out,
 		       struct err *e)
 {
@@ -227,6 +247,9 @@ static int select_name(struct model *m, const char *word, struct ids *out,
 
 	if (strpbrk(word, "*?["))
 		return select_pattern(m, word, out, e);
+	o = model_find(m, word, T_BIT(T_PORT));
+	if (o)
+		return select_uplink(m, o, out, e);
 	o = model_want(m, word, T_BIT(T_ENDPOINT), e);
 	return o ? add_once(out, o, e) : -e->code;
 }
@@ -237,8 +260,9 @@ int select_word(struct model *m, const char *word, const struct target *t,
 	const struct object *a = NULL;
 	struct selector s;
 
-	if (model_find(m, word, T_BIT(T_ENDPOINT)) ||
-	    !parse_selector(word, &s)) {
+	if (model_find(m, word, T_BIT(T_ENDPOINT) | T_BIT(T_PORT)))
+		return select_name(m, word, out, e);
+	if (!parse_selector(word, &s)) {
 		if (strpbrk(word, ":@"))
 			return err_usage(e, word, "\"%s\" is no selector; "
 					 "write KIND[:COUNT][@APPLIANCE] with "

@@ -5,6 +5,7 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "preflight.h"
 #include "progress.h"
 #include "steps.h"
+#include "together.h"
 
 #define DEVICE_TIMEOUT	10.0
 #define SETTLE_TIME	1.0	/* seconds */
@@ -29,6 +31,26 @@ void steps_add(struct steps *s, enum step_op op, uint32_t ep, uint32_t port)
 		s->v = xrealloc(s->v, s->cap * sizeof(*s->v));
 	}
 	s->v[s->n++] = (struct step){ .op = op, .ep = ep, .port = port };
+}
+
+void steps_warn(struct steps *s, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	size_t i;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup("out of memory");
+	va_end(ap);
+	for (i = 0; i < s->nwarnings; i++)
+		if (!strcmp(s->warnings[i], text)) {
+			free(text);
+			return;
+		}
+	s->warnings = xrealloc(s->warnings,
+			       (s->nwarnings + 1) * sizeof(*s->warnings));
+	s->warnings[s->nwarnings++] = text;
 }
 
 void steps_sort(struct steps *s, size_t first)
@@ -111,13 +133,14 @@ static bool depends_on_earlier(const struct steps *s, size_t i)
 int steps_preflight(struct ctl *c, struct steps *s)
 {
 	const struct backend_ops *ops = c->be->ops;
+	int r = together(c, s);
 	size_t i;
-	int r;
 
-	for (i = 0; i < s->n; i++) {
+	for (i = 0; i < s->n && !r; i++) {
 		struct step *st = &s->v[i];
 
-		if (depends_on_earlier(s, i))
+		st->slot = s->v[st->with].slot;
+		if (st->with != i || depends_on_earlier(s, i))
 			continue;
 		if (st->op == STEP_BIND)
 			r = ops->bind(c->be, st->ep, st->port, true,
@@ -128,7 +151,7 @@ int steps_preflight(struct ctl *c, struct steps *s)
 		if (r)
 			return step_error(c, st, s->force);
 	}
-	return preflight(c, s);
+	return r ? r : preflight(c, s);
 }
 
 static const char *step_text(const struct ctl *c, const struct step *st,
@@ -141,6 +164,16 @@ static const char *step_text(const struct ctl *c, const struct step *st,
 	return buf;
 }
 
+/* What an earlier step has done along with its own. */
+static int step_done(struct step *st, const struct step *with)
+{
+	st->slot = with->slot;
+	st->start = with->start;
+	st->seconds = with->seconds;
+	st->done = true;
+	return 0;
+}
+
 static int step_run(struct ctl *c, struct steps *s, size_t i)
 {
 	const struct backend_ops *ops = c->be->ops;
@@ -148,6 +181,8 @@ static int step_run(struct ctl *c, struct steps *s, size_t i)
 	char text[128];
 	int r;
 
+	if (st->with != i)
+		return step_done(st, &s->v[st->with]);
 	if (interrupted)
 		return err_set(&c->err, EINTR, name_of(c, st->ep),
 			       "interrupted before %s",
@@ -226,7 +261,7 @@ static int steps_make(struct ctl *c, struct steps *s)
 
 	for (i = 0; i < s->n && !r; i += n) {
 		n = count_releases(s, i);
-		if (n > 1 && !interrupted) {
+		if (n > 1 && !interrupted && c->be->ops->unbind_all) {
 			r = releases_run(c, s, i, n);
 			continue;
 		}
@@ -336,7 +371,9 @@ static bool undo(struct ctl *c, const struct step *st, struct err *why)
 	if (o.bound == want)
 		return true;
 	if (st->op == STEP_BIND && o.bound == st->port)
-		r = ops->unbind(c->be, st->ep, false, false, 0, why);
+		/* Where no owner can be asked: it has had it for seconds. */
+		r = ops->unbind(c->be, st->ep, c->be->whole_ports, false, 0,
+				why);
 	else if (st->op == STEP_UNBIND && !o.bound)
 		r = ops->bind(c->be, st->ep, want, false, &slot, why);
 	else
@@ -356,7 +393,7 @@ static void rollback(struct ctl *c, struct steps *s, size_t reached)
 	for (i = reached; i-- > 0;) {
 		struct err why = { 0 };
 
-		if (undo(c, &s->v[i], &why))
+		if (s->v[i].with != i || undo(c, &s->v[i], &why))
 			continue;
 		if (!n)
 			first = why;
@@ -370,6 +407,18 @@ static void rollback(struct ctl *c, struct steps *s, size_t reached)
 			   names, *first.message ? ": " : "", first.message);
 	else if (reached)
 		err_append(&c->err, "; all bindings are as they were before");
+}
+
+/* Such as one GPU more than there should be. */
+static void compare_devices(struct ctl *c, struct steps *s)
+{
+	char text[256];
+	size_t i;
+
+	for (i = 0; i < s->n && s->wait && c->be->ops->differs; i++)
+		if (s->v[i].with == i && local_host_up(c, &s->v[i]) &&
+		    c->be->ops->differs(c->be, s->v[i].ep, text, sizeof(text)))
+			steps_warn(s, "%s", text);
 }
 
 static void on_signal(int sig)
@@ -404,6 +453,8 @@ int steps_run(struct ctl *c, struct steps *s)
 	r = steps_make(c, s);
 	if (!r)
 		r = devices_wait(c, s, w);
+	if (!r)
+		compare_devices(c, s);
 	/* What puts things back is not given up. */
 	c->be->stop = NULL;
 	if (r)

@@ -14,6 +14,7 @@ struct step {
 	enum step_op op;
 	uint32_t ep;
 	uint32_t port;		/* where to; unbind: where from */
+	size_t with;		/* the step that does this one, too; or itself */
 	bool done;
 	bool unsure;		/* failed, but may have worked all the same */
 	uint32_t slot;
@@ -34,6 +35,9 @@ struct steps {
 	size_t nwarnings;
 };
 
+/* Say it beside the outcome, once. */
+void steps_warn(struct steps *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void steps_add(struct steps *s, enum step_op op, uint32_t ep, uint32_t port);
 /* All releases from the one at @first on before all binds. */
 void steps_sort(struct steps *s, size_t first);

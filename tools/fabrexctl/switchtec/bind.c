@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Changes: a physical port of the switch to a partition, with all that is behind
+ * it, and back. What does not fit is refused before anything moves.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "fabric.h"
+#include "holders.h"
+#include "util.h"
+
+#define CHANGE_SECONDS	30.0	/* until a change must be over */
+#define LOOK_MS		50	/* how often, whatever events say */
+#define TRIES		8	/* others take the logical port before us */
+
+/* A change of one port. */
+struct change {
+	struct pfx_fabric *f;
+	struct topo_end uplink;
+	struct switchtec *d;
+	char name[CTL_NAME_LEN * 2];	/* of the uplink */
+	uint8_t partition, logical;
+};
+
+static const char *host_of(const struct pfx_fabric *f,
+			   const struct topo_end *port)
+{
+	const struct topo_port *p;
+
+	if (!port)
+		return "a host that the topology file does not have";
+	p = &f->t->switches[port->sw].ports[port->port - 1];
+	return f->t->hosts[p->owner].name;
+}
+
+static struct port_bind *bind_of(struct change *ch)
+{
+	return &ch->f->switches[ch->uplink.sw].bind[ch->uplink.port];
+}
+
+static void name_managers(const struct pfx_fabric *f, struct err *e)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < f->t->nhosts; i++)
+		if (f->t->hosts[i].manager)
+			err_append(e, "%s%s", n++ ? ", " : "",
+				   f->t->hosts[i].name);
+}
+
+static int denied(struct change *ch, const char *by, struct err *e)
+{
+	const struct topo_host *h = &ch->f->t->hosts[ch->d->host];
+
+	err_set(e, EPERM, ch->name, "host %s (partition %u) may not bind "
+		"ports: %s; do it on a manager: ", h->name, ch->d->partition,
+		by);
+	name_managers(ch->f, e);
+	return -EPERM;
+}
+
+/* Which port, which switch, and whether it may be touched from here. */
+static int begin(struct pfx_fabric *f, uint32_t id, struct change *ch,
+		 struct err *e)
+{
+	unsigned int ep = pfx_endpoint(f, id);
+	int r;
+
+	memset(ch, 0, sizeof(*ch));
+	ch->f = f;
+	if (ep == TOPO_NONE)
+		return err_set(e, ENOENT, NULL, "no endpoint has the id %u",
+			       id);
+	ch->uplink = *pfx_uplink(f, ep);
+	pfx_port_name(f, &ch->uplink, ch->name);
+	r = pfx_look_at(f, ch->uplink.sw, e);
+	if (r)
+		return r;
+	ch->d = f->switches[ch->uplink.sw].device;
+	if (!f->t->hosts[ch->d->host].manager)
+		return denied(ch, "it is no manager in the topology file", e);
+	if (bind_of(ch)->result == MRPC_BIND_IN_PROGRESS)
+		return err_set(e, EALREADY, ch->name, "%s is being bound or "
+			       "unbound; wait until that has ended", ch->name);
+	return 0;
+}
+
+/* ---- commands and what they return --------------------------------------- */
+
+static const char *const words[] = {
+	[MRPC_BIND_RET_PORT_BOUND] = "the port has just been bound by another manager",
+	[MRPC_BIND_RET_LOGICAL_BOUND] = "another port is bound to that place",
+	[MRPC_BIND_RET_NO_PARTITION] = "the switch has no such partition",
+	[MRPC_BIND_RET_NO_PORT] = "the switch has no such port, or it cannot be bound",
+	[MRPC_BIND_RET_DISABLED] = "the port is disabled",
+	[MRPC_BIND_RET_NO_LOGICAL] = "the partition has no such logical port: the switch is configured with fewer than \"slots\" says",
+	[MRPC_BIND_RET_IN_PROGRESS] = "another change is in progress",
+	[MRPC_BIND_RET_UPSTREAM] = "for the switch it is an upstream port",
+	[MRPC_BIND_RET_SUB] = "it does not know the sub-command",
+	[MRPC_BIND_RET_LINK_ACTIVE] = "the link is still active",
+	[MRPC_BIND_RET_NOT_BOUND] = "the port has just been unbound by another manager",
+	[MRPC_BIND_RET_OPTION] = "it does not know the option",
+	[MRPC_BIND_RET_CHECK] = "its own check has failed",
+};
+
+static int code_of(uint32_t ret)
+{
+	switch (ret) {
+	case MRPC_BIND_RET_PORT_BOUND:
+	case MRPC_BIND_RET_LOGICAL_BOUND:
+		return EADDRINUSE;
+	case MRPC_BIND_RET_IN_PROGRESS:
+	case MRPC_BIND_RET_NOT_BOUND:
+		return EALREADY;
+	case MRPC_BIND_RET_LINK_ACTIVE:
+		return EBUSY;
+	case MRPC_BIND_RET_DISABLED:
+		return ENETDOWN;
+	case MRPC_BIND_RET_NO_LOGICAL:
+		return ENOSPC;
+	default:
+		return EPROTO;
+	}
+}
+
+static int refused(struct change *ch, const char *what, uint32_t ret,
+		   struct err *e)
+{
+	if (ret == MRPC_RET_DENIED)
+		return denied(ch, "the switch's configuration denies it", e);
+	if (ret < ARRAY_SIZE(words) && words[ret])
+		return err_set(e, code_of(ret), ch->name, "the switch does not "
+			       "%s %s: %s", what, ch->name, words[ret]);
+	return err_set(e, EPROTO, ch->name, "the switch does not %s %s: it "
+		       "returns %#x, which is not known here", what, ch->name,
+		       ret);
+}
+
+static int command(struct change *ch, const uint8_t in[4], uint32_t *ret,
+		   struct err *e)
+{
+	uint8_t out[4];
+
+	return ch->f->command(ch->d, MRPC_BIND, in, 4, out, sizeof(out), ret,
+			      e);
+}
+
+/* How the change of the port stands; also what became of it. */
+static int ask(struct change *ch, struct port_bind *b, struct err *e)
+{
+	const uint8_t in[4] = { MRPC_BIND_INFO, (uint8_t)ch->uplink.port };
+	struct port_bind v[ANSWER_PORTS];
+	uint8_t out[ANSWER_BINDS_SIZE];
+	uint32_t ret = 0;
+	int r = ch->f->command(ch->d, MRPC_BIND, in, sizeof(in), out,
+			       sizeof(out), &ret, e);
+
+	if (!r && ret)
+		r = refused(ch, "say how it is with", ret, e);
+	if (!r)
+		r = answer_binds(out, (uint8_t)ch->uplink.port, v, e);
+	if (r)
+		return r;
+	*b = *bind_of(ch) = v[ch->uplink.port];
+	return 0;
+}
+
+/* Until an event, or for a moment. */
+static void pause_for_event(struct change *ch)
+{
+	struct pollfd p = { .fd = ch->d->fd, .events = POLLPRI };
+	struct err quiet = { 0 };
+
+	if (poll(&p, 1, LOOK_MS) > 0)
+		device_watch_again(ch->d, &quiet);
+}
+
+static int wait_until_over(struct change *ch, struct port_bind *b,
+			   struct err *e)
+{
+	const volatile sig_atomic_t *stop = ch->f->b.stop;
+	double end = now() + CHANGE_SECONDS;
+	int r;
+
+	while (!(r = ask(ch, b, e)) && b->result == MRPC_BIND_IN_PROGRESS) {
+		if (stop && *stop)
+			return err_set(e, EINTR, ch->name, "interrupted; the "
+				       "switch goes on with %s", ch->name);
+		if (now() > end)
+			return err_set(e, ETIMEDOUT, ch->name, "the switch "
+				       "has not been done with %s for %.0f s; "
+				       "it may still be: look with "
+				       "\"fabrexctl list\"", ch->name,
+				       CHANGE_SECONDS);
+		pause_for_event(ch);
+	}
+	return r;
+}
+
+/* ---- bind ---------------------------------------------------------------- */
+
+static int find_partition(struct change *ch, const struct topo_end *to,
+			  struct err *e)
+{
+	const struct port_link *l = &ch->f->switches[to->sw].link[to->port];
+	const char *host = host_of(ch->f, to);
+
+	if (to->sw != ch->uplink.sw)
+		return err_set(e, EXDEV, ch->name, "%s is a port of another "
+			       "switch than the one host %s is connected to; a "
+			       "PFX binds its own ports only", ch->name, host);
+	if (!l->there || !l->placed)
+		return err_set(e, EHOSTUNREACH, host, "the switch does not say "
+			       "which partition port %u, that of host %s, "
+			       "belongs to", to->port, host);
+	ch->partition = l->partition;
+	return 0;
+}
+
+static bool place_taken(const struct change *ch, unsigned int logical)
+{
+	const struct pfx *x = &ch->f->switches[ch->uplink.sw];
+	unsigned int i;
+
+	for (i = 0; i < ANSWER_PORTS; i++)
+		if ((x->bind[i].bound &&
+		     x->bind[i].partition == ch->partition &&
+		     x->bind[i].logical == logical) ||
+		    (x->link[i].placed && !x->link[i].upstream &&
+		     x->link[i].partition == ch->partition &&
+		     x->link[i].logical == logical))
+			return true;
+	return false;
+}
+
+/* The lowest one that nothing is bound to, above @after. */
+static int find_place(struct change *ch, const struct topo_end *to,
+		      unsigned int after, struct err *e)
+{
+	const char *host = host_of(ch->f, to);
+	unsigned int n, slots = ch->f->t->hosts[topology_find_host(ch->f->t,
+							host)].slots;
+
+	for (n = after + 1; n <= slots && place_taken(ch, n); n++)
+		;
+	if (n > slots)
+		return err_set(e, ENOSPC, host, "all %u logical ports of host "
+			       "%s are in use; release something there, or "
+			       "give it more \"slots\" in %s if the switch is "
+			       "configured with more", slots, host,
+			       ch->f->file);
+	ch->logical = (uint8_t)n;
+	return 0;
+}
+
+static int check_bind(struct change *ch, const struct topo_end *to,
+		      struct err *e)
+{
+	const struct port_bind *b = bind_of(ch);
+	int r = find_partition(ch, to, e);
+
+	if (!r && b->bound)
+		r = err_set(e, EADDRINUSE, ch->name, "%s is bound to %s",
+			    ch->name,
+			    host_of(ch->f, pfx_bound_to(ch->f, &ch->uplink)));
+	return r ? r : find_place(ch, to, 0, e);
+}
+
+/* Another manager may take the same place in the same moment. */
+static int send_bind(struct change *ch, const struct topo_end *to,
+		     struct err *e)
+{
+	uint32_t ret = 0;
+	unsigned int i;
+	int r;
+
+	for (i = 0; i < TRIES; i++) {
+		const uint8_t in[4] = { MRPC_BIND_BIND, ch->partition,
+					ch->logical, (uint8_t)ch->uplink.port };
+
+		r = command(ch, in, &ret, e);
+		if (r || ret != MRPC_BIND_RET_LOGICAL_BOUND)
+			break;
+		r = pfx_look_at(ch->f, ch->uplink.sw, e);
+		if (!r)
+			r = find_place(ch, to, ch->logical, e);
+		if (r)
+			return r;
+	}
+	return r || !ret ? r : refused(ch, "bind", ret, e);
+}
+
+static int finish_bind(struct change *ch, struct err *e)
+{
+	struct port_bind b;
+	int r = wait_until_over(ch, &b, e);
+
+	if (r)
+		return r;
+	if (b.result == MRPC_BIND_OK && b.bound &&
+	    b.partition == ch->partition && b.logical == ch->logical)
+		return 0;
+	if (b.result == MRPC_BIND_OK)
+		return err_set(e, EBUSY, ch->name, "%s was bound, but somebody "
+			       "else has changed that in the same moment",
+			       ch->name);
+	return err_set(e, EIO, ch->name, "the switch has tried to bind %s and "
+		       "failed; its log may say why", ch->name);
+}
+
+int pfx_bind(struct backend *b, uint32_t ep, uint32_t port, bool dry,
+	     uint32_t *slot, struct err *e)
+{
+	struct pfx_fabric *f = to_pfx(b);
+	struct topo_end to;
+	struct change ch;
+	int r;
+
+	*slot = 0;
+	if (!pfx_port(f, port, &to) ||
+	    f->t->switches[to.sw].ports[to.port - 1].kind != TOPO_PORT_HOST)
+		return err_set(e, EINVAL, NULL, "the target is no port of a "
+			       "host");
+	r = begin(f, ep, &ch, e);
+	if (!r)
+		r = check_bind(&ch, &to, e);
+	if (!r && !dry)
+		r = send_bind(&ch, &to, e);
+	if (!r && !dry)
+		r = finish_bind(&ch, e);
+	if (!r)
+		*slot = ch.logical;
+	return r;
+}
+
+/* ---- unbind -------------------------------------------------------------- */
+
+/* Who uses one of the devices behind the port, of this host. */
+static int check_holders(struct change *ch, const char *bridge, struct err *e)
+{
+	struct below v[BELOW_MOST];
+	unsigned int i, n = slot_below(&ch->f->env, bridge, v);
+	struct err gone = { 0 };
+	struct holders h = { 0 };
+	int r = 0;
+
+	for (i = 0; i < n && !r; i++) {
+		r = holders_find(&system_roots, v[i].name, &h, &gone);
+		if (r == -ENODEV)
+			r = 0;
+		else if (r)
+			*e = gone;
+		if (!r && h.n)
+			r = err_set(e, EBUSY, ch->name, "%s, which came with "
+				    "%s, is in use: pid %u (%s) %s; stop it",
+				    v[i].name, ch->name, h.v[0].pid,
+				    h.v[0].comm, h.v[0].reason);
+		holders_free(&h);
+		memset(&h, 0, sizeof(h));
+	}
+	return r;
+}
+
+/*
+ * Nobody here can take it out of another host. That it is out is seen at the
+ * link: the owner has powered the slot off, or is off itself.
+ */
+static int check_far(struct change *ch, struct err *e)
+{
+	const struct pfx *x = &ch->f->switches[ch->uplink.sw];
+	const struct topo_end *to = pfx_bound_to(ch->f, &ch->uplink);
+	const char *host = host_of(ch->f, to);
+
+	if (!x->link[ch->uplink.port].up || (to && !x->link[to->port].up))
+		return 0;
+	return err_set(e, EBUSY, ch->name, "%s is bound to %s, which alone can "
+		       "take it out in order; run this command there, or if "
+		       "%s is no manager power the slot off there (echo 0 "
+		       ">/sys/bus/pci/slots/N/power), then run it again here",
+		       ch->name, host, host);
+}
+
+static int check_unbind(struct change *ch, bool force, bool local,
+			const char *bridge, struct err *e)
+{
+	if (!bind_of(ch)->bound)
+		return err_set(e, EALREADY, ch->name, "%s is bound to nobody",
+			       ch->name);
+	ch->partition = bind_of(ch)->partition;
+	ch->logical = bind_of(ch)->logical;
+	if (force)
+		return 0;
+	if (!local)
+		return check_far(ch, e);
+	return *bridge ? check_holders(ch, bridge, e) : 0;
+}
+
+static int send_unbind(struct change *ch, struct err *e)
+{
+	const uint8_t in[4] = { MRPC_BIND_UNBIND, ch->partition, ch->logical,
+				MRPC_BIND_OPTION };
+	struct port_bind b;
+	uint32_t ret = 0;
+	int r = command(ch, in, &ret, e);
+
+	if (!r && ret)
+		r = refused(ch, "unbind", ret, e);
+	if (!r)
+		r = wait_until_over(ch, &b, e);
+	if (r)
+		return r;
+	if (b.bound && b.partition == ch->partition)
+		return err_set(e, EIO, ch->name, "the switch has tried to "
+			       "unbind %s and failed; its log may say why",
+			       ch->name);
+	return 0;
+}
+
+/* Out of this host first, and in again if the switch then does not go on. */
+static int unbind_own(struct change *ch, const char *bridge, struct err *e)
+{
+	bool off = slot_is_off(&ch->f->env, bridge);
+	struct err again = { 0 };
+	int r = off ? 0 : slot_power(&ch->f->env, bridge, false, e);
+
+	if (!r)
+		r = send_unbind(ch, e);
+	if (r && !off && bind_of(ch)->bound &&
+	    bind_of(ch)->result != MRPC_BIND_IN_PROGRESS &&
+	    slot_power(&ch->f->env, bridge, true, &again))
+		err_append(e, "; nor is it there again: %s", again.message);
+	return r;
+}
+
+int pfx_unbind(struct backend *b, uint32_t ep, bool force, bool dry,
+	       uint32_t timeout_ms, struct err *e)
+{
+	struct pfx_fabric *f = to_pfx(b);
+	char bridge[PCI_NAME_LEN] = "";
+	struct change ch;
+	bool local;
+	int r;
+
+	(void)timeout_ms;	/* of owners that are asked; here is none */
+	r = begin(f, ep, &ch, e);
+	if (r)
+		return r;
+	local = pfx_is_local(f, &ch.uplink);
+	if (local && !slot_bridge(&f->env, ch.d->pci, bind_of(&ch)->logical,
+				  bridge))
+		*bridge = '\0';
+	r = check_unbind(&ch, force, local, bridge, e);
+	if (r || dry)
+		return r;
+	return *bridge && !force ? unbind_own(&ch, bridge, e)
+				 : send_unbind(&ch, e);
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What switches say now, and whether that fits the topology file: where this host
+ * is plugged in, and that every port of the file is there.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric.h"
+
+/* ---- questions ----------------------------------------------------------- */
+
+/* A command that only looks is denied to nobody, so an error is a defect. */
+static int ask(struct pfx_fabric *f, struct switchtec *d, uint32_t command,
+	       const void *in, size_t in_len, void *out, size_t out_len,
+	       struct err *e)
+{
+	uint32_t ret = 0;
+	int r = f->command(d, command, in, in_len, out, out_len, &ret, e);
+
+	if (r || !ret)
+		return r;
+	return err_set(e, EPROTO, d->node, "%s: the switch refuses command "
+		       "%#x, which only looks, with %#x; is it a PFX?",
+		       d->node, command, ret);
+}
+
+static int look_at_links(struct pfx_fabric *f, struct switchtec *d,
+			 struct port_link v[ANSWER_PORTS], struct err *e)
+{
+	const uint8_t all[8] = { 0 };
+	uint8_t out[ANSWER_LINKS_SIZE];
+	int r = ask(f, d, MRPC_LINKS, all, sizeof(all), out, sizeof(out), e);
+
+	if (!r)
+		r = answer_links(out, v, e);
+	if (r)
+		err_about(e, d->node);
+	return r;
+}
+
+static int look_at_binds(struct pfx_fabric *f, struct switchtec *d,
+			 struct port_bind v[ANSWER_PORTS], struct err *e)
+{
+	const uint8_t all[4] = { MRPC_BIND_INFO, MRPC_BIND_ALL, 0, 0 };
+	uint8_t out[ANSWER_BINDS_SIZE];
+	int r = ask(f, d, MRPC_BIND, all, sizeof(all), out, sizeof(out), e);
+
+	if (!r)
+		r = answer_binds(out, MRPC_BIND_ALL, v, e);
+	if (r)
+		err_about(e, d->node);
+	return r;
+}
+
+/* ---- does it fit? -------------------------------------------------------- */
+
+static int missing(struct pfx_fabric *f, const struct topo_end *end,
+		   const char *answer, struct err *e)
+{
+	const char *name = f->t->switches[end->sw].name;
+
+	return err_set(e, EPROTO, name, "%s says nothing of port %u in its "
+		       "answer \"%s\", though it is in %s; is it the file of "
+		       "another fabric?", name, end->port, answer, f->file);
+}
+
+/* All ports of the file are there, and host ports lead up. */
+static int check_switch(struct pfx_fabric *f, unsigned int sw, struct err *e)
+{
+	const struct topo_switch *s = &f->t->switches[sw];
+	struct topo_end end = { .sw = sw };
+	const struct pfx *x = &f->switches[sw];
+
+	for (end.port = 1; end.port <= s->nports; end.port++) {
+		const struct topo_port *p = &s->ports[end.port - 1];
+
+		if (p->kind != TOPO_PORT_HOST && p->kind != TOPO_PORT_UPLINK)
+			continue;
+		if (end.port >= ANSWER_PORTS || !x->link[end.port].there)
+			return missing(f, &end, "link status", e);
+		if (p->kind == TOPO_PORT_UPLINK && !x->bind[end.port].there)
+			return missing(f, &end, "bind info", e);
+		if ((p->kind == TOPO_PORT_HOST) == x->link[end.port].upstream)
+			continue;
+		return err_set(e, EPROTO, s->name, "port %u of %s leads to a "
+			       "host in %s, but not for the switch, or the "
+			       "other way round; is it the file of another "
+			       "fabric?", end.port, s->name, f->file);
+	}
+	return 0;
+}
+
+int pfx_look_at(struct pfx_fabric *f, unsigned int sw, struct err *e)
+{
+	struct port_link link[ANSWER_PORTS];
+	struct port_bind bind[ANSWER_PORTS];
+	struct pfx *x = &f->switches[sw];
+	int r;
+
+	if (!x->device)
+		return err_set(e, ENODEV, f->t->switches[sw].name, "%s cannot "
+			       "be asked from here: no /dev/switchtecN of this "
+			       "machine leads to it; use a host that it is "
+			       "connected to", f->t->switches[sw].name);
+	r = look_at_links(f, x->device, link, e);
+	if (!r)
+		r = look_at_binds(f, x->device, bind, e);
+	if (r)
+		return r;
+	memcpy(x->link, link, sizeof(link));
+	memcpy(x->bind, bind, sizeof(bind));
+	return check_switch(f, sw, e);
+}
+
+int pfx_look(struct pfx_fabric *f, struct err *e)
+{
+	unsigned int sw;
+	int r = 0;
+
+	for (sw = 0; sw < f->t->nswitches && !r; sw++)
+		if (f->switches[sw].device)
+			r = pfx_look_at(f, sw, e);
+	return r;
+}
+
+/* ---- which switch is it? ------------------------------------------------- */
+
+/* The physical port that leads to this host; ANSWER_PORTS: none does. */
+static unsigned int own_port(const struct switchtec *d,
+			     const struct port_link v[ANSWER_PORTS])
+{
+	unsigned int port;
+
+	for (port = 0; port < ANSWER_PORTS; port++)
+		if (v[port].there && v[port].upstream && v[port].placed &&
+		    v[port].partition == d->partition)
+			break;
+	return port;
+}
+
+static bool fits(const struct pfx_fabric *f, unsigned int sw,
+		 unsigned int port, const char *host)
+{
+	const struct topo_switch *s = &f->t->switches[sw];
+	const struct topo_port *p;
+
+	if (s->model != TOPO_PFX || f->switches[sw].device || !port ||
+	    port > s->nports)
+		return false;
+	p = &s->ports[port - 1];
+	return p->kind == TOPO_PORT_HOST &&
+	       (!host || !strcmp(f->t->hosts[p->owner].name, host));
+}
+
+static unsigned int count_fits(const struct pfx_fabric *f, unsigned int port,
+			       const char *host, unsigned int *sw)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < f->t->nswitches; i++)
+		if (fits(f, i, port, host)) {
+			*sw = i;
+			n++;
+		}
+	return n;
+}
+
+/* By the number of the port; if that is not enough by this host's name, too. */
+static int locate(struct pfx_fabric *f, struct switchtec *d, struct err *e)
+{
+	struct port_link v[ANSWER_PORTS];
+	const struct topo_port *p;
+	unsigned int port, n;
+	char host[64] = "";
+	int r = look_at_links(f, d, v, e);
+
+	if (r)
+		return r;
+	port = own_port(d, v);
+	if (port == ANSWER_PORTS)
+		return err_set(e, EPROTO, d->node, "%s: no port of the switch "
+			       "leads to this host's partition %u", d->node,
+			       d->partition);
+	n = count_fits(f, port, NULL, &d->sw);
+	if (n > 1) {
+		gethostname(host, sizeof(host) - 1);
+		n = count_fits(f, port, host, &d->sw);
+	}
+	if (n != 1)
+		return err_set(e, ENXIO, d->node, "%s: this host is at port "
+			       "%u of the switch, and %s has %s PFX with "
+			       "a host there%s%s; is it the file of another "
+			       "fabric?", d->node, port, f->file,
+			       n ? "more than one" : "no", *host ?
+			       " that is called " : "", host);
+	p = &f->t->switches[d->sw].ports[port - 1];
+	d->host = p->owner;
+	d->port = p->index;
+	f->switches[d->sw].device = d;
+	return 0;
+}
+
+int pfx_locate(struct pfx_fabric *f, struct err *e)
+{
+	int i, r = 0;
+
+	for (i = 0; i < f->ndevices && !r; i++)
+		r = locate(f, &f->devices[i], e);
+	return r;
+}

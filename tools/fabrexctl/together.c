@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* See together.h. */
+#include "together.h"
+
+static const struct object *uplink_of(const struct ctl *c,
+				      const struct step *st)
+{
+	const struct object *ep = model_get(c->model, st->ep);
+
+	return ep ? model_get(c->model, ep->link) : NULL;
+}
+
+/* The first step of the same change. */
+static size_t find_first(const struct ctl *c, const struct steps *s, size_t i)
+{
+	const struct step *st = &s->v[i];
+	const struct object *up = uplink_of(c, st);
+	size_t k;
+
+	for (k = 0; k < i && c->be->whole_ports && up; k++)
+		if (s->v[k].op == st->op && s->v[k].port == st->port &&
+		    uplink_of(c, &s->v[k]) == up)
+			return k;
+	return i;
+}
+
+static bool has_step(const struct steps *s, const struct step *like,
+		     uint32_t ep)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->v[i].op == like->op && s->v[i].port == like->port &&
+		    s->v[i].ep == ep)
+			return true;
+	return false;
+}
+
+/* Whose fate it would be, too, although nobody has said so. */
+static int check_all(struct ctl *c, const struct steps *s,
+		     const struct step *st)
+{
+	const struct object *up = uplink_of(c, st);
+	const char *name = model_name(c->model, st->ep);
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; i < c->model->n && up; i++) {
+		const struct object *o = c->model->objects[i];
+
+		if (o->type != T_ENDPOINT || o->link != up->id ||
+		    has_step(s, st, o->id))
+			continue;
+		if (!n++)
+			err_set(&c->err, EINVAL, name, "%s is behind port %s "
+				"together with ", name, up->name);
+		err_append(&c->err, "%s%s", n > 1 ? ", " : "", o->name);
+	}
+	if (!n)
+		return 0;
+	err_append(&c->err, ": this switch binds a port with all that is behind "
+		   "it; name them all, or the port, \"%s\"", up->name);
+	return -EINVAL;
+}
+
+int together(struct ctl *c, struct steps *s)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < s->n && !r; i++) {
+		s->v[i].with = find_first(c, s, i);
+		if (c->be->whole_ports && s->v[i].with == i)
+			r = check_all(c, s, &s->v[i]);
+	}
+	return r;
+}
