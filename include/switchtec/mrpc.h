@@ -17,6 +17,9 @@
 
 /* ---- Return values of all commands ---- */
 
+#define MRPC_RET_UNSUPPORTED	0x4au
+#define MRPC_RET_BUSY_FIRST	0x64001u
+#define MRPC_RET_BUSY_LAST	0x64003u
 #define MRPC_RET_DENIED		0x64010u
 #define MRPC_RET_BAD_SUB	0x64004u
 #define MRPC_RET_BAD_COMMAND	0x64005u

@@ -117,10 +117,13 @@ struct p2p_slot {
 int fxi_p2p_slots(const struct p2p_env *env, const char *port,
 		  struct p2p_slot slots[P2P_MAX_SLOTS]);
 /*
- * The downstream ports of the switch that @function, of its upstream port's
- * device, manages; a Switchtec numbers them as logical ports, from 1 on in the
- * order of the device numbers. No way to them is looked for.
+ * A switch whose management function is another one of the device that its
+ * upstream port is, as a Switchtec's. Its downstream ports are logical ports,
+ * counted from 1 by their device numbers (libswitchtec, linux_get_devices()).
  */
+bool fxi_p2p_upstream(const char *function, char upstream[PCI_NAME_LEN]);
+unsigned int fxi_p2p_logical(const struct pci_addr *downstream);
+/* What could be taken by them; no way to there is looked for. */
 int fxi_p2p_switch_slots(const struct p2p_env *env, const char *function,
 			 struct p2p_slot slots[P2P_MAX_SLOTS]);
 

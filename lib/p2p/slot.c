@@ -274,20 +274,33 @@ int fxi_p2p_slots(const struct p2p_env *env, const char *port,
 	return ret;
 }
 
+bool fxi_p2p_upstream(const char *function, char upstream[PCI_NAME_LEN])
+{
+	struct pci_addr addr;
+
+	if (!fxi_pci_parse(function, &addr))
+		return false;
+	addr.function = 0;
+	fxi_pci_name(&addr, upstream);
+	return true;
+}
+
+unsigned int fxi_p2p_logical(const struct pci_addr *downstream)
+{
+	return downstream->device + 1u;
+}
+
 int fxi_p2p_switch_slots(const struct p2p_env *env, const char *function,
 			 struct p2p_slot slots[P2P_MAX_SLOTS])
 {
 	char name[PCI_NAME_LEN];
 	struct siblings s = { 0 };
 	struct pci_dev *upstream;
-	struct pci_addr addr;
 	unsigned int i;
 	int n = 0;
 
-	if (!fxi_pci_parse(function, &addr))
+	if (!fxi_p2p_upstream(function, name))
 		return -ENODEV;
-	addr.function = 0;
-	fxi_pci_name(&addr, name);
 	upstream = fxi_pci_read(env->root, name);
 	if (!upstream)
 		return -ENODEV;
@@ -296,7 +309,7 @@ int fxi_p2p_switch_slots(const struct p2p_env *env, const char *function,
 		if (!fxi_pci_bridge(s.dev[i]))
 			continue;
 		fill(&slots[n], upstream, &s, i);
-		slots[n++].number = s.dev[i]->addr.device + 1;
+		slots[n++].number = fxi_p2p_logical(&s.dev[i]->addr);
 	}
 	qsort(slots, (size_t)n, sizeof(*slots), by_number);
 	free(upstream);

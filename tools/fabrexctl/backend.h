@@ -71,7 +71,8 @@ struct backend;
 /**
  * struct backend_ops - one kind of fabric
  *
- * All return 0 or a negative errno with @e filled in.
+ * All return 0 or a negative errno with @e filled in; @e->unsure if a change may
+ * have been made all the same.
  *
  * @open:      connect; ENODEV if there is no module
  * @fports:    add the local ports to the model
@@ -89,6 +90,7 @@ struct backend;
  * @event_fd:  readable when there are events
  * @events:    call @fn for each that is there; ENOBUFS if some were lost
  * @release_reply: @h NULL grants
+ * @places:   NULL, or: how many uplinks can be bound to that host port
  * @differs:  NULL, or: what has come with an endpoint that is bound to this host is
  *             not what the fabric is said to have. Return: true with a sentence
  */
@@ -118,6 +120,7 @@ struct backend_ops {
 		      struct err *e);
 	int (*release_reply)(struct backend *b, const struct event *ev,
 			     const struct holder *h, struct err *e);
+	unsigned int (*places)(struct backend *b, uint32_t port);
 	bool (*differs)(struct backend *b, uint32_t ep, char *text, size_t len);
 };
 
@@ -125,11 +128,10 @@ struct backend {
 	const struct backend_ops *ops;
 	bool has_fport;		/* requests go to this local port */
 	uint32_t fport;
-	/*
-	 * What is behind an uplink is bound together, and owners cannot be
-	 * asked to let it go.
-	 */
-	bool whole_ports;
+	bool whole_ports;	/* what is behind an uplink is bound together */
+	bool unasked;		/* owners cannot be asked to let it go */
+	bool managing;		/* local ports carry commands, no bytes */
+	double change_seconds;	/* that a change may take; 0: see steps.c */
 	const char *wiring;	/* topology file that it is made from, or NULL */
 	const volatile sig_atomic_t *stop; /* true: give up what can be */
 };

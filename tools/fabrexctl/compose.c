@@ -50,6 +50,22 @@ bool compose_in_place(const struct model *m, const struct object *ep,
 	return model_owner(m, ep) == t->host;
 }
 
+/* Where an earlier step takes what is behind the same uplink; NULL: none. */
+static const struct object *port_of_uplink(const struct ctl *c,
+					   const struct steps *s, size_t first,
+					   const struct object *ep)
+{
+	size_t i;
+
+	for (i = first; i < s->n && c->be->whole_ports; i++) {
+		const struct object *o = model_get(c->model, s->v[i].ep);
+
+		if (s->v[i].op == STEP_BIND && o && o->link == ep->link)
+			return model_get(c->model, s->v[i].port);
+	}
+	return NULL;
+}
+
 int compose_steps(struct ctl *c, const struct ids *eps, const struct target *t,
 		  bool move, struct steps *s)
 {
@@ -71,7 +87,9 @@ int compose_steps(struct ctl *c, const struct ids *eps, const struct target *t,
 		r = check_state(c, ep);
 		if (!r && ep->bound && !move)
 			r = bound_elsewhere(c, ep, t);
-		port = select_port(c->model, t, ep, &taken);
+		port = port_of_uplink(c, s, first, ep);
+		if (!port)
+			port = select_port(c->model, t, ep, &taken);
 		if (!r && !port)
 			r = err_set(&c->err, EHOSTUNREACH, t->host->name,
 				    "host %s has no fabric port",

@@ -75,6 +75,7 @@ struct ctl {
 	struct err err;
 	struct model *model;
 	char no_fabric[512];	/* why, after ctl_load_any() */
+	int no_fabric_code;
 	json_object *doc;	/* what --json prints */
 	FILE *out;		/* text; printed whole if all went well */
 	FILE *real_out, *real_err;

@@ -76,7 +76,7 @@ static void say_compose(struct diagnosis *d, json_object *list)
 	else if (findings_first(d, FUNCTION_FPORT))
 		able(list, d, "compose", "no", NULL, "there is a fabric port, but no driver for it; see above, modules");
 	else if (has_switch(d, SWITCH_SWITCHTEC_PFX))
-		able(list, d, "compose", "unknown", NULL, "a Switchtec PFX can bind ports, if its firmware lets this host; docs/hardware.md says what has been tried and what to run first");
+		able(list, d, "compose", "unknown", NULL, "a Switchtec PFX can bind ports, if its firmware lets this host: write its topology file, see docs/compose-switchtec.md, then \"fabrexctl --fabric FILE list\"; docs/hardware.md says what has been tried and what to run first");
 	else if (has_switch(d, SWITCH_SWITCHTEC_PAX))
 		able(list, d, "compose", "no", NULL, "this stack does not know the commands of a PAX yet");
 	else if (has_switch(d, SWITCH_BROADCOM))

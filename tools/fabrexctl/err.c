@@ -13,7 +13,7 @@ static void err_fill(struct err *e, int code, const char *object,
 		     const char *fmt, va_list ap)
 {
 	e->code = code;
-	e->usage = false;
+	e->usage = e->unsure = false;
 	e->object[0] = '\0';
 	if (object)
 		snprintf(e->object, sizeof(e->object), "%s", object);

@@ -29,6 +29,7 @@ enum exit_code {
 struct err {
 	int code;		/* errno, 0: no error */
 	bool usage;		/* the command line is wrong */
+	bool unsure;		/* what failed may have been done all the same */
 	char object[64];	/* name of what it is about, or "" */
 	char message[512];
 };

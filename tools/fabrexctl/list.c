@@ -291,7 +291,7 @@ static int list_noun(struct ctl *c, const struct noun *noun)
 
 	r = ctl_open_any(c);
 	if (r > 0)
-		return err_set(&c->err, ENODEV, noun->name, "%s; \"fabrexctl list\" shows this machine without a fabric",
+		return err_set(&c->err, c->no_fabric_code, noun->name, "%s; \"fabrexctl list\" shows this machine without a fabric",
 			       c->no_fabric);
 	if (!r && noun->type)
 		r = parse_filters(c, noun, &ch);

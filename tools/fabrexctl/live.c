@@ -502,7 +502,7 @@ int live_topology(struct ctl *c, const char *file, struct topology **t)
 	int r = ctl_open_any(c);
 
 	if (r > 0)
-		return err_set(&c->err, ENODEV, "live", "without a fabric there "
+		return err_set(&c->err, c->no_fabric_code, "live", "without a fabric there "
 			       "is no wiring to write: %s; --format graph, nccl "
 			       "or rccl has this machine's PCI tree",
 			       c->no_fabric);

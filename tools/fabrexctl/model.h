@@ -81,6 +81,7 @@ struct model {
 	struct fport *fports;
 	size_t nfports;
 	struct hops *hops;		/* distances known so far */
+	bool whole_ports;		/* as in struct backend */
 };
 
 /* What a dump is to contain; 0 means "do not care". */

@@ -132,14 +132,6 @@ static int on_event(const struct event *ev, void *arg)
 	return show(mon, ev, false);
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 static int show_difference(struct monitor *mon, const struct object *o)
 {
 	bool ep = o->type == T_ENDPOINT;

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "names.h"
 #include "plan.h"
+#include "together.h"
 
 /* Where each endpoint shall be. */
 struct goals {
@@ -273,8 +274,8 @@ int cmd_plan(struct ctl *c, int argc, char **argv)
 	int r = prepare(c, argc, argv, &s);
 	bool asked = !geteuid();
 
-	if (!r && asked)
-		r = steps_preflight(c, &s);
+	if (!r)
+		r = asked ? steps_preflight(c, &s) : together(c, &s);
 	if (!r)
 		report_plan(c, &s, asked);
 	steps_free(&s);

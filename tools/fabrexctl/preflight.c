@@ -32,7 +32,7 @@ static struct view *view_of(const struct ctl *c, struct view **views,
 			return v;
 	v = xcalloc(1, sizeof(*v));
 	v->port = fp->object_id;
-	v->n = c->be->whole_ports ?
+	v->n = c->be->managing ?
 	       fxi_p2p_switch_slots(env, fp->parent, v->slots) :
 	       fxi_p2p_slots(env, fp->parent, v->slots);
 	v->next = *views;
@@ -72,7 +72,7 @@ static bool slot_taken(const struct ctl *c, const struct steps *s, size_t step,
 	size_t i;
 
 	for (i = 0; i < step; i++)
-		if (s->v[i].port == s->v[step].port &&
+		if (s->v[i].port == s->v[step].port && s->v[i].with == i &&
 		    s->v[i].op == STEP_BIND && s->v[i].slot == slot)
 			return true;
 	return slot_bound(c, s, step, slot);
@@ -117,10 +117,19 @@ static uint64_t power_of_two(uint64_t size)
 	return p;
 }
 
-/* Of the window above it. */
-static uint64_t need_of(const struct object *ep)
+/* Of the window above what comes with a step: one endpoint, or several. */
+static uint64_t need_of(const struct ctl *c, const struct steps *s, size_t step)
 {
-	return ep && ep->size ? power_of_two(ep->size) : 0;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = step; i < s->n; i++) {
+		const struct object *ep = model_get(c->model, s->v[i].ep);
+
+		if (s->v[i].with == step && ep && ep->size)
+			sum += power_of_two(ep->size);
+	}
+	return sum ? power_of_two(sum) : 0;
 }
 
 static bool has_buses(const struct p2p_slot *slot)
@@ -167,10 +176,11 @@ static int refuse(struct ctl *c, const struct object *ep, const char *port,
 }
 
 /* Refused is what fits into none of them; of several, the best is named. */
-static int check_room(struct ctl *c, struct steps *s, const struct object *ep,
-		      const char *port, const struct candidates *k)
+static int check_room(struct ctl *c, struct steps *s, size_t step,
+		      const struct object *ep, const char *port,
+		      const struct candidates *k)
 {
-	uint64_t need = need_of(ep);
+	uint64_t need = need_of(c, s, step);
 	const struct p2p_slot *best = k->v[0], *small = NULL, *tight = NULL;
 	char want[32], window[32];
 	size_t i;
@@ -208,15 +218,16 @@ struct demand {
 static void add_up(const struct ctl *c, const struct steps *s, size_t i,
 		   const struct view *v, struct demand *d)
 {
-	uint64_t need = need_of(model_get(c->model, s->v[i].ep)), other;
+	uint64_t need = need_of(c, s, i), other;
 	size_t j;
 	int k;
 
 	memset(d, 0, sizeof(*d));
 	for (j = 0; j <= i; j++) {
-		if (s->v[j].op != STEP_BIND || s->v[j].port != s->v[i].port)
+		if (s->v[j].op != STEP_BIND || s->v[j].with != j ||
+		    s->v[j].port != s->v[i].port)
 			continue;
-		other = need_of(model_get(c->model, s->v[j].ep));
+		other = need_of(c, s, j);
 		d->bytes += other;
 		d->steps += other >= need;
 	}
@@ -238,7 +249,7 @@ static int check_together(struct ctl *c, const struct steps *s, size_t i,
 	struct demand d;
 
 	add_up(c, s, i, v, &d);
-	format_size(want, sizeof(want), need_of(ep));
+	format_size(want, sizeof(want), need_of(c, s, i));
 	if (d.steps > d.slots)
 		return err_set(&c->err, ENOSPC, ep->name, "%s does not fit "
 			       "besides the others: %zu need a window of %s or "
@@ -323,20 +334,19 @@ static int check_step(struct ctl *c, const struct p2p_env *env,
 	struct candidates k;
 	int r;
 
-	if (!ep || !port || s->v[i].op != STEP_BIND)
+	if (!ep || !port || s->v[i].op != STEP_BIND || s->v[i].with != i)
 		return 0;
-	if (!fp || (c->be->whole_ports && IS_SET(c, REQUIRE_P2P)))
+	if (!fp || (c->be->managing && IS_SET(c, REQUIRE_P2P)))
 		return not_known(c, ep, port,
 				 model_port_host(c->model, s->v[i].port), 0);
 	v = view_of(c, views, env, fp);
 	find_candidates(c, v, s, i, &k);
 	if (!k.n)
 		return not_known(c, ep, port, NULL, v->n);
-	r = check_room(c, s, ep, port, &k);
+	r = check_room(c, s, i, ep, port, &k);
 	if (!r)
 		r = check_together(c, s, i, ep, port, v);
-	/* A Switchtec's own function reaches no GPU, and need not. */
-	return r || c->be->whole_ports ? r : check_ways(c, s, ep, port, &k);
+	return r || c->be->managing ? r : check_ways(c, s, ep, port, &k);
 }
 
 int preflight(struct ctl *c, struct steps *s)

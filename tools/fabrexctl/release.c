@@ -6,7 +6,7 @@
 void release_step(const struct object *ep, struct steps *s)
 {
 	/* If it is being released: the command that did that may have given up. */
-	if (ep->bound)
+	if (ep->bound || ep->state == FABREX_ENDPOINT_STATE_BOUND)
 		steps_add(s, STEP_UNBIND, ep->id, ep->bound);
 	else
 		ids_add(&s->unchanged, ep->id);

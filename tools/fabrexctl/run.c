@@ -20,7 +20,7 @@ static bool fport_is(const struct fport *p, const char *word)
 	const char *digits = word;
 	uint64_t n;
 
-	if (!strcmp(p->name, word))
+	if (!strcmp(p->name, word) || !strcmp(p->device, word))
 		return true;
 	if (!strncmp(digits, "/dev/", 5))
 		digits += 5;
@@ -61,6 +61,7 @@ static int open_backend(struct ctl *c)
 	c->opened = true;
 	model_free(c->model);
 	c->model = model_new();
+	c->model->whole_ports = c->be->whole_ports;
 	return c->be->ops->fports(c->be, c->model, &c->err);
 }
 
@@ -73,10 +74,15 @@ static void close_backend(struct ctl *c)
 
 static int open_switchtec(struct ctl *c)
 {
+	int r;
+
 	close_backend(c);
 	err_clear(&c->err);
-	c->be = c->own = switchtec_backend(c->arg[OPT_FABRIC], NULL);
-	return open_backend(c);
+	if (!c->own)
+		c->own = switchtec_backend(c->arg[OPT_FABRIC], NULL);
+	c->be = c->own;
+	r = open_backend(c);
+	return r ? r : choose_fport(c);
 }
 
 /*
@@ -85,15 +91,18 @@ static int open_switchtec(struct ctl *c)
  */
 static int open_any(struct ctl *c)
 {
+	bool none;
 	int r;
 
-	if (IS_SET(c, FABRIC))
+	if (IS_SET(c, FABRIC) || c->own)
 		return open_switchtec(c);
 	r = open_backend(c);
-	if ((r == -ENODEV || (!r && !c->model->nfports)) &&
-	    switchtec_is_set_up())
+	none = r == -ENODEV || (!r && !c->model->nfports);
+	if (none && switchtec_is_set_up())
 		return open_switchtec(c);
-	if (r == -ENODEV && switchtec_is_here())
+	if (!r)
+		r = choose_fport(c);
+	if (none && switchtec_is_here())
 		err_append(&c->err, "; of the Switchtec here, --fabric FILE "
 			   "names the topology file");
 	return r;
@@ -101,12 +110,7 @@ static int open_any(struct ctl *c)
 
 int ctl_open(struct ctl *c)
 {
-	int r;
-
-	if (c->opened)
-		return 0;
-	r = open_any(c);
-	return r ? r : choose_fport(c);
+	return c->opened ? 0 : open_any(c);
 }
 
 int ctl_load(struct ctl *c)
@@ -129,6 +133,7 @@ int ctl_open_any(struct ctl *c)
 	    (c->opened && (r != -ENODEV || c->model->nfports)))
 		return r;
 	snprintf(c->no_fabric, sizeof(c->no_fabric), "%s", c->err.message);
+	c->no_fabric_code = c->err.code;
 	err_clear(&c->err);
 	return 1;
 }

@@ -105,6 +105,7 @@ static unsigned int target_hops(struct model *m, const struct target *t,
 struct candidate {
 	uint32_t id;
 	uint32_t appliance;
+	uint32_t group;		/* those of one are taken together */
 	unsigned int hops;
 };
 
@@ -116,7 +117,44 @@ static int nearer(const void *a, const void *b)
 		return x->hops < y->hops ? -1 : 1;
 	if (x->appliance != y->appliance)
 		return x->appliance < y->appliance ? -1 : 1;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* How many there are behind an uplink, of any kind and state. */
+static size_t count_behind(const struct model *m, uint32_t uplink)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < m->n; i++)
+		n += m->objects[i]->type == T_ENDPOINT &&
+		     m->objects[i]->link == uplink;
+	return n;
+}
+
+/*
+ * Nearest first, each group whole or not at all. Return: how many are missing.
+ * Where ports are bound as a whole, one with other things behind it is none.
+ */
+static unsigned int take_groups(const struct model *m,
+				const struct candidate *c, size_t n,
+				unsigned int count, struct ids *out)
+{
+	size_t i, k, size;
+
+	for (i = 0; i < n; i += size) {
+		for (size = 1; i + size < n && c[i + size].group == c[i].group;
+		     size++)
+			;
+		if (size > count ||
+		    (m->whole_ports && size < count_behind(m, c[i].group)))
+			continue;
+		for (k = 0; k < size; k++)
+			ids_add(out, c[i + k].id);
+		count -= (unsigned int)size;
+	}
+	return count;
 }
 
 int select_free(struct model *m, const struct target *t, uint32_t kind,
@@ -124,6 +162,7 @@ int select_free(struct model *m, const struct target *t, uint32_t kind,
 		struct ids *out, struct err *e)
 {
 	struct candidate *c = xcalloc(m->n, sizeof(*c));
+	unsigned int left;
 	size_t i, n = 0;
 
 	for (i = 0; i < m->n; i++) {
@@ -137,16 +176,23 @@ int select_free(struct model *m, const struct target *t, uint32_t kind,
 			continue;
 		c[n].id = o->id;
 		c[n].appliance = o->parent;
+		c[n].group = m->whole_ports ? o->link : o->id;
 		c[n].hops = target_hops(m, t, o);
 		/* Nothing leads there: as good as not there. */
 		n += c[n].hops != NO_HOPS;
 	}
 	qsort(c, n, sizeof(*c), nearer);
-	for (i = 0; i < n && i < count; i++)
-		ids_add(out, c[i].id);
+	left = take_groups(m, c, n, count, out);
 	free(c);
-	if (n >= count)
+	if (!left)
 		return 0;
+	if (n >= count)
+		return err_set(e, ENOSPC, t->host->name, "%u %s wanted for "
+			       "host %s: %zu are free, but this switch binds "
+			       "ports with all that is behind them, and no "
+			       "free ports have just so many; see "
+			       "\"fabrexctl list endpoints --wide\"", count,
+			       kind_name(T_ENDPOINT, kind), t->host->name, n);
 	return err_set(e, ENOSPC, t->host->name, "%u %s wanted for host %s%s%s, "
 		       "but only %zu free and reachable; see \"fabrexctl list "
 		       "endpoints --kind %s\"", count,

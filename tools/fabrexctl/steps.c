@@ -107,6 +107,9 @@ static int step_error(struct ctl *c, const struct step *st, bool force)
 	struct err *e = &c->err;
 
 	err_about(e, name_of(c, st->ep));
+	/* There, what else can be done depends on the reason, and is said. */
+	if (c->be->unasked)
+		return -e->code;
 	if (st->op == STEP_UNBIND && e->code == EBUSY && !force &&
 	    !strstr(e->message, "--force"))
 		err_append(e, strstr(e->message, "stop it") ?
@@ -130,6 +133,23 @@ static bool depends_on_earlier(const struct steps *s, size_t i)
 	return false;
 }
 
+/*
+ * Once it has been released. Where the owner cannot be asked to take it back,
+ * what would fail then has to be known before; that it is bound is no reason.
+ */
+static int bind_later(struct ctl *c, struct step *st)
+{
+	int r = 0;
+
+	if (st->op == STEP_BIND && c->be->unasked)
+		r = c->be->ops->bind(c->be, st->ep, st->port, true, &st->slot,
+				     &c->err);
+	if (r != -EADDRINUSE)
+		return r;
+	err_clear(&c->err);
+	return 0;
+}
+
 int steps_preflight(struct ctl *c, struct steps *s)
 {
 	const struct backend_ops *ops = c->be->ops;
@@ -140,9 +160,11 @@ int steps_preflight(struct ctl *c, struct steps *s)
 		struct step *st = &s->v[i];
 
 		st->slot = s->v[st->with].slot;
-		if (st->with != i || depends_on_earlier(s, i))
+		if (st->with != i)
 			continue;
-		if (st->op == STEP_BIND)
+		if (depends_on_earlier(s, i))
+			r = bind_later(c, st);
+		else if (st->op == STEP_BIND)
 			r = ops->bind(c->be, st->ep, st->port, true,
 				      &st->slot, &c->err);
 		else
@@ -267,7 +289,8 @@ static int steps_make(struct ctl *c, struct steps *s)
 		}
 		n = 1;
 		r = step_run(c, s, i);
-		s->v[i].unsure = r == -EINTR || r == -ETIMEDOUT;
+		s->v[i].unsure = r == -EINTR || r == -ETIMEDOUT ||
+				 (r && c->err.unsure);
 	}
 	return r;
 }
@@ -335,17 +358,23 @@ static int devices_wait(struct ctl *c, struct steps *s, struct device_watch *w)
 	return r;
 }
 
-/* How it is, once a release that has just failed shows in the model. */
+static bool is_changing(const struct object *o)
+{
+	return o->state == FABREX_ENDPOINT_STATE_RELEASING ||
+	       o->state == FABREX_ENDPOINT_STATE_BINDING;
+}
+
+/* How it is, once a change that has just failed shows in the model. */
 static int object_settled(struct ctl *c, uint32_t id, struct object *o,
 			  struct err *e)
 {
-	double end = now() + SETTLE_TIME;
+	double most = c->be->change_seconds;
+	double end = now() + (most > 0 ? most : SETTLE_TIME);
 	int r;
 
 	do {
 		r = c->be->ops->object(c->be, 0, id, NULL, o, e);
-	} while (!r && o->state == FABREX_ENDPOINT_STATE_RELEASING &&
-		 now() < end && !poll(NULL, 0, 10));
+	} while (!r && is_changing(o) && now() < end && !poll(NULL, 0, 10));
 	return r;
 }
 
@@ -368,12 +397,15 @@ static bool undo(struct ctl *c, const struct step *st, struct err *why)
 			"free as soon as its slot is empty");
 		return false;
 	}
+	if (o.state == FABREX_ENDPOINT_STATE_BINDING) {
+		err_set(why, EALREADY, o.name, "it is still being bound");
+		return false;
+	}
 	if (o.bound == want)
 		return true;
+	/* Where no owner can be asked it has had it for seconds only. */
 	if (st->op == STEP_BIND && o.bound == st->port)
-		/* Where no owner can be asked: it has had it for seconds. */
-		r = ops->unbind(c->be, st->ep, c->be->whole_ports, false, 0,
-				why);
+		r = ops->unbind(c->be, st->ep, c->be->unasked, false, 0, why);
 	else if (st->op == STEP_UNBIND && !o.bound)
 		r = ops->bind(c->be, st->ep, want, false, &slot, why);
 	else

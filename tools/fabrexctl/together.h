@@ -10,7 +10,7 @@
 
 /*
  * Set step.with of all steps. Of switches of that kind refuse what would take
- * along an endpoint that nobody has named.
+ * along an endpoint that nobody has named, and more than there are places for.
  */
 int together(struct ctl *c, struct steps *s);
 

@@ -53,6 +53,14 @@ double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
+uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 bool read_line(const char *path, char *buf, size_t len)
 {
 	FILE *f = fopen(path, "re");

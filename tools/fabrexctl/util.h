@@ -19,6 +19,8 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Seconds of the monotonic clock. */
 double now(void);
+/* Nanoseconds since 1970. */
+uint64_t realtime_ns(void);
 /* First line of a file without its newline. Return: false if unreadable. */
 bool read_line(const char *path, char *buf, size_t len);
 /* Whole unsigned number in [min, max], all of @s. */

@@ -33,11 +33,6 @@ static bool is_width(unsigned int v)
 	return v <= 32 && !(v & (v - 1));
 }
 
-/* A partition and a place in it, or neither. */
-static bool is_place(unsigned int partition, unsigned int logical)
-{
-	return partition < ANSWER_PARTITIONS && logical != MRPC_BIND_NONE;
-}
 
 static int take_link(const uint8_t *in, unsigned int i,
 		     struct port_link v[ANSWER_PORTS], struct err *e)
@@ -50,8 +45,10 @@ static int take_link(const uint8_t *in, unsigned int i,
 	l = &v[in[0]];
 	if (l->there)
 		return bad(e, LINKS, i, "a port that was there before", in[0]);
-	if (in[1] != MRPC_BIND_NONE && !is_place(in[1], in[2]))
+	if (in[1] != MRPC_BIND_NONE && in[1] >= ANSWER_PARTITIONS)
 		return bad(e, LINKS, i, "the partition", in[1]);
+	if (in[1] != MRPC_BIND_NONE && in[2] == MRPC_BIND_NONE)
+		return bad(e, LINKS, i, "the logical port", in[2]);
 	if (!is_width(in[4]))
 		return bad(e, LINKS, i, "the configured width", in[4]);
 	if (!is_width(in[5]) || ((in[7] & MRPC_LINKS_UP) && !in[5]))
@@ -108,9 +105,12 @@ static int take_bind(const uint8_t *in, unsigned int i,
 	if (result > MRPC_BIND_IN_PROGRESS)
 		return bad(e, BINDS, i, "the result of the last change",
 			   result);
-	if (bound && !is_place(in[1], in[2]))
+	if (bound && in[1] >= ANSWER_PARTITIONS)
 		return bad(e, BINDS, i, "the partition of a bound port",
 			   in[1]);
+	if (bound && in[2] == MRPC_BIND_NONE)
+		return bad(e, BINDS, i, "the logical port of a bound port",
+			   in[2]);
 	*b = (struct port_bind){
 		.there = true, .bound = bound, .result = result,
 		.partition = in[1], .logical = in[2],

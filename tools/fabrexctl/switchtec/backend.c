@@ -29,19 +29,23 @@ static int read_topology(struct pfx_fabric *f, struct err *e)
 
 static int open_devices(struct pfx_fabric *f, struct err *e)
 {
-	int i, r = 0;
+	struct switchtec found[DEVICE_MOST];
+	int i, r = 0, n = device_list(&f->env, found, e);
 
-	f->ndevices = device_list(&f->env, f->devices, e);
-	if (f->ndevices < 0)
-		return f->ndevices;
-	if (!f->ndevices)
+	if (n < 0)
+		return n;
+	if (!n)
 		return err_set(e, ENODEV, "switchtec", "this machine has no "
-			       "/dev/switchtecN, so no Switchtec can be asked; "
+			       "/dev/switchtecN of a PFX, so none can be asked; "
 			       "\"modprobe switchtec\" loads the driver, "
 			       "\"fabrexctl doctor\" says whether there is "
 			       "one");
-	for (i = 0; i < f->ndevices && !r; i++)
-		r = device_open(&f->env, &f->devices[i], e);
+	for (i = 0; i < n && !r; i++)
+		r = device_open(&found[i], e);
+	if (!r)
+		return pfx_locate(f, found, n, e);
+	for (i = 0; i < n; i++)
+		device_close(&found[i]);
 	return r;
 }
 
@@ -71,8 +75,6 @@ static int open_all(struct backend *b, struct err *e)
 		pfx_number(f);
 		r = open_devices(f, e);
 	}
-	if (!r)
-		r = pfx_locate(f, e);
 	if (r)
 		close_all(b);
 	return r;
@@ -112,7 +114,7 @@ static bool passes(const struct pfx_fabric *f, const struct filter *flt,
 	struct topo_end port;
 	uint32_t host = 0;
 
-	if (o->bound && pfx_port((struct pfx_fabric *)f, o->bound, &port))
+	if (o->bound && pfx_port(f, o->bound, &port))
 		host = f->first_host +
 		       f->t->switches[port.sw].ports[port.port - 1].owner;
 	return (!flt->type || o->type == flt->type) &&
@@ -208,6 +210,7 @@ static const struct backend_ops ops = {
 	.event_fd = pfx_event_fd,
 	.events = pfx_events,
 	.release_reply = no_reply,
+	.places = pfx_places,
 	.differs = pfx_differs,
 };
 
@@ -249,7 +252,8 @@ struct backend *switchtec_backend(const char *file, mrpc_fn *command)
 	f->file = xstrdup(file ? file : path);
 	f->command = command ? command : device_command;
 	f->b.ops = &ops;
-	f->b.whole_ports = true;
+	f->b.whole_ports = f->b.unasked = f->b.managing = true;
+	f->b.change_seconds = CHANGE_SECONDS;
 	f->b.wiring = f->file;
 	return &f->b;
 }

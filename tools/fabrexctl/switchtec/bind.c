@@ -5,23 +5,26 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fabric.h"
 #include "holders.h"
 #include "util.h"
 
-#define CHANGE_SECONDS	30.0	/* until a change must be over */
 #define LOOK_MS		50	/* how often, whatever events say */
 #define TRIES		8	/* others take the logical port before us */
 
 /* A change of one port. */
 struct change {
 	struct pfx_fabric *f;
+	uint32_t ep;
 	struct topo_end uplink;
 	struct switchtec *d;
 	char name[CTL_NAME_LEN * 2];	/* of the uplink */
 	uint8_t partition, logical;
+	const struct switchtec *local;	/* unbind: of whose slot; or NULL */
+	char bridge[PCI_NAME_LEN];	/* above it; "" if it is not found */
 };
 
 static const char *host_of(const struct pfx_fabric *f,
@@ -40,25 +43,9 @@ static struct port_bind *bind_of(struct change *ch)
 	return &ch->f->switches[ch->uplink.sw].bind[ch->uplink.port];
 }
 
-static void name_managers(const struct pfx_fabric *f, struct err *e)
+static bool in_progress(struct change *ch)
 {
-	unsigned int i, n = 0;
-
-	for (i = 0; i < f->t->nhosts; i++)
-		if (f->t->hosts[i].manager)
-			err_append(e, "%s%s", n++ ? ", " : "",
-				   f->t->hosts[i].name);
-}
-
-static int denied(struct change *ch, const char *by, struct err *e)
-{
-	const struct topo_host *h = &ch->f->t->hosts[ch->d->host];
-
-	err_set(e, EPERM, ch->name, "host %s (partition %u) may not bind "
-		"ports: %s; do it on a manager: ", h->name, ch->d->partition,
-		by);
-	name_managers(ch->f, e);
-	return -EPERM;
+	return bind_of(ch)->result == MRPC_BIND_IN_PROGRESS;
 }
 
 /* Which port, which switch, and whether it may be touched from here. */
@@ -70,6 +57,7 @@ static int begin(struct pfx_fabric *f, uint32_t id, struct change *ch,
 
 	memset(ch, 0, sizeof(*ch));
 	ch->f = f;
+	ch->ep = id;
 	if (ep == TOPO_NONE)
 		return err_set(e, ENOENT, NULL, "no endpoint has the id %u",
 			       id);
@@ -80,8 +68,9 @@ static int begin(struct pfx_fabric *f, uint32_t id, struct change *ch,
 		return r;
 	ch->d = f->switches[ch->uplink.sw].device;
 	if (!f->t->hosts[ch->d->host].manager)
-		return denied(ch, "it is no manager in the topology file", e);
-	if (bind_of(ch)->result == MRPC_BIND_IN_PROGRESS)
+		return pfx_denied(f, ch->d, "it is no manager in the topology "
+				  "file", e);
+	if (in_progress(ch))
 		return err_set(e, EALREADY, ch->name, "%s is being bound or "
 			       "unbound; wait until that has ended", ch->name);
 	return 0;
@@ -99,7 +88,7 @@ static const char *const words[] = {
 	[MRPC_BIND_RET_IN_PROGRESS] = "another change is in progress",
 	[MRPC_BIND_RET_UPSTREAM] = "for the switch it is an upstream port",
 	[MRPC_BIND_RET_SUB] = "it does not know the sub-command",
-	[MRPC_BIND_RET_LINK_ACTIVE] = "the link is still active",
+	[MRPC_BIND_RET_LINK_ACTIVE] = "the link is still active; power the slot off in the host that has it",
 	[MRPC_BIND_RET_NOT_BOUND] = "the port has just been unbound by another manager",
 	[MRPC_BIND_RET_OPTION] = "it does not know the option",
 	[MRPC_BIND_RET_CHECK] = "its own check has failed",
@@ -128,8 +117,6 @@ static int code_of(uint32_t ret)
 static int refused(struct change *ch, const char *what, uint32_t ret,
 		   struct err *e)
 {
-	if (ret == MRPC_RET_DENIED)
-		return denied(ch, "the switch's configuration denies it", e);
 	if (ret < ARRAY_SIZE(words) && words[ret])
 		return err_set(e, code_of(ret), ch->name, "the switch does not "
 			       "%s %s: %s", what, ch->name, words[ret]);
@@ -138,31 +125,39 @@ static int refused(struct change *ch, const char *what, uint32_t ret,
 		       ret);
 }
 
-static int command(struct change *ch, const uint8_t in[4], uint32_t *ret,
-		   struct err *e)
+/* A change that is begun; without an answer it may be under way all the same. */
+static int send(struct change *ch, const uint8_t in[4], uint32_t *ret,
+		struct err *e)
 {
 	uint8_t out[4];
+	int r = pfx_send(ch->f, ch->d, MRPC_BIND, in, 4, out, sizeof(out), ret,
+			 e);
 
-	return ch->f->command(ch->d, MRPC_BIND, in, 4, out, sizeof(out), ret,
-			      e);
+	if (r == -EPERM)
+		return pfx_denied(ch->f, ch->d, "the switch's configuration "
+				  "denies it", e);
+	e->unsure = r && r != -EBUSY && r != -EOPNOTSUPP;
+	return r;
 }
 
-/* How the change of the port stands; also what became of it. */
+/* How it is with the port. */
 static int ask(struct change *ch, struct port_bind *b, struct err *e)
 {
 	const uint8_t in[4] = { MRPC_BIND_INFO, (uint8_t)ch->uplink.port };
 	struct port_bind v[ANSWER_PORTS];
 	uint8_t out[ANSWER_BINDS_SIZE];
-	uint32_t ret = 0;
-	int r = ch->f->command(ch->d, MRPC_BIND, in, sizeof(in), out,
-			       sizeof(out), &ret, e);
+	uint32_t ret;
+	int r = pfx_send(ch->f, ch->d, MRPC_BIND, in, sizeof(in), out,
+			 sizeof(out), &ret, e);
 
 	if (!r && ret)
 		r = refused(ch, "say how it is with", ret, e);
 	if (!r)
 		r = answer_binds(out, (uint8_t)ch->uplink.port, v, e);
-	if (r)
+	if (r) {
+		err_about(e, ch->name);
 		return r;
+	}
 	*b = *bind_of(ch) = v[ch->uplink.port];
 	return 0;
 }
@@ -174,7 +169,7 @@ static void pause_for_event(struct change *ch)
 	struct err quiet = { 0 };
 
 	if (poll(&p, 1, LOOK_MS) > 0)
-		device_watch_again(ch->d, &quiet);
+		device_watch(ch->d, &quiet);
 }
 
 static int wait_until_over(struct change *ch, struct port_bind *b,
@@ -235,22 +230,32 @@ static bool place_taken(const struct change *ch, unsigned int logical)
 	return false;
 }
 
+unsigned int pfx_places(struct backend *b, uint32_t port)
+{
+	struct pfx_fabric *f = to_pfx(b);
+	const struct topo_port *p;
+	struct topo_end end;
+
+	if (!pfx_port(f, port, &end))
+		return 0;
+	p = &f->t->switches[end.sw].ports[end.port - 1];
+	return p->kind == TOPO_PORT_HOST ? f->t->hosts[p->owner].slots : 0;
+}
+
 /* The lowest one that nothing is bound to, above @after. */
 static int find_place(struct change *ch, const struct topo_end *to,
 		      unsigned int after, struct err *e)
 {
 	const char *host = host_of(ch->f, to);
-	unsigned int n, slots = ch->f->t->hosts[topology_find_host(ch->f->t,
-							host)].slots;
+	unsigned int n, most = pfx_places(&ch->f->b, pfx_port_id(ch->f, to));
 
-	for (n = after + 1; n <= slots && place_taken(ch, n); n++)
+	for (n = after + 1; n <= most && place_taken(ch, n); n++)
 		;
-	if (n > slots)
+	if (n > most)
 		return err_set(e, ENOSPC, host, "all %u logical ports of host "
 			       "%s are in use; release something there, or "
 			       "give it more \"slots\" in %s if the switch is "
-			       "configured with more", slots, host,
-			       ch->f->file);
+			       "configured with more", most, host, ch->f->file);
 	ch->logical = (uint8_t)n;
 	return 0;
 }
@@ -280,7 +285,7 @@ static int send_bind(struct change *ch, const struct topo_end *to,
 		const uint8_t in[4] = { MRPC_BIND_BIND, ch->partition,
 					ch->logical, (uint8_t)ch->uplink.port };
 
-		r = command(ch, in, &ret, e);
+		r = send(ch, in, &ret, e);
 		if (r || ret != MRPC_BIND_RET_LOGICAL_BOUND)
 			break;
 		r = pfx_look_at(ch->f, ch->uplink.sw, e);
@@ -292,22 +297,43 @@ static int send_bind(struct change *ch, const struct topo_end *to,
 	return r || !ret ? r : refused(ch, "bind", ret, e);
 }
 
-static int finish_bind(struct change *ch, struct err *e)
+static int check_bound(struct change *ch, const struct port_bind *b,
+		       struct err *e)
 {
-	struct port_bind b;
-	int r = wait_until_over(ch, &b, e);
-
-	if (r)
-		return r;
-	if (b.result == MRPC_BIND_OK && b.bound &&
-	    b.partition == ch->partition && b.logical == ch->logical)
+	if (b->result == MRPC_BIND_OK && b->bound &&
+	    b->partition == ch->partition && b->logical == ch->logical)
 		return 0;
-	if (b.result == MRPC_BIND_OK)
+	if (b->result == MRPC_BIND_OK)
 		return err_set(e, EBUSY, ch->name, "%s was bound, but somebody "
 			       "else has changed that in the same moment",
 			       ch->name);
 	return err_set(e, EIO, ch->name, "the switch has tried to bind %s and "
 		       "failed; its log may say why", ch->name);
+}
+
+/* A slot that was left off, as after a release, may not notice by itself. */
+static void wake_slot(struct change *ch)
+{
+	const struct switchtec *d = pfx_local(ch->f, &ch->uplink);
+	struct err quiet = { 0 };
+	char bridge[PCI_NAME_LEN];
+
+	if (d && slot_bridge(&ch->f->env, d->pci, ch->logical, bridge) &&
+	    slot_is_off(&ch->f->env, bridge))
+		slot_power(&ch->f->env, bridge, true, &quiet);
+}
+
+static int finish_bind(struct change *ch, struct err *e)
+{
+	struct port_bind b;
+	int r = wait_until_over(ch, &b, e);
+
+	if (!r)
+		r = check_bound(ch, &b, e);
+	e->unsure = r;
+	if (!r)
+		wake_slot(ch);
+	return r;
 }
 
 int pfx_bind(struct backend *b, uint32_t ep, uint32_t port, bool dry,
@@ -335,32 +361,60 @@ int pfx_bind(struct backend *b, uint32_t ep, uint32_t port, bool dry,
 	return r;
 }
 
-/* ---- unbind -------------------------------------------------------------- */
+/* ---- unbind: may it go? -------------------------------------------------- */
 
 /* Who uses one of the devices behind the port, of this host. */
-static int check_holders(struct change *ch, const char *bridge, struct err *e)
+static int check_holders(struct change *ch, struct err *e)
 {
+	char proc[300], sys[300];
+	const struct holder_roots roots = { proc, sys };
 	struct below v[BELOW_MOST];
-	unsigned int i, n = slot_below(&ch->f->env, bridge, v);
+	unsigned int i, n = slot_below(&ch->f->env, ch->bridge, v);
 	struct err gone = { 0 };
 	struct holders h = { 0 };
 	int r = 0;
 
+	snprintf(proc, sizeof(proc), "%s/proc", ch->f->env.root);
+	snprintf(sys, sizeof(sys), "%s/sys", ch->f->env.root);
 	for (i = 0; i < n && !r; i++) {
-		r = holders_find(&system_roots, v[i].name, &h, &gone);
+		r = holders_find(&roots, v[i].name, &h, &gone);
 		if (r == -ENODEV)
 			r = 0;
 		else if (r)
 			*e = gone;
 		if (!r && h.n)
 			r = err_set(e, EBUSY, ch->name, "%s, which came with "
-				    "%s, is in use: pid %u (%s) %s; stop it",
-				    v[i].name, ch->name, h.v[0].pid,
-				    h.v[0].comm, h.v[0].reason);
+				    "%s, is in use: pid %u (%s) %s; stop it, "
+				    "or take it away with --force", v[i].name,
+				    ch->name, h.v[0].pid, h.v[0].comm,
+				    h.v[0].reason);
 		holders_free(&h);
 		memset(&h, 0, sizeof(h));
 	}
 	return r;
+}
+
+/*
+ * What is taken out has to be what the file says: if the switch counts its ports in
+ * another way than we do, it would be somebody else's.
+ */
+static int check_own(struct change *ch, struct err *e)
+{
+	struct below v[BELOW_MOST];
+	char text[256];
+
+	if (!*ch->bridge)
+		return err_set(e, EOPNOTSUPP, ch->name, "%s is bound to this "
+			       "host's logical port %u, of which no bridge is "
+			       "found beside %s, so nothing can be taken out "
+			       "in order; --force unbinds it all the same",
+			       ch->name, ch->logical, ch->local->pci);
+	if (slot_below(&ch->f->env, ch->bridge, v) &&
+	    pfx_compare(ch->f, ch->ep, false, text, sizeof(text)))
+		return err_set(e, ENXIO, ch->name, "%s; so it may be the wrong "
+			       "slot, or the wrong file: --force unbinds it "
+			       "all the same", text);
+	return check_holders(ch, e);
 }
 
 /*
@@ -378,23 +432,47 @@ static int check_far(struct change *ch, struct err *e)
 	return err_set(e, EBUSY, ch->name, "%s is bound to %s, which alone can "
 		       "take it out in order; run this command there, or if "
 		       "%s is no manager power the slot off there (echo 0 "
-		       ">/sys/bus/pci/slots/N/power), then run it again here",
-		       ch->name, host, host);
+		       ">/sys/bus/pci/slots/N/power), then run it again here; "
+		       "--force does not wait for that", ch->name, host, host);
 }
 
-static int check_unbind(struct change *ch, bool force, bool local,
-			const char *bridge, struct err *e)
+static int check_unbind(struct change *ch, bool force, struct err *e)
 {
-	if (!bind_of(ch)->bound)
+	const struct port_bind *b = bind_of(ch);
+
+	if (!b->bound)
 		return err_set(e, EALREADY, ch->name, "%s is bound to nobody",
 			       ch->name);
-	ch->partition = bind_of(ch)->partition;
-	ch->logical = bind_of(ch)->logical;
+	ch->partition = b->partition;
+	ch->logical = b->logical;
+	ch->local = pfx_local(ch->f, &ch->uplink);
+	if (ch->local && !slot_bridge(&ch->f->env, ch->local->pci, b->logical,
+				      ch->bridge))
+		*ch->bridge = '\0';
 	if (force)
 		return 0;
-	if (!local)
-		return check_far(ch, e);
-	return *bridge ? check_holders(ch, bridge, e) : 0;
+	return ch->local ? check_own(ch, e) : check_far(ch, e);
+}
+
+/* ---- unbind: it goes ----------------------------------------------------- */
+
+/*
+ * The command names a place, not a port. Seconds may have gone by since we looked,
+ * and another manager may have put another port there. What it does between this
+ * question and the command cannot be helped.
+ */
+static int still_there(struct change *ch, struct err *e)
+{
+	struct port_bind b;
+	int r = ask(ch, &b, e);
+
+	if (r)
+		return r;
+	if (b.bound && b.result != MRPC_BIND_IN_PROGRESS &&
+	    b.partition == ch->partition && b.logical == ch->logical)
+		return 0;
+	return err_set(e, EALREADY, ch->name, "another manager has unbound %s, "
+		       "or is about to; look with \"fabrexctl list\"", ch->name);
 }
 
 static int send_unbind(struct change *ch, struct err *e)
@@ -403,57 +481,65 @@ static int send_unbind(struct change *ch, struct err *e)
 				MRPC_BIND_OPTION };
 	struct port_bind b;
 	uint32_t ret = 0;
-	int r = command(ch, in, &ret, e);
+	int r = still_there(ch, e);
 
-	if (!r && ret)
-		r = refused(ch, "unbind", ret, e);
 	if (!r)
-		r = wait_until_over(ch, &b, e);
+		r = send(ch, in, &ret, e);
 	if (r)
 		return r;
-	if (b.bound && b.partition == ch->partition)
-		return err_set(e, EIO, ch->name, "the switch has tried to "
-			       "unbind %s and failed; its log may say why",
-			       ch->name);
-	return 0;
+	if (ret)
+		return refused(ch, "unbind", ret, e);
+	r = wait_until_over(ch, &b, e);
+	if (!r && b.bound && b.partition == ch->partition)
+		r = err_set(e, EIO, ch->name, "the switch has tried to "
+			    "unbind %s and failed; its log may say why",
+			    ch->name);
+	e->unsure = r;
+	return r;
 }
 
-/* Out of this host first, and in again if the switch then does not go on. */
-static int unbind_own(struct change *ch, const char *bridge, struct err *e)
+/* Into the kernel again, but only if it is certain that it stays bound. */
+static void power_again(struct change *ch, struct err *e)
 {
-	bool off = slot_is_off(&ch->f->env, bridge);
-	struct err again = { 0 };
-	int r = off ? 0 : slot_power(&ch->f->env, bridge, false, e);
+	const struct err why = *e;
+	struct err quiet = { 0 };
+	struct port_bind b;
+	bool stays = !ask(ch, &b, &quiet) && b.bound &&
+		     b.result != MRPC_BIND_IN_PROGRESS &&
+		     b.partition == ch->partition && b.logical == ch->logical;
 
-	if (!r)
-		r = send_unbind(ch, e);
-	if (r && !off && bind_of(ch)->bound &&
-	    bind_of(ch)->result != MRPC_BIND_IN_PROGRESS &&
-	    slot_power(&ch->f->env, bridge, true, &again))
-		err_append(e, "; nor is it there again: %s", again.message);
+	*e = why;
+	if (!stays || slot_power(&ch->f->env, ch->bridge, true, &quiet))
+		err_append(e, "; its slot below bridge %s stays off",
+			   ch->bridge);
+}
+
+/* Out of this host first; by force, too, if it goes. */
+static int unbind_own(struct change *ch, bool force, struct err *e)
+{
+	bool off = slot_is_off(&ch->f->env, ch->bridge);
+	int r = off ? 0 : slot_power(&ch->f->env, ch->bridge, false, e);
+
+	if (r && !force)
+		return r;
+	err_clear(e);
+	r = send_unbind(ch, e);
+	if (r && !off)
+		power_again(ch, e);
 	return r;
 }
 
 int pfx_unbind(struct backend *b, uint32_t ep, bool force, bool dry,
 	       uint32_t timeout_ms, struct err *e)
 {
-	struct pfx_fabric *f = to_pfx(b);
-	char bridge[PCI_NAME_LEN] = "";
 	struct change ch;
-	bool local;
 	int r;
 
 	(void)timeout_ms;	/* of owners that are asked; here is none */
-	r = begin(f, ep, &ch, e);
-	if (r)
-		return r;
-	local = pfx_is_local(f, &ch.uplink);
-	if (local && !slot_bridge(&f->env, ch.d->pci, bind_of(&ch)->logical,
-				  bridge))
-		*bridge = '\0';
-	r = check_unbind(&ch, force, local, bridge, e);
+	r = begin(to_pfx(b), ep, &ch, e);
+	if (!r)
+		r = check_unbind(&ch, force, e);
 	if (r || dry)
 		return r;
-	return *bridge && !force ? unbind_own(&ch, bridge, e)
-				 : send_unbind(&ch, e);
+	return *ch.bridge ? unbind_own(&ch, force, e) : send_unbind(&ch, e);
 }

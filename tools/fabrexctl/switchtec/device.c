@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* See device.h. Interface: Documentation/driver-api/switchtec.rst. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/switchtec_ioctl.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "p2p/near.h"
 #include "p2p/sysfs.h"
 #include "util.h"
 
@@ -45,13 +47,12 @@ static int number(const struct p2p_env *env, const struct switchtec *d,
 	return 0;
 }
 
-static int read_device(const struct p2p_env *env, struct switchtec *d,
-		       struct err *e)
+static int find_function(const struct p2p_env *env, struct switchtec *d,
+			 struct err *e)
 {
-	char link[SYSFS_PATH], top[SYSFS_PATH], path[SYSFS_PATH], text[64];
+	char link[SYSFS_PATH], top[SYSFS_PATH], path[SYSFS_PATH];
 	const char *word = NULL;
 	struct pci_addr addr;
-	int r;
 
 	if (!fxi_sysfs_path(link, env->root, CLASS "/switchtec%u/device",
 			    d->index) &&
@@ -62,9 +63,35 @@ static int read_device(const struct p2p_env *env, struct switchtec *d,
 		return err_set(e, EPROTO, d->node, "%s: sysfs does not say of "
 			       "which PCI function it is", d->node);
 	fxi_pci_name(&addr, d->pci);
-	r = number(env, d, "partition", 47, &d->partition, e);
-	if (!r)
-		r = number(env, d, "partition_count", 48, &d->partitions, e);
+	return 0;
+}
+
+/*
+ * By the part number: PFX and PFX-A of the fourth to sixth generation, PFX of the
+ * third (switchtec-user, lib/switchtec.c). Others bind nothing, or functions.
+ */
+static bool is_pfx(const struct p2p_env *env, const struct switchtec *d)
+{
+	uint32_t part = fxi_device_hex(env, d->pci, "device", 0xffff);
+
+	switch (part >> 8) {
+	case 0x40:
+	case 0x43:
+	case 0x50:
+	case 0x53:
+	case 0x60:
+	case 0x63:
+		return true;
+	}
+	return part >> 4 == 0x853;
+}
+
+static int read_device(const struct p2p_env *env, struct switchtec *d,
+		       struct err *e)
+{
+	char text[64];
+	int r = number(env, d, "partition", 47, &d->partition, e);
+
 	if (!r && attribute(env, d, "product_id", text, sizeof(text)))
 		d->emulated = strstr(text, "emulated");
 	return r;
@@ -90,14 +117,21 @@ int device_list(const struct p2p_env *env, struct switchtec v[DEVICE_MOST],
 	if (!fxi_sysfs_path(path, env->root, CLASS))
 		dir = opendir(path);
 	while (dir && !r && n < DEVICE_MOST && (entry = fxi_sysfs_next(dir))) {
+		struct switchtec *d = &v[n];
+
 		if (strncmp(entry, prefix, strlen(prefix)) ||
 		    !parse_u64(entry + strlen(prefix), 0, 9999, &index))
 			continue;
-		v[n] = (struct switchtec){ .index = (unsigned int)index,
-					   .fd = -1 };
-		snprintf(v[n].node, sizeof(v[n].node), "/dev/switchtec%u",
-			 v[n].index);
-		r = read_device(env, &v[n++], e);
+		*d = (struct switchtec){ .index = (unsigned int)index,
+					 .fd = -1 };
+		snprintf(d->node, sizeof(d->node), "/dev/switchtec%u",
+			 d->index);
+		snprintf(d->path, sizeof(d->path), "%s%s", env->root, d->node);
+		r = find_function(env, d, e);
+		if (r || !is_pfx(env, d))
+			continue;
+		r = read_device(env, d, e);
+		n++;
 	}
 	if (dir)
 		closedir(dir);
@@ -107,14 +141,10 @@ int device_list(const struct p2p_env *env, struct switchtec v[DEVICE_MOST],
 	return n;
 }
 
-int device_open(const struct p2p_env *env, struct switchtec *d, struct err *e)
+int device_open(struct switchtec *d, struct err *e)
 {
-	char path[SYSFS_PATH];
-
-	if (fxi_sysfs_path(path, env->root, "%s", d->node))
-		return err_set(e, ENAMETOOLONG, d->node, "the path of %s is "
-			       "too long", d->node);
-	d->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	d->fd = open(d->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	d->spent = false;
 	if (d->fd >= 0)
 		return 0;
 	if (errno == EACCES || errno == EPERM)
@@ -135,8 +165,9 @@ void device_close(struct switchtec *d)
 
 /* ---- commands ------------------------------------------------------------ */
 
-static int silent(const struct switchtec *d, uint32_t command, struct err *e)
+static int silent(struct switchtec *d, uint32_t command, struct err *e)
 {
+	d->spent = true;
 	return err_set(e, ETIMEDOUT, d->node, "%s: the switch has not answered "
 		       "command %#x within %.0f s; its firmware hangs, or "
 		       "another program's command is not done yet. Whether "
@@ -144,94 +175,95 @@ static int silent(const struct switchtec *d, uint32_t command, struct err *e)
 		       "\"fabrexctl list\"", d->node, command, DEVICE_SECONDS);
 }
 
-static int failed(const struct switchtec *d, uint32_t command, const char *what,
+static int failed(struct switchtec *d, uint32_t command, const char *what,
 		  int err, struct err *e)
 {
+	d->spent = true;
 	return err_set(e, err, d->node, "%s: could not %s command %#x: %s",
 		       d->node, what, command, err == ENODEV ?
 		       "the switch's management function is gone" :
 		       strerror(err));
 }
 
-/* An answer is there to be read, or nothing will come. */
-static int await(struct switchtec *d, uint32_t command, struct err *e)
+/* The driver takes one command of each open file, until its answer is read. */
+static int renew(struct switchtec *d, struct err *e)
+{
+	if (!d->spent)
+		return 0;
+	device_close(d);
+	return device_open(d, e);
+}
+
+/* 0 when @buf has the answer. A signal or a lock that is held is no reason. */
+static int take_answer(struct switchtec *d, uint32_t command, uint8_t *buf,
+		       size_t len, struct err *e)
 {
 	struct pollfd p = { .fd = d->fd, .events = POLLIN };
 	double end = now() + DEVICE_SECONDS, left;
+	ssize_t n;
 
-	while (!(p.revents & (POLLIN | POLLERR | POLLHUP))) {
-		left = end - now();
-		if (left <= 0)
-			return silent(d, command, e);
+	while ((left = end - now()) > 0) {
 		if (poll(&p, 1, (int)(left * 1000) + 1) < 0 && errno != EINTR)
 			return failed(d, command, "wait for", errno, e);
+		n = read(d->fd, buf, len);
+		if (n == (ssize_t)len)
+			return 0;
+		if (n >= 0)
+			return failed(d, command, "read the answer to", EPROTO,
+				      e);
+		if (errno != EAGAIN && errno != EINTR)
+			return failed(d, command, "read the answer to", errno,
+				      e);
 	}
-	return 0;
+	return silent(d, command, e);
 }
 
 int device_command(struct switchtec *d, uint32_t command, const void *in,
 		   size_t in_len, void *out, size_t out_len, uint32_t *ret,
 		   struct err *e)
 {
+	const uint32_t le_command = htole32(command);
 	uint8_t buf[4 + MOST];
+	uint32_t le_ret;
 	ssize_t n;
-	int r;
+	int r = renew(d, e);
 
-	memcpy(buf, &command, 4);
+	if (r)
+		return r;
+	memcpy(buf, &le_command, 4);
 	memcpy(buf + 4, in, in_len);
 	n = write(d->fd, buf, 4 + in_len);
 	if (n != (ssize_t)(4 + in_len))
 		return failed(d, command, "send", n < 0 ? errno : EIO, e);
-	r = await(d, command, e);
+	r = take_answer(d, command, buf, 4 + out_len, e);
 	if (r)
 		return r;
-	n = read(d->fd, buf, 4 + out_len);
-	if (n < 0)
-		return failed(d, command, "read the answer to", errno, e);
-	if (n != (ssize_t)(4 + out_len))
-		return err_set(e, EPROTO, d->node, "%s: the answer to command "
-			       "%#x has %zd bytes instead of %zu", d->node,
-			       command, n, 4 + out_len);
-	memcpy(ret, buf, 4);
+	memcpy(&le_ret, buf, 4);
+	*ret = le32toh(le_ret);
 	memcpy(out, buf + 4, out_len);
 	return 0;
 }
 
 /* ---- events -------------------------------------------------------------- */
 
-static int arm(struct switchtec *d, uint32_t event, int32_t index,
-	       struct err *e)
+int device_watch(struct switchtec *d, struct err *e)
 {
 	struct switchtec_ioctl_event_ctl ctl = {
-		.event_id = event, .index = index,
+		.event_id = SWITCHTEC_IOCTL_EVENT_DYN_PART_BIND_COMP,
+		.index = SWITCHTEC_IOCTL_EVENT_LOCAL_PART_IDX,
 		.flags = SWITCHTEC_IOCTL_EVENT_FLAG_CLEAR |
 			 SWITCHTEC_IOCTL_EVENT_FLAG_EN_POLL,
 	};
-
-	if (!ioctl(d->fd, SWITCHTEC_IOCTL_EVENT_CTL, &ctl))
-		return 0;
-	return err_set(e, errno, d->node, "%s: cannot ask for event %u: %s",
-		       d->node, event, strerror(errno));
-}
-
-int device_watch_again(struct switchtec *d, struct err *e)
-{
 	struct switchtec_ioctl_event_summary s;
-	uint32_t i;
-	int r = 0;
 
 	/* Reading the summary is what makes the descriptor quiet. */
 	if (ioctl(d->fd, SWITCHTEC_IOCTL_EVENT_SUMMARY, &s))
 		return err_set(e, errno, d->node, "%s: cannot read events: %s",
 			       d->node, strerror(errno));
-	for (i = 0; i < d->partitions && !r; i++)
-		r = arm(d, SWITCHTEC_IOCTL_EVENT_DYN_PART_BIND_COMP,
-			(int32_t)i, e);
-	return r;
-}
-
-int device_watch(struct switchtec *d, struct err *e)
-{
-	/* The driver itself has link events raised. */
-	return device_watch_again(d, e);
+	/* Without that event, bindings are looked at now and then. */
+	if (!ioctl(d->fd, SWITCHTEC_IOCTL_EVENT_CTL, &ctl) ||
+	    errno == EOPNOTSUPP)
+		return 0;
+	return err_set(e, errno, d->node, "%s: cannot ask for the event that "
+		       "tells of bindings: %s", d->node, strerror(errno));
 }

@@ -19,11 +19,12 @@
 struct switchtec {
 	unsigned int index;	/* of /dev/switchtec<index> */
 	char node[32];
+	char path[256];		/* of the node, below the root of the tests */
 	char pci[PCI_NAME_LEN];	/* its function */
 	uint32_t partition;	/* that of this host */
-	uint32_t partitions;
 	bool emulated;
 	int fd;			/* -1: not open */
+	bool spent;		/* no answer came: it takes no command any more */
 	/* Where it is in the topology file; state.c finds out. */
 	unsigned int sw, host, port;
 };
@@ -36,7 +37,8 @@ struct switchtec {
  * @ret:     what the command returned, 0 or MRPC_*_RET_*
  *
  * Return: 0, or a negative errno with @e filled in: -ETIMEDOUT if there was no
- * answer within DEVICE_SECONDS
+ * answer within DEVICE_SECONDS. The next command then waits for the end of this
+ * one, so that its answer is one from afterwards.
  */
 typedef int mrpc_fn(struct switchtec *d, uint32_t command, const void *in,
 		    size_t in_len, void *out, size_t out_len, uint32_t *ret,
@@ -44,18 +46,17 @@ typedef int mrpc_fn(struct switchtec *d, uint32_t command, const void *in,
 
 #define DEVICE_SECONDS	5.0
 
-/* Those of the machine that @env names. How many; negative: @e says why. */
+/* PFX of the machine that @env names. How many; negative: @e says why. */
 int device_list(const struct p2p_env *env, struct switchtec v[DEVICE_MOST],
 		struct err *e);
-int device_open(const struct p2p_env *env, struct switchtec *d, struct err *e);
+int device_open(struct switchtec *d, struct err *e);
 void device_close(struct switchtec *d);
 mrpc_fn device_command;
 /*
  * From now on the descriptor is ready for POLLPRI when a change of bindings has
- * ended in any partition, or when a link of this partition has come or gone.
+ * ended in this host's partition. To be called again when that has happened. What
+ * others wait for is left alone: a header may be theirs, too.
  */
 int device_watch(struct switchtec *d, struct err *e);
-/* What has happened is known; wait for the next. */
-int device_watch_again(struct switchtec *d, struct err *e);
 
 #endif

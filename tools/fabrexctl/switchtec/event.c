@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events: the driver tells that something has happened to some partition. What
- * it was is found by looking at all bindings and links again.
+ * Events: the driver tells of changes of this host's partition, and once in a
+ * second we look anyway. What it was is found by looking at all bindings and links.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,14 +9,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabric.h"
 #include "util.h"
 
-/* Links of other partitions raise no event here. */
-#define LOOK_SECONDS	2
+/* Links, and what is bound to others, raise no event here. */
+#define LOOK_SECONDS	1
 
 struct watch {
 	int epoll, timer;
@@ -99,14 +98,6 @@ void pfx_unwatch(struct pfx_fabric *f)
 	f->watch = NULL;
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void describe(struct pfx_fabric *f, const struct object *o,
 		     const struct object *was, struct event *ev)
 {
@@ -154,7 +145,7 @@ int pfx_events(struct backend *b,
 			       strerror(errno));
 	/* Made quiet first: what happens while we look is another event. */
 	for (i = 0; i < f->ndevices && !r; i++)
-		r = device_watch_again(&f->devices[i], e);
+		r = device_watch(&f->devices[i], e);
 	if (!r)
 		r = pfx_look(f, e);
 	for (id = 1; id < f->ids && !r; id++) {

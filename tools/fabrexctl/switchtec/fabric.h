@@ -12,9 +12,11 @@
 #include "switchtec/switchtec.h"
 #include "topology/topology.h"
 
+#define CHANGE_SECONDS	30.0	/* until a change must be over */
+
 /* A switch of the topology file. */
 struct pfx {
-	struct switchtec *device;	/* NULL: it cannot be asked from here */
+	struct switchtec *device;	/* the first that leads there, or NULL */
 	struct port_link link[ANSWER_PORTS];
 	struct port_bind bind[ANSWER_PORTS];
 };
@@ -26,7 +28,7 @@ struct pfx_fabric {
 	mrpc_fn *command;
 	struct topology *t;
 	struct switchtec devices[DEVICE_MOST];
-	int ndevices;
+	int ndevices;			/* open, and with a place in the file */
 	struct pfx *switches;		/* as those of the file */
 	uint32_t *first_port;		/* ids of their ports */
 	uint32_t first_host, first_appliance, first_endpoint, ids;
@@ -40,11 +42,25 @@ static inline struct pfx_fabric *to_pfx(struct backend *b)
 
 /* ---- state.c ---- */
 
+/*
+ * Send a command; again while the switch says that it is busy. @*ret is what it
+ * returns, but for "denied" and what is known of no command: those are errors.
+ */
+int pfx_send(struct pfx_fabric *f, struct switchtec *d, uint32_t command,
+	     const void *in, size_t in_len, void *out, size_t out_len,
+	     uint32_t *ret, struct err *e);
+/* That host may not do that; @why. Return: -EPERM */
+int pfx_denied(const struct pfx_fabric *f, const struct switchtec *d,
+	       const char *why, struct err *e);
 /* Ask every switch that can be asked, or the one of @sw. */
 int pfx_look(struct pfx_fabric *f, struct err *e);
 int pfx_look_at(struct pfx_fabric *f, unsigned int sw, struct err *e);
-/* Find out which switch of the file each device is; asks them. */
-int pfx_locate(struct pfx_fabric *f, struct err *e);
+/*
+ * Take those of the @n open devices that are in the file as f->devices, having
+ * asked them where they are; close the others. Error if there is none.
+ */
+int pfx_locate(struct pfx_fabric *f, struct switchtec *found, int n,
+	       struct err *e);
 
 /* ---- objects.c ---- */
 
@@ -60,8 +76,12 @@ bool pfx_port(const struct pfx_fabric *f, uint32_t id, struct topo_end *end);
 /* That to which a switch has bound @end; NULL: nobody, or nothing is known. */
 const struct topo_end *pfx_bound_to(const struct pfx_fabric *f,
 				    const struct topo_end *end);
-/* This host is in the partition to which @end is bound. */
-bool pfx_is_local(const struct pfx_fabric *f, const struct topo_end *end);
+/* In whose partition of this host it is; NULL: in none. */
+const struct switchtec *pfx_local(const struct pfx_fabric *f,
+				  const struct topo_end *end);
+/* What is below the slot is not what the file has; or more of it, if @surplus. */
+bool pfx_compare(struct pfx_fabric *f, uint32_t ep, bool surplus, char *text,
+		 size_t len);
 /* See struct backend_ops. */
 bool pfx_differs(struct backend *b, uint32_t ep, char *text, size_t len);
 /* "pfx1:5" */
@@ -75,21 +95,18 @@ struct below {
 	char name[PCI_NAME_LEN];
 	char driver[32];
 	uint32_t kind;		/* FABREX_ENDPOINT_KIND_*; 0: another one */
+	bool virtual;		/* of SR-IOV */
 };
 
-#define BELOW_MOST	64
+#define BELOW_MOST	512
 
-/*
- * The bridge of a logical port of this host's partition: libswitchtec takes it
- * for device number @logical - 1 on the bus of the switch whose upstream port is
- * function 0 beside the management function. False: there is none.
- */
+/* The bridge of a logical port of this host's partition. False: there is none. */
 bool slot_bridge(const struct p2p_env *env, const char *management,
 		 unsigned int logical, char bridge[PCI_NAME_LEN]);
 /* What is below, in the order of addresses; how many. */
 unsigned int slot_below(const struct p2p_env *env, const char *bridge,
 			struct below v[BELOW_MOST]);
-/* Its device is off: powered off, or there is none. */
+/* Nothing is in there, or it is powered off. */
 bool slot_is_off(const struct p2p_env *env, const char *bridge);
 /*
  * Take out in order what is in there, or have it taken in again. -EOPNOTSUPP:
@@ -104,6 +121,7 @@ int pfx_bind(struct backend *b, uint32_t ep, uint32_t port, bool dry,
 	     uint32_t *slot, struct err *e);
 int pfx_unbind(struct backend *b, uint32_t ep, bool force, bool dry,
 	       uint32_t timeout_ms, struct err *e);
+unsigned int pfx_places(struct backend *b, uint32_t port);
 int pfx_subscribe(struct backend *b, const char *group, struct err *e);
 int pfx_event_fd(struct backend *b);
 int pfx_events(struct backend *b,

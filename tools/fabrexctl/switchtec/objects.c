@@ -3,13 +3,15 @@
  * Elements of the topology file as objects of the model. Ids follow the order of
  * the file: switches, their ports, hosts, appliances, endpoints.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fabric.h"
 #include "util.h"
 
-#define UNKNOWN	0xff		/* a state that has no word: "unknown" */
+#define UNKNOWN		0xff	/* a state that has no word: "unknown" */
+#define SETTLE_MS	100
 
 void pfx_number(struct pfx_fabric *f)
 {
@@ -108,12 +110,17 @@ const struct topo_end *pfx_bound_to(const struct pfx_fabric *f,
 	return NULL;
 }
 
-bool pfx_is_local(const struct pfx_fabric *f, const struct topo_end *end)
+const struct switchtec *pfx_local(const struct pfx_fabric *f,
+				  const struct topo_end *end)
 {
-	const struct switchtec *d = f->switches[end->sw].device;
 	const struct port_bind *b = bind_of(f, end);
+	int i;
 
-	return d && b && b->bound && b->partition == d->partition;
+	for (i = 0; i < f->ndevices && b && b->bound; i++)
+		if (f->devices[i].sw == end->sw &&
+		    f->devices[i].partition == b->partition)
+			return &f->devices[i];
+	return NULL;
 }
 
 /* ---- one element --------------------------------------------------------- */
@@ -159,6 +166,7 @@ static void fill_port(const struct pfx_fabric *f, uint32_t id,
 	if (l) {
 		o->speed = l->speed;
 		o->width = l->width;
+		o->max_width = l->max_width;
 	}
 	switch (p->kind) {
 	case TOPO_PORT_HOST:
@@ -224,16 +232,16 @@ static unsigned int nth_behind(const struct pfx_fabric *f, unsigned int ep)
 static void find_device(const struct pfx_fabric *f, unsigned int ep,
 			const struct topo_end *end, struct object *o)
 {
-	const struct switchtec *d = f->switches[end->sw].device;
+	const struct switchtec *d = pfx_local(f, end);
 	unsigned int n, i, nth = nth_behind(f, ep);
 	struct below v[BELOW_MOST];
 	char bridge[PCI_NAME_LEN];
 
-	if (!slot_bridge(&f->env, d->pci, o->slot, bridge))
+	if (!d || !slot_bridge(&f->env, d->pci, o->slot, bridge))
 		return;
 	n = slot_below(&f->env, bridge, v);
 	for (i = 0; i < n; i++) {
-		if (v[i].kind != o->kind || nth--)
+		if (v[i].virtual || v[i].kind != o->kind || nth--)
 			continue;
 		snprintf(o->pci_name, sizeof(o->pci_name), "%s", v[i].name);
 		snprintf(o->pci_driver, sizeof(o->pci_driver), "%s",
@@ -259,8 +267,7 @@ static void fill_endpoint(const struct pfx_fabric *f, unsigned int ep,
 		return;
 	o->bound = pfx_port_id(f, to);
 	o->slot = bind_of(f, end)->logical;
-	if (pfx_is_local(f, end))
-		find_device(f, ep, end, o);
+	find_device(f, ep, end, o);
 }
 
 bool pfx_object(struct pfx_fabric *f, uint32_t id, struct object *o)
@@ -301,25 +308,26 @@ static unsigned int count_listed(const struct pfx_fabric *f,
 	return n;
 }
 
-bool pfx_differs(struct backend *b, uint32_t ep, char *text, size_t len)
+bool pfx_compare(struct pfx_fabric *f, uint32_t ep, bool surplus, char *text,
+		 size_t len)
 {
-	struct pfx_fabric *f = to_pfx(b);
 	const struct topo_end *end = pfx_uplink(f, pfx_endpoint(f, ep));
-	const struct switchtec *d = f->switches[end->sw].device;
+	const struct switchtec *d = pfx_local(f, end);
 	char bridge[PCI_NAME_LEN], port[CTL_NAME_LEN * 2];
 	unsigned int i, n, seen, listed;
 	struct below v[BELOW_MOST];
 	uint32_t kind;
 
-	if (!slot_bridge(&f->env, d->pci, bind_of(f, end)->logical, bridge))
+	if (!d ||
+	    !slot_bridge(&f->env, d->pci, bind_of(f, end)->logical, bridge))
 		return false;
 	n = slot_below(&f->env, bridge, v);
 	pfx_port_name(f, end, port);
 	for (kind = TOPO_GPU; kind <= TOPO_FPGA; kind++) {
 		for (i = 0, seen = 0; i < n; i++)
-			seen += v[i].kind == kind;
+			seen += !v[i].virtual && v[i].kind == kind;
 		listed = count_listed(f, end, kind);
-		if (seen == listed)
+		if (seen == listed || (seen > listed && !surplus))
 			continue;
 		snprintf(text, len, "behind %s there are %u %s devices (below "
 			 "bridge %s), %s has %u", port, seen,
@@ -328,4 +336,11 @@ bool pfx_differs(struct backend *b, uint32_t ep, char *text, size_t len)
 		return true;
 	}
 	return false;
+}
+
+bool pfx_differs(struct backend *b, uint32_t ep, char *text, size_t len)
+{
+	/* Linux adds one after the other; there may be more to come. */
+	poll(NULL, 0, SETTLE_MS);
+	return pfx_compare(to_pfx(b), ep, true, text, len);
 }

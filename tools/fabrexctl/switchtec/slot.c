@@ -29,15 +29,13 @@ bool slot_bridge(const struct p2p_env *env, const char *management,
 	bool found = false;
 	DIR *dir = NULL;
 
-	if (!fxi_pci_parse(management, &addr) || !logical)
+	if (!fxi_p2p_upstream(management, upstream))
 		return false;
-	addr.function = 0;
-	fxi_pci_name(&addr, upstream);
 	if (!fxi_sysfs_path(path, env->root, DEVICES "/%s", upstream))
 		dir = opendir(path);
 	while (dir && !found && (entry = fxi_sysfs_next(dir))) {
 		found = fxi_pci_parse(entry, &addr) && !addr.function &&
-			addr.device == logical - 1;
+			fxi_p2p_logical(&addr) == logical;
 		if (found)
 			fxi_pci_name(&addr, bridge);
 	}
@@ -85,6 +83,15 @@ static void read_driver(const struct p2p_env *env, const char *name,
 	snprintf(driver, 32, "%s", word ? word + 1 : target);
 }
 
+/* A Virtual Function comes with its physical one; files do not list it. */
+static bool is_virtual(const struct p2p_env *env, const char *name)
+{
+	char path[SYSFS_PATH];
+
+	return !fxi_sysfs_path(path, env->root, DEVICES "/%s/physfn", name) &&
+	       !access(path, F_OK);
+}
+
 struct look {
 	const struct p2p_env *env;
 	struct below *v;
@@ -113,6 +120,7 @@ static void look_below(struct look *l, const char *bridge, unsigned int depth)
 		}
 		memcpy(l->v[l->n].name, name, sizeof(name));
 		l->v[l->n].kind = kind_of(l->env, name, class);
+		l->v[l->n].virtual = is_virtual(l->env, name);
 		read_driver(l->env, name, l->v[l->n++].driver);
 	}
 	if (dir)
@@ -184,9 +192,11 @@ bool slot_is_off(const struct p2p_env *env, const char *bridge)
 	char slot[SYSFS_PATH], path[SYSFS_PATH + 8], text[8];
 	struct below v[BELOW_MOST];
 
+	if (!slot_below(env, bridge, v))
+		return true;
 	find_slot(env, bridge, slot);
 	if (!*slot)
-		return !slot_below(env, bridge, v);
+		return false;
 	snprintf(path, sizeof(path), "%s/power", slot);
 	return fxi_sysfs_line(path, text, sizeof(text)) && !strcmp(text, "0");
 }

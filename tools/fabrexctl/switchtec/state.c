@@ -4,25 +4,94 @@
  * is plugged in, and that every port of the file is there.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabric.h"
+#include "util.h"
+
+#define BUSY_MS	20		/* until a busy switch is asked again */
 
 /* ---- questions ----------------------------------------------------------- */
 
-/* A command that only looks is denied to nobody, so an error is a defect. */
+static bool is_busy(uint32_t ret)
+{
+	return ret >= MRPC_RET_BUSY_FIRST && ret <= MRPC_RET_BUSY_LAST;
+}
+
+int pfx_denied(const struct pfx_fabric *f, const struct switchtec *d,
+	       const char *why, struct err *e)
+{
+	unsigned int i, n = 0;
+
+	err_set(e, EPERM, d->node, "host %s (partition %u) may not bind ports: "
+		"%s", f->t->hosts[d->host].name, d->partition, why);
+	for (i = 0; i < f->t->nhosts; i++)
+		if (f->t->hosts[i].manager && i != d->host)
+			err_append(e, "%s%s", n++ ? ", " :
+				   "; do it on a manager: ",
+				   f->t->hosts[i].name);
+	if (!n)
+		err_append(e, "; %s has no other manager", f->file);
+	return -EPERM;
+}
+
+/* What any command may return. */
+static int refused(const struct switchtec *d, uint32_t command, uint32_t ret,
+		   struct err *e)
+{
+	switch (ret) {
+	case MRPC_RET_DENIED:
+		return err_set(e, EPERM, d->node, "%s: the switch's "
+			       "configuration denies command %#x to this "
+			       "host's partition %u; do it on a host that may, "
+			       "or change the configuration", d->node, command,
+			       d->partition);
+	case MRPC_RET_UNSUPPORTED:
+	case MRPC_RET_BAD_SUB:
+	case MRPC_RET_BAD_COMMAND:
+	case MRPC_RET_BAD_PARAM:
+		return err_set(e, EOPNOTSUPP, d->node, "%s: the switch does "
+			       "not know command %#x in the form that is used "
+			       "here (%#x); is its firmware too old, or is it "
+			       "no PFX?", d->node, command, ret);
+	}
+	return 0;
+}
+
+int pfx_send(struct pfx_fabric *f, struct switchtec *d, uint32_t command,
+	     const void *in, size_t in_len, void *out, size_t out_len,
+	     uint32_t *ret, struct err *e)
+{
+	double end = now() + DEVICE_SECONDS;
+	int r;
+
+	do {
+		*ret = 0;
+		r = f->command(d, command, in, in_len, out, out_len, ret, e);
+	} while (!r && is_busy(*ret) && now() < end &&
+		 !poll(NULL, 0, BUSY_MS));
+	if (!r && is_busy(*ret))
+		return err_set(e, EBUSY, d->node, "%s: the switch has been "
+			       "busy (%#x) for %.0f s and takes no command %#x; "
+			       "try again", d->node, *ret, DEVICE_SECONDS,
+			       command);
+	return r ? r : refused(d, command, *ret, e);
+}
+
+/* Here nothing but success makes sense. */
 static int ask(struct pfx_fabric *f, struct switchtec *d, uint32_t command,
 	       const void *in, size_t in_len, void *out, size_t out_len,
 	       struct err *e)
 {
-	uint32_t ret = 0;
-	int r = f->command(d, command, in, in_len, out, out_len, &ret, e);
+	uint32_t ret;
+	int r = pfx_send(f, d, command, in, in_len, out, out_len, &ret, e);
 
 	if (r || !ret)
 		return r;
-	return err_set(e, EPROTO, d->node, "%s: the switch refuses command "
-		       "%#x, which only looks, with %#x; is it a PFX?",
+	return err_set(e, EPROTO, d->node, "%s: the switch answers command "
+		       "%#x, which only looks, with error %#x; is it a PFX?",
 		       d->node, command, ret);
 }
 
@@ -140,14 +209,30 @@ static unsigned int own_port(const struct switchtec *d,
 	return port;
 }
 
+/* Another device of this machine is there. */
+static bool is_located(const struct pfx_fabric *f, unsigned int sw,
+		       unsigned int port)
+{
+	int i;
+
+	for (i = 0; i < f->ndevices; i++) {
+		const struct switchtec *d = &f->devices[i];
+
+		if (d->sw == sw &&
+		    f->t->hosts[d->host].ports[d->port].port == port)
+			return true;
+	}
+	return false;
+}
+
 static bool fits(const struct pfx_fabric *f, unsigned int sw,
 		 unsigned int port, const char *host)
 {
 	const struct topo_switch *s = &f->t->switches[sw];
 	const struct topo_port *p;
 
-	if (s->model != TOPO_PFX || f->switches[sw].device || !port ||
-	    port > s->nports)
+	if (s->model != TOPO_PFX || !port || port > s->nports ||
+	    is_located(f, sw, port))
 		return false;
 	p = &s->ports[port - 1];
 	return p->kind == TOPO_PORT_HOST &&
@@ -165,6 +250,22 @@ static unsigned int count_fits(const struct pfx_fabric *f, unsigned int port,
 			n++;
 		}
 	return n;
+}
+
+static int no_fit(const struct pfx_fabric *f, const struct switchtec *d,
+		  unsigned int port, unsigned int n, const char *host,
+		  struct err *e)
+{
+	if (n > 1)
+		return err_set(e, ENXIO, d->node, "%s leads to port %u of a "
+			       "PFX, and %s has %u of them with a host \"%s\" "
+			       "there; give the ports different numbers, or "
+			       "name a file of one of them", d->node, port,
+			       f->file, n, host);
+	return err_set(e, ENXIO, d->node, "%s leads to port %u of a PFX, where "
+		       "%s has no host%s%s; is it the file of another fabric?",
+		       d->node, port, f->file, *host ? " that is called " : "",
+		       host);
 }
 
 /* By the number of the port; if that is not enough by this host's name, too. */
@@ -189,24 +290,40 @@ static int locate(struct pfx_fabric *f, struct switchtec *d, struct err *e)
 		n = count_fits(f, port, host, &d->sw);
 	}
 	if (n != 1)
-		return err_set(e, ENXIO, d->node, "%s: this host is at port "
-			       "%u of the switch, and %s has %s PFX with "
-			       "a host there%s%s; is it the file of another "
-			       "fabric?", d->node, port, f->file,
-			       n ? "more than one" : "no", *host ?
-			       " that is called " : "", host);
+		return no_fit(f, d, port, n, host, e);
 	p = &f->t->switches[d->sw].ports[port - 1];
 	d->host = p->owner;
 	d->port = p->index;
-	f->switches[d->sw].device = d;
 	return 0;
 }
 
-int pfx_locate(struct pfx_fabric *f, struct err *e)
+/*
+ * A machine may have Switchtecs that are of no fabric, or of another one, so it is
+ * an error only if none fits: then that of the first.
+ */
+int pfx_locate(struct pfx_fabric *f, struct switchtec *found, int n,
+	       struct err *e)
 {
-	int i, r = 0;
+	struct err why = { 0 };
+	int i;
 
-	for (i = 0; i < f->ndevices && !r; i++)
-		r = locate(f, &f->devices[i], e);
-	return r;
+	for (i = 0; i < n; i++) {
+		struct switchtec *d = &f->devices[f->ndevices];
+		struct err one = { 0 };
+
+		*d = found[i];
+		if (locate(f, d, &one)) {
+			device_close(d);
+			if (!why.code)
+				why = one;
+			continue;
+		}
+		if (!f->switches[d->sw].device)
+			f->switches[d->sw].device = d;
+		f->ndevices++;
+	}
+	if (f->ndevices)
+		return 0;
+	*e = why;
+	return -why.code;
 }

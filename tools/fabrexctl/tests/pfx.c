@@ -95,6 +95,8 @@ static uint32_t info(const uint8_t *in, uint8_t *out)
 
 		if (in[1] != MRPC_BIND_ALL && in[1] != i)
 			continue;
+		if (in[1] == 7 && pfx_fake.switched)
+			pfx_fake.port[7].bound = false;
 		if (pfx_fake.slow && !--pfx_fake.slow)
 			pfx_fake.port[i].result = 0;
 		e[0] = (uint8_t)i;
@@ -154,6 +156,11 @@ int pfx_command(struct switchtec *d, uint32_t command, const void *in,
 	if (pfx_fake.silent)
 		return err_set(e, ETIMEDOUT, d->node, "no answer");
 	pfx_fake.commands++;
+	if (pfx_fake.busy) {
+		pfx_fake.busy--;
+		*ret = MRPC_RET_BUSY_FIRST;
+		return 0;
+	}
 	memset(out, 0, out_len);
 	*ret = MRPC_RET_BAD_COMMAND;
 	if (command == MRPC_LINKS) {
@@ -164,6 +171,10 @@ int pfx_command(struct switchtec *d, uint32_t command, const void *in,
 	}
 	if (pfx_fake.spoil)
 		pfx_fake.spoil(command, out, out_len);
+	if (command == MRPC_BIND && b[0] != MRPC_BIND_INFO &&
+	    pfx_fake.lose_at && pfx_fake.lose_at == pfx_fake.changes)
+		return err_set(e, pfx_fake.lose_kind ? pfx_fake.lose_kind :
+			       ETIMEDOUT, d->node, "no answer");
 	return 0;
 }
 
@@ -240,12 +251,11 @@ struct backend *pfx_start(void)
 	machine_new(&pfx_machine);
 	setenv("FABREX_ROOT", pfx_machine.root, 1);
 	text("sys/devices/pci0000:60/" MANAGEMENT "/class", "0x068000\n");
+	text(DEVICES "/" MANAGEMENT "/device", "0x4000\n");
 	machine_link(&pfx_machine, "sys/class/switchtec/switchtec0/device",
 		     "../../../devices/pci0000:60/" MANAGEMENT);
 	snprintf(path, sizeof(path), "%s/partition", top);
 	text(path, "4\n");
-	snprintf(path, sizeof(path), "%s/partition_count", top);
-	text(path, "7\n");
 	snprintf(path, sizeof(path), "%s/product_id", top);
 	text(path, "PFX 100xG4, emulated\n");
 	text("dev/switchtec0", "");

@@ -25,6 +25,10 @@ struct pfx_fake {
 	unsigned int taken;	/* so many times another manager is faster */
 	unsigned int slow;	/* questions until a change is over */
 	bool silent;
+	unsigned int lose_at;	/* the answer to the nth change is lost */
+	int lose_kind;		/* with that error; 0: ETIMEDOUT */
+	unsigned int busy;	/* so many commands are not taken */
+	bool switched;		/* another port is where port 7 was, meanwhile */
 	/* Changes an answer; NULL: none is changed. */
 	void (*spoil)(uint32_t command, uint8_t *out, size_t len);
 };

@@ -146,7 +146,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input = data;
 	left = size;
 	attribute("partition", "4\n");
-	attribute("partition_count", "7\n");
 	for (i = 0; i < ARRAY_SIZE(lines); i++) {
 		sent = 0;
 		r = run_line(b, lines[i]);

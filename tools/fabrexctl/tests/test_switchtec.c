@@ -74,16 +74,19 @@ static void chosen(void)
 	ok(switchtec_is_set_up() && switchtec_is_here(), "it is set up");
 	machine_remove(&pfx_machine, "etc/fabrex/fabric.topo");
 	ok(!switchtec_is_set_up(), "without the file it is not");
-	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "fabric.topo");
+	look_refused(b, "list endpoints", EXIT_NOT_FOUND, "fabric.topo");
 	machine_text(&pfx_machine, "etc/fabrex/fabric.topo",
 		     "fabric = \"x\"; switches = ( { name = \"d\"; ports = 4; } );"
 		     "hosts = ( { name = \"a\"; manager = true; ports = ( \"d:1\" ); } );");
-	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "no switch whose model is");
+	look_refused(b, "list endpoints", EXIT_FAILED, "no switch whose model is");
 	machine_text(&pfx_machine, "etc/fabrex/fabric.topo",
 		     "fabric = \"x\"; switches = ( { name = \"p\"; model = \"pfx\"; ports = 4; } );"
 		     "hosts = ( { name = \"a\"; manager = true; ports = ( \"p:2\" ); } );");
-	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "port 1 of the switch");
+	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "leads to port 1 of a PFX, where");
 	machine_text(&pfx_machine, "etc/fabrex/fabric.topo", pfx_topology);
+	machine_text(&pfx_machine, "sys/bus/pci/devices/0000:60:00.1/device",
+		     "0x4200\n");
+	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "modprobe switchtec");
 	machine_remove(&pfx_machine, "sys/class/switchtec");
 	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "modprobe switchtec");
 	pfx_finish(b);
@@ -181,7 +184,7 @@ static void denied(void)
 	pfx_fake.refuse = MRPC_RET_DENIED;
 	look_refused(b, "compose flat.gpu1 --to c", EXIT_DENIED,
 		     "host a (partition 4) may not bind ports");
-	look_refused(b, "release flat.gpu0", EXIT_DENIED, "on a manager: a, c");
+	look_refused(b, "release flat.gpu0", EXIT_DENIED, "on a manager: c");
 	ok(pfx_power(1) == '1', "its slot is on again");
 	pfx_finish(b);
 }
@@ -202,6 +205,88 @@ static void taken_back(void)
 	runs(b, look_line("apply %s/wish", pfx_machine.root),
 	     "composed flat.gpu1");
 	runs(b, look_line("plan %s/wish", pfx_machine.root), "2 unchanged");
+	pfx_finish(b);
+}
+
+/* What is sent and then not answered may have been done: it is looked at. */
+static void without_an_answer(void)
+{
+	struct backend *b = pfx_start();
+
+	machine_text(&pfx_machine, "wish", "bindings = ("
+		     "{ endpoint = \"flat.gpu0\"; host = \"c\"; },"
+		     "{ endpoint = \"flat.gpu1\"; host = \"c\"; } );");
+	pfx_fake.lose_at = 2;
+	look_refused(b, look_line("apply %s/wish", pfx_machine.root),
+		     EXIT_TIMEOUT, "no answer; all bindings are as they were");
+	ok(pfx_fake.binds == 2 && pfx_fake.unbinds == 2 &&
+	   !pfx_fake.port[7].bound && !pfx_fake.port[8].bound,
+	   "the one without an answer was taken back, too");
+	pfx_fake.changes = 0;
+	pfx_fake.lose_at = 1;
+	pfx_fake.lose_kind = EIO;
+	look_refused(b, "compose flat.gpu0 --to c", EXIT_FAILED,
+		     "all bindings are as they were");
+	ok(!pfx_fake.port[7].bound, "whatever the error");
+	pfx_fake.lose_at = 0;
+	pfx_fake.busy = 3;
+	runs(b, "compose flat.gpu0 --to c", "slot 1");
+	ok(!pfx_fake.busy, "a busy switch is asked again");
+	pfx_finish(b);
+}
+
+static void logical_ports(void)
+{
+	struct backend *b = pfx_start();
+
+	look_refused(b, "compose flat.gpu0 flat.gpu1 flat.gpu2 flat.gpu3 pfx1:5 --to c",
+		     EXIT_NO_ROOM, "5 ports are to be bound to c.0, which has 4");
+	ok(!pfx_fake.binds, "none was bound");
+	runs(b, "compose gpu:4 --to c --no-wait", "composed box.gpu3 to c.0");
+	ok(pfx_fake.binds == 2, "two ports of two");
+	look_refused(b, "compose box.gpu0 --to a", EXIT_BUSY, "bound to c.0");
+	runs(b, "compose gpu:2 --to c --dry-run", "+ flat.gpu1 to c.0");
+	runs(b, "compose gpu --to c", "composed flat.gpu0 to c.0 slot 3");
+	look_refused(b, "compose gpu:9 --to c", EXIT_NO_ROOM, "only 3 free");
+	pfx_finish(b);
+}
+
+/* A port of a host that the file does not have. */
+static void strangers(void)
+{
+	struct backend *b = pfx_start();
+
+	pfx_fake.port[7].bound = true;
+	pfx_fake.port[7].partition = 9;
+	pfx_fake.port[7].logical = 1;
+	look_refused(b, "compose flat.gpu0 --to c", EXIT_BUSY,
+		     "a host that the topology file does not have");
+	look_refused(b, "release flat.gpu0", EXIT_BUSY,
+		     "which alone can take it out");
+	runs(b, "release flat.gpu0 --force", "released flat.gpu0");
+	pfx_finish(b);
+}
+
+/* Below the slot there is not what the file says: it is not touched. */
+static void wrong_slot(void)
+{
+	struct backend *b = pfx_start();
+
+	pfx_fake.port[7].bound = true;
+	pfx_fake.port[7].partition = 4;
+	pfx_fake.port[7].logical = 3;
+	pfx_plug(3, 0);
+	machine_text(&pfx_machine, "sys/bus/pci/devices/0000:64:00.0/class",
+		     "0x010802\n");
+	look_refused(b, "release flat.gpu0", EXIT_NO_DEVICE,
+		     "it may be the wrong slot");
+	ok(pfx_power(3) == '1' && !pfx_fake.unbinds, "nothing was touched");
+	machine_remove(&pfx_machine, "sys/bus/pci/devices/0000:60:00.0");
+	look_refused(b, "release flat.gpu0", EXIT_FAILED, "no bridge is found");
+	pfx_fake.switched = true;
+	look_refused(b, "release flat.gpu0 --force", EXIT_BUSY,
+		     "another manager has unbound");
+	ok(!pfx_fake.unbinds, "what is there now is left alone");
 	pfx_finish(b);
 }
 
@@ -236,6 +321,7 @@ static const struct {
 	{ MRPC_LINKS, ENTRY(1, 0), 64, false, "link status, entry 1: the port is 64" },
 	{ MRPC_LINKS, ENTRY(2, 0), 1, false, "a port that was there before is 1" },
 	{ MRPC_LINKS, ENTRY(1, 1), 200, false, "the partition is 200" },
+	{ MRPC_LINKS, ENTRY(1, 2), 255, false, "the logical port is 255" },
 	{ MRPC_LINKS, ENTRY(1, 4), 3, false, "the configured width is 3" },
 	{ MRPC_LINKS, ENTRY(1, 5), 64, false, "the negotiated width is 64" },
 	{ MRPC_LINKS, ENTRY(1, 5), 0, false, "the negotiated width is 0" },
@@ -289,6 +375,10 @@ int main(void)
 	many_managers();
 	denied();
 	taken_back();
+	without_an_answer();
+	logical_ports();
+	strangers();
+	wrong_slot();
 	nonsense_answers();
 	look_clean();
 	return tap_done();
