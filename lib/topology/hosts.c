@@ -120,12 +120,45 @@ static bool connected(const struct topology *t, const struct topo_binding *b)
 	return seen[t->hosts[b->host].ports[b->port].sw];
 }
 
+/* What a PFX has behind one of its ports goes to a host as a whole. */
+static bool together(const struct topology *t, const struct topo_binding *a,
+		     const struct topo_binding *b)
+{
+	const struct topo_endpoint *x = &t->endpoints[a->endpoint];
+	const struct topo_endpoint *y = &t->endpoints[b->endpoint];
+	const struct topo_appliance *apl = &t->appliances[x->appliance];
+
+	return x->appliance == y->appliance && x->uplink == y->uplink &&
+	       t->switches[apl->uplinks[x->uplink].sw].model == TOPO_PFX;
+}
+
+static bool same_port(const struct topo_binding *a,
+		      const struct topo_binding *b)
+{
+	return a->host == b->host && a->port == b->port;
+}
+
+/* That the first @n bindings take of the port of the next. */
+static unsigned int used_slots(const struct topology *t, unsigned int n)
+{
+	const struct topo_binding *b = t->bindings;
+	unsigned int used = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		bool counted = together(t, &b[i], &b[n]);
+
+		for (unsigned int k = 0; k < i && !counted; k++)
+			counted = together(t, &b[i], &b[k]);
+		used += !counted && same_port(&b[i], &b[n]);
+	}
+	return used;
+}
+
 static int check_binding(struct topo_parse *p, const struct topo_at *at,
 			 unsigned int i)
 {
 	const struct topo_binding *b = &p->t->bindings[i];
 	const struct topo_host *h = &p->t->hosts[b->host];
-	unsigned int used = 1;
 
 	for (unsigned int k = 0; k < i; k++) {
 		const struct topo_binding *o = &p->t->bindings[k];
@@ -134,9 +167,13 @@ static int check_binding(struct topo_parse *p, const struct topo_at *at,
 			return topo_fail(p, at,
 					 "it is already bound to \"%s.%u\"; remove one of the two",
 					 p->t->hosts[o->host].name, o->port);
-		used += o->host == b->host && o->port == b->port;
+		if (together(p->t, o, b) && !same_port(o, b))
+			return topo_fail(p, at,
+					 "\"%s\", behind the same switch port, is bound to \"%s.%u\"; bind both to one, a PFX binds ports as a whole",
+					 p->t->endpoints[o->endpoint].name,
+					 p->t->hosts[o->host].name, o->port);
 	}
-	if (used > h->slots)
+	if (used_slots(p->t, i) >= h->slots)
 		return topo_fail(p, at,
 				 "port \"%s.%u\" has only %u slots; raise slots of host \"%s\" or bind to another port",
 				 h->name, b->port, h->slots, h->name);

@@ -25,6 +25,17 @@ static void result(int good, const char *what, const char *got)
 #define PAIR	"switches = ( { name = \"s\"; model = \"pfx\"; }, { name = \"u\"; model = \"pfx\"; } );\n" \
 		"hosts = ( { name = \"h\"; ports = ( \"s:1\", \"s:2\" ); }, { name = \"i\"; ports = ( \"s:3\", \"u:1\" ); } );\n"
 
+/* Behind each of two ports there are two endpoints; three of them are bound. */
+#define PFX_BOUND(x, y, z) \
+		"switches = ( { name = \"s\"; model = \"pfx\"; } );\n" \
+		"hosts = ( { name = \"h\"; slots = 1; ports = ( \"s:1\" ); },\n" \
+		"{ name = \"i\"; slots = 1; ports = ( \"s:4\" ); } );\n" \
+		"appliances = ( { name = \"c\"; kind = \"cascade\";\n" \
+		"uplinks = ( \"s:2\", \"s:3\" ); endpoints = ( { class = \"gpu\"; count = 4; } ); } );\n" \
+		"bindings = ( { endpoint = \"c.gpu0\"; port = \"" x "\"; },\n" \
+		"{ endpoint = \"c.gpu1\"; port = \"" y "\"; },\n" \
+		"{ endpoint = \"c.gpu2\"; port = \"" z "\"; } );\n"
+
 struct mistake {
 	const char *text, *message;
 };
@@ -169,6 +180,10 @@ static const struct mistake mistakes[] = {
 	  "bindings = ( { endpoint = \"c.gpu0\"; port = \"h.0\"; },\n"
 	  "{ endpoint = \"c.gpu1\"; port = \"h.0\"; } );",
 	  "t:8: binding \"c.gpu1\": port \"h.0\" has only 1 slots; raise slots of host \"h\" or bind to another port" },
+	{ F PFX_BOUND("h.0", "i.0", "h.0"),
+	  "t:8: binding \"c.gpu1\": \"c.gpu0\", behind the same switch port, is bound to \"h.0\"; bind both to one, a PFX binds ports as a whole" },
+	{ F PFX_BOUND("h.0", "h.0", "h.0"),
+	  "t:9: binding \"c.gpu2\": port \"h.0\" has only 1 slots; raise slots of host \"h\" or bind to another port" },
 };
 
 static void try_mistakes(void)
