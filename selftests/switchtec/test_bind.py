@@ -9,11 +9,15 @@ import upstream
 from ntb import HERE, ntb_scenario
 
 MRPC = os.path.join(HERE, "mrpc")
+FILL = os.path.join(HERE, "fill")
 BIND, LINKS, ECHO, PING = 0x0c, 0x1c, 0x41, 0x100
 DENIED = 0x64010
 PARTITION = {"a": 0, "b": 1, "c": 2}
 FIRST_SLOT = 2			# of the host, for logical port 1
 GPU = "1234:da10"
+ANY = "1234:"
+# What is behind port 9, in the order of its functions.
+TOGETHER = ["columba2.gpu0", "columba2.gpu1", "columba2.nvme0"]
 
 
 def ask(guest, command, payload, length=64):
@@ -44,17 +48,22 @@ def info(guest, port):
     return tuple(out[5:8])
 
 
-def gpus(guest):
+def devices(guest, kind=GPU):
     return [line.split()[0] for line in
-            guest.sh(f"lspci -D -d {GPU}").splitlines()]
+            guest.sh(f"lspci -D -d {kind}").splitlines()]
 
 
-def wait_gpus(guest, count):
+def wait_devices(guest, count, kind=GPU):
     """Wait until it has so many; where they are."""
     guest.run(f"for i in $(seq {int(400 * guest.patience)}); do "
-              f"[ $(lspci -d {GPU} | wc -l) = {count} ] && exit; sleep 0.05; "
+              f"[ $(lspci -d {kind} | wc -l) = {count} ] && exit; sleep 0.05; "
               "done", 40)
-    return gpus(guest)
+    return devices(guest, kind)
+
+
+def power_off(guest, logical):
+    """In order: what is in that slot is taken out by its host."""
+    guest.sh(f"echo 0 >/sys/bus/pci/slots/{FIRST_SLOT + logical - 1}/power")
 
 
 def hosts(lab):
@@ -77,42 +86,68 @@ def commands(lab, t):
     ports = [out[i:i + 12] for i in range(0, 720, 12)]
     t.equal([tuple(p[:3]) for p in ports if p[3] < 0x80],
             [(1, 0, 0), (2, 1, 0), (3, 2, 0), (4, 255, 255)]
-            + [(n, 255, 255) for n in (5, 6, 7, 8)], "links of all ports")
+            + [(n, 255, 255) for n in range(5, 11)], "links of all ports")
 
 
 @ntb_scenario(hosts=("a", "b", "c"))
 def compose(lab, t):
     a, b, c = hosts(lab)
     t.equal(bind(a, "c", 1, 5), (0, True), "bound, and the event has come")
-    found = wait_gpus(c, 1)
+    found = wait_devices(c, 1)
     t.equal(len(found), 1, "c finds a GPU")
     t.equal(info(a, 5), (2, 1, 0x10), "the switch says where it is")
-    t.equal(gpus(a) + gpus(b), [], "no other host has it")
+    t.equal(devices(a) + devices(b), [], "no other host has it")
     t.equal(bind(a, "a", 1, 5)[0], 1, "a bound port cannot be bound again")
     t.equal(bind(a, "c", 1, 6)[0], 2, "nor another to the same place")
     t.equal(bind(b, "b", 1, 6)[0], DENIED, "b may not bind")
     t.equal(bind(c, "c", 2, 6), (0, True), "another manager may")
-    t.equal(len(wait_gpus(c, 2)), 2, "c has two")
-    c.sh(f"echo 0 >/sys/bus/pci/slots/{FIRST_SLOT}/power")
-    t.equal(len(wait_gpus(c, 1)), 1, "c takes the first out in order")
+    t.equal(len(wait_devices(c, 2)), 2, "c has two")
+    power_off(c, 1)
+    t.equal(len(wait_devices(c, 1)), 1, "c takes the first out in order")
     t.equal(unbind(a, "c", 1), (0, True), "and it is unbound")
     t.equal(info(c, 5), (255, 255, 0), "nobody has it")
     t.equal(bind(a, "a", 3, 5), (0, True), "bound to a")
-    t.equal(len(wait_gpus(a, 1)), 1, "a finds it")
+    t.equal(len(wait_devices(a, 1)), 1, "a finds it")
     t.equal(unbind(c, "c", 2), (0, True), "one in use is taken away, too")
-    t.equal(wait_gpus(c, 0), [], "c has none")
+    t.equal(wait_devices(c, 0), [], "c has none")
     t.equal(unbind(a, "a", 3), (0, True), "and that of a")
-    t.equal(wait_gpus(a, 0), [], "a has none")
+    t.equal(wait_devices(a, 0), [], "a has none")
+
+
+@ntb_scenario(hosts=("a", "b", "c"))
+def shared_port(lab, t):
+    """All that is behind a port is one device of several functions."""
+    a, _, c = hosts(lab)
+    t.equal(bind(a, "c", 1, 9), (0, True), "a port with three is bound")
+    found = wait_devices(c, 3, ANY)
+    t.equal([pci[-2:] for pci in found], [".0", ".1", ".2"], "c finds them all")
+    t.equal(c.sh(f"{FILL} {' '.join(found)}").split(), TOGETHER,
+            "it writes to each and finds what it has written")
+    t.equal(bind(a, "a", 1, 9)[0], 1, "nobody else can have it")
+    power_off(c, 1)
+    t.equal(devices(c, ANY), [], "c takes them out by one command")
+    t.equal((info(a, 9), unbind(a, "c", 1), info(a, 9)),
+            ((2, 1, 0x10), (0, True), (255, 255, 0)), "and they are unbound")
+    t.equal(bind(a, "a", 2, 9), (0, True), "bound to a")
+    found = wait_devices(a, 3, ANY)
+    t.equal(a.sh(f"{FILL} {' '.join(found)}").split(), TOGETHER, "a uses them")
+    t.equal(unbind(a, "a", 2), (0, True), "in use, they are taken away")
+    t.equal(wait_devices(a, 0, ANY), [], "all of them")
+    t.equal(info(a, 9), (255, 255, 0), "nobody has them")
 
 
 @ntb_scenario(hosts=("a", "b", "c"), fresh=True)
 def after_reboot(lab, t):
+    """Reset or killed, a host has all of what was bound to it afterwards."""
     a, _, c = hosts(lab)
-    t.equal(bind(a, "c", 1, 7), (0, True), "bound to c")
-    t.equal(len(wait_gpus(c, 1)), 1, "c finds it")
+    t.equal(bind(a, "c", 1, 9), (0, True), "bound to c")
+    t.equal(len(wait_devices(c, 3, ANY)), 3, "c finds all three")
     c.reboot(hard=True)
-    t.equal(len(wait_gpus(c, 1)), 1, "c has it after it has booted again")
+    t.equal(len(wait_devices(c, 3, ANY)), 3,
+            "c has them after it has booted again")
     c.kill()
-    t.equal(info(a, 7), (2, 1, 0x10), "it is bound while c is off")
+    t.equal(info(a, 9), (2, 1, 0x10), "they are bound while c is off")
     c.restart()
-    t.equal(len(wait_gpus(c, 1)), 1, "and c finds it when it comes back")
+    found = wait_devices(c, 3, ANY)
+    t.equal(c.sh(f"{FILL} {' '.join(found)}").split(), TOGETHER,
+            "and c uses them when it comes back")

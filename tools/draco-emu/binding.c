@@ -27,8 +27,8 @@ static const char *name_of(struct binding *b)
 
 /* ---- Small steps ---- */
 
-static void set_state(struct binding *b, unsigned int state,
-		      unsigned int flags)
+void binding_set_state(struct binding *b, unsigned int state,
+		       unsigned int flags)
 {
 	bool bound = b->port != NULL;
 
@@ -37,7 +37,7 @@ static void set_state(struct binding *b, unsigned int state,
 			bound ? b->slot : 0, flags);
 	log_debug("endpoint %s: state %u, port %s, slot %u", name_of(b), state,
 		  bound ? b->port->name : "-", bound ? b->slot : 0);
-	pfx_endpoint_changed(b->fabric, b->ep, b);
+	pfx_endpoint_changed(b->fabric, b->ep);
 	binding_save_soon(b->fabric);
 }
 
@@ -78,8 +78,8 @@ static void become_free(struct binding *b, unsigned int state,
 	forget_request(b);
 	b->port = NULL;
 	b->slot = 0;
-	b->released = false;
-	set_state(b, state, flags);
+	b->released = b->placed = false;
+	binding_set_state(b, state, flags);
 }
 
 /* The instance stops answering now; its slot is emptied on its own time. */
@@ -91,7 +91,7 @@ static void drop_plug(struct binding *b)
 		return;
 	b->plug = NULL;
 	plug->binding = NULL;
-	slots_kill(plug->port->slots, plug->slot);
+	slots_kill(plug->port->slots, plug->slot, plug);
 }
 
 static void back_to_bound(struct binding *b)
@@ -99,7 +99,7 @@ static void back_to_bound(struct binding *b)
 	loop_timer_stop(&b->timer);
 	forget_request(b);
 	b->released = false;
-	set_state(b, b->plug ? DRACO_EP_BOUND : DRACO_EP_ATTACHING, 0);
+	binding_set_state(b, b->plug ? DRACO_EP_BOUND : DRACO_EP_ATTACHING, 0);
 }
 
 static bool answers(const struct binding *b)
@@ -169,29 +169,33 @@ static void on_presence_timeout(void *arg)
 	give_up_bind(b, DRACO_SC_TIMEOUT);
 }
 
-/* 0 with state BINDING, or -errno with nothing changed. */
-static int plug_in(struct binding *b)
+bool binding_can_plug(const struct binding *b, struct port *p)
 {
-	struct plug *plug = plug_new(b);
-	struct endpoint_desc d = { 0 };
-	int err;
+	return host_up(p) && answers(b);
+}
 
-	if (!plug)
-		return -ENOMEM;
-	plug_describe(b, &d);
-	err = slots_plug(b->port->slots, b->slot, &d, plug);
-	if (err) {
-		plug_free(plug);
+int binding_plug_in(struct binding *b, struct port *p, unsigned int slot,
+		    bool placed)
+{
+	struct binding *set[SLOT_FUNCTIONS];
+	unsigned int n = binding_companions(b, set);
+	int err = plug_insert(set, n, p, slot);
+
+	if (err)
 		return err;
+	for (unsigned int i = 0; i < n; i++) {
+		set[i]->port = p;
+		set[i]->slot = slot;
+		set[i]->placed = placed;
+		binding_set_state(set[i], DRACO_EP_BINDING, 0);
+		loop_timer_start(&set[i]->timer, PRESENCE_MS,
+				 on_presence_timeout, set[i]);
 	}
-	b->plug = plug;
-	set_state(b, DRACO_EP_BINDING, 0);
-	loop_timer_start(&b->timer, PRESENCE_MS, on_presence_timeout, b);
 	return 0;
 }
 
 /* Slots that bindings of this port have, wherever they are. */
-static uint64_t taken_slots(struct fabric *f, struct port *p)
+uint64_t binding_taken_slots(struct fabric *f, struct port *p)
 {
 	uint64_t mask = 0;
 
@@ -202,9 +206,9 @@ static uint64_t taken_slots(struct fabric *f, struct port *p)
 	return mask;
 }
 
-static int pick_slot(struct fabric *f, struct port *p)
+int binding_pick_slot(struct fabric *f, struct port *p)
 {
-	uint64_t taken = taken_slots(f, p);
+	uint64_t taken = binding_taken_slots(f, p);
 	unsigned int n = f->topo->hosts[p->host].slots;
 
 	if (p->slots)
@@ -237,14 +241,12 @@ static unsigned int check_bind(struct binding *b, struct port *p)
 static void bind_now(struct binding *b, struct binding_request *r,
 		     struct port *p, unsigned int slot)
 {
-	b->port = p;
-	b->slot = slot;
 	if (!host_up(p)) {
-		set_state(b, DRACO_EP_ATTACHING, 0);
+		b->port = p;
+		b->slot = slot;
+		binding_set_state(b, DRACO_EP_ATTACHING, 0);
 		answer(r, DRACO_SC_OK, slot);
-	} else if (plug_in(b)) {
-		b->port = NULL;
-		b->slot = 0;
+	} else if (binding_plug_in(b, p, slot, false)) {
 		answer(r, DRACO_SC_INTERNAL, 0);
 	} else {
 		b->bind = r->ref;
@@ -263,7 +265,7 @@ static void do_bind(struct binding_request *r)
 	if (ep != TOPO_NONE && p)
 		status = check_bind(&f->bindings->list[ep], p);
 	if (!status) {
-		slot = pick_slot(f, p);
+		slot = binding_pick_slot(f, p);
 		status = slot < 0 ? DRACO_SC_NO_SLOT : DRACO_SC_OK;
 	}
 	if (status)
@@ -355,7 +357,7 @@ static void start_release(struct binding *b, unsigned int ms)
 {
 	b->token = ++b->fabric->bindings->last_token;
 	b->released = false;
-	set_state(b, DRACO_EP_RELEASING, 0);
+	binding_set_state(b, DRACO_EP_RELEASING, 0);
 	ask_owner(b, b->plug, ms, 0);
 	loop_timer_start(&b->timer, ms, on_release_timeout, b);
 }
@@ -521,12 +523,13 @@ static void after_failed_plug(void *arg)
 	if (b->state != DRACO_EP_BINDING || b->plug)
 		return;
 	loop_timer_stop(&b->timer);
-	if (host_up(b->port) && b->bind.serial) {
+	if (host_up(b->port) && (b->bind.serial || b->placed)) {
 		become_free(b, DRACO_EP_FREE, 0);
 		finish(&b->bind, DRACO_SC_INTERNAL, 0, NULL);
 		return;
 	}
-	set_state(b, DRACO_EP_ATTACHING, 0);
+	b->placed = false;
+	binding_set_state(b, DRACO_EP_ATTACHING, 0);
 	finish(&b->bind, DRACO_SC_OK, b->slot, NULL);
 }
 
@@ -552,7 +555,8 @@ static void on_plugged(void *arg, unsigned int slot, void *cookie, int err)
 		return;
 	}
 	loop_timer_stop(&b->timer);
-	set_state(b, DRACO_EP_BOUND, 0);
+	b->placed = false;
+	binding_set_state(b, DRACO_EP_BOUND, 0);
 	finish(&b->bind, DRACO_SC_OK, slot, NULL);
 }
 
@@ -571,14 +575,14 @@ static void on_emptied(void *arg, unsigned int slot, void *cookie)
 		become_free(b, DRACO_EP_FREE, 0);
 		finish(&b->unbind, DRACO_SC_OK, 0, NULL);
 	} else if (b->state == DRACO_EP_BOUND) {
-		set_state(b, DRACO_EP_ATTACHING, 0);
+		binding_set_state(b, DRACO_EP_ATTACHING, 0);
 	}
 }
 
 /* A host that finds a slot full and nobody who answers does not look again. */
 static void attach(struct binding *b)
 {
-	int err = answers(b) ? plug_in(b) : 0;
+	int err = answers(b) ? binding_plug_in(b, b->port, b->slot, false) : 0;
 
 	if (err)
 		log_error("endpoint %s: not plugged into slot %u of port %s: %s; tried again when its host comes up",
@@ -608,7 +612,7 @@ static void follow_uplink(struct fabric *f, struct fabric_ep *ep)
 		if (p->ep != ep || p->linked == up)
 			continue;
 		p->linked = up;
-		slots_link(p->port->slots, p->slot, up);
+		slots_link(p->port->slots, p->slot, p, up);
 	}
 	/* Down again meanwhile: there is another call to come. */
 	pthread_mutex_lock(&f->lock);
@@ -662,45 +666,16 @@ void binding_port_stopped(struct port *p)
 	loop_defer(port_stopped, p);
 }
 
-/* ---- Switches whose hosts are not asked ---- */
-
-int binding_place(struct fabric *f, unsigned int ep, struct port *p,
-		  unsigned int slot)
+/* Its host is not asked; over when the slot is empty. */
+void binding_take_out(struct binding *b)
 {
-	struct binding *b = &f->bindings->list[ep];
-	int err = 0;
-
-	if (b->state == DRACO_EP_GONE)
-		return -ENODEV;
-	if (b->port || taken_slots(f, p) >> slot & 1)
-		return -EBUSY;
-	b->port = p;
-	b->slot = slot;
-	if (host_up(p) && answers(b))
-		err = plug_in(b);
-	else
-		set_state(b, DRACO_EP_ATTACHING, 0);
-	if (!err)
-		return 0;
-	b->port = NULL;
-	b->slot = 0;
-	return err;
-}
-
-int binding_take(struct fabric *f, unsigned int ep)
-{
-	struct binding *b = &f->bindings->list[ep];
-
-	if (!b->port || b->state == DRACO_EP_BINDING)
-		return -EBUSY;
 	if (!b->plug) {
 		become_free(b, DRACO_EP_FREE, 0);
-		return 0;
+		return;
 	}
 	b->released = true;
-	set_state(b, DRACO_EP_RELEASING, 0);
-	slots_kill(b->port->slots, b->slot);
-	return 0;
+	binding_set_state(b, DRACO_EP_RELEASING, 0);
+	slots_kill(b->port->slots, b->slot, b->plug);
 }
 
 /* ---- The appliance ---- */
@@ -721,7 +696,7 @@ int binding_insert(struct fabric *f, unsigned int ep)
 
 	if (b->state != DRACO_EP_GONE)
 		return -EEXIST;
-	set_state(b, DRACO_EP_FREE, 0);
+	binding_set_state(b, DRACO_EP_FREE, 0);
 	return 0;
 }
 
@@ -762,26 +737,4 @@ void binding_exit(struct fabric *f)
 	free(f->bindings->list);
 	free(f->bindings);
 	f->bindings = NULL;
-}
-
-int binding_restore(struct fabric *f, unsigned int ep, struct port *p,
-		    unsigned int slot)
-{
-	struct binding *b = &f->bindings->list[ep];
-	unsigned int n = f->topo->hosts[p->host].slots;
-	int picked;
-
-	if (b->port)
-		return -EEXIST;
-	if (slot < TOPO_FIRST_SLOT || slot >= TOPO_FIRST_SLOT + n ||
-	    taken_slots(f, p) >> slot & 1) {
-		picked = pick_slot(f, p);
-		if (picked < 0)
-			return picked;
-		slot = picked;
-	}
-	b->port = p;
-	b->slot = slot;
-	set_state(b, DRACO_EP_ATTACHING, 0);
-	return 0;
 }

@@ -19,7 +19,7 @@
 
 struct binding;
 
-/* One endpoint instance in a slot: the cookie of slots_plug(). */
+/* One endpoint instance in a slot, which may have others: its cookie there. */
 struct plug {
 	struct fabric_ep *ep;
 	struct binding *binding;	/* NULL: given up, waits for emptied() */
@@ -42,6 +42,8 @@ struct binding {
 	struct admin_ref bind, unbind;	/* commands that wait */
 	uint64_t token;			/* of the release request, or 0 */
 	bool released;			/* the owner has said OK */
+	bool placed;			/* BINDING by binding_place(): free
+					 * again if it fails */
 	unsigned int empty_ms;		/* for its slot to become empty */
 	struct loop_timer timer;
 };
@@ -64,10 +66,10 @@ struct binding_request {
 	struct draco_holder holder;	/* RELEASE_REPLY, verdict BUSY */
 };
 
-/* plug.c: one for what @b is to have in its slot; how that looks. */
-struct plug *plug_new(struct binding *b);
+/* plug.c: into a slot, as functions of one device. -errno with nothing changed. */
+int plug_insert(struct binding *const *set, unsigned int n, struct port *p,
+		unsigned int slot);
 void plug_free(struct plug *plug);
-void plug_describe(struct binding *b, struct endpoint_desc *d);
 
 int binding_init(struct fabric *f, const char *state_file);
 void binding_exit(struct fabric *f);
@@ -80,9 +82,10 @@ void binding_port_stopped(struct port *p);
 void binding_uplink_changed(struct fabric *f);
 
 /*
- * Loop thread: into this slot of @p, or out of the one where it is, whatever its
- * host does with it; for switches whose hosts are not asked. Both end later:
- * pfx_endpoint_changed(). -errno with nothing changed.
+ * Loop thread: all that is behind the port of @ep into this slot of @p, or out
+ * of the one where it is, whatever its host does with it; for switches whose
+ * hosts are not asked. Both end later: pfx_endpoint_changed(). -errno with
+ * nothing changed.
  */
 int binding_place(struct fabric *f, unsigned int ep, struct port *p,
 		  unsigned int slot);
@@ -100,8 +103,30 @@ int state_save(struct fabric *f, const char *path);
 int binding_load(struct fabric *f);
 /* Any thread: generations changed, have the state file written. */
 void binding_save_soon(struct fabric *f);
-/* For these: as if it had been bound before. */
+/* For these: as if it had been bound before, with all behind its port. */
 int binding_restore(struct fabric *f, unsigned int ep, struct port *p,
 		    unsigned int slot);
+
+/* ---- Between binding.c, placement.c and plug.c; loop thread ---- */
+
+/*
+ * What comes and goes with @b, which is among them unless it is GONE: all that is
+ * behind the port of a switch that binds ports. At most SLOT_FUNCTIONS.
+ */
+unsigned int binding_companions(struct binding *b, struct binding **out);
+void binding_set_state(struct binding *b, unsigned int state,
+		       unsigned int flags);
+/* Slots that bindings of this port have, wherever they are. */
+uint64_t binding_taken_slots(struct fabric *f, struct port *p);
+int binding_pick_slot(struct fabric *f, struct port *p);
+/* Is there a host to look at the slot, and what is to be found in it? */
+bool binding_can_plug(const struct binding *b, struct port *p);
+/*
+ * @b and its companions into a slot: 0 with state BINDING, or -errno with nothing
+ * changed.
+ */
+int binding_plug_in(struct binding *b, struct port *p, unsigned int slot,
+		    bool placed);
+void binding_take_out(struct binding *b);
 
 #endif

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "pfx_dma.h"
 #include "port.h"
+#include "slot.h"
 
 #define DEVICE_VERSION		0x0b0u
 #define FIRMWARE_VERSION	0x04700b29u
@@ -316,20 +317,38 @@ static void join(struct pfx_part *p)
 	p->window = n->window;
 }
 
-static int too_many(const struct pfx *x, const char *what, unsigned int most)
+static int too_many(const struct pfx *x, const char *what, unsigned int most,
+		    const char *remedy)
 {
-	log_error("switch %s: more than %u %s, which a PFX does not have; give its hosts fewer ports or slots",
-		  x->fabric->topo->switches[x->sw].name, most, what);
+	log_error("switch %s: more than %u %s; %s",
+		  x->fabric->topo->switches[x->sw].name, most, what, remedy);
 	return -EINVAL;
+}
+
+/* All that is behind a port is one device of that many functions. */
+static int check_behind(struct pfx *x)
+{
+	for (unsigned int i = 1; i <= x->nports; i++) {
+		unsigned int n = 0, ep = pfx_behind(x, i, 0);
+
+		for (; ep != TOPO_NONE; ep = pfx_behind(x, i, ep + 1))
+			n++;
+		if (n > SLOT_FUNCTIONS)
+			return too_many(x, "endpoints behind a port",
+					SLOT_FUNCTIONS,
+					"give the appliance more uplinks or fewer endpoints");
+	}
+	return 0;
 }
 
 /* Events need to know how many port functions there are. */
 static int finish(struct pfx *x)
 {
-	int err = 0;
+	int err = check_behind(x);
 
 	if (x->npffs > GAS_PFF_MAX)
-		return too_many(x, "port functions", GAS_PFF_MAX);
+		return too_many(x, "port functions", GAS_PFF_MAX,
+				"give its hosts fewer ports or slots");
 	for (unsigned int i = 0; !err && i < x->nparts; i++) {
 		struct pfx_part *p = x->parts[i];
 
@@ -359,7 +378,8 @@ static int make_switch(struct fabric *f, unsigned int sw)
 		if (f->ports[i]->link->sw != sw)
 			continue;
 		if (x->nparts == PFX_PARTITIONS)
-			return too_many(x, "host ports", PFX_PARTITIONS);
+			return too_many(x, "host ports", PFX_PARTITIONS,
+					"give its hosts fewer ports");
 		if (!make_part(x, f->ports[i]))
 			return -ENOMEM;
 	}

@@ -36,7 +36,6 @@
 #define PFX_CPU			0u
 #define PFX_SELF		0x10000u
 
-struct binding;
 struct fabric;
 struct link;
 struct pfx;
@@ -148,9 +147,8 @@ extern const struct function_ops pfx_function_ops;
 /* The link of a host port went down or came up. fabric.lock held. */
 void pfx_link_changed(struct pfx_part *p);
 
-/* What @b says of an endpoint has changed: so has the port before it. Loop. */
-void pfx_endpoint_changed(struct fabric *f, unsigned int ep,
-			  const struct binding *b);
+/* The binding of an endpoint has changed: so has the port before it. Loop. */
+void pfx_endpoint_changed(struct fabric *f, unsigned int ep);
 
 /* ---- Between the files of the model; pfx.lock held ---- */
 
@@ -200,9 +198,13 @@ void pfx_mrpc_write(struct pfx_part *p, uint32_t offset, uint32_t v,
 		    uint32_t mask);
 void pfx_mrpc_reset(struct pfx_part *p);
 
-/* pfx_bind.c: MRPC_BIND; the link of a port. */
+/*
+ * pfx_bind.c: MRPC_BIND; the link of a port; the endpoint behind it, from @from
+ * on, TOPO_NONE: there is no more.
+ */
 uint32_t pfx_bind_command(struct pfx_part *p);
 struct link *pfx_link(struct pfx *x, unsigned int phys);
+unsigned int pfx_behind(struct pfx *x, unsigned int phys, unsigned int from);
 
 /* pfx_ntb.c: information, control, doorbells and messages. */
 uint32_t pfx_info_read(struct pfx_part *p, uint32_t offset);

@@ -34,8 +34,7 @@ struct link *pfx_link(struct pfx *x, unsigned int phys)
 	return &x->fabric->links[x->fabric->first_link[x->sw] + phys - 1];
 }
 
-/* The endpoint behind a port, from @from on; TOPO_NONE: there is no more. */
-static unsigned int behind(struct pfx *x, unsigned int phys, unsigned int from)
+unsigned int pfx_behind(struct pfx *x, unsigned int phys, unsigned int from)
 {
 	for (; from < x->fabric->topo->nendpoints; from++) {
 		if (x->fabric->eps[from].uplink == pfx_link(x, phys))
@@ -55,9 +54,8 @@ static void finish(struct pfx *x, struct pfx_phys *ph, unsigned int result)
 
 static void failed(struct pfx *x, unsigned int phys, int err)
 {
-	log_error("port %s: %s", port_name(x, phys), err == -EOPNOTSUPP ?
-		  "more than one endpoint is behind it, which cannot be bound here; give the appliance one for each uplink" :
-		  strerror(-err));
+	log_error("port %s: not %s: %s", port_name(x, phys),
+		  x->phys[phys].wanted ? "bound" : "unbound", strerror(-err));
 	pthread_mutex_lock(&x->lock);
 	finish(x, &x->phys[phys], MRPC_BIND_FAILED);
 	pthread_mutex_unlock(&x->lock);
@@ -78,15 +76,13 @@ static void run_job(void *arg)
 	struct job *j = arg;
 	struct pfx *x = j->pfx;
 	struct pfx_phys *ph = &x->phys[j->phys];
-	unsigned int ep = behind(x, j->phys, 0);
+	unsigned int ep = pfx_behind(x, j->phys, 0);
 	int err = 0;
 
 	if (ep == TOPO_NONE)
 		bind_nothing(x, ph);
 	else if (!ph->wanted)
 		err = binding_take(x->fabric, ep);
-	else if (behind(x, j->phys, ep + 1) != TOPO_NONE)
-		err = -EOPNOTSUPP;
 	else
 		err = binding_place(x->fabric, ep, x->parts[ph->asked]->port,
 				    TOPO_FIRST_SLOT + ph->asked_logical - 1);
@@ -95,26 +91,65 @@ static void run_job(void *arg)
 	free(j);
 }
 
-void pfx_endpoint_changed(struct fabric *f, unsigned int ep,
-			  const struct binding *b)
+/* What the bindings behind a port say together; they come and go as one. */
+struct summary {
+	const struct binding *bound;	/* one that is, or NULL */
+	bool busy;
+};
+
+static void sum_up(struct pfx *x, unsigned int phys, struct summary *sum)
+{
+	unsigned int ep = pfx_behind(x, phys, 0);
+
+	for (; ep != TOPO_NONE; ep = pfx_behind(x, phys, ep + 1)) {
+		const struct binding *b = &x->fabric->bindings->list[ep];
+
+		if (b->port)
+			sum->bound = b;
+		sum->busy |= b->state == DRACO_EP_BINDING ||
+			     b->state == DRACO_EP_RELEASING;
+	}
+}
+
+/* By itself: a host has come, and what it has is plugged in. */
+static void begin(struct pfx_phys *ph)
+{
+	ph->result = MRPC_BIND_IN_PROGRESS;
+	ph->asked = ph->part->id;
+	ph->asked_logical = ph->logical;
+	ph->wanted = true;
+}
+
+static void port_changed(struct pfx *x, unsigned int phys)
+{
+	struct pfx_phys *ph = &x->phys[phys];
+	struct summary sum = { 0 };
+	const struct binding *b;
+
+	sum_up(x, phys, &sum);
+	b = sum.bound;
+	ph->part = b ? b->port->part : NULL;
+	ph->logical = b ? b->slot - TOPO_FIRST_SLOT + 1 : 0;
+	if (sum.busy && ph->result != MRPC_BIND_IN_PROGRESS)
+		begin(ph);
+	/* The first that is free of several is not the end. */
+	else if (!sum.busy && ph->result == MRPC_BIND_IN_PROGRESS &&
+		 (ph->wanted || !b))
+		finish(x, ph, ph->wanted == (b != NULL) ? MRPC_BIND_OK :
+							  MRPC_BIND_FAILED);
+}
+
+void pfx_endpoint_changed(struct fabric *f, unsigned int ep)
 {
 	const struct link *l = f->eps[ep].uplink;
 	struct pfx *x = f->pfxs;
-	struct pfx_phys *ph;
 
 	while (x && x->sw != l->sw)
 		x = x->next;
 	if (!x)
 		return;
 	pthread_mutex_lock(&x->lock);
-	ph = &x->phys[l - pfx_link(x, 1) + 1];
-	ph->part = b->port ? b->port->part : NULL;
-	ph->logical = b->port ? b->slot - TOPO_FIRST_SLOT + 1 : 0;
-	if (b->state == DRACO_EP_BINDING || b->state == DRACO_EP_RELEASING)
-		ph->result = MRPC_BIND_IN_PROGRESS;
-	else if (ph->result == MRPC_BIND_IN_PROGRESS)
-		finish(x, ph, ph->wanted == (ph->part != NULL) ?
-		       MRPC_BIND_OK : MRPC_BIND_FAILED);
+	port_changed(x, l - pfx_link(x, 1) + 1);
 	pthread_mutex_unlock(&x->lock);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Plugs: what is in slots, and what has been given up but is still there. Made
- * by binding.c; loop thread.
+ * for binding.c; loop thread.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 #include "mesh.h"
 #include "port.h"
 
-struct plug *plug_new(struct binding *b)
+static struct plug *new_plug(struct binding *b, struct port *p,
+			     unsigned int slot)
 {
 	struct bindings *all = b->fabric->bindings;
 	struct plug *plug = calloc(1, sizeof(*plug));
@@ -19,8 +21,8 @@ struct plug *plug_new(struct binding *b)
 		return NULL;
 	plug->ep = &b->fabric->eps[b->ep];
 	plug->binding = b;
-	plug->port = b->port;
-	plug->slot = b->slot;
+	plug->port = p;
+	plug->slot = slot;
 	plug->linked = true;
 	plug->next = all->plugs;
 	plug->link = &all->plugs;
@@ -39,7 +41,8 @@ void plug_free(struct plug *plug)
 	free(plug);
 }
 
-void plug_describe(struct binding *b, struct endpoint_desc *d)
+static void describe(const struct binding *b, const struct port *p,
+		     struct endpoint_desc *d)
 {
 	const struct topo_endpoint *te = &b->fabric->topo->endpoints[b->ep];
 	struct draco_object o;
@@ -53,5 +56,34 @@ void plug_describe(struct binding *b, struct endpoint_desc *d)
 	d->link_width = o.width;
 	d->link = &b->fabric->eps[b->ep].answers;
 	d->seat = mesh_seat(b->fabric, b->ep);
-	d->host = b->port->host;
+	d->host = p->host;
+}
+
+static void free_all(struct slots_function *list, unsigned int n)
+{
+	while (n)
+		plug_free(list[--n].cookie);
+}
+
+int plug_insert(struct binding *const *set, unsigned int n, struct port *p,
+		unsigned int slot)
+{
+	struct slots_function list[SLOT_FUNCTIONS] = { 0 };
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		list[i].cookie = new_plug(set[i], p, slot);
+		if (!list[i].cookie) {
+			free_all(list, i);
+			return -ENOMEM;
+		}
+		describe(set[i], p, &list[i].ep);
+	}
+	err = slots_plug(p->slots, slot, list, n);
+	if (err)
+		free_all(list, n);
+	for (i = 0; i < n && !err; i++)
+		set[i]->plug = list[i].cookie;
+	return err;
 }

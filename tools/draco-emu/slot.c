@@ -3,6 +3,10 @@
  * Hot-plug slots of a partition. A slot goes EMPTY -> PLUGGING (device_add) ->
  * FULL -> EMPTY (DEVICE_DELETED, or QEMU gone). QEMU itself takes a device out
  * when the guest powers its slot off; device_del only asks the guest for it.
+ *
+ * Of a device with several functions, number 0 is added last: it is the one
+ * that shows the guest that something is there. Until then a function that is
+ * to go goes at once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,19 +35,30 @@ struct range {
 	uint64_t addr, size;		/* size 0: not in the peer map */
 };
 
+/* One function of the device in a slot. */
+struct instance {
+	struct slot *slot;
+	struct endpoint *ep;		/* NULL: not there, or gone again */
+	void *cookie;
+	char id[64];
+	bool added;			/* QEMU has it */
+	bool dead;
+	struct range range[FUNCTION_BARS];	/* under peer_lock */
+	bool mapped_dead;		/* likewise: wants no ranges */
+};
+
 struct slot {
 	struct slots *owner;
 	unsigned int number;
 	enum slot_state state;
-	bool dead;
-	struct endpoint *ep;
-	void *cookie;
-	char id[64];
+	struct instance fn[SLOT_FUNCTIONS];
+	unsigned int n;			/* of them, while not EMPTY */
+	unsigned int next;		/* the one that QEMU is given, */
+	bool adding;			/* and whether it has not answered yet */
+	bool failed;			/* PLUGGING: all are to go again */
 	uint64_t emptied_ms;
 	uint64_t used;			/* order of use */
 	struct loop_timer tidy;
-	struct range range[FUNCTION_BARS];	/* under peer_lock */
-	bool mapped_dead;		/* likewise: wants no ranges */
 };
 
 struct slots {
@@ -65,22 +80,22 @@ struct slots {
 
 /* ---- Peer-to-peer routing ---- */
 
-static bool wanted(struct slot *sl, unsigned int bar, struct range *r)
+static bool wanted(struct instance *in, unsigned int bar, struct range *r)
 {
-	return sl->ep && !sl->mapped_dead &&
-	       function_bar_addr(endpoint_function(sl->ep), bar, &r->addr,
+	return in->ep && !in->mapped_dead &&
+	       function_bar_addr(endpoint_function(in->ep), bar, &r->addr,
 				 &r->size);
 }
 
-static void unmap_stale(struct slots *s, struct slot *sl)
+static void unmap_stale(struct slots *s, struct instance *in)
 {
 	struct range want;
 	unsigned int i;
 
 	for (i = 0; i < FUNCTION_BARS; i++) {
-		struct range *r = &sl->range[i];
+		struct range *r = &in->range[i];
 
-		if (!r->size || (wanted(sl, i, &want) &&
+		if (!r->size || (wanted(in, i, &want) &&
 				 want.addr == r->addr && want.size == r->size))
 			continue;
 		/* Nobody may reach it from here on, at any price. */
@@ -90,23 +105,32 @@ static void unmap_stale(struct slots *s, struct slot *sl)
 	}
 }
 
-static void map_missing(struct slots *s, struct slot *sl)
+static void map_missing(struct slots *s, struct instance *in)
 {
 	struct range want;
 	unsigned int i;
 
 	for (i = 0; i < FUNCTION_BARS; i++) {
-		struct range *r = &sl->range[i];
+		struct range *r = &in->range[i];
 
-		if (r->size || !wanted(sl, i, &want))
+		if (r->size || !wanted(in, i, &want))
 			continue;
 		/* No pointer for register BARs: DMA there fails. */
 		if (!dma_map_add_ptr(s->peers, want.addr, want.size,
 				     DMA_PROT_READ | DMA_PROT_WRITE,
 				     function_bar_memory(
-						endpoint_function(sl->ep), i),
-				     sl->cookie))
+						endpoint_function(in->ep), i),
+				     in->cookie))
 			*r = want;
+	}
+}
+
+static void each_instance(struct slots *s,
+			  void (*fn)(struct slots *s, struct instance *in))
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		for (unsigned int k = 0; k < SLOT_FUNCTIONS; k++)
+			fn(s, &s->slot[i].fn[k]);
 	}
 }
 
@@ -116,13 +140,9 @@ static void map_missing(struct slots *s, struct slot *sl)
  */
 static void update_peers(struct slots *s)
 {
-	unsigned int i;
-
 	pthread_mutex_lock(&s->peer_lock);
-	for (i = 0; i < s->count; i++)
-		unmap_stale(s, &s->slot[i]);
-	for (i = 0; i < s->count; i++)
-		map_missing(s, &s->slot[i]);
+	each_instance(s, unmap_stale);
+	each_instance(s, map_missing);
 	pthread_mutex_unlock(&s->peer_lock);
 }
 
@@ -149,29 +169,61 @@ static struct slot *by_number(struct slots *s, unsigned int number)
 	return NULL;
 }
 
-static struct slot *by_id(struct slots *s, const char *id)
+static struct instance *by_id(struct slots *s, const char *id)
 {
-	unsigned int i;
+	for (unsigned int i = 0; i < s->count; i++) {
+		for (unsigned int k = 0; k < s->slot[i].n; k++) {
+			struct instance *in = &s->slot[i].fn[k];
 
-	for (i = 0; i < s->count; i++)
-		if (s->slot[i].state != EMPTY && !strcmp(s->slot[i].id, id))
-			return &s->slot[i];
+			if (in->ep && !strcmp(in->id, id))
+				return in;
+		}
+	}
 	return NULL;
 }
 
-/* The instance is gone from QEMU: forget it. */
-static void take_out(struct slot *sl)
+static struct instance *by_cookie(struct slots *s, unsigned int number,
+				  void *cookie)
 {
-	struct slots *s = sl->owner;
-	struct endpoint *ep = sl->ep;
+	struct slot *sl = by_number(s, number);
 
-	loop_timer_stop(&sl->tidy);
+	for (unsigned int k = 0; sl && k < sl->n; k++) {
+		if (sl->fn[k].ep && sl->fn[k].cookie == cookie)
+			return &sl->fn[k];
+	}
+	return NULL;
+}
+
+/* Nobody reaches it by DMA any more. */
+static void unmap(struct slots *s, struct instance *in)
+{
 	pthread_mutex_lock(&s->peer_lock);
-	sl->mapped_dead = true;
-	unmap_stale(s, sl);
-	sl->ep = NULL;
+	in->mapped_dead = true;
+	unmap_stale(s, in);
 	pthread_mutex_unlock(&s->peer_lock);
+}
+
+/* The instance is gone from QEMU: forget it. */
+static void take_out(struct instance *in)
+{
+	struct slots *s = in->slot->owner;
+	struct endpoint *ep = in->ep;
+
+	unmap(s, in);
+	pthread_mutex_lock(&s->peer_lock);
+	in->ep = NULL;
+	pthread_mutex_unlock(&s->peer_lock);
+	in->added = false;
 	endpoint_destroy(ep);
+}
+
+static void take_all_out(struct slot *sl)
+{
+	loop_timer_stop(&sl->tidy);
+	for (unsigned int k = 0; k < sl->n; k++)
+		take_out(&sl->fn[k]);
+	sl->n = 0;
+	sl->adding = false;
 	sl->state = EMPTY;
 	sl->emptied_ms = loop_now_ms();
 }
@@ -180,34 +232,116 @@ static void now_empty(struct slot *sl)
 {
 	struct slots *s = sl->owner;
 	bool was_full = sl->state == FULL;
-	void *cookie = sl->cookie;
+	void *cookie[SLOT_FUNCTIONS];
+	unsigned int n = sl->n;
 
-	take_out(sl);
+	for (unsigned int k = 0; k < n; k++)
+		cookie[k] = sl->fn[k].cookie;
+	take_all_out(sl);
 	log_info("host %s: slot %u is empty (%s)", s->host, sl->number,
-		 sl->id);
-	if (was_full)
-		s->ops.emptied(s->arg, sl->number, cookie);
-	else
-		s->ops.plugged(s->arg, sl->number, cookie, -EIO);
+		 sl->fn[0].id);
+	for (unsigned int k = 0; k < n; k++) {
+		if (was_full)
+			s->ops.emptied(s->arg, sl->number, cookie[k]);
+		else
+			s->ops.plugged(s->arg, sl->number, cookie[k], -EIO);
+	}
+}
+
+static bool any_added(const struct slot *sl)
+{
+	for (unsigned int k = 0; k < sl->n; k++) {
+		if (sl->fn[k].added)
+			return true;
+	}
+	return false;
+}
+
+/* ---- Taking out ---- */
+
+static void on_del(void *arg, struct json_object *ret, const char *error)
+{
+	struct instance *in = arg;
+
+	(void)ret;
+	if (error)
+		log_debug("host %s: device_del %s: %s", in->slot->owner->host,
+			  in->id, error);
+}
+
+static int device_del(struct instance *in)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "id", json_object_new_string(in->id));
+	return qmp_execute(in->slot->owner->qmp, "device_del", o, on_del, in);
+}
+
+/* The guest takes out all functions when it is asked for one. */
+static int ask_for(struct slot *sl)
+{
+	unsigned int k = 0;
+
+	while (k < sl->n - 1 && !sl->fn[k].added)
+		k++;
+	return device_del(&sl->fn[k]);
+}
+
+static void tidy(void *arg)
+{
+	struct slot *sl = arg;
+
+	ask_for(sl);
+	loop_timer_start(&sl->tidy, TIDY_AGAIN_MS, tidy, sl);
+}
+
+/* What QEMU has taken so far of a device that it does not take as a whole. */
+static void roll_back(struct slot *sl)
+{
+	for (unsigned int k = 0; k < sl->n; k++) {
+		if (sl->fn[k].added)
+			device_del(&sl->fn[k]);
+	}
+	if (!any_added(sl))
+		now_empty(sl);
+}
+
+/* ---- Plugging ---- */
+
+static void add_next(struct slot *sl);
+
+static void now_full(struct slot *sl)
+{
+	struct slots *s = sl->owner;
+
+	sl->state = FULL;
+	log_info("host %s: %s is in slot %u, functions: %u", s->host,
+		 sl->fn[0].id, sl->number, sl->n);
+	for (unsigned int k = 0; k < sl->n; k++)
+		s->ops.plugged(s->arg, sl->number, sl->fn[k].cookie, 0);
 }
 
 static void on_added(void *arg, struct json_object *ret, const char *error)
 {
-	struct slot *sl = arg;
-	struct slots *s = sl->owner;
+	struct instance *in = arg;
+	struct slot *sl = in->slot;
 
 	(void)ret;
-	if (sl->state != PLUGGING)
+	if (!sl->adding || in != &sl->fn[sl->next])
 		return;
+	sl->adding = false;
+	in->added = !error && in->ep;
 	if (error) {
 		log_error("host %s: QEMU did not take %s into slot %u: %s",
-			  s->host, sl->id, sl->number, error);
-		now_empty(sl);
-		return;
+			  sl->owner->host, in->id, sl->number, error);
+		sl->failed = true;
 	}
-	sl->state = FULL;
-	log_info("host %s: %s is in slot %u", s->host, sl->id, sl->number);
-	s->ops.plugged(s->arg, sl->number, sl->cookie, 0);
+	if (sl->failed)
+		roll_back(sl);
+	else if (sl->next)
+		add_next(sl);
+	else
+		now_full(sl);
 }
 
 static void bus_name(const struct slot *sl, char *buf, size_t len)
@@ -218,21 +352,53 @@ static void bus_name(const struct slot *sl, char *buf, size_t len)
 		snprintf(buf, len, "slot%u", sl->number);
 }
 
-static int device_add(struct slot *sl, const char *path)
+static void socket_path(const struct instance *in, char *buf, size_t len)
 {
+	snprintf(buf, len, "%s/%s.sock", in->slot->owner->run_dir, in->id);
+}
+
+static int device_add(struct slot *sl)
+{
+	const unsigned int k = sl->next;
 	struct json_object *o = json_object_new_object();
 	struct json_object *sock = json_object_new_object();
-	char bus[32];
+	char bus[32], path[512], addr[8];
 
 	bus_name(sl, bus, sizeof(bus));
+	socket_path(&sl->fn[k], path, sizeof(path));
 	json_object_object_add(sock, "type", json_object_new_string("unix"));
 	json_object_object_add(sock, "path", json_object_new_string(path));
 	json_object_object_add(o, "driver",
 			       json_object_new_string("vfio-user-pci"));
-	json_object_object_add(o, "id", json_object_new_string(sl->id));
+	json_object_object_add(o, "id", json_object_new_string(sl->fn[k].id));
 	json_object_object_add(o, "bus", json_object_new_string(bus));
+	if (sl->n > 1) {
+		snprintf(addr, sizeof(addr), "0.%u", k);
+		json_object_object_add(o, "addr", json_object_new_string(addr));
+		json_object_object_add(o, "multifunction",
+				       json_object_new_boolean(true));
+	}
 	json_object_object_add(o, "socket", sock);
-	return qmp_execute(sl->owner->qmp, "device_add", o, on_added, sl);
+	sl->adding = true;
+	return qmp_execute(sl->owner->qmp, "device_add", o, on_added,
+			   &sl->fn[k]);
+}
+
+/* One after the other: none is to follow one that failed. */
+static void add_next(struct slot *sl)
+{
+	int err;
+
+	sl->next--;
+	err = device_add(sl);
+	if (!err)
+		return;
+	log_error("host %s: QEMU was not asked to take %s into slot %u: %s",
+		  sl->owner->host, sl->fn[sl->next].id, sl->number,
+		  strerror(-err));
+	sl->adding = false;
+	sl->failed = true;
+	roll_back(sl);
 }
 
 int slots_pick(struct slots *s, uint64_t taken)
@@ -258,36 +424,50 @@ int slots_pick(struct slots *s, uint64_t taken)
 	return rested ? rested->number : any->number;
 }
 
-static int insert(struct slot *sl, const struct endpoint_desc *desc,
-		  void *cookie)
+static int make_instance(struct slot *sl, const struct slots_function *want)
 {
 	static unsigned int instance;
+	struct instance *in = &sl->fn[sl->n];
 	struct slots *s = sl->owner;
 	struct endpoint *ep;
 	char path[512];
 	int ret;
 
-	snprintf(sl->id, sizeof(sl->id), "ep-%s-%u", desc->name, ++instance);
-	snprintf(path, sizeof(path), "%s/%s.sock", s->run_dir, sl->id);
-	sl->cookie = cookie;
-	sl->dead = false;
-	ret = endpoint_create(desc, path, instance, bars_changed, s, &ep);
+	snprintf(in->id, sizeof(in->id), "ep-%s-%u", want->ep.name, ++instance);
+	in->cookie = want->cookie;
+	in->added = in->dead = false;
+	socket_path(in, path, sizeof(path));
+	ret = endpoint_create(&want->ep, path, instance, bars_changed, s, &ep);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&s->peer_lock);
-	sl->mapped_dead = false;
-	sl->ep = ep;
+	in->mapped_dead = false;
+	in->ep = ep;
 	pthread_mutex_unlock(&s->peer_lock);
+	sl->n++;
+	return 0;
+}
+
+static int insert(struct slot *sl, const struct slots_function *list,
+		  unsigned int n)
+{
+	int err = 0;
+
+	for (unsigned int k = 0; k < n && !err; k++)
+		err = make_instance(sl, &list[k]);
 	sl->state = PLUGGING;
-	sl->used = ++s->uses;
-	ret = device_add(sl, path);
-	if (ret)
-		take_out(sl);
-	return ret;
+	sl->failed = false;
+	sl->used = ++sl->owner->uses;
+	sl->next = n - 1;
+	if (!err)
+		err = device_add(sl);
+	if (err)
+		take_all_out(sl);
+	return err;
 }
 
 int slots_plug(struct slots *s, unsigned int slot,
-	       const struct endpoint_desc *ep, void *cookie)
+	       const struct slots_function *list, unsigned int n)
 {
 	struct slot *sl = by_number(s, slot);
 
@@ -295,56 +475,38 @@ int slots_plug(struct slots *s, unsigned int slot,
 		return -EHOSTDOWN;
 	if (!sl || sl->state != EMPTY)
 		return -EBUSY;
-	return insert(sl, ep, cookie);
+	return n && n <= SLOT_FUNCTIONS ? insert(sl, list, n) : -EINVAL;
 }
 
-static void on_del(void *arg, struct json_object *ret, const char *error)
+static bool all_dead(const struct slot *sl)
 {
-	struct slot *sl = arg;
-
-	(void)ret;
-	if (error)
-		log_debug("host %s: device_del %s: %s", sl->owner->host,
-			  sl->id, error);
+	for (unsigned int k = 0; k < sl->n; k++) {
+		if (sl->fn[k].ep && !sl->fn[k].dead)
+			return false;
+	}
+	return true;
 }
 
-static int device_del(struct slot *sl)
+void slots_kill(struct slots *s, unsigned int number, void *cookie)
 {
-	struct json_object *o = json_object_new_object();
+	struct instance *in = by_cookie(s, number, cookie);
 
-	json_object_object_add(o, "id", json_object_new_string(sl->id));
-	return qmp_execute(sl->owner->qmp, "device_del", o, on_del, sl);
-}
-
-static void tidy(void *arg)
-{
-	struct slot *sl = arg;
-
-	device_del(sl);
-	loop_timer_start(&sl->tidy, TIDY_AGAIN_MS, tidy, sl);
-}
-
-void slots_kill(struct slots *s, unsigned int number)
-{
-	struct slot *sl = by_number(s, number);
-
-	if (!sl || sl->state == EMPTY || sl->dead)
+	if (!in || in->dead)
 		return;
-	sl->dead = true;
-	pthread_mutex_lock(&s->peer_lock);
-	sl->mapped_dead = true;
-	unmap_stale(s, sl);
-	pthread_mutex_unlock(&s->peer_lock);
-	function_set_dead(endpoint_function(sl->ep));
-	loop_timer_start(&sl->tidy, TIDY_MS, tidy, sl);
+	in->dead = true;
+	unmap(s, in);
+	function_set_dead(endpoint_function(in->ep));
+	/* The guest takes out a slot, so not while one in it is alive. */
+	if (all_dead(in->slot))
+		loop_timer_start(&in->slot->tidy, TIDY_MS, tidy, in->slot);
 }
 
-void slots_link(struct slots *s, unsigned int number, bool up)
+void slots_link(struct slots *s, unsigned int number, void *cookie, bool up)
 {
-	struct slot *sl = by_number(s, number);
+	struct instance *in = by_cookie(s, number, cookie);
 
-	if (sl && sl->state != EMPTY && !sl->dead)
-		function_link(endpoint_function(sl->ep), up);
+	if (in && !in->dead)
+		function_link(endpoint_function(in->ep), up);
 }
 
 int slots_eject(struct slots *s, unsigned int number)
@@ -353,14 +515,15 @@ int slots_eject(struct slots *s, unsigned int number)
 
 	if (!sl || sl->state != FULL)
 		return -ENOENT;
-	return device_del(sl);
+	return ask_for(sl);
 }
 
-struct endpoint *slots_endpoint(struct slots *s, unsigned int number)
+struct endpoint *slots_endpoint(struct slots *s, unsigned int number,
+				unsigned int function)
 {
 	struct slot *sl = by_number(s, number);
 
-	return sl ? sl->ep : NULL;
+	return sl && function < sl->n ? sl->fn[function].ep : NULL;
 }
 
 /* ---- QEMU coming and going ---- */
@@ -413,20 +576,31 @@ static void on_state(void *arg, bool up)
 		host_down(s);
 }
 
+/* With the last one, the slot is empty. */
+static void on_deleted(struct instance *in)
+{
+	struct slot *sl = in->slot;
+
+	take_out(in);
+	sl->failed = true;
+	if (!sl->adding && !any_added(sl))
+		now_empty(sl);
+}
+
 static void on_event(void *arg, const char *name, struct json_object *data)
 {
 	struct slots *s = arg;
+	struct instance *in;
 	struct json_object *v;
-	struct slot *sl;
 
 	if (strcmp(name, "DEVICE_DELETED") ||
 	    !json_object_is_type(data, json_type_object) ||
 	    !json_object_object_get_ex(data, "device", &v) ||
 	    !json_object_is_type(v, json_type_string))
 		return;
-	sl = by_id(s, json_object_get_string(v));
-	if (sl)
-		now_empty(sl);
+	in = by_id(s, json_object_get_string(v));
+	if (in)
+		on_deleted(in);
 }
 
 bool slots_host_up(struct slots *s)
@@ -443,6 +617,14 @@ static void free_slots(struct slots *s)
 	free(s->host);
 	free(s->run_dir);
 	free(s);
+}
+
+static void init_slot(struct slots *s, struct slot *sl, unsigned int number)
+{
+	sl->owner = s;
+	sl->number = number;
+	for (unsigned int k = 0; k < SLOT_FUNCTIONS; k++)
+		sl->fn[k].slot = sl;
 }
 
 int slots_create(const struct slots_desc *desc, const struct slots_ops *ops,
@@ -468,10 +650,8 @@ int slots_create(const struct slots_desc *desc, const struct slots_ops *ops,
 	s->port = desc->port;
 	s->ops = *ops;
 	s->arg = arg;
-	for (i = 0; i < s->count; i++) {
-		s->slot[i].owner = s;
-		s->slot[i].number = desc->first + i;
-	}
+	for (i = 0; i < s->count; i++)
+		init_slot(s, &s->slot[i], desc->first + i);
 	s->listener.state = on_state;
 	s->listener.event = on_event;
 	s->listener.arg = s;
@@ -491,9 +671,10 @@ void slots_destroy(struct slots *s)
 	qmp_unlisten(s->qmp, &s->listener);
 	loop_timer_stop(&s->attach);
 	for (i = 0; i < s->count; i++) {
-		qmp_cancel(s->qmp, &s->slot[i]);
+		for (unsigned int k = 0; k < SLOT_FUNCTIONS; k++)
+			qmp_cancel(s->qmp, &s->slot[i].fn[k]);
 		if (s->slot[i].state != EMPTY)
-			take_out(&s->slot[i]);
+			take_all_out(&s->slot[i]);
 	}
 	free_slots(s);
 }

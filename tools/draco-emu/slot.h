@@ -12,19 +12,28 @@
 #include "dma_map.h"
 #include "endpoint.h"
 
+#define SLOT_FUNCTIONS	8u		/* of one device, as PCI has them */
+
 struct qmp;
 struct slots;
+
+/* One function of the device that is plugged into a slot. */
+struct slots_function {
+	struct endpoint_desc ep;
+	void *cookie;			/* not NULL, and no other's */
+};
 
 /**
  * struct slots_ops - what the fabric model wants to hear
  * @plugged: QEMU has the device in the slot (presence), err == 0; or it
  *           refused (-errno, reason logged) and the slot is empty
- * @emptied: the device is out of the slot and its function is gone, for
+ * @emptied: the device is out of the slot and its functions are gone, for
  *           whatever reason: power-off by the guest, surprise, QEMU gone.
  *           Comes exactly once for every successful plugged
  * @host:    QEMU's monitor came (true) or went (false). Gone: every slot is
  *           emptied, the callbacks for them come first
- * @cookie of slots_plug() is handed through.
+ * The first two come for each function, with its cookie, when all of them are
+ * in, or out.
  */
 struct slots_ops {
 	void (*plugged)(void *arg, unsigned int slot, void *cookie, int err);
@@ -57,24 +66,25 @@ bool slots_host_up(struct slots *s);
 int slots_pick(struct slots *s, uint64_t taken);
 
 /*
- * Create the function instance and hot-plug it into @slot. 0, or -EHOSTDOWN no
- * QEMU, -EBUSY not empty, other -errno. plugged() comes later, never from
- * inside this call.
+ * Create instances of the functions of one device, @n of them from number 0 on,
+ * and hot-plug it into @slot. 0, or -EHOSTDOWN no QEMU, -EBUSY not empty, other
+ * -errno. plugged() comes later, never from inside this call.
  */
 int slots_plug(struct slots *s, unsigned int slot,
-	       const struct endpoint_desc *ep, void *cookie);
+	       const struct slots_function *list, unsigned int n);
 
 /*
- * Surprise: the instance is dead when this returns (all ones, DMA refused and
- * none under way) and is tidied up; emptied() comes when QEMU has let go.
+ * Surprise: the instance of @cookie is dead when this returns (all ones, DMA
+ * refused and none under way). When all in the slot are, it is tidied up;
+ * emptied() comes when QEMU has let go.
  */
-void slots_kill(struct slots *s, unsigned int slot);
+void slots_kill(struct slots *s, unsigned int slot, void *cookie);
 
 /*
- * The way to the instance is down, or up again: function_link(). Nothing if it
- * is dead.
+ * The way to the instance of @cookie is down, or up again: function_link().
+ * Nothing if it is dead.
  */
-void slots_link(struct slots *s, unsigned int slot, bool up);
+void slots_link(struct slots *s, unsigned int slot, void *cookie, bool up);
 
 /*
  * Hand the slot's device to the guest's orderly removal (attention button);
@@ -82,8 +92,9 @@ void slots_link(struct slots *s, unsigned int slot, bool up);
  */
 int slots_eject(struct slots *s, unsigned int slot);
 
-/* The instance in a slot, or NULL. */
-struct endpoint *slots_endpoint(struct slots *s, unsigned int slot);
+/* The instance of a function in a slot, or NULL. */
+struct endpoint *slots_endpoint(struct slots *s, unsigned int slot,
+				unsigned int function);
 
 /*
  * Memory BAR of one of the partition's endpoints at a bus address, as its

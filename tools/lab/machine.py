@@ -22,7 +22,8 @@ ROOT_PORT_SLOT = 1000
 DRACO_SLOT = 1
 
 # Each hot-plug slot can take a device with this much prefetchable BAR, or
-# with the largest VRAM of the topology and as much again.
+# with the largest VRAM of the topology and as much again. A device with several
+# functions, which a PFX's port can have behind it, has to fit as a whole.
 SLOT_PREF = 1 << 30
 SLOT_MMIO = "2M"
 

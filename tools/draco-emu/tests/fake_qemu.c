@@ -19,6 +19,7 @@
 struct device {
 	bool used;
 	char id[64], bus[32];
+	unsigned int fn;
 	struct client c;
 };
 
@@ -26,7 +27,7 @@ struct fake_qemu {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	int listen_fd, fd;
-	bool refuse;
+	unsigned int refuse;		/* the how manieth device_add */
 	unsigned int dels;
 	struct client port;
 	struct device dev[FAKE_DEVICES];
@@ -46,15 +47,48 @@ static const char *string(struct json_object *o, const char *name)
 	       json_object_get_string(v) : "";
 }
 
+/* "slot2", or "slot2:1" for another function than 0; NULL: there is none. */
+static struct device *on_bus(struct fake_qemu *q, const char *bus)
+{
+	const char *colon = strchr(bus, ':');
+	size_t len = colon ? (size_t)(colon - bus) : strlen(bus);
+	unsigned int fn = colon ? (unsigned int)atoi(colon + 1) : 0;
+	struct device *d;
+
+	for (d = q->dev; d < q->dev + FAKE_DEVICES; d++)
+		if (d->used && d->fn == fn && strlen(d->bus) == len &&
+		    !strncmp(d->bus, bus, len))
+			return d;
+	return NULL;
+}
+
+/* Function 0 is the last, and has to say that there are others. */
+static bool may_add(struct fake_qemu *q, struct json_object *args,
+		    unsigned int fn)
+{
+	struct json_object *many = NULL;
+
+	json_object_object_get_ex(args, "multifunction", &many);
+	if (on_bus(q, string(args, "bus")))
+		return false;
+	for (struct device *d = q->dev; d < q->dev + FAKE_DEVICES; d++) {
+		if (!d->used || strcmp(d->bus, string(args, "bus")))
+			continue;
+		if (d->fn == fn || !json_object_get_boolean(many))
+			return false;
+	}
+	return true;
+}
+
 static bool add(struct fake_qemu *q, struct json_object *args)
 {
 	struct json_object *sock;
 	struct device *d;
+	unsigned int fn = 0;
 
-	if (q->refuse) {
-		q->refuse = false;
+	sscanf(string(args, "addr"), "0.%u", &fn);
+	if ((q->refuse && !--q->refuse) || !may_add(q, args, fn))
 		return false;
-	}
 	for (d = q->dev; d < q->dev + FAKE_DEVICES && d->used; d++)
 		;
 	if (!json_object_object_get_ex(args, "socket", &sock) ||
@@ -62,9 +96,36 @@ static bool add(struct fake_qemu *q, struct json_object *args)
 	    client_version(&d->c) < 0)
 		return false;
 	d->used = true;
+	d->fn = fn;
 	snprintf(d->id, sizeof(d->id), "%s", string(args, "id"));
 	snprintf(d->bus, sizeof(d->bus), "%s", string(args, "bus"));
 	return true;
+}
+
+static void drop(struct fake_qemu *q, struct device *d)
+{
+	char line[256];
+
+	client_close(&d->c);
+	d->used = false;
+	snprintf(line, sizeof(line), "{\"event\":\"DEVICE_DELETED\","
+		 "\"data\":{\"device\":\"%s\",\"path\":\"/x\"}}\r\n", d->id);
+	say(q, line);
+}
+
+/* The guest is asked, unless it knows of nothing there yet. */
+static bool del(struct fake_qemu *q, const char *id)
+{
+	for (struct device *d = q->dev; d < q->dev + FAKE_DEVICES; d++) {
+		if (!d->used || strcmp(d->id, id))
+			continue;
+		if (on_bus(q, d->bus))
+			q->dels++;
+		else
+			drop(q, d);
+		return true;
+	}
+	return false;
 }
 
 static void command(struct fake_qemu *q, const char *line)
@@ -78,7 +139,7 @@ static void command(struct fake_qemu *q, const char *line)
 	if (!strcmp(name, "device_add"))
 		ok = add(q, args);
 	else if (!strcmp(name, "device_del"))
-		q->dels++;
+		ok = del(q, string(args, "id"));
 	snprintf(reply, sizeof(reply), ok ? "{\"return\":{},\"id\":%s}\r\n" :
 		 "{\"error\":{\"class\":\"GenericError\",\"desc\":\"no\"},\"id\":%s}\r\n",
 		 string(o, "id"));
@@ -150,33 +211,20 @@ void fake_qemu_kill(struct fake_qemu *q)
 	free(q);
 }
 
-static struct device *on_bus(struct fake_qemu *q, const char *bus)
-{
-	struct device *d;
-
-	for (d = q->dev; d < q->dev + FAKE_DEVICES; d++)
-		if (d->used && !strcmp(d->bus, bus))
-			return d;
-	return NULL;
-}
-
 bool fake_qemu_power_off(struct fake_qemu *q, const char *bus)
 {
-	char line[256];
+	bool full = false;
 	struct device *d;
 
 	pthread_mutex_lock(&q->lock);
-	d = on_bus(q, bus);
-	if (d) {
-		client_close(&d->c);
-		d->used = false;
-		snprintf(line, sizeof(line), "{\"event\":\"DEVICE_DELETED\","
-			 "\"data\":{\"device\":\"%s\",\"path\":\"/x\"}}\r\n",
-			 d->id);
-		say(q, line);
+	for (d = q->dev; d < q->dev + FAKE_DEVICES; d++) {
+		if (!d->used || strcmp(d->bus, bus))
+			continue;
+		drop(q, d);
+		full = true;
 	}
 	pthread_mutex_unlock(&q->lock);
-	return d;
+	return full;
 }
 
 bool fake_qemu_set_bar(struct fake_qemu *q, const char *bus, unsigned int bar,
@@ -239,10 +287,10 @@ uint32_t fake_qemu_vendor(struct fake_qemu *q, const char *bus)
 	return v;
 }
 
-void fake_qemu_refuse(struct fake_qemu *q)
+void fake_qemu_refuse(struct fake_qemu *q, unsigned int nth)
 {
 	pthread_mutex_lock(&q->lock);
-	q->refuse = true;
+	q->refuse = nth;
 	pthread_mutex_unlock(&q->lock);
 }
 

@@ -19,21 +19,24 @@ struct fake_qemu *fake_qemu_start(const char *qmp_path, const char *port,
 /* Power fails: sockets close. */
 void fake_qemu_kill(struct fake_qemu *q);
 
-/* The guest powers off the slot on @bus: its device goes. False: empty. */
+/* The guest powers off the slot on @bus: all functions go. False: empty. */
 bool fake_qemu_power_off(struct fake_qemu *q, const char *bus);
-/* The guest programs a 64-bit BAR of the device and enables memory. */
+/*
+ * From here on @bus is that of function 0, or "slot2:1" for another one.
+ * The guest programs a 64-bit BAR of the device and enables memory.
+ */
 bool fake_qemu_set_bar(struct fake_qemu *q, const char *bus, unsigned int bar,
 		       uint64_t addr);
-/* Vendor id as the guest reads it now. */
 /* A byte of config space, the command register, a register of BAR 0. */
 bool fake_qemu_config(struct fake_qemu *q, const char *bus, uint64_t offset,
 		      uint8_t v);
 bool fake_qemu_command(struct fake_qemu *q, const char *bus, uint8_t v);
 bool fake_qemu_write(struct fake_qemu *q, const char *bus, uint64_t offset,
 		     uint32_t v);
+/* Vendor id as the guest reads it now; 0: QEMU has no such device. */
 uint32_t fake_qemu_vendor(struct fake_qemu *q, const char *bus);
-/* Next device_add fails. */
-void fake_qemu_refuse(struct fake_qemu *q);
+/* The @nth device_add from now on fails. */
+void fake_qemu_refuse(struct fake_qemu *q, unsigned int nth);
 unsigned int fake_qemu_device_dels(struct fake_qemu *q);
 
 #endif

@@ -1,84 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Switchtec PFX: registers of partitions as a driver uses them, windows,
- * doorbells, messages, events and commands.
+ * doorbells, messages and events.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <switchtec/mrpc.h>
 
-#include "loop.h"
-#include "pfx.h"
-#include "rig/rig.h"
+#include "rig/partition.h"
 #include "tap.h"
 
-static const char topology[] =
-	"fabric = \"pfx\";\n"
-	"switches = ( { name = \"p\"; model = \"pfx\"; ports = 8; } );\n"
-	"hosts = ( { name = \"a\"; manager = true; ports = ( \"p:1\" ); slots = 3; },\n"
-	"          { name = \"b\"; ports = ( \"p:2\" ); slots = 2; },\n"
-	"          { name = \"c\"; ports = ( \"p:3\" ); slots = 2; } );\n"
-	"ntbs = ( { a = \"a.0\"; b = \"b.0\"; } );\n"
-	"appliances = ( { name = \"box\"; kind = \"flat\";\n"
-	"  uplinks = ( \"p:5\", \"p:6\", \"p:7\", \"p:8\" );\n"
-	"  endpoints = ( { class = \"gpu\"; count = 4; } ); } );\n";
-
-#define A		0
-#define B		1
-#define C		2
 #define CTRL(p)		(GAS_NTB_CTRL + (p) * GAS_NTB_CTRL_SIZE)
 #define DBMSG(p)	(GAS_NTB_DBMSG + (p) * GAS_NTB_DBMSG_SIZE)
 #define BAR_AT(p, n)	(CTRL(p) + CTRL_BARS + 16 * (n))
-#define EVENT_AT(p)	(GAS_PART + (p) * GAS_PART_SIZE)
 #define PFF_AT(n)	(GAS_PFF + (n) * GAS_PFF_SIZE)
 #define LUT_AREA	(PFX_LUT_ENTRIES * 65536u)
 #define TARGET		RIG_FREE	/* in the memory of the other host */
-
-static struct pfx_part *part(unsigned int host)
-{
-	return rig_guest[host].port->part;
-}
-
-static uint64_t load(unsigned int host, unsigned int bar, uint64_t offset,
-		     size_t n)
-{
-	uint64_t v = 0;
-
-	pfx_function_ops.bar_read(part(host), bar, offset, &v, n);
-	return v;
-}
-
-static void store(unsigned int host, unsigned int bar, uint64_t offset,
-		  uint64_t v, size_t n)
-{
-	pfx_function_ops.bar_write(part(host), bar, offset, &v, n);
-}
-
-static uint32_t rd(unsigned int host, uint64_t offset)
-{
-	return (uint32_t)load(host, 0, offset, 4);
-}
-
-static void wr(unsigned int host, uint64_t offset, uint32_t v)
-{
-	store(host, 0, offset, v, 4);
-}
-
-static void begin(void)
-{
-	rig_start(topology, 1, NULL);
-	for (unsigned int i = 0; i < 3; i++)
-		pfx_function_ops.attach(part(i));
-}
-
-static void end(void)
-{
-	for (unsigned int i = 0; i < 3; i++)
-		pfx_function_ops.detach(part(i));
-	rig_stop();
-}
 
 /* ---- Identity ---- */
 
@@ -394,37 +332,7 @@ static void test_messages(void)
 	end();
 }
 
-/* ---- Events and commands ---- */
-
-static uint32_t run(unsigned int host, uint32_t cmd)
-{
-	wr(host, MRPC_CMD, cmd);
-	return rd(host, MRPC_RETURN);
-}
-
-static void test_commands(void)
-{
-	begin();
-	wr(A, MRPC_INPUT, 0x12345678);
-	CHECK_EQ(run(A, MRPC_ECHO), 0);
-	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_DONE);
-	CHECK_EQ(rd(A, MRPC_OUTPUT), ~0x12345678u);
-	/* The upper half names a switch. */
-	CHECK_EQ(run(A, 0xffff0000 | MRPC_PING), 0);
-	CHECK_EQ(rd(A, MRPC_OUTPUT) & 0xff, MRPC_PING_MAIN);
-	CHECK_EQ(rd(A, MRPC_OUTPUT + 4), ~0x12345678u);
-	CHECK_EQ(run(A, 0x7777), MRPC_RET_BAD_COMMAND);
-	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_ERROR);
-	CHECK_EQ(rd(A, MRPC_OUTPUT), 0);
-	/* Bytes are stored alone. */
-	store(A, 0, MRPC_INPUT + 1, 0xab, 1);
-	CHECK_EQ(rd(A, MRPC_INPUT), 0x1234ab78);
-	CHECK_EQ(rd(B, MRPC_INPUT), 0);
-	pfx_function_ops.reset(part(A), FUNCTION_RESET_FLR);
-	CHECK_EQ(rd(A, MRPC_INPUT), 0);
-	CHECK_EQ(rd(A, MRPC_STATUS), 0);
-	end();
-}
+/* ---- Events ---- */
 
 static void test_events(void)
 {
@@ -478,200 +386,6 @@ static void test_link_events(void)
 	end();
 }
 
-/* ---- Binding ---- */
-
-static uint32_t bind_cmd(unsigned int host, uint8_t sub, uint8_t a, uint8_t b,
-			 uint8_t c)
-{
-	wr(host, MRPC_INPUT, sub | a << 8 | b << 16 | (uint32_t)c << 24);
-	return run(host, MRPC_BIND);
-}
-
-/* What INFO says of a port: partition, logical port and state. */
-static uint32_t info_of(unsigned int host, unsigned int phys)
-{
-	if (bind_cmd(host, MRPC_BIND_INFO, phys, 0, 0) ||
-	    load(host, 0, MRPC_OUTPUT, 1) != 1 ||
-	    load(host, 0, MRPC_OUTPUT + 4, 1) != phys)
-		return 0;
-	return rd(host, MRPC_OUTPUT + 4) >> 8;
-}
-
-static uint32_t bindings_seen(unsigned int host, unsigned int of)
-{
-	return rd(host, EVENT_AT(of) + PART_EVENT_BINDING) >>
-	       EVENT_COUNT_SHIFT & 0xff;
-}
-
-static bool wait_info(unsigned int phys, uint32_t want)
-{
-	for (int i = 0; i < RIG_HUNG / 10; i++) {
-		if (info_of(A, phys) == want)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
-#define FREE	(MRPC_BIND_NONE | MRPC_BIND_NONE << 8)
-#define AT(part, logical, state) ((part) | (logical) << 8 | (state) << 16)
-
-static void test_bind(void)
-{
-	begin();
-	rig_host_up(&rig_guest[B], true);
-	CHECK_EQ(info_of(A, 5), FREE);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 2, 5), 0);
-	CHECK(wait_info(5, AT(B, 2, MRPC_BIND_BOUND)));
-	CHECK(rig_slot_full(&rig_guest[B], 3));
-	CHECK(!strcmp(rig_slot_endpoint(&rig_guest[B], 3)->name, "box.gpu0"));
-	CHECK_EQ(bindings_seen(A, B), 1);
-	CHECK_EQ(bindings_seen(B, B), 1);
-	CHECK_EQ(bindings_seen(B, A), 0);
-	/* Both are taken; the others are not what they have to be. */
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, A, 1, 5),
-		 MRPC_BIND_RET_PORT_BOUND);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 2, 6),
-		 MRPC_BIND_RET_LOGICAL_BOUND);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, 3, 1, 6),
-		 MRPC_BIND_RET_NO_PARTITION);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 3, 6),
-		 MRPC_BIND_RET_NO_LOGICAL);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 0, 6),
-		 MRPC_BIND_RET_NO_LOGICAL);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 9), MRPC_BIND_RET_NO_PORT);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 4), MRPC_BIND_RET_NO_PORT);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 1), MRPC_BIND_RET_UPSTREAM);
-	CHECK_EQ(bind_cmd(A, 3, B, 1, 1), MRPC_BIND_RET_SUB);
-	fabric_link_control(&rig_fabric, pfx_link(part(A)->pfx, 6),
-			    DRACO_PORTC_DISABLE);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 6), MRPC_BIND_RET_DISABLED);
-	end();
-}
-
-static void wait_for(void *arg)
-{
-	while (!atomic_load((atomic_bool *)arg))
-		usleep(1000);
-}
-
-/* Two managers at once: the second hears that the first was faster. */
-static void test_two_binds(void)
-{
-	static atomic_bool go;
-
-	begin();
-	loop_defer(wait_for, &go);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 5), 0);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 6),
-		 MRPC_BIND_RET_LOGICAL_BOUND);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, A, 1, 5),
-		 MRPC_BIND_RET_IN_PROGRESS);
-	CHECK_EQ(info_of(A, 5), FREE | MRPC_BIND_IN_PROGRESS << 16);
-	atomic_store(&go, true);
-	CHECK(wait_info(5, AT(B, 1, MRPC_BIND_BOUND)));
-	CHECK_EQ(info_of(A, 6), FREE);
-	end();
-}
-
-static void test_unbind(void)
-{
-	begin();
-	rig_host_up(&rig_guest[A], true);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, A, 1, MRPC_BIND_OPTION),
-		 MRPC_BIND_RET_NOT_BOUND);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, A, 1, 7), 0);
-	CHECK(wait_info(7, AT(A, 1, MRPC_BIND_BOUND)));
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, A, 1, 0), MRPC_BIND_RET_OPTION);
-	/* With the device in: it is not done before the slot is empty. */
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, A, 1, MRPC_BIND_OPTION), 0);
-	CHECK(wait_info(7, AT(A, 1, MRPC_BIND_BOUND | MRPC_BIND_IN_PROGRESS)));
-	rig_settle();
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, A, 1, MRPC_BIND_OPTION),
-		 MRPC_BIND_RET_IN_PROGRESS);
-	CHECK_EQ(bindings_seen(A, A), 1);
-	CHECK(rig_power_off(&rig_guest[A], 2));
-	CHECK(wait_info(7, FREE));
-	CHECK_EQ(bindings_seen(A, A), 2);
-	/* The host has taken it out before: at once. */
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, A, 1, 8), 0);
-	CHECK(wait_info(8, AT(A, 1, MRPC_BIND_BOUND)));
-	CHECK(rig_power_off(&rig_guest[A], 2));
-	CHECK_EQ(info_of(A, 8), AT(A, 1, MRPC_BIND_BOUND));
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, A, 1, MRPC_BIND_OPTION), 0);
-	CHECK(wait_info(8, FREE));
-	/* A host that is not there has it when it comes. */
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 8), 0);
-	CHECK(wait_info(8, AT(B, 1, MRPC_BIND_BOUND)));
-	CHECK(!rig_slot_full(&rig_guest[B], 2));
-	rig_host_up(&rig_guest[B], true);
-	rig_settle();
-	CHECK(rig_slot_full(&rig_guest[B], 2));
-	end();
-}
-
-/* Who is no manager may look and not bind; the table says so. */
-static void test_permission(void)
-{
-	begin();
-	CHECK_EQ(bind_cmd(B, MRPC_BIND_BIND, B, 1, 5), MRPC_RET_DENIED);
-	CHECK_EQ(bind_cmd(B, MRPC_BIND_UNBIND, B, 1, 2), MRPC_RET_DENIED);
-	CHECK_EQ(info_of(B, 5), FREE);
-	CHECK_EQ(bind_cmd(B, MRPC_BIND_INFO, MRPC_BIND_ALL, 0, 0), 0);
-	CHECK_EQ(load(B, 0, MRPC_OUTPUT, 1), 8);
-	wr(B, MRPC_INPUT, MRPC_BIND);
-	CHECK_EQ(run(B, MRPC_PERMISSION), 0);
-	CHECK_EQ(rd(B, MRPC_OUTPUT), 1 << A);
-	wr(B, MRPC_INPUT, MRPC_ECHO);
-	CHECK_EQ(run(B, MRPC_PERMISSION), 0);
-	CHECK_EQ(rd(B, MRPC_OUTPUT), 7);
-	wr(B, MRPC_INPUT, 1);
-	CHECK_EQ(run(B, MRPC_COUNTERS), 0);
-	wr(B, MRPC_INPUT, 2);
-	CHECK_EQ(run(B, MRPC_COUNTERS), MRPC_RET_BAD_SUB);
-	end();
-}
-
-static void test_links(void)
-{
-	begin();
-	fabric_link_break(&rig_fabric, pfx_link(part(A)->pfx, 6), true);
-	store(A, 0, MRPC_INPUT, 0, 8);
-	CHECK_EQ(run(A, MRPC_LINKS), 0);
-	/* Port, partition, logical, stack; widths, upstream, rate. */
-	CHECK_EQ(load(A, 0, MRPC_OUTPUT + 12, 8), 0x8401101001000102);
-	CHECK_EQ(load(A, 0, MRPC_OUTPUT + 4 * 12, 8), 0x8400101004ffff05);
-	CHECK_EQ(load(A, 0, MRPC_OUTPUT + 5 * 12, 8), 0x0400001005ffff06);
-	CHECK_EQ(load(A, 0, MRPC_OUTPUT + 8 * 12 + 3, 1), MRPC_LINKS_NOBODY);
-	store(A, 0, MRPC_INPUT, 1 << 6, 8);
-	CHECK_EQ(run(A, MRPC_LINKS), 0);
-	CHECK_EQ(load(A, 0, MRPC_OUTPUT, 1), 6);
-	CHECK_EQ(load(A, 0, MRPC_OUTPUT + 12 + 3, 1), MRPC_LINKS_NOBODY);
-	end();
-}
-
-/* Firmware that does not answer, and one that answers nonsense. */
-static void test_faults(void)
-{
-	begin();
-	fault_arm(&rig_guest[A].port->faults, DRACO_FAULT_CORRUPT_COMPLETION,
-		  FAULT_ANY_QUEUE, 1);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_INFO, MRPC_BIND_ALL, 0, 0), 0);
-	CHECK_EQ(rd(A, MRPC_OUTPUT), ~0u);
-	fault_arm(&rig_guest[A].port->faults, DRACO_FAULT_ADMIN_HANG,
-		  MRPC_ECHO, 1);
-	run(A, MRPC_COUNTERS);
-	CHECK(rd(A, MRPC_STATUS) != MRPC_IN_PROGRESS);
-	run(A, MRPC_ECHO);
-	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_IN_PROGRESS);
-	/* It takes no other command before it is reset. */
-	run(A, MRPC_COUNTERS);
-	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_IN_PROGRESS);
-	pfx_function_ops.reset(part(A), FUNCTION_RESET_FLR);
-	CHECK_EQ(run(A, MRPC_ECHO), 0);
-	end();
-}
-
 /* Whatever a host does, nothing breaks but its own. */
 static void test_any_access(void)
 {
@@ -702,9 +416,7 @@ static void test_any_access(void)
 static const struct tap_test tests[] = {
 	T(identity), T(partitions), T(locks), T(lock_of_the_dead), T(pages),
 	T(direct), T(configure), T(windows_of_the_gone), T(doorbells),
-	T(messages), T(commands), T(events), T(link_events), T(bind),
-	T(two_binds), T(unbind), T(permission), T(links), T(faults),
-	T(any_access),
+	T(messages), T(events), T(link_events), T(any_access),
 };
 
 int main(int argc, char **argv)

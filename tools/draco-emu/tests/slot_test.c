@@ -144,20 +144,31 @@ static void stop(void)
 }
 
 static atomic_bool link_up = true;
+static const struct endpoint_desc endpoint = {
+	.link = &link_up,
+	.name = "box.gpu0", .kind = 1, .vendor = 0x1234, .device = 0xda10,
+	.size = VRAM,
+};
 
 static int plug(void *cookie)
 {
-	struct endpoint_desc e = {
-		.link = &link_up,
-		.name = "box.gpu0", .kind = 1, .vendor = 0x1234,
-		.device = 0xda10, .size = VRAM,
-	};
+	struct slots_function fn = { endpoint, cookie };
 	int slot = slots_pick(slots, 0), ret;
 
 	if (slot < 0)
 		return slot;
-	ret = slots_plug(slots, slot, &e, cookie);
+	ret = slots_plug(slots, slot, &fn, 1);
 	return ret ? ret : slot;
+}
+
+/* A device of @n functions into slot 2; a byte of @cookies for each. */
+static int plug_many(char *cookies, unsigned int n)
+{
+	struct slots_function fn[SLOT_FUNCTIONS + 1];
+
+	for (unsigned int i = 0; i < n; i++)
+		fn[i] = (struct slots_function){ endpoint, cookies + i };
+	return slots_plug(slots, 2, fn, n);
 }
 
 static int kind_of(uint64_t addr)	/* 2 endpoint, 1 host, 0 nothing */
@@ -192,7 +203,7 @@ static void test_plug(void)
 	CHECK(fake_qemu_power_off(vm, "slot2"));
 	CHECK(run_until(&seen.emptied, 1, HUNG_MS));
 	CHECK(seen.cookie == &x);
-	CHECK(!slots_endpoint(slots, 2));
+	CHECK(!slots_endpoint(slots, 2, 0));
 	stop();
 	CHECK_EQ(seen.emptied, 1);
 }
@@ -218,12 +229,12 @@ static void test_choice(void)
 static void test_refused(void)
 {
 	CHECK(start(2) && boot());
-	fake_qemu_refuse(vm);
+	fake_qemu_refuse(vm, 1);
 	CHECK_EQ(plug(&seen), 2);
 	CHECK(run_until(&seen.failed, 1, HUNG_MS));
 	CHECK_EQ(seen.plugged, 0);
 	CHECK_EQ(seen.emptied, 0);
-	CHECK(!slots_endpoint(slots, 2));
+	CHECK(!slots_endpoint(slots, 2, 0));
 	stop();
 }
 
@@ -240,7 +251,7 @@ static void test_routing(void)
 	CHECK(fake_qemu_set_bar(vm, "slot2", ENDPOINT_BAR_MEMORY, BAR_ADDR));
 	CHECK_EQ(kind_of(BAR_ADDR), 2);
 	CHECK_EQ(kind_of(BAR_ADDR + VRAM), 0);
-	vram = function_bar_memory(endpoint_function(slots_endpoint(slots, 2)),
+	vram = function_bar_memory(endpoint_function(slots_endpoint(slots, 2, 0)),
 				   ENDPOINT_BAR_MEMORY);
 	struct dma_hold h;
 
@@ -260,7 +271,7 @@ static void test_routing(void)
 
 static unsigned char *vram_of(unsigned int slot)
 {
-	struct endpoint *e = slots_endpoint(slots, slot);
+	struct endpoint *e = slots_endpoint(slots, slot, 0);
 
 	return function_bar_memory(endpoint_function(e), ENDPOINT_BAR_MEMORY);
 }
@@ -296,7 +307,7 @@ static void test_next_owner(void)
 		CHECK(start_engine("slot2"));
 		empty = seen.emptied;
 		if (how == 0)
-			slots_kill(slots, 2);	/* pulled out */
+			slots_kill(slots, 2, &seen);	/* pulled out */
 		if (how == 2) {			/* QEMU dies */
 			fake_qemu_kill(vm);
 			vm = NULL;
@@ -363,7 +374,7 @@ static void test_surprise(void)
 	CHECK_EQ(plug(&seen), 2);
 	CHECK(run_until(&seen.plugged, 1, HUNG_MS));
 	CHECK(fake_qemu_set_bar(vm, "slot2", ENDPOINT_BAR_MEMORY, BAR_ADDR));
-	slots_kill(slots, 2);
+	slots_kill(slots, 2, &seen);
 	CHECK_EQ(kind_of(BAR_ADDR), 0);
 	CHECK_EQ(fake_qemu_vendor(vm, "slot2"), 0xffff);
 	CHECK_EQ(seen.emptied, 0);
@@ -397,6 +408,111 @@ static void test_host_gone(void)
 	stop();
 }
 
+/* ---- Several functions ---- */
+
+static int vendor_of(unsigned int function)
+{
+	char bus[16];
+
+	snprintf(bus, sizeof(bus), "slot2:%u", function);
+	return (int)fake_qemu_vendor(vm, bus);
+}
+
+static void test_functions(void)
+{
+	char cookies[SLOT_FUNCTIONS];
+	struct dma_hold h;
+
+	CHECK(start(4) && boot());
+	CHECK_EQ(plug_many(cookies, SLOT_FUNCTIONS + 1), -EINVAL);
+	CHECK_EQ(plug_many(cookies, SLOT_FUNCTIONS), 0);
+	CHECK_EQ(plug_many(cookies, 1), -EBUSY);
+	CHECK(run_until(&seen.plugged, SLOT_FUNCTIONS, HUNG_MS));
+	for (unsigned int i = 0; i < SLOT_FUNCTIONS; i++)
+		CHECK_EQ(vendor_of(i), 0x1234);
+	/* Each has memory of its own. */
+	CHECK(fake_qemu_set_bar(vm, "slot2:0", 2, BAR_ADDR));
+	CHECK(fake_qemu_set_bar(vm, "slot2:5", 2, BAR_ADDR + VRAM));
+	CHECK(!slots_peer(slots, BAR_ADDR + VRAM, 8, DMA_PROT_READ, &h));
+	CHECK(h.cookie == cookies + 5);
+	dma_put(&h);
+	CHECK(!slots_peer(slots, BAR_ADDR, 8, DMA_PROT_READ, &h));
+	CHECK(h.cookie == cookies);
+	dma_put(&h);
+	/* They go together, and each is heard of. */
+	CHECK_EQ(seen.emptied, 0);
+	CHECK(fake_qemu_power_off(vm, "slot2"));
+	CHECK(run_until(&seen.emptied, SLOT_FUNCTIONS, HUNG_MS));
+	CHECK_EQ(kind_of(BAR_ADDR + VRAM), 0);
+	CHECK_EQ(seen.plugged, SLOT_FUNCTIONS);
+	CHECK_EQ(seen.failed, 0);
+	stop();
+	CHECK_EQ(seen.emptied, SLOT_FUNCTIONS);
+}
+
+/* While one of them is alive, the guest keeps the slot. */
+static void test_one_of_them(void)
+{
+	char cookies[2];
+
+	CHECK(start(2) && boot());
+	CHECK_EQ(plug_many(cookies, 2), 0);
+	CHECK(run_until(&seen.plugged, 2, HUNG_MS));
+	CHECK(fake_qemu_set_bar(vm, "slot2:0", 2, BAR_ADDR));
+	CHECK(fake_qemu_set_bar(vm, "slot2:1", 2, BAR_ADDR + VRAM));
+	slots_kill(slots, 2, cookies);
+	CHECK_EQ(vendor_of(0), 0xffff);
+	CHECK_EQ(vendor_of(1), 0x1234);
+	CHECK_EQ(kind_of(BAR_ADDR), 0);
+	CHECK_EQ(kind_of(BAR_ADDR + VRAM), 2);
+	run_for(2300);
+	CHECK_EQ(fake_qemu_device_dels(vm), 0);
+	slots_kill(slots, 2, cookies + 1);
+	run_for(2300);
+	CHECK_EQ(fake_qemu_device_dels(vm), 1);
+	CHECK(fake_qemu_power_off(vm, "slot2"));
+	CHECK(run_until(&seen.emptied, 2, HUNG_MS));
+	stop();
+}
+
+/* All of them, or none, whichever QEMU does not take. */
+static void test_roll_back(void)
+{
+	char cookies[3];
+
+	CHECK(start(2) && boot());
+	for (int nth = 1; nth <= 3; nth++) {
+		fake_qemu_refuse(vm, (unsigned int)nth);
+		CHECK_EQ(plug_many(cookies, 3), 0);
+		CHECK(run_until(&seen.failed, 3 * nth, HUNG_MS));
+		CHECK_EQ(seen.plugged, 0);
+		for (unsigned int i = 0; i < 3; i++)
+			CHECK_EQ(vendor_of(i), 0);
+		CHECK(!slots_endpoint(slots, 2, 0));
+	}
+	CHECK_EQ(plug_many(cookies, 3), 0);
+	CHECK(run_until(&seen.plugged, 3, HUNG_MS));
+	CHECK_EQ(seen.emptied, 0);
+	CHECK_EQ(fake_qemu_device_dels(vm), 0);
+	stop();
+}
+
+static void test_host_gone_with_many(void)
+{
+	char cookies[4];
+
+	CHECK(start(2) && boot());
+	CHECK_EQ(plug_many(cookies, 4), 0);	/* under way */
+	fake_qemu_kill(vm);
+	vm = NULL;
+	CHECK(run_until(&seen.down, 1, HUNG_MS));
+	CHECK_EQ(seen.emptied + seen.failed, 4);
+	CHECK(boot());
+	CHECK_EQ(plug_many(cookies, 4), 0);
+	CHECK(run_until(&seen.plugged, 4, HUNG_MS));
+	stop();
+}
+
 static const struct tap_test tests[] = {
 	{ "plug", test_plug },
 	{ "choice", test_choice },
@@ -407,6 +523,10 @@ static const struct tap_test tests[] = {
 	{ "decoding", test_decoding },
 	{ "surprise", test_surprise },
 	{ "host_gone", test_host_gone },
+	{ "functions", test_functions },
+	{ "one_of_them", test_one_of_them },
+	{ "roll_back", test_roll_back },
+	{ "host_gone_with_many", test_host_gone_with_many },
 };
 
 int main(int argc, char **argv)

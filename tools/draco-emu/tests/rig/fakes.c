@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -119,11 +120,16 @@ int function_message(struct function *f, bool write, uint64_t addr, void *buf,
 
 /* ---- Slots. All in the loop's thread but the rig_ calls ---- */
 
+struct fake_function {
+	struct slots_function is; /* that was plugged last */
+	bool linked, dead;
+};
+
 struct fake_slot {
-	void *cookie;		/* NULL: empty */
-	struct endpoint_desc endpoint; /* that was plugged last */
+	struct fake_function fn[SLOT_FUNCTIONS];
+	unsigned int n;		/* 0: empty */
+	unsigned int filled;	/* how often it has been */
 	bool present;
-	bool linked;
 };
 
 struct slots {
@@ -134,7 +140,7 @@ struct slots {
 	struct fake_slot slot[TOPO_MAX_SLOTS + TOPO_FIRST_SLOT];
 };
 
-static _Atomic bool hold_presence;
+static _Atomic bool hold_presence, refuse;
 
 struct slots *fake_slots_create(struct port *p, unsigned int first,
 				unsigned int count)
@@ -166,7 +172,7 @@ bool slots_host_up(struct slots *s)
 int slots_pick(struct slots *s, uint64_t taken)
 {
 	for (unsigned int i = s->first; i < s->first + s->count; i++) {
-		if (!s->slot[i].cookie && !(taken >> i & 1))
+		if (!s->slot[i].n && !(taken >> i & 1))
 			return i;
 	}
 	return -ENOSPC;
@@ -174,9 +180,36 @@ int slots_pick(struct slots *s, uint64_t taken)
 
 struct note {
 	struct slots *s;
-	unsigned int slot;
-	void *cookie;
+	unsigned int slot, filled;
 };
+
+static void empty(struct slots *s, unsigned int slot)
+{
+	struct fake_slot *sl = &s->slot[slot];
+	bool present = sl->present;
+	unsigned int n = sl->n;
+
+	sl->n = 0;
+	sl->present = false;
+	for (unsigned int k = 0; k < n; k++) {
+		void *cookie = sl->fn[k].is.cookie;
+
+		if (present)
+			binding_slots_ops.emptied(s->port, slot, cookie);
+		else
+			binding_slots_ops.plugged(s->port, slot, cookie, -EIO);
+	}
+}
+
+static void show(struct slots *s, unsigned int slot)
+{
+	struct fake_slot *sl = &s->slot[slot];
+
+	sl->present = true;
+	for (unsigned int k = 0; k < sl->n; k++)
+		binding_slots_ops.plugged(s->port, slot, sl->fn[k].is.cookie,
+					  0);
+}
 
 static void report_plugged(void *arg)
 {
@@ -188,57 +221,61 @@ static void report_plugged(void *arg)
 		usleep(1000);
 		return;
 	}
-	if (sl->cookie == n->cookie) {
-		sl->present = true;
-		binding_slots_ops.plugged(n->s->port, n->slot, n->cookie, 0);
+	if (sl->n && sl->filled == n->filled) {
+		if (atomic_exchange(&refuse, false))
+			empty(n->s, n->slot);
+		else
+			show(n->s, n->slot);
 	}
 	free(n);
 }
 
 int slots_plug(struct slots *s, unsigned int slot,
-	       const struct endpoint_desc *ep, void *cookie)
+	       const struct slots_function *list, unsigned int count)
 {
+	struct fake_slot *sl = &s->slot[slot];
 	struct note *n = malloc(sizeof(*n));
 
-	if (!n || !ep->name || s->slot[slot].cookie)
+	if (!n || !count || count > SLOT_FUNCTIONS || !list->ep.name)
 		abort();
-	s->slot[slot].cookie = cookie;
-	s->slot[slot].endpoint = *ep;
-	s->slot[slot].present = false;
-	s->slot[slot].linked = true;
-	*n = (struct note){ s, slot, cookie };
+	if (sl->n) {
+		free(n);
+		return -EBUSY;
+	}
+	for (unsigned int k = 0; k < count; k++)
+		sl->fn[k] = (struct fake_function){ list[k], true, false };
+	sl->n = count;
+	sl->present = false;
+	*n = (struct note){ s, slot, ++sl->filled };
 	loop_defer(report_plugged, n);
 	return 0;
 }
 
-static void empty(struct slots *s, unsigned int slot)
+static struct fake_function *by_cookie(struct slots *s, unsigned int slot,
+				       void *cookie)
 {
 	struct fake_slot *sl = &s->slot[slot];
-	void *cookie = sl->cookie;
-	bool present = sl->present;
 
-	sl->cookie = NULL;
-	sl->present = false;
-	if (present)
-		binding_slots_ops.emptied(s->port, slot, cookie);
-	else
-		binding_slots_ops.plugged(s->port, slot, cookie, -EIO);
+	for (unsigned int k = 0; k < sl->n; k++) {
+		if (sl->fn[k].is.cookie == cookie)
+			return &sl->fn[k];
+	}
+	abort();
 }
 
-void slots_kill(struct slots *s, unsigned int slot)
+void slots_kill(struct slots *s, unsigned int slot, void *cookie)
 {
-	(void)s;
-	(void)slot;
+	by_cookie(s, slot, cookie)->dead = true;
 }
 
-void slots_link(struct slots *s, unsigned int slot, bool up)
+void slots_link(struct slots *s, unsigned int slot, void *cookie, bool up)
 {
-	s->slot[slot].linked = up;
+	by_cookie(s, slot, cookie)->linked = up;
 }
 
 int slots_eject(struct slots *s, unsigned int slot)
 {
-	return s->slot[slot].cookie ? 0 : -ENOENT;
+	return s->slot[slot].n ? 0 : -ENOENT;
 }
 
 int slots_peer(struct slots *s, uint64_t addr, size_t len, unsigned int prot,
@@ -263,7 +300,7 @@ static void do_host(void *arg)
 	struct call *c = arg;
 
 	for (unsigned int i = 0; !c->up && i < c->s->count; i++) {
-		if (c->s->slot[c->s->first + i].cookie)
+		if (c->s->slot[c->s->first + i].n)
 			empty(c->s, c->s->first + i);
 	}
 	c->s->up = c->up;
@@ -275,7 +312,7 @@ static void do_power_off(void *arg)
 {
 	struct call *c = arg;
 
-	c->result = c->s->slot[c->slot].cookie != NULL;
+	c->result = c->s->slot[c->slot].n;
 	if (c->result)
 		empty(c->s, c->slot);
 	atomic_store(&c->done, true);
@@ -285,16 +322,16 @@ static void do_look(void *arg)
 {
 	struct call *c = arg;
 
-	c->result = c->slot && c->s->slot[c->slot].cookie;
+	c->result = c->slot && c->s->slot[c->slot].n;
 	atomic_store(&c->done, true);
 }
 
 static void do_map(void *arg)
 {
 	struct call *c = arg;
-	void *cookie = c->s->slot[c->slot].cookie;
+	void *cookie = c->s->slot[c->slot].fn[0].is.cookie;
 
-	c->result = cookie &&
+	c->result = c->s->slot[c->slot].n &&
 		    !dma_map_add_ptr(c->s->peers, c->addr, c->size,
 				     DMA_PROT_READ | DMA_PROT_WRITE, c->mem,
 				     cookie);
@@ -341,19 +378,39 @@ bool rig_slot_full(struct rig_guest *g, unsigned int slot)
 
 const atomic_bool *rig_slot_link(struct rig_guest *g, unsigned int slot)
 {
-	return g->port->slots->slot[slot].endpoint.link;
+	return g->port->slots->slot[slot].fn[0].is.ep.link;
 }
 
 const struct endpoint_desc *rig_slot_endpoint(struct rig_guest *g,
 					      unsigned int slot)
 {
-	return &g->port->slots->slot[slot].endpoint;
+	return &g->port->slots->slot[slot].fn[0].is.ep;
 }
 
 bool rig_slot_linked(struct rig_guest *g, unsigned int slot)
 {
 	rig_settle();
-	return g->port->slots->slot[slot].linked;
+	return g->port->slots->slot[slot].fn[0].linked;
+}
+
+void rig_slot_names(struct rig_guest *g, unsigned int slot, char *buf,
+		    size_t len)
+{
+	const struct fake_slot *sl = &g->port->slots->slot[slot];
+	size_t at = 0;
+
+	rig_settle();
+	*buf = 0;
+	for (unsigned int k = 0; k < sl->n && at < len; k++)
+		at += (size_t)snprintf(buf + at, len - at, "%s%s%s%s",
+				       at ? " " : "", sl->fn[k].is.ep.name,
+				       sl->fn[k].dead ? " dead" : "",
+				       sl->fn[k].linked ? "" : " cut");
+}
+
+void rig_refuse_plug(void)
+{
+	atomic_store(&refuse, true);
 }
 
 void rig_hold_presence(bool on)

@@ -72,6 +72,11 @@ const struct endpoint_desc *rig_slot_endpoint(struct rig_guest *g,
 					      unsigned int slot);
 /* The way to it is up, as far as slots_link() was told. */
 bool rig_slot_linked(struct rig_guest *g, unsigned int slot);
+/* All in @slot, in the order of their functions: "box.gpu0 box.gpu1 dead cut". */
+void rig_slot_names(struct rig_guest *g, unsigned int slot, char *buf,
+		    size_t len);
+/* QEMU does not take the next device. */
+void rig_refuse_plug(void);
 /* The endpoint in @slot has @mem in a BAR at @addr. */
 bool rig_map_bar(struct rig_guest *g, unsigned int slot, uint64_t addr,
 		 void *mem, uint64_t size);
