@@ -48,6 +48,13 @@ def info(guest, port):
     return tuple(out[5:8])
 
 
+def link_up(guest, port):
+    """What the switch says of the link of a port."""
+    status, out = ask(guest, LINKS, (1 << port).to_bytes(8, "little"))
+    assert (status, out[0]) == (0, port), (status, out)
+    return out[7] >= 0x80
+
+
 def devices(guest, kind=GPU):
     return [line.split()[0] for line in
             guest.sh(f"lspci -D -d {kind}").splitlines()]
@@ -124,8 +131,10 @@ def shared_port(lab, t):
     t.equal(c.sh(f"{FILL} {' '.join(found)}").split(), TOGETHER,
             "it writes to each and finds what it has written")
     t.equal(bind(a, "a", 1, 9)[0], 1, "nobody else can have it")
+    was_up = link_up(a, 9)
     power_off(c, 1)
     t.equal(devices(c, ANY), [], "c takes them out by one command")
+    t.equal((was_up, link_up(a, 9)), (True, False), "and a sees that it has")
     t.equal((info(a, 9), unbind(a, "c", 1), info(a, 9)),
             ((2, 1, 0x10), (0, True), (255, 255, 0)), "and they are unbound")
     t.equal(bind(a, "a", 2, 9), (0, True), "bound to a")
@@ -146,7 +155,8 @@ def after_reboot(lab, t):
     t.equal(len(wait_devices(c, 3, ANY)), 3,
             "c has them after it has booted again")
     c.kill()
-    t.equal(info(a, 9), (2, 1, 0x10), "they are bound while c is off")
+    t.equal((info(a, 9), link_up(a, 9), link_up(a, 3)),
+            ((2, 1, 0x10), False, False), "they are bound while c is off")
     c.restart()
     found = wait_devices(c, 3, ANY)
     t.equal(c.sh(f"{FILL} {' '.join(found)}").split(), TOGETHER,

@@ -331,6 +331,7 @@ static int check_behind(struct pfx *x)
 	for (unsigned int i = 1; i <= x->nports; i++) {
 		unsigned int n = 0, ep = pfx_behind(x, i, 0);
 
+		x->phys[i].trained = ep != TOPO_NONE;
 		for (; ep != TOPO_NONE; ep = pfx_behind(x, i, ep + 1))
 			n++;
 		if (n > SLOT_FUNCTIONS)

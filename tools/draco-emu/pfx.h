@@ -119,6 +119,7 @@ struct pfx_phys {
 	unsigned int result;		/* MRPC_BIND_OK, ... of the last change */
 	unsigned int asked, asked_logical; /* where that was to be, */
 	bool wanted;			/* and whether it was to be bound */
+	bool trained;			/* there is another end to its link */
 };
 
 struct pfx {

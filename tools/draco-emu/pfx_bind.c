@@ -95,6 +95,8 @@ static void run_job(void *arg)
 struct summary {
 	const struct binding *bound;	/* one that is, or NULL */
 	bool busy;
+	bool there;			/* in the appliance */
+	bool used;			/* in a slot that has power, and alive */
 };
 
 static void sum_up(struct pfx *x, unsigned int phys, struct summary *sum)
@@ -108,6 +110,8 @@ static void sum_up(struct pfx *x, unsigned int phys, struct summary *sum)
 			sum->bound = b;
 		sum->busy |= b->state == DRACO_EP_BINDING ||
 			     b->state == DRACO_EP_RELEASING;
+		sum->there |= b->state != DRACO_EP_GONE;
+		sum->used |= b->state == DRACO_EP_BOUND;
 	}
 }
 
@@ -130,6 +134,7 @@ static void port_changed(struct pfx *x, unsigned int phys)
 	b = sum.bound;
 	ph->part = b ? b->port->part : NULL;
 	ph->logical = b ? b->slot - TOPO_FIRST_SLOT + 1 : 0;
+	ph->trained = b ? sum.used : sum.there;
 	if (sum.busy && ph->result != MRPC_BIND_IN_PROGRESS)
 		begin(ph);
 	/* The first that is free of several is not the end. */

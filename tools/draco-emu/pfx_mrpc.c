@@ -63,12 +63,23 @@ static void put_place(struct pfx_part *p, unsigned int phys, uint8_t *e)
 	}
 }
 
+/* A cable alone is no link: it takes a host, or what a host may use. */
+static bool link_up(const struct pfx *x, unsigned int phys,
+		    const struct link *l)
+{
+	const struct pfx_part *host = l->kind == DRACO_PORT_HOST ?
+				      x->fabric->ports[l->peer]->part : NULL;
+
+	return atomic_load(&l->up) &&
+	       (host ? host->attached : x->phys[phys].trained);
+}
+
 static void put_link(struct pfx_part *p, unsigned int phys, uint8_t *e)
 {
 	const struct topo_switch *s =
 		&p->pfx->fabric->topo->switches[p->pfx->sw];
 	const struct link *l = pfx_link(p->pfx, phys);
-	bool up = atomic_load(&l->up);
+	bool up = link_up(p->pfx, phys, l);
 
 	e[0] = phys;
 	put_place(p, phys, e);

@@ -387,6 +387,81 @@ static void test_links(void)
 	end();
 }
 
+enum { DOWN, UP, NONSENSE };
+
+/* What is said of a link, in all three places. */
+static int link_of(unsigned int phys)
+{
+	uint64_t at;
+	uint8_t width, ltssm;
+
+	store(B, 0, MRPC_INPUT, 1ull << phys, 8);
+	if (run(B, MRPC_LINKS) || load(B, 0, MRPC_OUTPUT, 1) != phys)
+		return NONSENSE;
+	at = load(B, 0, MRPC_OUTPUT, 8);
+	width = at >> 40 & 0xff;
+	ltssm = (uint8_t)load(B, 0, MRPC_OUTPUT + 8, 2);
+	if (at >> 63)
+		return width == 16 && ltssm == 3 ? UP : NONSENSE;
+	return !width && !ltssm ? DOWN : NONSENSE;
+}
+
+/* By its link another host sees whether the owner has a device in its slot. */
+static void test_link_of_the_bound(void)
+{
+	begin();
+	CHECK_EQ(link_of(4), DOWN);
+	CHECK_EQ(link_of(5), UP);
+	CHECK_EQ(link_of(9), UP);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, C, 1, 9), 0);
+	CHECK(wait_info(9, AT(C, 1, MRPC_BIND_BOUND)));
+	CHECK_EQ(link_of(9), DOWN);	/* the host is off */
+	rig_hold_presence(true);
+	rig_host_up(&rig_guest[C], true);
+	CHECK_EQ(link_of(9), DOWN);
+	rig_hold_presence(false);
+	rig_settle();
+	CHECK_EQ(link_of(9), UP);
+	control("{\"cmd\":\"remove\",\"endpoint\":\"many.gpu0\"}");
+	CHECK_EQ(link_of(9), UP);
+	CHECK(rig_power_off(&rig_guest[C], 2));
+	CHECK_EQ(link_of(9), DOWN);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, C, 1, MRPC_BIND_OPTION), 0);
+	CHECK(wait_info(9, FREE));
+	CHECK_EQ(link_of(9), UP);
+	/* One that is taken away is not there any more, whatever its host does. */
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, C, 1, 9), 0);
+	CHECK(wait_info(9, AT(C, 1, MRPC_BIND_BOUND)));
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, C, 1, MRPC_BIND_OPTION), 0);
+	rig_settle();
+	CHECK_EQ(info_of(A, 9),
+		 AT(C, 1, MRPC_BIND_BOUND | MRPC_BIND_IN_PROGRESS));
+	CHECK_EQ(link_of(9), DOWN);
+	rig_host_up(&rig_guest[C], false);
+	CHECK(wait_info(9, FREE));
+	CHECK_EQ(link_of(9), UP);
+	/* Nothing is behind it, and nothing comes before it is put back. */
+	CHECK_EQ(link_of(5), UP);
+	control("{\"cmd\":\"remove\",\"endpoint\":\"box.gpu0\"}");
+	CHECK_EQ(link_of(5), DOWN);
+	control("{\"cmd\":\"insert\",\"endpoint\":\"box.gpu0\"}");
+	CHECK_EQ(link_of(5), UP);
+	end();
+}
+
+static void test_link_of_hosts(void)
+{
+	begin();
+	CHECK_EQ(link_of(3), UP);
+	pfx_function_ops.detach(part(C));
+	CHECK_EQ(link_of(3), DOWN);
+	pfx_function_ops.attach(part(C));
+	CHECK_EQ(link_of(3), UP);
+	control("{\"cmd\":\"link\",\"port\":\"c.0\",\"state\":\"down\"}");
+	CHECK_EQ(link_of(3), DOWN);
+	end();
+}
+
 /* Firmware that does not answer, and one that answers nonsense. */
 static void test_faults(void)
 {
@@ -415,7 +490,8 @@ static const struct tap_test tests[] = {
 	T(commands), T(bind), T(two_binds), T(unbind), T(bind_refused),
 	T(shared_port), T(shared_port_refused), T(shared_port_of_the_gone),
 	T(shared_port_loses_one), T(shared_port_link),
-	T(shared_port_in_the_file), T(permission), T(links), T(faults),
+	T(shared_port_in_the_file), T(permission), T(links),
+	T(link_of_the_bound), T(link_of_hosts), T(faults),
 };
 
 int main(int argc, char **argv)
