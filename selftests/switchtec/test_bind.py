@@ -6,7 +6,7 @@ that have no module of ours."""
 import os
 
 import upstream
-from ntb import HERE, ntb_scenario
+from ntb import DEVICE, HERE, ntb_scenario
 
 MRPC = os.path.join(HERE, "mrpc")
 FILL = os.path.join(HERE, "fill")
@@ -94,6 +94,43 @@ def commands(lab, t):
     t.equal([tuple(p[:3]) for p in ports if p[3] < 0x80],
             [(1, 0, 0), (2, 1, 0), (3, 2, 0), (4, 255, 255)]
             + [(n, 255, 255) for n in range(5, 11)], "links of all ports")
+
+
+def arm(lab, cmd="fault", **how):
+    """A fault of the next command of a."""
+    answer = lab.emu_control({"cmd": cmd, "port": "a.0", "opcode": ECHO, **how})
+    assert answer["ok"], answer
+
+
+def wait_hanging(guest, count):
+    """Until so many commands of this guest wait for their answers."""
+    guest.sh("until [ $(grep -sl switchtec_dev_read /proc/[0-9]*/wchan | wc -l) "
+             f"= {count} ]; do sleep 0.1; done")
+
+
+@ntb_scenario(hosts=("a", "b", "c"))
+def firmware_faults(lab, t):
+    """Linux' driver passes on what is wrong with an answer, and lives on without
+    one."""
+    a, b, _ = hosts(lab)
+    sent, answer = bytes.fromhex("78563412"), bytes.fromhex("87a9cbed")
+    arm(lab, kind="short-answer", length=2)
+    t.equal(ask(a, ECHO, sent, 4), (0, answer[:2] + bytes(2)), "cut off")
+    arm(lab, kind="wrong-answer", offset=3, value=9)
+    t.equal(ask(a, ECHO, sent, 4), (0, answer[:3] + b"\x09"), "wrong byte")
+    arm(lab, kind="wrong-return", value=DENIED)
+    t.equal(ask(a, ECHO, sent, 4)[0], DENIED, "wrong return value")
+    arm(lab, "admin-hang")
+    first = a.start_command(f"{MRPC} {ECHO:#x} {sent.hex()} 4")
+    wait_hanging(a, 1)
+    second = a.start_command(f"{MRPC} {ECHO:#x} {sent.hex()} 4")
+    wait_hanging(a, 2)
+    a.sh(f"echo 1 >/sys/bus/pci/devices/{DEVICE}/reset")
+    t.ok("Bad message" in first.wait(60).stderr,
+         "who waits for an answer hears of the reset")
+    t.equal(second.wait(60).check().stdout.split()[1], answer.hex(),
+            "whose command has waited gets an answer")
+    t.equal(ask(b, ECHO, sent, 4), (0, answer), "b has noticed nothing")
 
 
 @ntb_scenario(hosts=("a", "b", "c"))

@@ -11,6 +11,7 @@
 #include "binding.h"
 #include "control.h"
 #include "loop.h"
+#include "pfx.h"
 #include "port.h"
 #include "queue.h"
 #include "throttle.h"
@@ -338,6 +339,51 @@ static int arm(struct request *r, unsigned int kind, int64_t queue)
 	return 0;
 }
 
+static int bad_number(struct request *r, const char *key, int64_t max)
+{
+	snprintf(r->error, sizeof(r->error),
+		 "bad %s; give \"%s\": a number from 0 to %lld", key, key,
+		 (long long)max);
+	return -EINVAL;
+}
+
+/* A number from 0 to @max, or @def if it is not given. */
+static int number_to(struct request *r, const char *key, uint32_t def,
+		     uint32_t max, uint32_t *out)
+{
+	int64_t v;
+
+	if (!number(r, key, def, &v) || v < 0 || (v > max && v != def))
+		return bad_number(r, key, max);
+	*out = (uint32_t)v;
+	return 0;
+}
+
+/* A host port of a PFX: its firmware answers commands, and has no queues. */
+static int fault_pfx(struct request *r, struct pfx_part *p, const char *kind)
+{
+	struct pfx_fault f = { .kind = kind ? pfx_fault_kind(kind) : 0 };
+	bool is_short = f.kind == PFX_FAULT_SHORT;
+	uint32_t taken;
+
+	if (!f.kind)
+		return refuse(r, "unknown kind of fault of a Switchtec PFX",
+			      kind, "choose corrupt-completion, short-answer, wrong-answer or wrong-return, or the command admin-hang");
+	if (number_to(r, "opcode", PFX_FAULT_ANY, 0xffff, &f.opcode) ||
+	    number_to(r, "sub", PFX_FAULT_ANY, 0xff, &f.sub) ||
+	    number_to(r, is_short ? "length" : "offset", 0, MRPC_PAYLOAD - 1,
+		      &f.at) ||
+	    number_to(r, "value", 0, f.kind == PFX_FAULT_BYTE ? 0xff :
+		      UINT32_MAX, &f.value) ||
+	    number_to(r, "count", 1, UINT32_MAX, &f.left))
+		return -EINVAL;
+	if (pfx_fault_arm(p, &f, &taken))
+		return refuse(r, "too many faults are armed at port",
+			      text(r, "port"), "disarm some with \"count\": 0");
+	put_int(r->out, "taken", taken);
+	return 0;
+}
+
 /* The number may be another queue's by now, which nothing was armed for. */
 static void keep_to(struct request *r, int64_t number, const char *key)
 {
@@ -354,9 +400,14 @@ static int cmd_fault(struct request *r)
 {
 	const char *name = text(r, "kind"), *key = text(r, "key");
 	unsigned int kind = name ? fault_kind(name) : 0;
+	struct port *p = arg_host_port(r);
 	int64_t queue;
 	int ret;
 
+	if (!p)
+		return -EINVAL;
+	if (p->part)
+		return fault_pfx(r, p->part, name);
 	if (!kind)
 		return refuse(r, "unknown kind of fault", name,
 			      "choose stuck-completion, corrupt-completion, corrupt-payload, drop-doorbell, late-access, stuck-stop or lost-event");
@@ -373,8 +424,13 @@ static int cmd_fault(struct request *r)
 
 static int cmd_admin_hang(struct request *r)
 {
+	struct port *p = arg_host_port(r);
 	int64_t opcode;
 
+	if (!p)
+		return -EINVAL;
+	if (p->part)
+		return fault_pfx(r, p->part, "admin-hang");
 	if (!number(r, "opcode", -1, &opcode) || opcode < -1 || opcode > 255)
 		return refuse(r, "bad opcode", NULL,
 			      "give \"opcode\": that of the commands that hang, or leave it out");

@@ -29,6 +29,7 @@
 #define PFX_EVENT_VECTOR	0u
 #define PFX_LUT_ENTRIES		32u
 #define PFX_REQUESTERS		16u
+#define PFX_FAULTS		8u	/* armed at a time for a partition */
 /*
  * Who accesses a window: a host's processors, whose root complex is 0:0.0, or
  * the switch's own DMA engine, which no table lets in or keeps out.
@@ -61,9 +62,29 @@ struct pfx_events {
 	struct pfx_event *link, *hotplug;		/* by port function */
 };
 
+enum pfx_fault_kind {
+	PFX_FAULT_HANG = 1,		/* no answer before a reset */
+	PFX_FAULT_ONES,			/* an answer of ones */
+	PFX_FAULT_SHORT,		/* zeros from byte @at on */
+	PFX_FAULT_BYTE,			/* byte @at is @value */
+	PFX_FAULT_RETURN,		/* returns @value and does nothing */
+	PFX_FAULT_KINDS
+};
+
+#define PFX_FAULT_ANY		UINT32_MAX
+
+struct pfx_fault {
+	unsigned int kind;
+	uint32_t left;			/* so many more commands; 0: none */
+	uint32_t opcode;		/* or PFX_FAULT_ANY */
+	uint32_t sub;			/* first byte of input, or likewise */
+	uint32_t at, value;
+};
+
 struct pfx_mrpc {
 	uint8_t input[MRPC_PAYLOAD], output[MRPC_PAYLOAD];
 	uint32_t cmd, status, ret;
+	struct pfx_fault fault[PFX_FAULTS];
 };
 
 /* Where stores into windows go: what is written, and what it is in force. */
@@ -107,6 +128,7 @@ struct pfx_part {
 	unsigned int slots;
 	bool attached;			/* a host is there: port->fn is valid */
 	struct pfx_mrpc mrpc;
+	uint32_t faults_taken[PFX_FAULT_KINDS]; /* since the beginning */
 	struct pfx_events events;
 	struct pfx_ctrl ctrl;
 	struct pfx_dbmsg dbmsg;
@@ -151,6 +173,15 @@ void pfx_link_changed(struct pfx_part *p);
 /* The binding of an endpoint has changed: so has the port before it. Loop. */
 void pfx_endpoint_changed(struct fabric *f, unsigned int ep);
 
+/*
+ * pfx_fault.c, for commands.c. Kind: 0 if @name is none. Arm: one more for the
+ * next @left commands, 0 disarms all of that kind; *taken is how many there have
+ * been. -ENOSPC: PFX_FAULTS are armed.
+ */
+unsigned int pfx_fault_kind(const char *name);
+int pfx_fault_arm(struct pfx_part *p, const struct pfx_fault *f,
+		  uint32_t *taken);
+
 /* ---- Between the files of the model; pfx.lock held ---- */
 
 static inline bool pfx_has_ntb(const struct pfx_part *p)
@@ -192,6 +223,13 @@ void pfx_event_part(struct pfx_part *p, unsigned int of,
 		    enum pfx_part_event what);
 /* To all partitions that the host link of @p, or its bridge, has changed. */
 void pfx_event_link(struct pfx_part *p);
+
+/*
+ * pfx_fault.c: before a command is carried out, NULL or what keeps it from that;
+ * afterwards, what is wrong with its answer.
+ */
+const struct pfx_fault *pfx_fault_before(struct pfx_part *p, uint32_t cmd);
+void pfx_fault_answer(struct pfx_part *p, uint32_t cmd);
 
 /* pfx_mrpc.c */
 uint32_t pfx_mrpc_read(struct pfx_part *p, uint32_t offset);

@@ -155,14 +155,14 @@ static void run(struct pfx_part *p)
 	struct pfx_mrpc *m = &p->mrpc;
 	/* The upper half names a switch of a fabric; here is only this one. */
 	uint32_t cmd = m->cmd & 0xffff;
+	const struct pfx_fault *f = pfx_fault_before(p, cmd);
 
 	memset(m->output, 0, sizeof(m->output));
 	m->status = MRPC_IN_PROGRESS;
-	if (fault_hit(&p->port->faults, DRACO_FAULT_ADMIN_HANG, cmd))
+	if (f && f->kind == PFX_FAULT_HANG)
 		return;
-	m->ret = execute(p, cmd);
-	if (fault_hit(&p->port->faults, DRACO_FAULT_CORRUPT_COMPLETION, cmd))
-		memset(m->output, 0xff, sizeof(m->output));
+	m->ret = f ? f->value : execute(p, cmd);
+	pfx_fault_answer(p, cmd);
 	m->status = m->ret ? MRPC_ERROR : MRPC_DONE;
 	pfx_event_part(p, p->id, PFX_EV_MRPC);
 }

@@ -2,6 +2,7 @@
 /*
  * Switchtec PFX: commands, and above all that which binds ports.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -195,15 +196,28 @@ static bool slot_has(unsigned int host, unsigned int slot, const char *want)
 	return !strcmp(names, want);
 }
 
+struct order {
+	const char *line;
+	bool ok;
+};
+
 static void do_control(void *arg)
 {
-	json_object_put(control_execute(&rig_fabric, arg));
+	struct order *o = arg;
+	struct json_object *r = control_execute(&rig_fabric, o->line), *ok;
+
+	o->ok = json_object_object_get_ex(r, "ok", &ok) &&
+		json_object_get_boolean(ok);
+	json_object_put(r);
 }
 
-static void control(char *line)
+static bool control(const char *line)
 {
-	loop_defer(do_control, line);
+	struct order o = { .line = line };
+
+	loop_defer(do_control, &o);
 	rig_settle();
+	return o.ok;
 }
 
 #define ALL_OF_9	"many.gpu0 many.gpu1 many.nvme0"
@@ -462,18 +476,35 @@ static void test_link_of_hosts(void)
 	end();
 }
 
-/* Firmware that does not answer, and one that answers nonsense. */
-static void test_faults(void)
+/* ---- Firmware that answers wrongly, or not at all ---- */
+
+static bool fault(const char *kind, const char *rest)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line),
+		 "{\"cmd\":\"fault\",\"kind\":\"%s\",\"port\":\"a.0\"%s}", kind,
+		 rest);
+	return control(line);
+}
+
+static bool hang(const char *rest)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line),
+		 "{\"cmd\":\"admin-hang\",\"port\":\"a.0\"%s}", rest);
+	return control(line);
+}
+
+static void test_no_answer(void)
 {
 	begin();
-	fault_arm(&rig_guest[A].port->faults, DRACO_FAULT_CORRUPT_COMPLETION,
-		  FAULT_ANY_QUEUE, 1);
-	CHECK_EQ(bind_cmd(A, MRPC_BIND_INFO, MRPC_BIND_ALL, 0, 0), 0);
-	CHECK_EQ(rd(A, MRPC_OUTPUT), ~0u);
-	fault_arm(&rig_guest[A].port->faults, DRACO_FAULT_ADMIN_HANG,
-		  MRPC_ECHO, 1);
+	CHECK(hang(",\"opcode\":65"));
 	run(A, MRPC_COUNTERS);
 	CHECK(rd(A, MRPC_STATUS) != MRPC_IN_PROGRESS);
+	run(B, MRPC_ECHO);
+	CHECK(rd(B, MRPC_STATUS) != MRPC_IN_PROGRESS);
 	run(A, MRPC_ECHO);
 	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_IN_PROGRESS);
 	/* It takes no other command before it is reset. */
@@ -481,6 +512,106 @@ static void test_faults(void)
 	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_IN_PROGRESS);
 	pfx_function_ops.reset(part(A), FUNCTION_RESET_FLR);
 	CHECK_EQ(run(A, MRPC_ECHO), 0);
+	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_DONE);
+	/* The numbers of commands have more than eight bits. */
+	CHECK(hang(",\"opcode\":256"));
+	run(A, MRPC_PING);
+	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_IN_PROGRESS);
+	end();
+}
+
+static void test_wrong_answers(void)
+{
+	begin();
+	CHECK(fault("corrupt-completion", ""));
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_INFO, MRPC_BIND_ALL, 0, 0), 0);
+	CHECK_EQ(rd(A, MRPC_OUTPUT), ~0u);
+	CHECK_EQ(rd(A, MRPC_OUTPUT + MRPC_PAYLOAD - 4), ~0u);
+	CHECK_EQ(info_of(A, 6), FREE);
+	/* Cut off in the middle of the second port's entry. */
+	CHECK(fault("short-answer", ",\"opcode\":12,\"length\":9"));
+	wr(A, MRPC_INPUT, 0);
+	CHECK_EQ(run(A, MRPC_ECHO), 0);
+	CHECK_EQ(rd(A, MRPC_OUTPUT), ~0u);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_INFO, MRPC_BIND_ALL, 0, 0), 0);
+	CHECK_EQ(rd(A, MRPC_OUTPUT), 10);
+	CHECK_EQ(rd(A, MRPC_OUTPUT + 4), 1 | FREE << 8);
+	CHECK_EQ(rd(A, MRPC_OUTPUT + 8), 2);
+	CHECK_EQ(rd(A, MRPC_OUTPUT + 12), 0);
+	/* A count and a state that are wrong, in two answers each. */
+	CHECK(fault("wrong-answer",
+		    ",\"opcode\":12,\"sub\":2,\"offset\":0,\"value\":200,\"count\":2"));
+	CHECK(fault("wrong-answer",
+		    ",\"opcode\":12,\"sub\":2,\"offset\":7,\"value\":255,\"count\":2"));
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(bind_cmd(A, MRPC_BIND_INFO, 5, 0, 0), 0);
+		CHECK_EQ(load(A, 0, MRPC_OUTPUT, 1), 200);
+		CHECK_EQ(rd(A, MRPC_OUTPUT + 4), 5 | FREE << 8 | 0xffu << 24);
+	}
+	CHECK_EQ(info_of(A, 5), FREE);
+	/* What another host asks is answered rightly. */
+	CHECK(fault("wrong-answer", ",\"value\":1"));
+	CHECK_EQ(info_of(B, 5), FREE);
+	CHECK_EQ(run(A, MRPC_PING), 0);
+	CHECK_EQ(load(A, 0, MRPC_OUTPUT, 1), 1);
+	end();
+}
+
+/* The command says something, and that is all it does. */
+static void test_wrong_returns(void)
+{
+	begin();
+	rig_host_up(&rig_guest[B], true);
+	CHECK(fault("wrong-return", ",\"opcode\":12,\"sub\":0,\"value\":409616"));
+	CHECK_EQ(info_of(A, 5), FREE);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 5), MRPC_RET_DENIED);
+	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_ERROR);
+	CHECK(fault("wrong-return", ",\"opcode\":12,\"sub\":0"));
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 5), 0);
+	CHECK_EQ(rd(A, MRPC_STATUS), MRPC_DONE);
+	rig_settle();
+	CHECK_EQ(info_of(A, 5), FREE);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 5), 0);
+	CHECK(wait_info(5, AT(B, 1, MRPC_BIND_BOUND)));
+	end();
+}
+
+/* What is armed ends with the function's reset, or when that is asked for. */
+static void test_faults_end(void)
+{
+	begin();
+	wr(A, MRPC_INPUT, 0);
+	CHECK(fault("short-answer", ",\"count\":100"));
+	CHECK(hang(",\"opcode\":7"));
+	pfx_function_ops.reset(part(A), FUNCTION_RESET_DEVICE);
+	CHECK_EQ(run(A, MRPC_ECHO), 0);
+	CHECK_EQ(rd(A, MRPC_OUTPUT), ~0u);
+	run(A, MRPC_COUNTERS);
+	CHECK(rd(A, MRPC_STATUS) != MRPC_IN_PROGRESS);
+	CHECK(fault("short-answer", ",\"count\":100"));
+	CHECK(fault("wrong-answer", ",\"offset\":1,\"value\":5,\"count\":100"));
+	CHECK(fault("short-answer", ",\"count\":0"));
+	CHECK_EQ(run(A, MRPC_ECHO), 0);
+	CHECK_EQ(rd(A, MRPC_OUTPUT), 0xffff05ff);
+	end();
+}
+
+static void test_faults_refused(void)
+{
+	begin();
+	CHECK(!fault("corrupt-payload", ""));
+	CHECK(!fault("short-answer", ",\"length\":1024"));
+	CHECK(!fault("wrong-answer", ",\"offset\":-1"));
+	CHECK(!fault("wrong-answer", ",\"value\":256"));
+	CHECK(!fault("wrong-return", ",\"opcode\":65536"));
+	CHECK(!fault("wrong-return", ",\"sub\":256"));
+	CHECK(!fault("wrong-return", ",\"count\":\"many\""));
+	CHECK(!control("{\"cmd\":\"fault\",\"kind\":\"wrong-return\",\"port\":\"p:5\"}"));
+	for (unsigned int i = 0; i < PFX_FAULTS; i++)
+		CHECK(fault("wrong-return", ",\"opcode\":1"));
+	CHECK(!fault("wrong-return", ",\"opcode\":1"));
+	CHECK(fault("wrong-return", ",\"count\":0"));
+	CHECK(fault("wrong-return", ",\"opcode\":1"));
 	end();
 }
 
@@ -491,7 +622,8 @@ static const struct tap_test tests[] = {
 	T(shared_port), T(shared_port_refused), T(shared_port_of_the_gone),
 	T(shared_port_loses_one), T(shared_port_link),
 	T(shared_port_in_the_file), T(permission), T(links),
-	T(link_of_the_bound), T(link_of_hosts), T(faults),
+	T(link_of_the_bound), T(link_of_hosts), T(no_answer), T(wrong_answers),
+	T(wrong_returns), T(faults_end), T(faults_refused),
 };
 
 int main(int argc, char **argv)
