@@ -74,8 +74,8 @@ def operator(lab, t):
     t.equal(a.run("lsmod | grep -c ^fabrex").stdout.strip(), "0",
             "none of our modules is loaded")
     rows = fabric.endpoints(a)
-    t.equal([(n, rows[n]["state"]) for n in sorted(rows)],
-            [(n, "free") for n in NAMES], "four GPUs are free")
+    t.equal({row["state"] for row in rows.values()}, {"free"},
+            "all endpoints are free")
     ports = {p["name"]: p
              for p in fabric.ctl_json(a, "list ports")["ports"]}
     t.equal((ports["c.0"]["state"], ports["pfx1:5"]["kind"],
@@ -146,8 +146,11 @@ def by_file(lab, t):
             "a second time changes nothing")
     before = owners(a)
     a.put(b"bindings = (\n"
-          b"  { class = \"gpu\"; count = 1; host = \"a\"; },\n"
-          b"  { class = \"gpu\"; count = 3; host = \"c\"; } );\n", "/tmp/v.conf")
+          b"  { endpoint = \"columba1.gpu0\"; host = \"a\"; },\n"
+          b"  { endpoint = \"columba1.gpu1\"; host = \"c\"; },\n"
+          b"  { endpoint = \"columba1.gpu2\"; host = \"c\"; },\n"
+          b"  { endpoint = \"columba1.gpu3\"; host = \"c\"; } );\n",
+          "/tmp/v.conf")
     lab.emu_control({"cmd": "remove", "endpoint": NAMES[3]})
     done = ctl(a, "apply /tmp/v.conf --prune", timeout=120)
     lab.emu_control({"cmd": "insert", "endpoint": NAMES[3]})
@@ -164,6 +167,55 @@ def as_written(lab, t):
     for line in page():
         done = ctl(a, line, timeout=120)
         t.ok(done.status == 0, f"fabrexctl {line}", done.stdout + done.stderr)
+
+
+@ntb_scenario(hosts=("a", "b", "c"))
+def shared_port(lab, t):
+    """Two GPUs and a drive behind one port: they are bound together or not at all,
+    and only if somebody has named all of them."""
+    a, _, c = operators(lab)
+    refused(t, a, "compose columba2.gpu0 --to c", FAILED,
+            "together with columba2.gpu1, columba2.nvme0")
+    t.equal(owners(a), {}, "nothing was bound")
+    change = fabric.ctl_json(a, "compose pfx1:9 --to a")["changes"]
+    t.equal(sorted(row["pci_name"] for row in change),
+            sorted(a.sh("lspci -D -d 1234: | cut -d' ' -f1").split()),
+            "all three have come, each where it is said to be")
+    refused(t, a, "release columba2.gpu1", FAILED, "together with")
+    drive = next(row["pci_name"] for row in change
+                 if row["endpoint"] == "columba2.nvme0")
+    user = a.start_command(HOLD.format(pci=drive), keep_stdin=True)
+    user.wait_for("ready")
+    refused(t, a, "release pfx1:9", BUSY, f"{drive}, which came with pfx1:9, is")
+    user.close_stdin()
+    user.wait(20)
+    t.equal(ctl(a, "move pfx1:9 --to c", timeout=120).status, 0, "all go to c")
+    t.equal((len(fabric.wait_gpus(c, 2)), fabric.wait_gpus(a, 0)), (2, []),
+            "c has both GPUs, a none")
+    t.equal(ctl(a, "compose gpu:2 --to a", timeout=120).status, 0,
+            "a selector takes ports that have one each")
+    t.equal(len(fabric.wait_gpus(a, 2)), 2, "a has two")
+
+
+@ntb_scenario(hosts=("a", "b", "c"))
+def hostile_firmware(lab, t):
+    """A command that is denied, and answers that are cut off or wrong."""
+    a, *_ = operators(lab)
+    try_it = f"compose {NAMES[0]} --to c"
+    lab.emu_control({"cmd": "fault", "port": "a.0", "kind": "wrong-return",
+                     "opcode": BIND, "sub": 0, "value": 0x64010})
+    refused(t, a, try_it, DENIED, "the switch's configuration denies it")
+    for fault, says in (
+            ({"kind": "short-answer", "length": 12}, "bind info"),
+            ({"kind": "wrong-answer", "offset": 0, "value": 49},
+             "the number of entries is 49"),
+            ({"kind": "wrong-answer", "offset": 0, "value": 2},
+             "says nothing of port"),
+            ({"kind": "corrupt-completion"}, "the number of entries is 255")):
+        lab.emu_control({"cmd": "fault", "port": "a.0", "opcode": BIND,
+                         "sub": 2, **fault})
+        refused(t, a, try_it, FAILED, says)
+    t.equal(owners(a), {}, "nothing was ever bound")
 
 
 @ntb_scenario(hosts=("a", "b", "c"))
