@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Both ends of a non-transparent bridge, as the tests of this directory use
 them: Linux' drivers in two guests, and ntb_tool, which shows all that an NTB has
-as files."""
+as files. The guests have two such bridges, for which there are different drivers."""
 
+import dataclasses
 import hashlib
 import os
 import random
 import shlex
 
+import install
 import upstream
 from scenario import scenario
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOPOLOGY = os.path.join(HERE, "pfx.topo")
-DRIVERS = ["switchtec", "ntb_hw_switchtec"]
+TOPOLOGY = os.path.join(HERE, "bridges.topo")
 # Whoever is loaded first has the NTB, so one of them at a time.
 CLIENTS = ["ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong", "ntb_tool"]
-DEVICE = "0000:01:00.1"
 DEBUG = "/sys/kernel/debug"
 WINDOW = 64 << 10		# bytes; all of a page of the table
 SEND = """
@@ -41,6 +41,21 @@ print(total.hexdigest())
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Bridge:
+    """One of them: its function in either guest, and what Linux loads for it."""
+    name: str
+    device: str
+    drivers: tuple
+    doorbells: int		# of either end
+
+
+SWITCHTEC = Bridge("Switchtec", "0000:01:00.1",
+                   ("switchtec", "ntb_hw_switchtec"), 28)
+EPF = Bridge("EPF", "0000:06:00.0", ("ntb_hw_epf",), 30)
+DRIVERS = [*reversed(SWITCHTEC.drivers), *EPF.drivers]
+
+
 def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, **options):
     """A scenario of guests with Linux' own modules and none of ours."""
     return scenario(hosts=hosts, topology=topology, kernels=("7.2",),
@@ -50,19 +65,15 @@ def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, **options):
 class Side:
     """One end: a guest and the files of ntb_tool in it."""
 
-    def __init__(self, guest, drivers=DRIVERS):
+    def __init__(self, guest, bridge=SWITCHTEC):
         self.guest = guest
-        self.drivers = drivers
-        self.tool = f"{DEBUG}/ntb_tool/{DEVICE}"
+        self.bridge = bridge
+        self.tool = f"{DEBUG}/ntb_tool/{bridge.device}"
 
     def load(self, *clients):
         """The drivers, and these clients instead of others."""
         upstream.unload(self.guest, *CLIENTS)
-        upstream.load(self.guest, *self.drivers, *clients)
-
-    def unload(self):
-        """All of it."""
-        upstream.unload(self.guest, *CLIENTS, *reversed(self.drivers))
+        upstream.load(self.guest, *self.bridge.drivers, *clients)
 
     def read(self, name):
         return self.guest.sh(f"cat {self.tool}/{name}")
@@ -96,17 +107,24 @@ class Side:
             f"count={count} status=none | od -An -v -tx1 | tr -d ' \\n'")
 
 
-def sides(lab, *clients, names=("a", "b"), drivers=DRIVERS):
-    """Both ends with these clients loaded, and the link not yet up."""
-    ends = [Side(lab.guest(name), drivers) for name in names]
+def unload(guest):
+    """All drivers of bridges, and their clients."""
+    upstream.unload(guest, *CLIENTS, *DRIVERS)
+
+
+def sides(lab, *clients, bridge=SWITCHTEC):
+    """Both ends with these clients loaded, the link not yet up, and no driver of
+    the other bridge."""
+    ends = [Side(lab.guest(name), bridge) for name in "ab"]
     for end in ends:
+        unload(end.guest)
         end.load(*clients)
     return ends
 
 
-def linked(lab, **options):
+def linked(lab, bridge=SWITCHTEC):
     """Both ends with ntb_tool and the link up."""
-    ends = sides(lab, "ntb_tool", **options)
+    ends = sides(lab, "ntb_tool", bridge=bridge)
     for end in ends:
         end.link(True)
     for end in ends:
@@ -159,8 +177,10 @@ def spads(t, a, b, count):
         own.guest.sh("\n".join(f"echo {v} >{own.tool}/peer0/spad{i}"
                                for i, v in enumerate(want)))
         for side, path in ((peer, ""), (own, "peer0/")):
-            got = side.guest.sh("\n".join(
-                f"cat {side.tool}/{path}spad{i}" for i in range(count)))
+            # By the shell itself: a cat for each would take its time.
+            got = side.guest.sh(
+                f"set -e; cd {side.tool}/{path}; "
+                f"for i in {{0..{count - 1}}}; do echo \"$(<spad$i)\"; done")
             t.equal([int(v, 0) for v in got.split()], want,
                     f"{name}, read at {side.guest.name}")
 
@@ -197,41 +217,77 @@ def sha(side, path):
                          "status=none | sha256sum").split()[0]
 
 
-def works(t, a, b, what):
-    """The link is up at both, and scratchpads carry both ways: through windows
-    that the drivers have set up anew."""
-    for side in (a, b):
-        side.link(True)
-    up = [side.wait_link(True) for side in (a, b)]
-    t.need(all(up), f"{what}: the link is up again",
-           a.guest.dmesg()[-2000:] + b.guest.dmesg()[-2000:])
-    for own, peer in ((a, b), (b, a)):
-        value = random.randrange(1 << 32)
-        own.write("peer0/spad5", value)
-        t.equal(int(peer.read("spad5"), 0), value,
-                f"{what}: {own.guest.name} reaches {peer.guest.name}")
+def ring(t, own, peer):
+    """Each doorbell of `peer`, rung by `own`: that bit and no other."""
+    wrong = []
+    count = own.bridge.doorbells
+    peer.write("db_mask", f"s {(1 << count) - 1}")
+    peer.write("db", f"c {(1 << count) - 1}")
+    for bit in range(count):
+        # One script for each end, as starting it is what takes the time.
+        other = own.guest.sh(f"set -e; cd {own.tool}; "
+                             f"printf 's {1 << bit}' >peer_db; cat db")
+        got = peer.guest.sh(f"set -e; cd {peer.tool}; cat db; "
+                            f"printf 'c {1 << bit}' >db; cat db").split()
+        if [int(v, 0) for v in (other, *got)] != [0, 1 << bit, 0]:
+            wrong.append((bit, other, *got))
+    t.equal(wrong, [], f"each doorbell of {peer.guest.name}")
 
 
-def again(side):
-    """What a guest has to be given after each boot."""
-    upstream.install([side.guest])
-    side.load("ntb_tool")
+class Pair:
+    """Both ends of a bridge, of which either host may go and come back."""
+
+    def __init__(self, lab, bridge):
+        self.name = bridge.name
+        self.ends = {name: Side(lab.guest(name), bridge) for name in "ab"}
+
+    def other(self, guest):
+        return self.ends["b" if guest.name == "a" else "a"]
+
+    def works(self, t, what):
+        """The link is up at both, and scratchpads carry both ways: through what
+        the drivers have set up anew."""
+        a, b = self.ends.values()
+        for side in (a, b):
+            side.link(True)
+        up = [side.wait_link(True) for side in (a, b)]
+        t.need(all(up), f"{what}: the link of {self.name} is up again",
+               a.guest.dmesg()[-2000:] + b.guest.dmesg()[-2000:])
+        values = [random.randrange(1 << 32) for _ in "ab"]
+        a.write("peer0/spad5", values[0])
+        b.write("peer0/spad5", values[1])
+        t.equal([int(b.read("spad5"), 0), int(a.read("spad5"), 0)], values,
+                f"{what}: they reach each other by {self.name}")
 
 
-def each_goes(t, a, b):
-    """Either side unloads its modules, is reset, is killed; the link follows."""
-    for own, peer in ((a, b), (b, a)):
-        name = own.guest.name
-        own.unload()
-        t.ok(peer.wait_link(False), f"{name} unloads its modules: link down")
-        own.load("ntb_tool")
-        works(t, a, b, f"{name} has loaded them again")
-        own.guest.reboot(hard=True)
-        t.ok(peer.wait_link(False), f"{name} is reset: link down")
-        again(own)
-        works(t, a, b, f"{name} has booted again")
-        own.guest.kill()
-        t.ok(peer.wait_link(False), f"{name} is killed: link down")
-        own.guest.restart()
-        again(own)
-        works(t, a, b, f"{name} has been started again")
+def load_all(guest, pairs):
+    """What a guest has to be given for all bridges."""
+    for pair in pairs:
+        upstream.load(guest, *pair.ends[guest.name].bridge.drivers)
+    upstream.load(guest, "ntb_tool")
+
+
+def down(t, guest, pairs, what):
+    """The other host has heard that this one is gone."""
+    for pair in pairs:
+        t.ok(pair.other(guest).wait_link(False),
+             f"{what}: the link of {pair.name} is down")
+
+
+def loads_again(t, guest, pairs):
+    """A host unloads its modules and loads them again: the links follow."""
+    unload(guest)
+    down(t, guest, pairs, f"{guest.name} has unloaded its modules")
+    load_all(guest, pairs)
+    for pair in pairs:
+        pair.works(t, f"{guest.name} has loaded them again")
+
+
+def has_booted(t, guest, pairs, what):
+    """After a reset or a new start of a host: the links follow."""
+    down(t, guest, pairs, f"{guest.name} was {what}")
+    install.install([guest], modules=False)
+    upstream.install([guest])
+    load_all(guest, pairs)
+    for pair in pairs:
+        pair.works(t, f"{guest.name} was {what} and has booted")

@@ -8,14 +8,14 @@ import signal
 import sys
 
 import upstream
-from ntb import DRIVERS, TOPOLOGY, Side, exchange, ntb_scenario
+from ntb import SWITCHTEC, Side, exchange, unload
+from switch import BIND, TOPOLOGY, pfx_scenario
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "common"))
 import fabric
 import space
 from fabric import ctl
 
-BIND = 0x0c
 BUSY, DENIED, TIMED_OUT, FAILED = 4, 5, 7, 1
 NAMES = [f"columba1.gpu{n}" for n in range(4)]
 HOLD = ("exec python3 -c \"import mmap, os, sys\n"
@@ -67,7 +67,7 @@ def refused(t, guest, args, status, says, timeout=60):
          f"{args}: refused", (done.status, done.stdout, done.stderr))
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def operator(lab, t):
     """From the first look to an empty fabric."""
     a, b, c = operators(lab)
@@ -130,7 +130,7 @@ def events(t, watch):
              f"the monitor has seen {name} come and go", seen)
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def by_file(lab, t):
     """plan and apply; what cannot be done whole is taken back."""
     a, _, c = operators(lab)
@@ -160,7 +160,7 @@ def by_file(lab, t):
     t.equal(owners(a), before, "all bindings are as before")
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def as_written(lab, t):
     """The commands of the operator's page."""
     a, *_ = operators(lab)
@@ -169,7 +169,7 @@ def as_written(lab, t):
         t.ok(done.status == 0, f"fabrexctl {line}", done.stdout + done.stderr)
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def shared_port(lab, t):
     """Two GPUs and a drive behind one port: they are bound together or not at all,
     and only if somebody has named all of them."""
@@ -197,7 +197,7 @@ def shared_port(lab, t):
     t.equal(len(fabric.wait_gpus(a, 2)), 2, "a has two")
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def hostile_firmware(lab, t):
     """A command that is denied, and answers that are cut off or wrong."""
     a, *_ = operators(lab)
@@ -218,7 +218,7 @@ def hostile_firmware(lab, t):
     t.equal(owners(a), {}, "nothing was ever bound")
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def two_managers(lab, t):
     """Both want everything at once: each GPU goes to one of them, whoever is
     refused is told so, and nothing is lost."""
@@ -245,7 +245,7 @@ def two_managers(lab, t):
     t.equal(owners(b), {}, "all are free")
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def silent_firmware(lab, t):
     """No answer is an error in time, not a command that hangs."""
     a, _, c = operators(lab)
@@ -258,12 +258,12 @@ def silent_firmware(lab, t):
             "for another manager the switch goes on")
     t.equal(len(fabric.wait_gpus(c, 1)), 1, "and binds")
     upstream.unload(a, "switchtec")
-    a.sh("echo 1 >/sys/bus/pci/devices/0000:01:00.1/reset")
+    a.sh(f"echo 1 >/sys/bus/pci/devices/{SWITCHTEC.device}/reset")
     upstream.load(a, "switchtec")
     t.equal(owners(a), {NAMES[0]: "c"}, "after a reset it answers again")
 
 
-@ntb_scenario(hosts=("a", "b", "c"))
+@pfx_scenario()
 def others(lab, t):
     """IP through the bridge between a and b, while GPUs come and go at a and c."""
     a, b, c = operators(lab)
@@ -278,5 +278,4 @@ def others(lab, t):
     t.ok(done.status == 0, "GPUs have come and gone meanwhile",
          done.stdout + done.stderr)
     for end in ends:
-        upstream.unload(end.guest, "ntb_netdev", "ntb_transport",
-                        *reversed(DRIVERS))
+        unload(end.guest)

@@ -5,9 +5,10 @@ dmatest compares what has been copied, ntb_perf copies through windows."""
 import re
 
 import upstream
-from ntb import DEBUG, DEVICE, ntb_scenario, sides
+from ntb import DEBUG, SWITCHTEC, ntb_scenario, sides
 
-ENGINE = DEVICE.replace(".0", ".1")
+DEVICE = SWITCHTEC.device
+ENGINE = DEVICE.replace(".1", ".2")
 CHANNELS = 2
 ROUNDS = 200
 PERF = f"{DEBUG}/ntb_perf/{DEVICE}"
