@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Both ends of a non-transparent bridge, as the tests of this directory use
-them: Linux' drivers in two guests, and ntb_tool, which shows all that an NTB has
+them: Linux's drivers in two guests, and ntb_tool, which shows all that an NTB has
 as files. The guests have two such bridges, for which there are different drivers."""
 
 import dataclasses
@@ -57,7 +57,7 @@ DRIVERS = [*reversed(SWITCHTEC.drivers), *EPF.drivers]
 
 
 def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, **options):
-    """A scenario of guests with Linux' own modules and none of ours."""
+    """A scenario of guests with Linux's own modules and none of ours."""
     return scenario(hosts=hosts, topology=topology, kernels=("7.2",),
                     upstream=True, **options)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Commands to the emulated Switchtec switch through Linux' own character device,
+"""Commands to the emulated Switchtec switch through Linux's own character device,
 from a guest, and what is behind its ports once that is in a guest's slots."""
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Commands to the emulated Switchtec switch through Linux' own character device:
+"""Commands to the emulated Switchtec switch through Linux's own character device:
 ports are bound to partitions, and what is behind them is hot-plugged into hosts
 that have no module of ours."""
 
@@ -50,7 +50,7 @@ def wait_hanging(guest, count):
 
 @pfx_scenario()
 def firmware_faults(lab, t):
-    """Linux' driver passes on what is wrong with an answer, and lives on without
+    """Linux's driver passes on what is wrong with an answer, and lives on without
     one."""
     a, b, _ = hosts(lab)
     sent, answer = bytes.fromhex("78563412"), bytes.fromhex("87a9cbed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""fabrexctl on an emulated Switchtec PFX: hosts that have Linux' own driver and no
+"""fabrexctl on an emulated Switchtec PFX: hosts that have Linux's own driver and no
 module of ours compose with it, refuse what would do harm, and leave others alone."""
 
 import json
@@ -195,6 +195,15 @@ def shared_port(lab, t):
     t.equal(ctl(a, "compose gpu:2 --to a", timeout=120).status, 0,
             "a selector takes ports that have one each")
     t.equal(len(fabric.wait_gpus(a, 2)), 2, "a has two")
+    mine = sorted(name for name, host in owners(a).items() if host == "a")
+    used = fabric.endpoint(a, mine[0])["pci_name"]
+    user = a.start_command(HOLD.format(pci=used), keep_stdin=True)
+    user.wait_for("ready")
+    t.equal(ctl(a, f"release {mine[0]} --force", timeout=120).status, 0,
+            "what is in use is taken away by force")
+    t.ok(used not in fabric.wait_gpus(a, 1), "it is gone")
+    user.close_stdin()
+    user.wait(20)
 
 
 @pfx_scenario()
@@ -206,11 +215,11 @@ def hostile_firmware(lab, t):
                      "opcode": BIND, "sub": 0, "value": 0x64010})
     refused(t, a, try_it, DENIED, "the switch's configuration denies it")
     for fault, says in (
-            ({"kind": "short-answer", "length": 12}, "bind info"),
+            ({"kind": "short-answer", "length": 12}, "answer about bindings"),
             ({"kind": "wrong-answer", "offset": 0, "value": 49},
              "the number of entries is 49"),
             ({"kind": "wrong-answer", "offset": 0, "value": 2},
-             "says nothing of port"),
+             "does not report port"),
             ({"kind": "corrupt-completion"}, "the number of entries is 255")):
         lab.emu_control({"cmd": "fault", "port": "a.0", "opcode": BIND,
                          "sub": 2, **fault})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The DMA engine of the emulated Switchtec switch, with Linux' own driver:
+"""The DMA engine of the emulated Switchtec switch, with Linux's own driver:
 dmatest compares what has been copied, ntb_perf copies through windows."""
 
 import re

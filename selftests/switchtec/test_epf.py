@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Linux' own ntb_hw_epf on the emulated bridge of two endpoint functions: the
+"""Linux's own ntb_hw_epf on the emulated bridge of two endpoint functions: the
 same as with Switchtec, as far as this hardware has it. What happens when a host goes
 away is in test_going.py, for both."""
 

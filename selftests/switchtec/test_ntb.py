@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Linux' own Switchtec and NTB drivers on the emulated switch, between two
+"""Linux's own Switchtec and NTB drivers on the emulated switch, between two
 guests: what upstream's ntb_test.sh does, with all contents compared. What happens
 when either guest goes away is in test_going.py."""
 

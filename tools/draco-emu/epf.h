@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A non-transparent bridge made of two functions of an endpoint controller, as
- * Linux' ntb_hw_epf knows it (docs/switchtec.md): a window, scratchpads and
+ * Linux's ntb_hw_epf knows it (docs/switchtec.md): a window, scratchpads and
  * doorbells to one other host.
  *
  * Locks: epf.lock protects both ends; inside it there are only holds of memory

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A Switchtec PFX switch: a partition for each host port, whose management
- * function Linux' switchtec driver binds to, with commands, events and a
+ * function Linux's switchtec driver binds to, with commands, events and a
  * non-transparent bridge to another partition (docs/switchtec.md).
  *
  * Locks: pfx.lock protects all of a switch's registers. It is taken inside

@@ -129,7 +129,7 @@ struct backend {
 	bool has_fport;		/* requests go to this local port */
 	uint32_t fport;
 	bool whole_ports;	/* what is behind an uplink is bound together */
-	bool unasked;		/* owners cannot be asked to let it go */
+	bool cannot_ask;	/* owners cannot be asked to release */
 	bool managing;		/* local ports carry commands, no bytes */
 	double change_seconds;	/* that a change may take; 0: see steps.c */
 	const char *wiring;	/* topology file that it is made from, or NULL */

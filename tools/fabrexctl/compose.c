@@ -52,15 +52,17 @@ bool compose_in_place(const struct model *m, const struct object *ep,
 
 /* Where an earlier step takes what is behind the same uplink; NULL: none. */
 static const struct object *port_of_uplink(const struct ctl *c,
-					   const struct steps *s, size_t first,
+					   const struct steps *s,
+					   const struct target *t,
 					   const struct object *ep)
 {
 	size_t i;
 
-	for (i = first; i < s->n && c->be->whole_ports; i++) {
+	for (i = 0; i < s->n && c->be->whole_ports && !t->port; i++) {
 		const struct object *o = model_get(c->model, s->v[i].ep);
 
-		if (s->v[i].op == STEP_BIND && o && o->link == ep->link)
+		if (s->v[i].op == STEP_BIND && o && o->link == ep->link &&
+		    model_port_host(c->model, s->v[i].port) == t->host)
 			return model_get(c->model, s->v[i].port);
 	}
 	return NULL;
@@ -87,7 +89,7 @@ int compose_steps(struct ctl *c, const struct ids *eps, const struct target *t,
 		r = check_state(c, ep);
 		if (!r && ep->bound && !move)
 			r = bound_elsewhere(c, ep, t);
-		port = port_of_uplink(c, s, first, ep);
+		port = port_of_uplink(c, s, t, ep);
 		if (!port)
 			port = select_port(c->model, t, ep, &taken);
 		if (!r && !port)

@@ -101,7 +101,8 @@ int ctl_open(struct ctl *c);
 int ctl_load(struct ctl *c);
 /*
  * As ctl_open() or ctl_load(), for what makes sense without a fabric, too.
- * Return: 1: this machine has none, see c->no_fabric; unless --fport wants one
+ * Return: 1: this machine has none that the user may use, see c->no_fabric; unless
+ * --fport or --fabric wants one
  */
 int ctl_open_any(struct ctl *c);
 int ctl_load_any(struct ctl *c);

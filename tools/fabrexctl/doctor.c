@@ -75,6 +75,9 @@ static void say_compose(struct diagnosis *d, json_object *list)
 		able(list, d, "compose", "no", "fabrexctl list fports", "the fabric does not take a port of this host for a manager; run it on a host that is one, and look here");
 	else if (findings_first(d, FUNCTION_FPORT))
 		able(list, d, "compose", "no", NULL, "there is a fabric port, but no driver for it; see above, modules");
+	else if (d->c->own)
+		able(list, d, "compose", "no", "fabrexctl list", "%s",
+		     d->c->no_fabric);
 	else if (has_switch(d, SWITCH_SWITCHTEC_PFX))
 		able(list, d, "compose", "unknown", NULL, "a Switchtec PFX can bind ports, if its firmware lets this host: write its topology file, see docs/compose-switchtec.md, then \"fabrexctl --fabric FILE list\"; docs/hardware.md says what has been tried and what to run first");
 	else if (has_switch(d, SWITCH_SWITCHTEC_PAX))
@@ -239,8 +242,14 @@ int cmd_doctor(struct ctl *c, int argc, char **argv)
 		return err_usage(&c->err, argv[0], "doctor: takes no argument; \"%s\" is too much",
 				 argv[0]);
 	r = ctl_open_any(c);
-	if (r < 0)
+	if (r < 0 && !c->own)
 		return r;
+	/* A Switchtec that does not answer as it should is a finding, too. */
+	if (r < 0) {
+		snprintf(c->no_fabric, sizeof(c->no_fabric), "%s",
+			 c->err.message);
+		err_clear(&c->err);
+	}
 	d.fabric = !r;
 	fxi_p2p_env(&d.env);
 	pci_tree_read(&d.env, &d.tree);

@@ -439,6 +439,19 @@ static void take_mesh(struct live *v, const struct topology *file)
 	}
 }
 
+/* A switch does not say of what model it is. */
+static void take_models(struct live *v, const struct topology *file)
+{
+	unsigned int s, k;
+
+	for (s = 0; s < v->t->nswitches; s++)
+		for (k = 0; k < file->nswitches; k++)
+			if (!strcmp(file->switches[k].name,
+				    v->t->switches[s].name))
+				v->t->switches[s].model =
+					file->switches[k].model;
+}
+
 static int add_file(struct live *v, const char *path)
 {
 	struct topology *t = v->t, *file;
@@ -454,6 +467,7 @@ static int add_file(struct live *v, const char *path)
 	t->root_complex_gbps = file->root_complex_gbps;
 	t->limits = file->limits;
 	take_mesh(v, file);
+	take_models(v, file);
 	for (h = 0; h < t->nhosts; h++) {
 		k = topology_find_host(file, t->hosts[h].name);
 		if (k != TOPO_NONE)

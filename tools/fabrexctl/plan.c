@@ -272,8 +272,10 @@ int cmd_plan(struct ctl *c, int argc, char **argv)
 {
 	struct steps s = { 0 };
 	int r = prepare(c, argc, argv, &s);
-	bool asked = !geteuid();
+	bool asked;
 
+	/* A backend that needs privilege to look has it by now. */
+	asked = !geteuid() || c->be->managing;
 	if (!r)
 		r = asked ? steps_preflight(c, &s) : together(c, &s);
 	if (!r)

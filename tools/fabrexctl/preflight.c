@@ -336,7 +336,12 @@ static int check_step(struct ctl *c, const struct p2p_env *env,
 
 	if (!ep || !port || s->v[i].op != STEP_BIND || s->v[i].with != i)
 		return 0;
-	if (!fp || (c->be->managing && IS_SET(c, REQUIRE_P2P)))
+	if (c->be->managing && IS_SET(c, REQUIRE_P2P))
+		return err_set(&c->err, EXDEV, ep->name, "whether GPUs will "
+			       "reach %s is not known beforehand with this "
+			       "switch; leave out --require-p2p, and see "
+			       "\"fabrexctl p2p\" afterwards", ep->name);
+	if (!fp)
 		return not_known(c, ep, port,
 				 model_port_host(c->model, s->v[i].port), 0);
 	v = view_of(c, views, env, fp);

@@ -103,8 +103,8 @@ static int open_any(struct ctl *c)
 	if (!r)
 		r = choose_fport(c);
 	if (none && switchtec_is_here())
-		err_append(&c->err, "; of the Switchtec here, --fabric FILE "
-			   "names the topology file");
+		err_append(&c->err, ". This machine has a Switchtec PFX: to use "
+			   "it, name its topology file with --fabric FILE");
 	return r;
 }
 
@@ -130,10 +130,11 @@ int ctl_open_any(struct ctl *c)
 	int r = *c->no_fabric ? 1 : ctl_open(c);
 
 	if (r >= 0 || IS_SET(c, FPORT) || IS_SET(c, FABRIC) || r == -ENOMEM ||
-	    (c->opened && (r != -ENODEV || c->model->nfports)))
+	    (c->own ? r != -ENODEV && r != -EACCES && r != -EPERM
+		    : c->opened && (r != -ENODEV || c->model->nfports)))
 		return r;
 	snprintf(c->no_fabric, sizeof(c->no_fabric), "%s", c->err.message);
-	c->no_fabric_code = c->err.code;
+	c->no_fabric_code = c->own ? c->err.code : ENODEV;
 	err_clear(&c->err);
 	return 1;
 }

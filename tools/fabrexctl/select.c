@@ -189,8 +189,8 @@ int select_free(struct model *m, const struct target *t, uint32_t kind,
 	if (n >= count)
 		return err_set(e, ENOSPC, t->host->name, "%u %s wanted for "
 			       "host %s: %zu are free, but this switch binds "
-			       "ports with all that is behind them, and no "
-			       "free ports have just so many; see "
+			       "whole ports, and no combination of free "
+			       "ports was found that has exactly that many; see "
 			       "\"fabrexctl list endpoints --wide\"", count,
 			       kind_name(T_ENDPOINT, kind), t->host->name, n);
 	return err_set(e, ENOSPC, t->host->name, "%u %s wanted for host %s%s%s, "
@@ -266,6 +266,16 @@ static int select_pattern(struct model *m, const char *word, struct ids *out,
 		       "\"fabrexctl list endpoints\"", word);
 }
 
+/* The uplink of that name, where it can be named for what is behind it. */
+static const struct object *whole_uplink(const struct model *m,
+					 const char *word)
+{
+	const struct object *o = m->whole_ports ?
+				 model_find(m, word, T_BIT(T_PORT)) : NULL;
+
+	return o && o->kind == FABREX_PORT_KIND_UPLINK ? o : NULL;
+}
+
 /* An uplink of an appliance stands for all that is behind it. */
 static int select_uplink(struct model *m, const struct object *port,
 			 struct ids *out, struct err *e)
@@ -293,7 +303,7 @@ static int select_name(struct model *m, const char *word, struct ids *out,
 
 	if (strpbrk(word, "*?["))
 		return select_pattern(m, word, out, e);
-	o = model_find(m, word, T_BIT(T_PORT));
+	o = whole_uplink(m, word);
 	if (o)
 		return select_uplink(m, o, out, e);
 	o = model_want(m, word, T_BIT(T_ENDPOINT), e);
@@ -306,7 +316,7 @@ int select_word(struct model *m, const char *word, const struct target *t,
 	const struct object *a = NULL;
 	struct selector s;
 
-	if (model_find(m, word, T_BIT(T_ENDPOINT) | T_BIT(T_PORT)))
+	if (model_find(m, word, T_BIT(T_ENDPOINT)) || whole_uplink(m, word))
 		return select_name(m, word, out, e);
 	if (!parse_selector(word, &s)) {
 		if (strpbrk(word, ":@"))

@@ -107,8 +107,8 @@ static int step_error(struct ctl *c, const struct step *st, bool force)
 	struct err *e = &c->err;
 
 	err_about(e, name_of(c, st->ep));
-	/* There, what else can be done depends on the reason, and is said. */
-	if (c->be->unasked)
+	/* The backend's message already says what else can be done. */
+	if (c->be->cannot_ask)
 		return -e->code;
 	if (st->op == STEP_UNBIND && e->code == EBUSY && !force &&
 	    !strstr(e->message, "--force"))
@@ -141,7 +141,7 @@ static int bind_later(struct ctl *c, struct step *st)
 {
 	int r = 0;
 
-	if (st->op == STEP_BIND && c->be->unasked)
+	if (st->op == STEP_BIND && c->be->cannot_ask)
 		r = c->be->ops->bind(c->be, st->ep, st->port, true, &st->slot,
 				     &c->err);
 	if (r != -EADDRINUSE)
@@ -374,7 +374,7 @@ static int object_settled(struct ctl *c, uint32_t id, struct object *o,
 
 	do {
 		r = c->be->ops->object(c->be, 0, id, NULL, o, e);
-	} while (!r && is_changing(o) && now() < end && !poll(NULL, 0, 10));
+	} while (!r && is_changing(o) && now() < end && nap(10));
 	return r;
 }
 
@@ -401,11 +401,16 @@ static bool undo(struct ctl *c, const struct step *st, struct err *why)
 		err_set(why, EALREADY, o.name, "it is still being bound");
 		return false;
 	}
+	if (st->op == STEP_UNBIND && !want) {
+		err_set(why, ENOENT, o.name, "its host is not known, so it "
+			"cannot be bound back");
+		return o.state == FABREX_ENDPOINT_STATE_BOUND;
+	}
 	if (o.bound == want)
 		return true;
-	/* Where no owner can be asked it has had it for seconds only. */
+	/* Where owners cannot be asked: the host has had it for seconds only. */
 	if (st->op == STEP_BIND && o.bound == st->port)
-		r = ops->unbind(c->be, st->ep, c->be->unasked, false, 0, why);
+		r = ops->unbind(c->be, st->ep, c->be->cannot_ask, false, 0, why);
 	else if (st->op == STEP_UNBIND && !o.bound)
 		r = ops->bind(c->be, st->ep, want, false, &slot, why);
 	else

@@ -58,8 +58,8 @@ static int check_all(struct ctl *c, const struct steps *s,
 	}
 	if (!n)
 		return 0;
-	err_append(&c->err, ": this switch binds a port with all that is behind "
-		   "it; name them all, or the port, \"%s\"", up->name);
+	err_append(&c->err, ": this switch binds whole ports; name all of them, "
+		   "or the port itself, \"%s\"", up->name);
 	return -EINVAL;
 }
 

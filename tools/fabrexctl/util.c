@@ -2,6 +2,7 @@
 /* Small helpers. Out of memory ends the program: nothing has been printed. */
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,12 @@ double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+bool nap(int ms)
+{
+	poll(NULL, 0, ms);
+	return true;
 }
 
 uint64_t realtime_ns(void)

@@ -19,6 +19,8 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Seconds of the monotonic clock. */
 double now(void);
+/* Sleep for so long, or until a signal comes. Return: true */
+bool nap(int ms);
 /* Nanoseconds since 1970. */
 uint64_t realtime_ns(void);
 /* First line of a file without its newline. Return: false if unreadable. */

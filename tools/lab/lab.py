@@ -34,7 +34,7 @@ class Lab:
     in /tmp; keep_logs: directory to copy consoles and logs to on close;
     network: an Ethernet between the guests (network.py), which know each
     other by name; throttle: links carry so much of their rates, see
-    draco-emu(8); upstream: the guests get Linux' own modules for other fabrics
+    draco-emu(8); upstream: the guests get Linux's own modules for other fabrics
     instead of ours (upstream.py). Other options go to every Guest."""
 
     def __init__(self, topology=DEFAULT_TOPOLOGY, kernel="7.2", hosts=None,

@@ -71,7 +71,7 @@ def iommu(kind):
 
 
 def tree():
-    """The file system with the tree. Linux' driver of it cannot start it again
+    """The file system with the tree. Linux's driver of it cannot start it again
     after sleep, so it has to keep its state: which only PCI Express can say. Its
     port is the last, for partitions to have the first bus numbers."""
     return ["-fsdev", f"local,id=tree,path={space.TREE},security_model=none,"

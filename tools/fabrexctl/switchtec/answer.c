@@ -9,8 +9,8 @@
 #include "answer.h"
 
 /* Who is named by messages. */
-#define LINKS	"link status"
-#define BINDS	"bind info"
+#define LINKS	"the switch's answer about links"
+#define BINDS	"the switch's answer about bindings"
 
 static const uint32_t speeds[] = {
 	[1] = 2500, [2] = 5000, [3] = 8000, [4] = 16000, [5] = 32000,
@@ -22,9 +22,9 @@ static const uint32_t speeds[] = {
 static int bad(struct err *e, const char *answer, unsigned int entry,
 	       const char *field, unsigned int value)
 {
-	return err_set(e, EPROTO, answer, "%s, entry %u: %s is %u, which makes "
-		       "no sense; the switch's firmware answers in another way "
-		       "than is known here, or is broken", answer, entry,
+	return err_set(e, EPROTO, answer, "%s, entry %u: %s is %u, which is not "
+		       "a valid value; the switch's firmware answers in another "
+		       "way than is known here, or is broken", answer, entry,
 		       field, value);
 }
 
@@ -44,7 +44,7 @@ static int take_link(const uint8_t *in, unsigned int i,
 		return bad(e, LINKS, i, "the port", in[0]);
 	l = &v[in[0]];
 	if (l->there)
-		return bad(e, LINKS, i, "a port that was there before", in[0]);
+		return bad(e, LINKS, i, "a port that an earlier entry has", in[0]);
 	if (in[1] != MRPC_BIND_NONE && in[1] >= ANSWER_PARTITIONS)
 		return bad(e, LINKS, i, "the partition", in[1]);
 	if (in[1] != MRPC_BIND_NONE && in[2] == MRPC_BIND_NONE)
@@ -101,7 +101,7 @@ static int take_bind(const uint8_t *in, unsigned int i,
 		return bad(e, BINDS, i, "the port", in[0]);
 	b = &v[in[0]];
 	if (b->there)
-		return bad(e, BINDS, i, "a port that was there before", in[0]);
+		return bad(e, BINDS, i, "a port that an earlier entry has", in[0]);
 	if (result > MRPC_BIND_IN_PROGRESS)
 		return bad(e, BINDS, i, "the result of the last change",
 			   result);

@@ -252,7 +252,7 @@ struct backend *switchtec_backend(const char *file, mrpc_fn *command)
 	f->file = xstrdup(file ? file : path);
 	f->command = command ? command : device_command;
 	f->b.ops = &ops;
-	f->b.whole_ports = f->b.unasked = f->b.managing = true;
+	f->b.whole_ports = f->b.cannot_ask = f->b.managing = true;
 	f->b.change_seconds = CHANGE_SECONDS;
 	f->b.wiring = f->file;
 	return &f->b;

@@ -13,7 +13,7 @@
 #include "util.h"
 
 #define LOOK_MS		50	/* how often, whatever events say */
-#define TRIES		8	/* others take the logical port before us */
+#define TRIES		8	/* other managers take the logical port first */
 
 /* A change of one port. */
 struct change {
@@ -80,7 +80,7 @@ static int begin(struct pfx_fabric *f, uint32_t id, struct change *ch,
 
 static const char *const words[] = {
 	[MRPC_BIND_RET_PORT_BOUND] = "the port has just been bound by another manager",
-	[MRPC_BIND_RET_LOGICAL_BOUND] = "another port is bound to that place",
+	[MRPC_BIND_RET_LOGICAL_BOUND] = "another port is bound to that logical port",
 	[MRPC_BIND_RET_NO_PARTITION] = "the switch has no such partition",
 	[MRPC_BIND_RET_NO_PORT] = "the switch has no such port, or it cannot be bound",
 	[MRPC_BIND_RET_DISABLED] = "the port is disabled",
@@ -182,11 +182,11 @@ static int wait_until_over(struct change *ch, struct port_bind *b,
 	while (!(r = ask(ch, b, e)) && b->result == MRPC_BIND_IN_PROGRESS) {
 		if (stop && *stop)
 			return err_set(e, EINTR, ch->name, "interrupted; the "
-				       "switch goes on with %s", ch->name);
+				       "switch is still changing %s", ch->name);
 		if (now() > end)
 			return err_set(e, ETIMEDOUT, ch->name, "the switch "
-				       "has not been done with %s for %.0f s; "
-				       "it may still be: look with "
+				       "has not finished changing %s after "
+				       "%.0f s and may still do so; see "
 				       "\"fabrexctl list\"", ch->name,
 				       CHANGE_SECONDS);
 		pause_for_event(ch);
@@ -203,7 +203,7 @@ static int find_partition(struct change *ch, const struct topo_end *to,
 	const char *host = host_of(ch->f, to);
 
 	if (to->sw != ch->uplink.sw)
-		return err_set(e, EXDEV, ch->name, "%s is a port of another "
+		return err_set(e, EHOSTUNREACH, ch->name, "%s is a port of another "
 			       "switch than the one host %s is connected to; a "
 			       "PFX binds its own ports only", ch->name, host);
 	if (!l->there || !l->placed)
@@ -304,9 +304,8 @@ static int check_bound(struct change *ch, const struct port_bind *b,
 	    b->partition == ch->partition && b->logical == ch->logical)
 		return 0;
 	if (b->result == MRPC_BIND_OK)
-		return err_set(e, EBUSY, ch->name, "%s was bound, but somebody "
-			       "else has changed that in the same moment",
-			       ch->name);
+		return err_set(e, EBUSY, ch->name, "%s was bound, but another "
+			       "manager changed it at once", ch->name);
 	return err_set(e, EIO, ch->name, "the switch has tried to bind %s and "
 		       "failed; its log may say why", ch->name);
 }
@@ -363,10 +362,19 @@ int pfx_bind(struct backend *b, uint32_t ep, uint32_t port, bool dry,
 
 /* ---- unbind: may it go? -------------------------------------------------- */
 
+/* "pid 17 (python3) "; "" if it is no process. */
+static const char *who(const struct holder *h, char *text, size_t len)
+{
+	text[0] = '\0';
+	if (h->pid)
+		snprintf(text, len, "pid %u (%s) ", h->pid, h->comm);
+	return text;
+}
+
 /* Who uses one of the devices behind the port, of this host. */
 static int check_holders(struct change *ch, struct err *e)
 {
-	char proc[300], sys[300];
+	char proc[300], sys[300], text[64];
 	const struct holder_roots roots = { proc, sys };
 	struct below v[BELOW_MOST];
 	unsigned int i, n = slot_below(&ch->f->env, ch->bridge, v);
@@ -384,9 +392,9 @@ static int check_holders(struct change *ch, struct err *e)
 			*e = gone;
 		if (!r && h.n)
 			r = err_set(e, EBUSY, ch->name, "%s, which came with "
-				    "%s, is in use: pid %u (%s) %s; stop it, "
-				    "or take it away with --force", v[i].name,
-				    ch->name, h.v[0].pid, h.v[0].comm,
+				    "%s, is in use: %s%s; stop that, or take "
+				    "it away with --force", v[i].name,
+				    ch->name, who(&h.v[0], text, sizeof(text)),
 				    h.v[0].reason);
 		holders_free(&h);
 		memset(&h, 0, sizeof(h));
@@ -398,23 +406,39 @@ static int check_holders(struct change *ch, struct err *e)
  * What is taken out has to be what the file says: if the switch counts its ports in
  * another way than we do, it would be somebody else's.
  */
-static int check_own(struct change *ch, struct err *e)
+static int check_slot(struct change *ch, struct err *e)
 {
+	const struct pfx *x = &ch->f->switches[ch->uplink.sw];
 	struct below v[BELOW_MOST];
 	char text[256];
 
 	if (!*ch->bridge)
-		return err_set(e, EOPNOTSUPP, ch->name, "%s is bound to this "
-			       "host's logical port %u, of which no bridge is "
-			       "found beside %s, so nothing can be taken out "
-			       "in order; --force unbinds it all the same",
-			       ch->name, ch->logical, ch->local->pci);
-	if (slot_below(&ch->f->env, ch->bridge, v) &&
-	    pfx_compare(ch->f, ch->ep, false, text, sizeof(text)))
-		return err_set(e, ENXIO, ch->name, "%s; so it may be the wrong "
-			       "slot, or the wrong file: --force unbinds it "
-			       "all the same", text);
-	return check_holders(ch, e);
+		return err_set(e, EOPNOTSUPP, ch->name, "%s is bound to "
+			       "logical port %u of this host, but no bridge of "
+			       "that number is found below %s, so it cannot be "
+			       "taken out in order; --force unbinds it "
+			       "regardless", ch->name, ch->logical,
+			       ch->local->pci);
+	if (slot_is_off(&ch->f->env, ch->bridge))
+		return 0;
+	if (slot_below(&ch->f->env, ch->bridge, v))
+		return !pfx_compare(ch->f, ch->ep, false, text, sizeof(text)) ?
+		       0 : err_set(e, ENXIO, ch->name, "%s; the slot or the "
+				   "topology file may be the wrong one: "
+				   "--force unbinds it regardless", text);
+	if (!x->link[ch->uplink.port].up)
+		return 0;
+	return err_set(e, ENXIO, ch->name, "the link of %s is up, but nothing "
+		       "is below bridge %s; if the host is still looking, try "
+		       "again, else the slot may be the wrong one: --force "
+		       "unbinds it regardless", ch->name, ch->bridge);
+}
+
+static int check_own(struct change *ch, struct err *e)
+{
+	int r = check_slot(ch, e);
+
+	return r ? r : check_holders(ch, e);
 }
 
 /*
@@ -429,11 +453,19 @@ static int check_far(struct change *ch, struct err *e)
 
 	if (!x->link[ch->uplink.port].up || (to && !x->link[to->port].up))
 		return 0;
-	return err_set(e, EBUSY, ch->name, "%s is bound to %s, which alone can "
-		       "take it out in order; run this command there, or if "
-		       "%s is no manager power the slot off there (echo 0 "
-		       ">/sys/bus/pci/slots/N/power), then run it again here; "
-		       "--force does not wait for that", ch->name, host, host);
+	if (!to)
+		return err_set(e, EBUSY, ch->name, "%s is bound to partition "
+			       "%u, which %s does not have; only the host there "
+			       "can take it out in order, --force does not wait "
+			       "for that", ch->name, ch->partition,
+			       ch->f->file);
+	return err_set(e, EBUSY, ch->name, "%s is bound to %s, logical port %u. "
+		       "Only that host can take it out in order: run this "
+		       "command there, or, if it is no manager, power off the "
+		       "device's slot there (that with its PCI address in "
+		       "/sys/bus/pci/slots/*/address) and run this command "
+		       "again here; --force does not wait for that", ch->name,
+		       host, ch->logical);
 }
 
 static int check_unbind(struct change *ch, bool force, struct err *e)
@@ -457,8 +489,8 @@ static int check_unbind(struct change *ch, bool force, struct err *e)
 /* ---- unbind: it goes ----------------------------------------------------- */
 
 /*
- * The command names a place, not a port. Seconds may have gone by since we looked,
- * and another manager may have put another port there. What it does between this
+ * The command names a logical port. Seconds may have gone by since we looked, and
+ * another manager may have bound another port to it. What it does between this
  * question and the command cannot be helped.
  */
 static int still_there(struct change *ch, struct err *e)
@@ -472,7 +504,7 @@ static int still_there(struct change *ch, struct err *e)
 	    b.partition == ch->partition && b.logical == ch->logical)
 		return 0;
 	return err_set(e, EALREADY, ch->name, "another manager has unbound %s, "
-		       "or is about to; look with \"fabrexctl list\"", ch->name);
+		       "or is about to; see \"fabrexctl list\"", ch->name);
 }
 
 static int send_unbind(struct change *ch, struct err *e)
@@ -514,12 +546,22 @@ static void power_again(struct change *ch, struct err *e)
 			   ch->bridge);
 }
 
-/* Out of this host first; by force, too, if it goes. */
+/*
+ * Out of this host first. What somebody uses would only keep its driver, and with
+ * it us, waiting: that is taken away by force.
+ */
 static int unbind_own(struct change *ch, bool force, struct err *e)
 {
 	bool off = slot_is_off(&ch->f->env, ch->bridge);
-	int r = off ? 0 : slot_power(&ch->f->env, ch->bridge, false, e);
+	struct err why = { 0 };
+	int r = 0;
 
+	if (force && (check_slot(ch, &why) || check_holders(ch, &why)))
+		return send_unbind(ch, e);
+	if (!off)
+		r = still_there(ch, e);
+	if (!r && !off)
+		r = slot_power(&ch->f->env, ch->bridge, false, e);
 	if (r && !force)
 		return r;
 	err_clear(e);

@@ -41,8 +41,8 @@ static int number(const struct p2p_env *env, const struct switchtec *d,
 	if (!attribute(env, d, name, text, sizeof(text)) ||
 	    !parse_u64(text, 0, most, &v))
 		return err_set(e, EPROTO, d->node, "%s: its attribute \"%s\" "
-			       "in " CLASS "/switchtec%u is \"%s\", which "
-			       "makes no sense", d->node, name, d->index, text);
+			       "in " CLASS "/switchtec%u is \"%s\", which is "
+			       "not a valid value", d->node, name, d->index, text);
 	*out = (uint32_t)v;
 	return 0;
 }
@@ -170,9 +170,9 @@ static int silent(struct switchtec *d, uint32_t command, struct err *e)
 	d->spent = true;
 	return err_set(e, ETIMEDOUT, d->node, "%s: the switch has not answered "
 		       "command %#x within %.0f s; its firmware hangs, or "
-		       "another program's command is not done yet. Whether "
-		       "this one still will be is not known: look with "
-		       "\"fabrexctl list\"", d->node, command, DEVICE_SECONDS);
+		       "another program's command is not done yet. This "
+		       "command may still be executed: see \"fabrexctl "
+		       "list\"", d->node, command, DEVICE_SECONDS);
 }
 
 static int failed(struct switchtec *d, uint32_t command, const char *what,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /dev/switchtecN of Linux' driver, and what sysfs says of it: commands with an
+ * /dev/switchtecN of Linux's driver, and what sysfs says of it: commands with an
  * answer, and events. Called by the other files of the backend.
  */
 #ifndef CTL_SWITCHTEC_DEVICE_H
@@ -37,8 +37,8 @@ struct switchtec {
  * @ret:     what the command returned, 0 or MRPC_*_RET_*
  *
  * Return: 0, or a negative errno with @e filled in: -ETIMEDOUT if there was no
- * answer within DEVICE_SECONDS. The next command then waits for the end of this
- * one, so that its answer is one from afterwards.
+ * answer within DEVICE_SECONDS. The next command is then queued behind this one, so
+ * its answer shows the state after it.
  */
 typedef int mrpc_fn(struct switchtec *d, uint32_t command, const void *in,
 		    size_t in_len, void *out, size_t out_len, uint32_t *ret,
@@ -53,9 +53,8 @@ int device_open(struct switchtec *d, struct err *e);
 void device_close(struct switchtec *d);
 mrpc_fn device_command;
 /*
- * From now on the descriptor is ready for POLLPRI when a change of bindings has
- * ended in this host's partition. To be called again when that has happened. What
- * others wait for is left alone: a header may be theirs, too.
+ * Arm POLLPRI for the end of a binding change in this host's partition; arm again
+ * after each event. Other events are left alone: other programs may wait for them.
  */
 int device_watch(struct switchtec *d, struct err *e);
 

@@ -43,8 +43,8 @@ static inline struct pfx_fabric *to_pfx(struct backend *b)
 /* ---- state.c ---- */
 
 /*
- * Send a command; again while the switch says that it is busy. @*ret is what it
- * returns, but for "denied" and what is known of no command: those are errors.
+ * Send a command; again while the switch says that it is busy. *@ret is the switch's
+ * return value; "denied" and "unknown command" become errors.
  */
 int pfx_send(struct pfx_fabric *f, struct switchtec *d, uint32_t command,
 	     const void *in, size_t in_len, void *out, size_t out_len,
@@ -76,10 +76,13 @@ bool pfx_port(const struct pfx_fabric *f, uint32_t id, struct topo_end *end);
 /* That to which a switch has bound @end; NULL: nobody, or nothing is known. */
 const struct topo_end *pfx_bound_to(const struct pfx_fabric *f,
 				    const struct topo_end *end);
-/* In whose partition of this host it is; NULL: in none. */
+/* The device of this host whose partition @end is bound to; NULL: none. */
 const struct switchtec *pfx_local(const struct pfx_fabric *f,
 				  const struct topo_end *end);
-/* What is below the slot is not what the file has; or more of it, if @surplus. */
+/*
+ * True if the devices below the slot are fewer than the file has, or with @surplus
+ * also if they are more: then @text says so.
+ */
 bool pfx_compare(struct pfx_fabric *f, uint32_t ep, bool surplus, char *text,
 		 size_t len);
 /* See struct backend_ops. */
@@ -106,11 +109,11 @@ bool slot_bridge(const struct p2p_env *env, const char *management,
 /* What is below, in the order of addresses; how many. */
 unsigned int slot_below(const struct p2p_env *env, const char *bridge,
 			struct below v[BELOW_MOST]);
-/* Nothing is in there, or it is powered off. */
+/* It is powered off. */
 bool slot_is_off(const struct p2p_env *env, const char *bridge);
 /*
  * Take out in order what is in there, or have it taken in again. -EOPNOTSUPP:
- * Linux' pciehp does not drive this slot.
+ * Linux's pciehp does not drive this slot.
  */
 int slot_power(const struct p2p_env *env, const char *bridge, bool on,
 	       struct err *e);

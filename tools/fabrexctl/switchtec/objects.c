@@ -216,6 +216,50 @@ static uint32_t endpoint_state(const struct pfx_fabric *f,
 			  FABREX_ENDPOINT_STATE_FREE;
 }
 
+static unsigned int count_listed(const struct pfx_fabric *f,
+				 const struct topo_end *end, uint32_t kind)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < f->t->nendpoints; i++) {
+		const struct topo_end *up = pfx_uplink(f, i);
+
+		n += f->t->endpoints[i].class == kind && up->sw == end->sw &&
+		     up->port == end->port;
+	}
+	return n;
+}
+
+/* The same but for the function, the last character. */
+static bool same_device(const struct below *a, const struct below *b)
+{
+	size_t n = strlen(a->name);
+
+	return strlen(b->name) == n && !strncmp(a->name, b->name, n - 1);
+}
+
+/*
+ * Keep of @n those of one kind. A device with several functions of it, such as a
+ * NIC with two ports, is one, unless the file lists more than there are devices.
+ */
+static unsigned int keep_kind(struct below *v, unsigned int n, uint32_t kind,
+			      unsigned int listed)
+{
+	unsigned int i, all = 0, devices = 0;
+
+	for (i = 0; i < n; i++)
+		if (!v[i].virtual && v[i].kind == kind)
+			v[all++] = v[i];
+	for (i = 0; i < all; i++)
+		devices += !i || !same_device(&v[i], &v[i - 1]);
+	if (devices < listed)
+		return all;
+	for (i = 0, n = 0; i < all; i++)
+		if (!n || !same_device(&v[i], &v[n - 1]))
+			v[n++] = v[i];
+	return n;
+}
+
 /* Which of several of its kind behind one uplink it is. */
 static unsigned int nth_behind(const struct pfx_fabric *f, unsigned int ep)
 {
@@ -233,21 +277,18 @@ static void find_device(const struct pfx_fabric *f, unsigned int ep,
 			const struct topo_end *end, struct object *o)
 {
 	const struct switchtec *d = pfx_local(f, end);
-	unsigned int n, i, nth = nth_behind(f, ep);
+	unsigned int n, nth = nth_behind(f, ep);
 	struct below v[BELOW_MOST];
 	char bridge[PCI_NAME_LEN];
 
 	if (!d || !slot_bridge(&f->env, d->pci, o->slot, bridge))
 		return;
-	n = slot_below(&f->env, bridge, v);
-	for (i = 0; i < n; i++) {
-		if (v[i].virtual || v[i].kind != o->kind || nth--)
-			continue;
-		snprintf(o->pci_name, sizeof(o->pci_name), "%s", v[i].name);
-		snprintf(o->pci_driver, sizeof(o->pci_driver), "%s",
-			 v[i].driver);
+	n = keep_kind(v, slot_below(&f->env, bridge, v), o->kind,
+		      count_listed(f, end, o->kind));
+	if (nth >= n)
 		return;
-	}
+	snprintf(o->pci_name, sizeof(o->pci_name), "%s", v[nth].name);
+	snprintf(o->pci_driver, sizeof(o->pci_driver), "%s", v[nth].driver);
 }
 
 static void fill_endpoint(const struct pfx_fabric *f, unsigned int ep,
@@ -294,28 +335,14 @@ bool pfx_object(struct pfx_fabric *f, uint32_t id, struct object *o)
 
 /* ---- what has come, and what should have --------------------------------- */
 
-static unsigned int count_listed(const struct pfx_fabric *f,
-				 const struct topo_end *end, uint32_t kind)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < f->t->nendpoints; i++) {
-		const struct topo_end *up = pfx_uplink(f, i);
-
-		n += f->t->endpoints[i].class == kind && up->sw == end->sw &&
-		     up->port == end->port;
-	}
-	return n;
-}
-
 bool pfx_compare(struct pfx_fabric *f, uint32_t ep, bool surplus, char *text,
 		 size_t len)
 {
 	const struct topo_end *end = pfx_uplink(f, pfx_endpoint(f, ep));
 	const struct switchtec *d = pfx_local(f, end);
 	char bridge[PCI_NAME_LEN], port[CTL_NAME_LEN * 2];
-	unsigned int i, n, seen, listed;
-	struct below v[BELOW_MOST];
+	struct below v[BELOW_MOST], of_kind[BELOW_MOST];
+	unsigned int n, seen, listed;
 	uint32_t kind;
 
 	if (!d ||
@@ -324,9 +351,9 @@ bool pfx_compare(struct pfx_fabric *f, uint32_t ep, bool surplus, char *text,
 	n = slot_below(&f->env, bridge, v);
 	pfx_port_name(f, end, port);
 	for (kind = TOPO_GPU; kind <= TOPO_FPGA; kind++) {
-		for (i = 0, seen = 0; i < n; i++)
-			seen += !v[i].virtual && v[i].kind == kind;
+		memcpy(of_kind, v, sizeof(of_kind));
 		listed = count_listed(f, end, kind);
+		seen = keep_kind(of_kind, n, kind, listed);
 		if (seen == listed || (seen > listed && !surplus))
 			continue;
 		snprintf(text, len, "behind %s there are %u %s devices (below "

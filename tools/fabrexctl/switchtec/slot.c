@@ -190,10 +190,7 @@ static void find_slot(const struct p2p_env *env, const char *bridge,
 bool slot_is_off(const struct p2p_env *env, const char *bridge)
 {
 	char slot[SYSFS_PATH], path[SYSFS_PATH + 8], text[8];
-	struct below v[BELOW_MOST];
 
-	if (!slot_below(env, bridge, v))
-		return true;
 	find_slot(env, bridge, slot);
 	if (!*slot)
 		return false;
@@ -210,7 +207,7 @@ int slot_power(const struct p2p_env *env, const char *bridge, bool on,
 	find_slot(env, bridge, slot);
 	if (!*slot)
 		return err_set(e, EOPNOTSUPP, bridge, "the bridge %s has no "
-			       "slot below it that Linux' pciehp drives, so "
+			       "slot below it that Linux's pciehp drives, so "
 			       "nothing can be taken out in order; see \"dmesg "
 			       "| grep pciehp\"", bridge);
 	snprintf(path, sizeof(path), "%s/power", slot);

@@ -4,7 +4,6 @@
  * is plugged in, and that every port of the file is there.
  */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,8 +69,7 @@ int pfx_send(struct pfx_fabric *f, struct switchtec *d, uint32_t command,
 	do {
 		*ret = 0;
 		r = f->command(d, command, in, in_len, out, out_len, ret, e);
-	} while (!r && is_busy(*ret) && now() < end &&
-		 !poll(NULL, 0, BUSY_MS));
+	} while (!r && is_busy(*ret) && now() < end && nap(BUSY_MS));
 	if (!r && is_busy(*ret))
 		return err_set(e, EBUSY, d->node, "%s: the switch has been "
 			       "busy (%#x) for %.0f s and takes no command %#x; "
@@ -130,9 +128,9 @@ static int missing(struct pfx_fabric *f, const struct topo_end *end,
 {
 	const char *name = f->t->switches[end->sw].name;
 
-	return err_set(e, EPROTO, name, "%s says nothing of port %u in its "
-		       "answer \"%s\", though it is in %s; is it the file of "
-		       "another fabric?", name, end->port, answer, f->file);
+	return err_set(e, EPROTO, name, "%s does not report port %u (%s), which "
+		       "%s has; does the file describe another fabric?", name,
+		       end->port, answer, f->file);
 }
 
 /* All ports of the file are there, and host ports lead up. */
@@ -148,14 +146,14 @@ static int check_switch(struct pfx_fabric *f, unsigned int sw, struct err *e)
 		if (p->kind != TOPO_PORT_HOST && p->kind != TOPO_PORT_UPLINK)
 			continue;
 		if (end.port >= ANSWER_PORTS || !x->link[end.port].there)
-			return missing(f, &end, "link status", e);
+			return missing(f, &end, "its link", e);
 		if (p->kind == TOPO_PORT_UPLINK && !x->bind[end.port].there)
-			return missing(f, &end, "bind info", e);
+			return missing(f, &end, "its binding", e);
 		if ((p->kind == TOPO_PORT_HOST) == x->link[end.port].upstream)
 			continue;
-		return err_set(e, EPROTO, s->name, "port %u of %s leads to a "
-			       "host in %s, but not for the switch, or the "
-			       "other way round; is it the file of another "
+		return err_set(e, EPROTO, s->name, "port %u of %s is a host "
+			       "port in %s but not for the switch (or the "
+			       "reverse); does the file describe another "
 			       "fabric?", end.port, s->name, f->file);
 	}
 	return 0;
@@ -209,30 +207,13 @@ static unsigned int own_port(const struct switchtec *d,
 	return port;
 }
 
-/* Another device of this machine is there. */
-static bool is_located(const struct pfx_fabric *f, unsigned int sw,
-		       unsigned int port)
-{
-	int i;
-
-	for (i = 0; i < f->ndevices; i++) {
-		const struct switchtec *d = &f->devices[i];
-
-		if (d->sw == sw &&
-		    f->t->hosts[d->host].ports[d->port].port == port)
-			return true;
-	}
-	return false;
-}
-
 static bool fits(const struct pfx_fabric *f, unsigned int sw,
 		 unsigned int port, const char *host)
 {
 	const struct topo_switch *s = &f->t->switches[sw];
 	const struct topo_port *p;
 
-	if (s->model != TOPO_PFX || !port || port > s->nports ||
-	    is_located(f, sw, port))
+	if (s->model != TOPO_PFX || !port || port > s->nports)
 		return false;
 	p = &s->ports[port - 1];
 	return p->kind == TOPO_PORT_HOST &&
@@ -297,6 +278,28 @@ static int locate(struct pfx_fabric *f, struct switchtec *d, struct err *e)
 	return 0;
 }
 
+/* Two switches whose ports have one number; the file has one of them. */
+static bool is_twice(const struct pfx_fabric *f, const struct switchtec *d,
+		     struct err *e)
+{
+	int i;
+
+	for (i = 0; i < f->ndevices; i++) {
+		const struct switchtec *o = &f->devices[i];
+
+		if (o->sw != d->sw || o->host != d->host || o->port != d->port)
+			continue;
+		err_set(e, ENXIO, d->node, "%s and %s lead to port %u of a "
+			"PFX each, and %s has one there, so which it is cannot "
+			"be told; put the other switch into the file, too, "
+			"with the number that its port really has", o->node,
+			d->node, f->t->hosts[d->host].ports[d->port].port,
+			f->file);
+		return true;
+	}
+	return false;
+}
+
 /*
  * A machine may have Switchtecs that are of no fabric, or of another one, so it is
  * an error only if none fits: then that of the first.
@@ -312,7 +315,11 @@ int pfx_locate(struct pfx_fabric *f, struct switchtec *found, int n,
 		struct err one = { 0 };
 
 		*d = found[i];
-		if (locate(f, d, &one)) {
+		if (!locate(f, d, &one) && is_twice(f, d, &one)) {
+			*e = one;
+			return -one.code;
+		}
+		if (one.code) {
 			device_close(d);
 			if (!why.code)
 				why = one;

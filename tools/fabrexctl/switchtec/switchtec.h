@@ -2,7 +2,7 @@
 /*
  * A fabric of Microchip Switchtec PFX switches as a backend: the wiring is what
  * a topology file says, bindings and links are what the switches answer through
- * /dev/switchtecN of Linux' own driver. No module of fabrex is needed.
+ * /dev/switchtecN of Linux's own driver. No module of fabrex is needed.
  */
 #ifndef CTL_SWITCHTEC_H
 #define CTL_SWITCHTEC_H

@@ -74,11 +74,11 @@ static void chosen(void)
 	ok(switchtec_is_set_up() && switchtec_is_here(), "it is set up");
 	machine_remove(&pfx_machine, "etc/fabrex/fabric.topo");
 	ok(!switchtec_is_set_up(), "without the file it is not");
-	look_refused(b, "list endpoints", EXIT_NOT_FOUND, "fabric.topo");
+	look_refused(b, "compose gpu --to a", EXIT_NOT_FOUND, "fabric.topo");
 	machine_text(&pfx_machine, "etc/fabrex/fabric.topo",
 		     "fabric = \"x\"; switches = ( { name = \"d\"; ports = 4; } );"
 		     "hosts = ( { name = \"a\"; manager = true; ports = ( \"d:1\" ); } );");
-	look_refused(b, "list endpoints", EXIT_FAILED, "no switch whose model is");
+	look_refused(b, "compose gpu --to a", EXIT_FAILED, "no switch whose model is");
 	machine_text(&pfx_machine, "etc/fabrex/fabric.topo",
 		     "fabric = \"x\"; switches = ( { name = \"p\"; model = \"pfx\"; ports = 4; } );"
 		     "hosts = ( { name = \"a\"; manager = true; ports = ( \"p:2\" ); } );");
@@ -89,6 +89,24 @@ static void chosen(void)
 	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "modprobe switchtec");
 	machine_remove(&pfx_machine, "sys/class/switchtec");
 	look_refused(b, "list endpoints", EXIT_NO_DEVICE, "modprobe switchtec");
+	pfx_finish(b);
+}
+
+/* With --fabric an error is one; with the file in /etc some mean "no fabric". */
+static void named(void)
+{
+	struct backend *b = pfx_start();
+	struct run r;
+
+	machine_remove(&pfx_machine, "sys/class/switchtec");
+	look_refused(b, look_line("list --fabric %s/etc/fabrex/fabric.topo",
+				  pfx_machine.root),
+		     EXIT_NO_DEVICE, "no /dev/switchtecN of a PFX");
+	look_refused(b, "list --fabric /nowhere", EXIT_NOT_FOUND, "/nowhere");
+	r = run_line(b, "list");
+	ok(!r.code, "without it the machine is shown: %s", r.err);
+	has(r.out, "no /dev/switchtecN of a PFX");
+	run_free(&r);
 	pfx_finish(b);
 }
 
@@ -114,7 +132,7 @@ static void composing(void)
 	ok(pfx_fake.binds == 3, "a dry run binds nothing");
 	runs(b, "release flat.gpu0", "released flat.gpu0 from a.0");
 	ok(pfx_power(1) == '0', "its slot was powered off before");
-	look_refused(b, "release flat.gpu1", EXIT_BUSY, "which alone can take it out");
+	look_refused(b, "release flat.gpu1", EXIT_BUSY, "Only that host can take it out");
 	ok(pfx_fake.unbinds == 1, "and nothing was taken from c");
 	pfx_fake.port[8].down = true;
 	runs(b, "release flat.gpu1", "released flat.gpu1 from c.0");
@@ -251,6 +269,29 @@ static void logical_ports(void)
 	pfx_finish(b);
 }
 
+/* Two functions of one device are one NIC, unless the file lists two. */
+static void functions(void)
+{
+	struct backend *b = pfx_start();
+	char *text = xstrdup(pfx_topology), *at;
+	int i;
+
+	at = strstr(text, "uplinks = ( \"pfx1:7\"");
+	memcpy(strstr(at, "\"gpu\""), "\"nic\"", 5);
+	machine_text(&pfx_machine, "etc/fabrex/fabric.topo", text);
+	free(text);
+	for (i = 0; i < 2; i++) {
+		pfx_plug(1, i);
+		machine_text(&pfx_machine,
+			     look_line("sys/bus/pci/devices/0000:62:00.%d/class", i),
+			     "0x020000\n");
+	}
+	runs(b, "compose flat.nic0 --to a", "composed flat.nic0 to a.0 slot 1, 0000:62:00.0");
+	runs(b, "release flat.nic0", "released flat.nic0");
+	ok(pfx_power(1) == '0', "in order");
+	pfx_finish(b);
+}
+
 /* A port of a host that the file does not have. */
 static void strangers(void)
 {
@@ -262,7 +303,7 @@ static void strangers(void)
 	look_refused(b, "compose flat.gpu0 --to c", EXIT_BUSY,
 		     "a host that the topology file does not have");
 	look_refused(b, "release flat.gpu0", EXIT_BUSY,
-		     "which alone can take it out");
+		     "only the host there can take it out");
 	runs(b, "release flat.gpu0 --force", "released flat.gpu0");
 	pfx_finish(b);
 }
@@ -279,10 +320,20 @@ static void wrong_slot(void)
 	machine_text(&pfx_machine, "sys/bus/pci/devices/0000:64:00.0/class",
 		     "0x010802\n");
 	look_refused(b, "release flat.gpu0", EXIT_NO_DEVICE,
-		     "it may be the wrong slot");
+		     "may be the wrong one");
 	ok(pfx_power(3) == '1' && !pfx_fake.unbinds, "nothing was touched");
+	runs(b, "release flat.gpu0 --force", "released flat.gpu0");
+	ok(pfx_power(3) == '1', "not even by force");
+	pfx_fake.port[7].bound = true;
+	machine_remove(&pfx_machine, "sys/bus/pci/devices/0000:61:02.0");
+	machine_text(&pfx_machine,
+		     "sys/bus/pci/devices/0000:61:02.0/secondary_bus_number",
+		     "100\n");
+	look_refused(b, "release flat.gpu0", EXIT_NO_DEVICE,
+		     "is up, but nothing");
 	machine_remove(&pfx_machine, "sys/bus/pci/devices/0000:60:00.0");
-	look_refused(b, "release flat.gpu0", EXIT_FAILED, "no bridge is found");
+	look_refused(b, "release flat.gpu0", EXIT_FAILED, "no bridge of that number");
+	pfx_fake.unbinds = 0;
 	pfx_fake.switched = true;
 	look_refused(b, "release flat.gpu0 --force", EXIT_BUSY,
 		     "another manager has unbound");
@@ -318,8 +369,8 @@ static const struct {
 	bool cut;
 	const char *says;
 } nonsense[] = {
-	{ MRPC_LINKS, ENTRY(1, 0), 64, false, "link status, entry 1: the port is 64" },
-	{ MRPC_LINKS, ENTRY(2, 0), 1, false, "a port that was there before is 1" },
+	{ MRPC_LINKS, ENTRY(1, 0), 64, false, "answer about links, entry 1: the port is 64" },
+	{ MRPC_LINKS, ENTRY(2, 0), 1, false, "a port that an earlier entry has is 1" },
 	{ MRPC_LINKS, ENTRY(1, 1), 200, false, "the partition is 200" },
 	{ MRPC_LINKS, ENTRY(1, 2), 255, false, "the logical port is 255" },
 	{ MRPC_LINKS, ENTRY(1, 4), 3, false, "the configured width is 3" },
@@ -327,17 +378,17 @@ static const struct {
 	{ MRPC_LINKS, ENTRY(1, 5), 0, false, "the negotiated width is 0" },
 	{ MRPC_LINKS, ENTRY(1, 6), 2, false, "the upstream flag is 2" },
 	{ MRPC_LINKS, ENTRY(1, 7), 0x87, false, "the rate is 7" },
-	{ MRPC_LINKS, ENTRY(5, 3), 0xf0, false, "says nothing of port 5" },
-	{ MRPC_LINKS, ENTRY(5, 6), 1, false, "port 5 of pfx1 leads to a host" },
-	{ MRPC_LINKS, ENTRY(3, 0), 0, true, "link status, entry" },
+	{ MRPC_LINKS, ENTRY(5, 3), 0xf0, false, "does not report port 5" },
+	{ MRPC_LINKS, ENTRY(5, 6), 1, false, "port 5 of pfx1 is a host port" },
+	{ MRPC_LINKS, ENTRY(3, 0), 0, true, "answer about links, entry" },
 	{ MRPC_BIND, 0, 49, false, "the number of entries is 49" },
-	{ MRPC_BIND, 0, 5, false, "says nothing of port 10" },
-	{ MRPC_BIND, 0, 0, false, "says nothing of port 5" },
-	{ MRPC_BIND, 4, 0x40, false, "bind info, entry 0: the port is 64" },
-	{ MRPC_BIND, 4, 6, false, "a port that was there before is 6" },
+	{ MRPC_BIND, 0, 5, false, "does not report port 10" },
+	{ MRPC_BIND, 0, 0, false, "does not report port 5" },
+	{ MRPC_BIND, 4, 0x40, false, "answer about bindings, entry 0: the port is 64" },
+	{ MRPC_BIND, 4, 6, false, "a port that an earlier entry has is 6" },
 	{ MRPC_BIND, 7, 3, false, "the result of the last change is 3" },
 	{ MRPC_BIND, 7, 0x10, false, "the partition of a bound port is 255" },
-	{ MRPC_BIND, 14, 0, true, "bind info" },
+	{ MRPC_BIND, 14, 0, true, "bindings" },
 };
 
 static void nonsense_answers(void)
@@ -370,6 +421,7 @@ int main(void)
 {
 	listing();
 	chosen();
+	named();
 	composing();
 	shared_ports();
 	many_managers();
@@ -377,6 +429,7 @@ int main(void)
 	taken_back();
 	without_an_answer();
 	logical_ports();
+	functions();
 	strangers();
 	wrong_slot();
 	nonsense_answers();
