@@ -21,7 +21,7 @@
 #                algorithm, for 1 to 8 ranks; check has a part of them that is drawn
 # make check-ratios  planned schedules on 16 emulated GPUs with links at their rates,
 #                scaled down: the ratio to rings beside the predicted one, which
-#                is not reached yet: 1.6, where 1.9 is predicted; takes 10 min
+#                is not reached yet: 1.67, where 1.9 is predicted; takes 10 min
 # make bench-lib, bench-plan   times of the library and of the planner
 #
 # Programs are described in meson.build, modules in Kbuild. Everything but make,

@@ -106,8 +106,8 @@ def dies(t, ranks):
 
 # ---- planned schedules on all GPUs ------------------------------------------
 
-SIZE = 2 << 20		# of an operation, about
-LARGE = 32 << 20	# with the throttle on,
+SIZE = 1 << 20		# of an operation, about
+LARGE = 64 << 20	# with the throttle on,
 SECONDS = 40.0		# and how long it takes then
 
 
