@@ -142,6 +142,7 @@ struct pfx_phys {
 	unsigned int asked, asked_logical; /* where that was to be, */
 	bool wanted;			/* and whether it was to be bound */
 	bool trained;			/* there is another end to its link */
+	bool attaching;			/* its host finds it just now */
 };
 
 struct pfx {

@@ -115,31 +115,22 @@ static void sum_up(struct pfx *x, unsigned int phys, struct summary *sum)
 	}
 }
 
-/* By itself: a host has come, and what it has is plugged in. */
-static void begin(struct pfx_phys *ph)
-{
-	ph->result = MRPC_BIND_IN_PROGRESS;
-	ph->asked = ph->part->id;
-	ph->asked_logical = ph->logical;
-	ph->wanted = true;
-}
-
 static void port_changed(struct pfx *x, unsigned int phys)
 {
 	struct pfx_phys *ph = &x->phys[phys];
+	bool asked = ph->result == MRPC_BIND_IN_PROGRESS;
 	struct summary sum = { 0 };
 	const struct binding *b;
 
 	sum_up(x, phys, &sum);
-	b = sum.bound;
+	/* Not bound before all of it is there. */
+	b = asked && ph->wanted && sum.busy ? NULL : sum.bound;
 	ph->part = b ? b->port->part : NULL;
 	ph->logical = b ? b->slot - TOPO_FIRST_SLOT + 1 : 0;
-	ph->trained = b ? sum.used : sum.there;
-	if (sum.busy && ph->result != MRPC_BIND_IN_PROGRESS)
-		begin(ph);
+	ph->trained = sum.bound ? sum.used : sum.there;
+	ph->attaching = sum.busy && !asked;
 	/* The first that is free of several is not the end. */
-	else if (!sum.busy && ph->result == MRPC_BIND_IN_PROGRESS &&
-		 (ph->wanted || !b))
+	if (asked && !sum.busy && (ph->wanted || !b))
 		finish(x, ph, ph->wanted == (b != NULL) ? MRPC_BIND_OK :
 							  MRPC_BIND_FAILED);
 }
@@ -242,7 +233,8 @@ static uint32_t unbind(struct pfx *x, const uint8_t *in)
 		return MRPC_BIND_RET_NOT_BOUND;
 	if (in[3] != MRPC_BIND_OPTION)
 		return MRPC_BIND_RET_OPTION;
-	if (x->phys[phys].result == MRPC_BIND_IN_PROGRESS)
+	if (x->phys[phys].result == MRPC_BIND_IN_PROGRESS ||
+	    x->phys[phys].attaching)
 		return MRPC_BIND_RET_IN_PROGRESS;
 	return start(x, phys, in[1], in[2], false);
 }

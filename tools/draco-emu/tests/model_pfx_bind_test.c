@@ -184,6 +184,39 @@ static void test_bind_refused(void)
 	end();
 }
 
+/* What says that it is bound is not so before it is in the slot. */
+static void test_bind_in_progress(void)
+{
+	begin();
+	rig_host_up(&rig_guest[B], true);
+	rig_hold_presence(true);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 5), 0);
+	rig_settle();
+	CHECK_EQ(info_of(A, 5), FREE | MRPC_BIND_IN_PROGRESS << 16);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, A, 1, 5),
+		 MRPC_BIND_RET_IN_PROGRESS);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_BIND, B, 1, 6),
+		 MRPC_BIND_RET_LOGICAL_BOUND);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, B, 1, MRPC_BIND_OPTION),
+		 MRPC_BIND_RET_IN_PROGRESS);
+	CHECK_EQ(bindings_seen(A, B), 0);
+	rig_hold_presence(false);
+	CHECK(wait_info(5, AT(B, 1, MRPC_BIND_BOUND)));
+	CHECK_EQ(bindings_seen(A, B), 1);
+	/* A host that boots changes nothing of what is bound to it. */
+	rig_host_up(&rig_guest[B], false);
+	rig_hold_presence(true);
+	rig_host_up(&rig_guest[B], true);
+	CHECK_EQ(info_of(A, 5), AT(B, 1, MRPC_BIND_BOUND));
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, B, 1, MRPC_BIND_OPTION),
+		 MRPC_BIND_RET_IN_PROGRESS);
+	rig_hold_presence(false);
+	rig_settle();
+	CHECK_EQ(bindings_seen(A, B), 1);
+	CHECK_EQ(bind_cmd(A, MRPC_BIND_UNBIND, B, 1, MRPC_BIND_OPTION), 0);
+	end();
+}
+
 /* ---- Ports with several endpoints ---- */
 
 static bool slot_has(unsigned int host, unsigned int slot, const char *want)
@@ -619,6 +652,7 @@ static void test_faults_refused(void)
 
 static const struct tap_test tests[] = {
 	T(commands), T(bind), T(two_binds), T(unbind), T(bind_refused),
+	T(bind_in_progress),
 	T(shared_port), T(shared_port_refused), T(shared_port_of_the_gone),
 	T(shared_port_loses_one), T(shared_port_link),
 	T(shared_port_in_the_file), T(permission), T(links),
