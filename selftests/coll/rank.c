@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank, on one host: coll-rank verify|stay RANK SIZE BOOTSTRAP. Every
- * collective with contents that are checked; "stay" goes on until a rank fails,
- * shrinks, and checks again. Started by test_coll.py.
+ * One rank, on one host: coll-rank MODE RANK SIZE BOOTSTRAP. Every collective with
+ * contents that are checked. Modes:
+ *
+ *   verify  once
+ *   stay    until a rank fails; then shrinks, and checks again
+ *   move    for a while in which the buffers are moved, if they can be
+ *   watch   until a watchdog aborts that has seen nothing go on; what is received
+ *           into must not change afterwards
+ *
+ * Started by test_coll.py; as coll-rank-gpu, with buffers on a GPU, by
+ * ../gpu/test_coll_faults.py.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +24,18 @@
 #include <fabrex/coll.h>
 #include <fabrex/p2p.h>
 
-#define MOST	(1u << 18)
+#include "memory.h"
+
+#define MOST		(1u << 18)
+#define MOVE_SECONDS	5.0	/* of moves, at least */
+#define MOVES		20	/* as many, whatever that takes */
+#define WATCH_SECONDS	3.0	/* until the watchdog thinks that it hangs */
+#define LATE_SECONDS	2	/* in which late bytes would arrive */
 
 static struct fabrex_comm *comm;
 static uint32_t rank, size;
-static int32_t *in, *out;
+static int32_t *in, *out;	/* what is in these */
+static void *send, *recv;
 
 static double now(void)
 {
@@ -61,6 +78,16 @@ static void fill(uint32_t count, uint32_t n)
 		in[i] = value(rank, i, n);
 		out[i] = -1;
 	}
+	need(!memory_put(send, in, count * sizeof(*in)) ||
+	     !memory_put(recv, out, count * sizeof(*out)), "buffers");
+}
+
+/* What has been received, if it was. */
+static int fetched(int ret, uint32_t count)
+{
+	if (!ret)
+		need(!memory_get(out, recv, count * sizeof(*out)), "result");
+	return ret;
 }
 
 static void same(int32_t got, int32_t wanted, const char *what, uint32_t i)
@@ -88,8 +115,9 @@ static int all_reduce(uint32_t count, uint32_t n)
 	int ret;
 
 	fill(count, n);
-	ret = fabrex_all_reduce(comm, in, out, count, FABREX_INT32,
+	ret = fabrex_all_reduce(comm, send, recv, count, FABREX_INT32,
 				FABREX_SUM);
+	ret = fetched(ret, count);
 	for (i = 0; !ret && i < count; i++)
 		same(out[i], total(i, n), "all-reduce", i);
 	return ret;
@@ -101,7 +129,8 @@ static int broadcast(uint32_t count, uint32_t n)
 	int ret;
 
 	fill(count, n);
-	ret = fabrex_broadcast(comm, in, out, count, FABREX_INT32, root);
+	ret = fabrex_broadcast(comm, send, recv, count, FABREX_INT32, root);
+	ret = fetched(ret, count);
 	for (i = 0; !ret && i < count; i++)
 		same(out[i], value(root, i, n), "broadcast", i);
 	return ret;
@@ -115,12 +144,13 @@ static int send_and_receive(uint32_t count, uint32_t n)
 	fill(count, n);
 	ret = fabrex_group_begin(comm);
 	if (!ret)
-		ret = fabrex_send(comm, in, count, FABREX_INT32,
+		ret = fabrex_send(comm, send, count, FABREX_INT32,
 				  (rank + 1) % size);
 	if (!ret)
-		ret = fabrex_recv(comm, out, count, FABREX_INT32, from);
+		ret = fabrex_recv(comm, recv, count, FABREX_INT32, from);
 	end = fabrex_group_end(comm);
 	ret = ret ? ret : end;
+	ret = fetched(ret, count);
 	for (i = 0; !ret && i < count; i++)
 		same(out[i], value(from, i, n), "send and receive", i);
 	return ret;
@@ -132,7 +162,8 @@ static int all_gather(uint32_t count, uint32_t n)
 	int ret;
 
 	fill(count, n);
-	ret = fabrex_all_gather(comm, in, out, each, FABREX_INT32);
+	ret = fabrex_all_gather(comm, send, recv, each, FABREX_INT32);
+	ret = fetched(ret, count);
 	for (r = 0; !ret && r < size; r++)
 		for (i = 0; i < each; i++)
 			same(out[r * each + i], value(r, i, n), "all-gather",
@@ -146,8 +177,9 @@ static int reduce_scatter(uint32_t count, uint32_t n)
 	int ret;
 
 	fill(count, n);
-	ret = fabrex_reduce_scatter(comm, in, out, each, FABREX_INT32,
+	ret = fabrex_reduce_scatter(comm, send, recv, each, FABREX_INT32,
 				    FABREX_SUM);
+	ret = fetched(ret, count);
 	for (i = 0; !ret && i < each; i++)
 		same(out[i], total(rank * each + i, n), "reduce-scatter", i);
 	return ret;
@@ -159,7 +191,8 @@ static int all_to_all(uint32_t count, uint32_t n)
 	int ret;
 
 	fill(count, n);
-	ret = fabrex_all_to_all(comm, in, out, each, FABREX_INT32);
+	ret = fabrex_all_to_all(comm, send, recv, each, FABREX_INT32);
+	ret = fetched(ret, count);
 	for (r = 0; !ret && r < size; r++)
 		for (i = 0; i < each; i++)
 			same(out[r * each + i], value(r, rank * each + i, n),
@@ -191,8 +224,9 @@ static int all_gatherv(uint32_t count, uint32_t n)
 	fill(count, n);
 	for (r = 0; r < size; r++)
 		counts[r] = share(count, r);
-	ret = fabrex_all_gatherv(comm, in, counts[rank], out, counts, NULL,
+	ret = fabrex_all_gatherv(comm, send, counts[rank], recv, counts, NULL,
 				 FABREX_INT32);
+	ret = fetched(ret, count);
 	for (r = 0; !ret && r < size; r++) {
 		at = share_before(count, 0, r);
 		for (i = 0; i < counts[r]; i++)
@@ -210,8 +244,9 @@ static int reduce_scatterv(uint32_t count, uint32_t n)
 	fill(count, n);
 	for (r = 0; r < size; r++)
 		counts[r] = share(count, r);
-	ret = fabrex_reduce_scatterv(comm, in, out, counts, FABREX_INT32,
+	ret = fabrex_reduce_scatterv(comm, send, recv, counts, FABREX_INT32,
 				     FABREX_SUM);
+	ret = fetched(ret, count);
 	for (i = 0; !ret && i < counts[rank]; i++)
 		same(out[i], total(at + i, n), "reduce-scatterv", i);
 	return ret;
@@ -227,8 +262,9 @@ static int all_to_allv(uint32_t count, uint32_t n)
 	fill(count, n);
 	for (r = 0; r < size; r++)
 		counts[r] = share(count, rank + r);
-	ret = fabrex_all_to_allv(comm, in, counts, NULL, out, counts, NULL,
+	ret = fabrex_all_to_allv(comm, send, counts, NULL, recv, counts, NULL,
 				 FABREX_INT32);
+	ret = fetched(ret, count);
 	for (r = 0; !ret && r < size; r++) {
 		at = share_before(count, rank, r);
 		theirs = share_before(count, r, rank);
@@ -298,6 +334,100 @@ static void stay(void)
 	verify();
 }
 
+/* ---- buffers that are moved ---------------------------------------------- */
+
+static atomic_bool enough;
+static atomic_uint moves;
+
+static void *mover(void *arg)
+{
+	bool away = true;
+
+	(void)arg;
+	while (!enough) {
+		moves += memory_move(send, away);
+		moves += memory_move(recv, away);
+		away = !away;
+	}
+	return NULL;
+}
+
+/* Whether somebody has not had enough yet. */
+static bool goes_on(double end)
+{
+	int32_t own = now() < end || moves < MOVES, any;
+
+	need(fabrex_all_reduce(comm, &own, &any, 1, FABREX_INT32, FABREX_MAX),
+	     "the end");
+	return any;
+}
+
+static void move(void)
+{
+	double end = now() + MOVE_SECONDS;
+	pthread_t thread;
+	uint32_t i;
+
+	need(pthread_create(&thread, NULL, mover, NULL), "thread");
+	for (i = 0; goes_on(end); i++)
+		need(round_of(i % 5 ? 1000 : 40000), "while buffers move");
+	enough = true;
+	pthread_join(thread, NULL);
+	say("moved %u times in %u rounds", moves, i);
+	verify();
+}
+
+/* ---- a watchdog ---------------------------------------------------------- */
+
+static _Atomic double alive;
+
+static void *watchdog(void *arg)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+
+	(void)arg;
+	while (now() - alive < WATCH_SECONDS)
+		nanosleep(&nap, NULL);
+	fabrex_comm_abort(comm);
+	return NULL;
+}
+
+/* Nobody may write what the application has back. */
+static void check_late(void)
+{
+	const struct timespec wait = { .tv_sec = LATE_SECONDS };
+	uint32_t i;
+
+	for (i = 0; i < MOST; i++)
+		out[i] = value(rank, i, 99);
+	need(!memory_put(recv, out, MOST * sizeof(*out)), "buffers");
+	nanosleep(&wait, NULL);
+	need(!memory_get(out, recv, MOST * sizeof(*out)), "result");
+	for (i = 0; i < MOST; i++)
+		same(out[i], value(rank, i, 99), "after the abort", i);
+	say("nothing late");
+}
+
+static void watch(void)
+{
+	pthread_t thread;
+	double begun;
+	uint32_t i;
+	int ret;
+
+	alive = now();
+	need(pthread_create(&thread, NULL, watchdog, NULL), "thread");
+	say("ready");
+	for (i = 0; !(ret = round_of(i % 5 ? 100 : 30000)); i++)
+		alive = now();
+	begun = alive;
+	say("failed %d after %.2f s: %s", ret, now() - begun,
+	    fabrex_strerror_last());
+	say("end of failure");
+	pthread_join(thread, NULL);
+	check_late();
+}
+
 /*
  * What sysfs says of the port is what it says of itself. Only while nothing
  * happens to it: the two are read one after the other.
@@ -327,7 +457,7 @@ int main(int argc, char **argv)
 	struct fabrex_port *port;
 
 	if (argc != 5) {
-		fprintf(stderr, "usage: coll-rank verify|stay RANK SIZE BOOTSTRAP\n");
+		fprintf(stderr, "usage: coll-rank MODE RANK SIZE BOOTSTRAP\n");
 		return 2;
 	}
 	rank = attr.rank = (uint32_t)atoi(argv[2]);
@@ -335,13 +465,19 @@ int main(int argc, char **argv)
 	attr.bootstrap = argv[4];
 	in = malloc(MOST * sizeof(*in));
 	out = malloc(MOST * sizeof(*out));
-	need(!in || !out, "memory");
+	send = memory_new(MOST * sizeof(*in));
+	recv = memory_new(MOST * sizeof(*out));
+	need(!in || !out || !send || !recv, "memory");
 	need(fabrex_open(NULL, &port), "open");
 	if (!strcmp(argv[1], "verify"))
 		look_at_port(port);
 	need(fabrex_comm_create(port, &attr, sizeof(attr), &comm), "create");
 	if (!strcmp(argv[1], "verify"))
 		verify();
+	else if (!strcmp(argv[1], "move"))
+		move();
+	else if (!strcmp(argv[1], "watch"))
+		watch();
 	else
 		stay();
 	fabrex_comm_destroy(comm);

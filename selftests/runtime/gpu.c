@@ -326,6 +326,13 @@ bool gpu_checksum(enum gpu_vendor vendor, const void *addr, size_t length,
 	       store_checksum(m, offset, length, crc);
 }
 
+bool gpu_move(enum gpu_vendor vendor, const void *addr, bool to_host)
+{
+	struct gpu_memory *m = gpu_find(vendor, addr);
+
+	return m && m->handle && store_move(m, to_host);
+}
+
 /* ---- peers ------------------------------------------------------------- */
 
 static bool allowed[GPU_MAX][GPU_MAX];	/* lock */

@@ -95,6 +95,12 @@ bool gpu_copy_any(enum gpu_vendor vendor, void *to, const void *from,
 bool gpu_checksum(enum gpu_vendor vendor, const void *addr, size_t length,
 		  uint32_t *crc);
 /*
+ * Move an allocation as the modelled GPU's driver does when it evicts: to the host's
+ * memory, or to another place in the GPU's. False: it cannot be moved now, or is in
+ * no modelled GPU.
+ */
+bool gpu_move(enum gpu_vendor vendor, const void *addr, bool to_host);
+/*
  * Where the processor finds what a GPU has at an address: device memory, or
  * the host's if it is pinned. NULL: the GPU would fault.
  */

@@ -149,6 +149,16 @@ void store_close(struct gpu_memory *m)
 		close(m->node);
 }
 
+bool store_move(const struct gpu_memory *m, bool to_host)
+{
+	const struct dgpu_move move = {
+		.size = sizeof(move), .handle = m->handle,
+		.place = to_host ? DGPU_PLACE_SYSTEM : DGPU_PLACE_VRAM,
+	};
+
+	return !ioctl(node_of(m), DGPU_IOCTL_MOVE, &move);
+}
+
 /* ---- other processes --------------------------------------------------- */
 
 uint32_t store_mesh(int gpu)
