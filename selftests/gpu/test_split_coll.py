@@ -111,13 +111,13 @@ LARGE = 64 << 20	# with the throttle on,
 SECONDS = 40.0		# and how long it takes then
 
 
-def plan(ranks, kind):
+def plan(ranks, kind, topology=TOPOLOGY):
     """Texts of the optimal schedule and of that of the best rings; both are
     written at each host, by its own planner; and what that says."""
     rows = ", ".join(f'{{ endpoint = "{rank.endpoint}"; '
                      f'port = "{rank.port}"; }}' for rank in ranks)
-    with open(TOPOLOGY) as f:
-        text = f"{f.read()}bindings = ( {rows} );"
+    with open(topology) as f:
+        text = f"{f.read().split('bindings =')[0]}bindings = ( {rows} );"
     for guest in {rank.guest.name: rank.guest for rank in ranks}.values():
         guest.sh(f"cat > /tmp/bound.topo << 'END'\n{text}\nEND")
         doc = fabric.ctl_json(
@@ -130,7 +130,7 @@ def plan(ranks, kind):
     return doc, dict(zip(("optimal", "rings"), texts))
 
 
-def planned(ranks, hops):
+def planned(ranks, hops, uplinks=UPLINKS):
     """{(from, to): bytes} on links of meshes and on uplinks."""
     links = collections.Counter()
     for (one, other), n in hops.items():
@@ -139,10 +139,10 @@ def planned(ranks, hops):
         if boxes[0] == boxes[1]:
             links[ends] += n
             continue
-        uplinks = [UPLINKS[box][ranks[rank].gpu // 2]
-                   for box, rank in zip(boxes, (one, other))]
-        links[boxes[0], uplinks[0]] += n
-        links[uplinks[1], boxes[1]] += n
+        ports = [uplinks[box][int(end.split("gpu")[1]) * len(uplinks[box])
+                              // GPUS] for box, end in zip(boxes, ends)]
+        links[boxes[0], ports[0]] += n
+        links[ports[1], boxes[1]] += n
     return dict(links)
 
 
@@ -152,7 +152,7 @@ def of_gpus(way):
     return all(ends) or not any(ends) and bool(set(way) & set(UPLINKS))
 
 
-def execute(t, ranks, kind, which, text, service, size=SIZE):
+def execute(t, ranks, kind, which, text, service, size=SIZE, uplinks=UPLINKS):
     unit = divisor(text, len(ranks))
     size = unit * max(1, size // unit)
     before = traffic(ranks[0].guest)
@@ -164,7 +164,8 @@ def execute(t, ranks, kind, which, text, service, size=SIZE):
     moved = {way: n - before[way] for way, n in after.items()
              if n != before[way] and of_gpus(way)}
     hops = hops_of(text, len(ranks), size)
-    wanted = planned(ranks, {way: OPERATIONS * n for way, n in hops.items()})
+    wanted = planned(ranks, {way: OPERATIONS * n for way, n in hops.items()},
+                     uplinks)
     t.equal(moved, wanted, f"{kind}, {which}: {len(wanted)} links carry what is"
             " planned, to the byte")
     seconds = [row["time_us"] / 1e6 for row in

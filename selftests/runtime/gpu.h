@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_MAX		8
+#define GPU_MAX		16
 #define API		__attribute__((visibility("default")))
 
 enum gpu_vendor { GPU_AMD, GPU_NVIDIA };

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The five wirings of docs/planner.md, each with one server that has all sixteen
+GPUs of two boxes: what is planned is executed, and every link carries what is
+planned, to the byte. Too long for make check: each runs where it is named."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+import machine
+import space
+import topology
+from gpulab import fabric, load, wait_devices
+from scenario import scenario
+from test_split_coll import GPUS, Place, execute, plan
+
+TOPOLOGIES = os.path.join(space.TREE, "topologies")
+BOXES = ("columba1", "columba2")
+
+
+def wiring(name):
+    """Declare the scenario of one of them."""
+    path = os.path.join(TOPOLOGIES, f"{name}.topo")
+
+    def run(lab, t):
+        ranks = places(lab)
+        uplinks = read_uplinks(path)
+        for service, (kind, which) in enumerate((
+                ("all_gather", "optimal"), ("all_reduce", "optimal"),
+                ("all_reduce", "rings")), 7401):
+            doc, texts = plan(ranks, kind, path)
+            t.diag(f"{name}, {kind}: optimal {doc['optimal']['algbw_gbps']}, "
+                   f"rings {doc['ring']['algbw_gbps']} GB/s (planned)")
+            execute(t, ranks, kind, which, texts[which], service,
+                    uplinks=uplinks)
+
+    run.__name__ = "wired_" + name.replace("-", "_")
+    run.__doc__ = f"topologies/{name}.topo"
+    run.__module__ = __name__
+    return scenario(hosts=["server"], topology=path, kernels=("7.2",),
+                    cpu=machine.AMD_CPU, memory=3072, named=True)(run)
+
+
+def read_uplinks(path):
+    """{box: its uplinks}"""
+    with open(path) as f:
+        text = topology.strip_comments(f.read())
+    found = {}
+    for group in topology.groups(text, "appliances"):
+        words = group.split('"')[1::2]
+        found[words[0]] = tuple(w for w in words if ":" in w)
+    return found
+
+
+def places(lab):
+    """All GPUs, which the server has from the beginning; the runtime counts them
+    in the order of their addresses."""
+    server = lab.guest("server")
+    load(server)
+    wait_devices(server, 2 * GPUS)
+    rows = fabric.endpoints(server)
+    order = sorted((row["pci_name"], name) for name, row in rows.items()
+                   if ".gpu" in name)
+    index = {name: n for n, (_, name) in enumerate(order)}
+    names = [f"{box}.gpu{n}" for box in BOXES for n in range(GPUS)]
+    return [Place(server, index[name], name, rows[name]["port"])
+            for name in names]
+
+
+for _name in ("1s-1rp-std-cascade", "1s-2rp-split-cascade",
+              "1s-2rp-std-cascade", "2s-2rp-split-flat", "2s-2rp-std-flat"):
+    globals()["wired_" + _name.replace("-", "_")] = wiring(_name)
