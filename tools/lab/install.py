@@ -30,11 +30,12 @@ for f in "$tree"/dist/*.rules "$tree"/tools/*/*.rules \
 	"$tree"/driver/*.rules; do
 	[ -f "$f" ] && ln -sf "$f" /etc/udev/rules.d/ && rules=1
 done
-# On a busy machine udevd may still be starting.
+# On a busy machine udevd may still be starting. Without it nobody would ever give
+# the nodes of the modules below their group.
 if [ -n "$rules" ] && [ -x /usr/bin/udevadm ]; then
-	for try in 1 2 3 4 5; do
+	for try in $(seq 200); do
 		udevadm control --reload && break
-		[ $try != 5 ] && sleep 1
+		sleep 0.3
 	done
 fi
 for f in "$tree"/tools/fabrexctl/*completion*; do
