@@ -15,11 +15,13 @@ from scenario import scenario
 
 HOSTS = ["a", "b", "c"]
 SOON = 60		# emulated hosts take their time; the ranks say how much
-OPTIONS = {"hosts": HOSTS, "kernels": ("7.2",)}
+# Guests of their own: what others leave composed to theirs is in the way here.
+OPTIONS = {"hosts": HOSTS, "kernels": ("7.2",), "memory": 1024}
 
 
 def start(lab, mode, service):
     """A rank on each host, with buffers on its GPU."""
+    fabric.release_all(lab, lab.guest("a"))
     for host in HOSTS:
         gpu_host(lab, host, 1)
     ranks = [lab.guest(host).start_command(

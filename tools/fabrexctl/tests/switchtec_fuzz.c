@@ -5,6 +5,7 @@
  * named, to the partition that the switch itself has said is that host's.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,16 @@
 #define NAMED	7		/* port of flat.gpu0 */
 #define TARGET	3		/* port of host c */
 #define MOST	64		/* commands of one run */
+
+/* Nothing is waited for: there is nobody that would be done meanwhile. */
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	(void)timeout;
+	return __real_poll(fds, n, 0);
+}
 
 static const uint8_t *input;
 static size_t left;
