@@ -58,7 +58,12 @@ def places(lab):
     server = lab.guest("server")
     load(server)
     wait_devices(server, 2 * GPUS)
-    rows = fabric.endpoints(server)
+    rows = {}
+    # Each port knows the devices behind itself.
+    for port in fabric.ctl_json(server, "list fports")["fports"]:
+        doc = fabric.ctl_json(server, f"--fport {port['name']} list endpoints")
+        rows |= {row["name"]: row for row in doc["endpoints"]
+                 if row["pci_name"]}
     order = sorted((row["pci_name"], name) for name, row in rows.items()
                    if ".gpu" in name)
     index = {name: n for n, (_, name) in enumerate(order)}
