@@ -29,7 +29,7 @@
 #define MOST		(1u << 18)
 #define MOVE_SECONDS	5.0	/* of moves, at least */
 #define MOVES		20	/* as many, whatever that takes */
-#define WATCH_SECONDS	3.0	/* until the watchdog thinks that it hangs */
+#define WATCH_SECONDS	10.0	/* until the watchdog thinks that it hangs */
 #define LATE_SECONDS	2	/* in which late bytes would arrive */
 
 static struct fabrex_comm *comm;

@@ -22,9 +22,8 @@
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* Last component of where a link leads; "" if there is none. */
-static void link_word(const struct p2p_env *env, const char *name,
-		      const char *file, char *to, size_t size)
+void function_link_word(const struct p2p_env *env, const char *name,
+			const char *file, char *to, size_t size)
 {
 	char path[SYSFS_PATH], target[SYSFS_PATH];
 	const char *word;
@@ -72,7 +71,7 @@ static void read_power(const struct p2p_env *env, struct pci_function *f)
 
 static void read_group(const struct p2p_env *env, struct pci_function *f)
 {
-	link_word(env, f->name, "iommu_group", f->group, sizeof(f->group));
+	function_link_word(env, f->name, "iommu_group", f->group, sizeof(f->group));
 	fxi_host_iommu(env->root, f->name, f->group_type,
 		       sizeof(f->group_type));
 	visible(f->group_type);
@@ -92,8 +91,8 @@ static void read_attributes(const struct p2p_env *env, struct pci_function *f)
 	read_link(env, name, "current", &f->link);
 	read_link(env, name, "max", &f->most);
 	f->numa_node = fxi_device_numa(env, name);
-	link_word(env, name, "driver", f->driver, sizeof(f->driver));
-	link_word(env, name, "physfn", f->physfn, sizeof(f->physfn));
+	function_link_word(env, name, "driver", f->driver, sizeof(f->driver));
+	function_link_word(env, name, "physfn", f->physfn, sizeof(f->physfn));
 	read_power(env, f);
 	read_group(env, f);
 }

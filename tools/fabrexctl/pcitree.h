@@ -67,6 +67,9 @@ void pci_tree_read(const struct p2p_env *env, struct pci_tree *tree);
 void pci_tree_free(struct pci_tree *tree);
 const struct pci_function *pci_tree_find(const struct pci_tree *tree,
 					 const char *name);
+/* Last component of where a link of a function leads; "" if there is none. */
+void function_link_word(const struct p2p_env *env, const char *name,
+			const char *file, char *to, size_t size);
 bool function_is_bridge(const struct pci_function *f);
 /* What both ends of the link above it are capable of; speed 0: not known. */
 struct pci_link function_attainable(const struct pci_function *f);

@@ -14,6 +14,7 @@
 #include "fabric.h"
 #include "p2p/near.h"
 #include "p2p/sysfs.h"
+#include "pcitree.h"
 #include "util.h"
 
 #define DEVICES	"/sys/bus/pci/devices"
@@ -65,24 +66,6 @@ static uint32_t kind_of(const struct p2p_env *env, const char *name,
 	return 0;
 }
 
-static void read_driver(const struct p2p_env *env, const char *name,
-			char driver[32])
-{
-	char path[SYSFS_PATH], target[SYSFS_PATH];
-	const char *word;
-	ssize_t n;
-
-	driver[0] = '\0';
-	if (fxi_sysfs_path(path, env->root, DEVICES "/%s/driver", name))
-		return;
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0)
-		return;
-	target[n] = '\0';
-	word = strrchr(target, '/');
-	snprintf(driver, 32, "%s", word ? word + 1 : target);
-}
-
 /* A Virtual Function comes with its physical one; files do not list it. */
 static bool is_virtual(const struct p2p_env *env, const char *name)
 {
@@ -121,7 +104,9 @@ static void look_below(struct look *l, const char *bridge, unsigned int depth)
 		memcpy(l->v[l->n].name, name, sizeof(name));
 		l->v[l->n].kind = kind_of(l->env, name, class);
 		l->v[l->n].virtual = is_virtual(l->env, name);
-		read_driver(l->env, name, l->v[l->n++].driver);
+		function_link_word(l->env, name, "driver", l->v[l->n].driver,
+				   sizeof(l->v[l->n].driver));
+		l->n++;
 	}
 	if (dir)
 		closedir(dir);
