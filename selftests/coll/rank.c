@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <fabrex/coll.h>
 #include <fabrex/p2p.h>
 
@@ -29,6 +30,7 @@
 #define MOST		(1u << 18)
 #define MOVE_SECONDS	5.0	/* of moves, at least */
 #define MOVES		20	/* as many, whatever that takes */
+#define NAP_US		1000
 #define WATCH_SECONDS	10.0	/* until the watchdog thinks that it hangs */
 #define LATE_SECONDS	2	/* in which late bytes would arrive */
 
@@ -337,43 +339,55 @@ static void stay(void)
 /* ---- buffers that are moved ---------------------------------------------- */
 
 static atomic_bool enough;
-static atomic_uint moves;
+static atomic_uint moves, refusals;
 
 static void *mover(void *arg)
 {
 	bool away = true;
+	uint32_t moved;
 
 	(void)arg;
-	while (!enough) {
-		moves += memory_move(send, away);
-		moves += memory_move(recv, away);
-		away = !away;
+	for (; !enough; away = !away) {
+		moved = memory_move(send, away);
+		moved += memory_move(recv, away);
+		moves += moved;
+		refusals += 2 - moved;
+		if (!moved)
+			usleep(NAP_US);
 	}
 	return NULL;
 }
 
-/* Whether somebody has not had enough yet. */
+/*
+ * Whether somebody has not had enough yet. A region that the fabric has pinned is
+ * not moved; without a cache none is pinned between two rounds.
+ */
 static bool goes_on(double end)
 {
 	int32_t own = now() < end || moves < MOVES, any;
+	unsigned int before = moves;
 
+	while (moves == before)
+		usleep(NAP_US);
 	need(fabrex_all_reduce(comm, &own, &any, 1, FABREX_INT32, FABREX_MAX),
 	     "the end");
 	return any;
 }
 
-static void move(void)
+static void move(struct fabrex_port *port)
 {
 	double end = now() + MOVE_SECONDS;
 	pthread_t thread;
 	uint32_t i;
 
+	need(fabrex_mr_cache_limit(port, 0, 0), "cache");
 	need(pthread_create(&thread, NULL, mover, NULL), "thread");
 	for (i = 0; goes_on(end); i++)
 		need(round_of(i % 5 ? 1000 : 40000), "while buffers move");
 	enough = true;
 	pthread_join(thread, NULL);
-	say("moved %u times in %u rounds", moves, i);
+	say("moved %u times in %u rounds, refused %u times", moves, i,
+	    refusals);
 	verify();
 }
 
@@ -475,7 +489,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "verify"))
 		verify();
 	else if (!strcmp(argv[1], "move"))
-		move();
+		move(port);
 	else if (!strcmp(argv[1], "watch"))
 		watch();
 	else

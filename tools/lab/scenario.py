@@ -126,6 +126,9 @@ def load(top="selftests", only=None):
         before = len(SCENARIOS)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        # Not those of another file, which it imports.
+        SCENARIOS[before:] = [item for item in SCENARIOS[before:]
+                              if item.function.__module__ == spec.name]
         for item in SCENARIOS[before:]:
             item.suite = suite
     return [s for s in SCENARIOS

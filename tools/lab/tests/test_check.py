@@ -24,6 +24,14 @@ class Parts(unittest.TestCase):
                   for n in filter(parts.chooser(part), self.names)]
         self.assertEqual(sorted(chosen), sorted(self.names))
 
+    def test_a_scenario_belongs_to_its_file_alone(self):
+        """One file may import another's functions."""
+        self.assertEqual(len(self.names), len(set(self.names)))
+        functions = [s.function.__module__.removeprefix("selftest_")
+                     for s in scenario.SCENARIOS]
+        self.assertEqual(functions, [s.suite.replace(".", "_")
+                                     for s in scenario.SCENARIOS])
+
     def test_every_word_is_of_use(self):
         words = [w for ws in parts.load().values() for w in ws]
         for word in (*words, *parts.KCSAN):
