@@ -60,7 +60,7 @@ int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);
 void fxi_execution_begin(struct execution *e);
 bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
-			      struct cursor *c);
+			      uint32_t *i, struct cursor *c);
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);
 uint32_t fxi_pieces_rounds(const struct execution *e);

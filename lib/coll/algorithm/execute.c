@@ -257,22 +257,41 @@ static int send_ready(struct execution *e, uint32_t lane)
 }
 
 /*
+ * What could be sent, of the earliest turn. However far ahead it is: a link that
+ * several lanes cross is idle as soon as all of them wait for what comes by a
+ * longer way, and no time makes up for that.
+ */
+static bool find_ahead(struct execution *e, uint32_t lane, struct cursor *c)
+{
+	struct cursor look = *c;
+	bool found = false;
+	uint32_t i = 0;
+
+	while (fxi_execution_look_ahead(e, lane, &i, &look)) {
+		if ((found && look.turn >= c->turn) || !is_ready(e, &look))
+			continue;
+		*c = look;
+		found = true;
+	}
+	return found;
+}
+
+/*
  * What may go out of turn, where that saves waiting: between memories that are
  * not ordinary, in which everything takes its time.
  */
 static int send_ahead(struct execution *e, uint32_t lane)
 {
-	struct cursor in_turn = e->cursors[lane], look = in_turn;
+	struct cursor in_turn = e->cursors[lane], ahead = in_turn;
 	int ret = 0;
 
 	if (!e->flying || is_ready(e, &in_turn) ||
-	    !(e->p->acts[in_turn.act].flags & ACT_ANYTIME))
+	    fxi_pace_full(&e->paces[lane], under_way(e, lane)) ||
+	    !find_ahead(e, lane, &ahead))
 		return 0;
 	e->aside = true;
-	while (!ret && fxi_execution_look_ahead(e, lane, &look)) {
-		e->cursors[lane] = look;
-		ret = send_ready(e, lane);
-	}
+	e->cursors[lane] = ahead;
+	ret = send_ready(e, lane);
 	e->aside = false;
 	e->cursors[lane] = in_turn;
 	return ret;

@@ -115,10 +115,11 @@ static inline void fxi_execution_widen(struct cursor *c)
 }
 /*
  * Messages that can be taken at any time may overtake others of their lane, if
- * those cannot be sent yet. From *c on, which is moved: the next that could.
+ * those cannot be sent yet. From the lane's act number *i on, which is moved: the
+ * next of which something is here that has not been sent. *c is about that.
  */
 bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
-			      struct cursor *c);
+			      uint32_t *i, struct cursor *c);
 /* Is it such a message, and the next of its act? Then *c is about it. */
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);

@@ -173,29 +173,6 @@ void fxi_execution_advance(struct execution *e, uint32_t lane)
 
 /* ---- out of turn ------------------------------------------------------- */
 
-/*
- * So many acts and pieces are looked at. Links of different capacities that a
- * lane crosses would otherwise wait for each other.
- */
-#define AHEAD		32u
-
-bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
-			      struct cursor *c)
-{
-	uint32_t n;
-
-	for (n = 0; n < AHEAD && next_act(e, &e->p->lanes[lane], c); n++) {
-		if (!(e->p->acts[c->act].flags & ACT_ANYTIME))
-			return false;
-		set_piece(e, c);
-		if (e->done[c->act] < c->start || e->done[c->act] >= c->end)
-			continue;
-		set_message(e, c, e->done[c->act]);
-		return true;
-	}
-	return false;
-}
-
 /* The round in which an element of a part with @count is transferred. */
 static uint32_t round_of(const struct execution *e, uint64_t count, uint64_t at)
 {
@@ -206,6 +183,41 @@ static uint32_t round_of(const struct execution *e, uint64_t count, uint64_t at)
 	while (fxi_piece_start(e, count, round + 1) <= at)
 		round++;
 	return round;
+}
+
+/* Is more of the act's part here than it has sent? */
+static bool has_more(const struct execution *e, const struct act *act)
+{
+	uint64_t done = e->done[act - e->p->acts];
+	uint32_t i;
+
+	if (done >= e->memory[act->part].count)
+		return false;
+	for (i = act->need; i < act->need + act->needs; i++)
+		if (e->done[i] <= done)
+			return false;
+	return true;
+}
+
+bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
+			      uint32_t *i, struct cursor *c)
+{
+	const struct lane *l = &e->p->lanes[lane];
+	const struct act *act;
+
+	while (*i < l->n) {
+		c->act = e->p->lane_acts[l->first + (*i)++];
+		act = &e->p->acts[c->act];
+		if (!(act->flags & ACT_ANYTIME) || !has_more(e, act))
+			continue;
+		c->round = round_of(e, e->memory[act->part].count,
+				    e->done[c->act]);
+		c->turn = c->round + act->stage;
+		set_piece(e, c);
+		set_message(e, c, e->done[c->act]);
+		return true;
+	}
+	return false;
 }
 
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
