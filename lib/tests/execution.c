@@ -35,7 +35,7 @@
 #define fxi_execution_advance	fake_execution_advance
 #define fxi_execution_check	fake_execution_check
 #define fxi_execution_begin	fake_execution_begin
-#define fxi_execution_look_ahead	fake_execution_look_ahead
+#define fxi_execution_find_ahead	fake_execution_find_ahead
 #define fxi_execution_find	fake_execution_find
 #define fxi_pieces_rounds	fake_pieces_rounds
 #define fxi_pieces_check	fake_pieces_check
@@ -59,8 +59,8 @@ void fxi_execution_advance(struct execution *e, uint32_t lane);
 int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);
 void fxi_execution_begin(struct execution *e);
-bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
-			      uint32_t *i, struct cursor *c);
+bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
+			      struct cursor *c);
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);
 uint32_t fxi_pieces_rounds(const struct execution *e);
@@ -681,7 +681,7 @@ TEST(execution_does_not_send_far_ahead)
 	fake.tick = 2 * PACE_SLOW_NS;
 	try(s, 8, 16384, 1000000, false, false);
 	CHECK(fake.late > 0);
-	CHECK_EQ(fake.most, 2);
+	CHECK_EQ(fake.most, PACE_LEAST);
 	fake.tick = 0;
 	try(s, 8, 16384, 1000000, false, false);
 	CHECK_EQ(fake.most, 8);

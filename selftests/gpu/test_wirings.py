@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The five wirings of docs/planner.md, each with one server that has all sixteen
-GPUs of two boxes: what is planned is executed, and every link carries what is
-planned, to the byte. Too long for make check: each runs where it is named."""
+GPUs of two boxes: what is planned is executed, every link carries what is planned,
+to the byte, and is as fast, and the five in the same order of speed, as planned.
+Too long for make check: each runs where it is named."""
 
 import os
 import sys
@@ -11,34 +12,56 @@ import machine
 import space
 import topology
 from gpulab import fabric, load, wait_devices
+from planned import GPUS, Place, compare_rates, execute, plan
 from scenario import scenario
-from test_split_coll import GPUS, Place, execute, plan
 
 TOPOLOGIES = os.path.join(space.TREE, "topologies")
 BOXES = ("columba1", "columba2")
 
 
-def wiring(name):
-    """Declare the scenario of one of them."""
+NAMES = ("1s-1rp-std-cascade", "1s-2rp-split-cascade", "1s-2rp-std-cascade",
+         "2s-2rp-split-flat", "2s-2rp-std-flat")
+measured = {}		# (rate that was seen, rate that is planned), by name
+
+
+def declare(name, prefix, run):
+    """The scenario of one wiring; all of one share a guest."""
     path = os.path.join(TOPOLOGIES, f"{name}.topo")
 
-    def run(lab, t):
-        ranks = places(lab)
-        uplinks = read_uplinks(path)
-        for service, (kind, which) in enumerate((
-                ("all_gather", "optimal"), ("all_reduce", "optimal"),
-                ("all_reduce", "rings")), 7401):
-            doc, texts = plan(ranks, kind, path)
-            t.diag(f"{name}, {kind}: optimal {doc['optimal']['algbw_gbps']}, "
-                   f"rings {doc['ring']['algbw_gbps']} GB/s (planned)")
-            execute(t, ranks, kind, which, texts[which], service,
-                    uplinks=uplinks)
+    def function(lab, t):
+        run(lab, t, name, path)
 
-    run.__name__ = "wired_" + name.replace("-", "_")
-    run.__doc__ = f"topologies/{name}.topo"
-    run.__module__ = __name__
-    return scenario(hosts=["server"], topology=path, kernels=("7.2",),
-                    cpu=machine.AMD_CPU, memory=3072, named=True)(run)
+    function.__name__ = prefix + name.replace("-", "_")
+    function.__doc__ = f"topologies/{name}.topo"
+    globals()[function.__name__] = scenario(
+        hosts=["server"], topology=path, kernels=("7.2",), cpu=machine.AMD_CPU,
+        memory=3072, named=True)(function)
+
+
+def wired(lab, t, name, path):
+    """What is planned is executed, to the byte."""
+    ranks = places(lab)
+    uplinks = read_uplinks(path)
+    for service, (kind, which) in enumerate((
+            ("all_gather", "optimal"), ("all_reduce", "optimal"),
+            ("all_reduce", "rings")), 7401):
+        doc, texts = plan(ranks, kind, path)
+        t.diag(f"{name}, {kind}: optimal {doc['optimal']['algbw_gbps']}, "
+               f"rings {doc['ring']['algbw_gbps']} GB/s (planned)")
+        execute(t, ranks, kind, which, texts[which], service, uplinks)
+
+
+def rated(lab, t, name, path):
+    """How fast, beside the best rings and beside the wirings before it."""
+    seen, wanted = compare_rates(lab, t, places(lab), path, 7411)
+    for other, (rate, planned) in measured.items():
+        if abs(wanted / planned - 1) < 0.01:
+            t.ok(abs(seen / rate - 1) < 0.1, f"{name} is as fast as {other}",
+                 f"{seen:.1f} and {rate:.1f} GB/s")
+        else:
+            t.equal(seen > rate, wanted > planned,
+                    f"{name} beside {other}: the order is as planned")
+    measured[name] = (seen, wanted)
 
 
 def read_uplinks(path):
@@ -72,6 +95,6 @@ def places(lab):
             for name in names]
 
 
-for _name in ("1s-1rp-std-cascade", "1s-2rp-split-cascade",
-              "1s-2rp-std-cascade", "2s-2rp-split-flat", "2s-2rp-std-flat"):
-    globals()["wired_" + _name.replace("-", "_")] = wiring(_name)
+for _name in NAMES:
+    declare(_name, "wired_", wired)
+    declare(_name, "rated_", rated)

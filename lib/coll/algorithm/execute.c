@@ -257,26 +257,6 @@ static int send_ready(struct execution *e, uint32_t lane)
 }
 
 /*
- * What could be sent, of the earliest turn. However far ahead it is: a link that
- * several lanes cross is idle as soon as all of them wait for what comes by a
- * longer way, and no time makes up for that.
- */
-static bool find_ahead(struct execution *e, uint32_t lane, struct cursor *c)
-{
-	struct cursor look = *c;
-	bool found = false;
-	uint32_t i = 0;
-
-	while (fxi_execution_look_ahead(e, lane, &i, &look)) {
-		if ((found && look.turn >= c->turn) || !is_ready(e, &look))
-			continue;
-		*c = look;
-		found = true;
-	}
-	return found;
-}
-
-/*
  * What may go out of turn, where that saves waiting: between memories that are
  * not ordinary, in which everything takes its time.
  */
@@ -287,7 +267,7 @@ static int send_ahead(struct execution *e, uint32_t lane)
 
 	if (!e->flying || is_ready(e, &in_turn) ||
 	    fxi_pace_full(&e->paces[lane], under_way(e, lane)) ||
-	    !find_ahead(e, lane, &ahead))
+	    !fxi_execution_find_ahead(e, lane, &ahead))
 		return 0;
 	e->aside = true;
 	e->cursors[lane] = ahead;

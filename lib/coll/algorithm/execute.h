@@ -115,11 +115,13 @@ static inline void fxi_execution_widen(struct cursor *c)
 }
 /*
  * Messages that can be taken at any time may overtake others of their lane, if
- * those cannot be sent yet. From the lane's act number *i on, which is moved: the
- * next of which something is here that has not been sent. *c is about that.
+ * those cannot be sent yet. Of all acts of which something is here that has not
+ * been sent, *c is about the one that is least ahead. However far that is: a link
+ * that several lanes cross is idle as soon as all of them wait for what comes by
+ * a longer way, and no time makes up for that.
  */
-bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
-			      uint32_t *i, struct cursor *c);
+bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
+			      struct cursor *c);
 /* Is it such a message, and the next of its act? Then *c is about it. */
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);

@@ -185,39 +185,62 @@ static uint32_t round_of(const struct execution *e, uint64_t count, uint64_t at)
 	return round;
 }
 
-/* Is more of the act's part here than it has sent? */
+/*
+ * Is more of the act's part here than it has sent: a piece, about, as less does not
+ * go to a slot on a GPU?
+ */
 static bool has_more(const struct execution *e, const struct act *act)
 {
 	uint64_t done = e->done[act - e->p->acts];
+	uint64_t count = e->memory[act->part].count, wanted, cut;
 	uint32_t i;
 
-	if (done >= e->memory[act->part].count)
+	if (done >= count)
 		return false;
+	wanted = done + count / e->rounds;
+	cut = PIECE_CUT / e->size;
+	wanted = wanted > count ? count : wanted > cut + 1 ? wanted - cut : 1;
 	for (i = act->need; i < act->need + act->needs; i++)
-		if (e->done[i] <= done)
+		if (e->done[i] < wanted || e->done[i] <= done)
 			return false;
 	return true;
 }
 
-bool fxi_execution_look_ahead(const struct execution *e, uint32_t lane,
-			      uint32_t *i, struct cursor *c)
+/*
+ * The round that the act has come to, about, plus its stage. Not a division of
+ * integers of 128 bits, as this is asked of many acts.
+ */
+static double turn_of(const struct execution *e, const struct act *act)
+{
+	return (double)e->done[act - e->p->acts] * e->rounds /
+	       (double)e->memory[act->part].count + act->stage;
+}
+
+bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
+			      struct cursor *c)
 {
 	const struct lane *l = &e->p->lanes[lane];
-	const struct act *act;
+	const struct act *act, *best = NULL;
+	double first = 0, turn;
+	uint32_t i;
 
-	while (*i < l->n) {
-		c->act = e->p->lane_acts[l->first + (*i)++];
-		act = &e->p->acts[c->act];
+	for (i = 0; i < l->n; i++) {
+		act = &e->p->acts[e->p->lane_acts[l->first + i]];
 		if (!(act->flags & ACT_ANYTIME) || !has_more(e, act))
 			continue;
-		c->round = round_of(e, e->memory[act->part].count,
-				    e->done[c->act]);
-		c->turn = c->round + act->stage;
-		set_piece(e, c);
-		set_message(e, c, e->done[c->act]);
-		return true;
+		turn = turn_of(e, act);
+		if (best && turn >= first)
+			continue;
+		best = act;
+		first = turn;
 	}
-	return false;
+	if (!best)
+		return false;
+	c->act = (uint32_t)(best - e->p->acts);
+	c->round = round_of(e, e->memory[best->part].count, e->done[c->act]);
+	set_piece(e, c);
+	set_message(e, c, e->done[c->act]);
+	return true;
 }
 
 bool fxi_execution_find(const struct execution *e, uint32_t lane,

@@ -4,10 +4,11 @@
  * copied by a GPU's runtime, are posted and then take their time. Over a link
  * that is slow, or crowded, what arrives to be forwarded is not to wait behind
  * many that could be posted earlier, as that adds up on a path of several ranks:
- * there are two then, which keep the link busy. Over others there are as many as
+ * there are four then, which keep the link busy while the rank waits for a
+ * processor. Over others there are as many as
  * slots, as it may take a while until their end is noticed.
  *
- * A lane begins with two, and is allowed more when those have been quick.
+ * A lane begins with four, and is allowed more when those have been quick.
  */
 #ifndef FXI_COLL_PACE_H
 #define FXI_COLL_PACE_H
@@ -18,7 +19,7 @@
 #include "base/clock.h"
 #include "coll/link/link.h"
 
-#define PACE_LEAST	2u
+#define PACE_LEAST	4u
 /* Slow: longer than ranks that share a processor nap (coll/failure/rest.c). */
 #define PACE_SLOW_NS	5000000u
 
