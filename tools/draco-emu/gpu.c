@@ -41,6 +41,7 @@ struct task {
 	struct draco_gpu_cmd cmd;
 	unsigned int status;		/* DRACO_GPU_PENDING: it has not ended */
 	bool begun;			/* checked */
+	bool waited;			/* for one before it */
 	bool told;			/* its entry has the status */
 	uint64_t done;			/* bytes */
 	struct mesh_access access;	/* of a peer's memory */
@@ -387,23 +388,46 @@ static void tell(struct gpu *g, uint32_t index, struct task *t)
 }
 
 /*
- * May it be performed beside those before it, all of which write to peers? They
- * change nothing here, and those to one peer keep their order.
+ * May others be performed beside it? Not while it waits for a peer's memory, as
+ * these may need what it brings.
  */
 static bool overlaps(const struct task *t)
 {
-	return t->cmd.op == DRACO_GPU_PEER_WRITE;
+	return t->cmd.op != DRACO_GPU_PEER_READ;
 }
 
+static bool writes_here(const struct draco_gpu_cmd *c)
+{
+	return c->op == DRACO_GPU_FILL || c->op == DRACO_GPU_COPY ||
+	       c->op == DRACO_GPU_REDUCE;
+}
+
+/* Does @c store into what @peer, which writes to a peer, still reads? */
+static bool overwrites(const struct draco_gpu_cmd *c,
+		       const struct draco_gpu_cmd *peer)
+{
+	if (!writes_here(c) || !c->length || !peer->length)
+		return false;
+	return c->dst >= peer->src0 ? c->dst - peer->src0 < peer->length :
+				      peer->src0 - c->dst < c->length;
+}
+
+/* Those to one peer keep their order; what is stored here waits for its readers. */
 static bool is_behind(const struct gpu *g, unsigned int i)
 {
+	const struct draco_gpu_cmd *c = &g->tasks[i].cmd;
+
 	for (unsigned int k = 0; k < i; k++) {
 		const struct task *t = &g->tasks[k];
 
 		/* The engine comes to its end with it. */
-		if (t->status == ABANDONED ||
-		    (t->status == DRACO_GPU_PENDING &&
-		     t->cmd.peer == g->tasks[i].cmd.peer))
+		if (t->status == ABANDONED)
+			return true;
+		if (t->status != DRACO_GPU_PENDING)
+			continue;
+		if (t->cmd.op != DRACO_GPU_PEER_WRITE ||
+		    (c->op == DRACO_GPU_PEER_WRITE ?
+		     t->cmd.peer == c->peer : overwrites(c, &t->cmd)))
 			return true;
 	}
 	return false;
@@ -428,13 +452,15 @@ static uint64_t advance_all(struct gpu *g, uint32_t head)
 {
 	uint64_t wait, least = UINT64_MAX;
 
-	if (!is_peer(&g->tasks[0].cmd))
-		idle_mesh(g);
 	for (unsigned int i = 0; i < g->ntasks; i++) {
 		struct task *t = &g->tasks[i];
 
-		if (i && (!overlaps(t) || is_behind(g, i)))
+		if (i && (!overlaps(t) || is_behind(g, i))) {
+			t->waited = true;
 			continue;
+		}
+		if (!is_peer(&t->cmd) && (!i || t->waited))
+			idle_mesh(g);
 		wait = advance(g, t);
 		if (wait && wait < least)
 			least = wait;

@@ -5,8 +5,8 @@
  * that is slow, or crowded, what arrives to be forwarded is not to wait behind
  * many that could be posted earlier, as that adds up on a path of several ranks:
  * there are four then, which keep the link busy while the rank waits for a
- * processor. Over others there are as many as
- * slots, as it may take a while until their end is noticed.
+ * processor. Over others there are as many as slots, as it may take a while until
+ * their end is noticed.
  *
  * A lane begins with four, and is allowed more when those have been quick.
  */

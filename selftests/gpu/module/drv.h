@@ -275,8 +275,9 @@ int dgpu_p2p_init(struct dgpu *dg);
  * @nhw:     commands of the engine
  * @hw:      they
  * @of:      number of the user's command that each belongs to
- * @overlaps: it only writes to one peer, and need not wait for such jobs
- * @context: of its fence: 0, and others if it overlaps, the same for each peer
+ * @overlaps: it does not wait for jobs that write to peers, unless the engine finds
+ *           that it has to
+ * @context: of its fence: 0, and others if it writes to a peer, one for each
  * @end:     entries of the ring that there were with its last one
  */
 struct dgpu_job {

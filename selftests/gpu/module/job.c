@@ -452,6 +452,7 @@ int dgpu_submit(struct dgpu_file *file, struct dgpu_submit *cmd)
 	if (!job)
 		return -ENOMEM;
 	job->delay = cmd->delay_ms;
+	job->overlaps = !job->delay;
 	job->count = cmd->count;
 	job->cmds = vmemdup_user(u64_to_user_ptr(cmd->cmds),
 				 cmd->count * sizeof(*job->cmds));

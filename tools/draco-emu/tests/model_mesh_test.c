@@ -402,7 +402,7 @@ static int status_of(unsigned int n, uint32_t command)
 /*
  * Writes to different peers cross their links at the same time, and one that has
  * ended says so, though HEAD does not count it yet. Those to one peer keep their
- * order. What changes this GPU's memory waits.
+ * order. What comes from a peer waits.
  */
 static void test_overlap(void)
 {
@@ -443,17 +443,59 @@ static void test_overlap(void)
 	end();
 }
 
+/*
+ * What this GPU does in its own memory goes on beside writes to peers, unless it
+ * would overwrite what these read; and what is behind it then waits, too.
+ */
+static void test_overlap_at_home(void)
+{
+	struct draco_gpu_cmd fill = { .op = DRACO_GPU_FILL, .length = 4096 };
+
+	CHECK(begin());
+	throttle_set(&rig_fabric, 1e-4);
+	*slot(&g[0], g[0].tail++) = to_peer(DRACO_GPU_PEER_WRITE, 1, 2 * MIB,
+					    MIB, MIB);
+	fill.src1 = 0x5050505050505050;
+	fill.dst = 2 * MIB;		/* behind what is read */
+	*slot(&g[0], g[0].tail++) = fill;
+	fill.dst = MIB - 4096;		/* before it */
+	*slot(&g[0], g[0].tail++) = fill;
+	fill.dst = 2 * MIB - 8;		/* the last that is read, and more */
+	*slot(&g[0], g[0].tail++) = fill;
+	post(&g[0], &(struct draco_gpu_cmd){ .op = DRACO_GPU_NOP });
+	while (status_of(0, 1) == DRACO_GPU_PENDING ||
+	       status_of(0, 2) == DRACO_GPU_PENDING)
+		usleep(50);
+	CHECK_EQ(g[0].vram[2 * MIB], 0x50);
+	CHECK_EQ(g[0].vram[MIB - 1], 0x50);
+	CHECK_EQ(gpu_read(g[0].gpu, DRACO_GPU_HEAD), 0);
+	CHECK_EQ(status_of(0, 0), DRACO_GPU_PENDING);
+	usleep(20000);
+	CHECK_EQ(status_of(0, 3), DRACO_GPU_PENDING);
+	CHECK_EQ(status_of(0, 4), DRACO_GPU_PENDING);
+	CHECK_EQ(g[0].vram[2 * MIB - 1], 0x10);
+	while (gpu_read(g[0].gpu, DRACO_GPU_HEAD) != g[0].tail) {
+		now += SECOND / 100;
+		usleep(50);
+	}
+	CHECK_EQ(status_of(0, 3), DRACO_GPU_DONE);
+	CHECK_EQ(g[0].vram[2 * MIB - 1], 0x50);
+	CHECK_EQ(g[1].vram[3 * MIB - 1], 0x10);
+	end();
+}
+
 /* What is computed between two copies is not made up for by the link. */
 static void test_not_waiting(void)
 {
 	struct draco_gpu_cmd c, fill = {
-		.op = DRACO_GPU_FILL, .dst = MIB, .length = 4096,
+		.op = DRACO_GPU_FILL, .length = 4096,
 	};
 
 	CHECK(begin());
 	throttle_set(&rig_fabric, 1e-3);
 	c = good(1);
 	c.length = 8192;
+	fill.dst = c.src0;	/* so that it is between them */
 	*slot(&g[0], g[0].tail++) = c;
 	*slot(&g[0], g[0].tail++) = fill;
 	post(&g[0], &c);
@@ -606,6 +648,7 @@ static const struct tap_test tests[] = {
 	{ "what a binding tells its GPU", test_seats },
 	{ "the rate of the link", test_rate },
 	{ "writes to several peers at a time", test_overlap },
+	{ "and what is done at home", test_overlap_at_home },
 	{ "what is computed is no time on a link", test_not_waiting },
 	{ "the peer is killed under way", test_killed_under_way },
 	{ "stopped under way", test_stopped_under_way },
