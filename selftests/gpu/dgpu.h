@@ -195,7 +195,8 @@ struct dgpu_cmd {
  *            long computation
  * @out_seq:  for DGPU_IOCTL_WAIT
  *
- * Jobs of one GPU are executed in order. Each puts a fence into the dma-bufs
+ * Jobs of one GPU find what those before it have left, but do not wait for those
+ * that write to peers. Each puts a fence into the dma-bufs
  * of its buffers: a writer's into @dst, a reader's into the sources. Jobs of
  * other GPUs that still use these buffers (PEER) are waited for first, whatever
  * @flags say. Buffers in system memory are moved back to VRAM first (EBUSY if

@@ -38,13 +38,14 @@ struct dgpu;
  * @ring:    in VRAM
  * @tail:    next entry; of the worker
  * @posted:  last of the jobs that overlap; of the worker
+ * @room:    entries that a job may have to be begun beside others; of the worker
  * @present: the device has an engine
  * @lock:    @dead, @jobs, @seq
  * @dead:    nothing touches the device any more
  * @jobs:    not yet begun
  * @seq:     of the last job accepted
  * @done:    of the last job that has ended as well as all before it
- * @wait:    for @done and @dead
+ * @wait:    for @done and @dead; the worker's, for @jobs
  * @context: of fences, the first of DGPU_CONTEXTS: jobs of each end in order
  * @wq:      ordered
  * @work:    executes @jobs
@@ -54,6 +55,7 @@ struct dgpu_engine {
 	void __iomem *ring;
 	u32 tail;
 	u64 posted;
+	u32 room;
 	bool present;
 	spinlock_t lock;
 	bool dead;

@@ -79,11 +79,35 @@ struct dgpu_watch {
 	ktime_t since;
 };
 
-/* Not for longer than a part of the time that this has taken anyway. */
-static void dgpu_nap(s64 us)
+static bool dgpu_fits(const struct dgpu_job *job, u32 room)
+{
+	return job->overlaps && job->nhw <= room;
+}
+
+static bool dgpu_has_overlap(struct dgpu_engine *engine)
+{
+	struct dgpu_job *job;
+	bool has;
+
+	spin_lock(&engine->lock);
+	job = list_first_entry_or_null(&engine->jobs, struct dgpu_job, list);
+	has = job && dgpu_fits(job, engine->room);
+	spin_unlock(&engine->lock);
+	return has;
+}
+
+/*
+ * Not for longer than a part of the time that this has taken anyway, and a long one
+ * not when there is a job that need not wait.
+ */
+static void dgpu_nap(struct dgpu_engine *engine, s64 us)
 {
 	us = clamp(us / 8, NAP_LEAST, NAP_MOST);
-	usleep_range(us, 2 * us);
+	if (us < NAP_MOST)
+		usleep_range(us, 2 * us);
+	else
+		wait_event_timeout(engine->wait, dgpu_has_overlap(engine),
+				   usecs_to_jiffies(us));
 }
 
 /*
@@ -105,7 +129,7 @@ static int dgpu_engine_poll(struct dgpu_engine *engine,
 	}
 	us = ktime_us_delta(ktime_get(), watch->since);
 	if (ret == -EAGAIN && us < HANG_TIMEOUT) {
-		dgpu_nap(us);
+		dgpu_nap(engine, us);
 		return ret;
 	}
 	writel(0, engine->regs + DRACO_GPU_CTRL);
@@ -119,6 +143,7 @@ static int dgpu_engine_drain(struct dgpu_engine *engine)
 	struct dgpu_watch watch = { engine->tail - 1, ktime_get() };
 	int ret;
 
+	engine->room = 0;
 	do {
 		ret = dgpu_engine_poll(engine, &watch);
 	} while (ret == -EAGAIN);
@@ -245,11 +270,6 @@ static struct dgpu_job *dgpu_next_job(struct dgpu_engine *engine)
 		list_del_init(&job->list);
 	spin_unlock(&engine->lock);
 	return job;
-}
-
-static bool dgpu_fits(const struct dgpu_job *job, u32 room)
-{
-	return job->overlaps && job->nhw <= room;
 }
 
 /* If it overlaps with those before it, and there is room for it. */
@@ -383,6 +403,7 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 		dgpu_post_job(engine, job, &posted);
 	}
 	while (!list_empty(&posted) || (!ret && watch.head != engine->tail)) {
+		engine->room = dgpu_room(engine, &posted, watch.head);
 		if (!ret)
 			ret = dgpu_engine_poll(engine, &watch);
 		if (ret == -EAGAIN)
@@ -395,8 +416,11 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 		while (!ret &&
 		       (job = dgpu_next_overlap(engine,
 						dgpu_room(engine, &posted,
-							  watch.head))))
+							  watch.head)))) {
 			dgpu_post_job(engine, job, &posted);
+			/* It may end at once. */
+			watch.since = ktime_get();
+		}
 	}
 	dma_fence_end_signalling(cookie);
 	dgpu_put_jobs(&ended);
@@ -448,10 +472,9 @@ void dgpu_engine_queue(struct dgpu *dg, struct dgpu_job *job)
 		queue_work(engine->wq, &engine->work);
 	}
 	spin_unlock(&engine->lock);
-	if (dead) {
+	if (dead)
 		dgpu_finish(engine, job, -ENODEV);
-		wake_up_all(&engine->wait);
-	}
+	wake_up_all(&engine->wait);
 }
 
 static bool dgpu_engine_room(struct dgpu_engine *engine)
