@@ -60,7 +60,7 @@ int fxi_execution_check(struct execution *e, uint32_t lane,
 			const struct link_message *message);
 void fxi_execution_begin(struct execution *e);
 bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
-			      struct cursor *c);
+			      struct ahead *tried, struct cursor *c);
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);
 uint32_t fxi_pieces_rounds(const struct execution *e);
@@ -668,6 +668,82 @@ TEST(execution_overtakes_what_is_late)
 		ahead += fake.ahead;
 	}
 	CHECK(ahead > 10);
+	fabrex_schedule_free(s);
+}
+
+/* As rank 1 begins: what goes ahead in its lane to rank 2? Its act, by chunk. */
+static uint32_t chunk_ahead(struct execution *e, struct ahead *tried,
+			    struct cursor *c)
+{
+	uint32_t lane;
+
+	for (lane = 0; !e->p->lanes[lane].sends || e->p->lanes[lane].peer != 2;)
+		lane++;
+	if (!fxi_execution_find_ahead(e, lane, tried, c))
+		return UINT32_MAX;
+	return e->p->parts[e->p->acts[c->act].part].chunk;
+}
+
+static void arrive(struct execution *e, uint32_t chunk, uint64_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->p->nacts; i++)
+		if (!(e->p->acts[i].flags & ACT_SEND) &&
+		    e->p->parts[e->p->acts[i].part].chunk == chunk)
+			e->done[i] = bytes / e->size;
+}
+
+/*
+ * Rank 1 passes forty chunks on, and has one of its own, the last. What is least
+ * ahead goes first, however many that have not come are between.
+ */
+TEST(execution_looks_at_all_that_could_go_ahead)
+{
+	static const char text[] =
+		"fabrex-schedule 1\ncollective all-gather\nranks 3\n"
+		"shard 0 1x40\nshard 1 1\nshard 2 1\n"
+		"copy 0-39 0>1>2\ncopy 40 1>2 1>0\ncopy 41 2>0 2>1\n";
+	struct rank rank = { .comm.size = 3, .comm.rank = 1,
+			     .comm.coherent = true };
+	struct ahead tried = { -1, 0 };
+	struct fabrex_schedule *s;
+	struct execution *e;
+	struct cursor c;
+	uint32_t i;
+
+	CHECK_EQ(fabrex_schedule_parse(text, strlen(text), "t", &s), 0);
+	fake.size = 65536;
+	fake.pieces = 4;
+	rank.coll.comm = &rank.comm;
+	rank.coll.schedule = s;
+	rank.coll.what.kind = FABREX_ALL_GATHER;
+	rank.coll.what.type = FABREX_INT32;
+	rank.coll.what.count = 40 << 20;
+	rank.coll.what.send = &rank;
+	rank.coll.what.recv = &fake;
+	CHECK_EQ(fxi_scheduled.start(&rank.coll), 0);
+	e = rank.coll.state;
+	CHECK(e->rounds > 8);
+	/* Chunk 0 is in turn. */
+	CHECK_EQ(chunk_ahead(e, &tried, &c), 40);
+	CHECK_EQ(c.at, 0);
+	CHECK_EQ(chunk_ahead(e, &tried, &c), UINT32_MAX);
+	/* Half of its own has gone; something of two others comes, and of chunk 0. */
+	for (i = 0; i < e->p->nacts; i++)
+		if (e->p->parts[e->p->acts[i].part].chunk == 40)
+			e->done[i] = 20 << 20;
+	arrive(e, 0, 4 << 20);
+	arrive(e, 17, 4 << 20);
+	arrive(e, 39, 4);
+	tried = (struct ahead){ -1, 0 };
+	CHECK_EQ(chunk_ahead(e, &tried, &c), 17);
+	CHECK_EQ(chunk_ahead(e, &tried, &c), 39);
+	CHECK_EQ(chunk_ahead(e, &tried, &c), 40);
+	CHECK_EQ(c.at, 20 << 20);
+	CHECK_EQ(chunk_ahead(e, &tried, &c), UINT32_MAX);
+	fxi_scheduled.end(&rank.coll);
+	free(rank.comm.traffic);
 	fabrex_schedule_free(s);
 }
 

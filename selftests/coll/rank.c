@@ -29,7 +29,8 @@
 
 #define MOST		(1u << 18)
 #define MOVE_SECONDS	5.0	/* of moves, at least */
-#define MOVES		20	/* as many, whatever that takes */
+#define MOVES		20	/* as many during collectives, */
+#define ROUNDS		1000	/* in no more rounds of them */
 #define NAP_US		1000
 #define WATCH_SECONDS	10.0	/* until the watchdog thinks that it hangs */
 #define LATE_SECONDS	2	/* in which late bytes would arrive */
@@ -38,6 +39,7 @@ static struct fabrex_comm *comm;
 static uint32_t rank, size;
 static int32_t *in, *out;	/* what is in these */
 static void *send, *recv;
+static atomic_bool under_way;	/* a collective, in these */
 
 static double now(void)
 {
@@ -82,11 +84,13 @@ static void fill(uint32_t count, uint32_t n)
 	}
 	need(!memory_put(send, in, count * sizeof(*in)) ||
 	     !memory_put(recv, out, count * sizeof(*out)), "buffers");
+	under_way = true;
 }
 
 /* What has been received, if it was. */
 static int fetched(int ret, uint32_t count)
 {
+	under_way = false;
 	if (!ret)
 		need(!memory_get(out, recv, count * sizeof(*out)), "result");
 	return ret;
@@ -339,38 +343,49 @@ static void stay(void)
 /* ---- buffers that are moved ---------------------------------------------- */
 
 static atomic_bool enough;
-static atomic_uint moves, refusals;
+static atomic_uint moves, idle_moves, refusals;
+
+static uint32_t moved(void *p, bool away)
+{
+	bool before = under_way;
+
+	if (!memory_move(p, away)) {
+		refusals++;
+		return 0;
+	}
+	if (before && under_way)
+		moves++;
+	else
+		idle_moves++;
+	return 1;
+}
 
 static void *mover(void *arg)
 {
 	bool away = true;
-	uint32_t moved;
 
 	(void)arg;
-	for (; !enough; away = !away) {
-		moved = memory_move(send, away);
-		moved += memory_move(recv, away);
-		moves += moved;
-		refusals += 2 - moved;
-		if (!moved)
+	for (; !enough; away = !away)
+		if (!(moved(send, away) + moved(recv, away)))
 			usleep(NAP_US);
-	}
 	return NULL;
 }
 
 /*
- * Whether somebody has not had enough yet. A region that the fabric has pinned is
- * not moved; without a cache none is pinned between two rounds.
+ * Whether somebody has not had enough yet. What the fabric has pinned is not moved;
+ * without a cache nothing is pinned when a collective begins.
  */
-static bool goes_on(double end)
+static bool goes_on(double end, uint32_t rounds)
 {
 	int32_t own = now() < end || moves < MOVES, any;
-	unsigned int before = moves;
 
-	while (moves == before)
-		usleep(NAP_US);
 	need(fabrex_all_reduce(comm, &own, &any, 1, FABREX_INT32, FABREX_MAX),
 	     "the end");
+	if (any && rounds == ROUNDS) {
+		say("moved only %u times during collectives, %u times between them, refused %u times",
+		    moves, idle_moves, refusals);
+		exit(1);
+	}
 	return any;
 }
 
@@ -382,12 +397,12 @@ static void move(struct fabrex_port *port)
 
 	need(fabrex_mr_cache_limit(port, 0, 0), "cache");
 	need(pthread_create(&thread, NULL, mover, NULL), "thread");
-	for (i = 0; goes_on(end); i++)
+	for (i = 0; goes_on(end, i); i++)
 		need(round_of(i % 5 ? 1000 : 40000), "while buffers move");
 	enough = true;
 	pthread_join(thread, NULL);
-	say("moved %u times in %u rounds, refused %u times", moves, i,
-	    refusals);
+	say("moved %u times during collectives of %u rounds, %u times between them, refused %u times",
+	    moves, i, idle_moves, refusals);
 	verify();
 }
 

@@ -35,7 +35,8 @@ def perform(t, ranks, what, options, env=None):
            "".join(f"rank {number}: status {result.status}: {result.stderr}\n"
                    for number, result in enumerate(results)))
     doc = json.loads(results[0].stdout)
-    t.equal(doc["wrong"], 0, f"{what}: contents")
+    if "--check 0" not in options:
+        t.equal(doc["wrong"], 0, f"{what}: contents")
     return doc, [result.stderr for result in results]
 
 

@@ -35,7 +35,7 @@ def declare(name, prefix, run):
     function.__doc__ = f"topologies/{name}.topo"
     globals()[function.__name__] = scenario(
         hosts=["server"], topology=path, kernels=("7.2",), cpu=machine.AMD_CPU,
-        memory=3072, named=True)(function)
+        memory=3072, named=True, timed=prefix == "rated_")(function)
 
 
 def wired(lab, t, name, path):

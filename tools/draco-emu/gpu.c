@@ -228,11 +228,12 @@ static void leave_mesh(struct gpu *g)
 		throttle_release(g->desc.seat->mesh->fabric, &g->flows[i]);
 }
 
-/* What comes next has not been waiting till now. */
+/* What comes next has not been waiting till now, but for what is under way. */
 static void idle_mesh(struct gpu *g)
 {
 	for (unsigned int i = 0; i < g->nflows; i++)
-		throttle_idle(&g->flows[i]);
+		if (!g->flows[i].bytes)
+			throttle_idle(&g->flows[i]);
 }
 
 /* ---- Checks, in the order of docs/gpu.md section 6 ---- */
@@ -325,7 +326,10 @@ static void begin(struct gpu *g, struct task *t)
 		t->status = status;
 }
 
-/* As far as it goes: nanoseconds until it goes on, 0 if it has ended. */
+/*
+ * As far as it goes: nanoseconds until it goes on, 0 if it has ended. What is
+ * computed here is not to keep links waiting.
+ */
 static uint64_t advance(struct gpu *g, struct task *t)
 {
 	uint64_t n, wait;
@@ -350,6 +354,9 @@ static uint64_t advance(struct gpu *g, struct task *t)
 		t->done += n;
 		if (t->status == DRACO_GPU_DONE && t->done < t->cmd.length)
 			t->status = DRACO_GPU_PENDING;
+		if (t->status == DRACO_GPU_PENDING && !is_peer(&t->cmd) &&
+		    g->ntasks > 1)
+			return 1;
 	}
 	if (t->flow && t->status != DRACO_GPU_DONE)
 		throttle_release(g->desc.seat->mesh->fabric, t->flow);
@@ -412,10 +419,18 @@ static bool overwrites(const struct draco_gpu_cmd *c,
 				      peer->src0 - c->dst < c->length;
 }
 
+/* Has @c, which may be performed beside writes to peers, to wait for this one? */
+static bool waits_for(const struct draco_gpu_cmd *c,
+		      const struct draco_gpu_cmd *write)
+{
+	if (c->op == DRACO_GPU_PEER_WRITE)
+		return c->peer == write->peer;
+	return c->op == DRACO_GPU_NOP || overwrites(c, write);
+}
+
 /* Those to one peer keep their order; what is stored here waits for its readers. */
 static bool is_behind(const struct gpu *g, unsigned int i)
 {
-	const struct draco_gpu_cmd *c = &g->tasks[i].cmd;
 
 	for (unsigned int k = 0; k < i; k++) {
 		const struct task *t = &g->tasks[k];
@@ -426,8 +441,7 @@ static bool is_behind(const struct gpu *g, unsigned int i)
 		if (t->status != DRACO_GPU_PENDING)
 			continue;
 		if (t->cmd.op != DRACO_GPU_PEER_WRITE ||
-		    (c->op == DRACO_GPU_PEER_WRITE ?
-		     t->cmd.peer == c->peer : overwrites(c, &t->cmd)))
+		    waits_for(&g->tasks[i].cmd, &t->cmd))
 			return true;
 	}
 	return false;
@@ -459,7 +473,7 @@ static uint64_t advance_all(struct gpu *g, uint32_t head)
 			t->waited = true;
 			continue;
 		}
-		if (!is_peer(&t->cmd) && (!i || t->waited))
+		if (!t->begun && !is_peer(&t->cmd) && (!i || t->waited))
 			idle_mesh(g);
 		wait = advance(g, t);
 		if (wait && wait < least)

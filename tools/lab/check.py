@@ -183,11 +183,11 @@ def guests(check, kernel, alone=False):
         groups.setdefault(key, []).append(item)
     numbered = [(group, os.path.join(LOGS, f"lab{n}"))
                 for n, group in enumerate(groups.values())]
+    pairs = [n for n in numbered if not needs_machine(n[0])]
     for group, logs in numbered:
-        if len(hosts_of(group)) > 1:
+        if needs_machine(group):
             timed(check.tap, kernel, group, logs)
-    beside_each_other(check, kernel, [n for n in numbered
-                                      if len(hosts_of(n[0])) == 1])
+    beside_each_other(check, kernel, pairs)
 
 
 def suits(item, kernel):
@@ -200,6 +200,11 @@ def suits(item, kernel):
 
 def hosts_of(group):
     return list(dict.fromkeys(h for s in group for h in s.hosts))
+
+
+def needs_machine(group):
+    """Whether no other lab is to run beside it."""
+    return len(hosts_of(group)) > 1 or any(s.timed for s in group)
 
 
 def beside_each_other(check, kernel, numbered):

@@ -39,6 +39,7 @@ class Scenario:
     options: dict = field(default_factory=dict)
     suite: str = ""
     named: bool = False
+    timed: bool = False
 
     @property
     def name(self):
@@ -50,7 +51,7 @@ class Scenario:
 
 def scenario(hosts=("a", "b", "c"), topology=DEFAULT_TOPOLOGY,
              kernels=(*STOCK, "debug"), fresh=False, layer="demo",
-             named=False, **options):
+             named=False, timed=False, **options):
     """Declare a test. fresh: a lab of its own, because it breaks hosts for
     those after it. named: runs only where its whole name is given, as it takes
     long. options go to Guest (memory, append, iommu, cpu...)."""
@@ -59,7 +60,7 @@ def scenario(hosts=("a", "b", "c"), topology=DEFAULT_TOPOLOGY,
         SCENARIOS.append(Scenario(function, tuple(hosts),
                                   topology and os.path.abspath(topology),
                                   tuple(kernels), fresh, layer, options,
-                                  named=named))
+                                  named=named, timed=timed))
         return function
     return declare
 

@@ -113,8 +113,9 @@ static int make_room(struct execution *e)
 	e->cursors = calloc(p->nlanes + 1, sizeof(*e->cursors));
 	e->begun = calloc(p->nlanes + 1, sizeof(*e->begun));
 	e->paces = calloc(p->nlanes + 1, sizeof(*e->paces));
+	e->vain = calloc(p->nlanes + 1, sizeof(*e->vain));
 	if (comm->traffic && e->memory && e->done && e->cursors && e->begun &&
-	    e->paces)
+	    e->paces && e->vain)
 		return 0;
 	return fxi_error(ENOMEM, "collective: no memory to follow \"%s\"",
 			 e->schedule->name);
@@ -167,6 +168,7 @@ static void release(struct execution *e)
 	free(e->cursors);
 	free(e->begun);
 	free(e->paces);
+	free(e->vain);
 	free(e);
 }
 
@@ -256,25 +258,40 @@ static int send_ready(struct execution *e, uint32_t lane)
 	return e->flying ? send_paced(e, lane) : fxi_pass_send(e, lane);
 }
 
+/* Whatever could be sent instead, until one is. */
+static int send_one_ahead(struct execution *e, uint32_t lane)
+{
+	struct cursor in_turn = e->cursors[lane], look = in_turn;
+	struct ahead tried = { -1, 0 };
+	bool found = false;
+	int ret = 0;
+
+	e->aside = true;
+	while (!ret && fxi_execution_find_ahead(e, lane, &tried, &look)) {
+		found = true;
+		e->cursors[lane] = look;
+		ret = send_ready(e, lane);
+		e->cursors[lane] = in_turn;
+	}
+	e->aside = false;
+	if (!found)
+		e->vain[lane] = e->taken + 1;
+	return ret;
+}
+
 /*
  * What may go out of turn, where that saves waiting: between memories that are
  * not ordinary, in which everything takes its time.
  */
 static int send_ahead(struct execution *e, uint32_t lane)
 {
-	struct cursor in_turn = e->cursors[lane], ahead = in_turn;
-	int ret = 0;
+	const struct cursor *in_turn = &e->cursors[lane];
 
-	if (!e->flying || is_ready(e, &in_turn) ||
-	    fxi_pace_full(&e->paces[lane], under_way(e, lane)) ||
-	    !fxi_execution_find_ahead(e, lane, &ahead))
+	if (!e->flying || !(e->p->acts[in_turn->act].flags & ACT_ANYTIME) ||
+	    e->vain[lane] == e->taken + 1 || is_ready(e, in_turn) ||
+	    fxi_pace_full(&e->paces[lane], under_way(e, lane)))
 		return 0;
-	e->aside = true;
-	e->cursors[lane] = ahead;
-	ret = send_ready(e, lane);
-	e->aside = false;
-	e->cursors[lane] = in_turn;
-	return ret;
+	return send_one_ahead(e, lane);
 }
 
 static int send_some(struct execution *e, uint32_t lane)

@@ -75,6 +75,10 @@ struct execution {
 	bool *flying;		/* by act: may still be read */
 	bool gpu;		/* all memory is the GPU's */
 	struct pace *paces;	/* by lane */
+	uint64_t taken;		/* messages */
+	uint64_t *vain;		/* by lane: so many had been taken, plus 1, when
+				 * nothing could go ahead
+				 */
 	struct begun *begun;	/* by the GPU */
 	uint32_t nbegun;
 	bool aside;		/* the lane's cursor is not the one in turn */
@@ -116,12 +120,18 @@ static inline void fxi_execution_widen(struct cursor *c)
 /*
  * Messages that can be taken at any time may overtake others of their lane, if
  * those cannot be sent yet. Of all acts of which something is here that has not
- * been sent, *c is about the one that is least ahead. However far that is: a link
- * that several lanes cross is idle as soon as all of them wait for what comes by
- * a longer way, and no time makes up for that.
+ * been sent, and that are behind *@tried, which is moved, *c is about the one that
+ * is least ahead. However far that is: a link that several lanes cross is idle as
+ * soon as all of them wait for what comes by a longer way, and no time makes up for
+ * that.
  */
+struct ahead {
+	double turn;		/* of the last one that was found, */
+	uint32_t next;		/* and the place in the lane behind it */
+};
+
 bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
-			      struct cursor *c);
+			      struct ahead *tried, struct cursor *c);
 /* Is it such a message, and the next of its act? Then *c is about it. */
 bool fxi_execution_find(const struct execution *e, uint32_t lane,
 			const struct link_message *message, struct cursor *c);

@@ -163,6 +163,7 @@ void fxi_execution_advance(struct execution *e, uint32_t lane)
 	struct cursor *c = &e->cursors[lane];
 
 	e->done[c->act] = c->at + c->count;
+	e->taken += !e->p->lanes[lane].sends;
 	if (e->aside)
 		return;
 	if (c->at + c->count < c->end)
@@ -185,23 +186,16 @@ static uint32_t round_of(const struct execution *e, uint64_t count, uint64_t at)
 	return round;
 }
 
-/*
- * Is more of the act's part here than it has sent: a piece, about, as less does not
- * go to a slot on a GPU?
- */
+/* Is something of the act's part here that it has not sent? */
 static bool has_more(const struct execution *e, const struct act *act)
 {
 	uint64_t done = e->done[act - e->p->acts];
-	uint64_t count = e->memory[act->part].count, wanted, cut;
 	uint32_t i;
 
-	if (done >= count)
+	if (done >= e->memory[act->part].count)
 		return false;
-	wanted = done + count / e->rounds;
-	cut = PIECE_CUT / e->size;
-	wanted = wanted > count ? count : wanted > cut + 1 ? wanted - cut : 1;
 	for (i = act->need; i < act->need + act->needs; i++)
-		if (e->done[i] < wanted || e->done[i] <= done)
+		if (e->done[i] <= done)
 			return false;
 	return true;
 }
@@ -216,26 +210,35 @@ static double turn_of(const struct execution *e, const struct act *act)
 	       (double)e->memory[act->part].count + act->stage;
 }
 
+/* Is it, at place @i of the lane, behind what has been tried? */
+static bool is_behind(const struct ahead *tried, double turn, uint32_t i)
+{
+	return turn > tried->turn || (turn == tried->turn && i >= tried->next);
+}
+
 bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
-			      struct cursor *c)
+			      struct ahead *tried, struct cursor *c)
 {
 	const struct lane *l = &e->p->lanes[lane];
 	const struct act *act, *best = NULL;
-	double first = 0, turn;
+	struct ahead first = { 0 };
+	double turn;
 	uint32_t i;
 
 	for (i = 0; i < l->n; i++) {
 		act = &e->p->acts[e->p->lane_acts[l->first + i]];
-		if (!(act->flags & ACT_ANYTIME) || !has_more(e, act))
+		if (act == &e->p->acts[e->cursors[lane].act] ||
+		    !has_more(e, act))
 			continue;
 		turn = turn_of(e, act);
-		if (best && turn >= first)
+		if ((best && turn >= first.turn) || !is_behind(tried, turn, i))
 			continue;
 		best = act;
-		first = turn;
+		first = (struct ahead){ turn, i + 1 };
 	}
 	if (!best)
 		return false;
+	*tried = first;
 	c->act = (uint32_t)(best - e->p->acts);
 	c->round = round_of(e, e->memory[best->part].count, e->done[c->act]);
 	set_piece(e, c);

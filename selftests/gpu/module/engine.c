@@ -311,7 +311,9 @@ static void dgpu_post_job(struct dgpu_engine *engine, struct dgpu_job *job,
 	list_add_tail(&job->list, posted);
 }
 
-/* Commands that write to different peers end in any order. */
+/* Commands beside writes to peers end before these, and those to different peers
+ * in any order.
+ */
 static bool dgpu_executed(struct dgpu_engine *engine, const struct dgpu_job *job,
 			  u32 head)
 {
@@ -382,7 +384,10 @@ static void dgpu_put_jobs(struct list_head *ended)
 	}
 }
 
-/* @job and those that come meanwhile and overlap with it, until HEAD counts all. */
+/*
+ * @job and those that come meanwhile and overlap with it, until HEAD counts all.
+ * What makes the engine stop fails all of them.
+ */
 static void dgpu_run_overlapping(struct dgpu_engine *engine,
 				 struct dgpu_job *job)
 {
@@ -393,7 +398,7 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 	int ret;
 
 	cookie = dma_fence_begin_signalling();
-	ret = dgpu_engine_ready(engine);
+	ret = dgpu_engine_dead(engine) ? -ENODEV : dgpu_engine_ready(engine);
 	watch.head = engine->tail;
 	if (ret) {
 		dgpu_finish(engine, job, ret);

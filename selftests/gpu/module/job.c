@@ -343,8 +343,8 @@ static enum dma_resv_usage dgpu_usage(const struct dgpu_set *set,
 }
 
 /*
- * For jobs of other GPUs that still use the buffers: only those of @dg itself
- * are executed in order. Reservations held.
+ * For jobs of other GPUs that still use the buffers. For those of @dg itself the
+ * engine waits, where it has to: docs/gpu.md, section 5. Reservations held.
  */
 static int dgpu_set_wait(struct dgpu *dg, struct dgpu_set *set)
 {
