@@ -695,15 +695,15 @@ static void arrive(struct execution *e, uint32_t chunk, uint64_t bytes)
 }
 
 /*
- * Rank 1 passes forty chunks on, and has one of its own, the last. What is least
- * ahead goes first, however many that have not come are between.
+ * Rank 1 passes forty chunks on, and has two of its own, of which the first is in
+ * turn. What is least ahead goes first, however many that have not come there are.
  */
 TEST(execution_looks_at_all_that_could_go_ahead)
 {
 	static const char text[] =
 		"fabrex-schedule 1\ncollective all-gather\nranks 3\n"
-		"shard 0 1x40\nshard 1 1\nshard 2 1\n"
-		"copy 0-39 0>1>2\ncopy 40 1>2 1>0\ncopy 41 2>0 2>1\n";
+		"shard 0 1x40\nshard 1 1 1\nshard 2 1\n"
+		"copy 0-39 0>1>2\ncopy 40-41 1>2 1>0\ncopy 42 2>0 2>1\n";
 	struct rank rank = { .comm.size = 3, .comm.rank = 1,
 			     .comm.coherent = true };
 	struct ahead tried = { -1, 0 };
@@ -725,22 +725,20 @@ TEST(execution_looks_at_all_that_could_go_ahead)
 	CHECK_EQ(fxi_scheduled.start(&rank.coll), 0);
 	e = rank.coll.state;
 	CHECK(e->rounds > 8);
-	/* Chunk 0 is in turn. */
-	CHECK_EQ(chunk_ahead(e, &tried, &c), 40);
+	CHECK_EQ(chunk_ahead(e, &tried, &c), 41);
 	CHECK_EQ(c.at, 0);
 	CHECK_EQ(chunk_ahead(e, &tried, &c), UINT32_MAX);
-	/* Half of its own has gone; something of two others comes, and of chunk 0. */
+	/* Half of that has gone; something of others comes. */
 	for (i = 0; i < e->p->nacts; i++)
-		if (e->p->parts[e->p->acts[i].part].chunk == 40)
-			e->done[i] = 20 << 20;
-	arrive(e, 0, 4 << 20);
-	arrive(e, 17, 4 << 20);
+		if (e->p->parts[e->p->acts[i].part].chunk == 41)
+			e->done[i] = 10 << 20;
+	arrive(e, 17, 64 << 10);
 	arrive(e, 39, 4);
 	tried = (struct ahead){ -1, 0 };
 	CHECK_EQ(chunk_ahead(e, &tried, &c), 17);
 	CHECK_EQ(chunk_ahead(e, &tried, &c), 39);
-	CHECK_EQ(chunk_ahead(e, &tried, &c), 40);
-	CHECK_EQ(c.at, 20 << 20);
+	CHECK_EQ(chunk_ahead(e, &tried, &c), 41);
+	CHECK_EQ(c.at, 10 << 20);
 	CHECK_EQ(chunk_ahead(e, &tried, &c), UINT32_MAX);
 	fxi_scheduled.end(&rank.coll);
 	free(rank.comm.traffic);

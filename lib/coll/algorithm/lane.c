@@ -8,14 +8,9 @@
 
 #include "coll/algorithm/execute.h"
 
-/*
- * Pieces: no smaller unless the part is, no more than so many for each level; twice
- * as many where they are long, as what a path takes to fill then weighs more than
- * what a message costs.
- */
+/* Pieces: no smaller unless the part is, no more than so many for each level. */
 #define PIECE_LEAST	(16u << 10)
 #define PIECES		8u
-#define PIECE_LONG	(64u << 10)
 /*
  * By how much cutting at multiples of a line may lengthen a piece, and by how
  * much a chunk may be longer than the one that is the largest for most counts.
@@ -43,8 +38,6 @@ uint32_t fxi_pieces_rounds(const struct execution *e)
 	limit = fxi_link_device_size(e->comm) / slot * most;
 	piece = (uint64_t)((unsigned __int128)bytes * s->heaviest /
 			   ((uint64_t)s->depth * PIECES * HEAVIEST_UNIT));
-	if (piece > PIECE_LONG)
-		piece = piece / 2 > PIECE_LONG ? piece / 2 : PIECE_LONG;
 	if (piece < PIECE_LEAST)
 		piece = PIECE_LEAST;
 	piece = piece < most ? piece : (piece + most - 1) / most * most;

@@ -15,6 +15,7 @@
 #define NAP_LEAST	20		/* microseconds */
 #define NAP_MOST	4000
 #define MOST_JOBS	64
+#define LINGER		16	/* naps */
 #define ALL_ONES	(~0u)	/* what a device reads as that is not there */
 
 static bool dgpu_engine_dead(struct dgpu_engine *engine)
@@ -334,6 +335,25 @@ static bool dgpu_executed(struct dgpu_engine *engine, const struct dgpu_job *job
 	return true;
 }
 
+/*
+ * What a GPU does at home ends soon. Its status is in memory, while each look at
+ * HEAD is a message to the device.
+ */
+static bool dgpu_linger(struct dgpu_engine *engine, const struct dgpu_job *job,
+			u32 head)
+{
+	unsigned int i;
+
+	if (job->context)
+		return false;
+	for (i = 0; i < LINGER; i++) {
+		if (dgpu_executed(engine, job, head))
+			return true;
+		usleep_range(NAP_LEAST, 2 * NAP_LEAST);
+	}
+	return false;
+}
+
 /* Is there one before it whose fence is to be signalled first? */
 static bool dgpu_is_behind(const struct dgpu_job *job, struct list_head *posted)
 {
@@ -394,7 +414,7 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 	struct dgpu_watch watch = { .since = ktime_get() };
 	LIST_HEAD(posted);
 	LIST_HEAD(ended);
-	bool cookie;
+	bool cookie, at_once = false;
 	int ret;
 
 	cookie = dma_fence_begin_signalling();
@@ -406,11 +426,13 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 		list_add_tail(&job->list, &ended);
 	} else {
 		dgpu_post_job(engine, job, &posted);
+		at_once = dgpu_linger(engine, job, watch.head);
 	}
 	while (!list_empty(&posted) || (!ret && watch.head != engine->tail)) {
 		engine->room = dgpu_room(engine, &posted, watch.head);
-		if (!ret)
+		if (!ret && !at_once)
 			ret = dgpu_engine_poll(engine, &watch);
+		at_once = false;
 		if (ret == -EAGAIN)
 			ret = 0;
 		if (dgpu_end_jobs(engine, watch.head, ret, &posted, &ended))
@@ -423,8 +445,7 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 						dgpu_room(engine, &posted,
 							  watch.head)))) {
 			dgpu_post_job(engine, job, &posted);
-			/* It may end at once. */
-			watch.since = ktime_get();
+			at_once |= dgpu_linger(engine, job, watch.head);
 		}
 	}
 	dma_fence_end_signalling(cookie);
