@@ -14,6 +14,7 @@
 #define HANG_TIMEOUT	(60 * USEC_PER_SEC)
 #define NAP_LEAST	20		/* microseconds */
 #define NAP_MOST	4000
+#define SELDOM		100000		/* microseconds */
 #define MOST_JOBS	64
 #define LINGER		16	/* naps */
 #define ALL_ONES	(~0u)	/* what a device reads as that is not there */
@@ -72,12 +73,16 @@ static int dgpu_engine_look(struct dgpu_engine *engine, u32 *head)
 
 /**
  * struct dgpu_watch - how long HEAD has been what it is
- * @head:  it
- * @since: then
+ * @head:   it
+ * @since:  then
+ * @looked: when it was read last
+ * @seldom: what it says is seen elsewhere, too
  */
 struct dgpu_watch {
 	u32 head;
 	ktime_t since;
+	ktime_t looked;
+	bool seldom;
 };
 
 static bool dgpu_fits(const struct dgpu_job *job, u32 room)
@@ -119,10 +124,18 @@ static void dgpu_nap(struct dgpu_engine *engine, s64 us)
 static int dgpu_engine_poll(struct dgpu_engine *engine,
 			    struct dgpu_watch *watch)
 {
+	ktime_t now = ktime_get();
 	u32 head;
-	int ret = dgpu_engine_look(engine, &head);
 	s64 us;
+	int ret;
 
+	if (watch->seldom && !dgpu_engine_dead(engine) &&
+	    ktime_us_delta(now, watch->looked) < SELDOM) {
+		dgpu_nap(engine, ktime_us_delta(now, watch->since));
+		return -EAGAIN;
+	}
+	watch->looked = now;
+	ret = dgpu_engine_look(engine, &head);
 	if (!ret || (ret == -EAGAIN && head != watch->head)) {
 		watch->head = head;
 		watch->since = ktime_get();
@@ -141,7 +154,9 @@ static int dgpu_engine_poll(struct dgpu_engine *engine,
 /* Until the engine has executed everything up to the tail. */
 static int dgpu_engine_drain(struct dgpu_engine *engine)
 {
-	struct dgpu_watch watch = { engine->tail - 1, ktime_get() };
+	struct dgpu_watch watch = {
+		.head = engine->tail - 1, .since = ktime_get(),
+	};
 	int ret;
 
 	engine->room = 0;
@@ -337,7 +352,7 @@ static bool dgpu_executed(struct dgpu_engine *engine, const struct dgpu_job *job
 
 /*
  * What a GPU does at home ends soon. Its status is in memory, while each look at
- * HEAD is a message to the device.
+ * HEAD is a message to the emulator.
  */
 static bool dgpu_linger(struct dgpu_engine *engine, const struct dgpu_job *job,
 			u32 head)
@@ -430,6 +445,8 @@ static void dgpu_run_overlapping(struct dgpu_engine *engine,
 	}
 	while (!list_empty(&posted) || (!ret && watch.head != engine->tail)) {
 		engine->room = dgpu_room(engine, &posted, watch.head);
+		watch.seldom = !list_empty(&posted) &&
+			       engine->room > DGPU_RING_SIZE / 2;
 		if (!ret && !at_once)
 			ret = dgpu_engine_poll(engine, &watch);
 		at_once = false;
