@@ -41,22 +41,27 @@ def perform(t, ranks, what, options, env=None):
 
 
 def plan(ranks, kind, topology):
-    """Texts of the optimal schedule and of that of the best rings; both are
-    written at each host, by its own planner; and what that says."""
+    """What the planner of the first rank's host says, and the texts of the optimal
+    schedule and of that of the best rings, which all hosts get."""
     rows = ", ".join(f'{{ endpoint = "{rank.endpoint}"; '
                      f'port = "{rank.port}"; }}' for rank in ranks)
     with open(topology) as f:
         text = f"{f.read().split('bindings =')[0]}bindings = ( {rows} );"
-    for guest in {rank.guest.name: rank.guest for rank in ranks}.values():
-        guest.sh(f"cat > /tmp/bound.topo << 'END'\n{text}\nEND")
-        doc = fabric.ctl_json(
-            guest, f"plan-collective /tmp/bound.topo --collective {kind} "
-            f"--schedule /tmp/{kind}.optimal --ring-schedule /tmp/{kind}.rings",
-            timeout=300)
-        texts = [guest.sh(f"cat /tmp/{kind}.{which}")
-                 for which in ("optimal", "rings")]
+    guests = {rank.guest.name: rank.guest for rank in ranks}.values()
+    first = ranks[0].guest
+    first.sh(f"cat > /tmp/bound.topo << 'END'\n{text}\nEND")
+    doc = fabric.ctl_json(
+        first, f"plan-collective /tmp/bound.topo --collective {kind} "
+        f"--schedule /tmp/{kind}.optimal --ring-schedule /tmp/{kind}.rings",
+        timeout=300)
+    texts = {which: first.sh(f"cat /tmp/{kind}.{which}")
+             for which in ("optimal", "rings")}
+    for guest in guests:
+        for which, schedule in texts.items():
+            if guest is not first:
+                guest.sh(f"cat > /tmp/{kind}.{which} << 'END'\n{schedule}\nEND")
     assert doc["ranks"] == [rank.endpoint for rank in ranks]
-    return doc, dict(zip(("optimal", "rings"), texts))
+    return doc, texts
 
 
 def planned(ranks, hops, uplinks):
