@@ -20,8 +20,9 @@
 # make check-matrix  all collectives, types and operations in GPU memory, by every
 #                algorithm, for 1 to 8 ranks; check has a part of them that is drawn
 # make check-ratios  planned schedules on 16 emulated GPUs with links at their rates,
-#                scaled down, in five wirings and between two hosts: ratios to
-#                rings, and the order of wirings, as predicted; takes half an hour
+#                scaled down, in five wirings and between two hosts: are ratios
+#                to rings, and the order of wirings, as predicted? Needs an idle
+#                machine; not every run reaches the ratio between two hosts
 # make bench-lib, bench-plan   times of the library and of the planner
 #
 # Programs are described in meson.build, modules in Kbuild. Everything but make,

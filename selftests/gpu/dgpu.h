@@ -199,8 +199,8 @@ struct dgpu_cmd {
  * in order; but short ones without a delay do not wait for those that write to
  * peers. Each puts a fence into the dma-bufs of its buffers: a writer's into @dst,
  * a reader's into the sources. Jobs of other GPUs that still use these buffers
- * (PEER) are waited for first, whatever @flags say. Buffers in system memory are moved back to VRAM first (EBUSY if
- * they are pinned).
+ * (PEER) are waited for first, whatever @flags say. Buffers in system memory are
+ * moved back to VRAM first (EBUSY if they are pinned).
  * EIO: a command failed, see their status; EINTR: not waited to the end;
  * ENODEV: a buffer is revoked, or the GPU went away meanwhile.
  */

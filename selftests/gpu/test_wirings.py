@@ -17,8 +17,6 @@ from scenario import scenario
 
 TOPOLOGIES = os.path.join(space.TREE, "topologies")
 BOXES = ("columba1", "columba2")
-
-
 NAMES = ("1s-1rp-std-cascade", "1s-2rp-split-cascade", "1s-2rp-std-cascade",
          "2s-2rp-split-flat", "2s-2rp-std-flat")
 measured = {}		# (rate that was seen, rate that is planned), by name

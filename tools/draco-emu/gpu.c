@@ -431,7 +431,6 @@ static bool waits_for(const struct draco_gpu_cmd *c,
 /* Those to one peer keep their order; what is stored here waits for its readers. */
 static bool is_behind(const struct gpu *g, unsigned int i)
 {
-
 	for (unsigned int k = 0; k < i; k++) {
 		const struct task *t = &g->tasks[k];
 

@@ -54,7 +54,7 @@ def scenario(hosts=("a", "b", "c"), topology=DEFAULT_TOPOLOGY,
              named=False, timed=False, **options):
     """Declare a test. fresh: a lab of its own, because it breaks hosts for
     those after it. named: runs only where its whole name is given, as it takes
-    long. options go to Guest (memory, append, iommu, cpu...)."""
+    long. timed: no other lab runs beside it. options go to Guest (memory, append, iommu, cpu...)."""
     def declare(function):
         # By whatever way it is named: those of one file can share a lab.
         SCENARIOS.append(Scenario(function, tuple(hosts),

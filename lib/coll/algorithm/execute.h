@@ -117,19 +117,20 @@ static inline void fxi_execution_widen(struct cursor *c)
 	if (c->at == c->start)
 		c->count = (uint32_t)(c->end - c->start);
 }
-/*
- * Messages that can be taken at any time may overtake others of their lane, if
- * those cannot be sent yet. Of all acts of which something is here that has not
- * been sent, and that are behind *@tried, which is moved, *c is about the one that
- * is least ahead. However far that is: a link that several lanes cross is idle as
- * soon as all of them wait for what comes by a longer way, and no time makes up for
- * that.
- */
+/* What has been tried ahead of its turn. Begins with a turn of -1. */
 struct ahead {
 	double turn;		/* of the last one that was found, */
 	uint32_t next;		/* and the place in the lane behind it */
 };
 
+/*
+ * Messages that can be taken at any time may overtake others of their lane, if
+ * those cannot be sent yet. Of all acts of which something is here that has not
+ * been sent, and that come after *@tried, which is moved, *c is about the one that
+ * is least ahead. However far that is: a link that several lanes cross is idle as
+ * soon as all of them wait for what comes by a longer way, and no time makes up for
+ * that.
+ */
 bool fxi_execution_find_ahead(const struct execution *e, uint32_t lane,
 			      struct ahead *tried, struct cursor *c);
 /* Is it such a message, and the next of its act? Then *c is about it. */
