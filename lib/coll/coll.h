@@ -44,6 +44,14 @@ fxi_table_choose(struct fabrex_comm *comm,
 		 const struct fabrex_collective *what,
 		 const struct fabrex_schedule **schedule);
 
+/*
+ * The schedule to follow instead of "direct" if all ranks have their buffers on
+ * GPUs; NULL: none.
+ */
+const struct fabrex_schedule *
+fxi_table_choose_gpus(struct fabrex_comm *comm,
+		      const struct fabrex_collective *what);
+
 /* Reports which it is and why, if fxi_debugs(FXI_DEBUG_COLL). */
 void fxi_table_say(const struct fabrex_coll *coll);
 

@@ -101,6 +101,8 @@ static void choose(struct fabrex_coll *coll)
 	else
 		coll->algorithm = fxi_table_choose(comm, &coll->what,
 						   &coll->schedule);
+	if (unlikely(coll->gpu) && coll->algorithm == &fxi_zero_copy)
+		coll->schedule = fxi_table_choose_gpus(comm, &coll->what);
 }
 
 /*
@@ -108,7 +110,7 @@ static void choose(struct fabrex_coll *coll)
  * in one of them: memory, kernels. Otherwise that stream and this operation
  * would wait for each other.
  */
-int fxi_coll_prepare(struct fabrex_coll *coll)
+static int prepare(struct fabrex_coll *coll)
 {
 	int ret = fxi_coll_find_gpu(coll);
 
@@ -118,6 +120,30 @@ int fxi_coll_prepare(struct fabrex_coll *coll)
 	if (likely(!coll->gpu) || coll->algorithm == &alone)
 		return 0;
 	return fxi_coll_prepare_gpu(coll);
+}
+
+/* Busy, as what was before in its queue may have ended meanwhile. */
+static void enter_again(struct fabrex_comm *comm)
+{
+	fxi_comm_enter_busy(comm);
+}
+
+static void leave(struct fabrex_comm *comm)
+{
+	fxi_comm_leave(comm);
+}
+
+int fxi_coll_prepare(struct fabrex_coll *coll)
+{
+	static const struct door door = { leave, enter_again };
+	int ret;
+
+	coll->door = &door;
+	ret = prepare(coll);
+	coll->door = NULL;
+	if (!ret && unlikely(coll->gpu) && fxi_comm_over(coll->comm))
+		return fxi_comm_error(coll->comm);
+	return ret;
 }
 
 static int start_first(struct fabrex_coll *coll)
@@ -291,6 +317,21 @@ int fxi_coll_wait(struct fabrex_coll *coll, uint64_t deadline)
 
 /* ---- beginning --------------------------------------------------------- */
 
+/* What cannot be told where its buffer is ends alone. */
+static void begin_sendrecv(struct fabrex_coll *coll)
+{
+	struct fabrex_comm *comm = coll->comm;
+	int ret = coll->stream ? 0 : fxi_coll_prepare(coll);
+
+	if (unlikely(ret)) {
+		fxi_coll_ended(coll, ret);
+		return;
+	}
+	ret = fxi_sendrecv_begin(coll);
+	if (unlikely(ret))
+		fail(comm, ret);
+}
+
 void fxi_coll_begin(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
@@ -298,12 +339,10 @@ void fxi_coll_begin(struct fabrex_coll *coll)
 
 	coll->result = GOING;
 	if (fxi_is_sendrecv(coll)) {
-		ret = fxi_sendrecv_begin(coll);
-		if (unlikely(ret))
-			fail(comm, ret);
+		begin_sendrecv(coll);
 		return;
 	}
-	ret = comm->first && !coll->algorithm ? fxi_coll_prepare(coll) : 0;
+	ret = coll->algorithm ? 0 : fxi_coll_prepare(coll);
 	if (comm->last)
 		comm->last->next = coll;
 	else

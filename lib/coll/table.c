@@ -74,6 +74,19 @@ static const struct rule near_rules[] = {
 	{ ALL_KINDS, "tree", 0, UINT64_MAX, 0 },
 };
 
+/*
+ * From GPU to GPU of a host, in place of "direct": copies and kernels take long
+ * to begin. Measured: docs/gpu-real.md.
+ */
+static const struct rule gpu_rules[] = {
+	{ FABREX_ALL_REDUCE, "ring", 64 << 10, UINT64_MAX, 2 },
+	{ FABREX_ALL_REDUCE, "ring", 128 << 10, UINT64_MAX, 0 },
+	{ FABREX_ALL_GATHER, "ring", 64 << 10, UINT64_MAX, 0 },
+	{ FABREX_REDUCE_SCATTER, "ring", 64 << 10, UINT64_MAX, 0 },
+	{ FABREX_BROADCAST, "tree", 64 << 10, UINT64_MAX, 0 },
+	{ FABREX_REDUCE, "tree", 64 << 10, UINT64_MAX, 0 },
+};
+
 static const struct rule far_rules[] = {
 	{ FABREX_ALL_REDUCE, "flat", 0, 4 << 10, 64 },
 	{ FABREX_ALL_REDUCE, "halving", 0, 512 << 10, 0 },
@@ -417,6 +430,22 @@ choose(struct fabrex_comm *comm, const struct fabrex_collective *what,
 				   sizeof(far_rules) / sizeof(*far_rules),
 				   what, schedule, which);
 	return algorithm ? algorithm : &fxi_flat;
+}
+
+const struct fabrex_schedule *
+fxi_table_choose_gpus(struct fabrex_comm *comm,
+		      const struct fabrex_collective *what)
+{
+	const struct fabrex_schedule *schedule = NULL;
+	const struct table *t = comm->table;
+	const struct rule *which;
+
+	/* Who has asked for direct gets its order of reductions. */
+	if (follow(comm, t->rules, t->nrules, what, &schedule, &which))
+		return NULL;
+	follow(comm, gpu_rules, sizeof(gpu_rules) / sizeof(*gpu_rules), what,
+	       &schedule, &which);
+	return schedule;
 }
 
 /* The user's, if it is for that root. */

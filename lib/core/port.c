@@ -4,6 +4,7 @@
  * half: fabrex_open(3); fxi_object_* is for regions, queues and windows.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -220,6 +221,9 @@ static void say_opened(const struct fabrex_port *port, const char *name,
 		       "reached by the device's DMA, or by stores through windows");
 }
 
+/* Of this process. What is kept for devices' memory is given back with the last. */
+static atomic_uint open_ports;
+
 EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 {
 	NO_CANCEL();
@@ -252,6 +256,7 @@ EXPORT int fabrex_open(const char *name, struct fabrex_port **out)
 		goto close_transport;
 	if (fxi_debugs(FXI_DEBUG_PORT | FXI_DEBUG_PATH))
 		say_opened(port, name, from_environment);
+	atomic_fetch_add(&open_ports, 1);
 	*out = port;
 	return 0;
 
@@ -328,7 +333,8 @@ EXPORT int fabrex_close(struct fabrex_port *port)
 	fxi_cache_free(port);
 	if (fxi_port_mine(port)) {
 		port->ops->close(port->transport);
-		fxi_memory_rest();
+		if (atomic_fetch_sub(&open_ports, 1) == 1)
+			fxi_memory_rest();
 		locks_destroy(port);
 	} else {
 		port->ops->release(port->transport);

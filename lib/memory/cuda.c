@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -47,6 +48,11 @@ static const struct library_symbol symbols[] = {
 	  offsetof(struct cuda_table, device_attribute) },
 	{ "cuDeviceGetPCIBusId", offsetof(struct cuda_table, pci_id) },
 	{ "cuGetErrorString", offsetof(struct cuda_table, error_text) },
+	{ "cuMemHostAlloc", offsetof(struct cuda_table, host_alloc) },
+	{ "cuCtxGetStreamPriorityRange",
+	  offsetof(struct cuda_table, priorities) },
+	{ "cuStreamCreateWithPriority",
+	  offsetof(struct cuda_table, stream_urgent) },
 	{ NULL, 0 },
 };
 
@@ -319,7 +325,13 @@ static bool cuda_export(const struct fabrex_memory *memory, const void *addr,
 
 /* ---- copies ------------------------------------------------------------ */
 
+#define LANES_READY	4u
+#define CONTEXTS	(LANES / LANES_READY)
+
 static struct lanes lanes;
+/* Contexts, by number; 0: none. One that is forgotten is prepared again. */
+static uint64_t prepared[CONTEXTS];
+static uint32_t newest;
 
 static bool cuda_copies(void)
 {
@@ -343,13 +355,133 @@ static bool serial_of(const struct visit *v, uint64_t *serial)
 	return true;
 }
 
+/* ---- rooms ------------------------------------------------------------- */
+
+/*
+ * CUDA lets one copy at a time go to memory of the host that is not pinned, and may
+ * be in one that waits for us (tests/vendor/blocked.c); copies from such memory have
+ * been seen to wait for those, too. Ours go through memory that is pinned. It belongs to its context, is gone with it, and is never freed: that would
+ * wait for all work of the device. Contexts have numbers that are not used again.
+ * rooms_lock is of rooms, prepared and newest; nothing waits while it is held.
+ */
+#define ROOM	(64u << 10)
+
+struct room {
+	uint64_t serial;	/* of the context; 0: there is none */
+	void *memory;
+	bool busy;
+};
+
+static struct room rooms[LANES];
+static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t room_given = PTHREAD_COND_INITIALIZER;
+
+/* One that nobody has; *any: there are some of that context. */
+static struct room *room_find(uint64_t serial, bool *any)
+{
+	struct room *room;
+
+	*any = false;
+	for (room = rooms; room < rooms + LANES; room++) {
+		if (room->serial != serial)
+			continue;
+		*any = true;
+		if (!room->busy)
+			return room;
+	}
+	return NULL;
+}
+
+/* Waits for copies of ours only, which end soon. NULL: the context has none. */
+static struct room *room_take(uint64_t serial)
+{
+	struct room *room = NULL;
+	bool any = serial != 0;
+
+	pthread_mutex_lock(&rooms_lock);
+	while (any && !(room = room_find(serial, &any)) && any)
+		pthread_cond_wait(&room_given, &rooms_lock);
+	if (room)
+		room->busy = true;
+	pthread_mutex_unlock(&rooms_lock);
+	return room;
+}
+
+static void room_give(struct room *room)
+{
+	pthread_mutex_lock(&rooms_lock);
+	room->busy = false;
+	pthread_cond_broadcast(&room_given);
+	pthread_mutex_unlock(&rooms_lock);
+}
+
+/* Locked. */
+static bool is_prepared(uint64_t serial)
+{
+	uint32_t i;
+
+	for (i = 0; i < CONTEXTS; i++)
+		if (prepared[i] == serial)
+			return true;
+	return false;
+}
+
+/* Of no context, or of one that is gone, as far as is known. Locked. */
+static struct room *room_unused(void)
+{
+	struct room *room;
+
+	for (room = rooms; room < rooms + LANES; room++)
+		if (!room->busy &&
+		    (!room->serial || !is_prepared(room->serial)))
+			return room;
+	return NULL;
+}
+
+/* So many for the context that is current. */
+static void rooms_prepare(uint64_t serial)
+{
+	struct room *room;
+	uint32_t i, n = 0;
+	void *memory;
+
+	pthread_mutex_lock(&rooms_lock);
+	for (room = rooms; room < rooms + LANES; room++)
+		n += room->serial == serial;
+	pthread_mutex_unlock(&rooms_lock);
+	for (i = n; i < LANES_READY; i++) {
+		if (fxi_cuda.host_alloc(&memory, ROOM, 0))
+			return;
+		pthread_mutex_lock(&rooms_lock);
+		room = room_unused();
+		if (room) {
+			room->memory = memory;
+			room->serial = serial;
+		}
+		pthread_mutex_unlock(&rooms_lock);
+	}
+}
+
+/* ---- streams ----------------------------------------------------------- */
+
+int fxi_cuda_stream(void **stream)
+{
+	int least, greatest;
+
+	if (fxi_cuda.priorities && fxi_cuda.stream_urgent &&
+	    !fxi_cuda.priorities(&least, &greatest) &&
+	    !fxi_cuda.stream_urgent(stream, LANE_NON_BLOCKING, greatest))
+		return 0;
+	return fxi_cuda.stream_create(stream, LANE_NON_BLOCKING);
+}
+
 static bool lane_open(struct lane *lane, const struct visit *v,
 		      uint64_t serial)
 {
 	lane->place = (uintptr_t)v->context;
 	lane->serial = serial;
 	lane->device = v->ordinal;
-	return !fxi_cuda.stream_create(&lane->stream, LANE_NON_BLOCKING);
+	return !fxi_cuda_stream(&lane->stream);
 }
 
 /* In its context. */
@@ -359,17 +491,102 @@ static void lane_close(struct lane *lane)
 	lane->stream = NULL;
 }
 
-static int copy_by(const struct lane *lane, void *addr, void *buffer,
-		   size_t length, bool read)
+/* Part of a copy, by way of the room. */
+static int copy_part(const struct lane *lane, const struct room *room,
+		     cuda_ptr addr, char *buffer, size_t n, bool read)
 {
 	int ret, waited;
 
+	if (!read)
+		memcpy(room->memory, buffer, n);
+	ret = read ? fxi_cuda.from_device(room->memory, addr, n,
+					  lane->stream) :
+		     fxi_cuda.to_device(addr, room->memory, n, lane->stream);
+	waited = fxi_cuda.stream_wait(lane->stream);
+	ret = ret ? ret : waited;
+	if (read && !ret)
+		memcpy(buffer, room->memory, n);
+	return ret;
+}
+
+static int copy_through(const struct lane *lane, const struct room *room,
+			cuda_ptr addr, char *buffer, size_t length, bool read)
+{
+	size_t at, n;
+	int ret = 0;
+
+	for (at = 0; at < length && !ret; at += n) {
+		n = length - at < ROOM ? length - at : ROOM;
+		ret = copy_part(lane, room, addr + at, buffer + at, n, read);
+	}
+	return ret;
+}
+
+static int copy_by(const struct lane *lane, void *addr, void *buffer,
+		   size_t length, bool read)
+{
+	struct room *room = room_take(lane->serial);
+	int ret, waited;
+
+	if (room) {
+		ret = copy_through(lane, room, (cuda_ptr)addr, buffer, length,
+				   read);
+		room_give(room);
+		return ret;
+	}
 	ret = read ? fxi_cuda.from_device(buffer, (cuda_ptr)addr, length,
 					  lane->stream) :
 		     fxi_cuda.to_device((cuda_ptr)addr, buffer, length,
 					lane->stream);
 	waited = fxi_cuda.stream_wait(lane->stream);
 	return ret ? ret : waited;
+}
+
+/* Now, and not before? */
+static bool must_prepare(uint64_t serial)
+{
+	bool must;
+
+	pthread_mutex_lock(&rooms_lock);
+	must = !is_prepared(serial);
+	if (must)
+		prepared[newest++ % CONTEXTS] = serial;
+	pthread_mutex_unlock(&rooms_lock);
+	return must;
+}
+
+static void forget_prepared(void)
+{
+	pthread_mutex_lock(&rooms_lock);
+	memset(prepared, 0, sizeof(prepared));
+	pthread_mutex_unlock(&rooms_lock);
+}
+
+/*
+ * Streams for as many copies at once as there are as a rule: of a peer, of the
+ * progress thread, and of a call. They cannot be made while a thread of the
+ * application waits in a copy to memory that is not pinned (tests/vendor/blocked.c),
+ * perhaps for one of these.
+ */
+static void lanes_prepare(const struct visit *v)
+{
+	struct lane *taken[LANES_READY];
+	uint64_t serial;
+	uint32_t i, n;
+
+	if (!serial_of(v, &serial) || !serial || !must_prepare(serial))
+		return;
+	for (n = 0; n < LANES_READY; n++) {
+		taken[n] = fxi_lane_take(&lanes, (uintptr_t)v->context, serial);
+		if (!taken[n])
+			break;
+		if (!taken[n]->stream && !lane_open(taken[n], v, serial))
+			taken[n]->stream = NULL;
+	}
+	for (i = 0; i < n; i++)
+		fxi_lane_give(taken[i]);
+	if (fxi_cuda.host_alloc)
+		rooms_prepare(serial);
 }
 
 /* In the memory's context. */
@@ -426,12 +643,18 @@ static void cuda_rest(void)
 {
 	if (fxi_cuda.device && fxi_cuda.primary_retain &&
 	    fxi_cuda.primary_release && fxi_cuda.primary_state &&
-	    fxi_cuda.push && fxi_cuda.pop)
+	    fxi_cuda.push && fxi_cuda.pop) {
 		fxi_lanes_end(&lanes, lane_end);
+		forget_prepared();
+	}
 }
 
 static void cuda_forked(void)
 {
+	memset(prepared, 0, sizeof(prepared));
+	memset(rooms, 0, sizeof(rooms));
+	pthread_mutex_init(&rooms_lock, NULL);
+	pthread_cond_init(&room_given, NULL);
 	fxi_lanes_forget(&lanes);
 }
 
@@ -460,6 +683,8 @@ static void cuda_registered(const void *addr)
 
 	enter(&v, addr);
 	make_synchronous(addr);
+	if (v.context && cuda_copies())
+		lanes_prepare(&v);
 	leave(&v);
 }
 

@@ -67,9 +67,20 @@ struct cuda_table {
 	int (*device_attribute)(int *value, int attribute, int device);
 	int (*pci_id)(char *text, int length, int device);
 	int (*error_text)(int error, const char **text);
+	int (*host_alloc)(void **ptr, size_t size, unsigned int flags);
+	int (*priorities)(int *least, int *greatest);
+	int (*stream_urgent)(void **stream, unsigned int flags, int priority);
 };
 
 extern struct cuda_table fxi_cuda;
 extern struct library fxi_library_cuda;
+
+/*
+ * A stream that waits for no other one, in the current context. The driver maps
+ * streams to few queues of the hardware, of which one that waits for a value blocks
+ * its own: those of the highest priority are in queues apart from those that
+ * applications have as a rule.
+ */
+int fxi_cuda_stream(void **stream);
 
 #endif

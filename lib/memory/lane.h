@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define LANE_NON_BLOCKING	1	/* flag of streams, of both runtimes */
-#define LANES			16u	/* of each vendor */
+#define LANES			64u	/* of each vendor */
 
 enum lane_state { LANE_FREE, LANE_IDLE, LANE_BUSY };
 

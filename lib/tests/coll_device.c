@@ -64,14 +64,14 @@ static void compare(struct rig *rig, const struct reduce *r, size_t skip)
 	size_t i;
 
 	memset(got, 0, sizeof(got));
-	CHECK_EQ(fxi_device_copy(rig->device, rig->a + skip, one,
+	CHECK_EQ(fxi_device_give(rig->device, rig->a + skip, one,
 				 bytes + SLACK), 0);
-	CHECK_EQ(fxi_device_copy(rig->device, rig->b + skip, two,
+	CHECK_EQ(fxi_device_give(rig->device, rig->b + skip, two,
 				 bytes + SLACK), 0);
 	CHECK_EQ(fxi_device_reduce(rig->device, dst, rig->a + skip,
 				   r->nsrc > 1 ? rig->b + skip : NULL,
 				   r->count, r->type, r->op, r->divisor), 0);
-	CHECK_EQ(fxi_device_copy(rig->device, got, dst, bytes + SLACK), 0);
+	CHECK_EQ(fxi_device_fetch(rig->device, got, dst, bytes + SLACK), 0);
 	CHECK_EQ(fxi_device_wait(rig->device), 0);
 	fxi_reduce(r);
 	for (i = 0; i < r->count; i++)
@@ -168,16 +168,16 @@ TEST(coll_device_wide)
 		for (i = 0; i < 3; i++)
 			reference_fill(type, (void *)(uintptr_t)sources[i],
 				       4001);
-		CHECK_EQ(fxi_device_copy(rig.device, rig.a, one, 8002), 0);
-		CHECK_EQ(fxi_device_copy(rig.device, b, two, 8002), 0);
+		CHECK_EQ(fxi_device_give(rig.device, rig.a, one, 8002), 0);
+		CHECK_EQ(fxi_device_give(rig.device, b, two, 8002), 0);
 		CHECK_EQ(fxi_device_reduce_wide(rig.device, wide, rig.a, b,
 						4001, type, FABREX_SUM, 0,
 						DEVICE_WIDE_DST), 0);
-		CHECK_EQ(fxi_device_copy(rig.device, b, three, 8002), 0);
+		CHECK_EQ(fxi_device_give(rig.device, b, three, 8002), 0);
 		CHECK_EQ(fxi_device_reduce_wide(rig.device, rig.a, wide, b,
 						4001, type, FABREX_SUM, 3,
 						DEVICE_WIDE_SRC), 0);
-		CHECK_EQ(fxi_device_copy(rig.device, got, rig.a, 8002), 0);
+		CHECK_EQ(fxi_device_fetch(rig.device, got, rig.a, 8002), 0);
 		CHECK_EQ(fxi_device_wait(rig.device), 0);
 		reference_reduce(want, src, 3, 4001, type, FABREX_AVG, 3);
 		CHECK(!memcmp(got, want, 8002));
@@ -201,12 +201,12 @@ TEST(coll_device_conversions)
 	for (i = 0; i < 65536; i++)
 		in[i] = (uint16_t)i;
 	for (type = FABREX_FLOAT16; type <= FABREX_BFLOAT16; type++) {
-		CHECK_EQ(fxi_device_copy(rig.device, buffer, in, sizeof(in)),
+		CHECK_EQ(fxi_device_give(rig.device, buffer, in, sizeof(in)),
 			 0);
 		CHECK_EQ(fxi_device_reduce(rig.device, buffer, buffer, NULL,
 					   65536, type, FABREX_AVG, 3), 0);
-		CHECK_EQ(fxi_device_copy(rig.device, out, buffer,
-					 sizeof(out)), 0);
+		CHECK_EQ(fxi_device_fetch(rig.device, out, buffer,
+					  sizeof(out)), 0);
 		CHECK_EQ(fxi_device_wait(rig.device), 0);
 		reference_reduce(expected, src, 1, 65536, type, FABREX_AVG,
 				 3);
@@ -224,18 +224,55 @@ static void in_order(struct rig *rig)
 {
 	uint32_t i, first = 7, value = 0;
 
-	CHECK_EQ(fxi_device_copy(rig->device, rig->a, &first, 4), 0);
+	CHECK_EQ(fxi_device_give(rig->device, rig->a, &first, 4), 0);
 	for (i = 0; i < 31; i++) {
 		CHECK_EQ(fxi_device_reduce(rig->device, rig->a, rig->a,
 					   rig->a, 1, FABREX_UINT32,
 					   FABREX_SUM, 0), 0);
-		CHECK_EQ(fxi_device_copy(rig->device, &value, rig->a, 4), 0);
+		if (i % 4 == 2)
+			CHECK_EQ(fxi_device_fetch(rig->device, &value, rig->a,
+						  4), 0);
 	}
 	/* The test runtime is late on purpose; a real one may be done. */
 	if (!getenv("FABREX_TEST_REAL"))
 		CHECK_EQ(value, 0);
 	CHECK_EQ(fxi_device_wait(rig->device), 0);
 	CHECK_EQ(value, 7u << 31);
+}
+
+/* More bytes than there is room for at once, and more of them. */
+static void fetch_many(struct rig *rig)
+{
+	static uint8_t in[600001], all[sizeof(in)], some[40][700];
+	void *memory;
+	size_t i;
+
+	CHECK_EQ(fxi_device_alloc(rig->device, sizeof(in), &memory), 0);
+	for (i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i * 7 + i / 251);
+	CHECK_EQ(fxi_device_give(rig->device, memory, in, sizeof(in)), 0);
+	CHECK_EQ(fxi_device_fetch(rig->device, all, memory, sizeof(all)), 0);
+	for (i = 0; i < 40; i++)
+		CHECK_EQ(fxi_device_fetch(rig->device, some[i],
+					  (char *)memory + 1000 * i,
+					  sizeof(some[i])), 0);
+	CHECK_EQ(fxi_device_wait(rig->device), 0);
+	CHECK(!memcmp(all, in, sizeof(in)));
+	for (i = 0; i < 40; i++)
+		CHECK(!memcmp(some[i], in + 1000 * i, sizeof(some[i])));
+	CHECK_EQ(fxi_device_free(rig->device, memory), 0);
+}
+
+TEST(coll_device_fetches)
+{
+	struct rig rig;
+
+	rig_cuda(&rig);
+	fetch_many(&rig);
+	rig_close(&rig);
+	rig_hip(&rig);
+	fetch_many(&rig);
+	rig_close(&rig);
 }
 
 TEST(coll_device_in_order_cuda)
@@ -300,11 +337,11 @@ static void *reduce_often(void *memory)
 	CHECK_EQ(fabrex_memory_query(memory, &found, sizeof(found)), 0);
 	CHECK_EQ(fxi_device_open(&found, &device), 0);
 	CHECK_EQ(fxi_device_alloc(device, 4, &p), 0);
-	CHECK_EQ(fxi_device_copy(device, p, &in, 4), 0);
+	CHECK_EQ(fxi_device_give(device, p, &in, 4), 0);
 	for (i = 0; i < 20; i++)
 		CHECK_EQ(fxi_device_reduce(device, p, p, p, 1, FABREX_INT32,
 					   FABREX_SUM, 0), 0);
-	CHECK_EQ(fxi_device_copy(device, &out, p, 4), 0);
+	CHECK_EQ(fxi_device_fetch(device, &out, p, 4), 0);
 	CHECK_EQ(fxi_device_wait(device), 0);
 	CHECK_EQ(out, 3u << 20);
 	CHECK_EQ(fxi_device_free(device, p), 0);

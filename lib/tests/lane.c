@@ -15,7 +15,7 @@
 #include "party.h"
 #include "runtime.h"
 
-#define COPIES	40u		/* at once */
+#define COPIES	100u		/* at once */
 
 
 static int place[2];
@@ -80,8 +80,8 @@ static void check_kept(enum gpu_vendor vendor, uint32_t kind, void *addr,
 	struct fabrex_mr *mr;
 
 	CHECK_EQ(fabrex_open(loop_name("a"), &port), 0);
-	CHECK_EQ(fabrex_mr_register(port, addr, 4096, FABREX_MR_ALL, &mr), 0);
 	before = CALL(gpu, gpu_streams, vendor, GPU_NON_BLOCKING);
+	CHECK_EQ(fabrex_mr_register(port, addr, 4096, FABREX_MR_ALL, &mr), 0);
 	CHECK(fxi_memory_copies(kind));
 	CALL(gpu, gpu_hold, true);
 	for (i = 0; i < COPIES; i++) {

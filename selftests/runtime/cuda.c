@@ -19,17 +19,25 @@
 #define SMALL		(2u << 20)
 #define SKIP		512u		/* of small ones, into their block */
 #define LATE		(64u << 10)	/* bytes that are copied later */
+#define LITTLE		64u		/* bytes, beside any other copy */
 #define MAX_DEPTH	8
 
 struct CUctx_st {
 	int device;
 	unsigned int users;
 	bool faulted;		/* for good */
+	pthread_rwlock_t copies; /* read by those that wait in a copy */
+	pthread_mutex_t copying; /* more than a little */
 };
 
 static bool initialised;
 static bool forked;			/* of a process that had initialised it */
-static struct CUctx_st primary[GPU_MAX];
+static struct CUctx_st primary[GPU_MAX] = {
+	[0 ... GPU_MAX - 1] = {
+		.copies = PTHREAD_RWLOCK_INITIALIZER,
+		.copying = PTHREAD_MUTEX_INITIALIZER,
+	},
+};
 static __thread CUcontext stack[MAX_DEPTH + 1];	/* [0]: none */
 static __thread int depth;
 
@@ -75,6 +83,26 @@ CUresult cuda_drain(CUcontext context)
 		return ret;
 	return cuda_ended(context, gpu_legacy_wait(GPU_NVIDIA, context,
 						   GPU_NON_BLOCKING));
+}
+
+void cuda_copy_begin(CUcontext context, size_t size)
+{
+	if (size > LITTLE)
+		pthread_mutex_lock(&context->copying);
+	pthread_rwlock_rdlock(&context->copies);
+}
+
+void cuda_copy_end(CUcontext context, size_t size)
+{
+	pthread_rwlock_unlock(&context->copies);
+	if (size > LITTLE)
+		pthread_mutex_unlock(&context->copying);
+}
+
+void cuda_await_copies(CUcontext context)
+{
+	pthread_rwlock_wrlock(&context->copies);
+	pthread_rwlock_unlock(&context->copies);
 }
 
 /* What synchronous functions do before they begin. */
@@ -339,6 +367,7 @@ API CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size)
 
 	ENTER();
 	NEED_CONTEXT();
+	CHANGES();
 	ret = cuda_uncaptured();
 	if (!ret)
 		ret = allocate(&base, GPU_DEVICE, size);
@@ -362,6 +391,7 @@ API CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
 	(void)flags;
 	ENTER();
 	NEED_CONTEXT();
+	CHANGES();
 	ret = allocate(&base, GPU_PINNED, size);
 	if (!ret)
 		*ptr = base;

@@ -164,6 +164,9 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
 			   CUstream stream);
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags,
+				    int priority);
 CUresult cuStreamDestroy(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);

@@ -23,6 +23,16 @@ CUresult cuda_ended(CUcontext context, bool good);
  */
 CUresult cuda_drain(CUcontext context);
 
+/*
+ * A thread that copies to memory of the host that is not pinned waits in the
+ * call. Until it returns, functions that make or destroy something in the context
+ * wait for it: so does the real one (lib/tests/vendor/blocked.c), and does not
+ * hold up others because of those. Copies of more than a little wait for each other.
+ */
+void cuda_copy_begin(CUcontext context, size_t size);
+void cuda_copy_end(CUcontext context, size_t size);
+void cuda_await_copies(CUcontext context);
+
 bool cuda_is_blocking(CUstream stream);
 /*
  * cuda_capture.c: while a stream is captured, functions that might wait are
@@ -44,5 +54,8 @@ CUresult cuda_legacy_uncaptured(void);
 		if (usable_) \
 			return usable_; \
 	} while (0)
+
+/* Of those functions. */
+#define CHANGES() cuda_await_copies(cuda_current())
 
 #endif

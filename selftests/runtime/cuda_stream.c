@@ -70,6 +70,7 @@ API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	NEED_CONTEXT();
 	if (flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
+	CHANGES();
 	*stream = make(sizeof(**stream));
 	(*stream)->stream = gpu_stream_new(GPU_NVIDIA, cuda_current(),
 					   flags ? GPU_NON_BLOCKING :
@@ -77,6 +78,23 @@ API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	(*stream)->context = cuda_current();
 	(*stream)->blocking = !flags;
 	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	ENTER();
+	NEED_CONTEXT();
+	*least = 0;
+	*greatest = -5;
+	return CUDA_SUCCESS;
+}
+
+/* What is not in the range is not refused. */
+API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags,
+					int priority)
+{
+	(void)priority;
+	return cuStreamCreate(stream, flags);
 }
 
 bool cuda_is_blocking(CUstream stream)
@@ -112,6 +130,10 @@ API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
 {
 	ENTER();
 	NEED_SAME_CONTEXT(own_stream(stream));
+	/* To the host's memory that is not pinned: as that function does. */
+	if (!gpu_find(GPU_NVIDIA, (void *)(uintptr_t)to))
+		return cuMemcpyDtoHAsync((void *)(uintptr_t)to, from, size,
+					 stream);
 	return gpu_stream_copy(stream_of(stream), (void *)(uintptr_t)to,
 			       (void *)(uintptr_t)from, size) ?
 	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -136,14 +158,19 @@ API CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
 			       CUstream stream)
 {
 	struct gpu_stream *s;
+	bool good;
 
 	ENTER();
 	NEED_SAME_CONTEXT(own_stream(stream));
 	s = stream_of(stream);
-	if (!gpu_stream_copy(s, to, (void *)(uintptr_t)from, size))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return gpu_find(GPU_NVIDIA, to) ? CUDA_SUCCESS :
-					  ended(gpu_stream_wait(s));
+	if (gpu_find(GPU_NVIDIA, to))
+		return gpu_stream_copy(s, to, (void *)(uintptr_t)from, size) ?
+		       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	cuda_copy_begin(cuda_current(), size);
+	good = gpu_stream_copy(s, to, (void *)(uintptr_t)from, size) &&
+	       gpu_stream_wait(s);
+	cuda_copy_end(cuda_current(), size);
+	return ended(good);
 }
 
 /* Called by the run time, as a rule by a thread of its own. */
@@ -151,6 +178,7 @@ API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
 {
 	ENTER();
 	NEED_SAME_CONTEXT(own_stream(stream));
+	CHANGES();
 	return gpu_stream_call(stream_of(stream), function, arg) ?
 	       CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -202,6 +230,7 @@ API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 	NEED_CONTEXT();
 	if (flags != CU_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_VALUE;
+	CHANGES();
 	*event = make(sizeof(**event));
 	(*event)->event = gpu_event_new();
 	(*event)->context = cuda_current();
@@ -211,6 +240,7 @@ API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 API CUresult cuEventDestroy(CUevent event)
 {
 	ENTER();
+	cuda_await_copies(event->context);
 	gpu_event_free(event->event);
 	free(event);
 	return CUDA_SUCCESS;
@@ -295,6 +325,7 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
 
 	ENTER();
 	NEED_SAME_CONTEXT(module);
+	CHANGES();
 	kernel = gpu_module_kernel(module->module, name);
 	if (!kernel)
 		return CUDA_ERROR_NOT_FOUND;

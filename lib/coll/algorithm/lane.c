@@ -11,6 +11,8 @@
 /* Pieces: no smaller unless the part is, no more than so many for each level. */
 #define PIECE_LEAST	(16u << 10)
 #define PIECES		8u
+/* Of ranks that have GPUs: each copy and kernel takes long to begin. */
+#define PIECE_GPU	(1u << 20)
 /*
  * By how much cutting at multiples of a line may lengthen a piece, and by how
  * much a chunk may be longer than the one that is the largest for most counts.
@@ -38,8 +40,9 @@ uint32_t fxi_pieces_rounds(const struct execution *e)
 	limit = fxi_link_device_size(e->comm) / slot * most;
 	piece = (uint64_t)((unsigned __int128)bytes * s->heaviest /
 			   ((uint64_t)s->depth * PIECES * HEAVIEST_UNIT));
-	if (piece < PIECE_LEAST)
-		piece = PIECE_LEAST;
+	least = e->coll->all_gpus ? PIECE_GPU : PIECE_LEAST;
+	if (piece < least)
+		piece = least;
 	piece = piece < most ? piece : (piece + most - 1) / most * most;
 	if (piece > limit)
 		piece = limit;

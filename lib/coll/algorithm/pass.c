@@ -134,8 +134,8 @@ static int send_copy(struct execution *e, uint32_t lane, void *room,
 	uint8_t small[LINK_SMALL];
 	int ret;
 
-	ret = fxi_coll_move_gpu(e->coll, bytes > LINK_SMALL ? room : small,
-				from, bytes);
+	ret = fxi_coll_fetch_gpu(e->coll, bytes > LINK_SMALL ? room : small,
+				 from, bytes);
 	return ret ? ret : send_message(e, lane, small);
 }
 

@@ -492,12 +492,7 @@ int fxi_sendrecv_begin(struct fabrex_coll *coll)
 	struct fabrex_comm *comm = coll->comm;
 	uint32_t rank = coll->what.root;
 	struct sendrecv *sr = &comm->sendrecv[rank];
-	int ret = coll->stream ? 0 : fxi_coll_find_gpu(coll);
 
-	if (unlikely(ret)) {
-		fxi_coll_ended(coll, ret);
-		return 0;
-	}
 	comm->nsendrecv++;
 	push(coll->what.kind == FABREX_SEND ? &sr->sends : &sr->recvs, coll);
 	return progress(comm, rank);

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 
 #include "coll/algorithm/bruck.h"
+#include "coll/operation/gpu.h"
 #include "coll/operation/peer_buffer.h"
 #include "base/debug.h"
 #include "base/path.h"
+#include "schedule/schedule.h"
 
 #define CHUNK	(512u << 10)	/* bytes between looks at the rest */
 #define SLICE	(8u << 10)	/* of one source to several targets */
@@ -25,6 +27,7 @@ enum { PUBLISH, MOVE, FINISH, INNER };
 enum { TAG_BUFFERS = 1, TAG_DONE };
 
 #define PAGE	4096u
+#define ON_GPU	UINT32_MAX	/* pages, without a key: of ranks that could */
 
 /* Where a buffer is, and how long its region; no key: out of reach. */
 struct spot {
@@ -42,6 +45,7 @@ _Static_assert(sizeof(struct publication) <= LINK_SMALL, "no payload");
 struct zero_copy {
 	uint32_t phase;
 	bool missing;		/* at any rank */
+	bool gpus;		/* all ranks could follow coll->schedule */
 	bool idle;		/* has no share of the work */
 	bool stream;
 	struct publication mine;
@@ -144,12 +148,31 @@ static void publish_one(struct fabrex_coll *coll, const void *addr,
 	struct peer_buffer buffer;
 
 	fxi_buffer_export(coll->comm, addr, bytes, RIGHTS, NULL, &buffer);
-	spot->key = buffer.length / PAGE > UINT32_MAX ? 0 : buffer.rkey;
+	spot->key = buffer.length / PAGE >= ON_GPU ? 0 : buffer.rkey;
 	spot->offset = buffer.offset & ((1ull << 52) - 1);
 	spot->pages = (uint32_t)(buffer.length / PAGE);
 	spot->tail = buffer.length % PAGE;
-	if (!spot->key)
-		coll->comm->zero_copy->missing = true;
+	if (spot->key)
+		return;
+	spot->pages = 0;
+	coll->comm->zero_copy->missing = true;
+}
+
+/* The others need not know more than that all are. */
+static void publish_gpu(struct fabrex_coll *coll)
+{
+	struct zero_copy *d = coll->comm->zero_copy;
+
+	d->gpus = coll->schedule && fxi_coll_suits_gpu(coll, &fxi_scheduled);
+	if (!d->gpus)
+		return;
+	d->mine.send.pages = d->mine.recv.pages = ON_GPU;
+	d->missing = true;
+}
+
+static bool is_on_gpu(const struct publication *p)
+{
+	return !p->send.key && p->send.pages == ON_GPU;
 }
 
 static int zero_copy_start(struct fabrex_coll *coll)
@@ -166,14 +189,28 @@ static int zero_copy_start(struct fabrex_coll *coll)
 	d->missing = false;
 	d->idle = comm->rank >= shares(coll);
 	memset(&d->mine, 0, sizeof(d->mine));
-	if (shows_send(coll, comm->rank))
+	publish_gpu(coll);
+	if (!d->gpus && shows_send(coll, comm->rank))
 		publish_one(coll, what->send, fxi_send_bytes(comm, what),
 			    &d->mine.send);
-	if (shows_recv(coll, comm->rank))
+	if (!d->gpus && shows_recv(coll, comm->rank))
 		publish_one(coll, what->recv, fxi_recv_bytes(comm, what),
 			    &d->mine.recv);
 	memcpy(fxi_bruck_block(comm, comm->rank), &d->mine, sizeof(d->mine));
 	return 0;
+}
+
+/* As much as if all ranks had their buffers on GPUs. */
+static uint64_t zero_copy_scratch(struct fabrex_coll *coll)
+{
+	uint64_t bytes;
+
+	if (!coll->schedule || !fxi_coll_suits_gpu(coll, &fxi_scheduled))
+		return 0;
+	coll->all_gpus = true;
+	bytes = fxi_scheduled.scratch(coll);
+	coll->all_gpus = false;
+	return bytes;
 }
 
 static void zero_copy_end(struct fabrex_coll *coll)
@@ -253,6 +290,7 @@ static int locate_all(struct fabrex_coll *coll)
 	for (i = 1; i < comm->size && !ret; i++) {
 		rank = (comm->rank + i) % comm->size;
 		memcpy(&theirs, fxi_bruck_block(comm, rank), sizeof(theirs));
+		comm->zero_copy->gpus &= is_on_gpu(&theirs);
 		ret = locate(coll, rank, &theirs);
 	}
 	return ret;
@@ -485,6 +523,37 @@ static int work(struct fabrex_coll *coll)
 
 /* ---- from the start to the end ----------------------------------------- */
 
+static void say_inner(const struct fabrex_coll *coll)
+{
+	const struct zero_copy *d = coll->comm->zero_copy;
+
+	if (d->gpus)
+		fxi_coll_say(coll, FXI_DEBUG_PATH, coll->schedule->name,
+			     " in place of direct: all ranks have their buffers on GPUs");
+	else
+		fxi_coll_say(coll, FXI_DEBUG_PATH, d->inner->name,
+			     " in place of direct: some rank's buffer is not of fabrex_mr_alloc(), or cannot be mapped");
+}
+
+static int begin_inner(struct fabrex_coll *coll)
+{
+	struct zero_copy *d = coll->comm->zero_copy;
+	int ret;
+
+	d->phase = INNER;
+	d->inner = d->gpus ? &fxi_scheduled :
+		   coll->what.kind == FABREX_ALL_REDUCE ? &fxi_staged :
+							  &fxi_flat;
+	coll->all_gpus = d->gpus;
+	if (fxi_debugs(FXI_DEBUG_PATH))
+		say_inner(coll);
+	ret = d->inner->start(coll);
+	if (!ret)
+		return 1;
+	d->inner = NULL;
+	return ret;
+}
+
 /* All ranks know by now whether all buffers can be reached. */
 static int decide(struct fabrex_coll *coll)
 {
@@ -498,14 +567,7 @@ static int decide(struct fabrex_coll *coll)
 		d->phase = MOVE;
 		return 1;
 	}
-	d->phase = INNER;
-	d->inner = coll->what.kind == FABREX_ALL_REDUCE ? &fxi_staged :
-							  &fxi_flat;
-	if (fxi_debugs(FXI_DEBUG_PATH))
-		fxi_coll_say(coll, FXI_DEBUG_PATH, d->inner->name,
-			     " in place of direct: some rank's buffer is not of fabrex_mr_alloc(), or cannot be mapped");
-	ret = d->inner->start(coll);
-	return ret ? ret : 1;
+	return begin_inner(coll);
 }
 
 /* The share is done; that of the others has to be, too. */
@@ -558,6 +620,7 @@ const struct algorithm fxi_zero_copy = {
 	.make = zero_copy_make,
 	.free = zero_copy_free,
 	.usable = zero_copy_usable,
+	.scratch = zero_copy_scratch,
 	.start = zero_copy_start,
 	.step = zero_copy_step,
 	.end = zero_copy_end,

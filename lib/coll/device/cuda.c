@@ -54,6 +54,7 @@ static struct {
 	int (*call)(void *stream, void (*function)(void *arg), void *arg);
 	int (*host_alloc)(void **ptr, size_t bytes, unsigned int flags);
 	int (*context_device)(int *device);
+	int (*host_free)(void *ptr);
 } streams;
 
 static const struct library_symbol stream_symbols[] = {
@@ -62,6 +63,7 @@ static const struct library_symbol stream_symbols[] = {
 	{ "cuLaunchHostFunc", 2 * sizeof(void *) },
 	{ "cuMemHostAlloc", 3 * sizeof(void *) },
 	{ "cuCtxGetDevice", 4 * sizeof(void *) },
+	{ "cuMemFreeHost", 5 * sizeof(void *) },
 	{ NULL, 0 },
 };
 
@@ -193,6 +195,17 @@ static int cuda_word(uint64_t **word)
 	return ret;
 }
 
+static int cuda_pin(void **memory, size_t bytes)
+{
+	return streams.host_alloc && streams.host_free ?
+	       streams.host_alloc(memory, bytes, 0) : GPU_NOT_SUPPORTED;
+}
+
+static int cuda_unpin(void *memory)
+{
+	return streams.host_free(memory);
+}
+
 static int cuda_write(void *stream, uint64_t *word, uint64_t value)
 {
 	return streams.write ?
@@ -285,6 +298,9 @@ const struct gpu_vendor fxi_gpu_cuda = {
 	.ordinal = cuda_ordinal,
 	.current = cuda_current,
 	.word = cuda_word,
+	.stream = fxi_cuda_stream,
+	.pin = cuda_pin,
+	.unpin = cuda_unpin,
 	.write = cuda_write,
 	.hold = cuda_hold,
 	.call = cuda_call,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/device/device.h"
 #include "coll/device/vendor.h"
@@ -45,6 +46,13 @@ int fxi_device_leave(struct device *d, struct gpu_visit *visit,
 	return result ? failed(d, what, result) : 0;
 }
 
+int fxi_device_stream(const struct device *d, void **stream)
+{
+	if (d->vendor->stream)
+		return d->vendor->stream(stream);
+	return d->vendor->table->stream_create(stream, GPU_STREAM_NON_BLOCKING);
+}
+
 /* ---- open and close ---------------------------------------------------- */
 
 static const struct gpu_vendor *find_vendor(uint32_t kind)
@@ -70,8 +78,12 @@ static void destroy(struct device *d)
 	uint32_t i;
 
 	end_stream(d, d->stream);
+	if (d->room)
+		d->vendor->unpin(d->room);
 	for (i = 0; i < DEVICE_PUSHES; i++)
 		end_stream(d, d->pushes[i]);
+	while (d->nevents)
+		d->vendor->share->event_destroy(d->events[--d->nevents]);
 }
 
 static int make(struct device *d)
@@ -85,8 +97,10 @@ static int make(struct device *d)
 	ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
-	ret = d->vendor->table->stream_create(&d->stream,
-					      GPU_STREAM_NON_BLOCKING);
+	ret = fxi_device_stream(d, &d->stream);
+	if (!ret && d->vendor->pin &&
+	    d->vendor->pin((void **)&d->room, DEVICE_ROOM))
+		d->room = NULL;
 	return fxi_device_leave(d, &visit, "a stream", ret);
 }
 
@@ -197,6 +211,102 @@ int fxi_device_copy(struct device *d, void *dst, const void *src,
 	return fxi_device_leave(d, &visit, "a copy", ret);
 }
 
+/* The device has written what it was to write into the room, or has failed. */
+static void empty_room(struct device *d, bool good)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->nlate && good; i++)
+		memcpy(d->late[i].to, d->room + d->late[i].at,
+		       d->late[i].bytes);
+	d->nlate = 0;
+	d->filled = 0;
+}
+
+/* How much of so many bytes there is room for; waits if there is none. */
+static int find_room(struct device *d, size_t bytes, uint32_t *n)
+{
+	int ret = 0;
+
+	if (d->filled == DEVICE_ROOM || d->nlate == DEVICE_LATE) {
+		ret = d->vendor->table->stream_wait(d->stream);
+		empty_room(d, !ret);
+	}
+	*n = DEVICE_ROOM - d->filled;
+	if (*n > bytes)
+		*n = (uint32_t)bytes;
+	return ret;
+}
+
+static int fetch_some(struct device *d, uint8_t *to, const uint8_t *from,
+		      size_t bytes, uint32_t *n)
+{
+	struct late *late;
+	int ret = find_room(d, bytes, n);
+
+	if (!ret)
+		ret = d->vendor->copy(d->room + d->filled, from, *n, d->stream);
+	if (ret)
+		return ret;
+	late = &d->late[d->nlate++];
+	late->to = to;
+	late->at = d->filled;
+	late->bytes = *n;
+	d->filled += *n;
+	return 0;
+}
+
+static int give_some(struct device *d, uint8_t *to, const uint8_t *from,
+		     size_t bytes, uint32_t *n)
+{
+	int ret = find_room(d, bytes, n);
+
+	if (ret)
+		return ret;
+	memcpy(d->room + d->filled, from, *n);
+	ret = d->vendor->copy(to, d->room + d->filled, *n, d->stream);
+	d->filled += *n;
+	return ret;
+}
+
+/* In parts, by one of the functions above. */
+static int through_room(struct device *d, uint8_t *to, const uint8_t *from,
+			size_t bytes,
+			int (*some)(struct device *d, uint8_t *to,
+				    const uint8_t *from, size_t bytes,
+				    uint32_t *n))
+{
+	struct gpu_visit visit;
+	uint32_t n;
+	size_t at;
+	int ret;
+
+	if (!d->room)
+		return fxi_device_copy(d, to, from, bytes);
+	ret = fxi_device_enter(d, &visit);
+	if (ret)
+		return ret;
+	for (at = 0; at < bytes && !ret; at += n)
+		ret = some(d, to + at, from + at, bytes - at, &n);
+	/* Nobody waits for what was begun. */
+	if (ret) {
+		d->vendor->table->stream_wait(d->stream);
+		empty_room(d, false);
+	}
+	return fxi_device_leave(d, &visit, "a copy from or to the host", ret);
+}
+
+int fxi_device_fetch(struct device *d, void *dst, const void *src,
+		     size_t bytes)
+{
+	return through_room(d, dst, src, bytes, fetch_some);
+}
+
+int fxi_device_give(struct device *d, void *dst, const void *src, size_t bytes)
+{
+	return through_room(d, dst, src, bytes, give_some);
+}
+
 /* ---- reductions -------------------------------------------------------- */
 
 static int check(const struct device *d, uintptr_t addresses, uint32_t type,
@@ -286,8 +396,11 @@ int fxi_device_wait(struct device *d)
 	struct gpu_visit visit;
 	int ret = fxi_device_enter(d, &visit);
 
-	if (ret)
+	if (ret) {
+		empty_room(d, false);
 		return ret;
+	}
 	ret = d->vendor->table->stream_wait(d->stream);
+	empty_room(d, !ret);
 	return fxi_device_leave(d, &visit, "work begun earlier", ret);
 }

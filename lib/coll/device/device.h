@@ -31,10 +31,20 @@ int fxi_device_alloc(struct device *device, size_t bytes, void **ptr);
 int fxi_device_free(struct device *device, void *ptr);
 
 /*
- * Begun in the order of the calls. Either side of a copy is memory of the
- * device or of the host, and must not change until the copy has ended.
+ * Begun in the order of the calls. Within the device's memory, neither side of
+ * which may change until the copy has ended.
  */
 int fxi_device_copy(struct device *device, void *dst, const void *src,
+		    size_t bytes);
+/*
+ * From the device's memory to the host's, where it is after fxi_device_wait(); and
+ * from the host's, which may change at once. By way of pinned memory if the runtime
+ * has that: CUDA lets one copy at a time go to other memory, and may be in one that
+ * waits for us (lib/tests/vendor/blocked.c).
+ */
+int fxi_device_fetch(struct device *device, void *dst, const void *src,
+		     size_t bytes);
+int fxi_device_give(struct device *device, void *dst, const void *src,
 		    size_t bytes);
 /*
  * dst[i] = op(src0[i], src1[i]), divided by divisor unless that is 0 or 1, with
@@ -87,20 +97,29 @@ int fxi_device_attach(struct device *device, const char *pci,
 void fxi_device_detach(struct device *device, void *ptr);
 
 /*
+ * All that copies to so many peers need. Runtimes make nothing while a thread of
+ * the application waits in a copy to memory that is not pinned, and it may wait
+ * for a copy of ours (lib/tests/vendor/blocked.c): so the functions that follow
+ * make nothing.
+ */
+int fxi_device_prepare_pushes(struct device *device, uint32_t peers);
+/*
  * Begins a copy from the device's memory to memory that was opened. Those to one
  * @peer, a number that the caller chooses, end in the order of the calls; those
  * to different ones may cross different links at the same time: up to
- * DEVICE_PUSHES streams. *@event, NULL at first and kept for later copies of
- * that peer, tells when this one has ended: 1, 0, or a negative errno. What is
- * copied was written before, and waited for.
+ * DEVICE_PUSHES streams. -EAGAIN: DEVICE_EVENTS are under way. What is copied was
+ * written before, and waited for.
  */
 #define DEVICE_PUSHES	8u
+#define DEVICE_EVENTS	64u
 int fxi_device_push(struct device *device, uint32_t peer, void *dst,
 		    const void *src, size_t bytes, void **event);
+/* Has it ended? 1: the event is gone; 0; or a negative errno. */
 int fxi_device_pushed(struct device *device, void *event);
 /* Until all have ended. */
 int fxi_device_pushes_wait(struct device *device);
-void fxi_device_event_free(struct device *device, void *event);
+/* Nobody asks for it any more. */
+void fxi_device_event_put(struct device *device, void *event);
 
 /* ---- streams of the application: stream.c ------------------------------ */
 

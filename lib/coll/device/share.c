@@ -10,6 +10,15 @@
 #include "coll/device/vendor.h"
 #include "base/error.h"
 
+/* Is there all that copies need? Then opening memory has a use. */
+static int check_pushes(const struct device *d)
+{
+	if (d->can_push)
+		return 0;
+	return fxi_error(ENOTSUP, "%s device %d: the runtime has made no streams and events for copies to other processes",
+			 d->vendor->name, d->number);
+}
+
 static bool has_all(const struct gpu_share_table *s)
 {
 	return s->handle && s->open && s->close && s->event_create &&
@@ -76,7 +85,9 @@ int fxi_device_attach(struct device *d, const char *pci, const void *handle,
 
 	if (!has_all(d->vendor->share))
 		return lacks(d);
-	ret = fxi_device_enter(d, &visit);
+	ret = check_pushes(d);
+	if (!ret)
+		ret = fxi_device_enter(d, &visit);
 	if (ret)
 		return ret;
 	memcpy(&ipc, handle, sizeof(ipc));
@@ -103,33 +114,67 @@ void fxi_device_detach(struct device *d, void *ptr)
 
 /* ---- copies ------------------------------------------------------------ */
 
-static int begin(struct device *d, void **stream, void *dst, const void *src,
-		 size_t bytes, void **event)
+static int make_streams(struct device *d, uint32_t n)
 {
-	const struct gpu_vendor *v = d->vendor;
+	uint32_t i;
 	int ret = 0;
 
-	if (!*stream)
-		ret = v->table->stream_create(stream, GPU_STREAM_NON_BLOCKING);
+	for (i = 0; i < n && i < DEVICE_PUSHES && !ret; i++) {
+		ret = fxi_device_stream(d, &d->pushes[i]);
+		if (ret)
+			d->pushes[i] = NULL;
+	}
+	return ret;
+}
+
+int fxi_device_prepare_pushes(struct device *d, uint32_t peers)
+{
+	struct gpu_visit visit;
+	int ret = 0;
+
+	if (!has_all(d->vendor->share))
+		return lacks(d);
+	if (d->can_push || !peers)
+		return 0;
+	ret = fxi_device_enter(d, &visit);
 	if (ret)
-		*stream = NULL;
-	if (!ret && !*event)
-		ret = v->share->event_create(event, GPU_EVENT_NO_TIMES);
-	if (!ret)
-		ret = v->copy(dst, src, bytes, *stream);
-	return ret ? ret : v->share->event_record(*event, *stream);
+		return ret;
+	ret = make_streams(d, peers);
+	if (d->pushes[0])
+		ret = 0;
+	while (!ret && d->nevents < DEVICE_EVENTS) {
+		ret = d->vendor->share->event_create(&d->events[d->nevents],
+						     GPU_EVENT_NO_TIMES);
+		d->nevents += !ret;
+	}
+	d->can_push = d->pushes[0] && d->nevents;
+	return fxi_device_leave(d, &visit, "streams and events for copies",
+				ret);
+}
+
+/* Those that could be made share the copies. */
+static void *stream_to(const struct device *d, uint32_t peer)
+{
+	void *stream = d->pushes[peer % DEVICE_PUSHES];
+
+	return stream ? stream : d->pushes[0];
 }
 
 int fxi_device_push(struct device *d, uint32_t peer, void *dst,
 		    const void *src, size_t bytes, void **event)
 {
-	void **stream = &d->pushes[peer % DEVICE_PUSHES];
+	void *stream = stream_to(d, peer);
 	struct gpu_visit visit;
-	int ret = fxi_device_enter(d, &visit);
+	int ret = d->nevents ? fxi_device_enter(d, &visit) : -EAGAIN;
 
 	if (ret)
 		return ret;
-	ret = begin(d, stream, dst, src, bytes, event);
+	*event = d->events[--d->nevents];
+	ret = d->vendor->copy(dst, src, bytes, stream);
+	if (!ret)
+		ret = d->vendor->share->event_record(*event, stream);
+	if (ret)
+		fxi_device_event_put(d, *event);
 	return fxi_device_leave(d, &visit, "a copy to memory of another process",
 				ret);
 }
@@ -146,7 +191,10 @@ int fxi_device_pushed(struct device *d, void *event)
 	wait = ret == GPU_NOT_READY;
 	ret = fxi_device_leave(d, &visit, "a copy to memory of another process",
 			       wait ? GPU_OK : ret);
-	return ret ? ret : !wait;
+	if (ret || wait)
+		return ret;
+	fxi_device_event_put(d, event);
+	return 1;
 }
 
 int fxi_device_pushes_wait(struct device *d)
@@ -168,12 +216,7 @@ int fxi_device_pushes_wait(struct device *d)
 				ret);
 }
 
-void fxi_device_event_free(struct device *d, void *event)
+void fxi_device_event_put(struct device *d, void *event)
 {
-	struct gpu_visit visit;
-
-	if (!event || fxi_device_enter(d, &visit))
-		return;
-	d->vendor->share->event_destroy(event);
-	d->vendor->leave(&visit);
+	d->events[d->nevents++] = event;
 }

@@ -108,6 +108,9 @@ struct gpu_visit {
  *         identifies that context for ever; 0: nothing does
  * @word:  64 bits that the GPU and the processor reach at one address, 0; never
  *         freed
+ * @stream: one that waits for no other; NULL: table->stream_create
+ * @pin:   memory of the host that copies go to directly; NULL: there is no use
+ * @unpin: frees it
  * @write: in the stream: the word becomes the value, after what is before it
  * @hold:  in the stream: what follows waits until the word is not less, and
  *         then sees what other devices have written until then
@@ -133,6 +136,9 @@ struct gpu_vendor {
 	int (*ordinal)(int number, int *device);
 	int (*current)(int *number, void **context, uint64_t *id);
 	int (*word)(uint64_t **word);
+	int (*stream)(void **stream);
+	int (*pin)(void **memory, size_t bytes);
+	int (*unpin)(void *memory);
 	int (*write)(void *stream, uint64_t *word, uint64_t value);
 	int (*hold)(void *stream, uint64_t *word, uint64_t value);
 	int (*call)(void *stream, void (*function)(void *arg), void *arg);
@@ -146,13 +152,29 @@ struct gpu_vendor {
 	const char *const *rtc_options;
 };
 
+/* What comes to the room, until it is known to be there. */
+struct late {
+	void *to;
+	uint32_t at, bytes;
+};
+
+#define DEVICE_ROOM	(256u << 10)
+#define DEVICE_LATE	16u
+
 /* A stream on a GPU: device.c, and stream.c for streams of the application. */
 struct device {
 	const struct gpu_vendor *vendor;
 	int number;
 	void *context;
 	void *stream;
-	void *pushes[DEVICE_PUSHES];	/* streams of share.c, or NULL */
+	/* share.c: streams, or NULL, and events that no push has now */
+	void *pushes[DEVICE_PUSHES];
+	void *events[DEVICE_EVENTS];
+	uint32_t nevents;
+	bool can_push;			/* they were made */
+	uint8_t *room;			/* DEVICE_ROOM bytes, or NULL */
+	uint32_t filled, nlate;
+	struct late late[DEVICE_LATE];
 	bool adopted;			/* the stream is the application's, */
 	uint64_t id;			/* in this context */
 	void *functions[FABREX_FLOAT64 + 1];
@@ -166,6 +188,8 @@ extern const struct gpu_vendor fxi_gpu_cuda, fxi_gpu_hip;
 int fxi_gpu_vendor(uint32_t kind, const struct gpu_vendor **vendor);
 /* Around calls of the runtime for the device; 0 or a negative errno. */
 int fxi_device_enter(struct device *device, struct gpu_visit *visit);
+/* A stream of ours, in a device that was entered; the runtime's result. */
+int fxi_device_stream(const struct device *device, void **stream);
 /* What a call in between returned, as 0 or an error. */
 int fxi_device_leave(struct device *device, struct gpu_visit *visit,
 		     const char *what, int result);

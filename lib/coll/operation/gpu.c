@@ -14,43 +14,11 @@
 #include "coll/device/device.h"
 #include "coll/operation/blocks.h"
 #include "coll/operation/gpu.h"
+#include "coll/operation/gpu_state.h"
 #include "memory/library.h"
 #include "memory/memory.h"
 
 #define BOUNCE	4096u
-#define BLOCK	(2u << 20)	/* a block of its own, which a handle is of */
-#define SEEN	8u
-
-/*
- * Scratch memory that was too small: freeing it would wait for all streams of
- * the device, and so for what is enqueued behind this operation.
- */
-struct outgrown {
-	struct outgrown *next;
-	void *memory;
-};
-
-/* A GPU that buffers of this communicator were on. */
-struct gpu {
-	struct gpu *next;
-	uint32_t kind;
-	int32_t number;
-	char pci[16];
-	struct device *device;		/* NULL: only its runtime can copy */
-	bool reduces;			/* its runtime has a compiler, too */
-	void *sum, *operand;		/* of one slot each */
-	void *wide;			/* a slot of 16-bit floats as FLOAT32 */
-	void *slots;			/* on offer to the other ranks */
-	struct fabrex_mr *mrs[LINK_ENTRANCES]; /* of slots, or NULL */
-	uint8_t handle[LINK_HANDLE];	/* of slots, if @shared */
-	bool shared;			/* others can open the slots */
-	bool no_slots;			/* tried in vain */
-	void *scratch;
-	uint64_t scratch_size;
-	struct outgrown *outgrown;	/* earlier scratch memory */
-	uint64_t seen[SEEN];		/* ids of the last allocations */
-	uint32_t turn;
-};
 
 /* ---- finding out ------------------------------------------------------- */
 
@@ -82,26 +50,11 @@ static bool try_reduction(struct gpu *gpu)
 	       !fxi_device_wait(gpu->device);
 }
 
-static void free_outgrown(struct gpu *gpu)
-{
-	struct outgrown *o;
-
-	while ((o = gpu->outgrown)) {
-		gpu->outgrown = o->next;
-		fxi_device_free(gpu->device, o->memory);
-		free(o);
-	}
-}
-
 static void gpu_close(struct gpu *gpu)
 {
-	uint32_t i;
-
 	if (gpu->device) {
-		free_outgrown(gpu);
-		for (i = 0; i < LINK_ENTRANCES; i++)
-			fabrex_mr_deregister(gpu->mrs[i]);
-		fxi_device_free(gpu->device, gpu->slots);
+		fxi_gpu_free_outgrown(gpu);
+		fxi_gpu_free_slots(gpu);
 		fxi_device_free(gpu->device, gpu->scratch);
 		fxi_device_free(gpu->device, gpu->sum);
 		fxi_device_free(gpu->device, gpu->operand);
@@ -111,7 +64,7 @@ static void gpu_close(struct gpu *gpu)
 	gpu->device = NULL;
 }
 
-static const char *kind_text(uint32_t kind)
+const char *fxi_gpu_kind(uint32_t kind)
 {
 	return kind == FABREX_MEMORY_HIP ? "HIP" :
 	       kind == FABREX_MEMORY_CUDA ? "CUDA" : kind ? "device" : "host";
@@ -121,7 +74,7 @@ static void say_gpu(const struct fabrex_comm *comm, const struct gpu *gpu,
 		    bool reduces)
 {
 	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
-		  kind_text(gpu->kind), gpu->number,
+		  fxi_gpu_kind(gpu->kind), gpu->number,
 		  reduces ? "reduces by itself" :
 			    "cannot reduce, so that reductions are performed on copies in the host's memory: ",
 		  reduces ? "" : fabrex_strerror_last());
@@ -146,27 +99,59 @@ static void gpu_open(struct fabrex_comm *comm, struct gpu *gpu,
 	}
 	gpu->reduces = try_reduction(gpu);
 	say_gpu(comm, gpu, gpu->reduces);
+	/* Without them, others do not copy: that is reported when it matters. */
+	fxi_device_prepare_pushes(gpu->device, comm->size - 1);
+	/* And what copies of the fabric need, as for other memory of the GPU. */
+	fxi_memory_registered(memory->kind, gpu->sum);
 }
 
-static struct gpu *gpu_of(struct fabrex_comm *comm,
-			  const struct fabrex_memory *memory)
+static struct gpu *known_gpu(const struct fabrex_comm *comm,
+			     const struct fabrex_memory *memory)
 {
 	struct gpu *gpu = comm->gpus;
 
 	while (gpu && (gpu->kind != memory->kind ||
 		       gpu->number != memory->device))
 		gpu = gpu->next;
-	if (gpu)
-		return gpu;
-	gpu = calloc(1, sizeof(*gpu));
+	return gpu;
+}
+
+static struct gpu *gpu_new(const struct fabrex_coll *coll,
+			   const struct fabrex_memory *memory)
+{
+	struct gpu *gpu = calloc(1, sizeof(*gpu));
+
 	if (!gpu)
 		return NULL;
 	gpu->kind = memory->kind;
 	gpu->number = memory->device;
 	memcpy(gpu->pci, memory->pci, sizeof(gpu->pci));
-	gpu_open(comm, gpu, memory);
-	gpu->next = comm->gpus;
-	comm->gpus = gpu;
+	gpu_outside(coll);
+	gpu_open(coll->comm, gpu, memory);
+	gpu_inside(coll);
+	return gpu;
+}
+
+static struct gpu *gpu_of(const struct fabrex_coll *coll,
+			  const struct fabrex_memory *memory)
+{
+	struct gpu *gpu = known_gpu(coll->comm, memory), *meanwhile;
+
+	if (gpu)
+		return gpu;
+	gpu = gpu_new(coll, memory);
+	if (!gpu)
+		return NULL;
+	meanwhile = known_gpu(coll->comm, memory);
+	if (meanwhile) {
+		gpu_outside(coll);
+		gpu_close(gpu);
+		gpu_inside(coll);
+		free(gpu);
+		return meanwhile;
+	}
+	gpu->next = coll->comm->gpus;
+	coll->comm->gpus = gpu;
 	return gpu;
 }
 
@@ -230,7 +215,7 @@ int fxi_coll_find_gpu(struct fabrex_coll *coll)
 		coll->recv_kind = (uint8_t)recv.kind;
 	if (!coll->send_kind && !coll->recv_kind)
 		return 0;
-	coll->gpu = gpu_of(comm, coll->recv_kind ? &recv : &send);
+	coll->gpu = gpu_of(coll, coll->recv_kind ? &recv : &send);
 	if (!coll->gpu)
 		return fxi_error(ENOMEM, "%s: out of memory",
 				 fxi_kind_name(what->kind));
@@ -247,7 +232,8 @@ int fxi_coll_find_gpu(struct fabrex_coll *coll)
 }
 
 /* Why all of it is performed on copies in the host's memory; NULL: it is not. */
-static const char *host_reason(const struct fabrex_coll *coll)
+static const char *host_reason(const struct fabrex_coll *coll,
+			       const struct algorithm *algorithm)
 {
 	const struct gpu *slots = coll->comm->slots_gpu;
 
@@ -257,27 +243,33 @@ static const char *host_reason(const struct fabrex_coll *coll)
 		return "as the GPU cannot reduce or copy by itself";
 	if (fxi_kind_reduces(coll->what.kind) && !coll->gpu->reduces)
 		return "as the GPU cannot reduce";
-	if (coll->algorithm->host_only)
+	if (algorithm->host_only)
 		return "as the algorithm needs it";
-	if (coll->algorithm->one_memory && !coll->one_gpu)
+	if (algorithm->one_memory && !coll->one_gpu)
 		return "as the buffers are not on one GPU";
-	if (coll->algorithm->one_memory && slots && slots != coll->gpu)
+	if (algorithm->one_memory && slots && slots != coll->gpu)
 		return "as an earlier operation was on another GPU";
 	return NULL;
 }
 
 bool fxi_coll_needs_host(const struct fabrex_coll *coll)
 {
-	return host_reason(coll);
+	return host_reason(coll, coll->algorithm);
+}
+
+bool fxi_coll_suits_gpu(const struct fabrex_coll *coll,
+			const struct algorithm *algorithm)
+{
+	return coll->gpu && coll->one_gpu && !host_reason(coll, algorithm);
 }
 
 void fxi_coll_say_memory(const struct fabrex_coll *coll)
 {
-	const char *reason = host_reason(coll);
+	const char *reason = host_reason(coll, coll->algorithm);
 	char kinds[48];
 
 	snprintf(kinds, sizeof(kinds), "%s to %s memory",
-		 kind_text(coll->send_kind), kind_text(coll->recv_kind));
+		 fxi_gpu_kind(coll->send_kind), fxi_gpu_kind(coll->recv_kind));
 	if (reason)
 		fxi_coll_say(coll, FXI_DEBUG_MEMORY, kinds,
 			     ", performed on copies in the host's memory, %s",
@@ -298,7 +290,7 @@ static void keep_opened(struct fabrex_comm *comm, struct gpu *gpu)
 	    fxi_link_may_free(comm, &rank))
 		return;
 	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d: the slots for other ranks are not freed before this process ends, as rank %u still has them open",
-		  kind_text(gpu->kind), gpu->number, rank);
+		  fxi_gpu_kind(gpu->kind), gpu->number, rank);
 	gpu->slots = NULL;
 }
 
@@ -352,7 +344,11 @@ int fxi_coll_copy_gpu(const struct fabrex_coll *coll, void *dst,
 	int ret;
 
 	if (coll->gpu->device) {
-		ret = fxi_device_copy(coll->gpu->device, dst, src, n);
+		ret = !dst_kind ?
+		      fxi_device_fetch(coll->gpu->device, dst, src, n) :
+		      !src_kind ?
+		      fxi_device_give(coll->gpu->device, dst, src, n) :
+		      fxi_device_copy(coll->gpu->device, dst, src, n);
 		return ret ? ret : fxi_device_wait(coll->gpu->device);
 	}
 	if (dst_kind && src_kind)
@@ -384,7 +380,10 @@ static int fetch(const struct fabrex_coll *coll, const struct reduce *r,
 		*at = r->src[i];
 		return 0;
 	}
-	return fxi_device_copy(coll->gpu->device, room, r->src[i], bytes);
+	if (i == coll->comm->rank && coll->send_kind)
+		return fxi_device_copy(coll->gpu->device, room, r->src[i],
+				       bytes);
+	return fxi_device_give(coll->gpu->device, room, r->src[i], bytes);
 }
 
 static bool is_converted(uint32_t type)
@@ -425,6 +424,15 @@ static int sum_up(const struct fabrex_coll *coll, const struct reduce *r)
 	return ret;
 }
 
+/* In the caller's buffer, and that is on the GPU? Slots are in the host. */
+static bool is_received(const struct fabrex_coll *coll, const void *to)
+{
+	uintptr_t start = (uintptr_t)coll->what.recv;
+	uint64_t bytes = fxi_recv_bytes(coll->comm, &coll->what);
+
+	return coll->recv_kind && (uintptr_t)to - start < bytes;
+}
+
 int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 			const struct reduce *r)
 {
@@ -435,154 +443,31 @@ int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 
 	ret = sum_up(coll, r);
 	for (i = 0; i < r->ndst && !ret; i++)
-		ret = fxi_device_copy(gpu->device, r->dst[i], gpu->sum, bytes);
+		ret = is_received(coll, r->dst[i]) ?
+		      fxi_device_copy(gpu->device, r->dst[i], gpu->sum, bytes) :
+		      fxi_device_fetch(gpu->device, r->dst[i], gpu->sum, bytes);
 	return ret ? ret : fxi_device_wait(gpu->device);
 }
 
 /* ---- all of it on the GPU ---------------------------------------------- */
-
-/*
- * For the fabric, for processes of this host, or for both. Of whole blocks of
- * the runtime, as those who open it see all of its block.
- */
-static int slots_make(struct fabrex_comm *comm, struct gpu *gpu)
-{
-	uint64_t bytes = fxi_link_device_bytes(comm);
-	int ret, unshared;
-
-	ret = fxi_device_alloc(gpu->device, (bytes + BLOCK - 1) / BLOCK * BLOCK,
-			       &gpu->slots);
-	if (ret)
-		return ret;
-	unshared = fxi_device_share(gpu->device, gpu->slots, gpu->handle);
-	gpu->shared = !unshared;
-	ret = fxi_link_device_register(comm, gpu->slots, bytes, gpu->mrs);
-	if (!ret || !unshared)
-		return 0;
-	fxi_device_free(gpu->device, gpu->slots);
-	gpu->slots = NULL;
-	return ret;
-}
-
-static void say_slots(const struct fabrex_comm *comm, const struct gpu *gpu)
-{
-	fxi_debug(FXI_DEBUG_MEMORY, comm->rank, "%s device %d %s%s",
-		  kind_text(gpu->kind), gpu->number,
-		  gpu->no_slots ?
-		  "has no slots for other ranks, which send to host memory: " :
-		  !gpu->mrs[0] ?
-		  "has slots for ranks of this host only, and others send to host memory: " :
-		  "has slots for other ranks",
-		  gpu->mrs[0] ? "" : fabrex_strerror_last());
-}
-
-/* Slots on the GPU, unless there are some, or cannot be any. */
-static void make_slots(const struct fabrex_coll *coll)
-{
-	struct fabrex_comm *comm = coll->comm;
-	struct gpu *gpu = coll->gpu;
-
-	if (comm->size == 1 || comm->slots_gpu || gpu->slots || gpu->no_slots)
-		return;
-	gpu->no_slots = slots_make(comm, gpu);
-	say_slots(comm, gpu);
-}
-
-/* One offer for each communicator, of the first GPU that can be reached. */
-int fxi_coll_offer_slots(struct fabrex_coll *coll)
-{
-	struct fabrex_comm *comm = coll->comm;
-	struct device_offer offer = { .kind = 0 };
-	struct gpu *gpu = coll->gpu;
-
-	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll))
-		return 0;
-	make_slots(coll);
-	if (gpu->no_slots)
-		return 0;
-	comm->slots_gpu = gpu;
-	if (gpu->shared) {
-		offer.kind = gpu->kind;
-		memcpy(offer.handle, gpu->handle, sizeof(offer.handle));
-	}
-	memcpy(offer.pci, gpu->pci, sizeof(offer.pci));
-	return fxi_link_offer(comm, &offer, gpu->mrs, gpu->slots);
-}
 
 struct device *fxi_coll_device(const struct fabrex_coll *coll)
 {
 	return coll->gpu->device;
 }
 
-static int out_of_memory(const struct fabrex_coll *coll)
-{
-	return fxi_error(ENOMEM, "%s: out of memory",
-			 fxi_kind_name(coll->what.kind));
-}
-
-/* An operation that has begun may still use what is outgrown. */
-static int grow_scratch(const struct fabrex_coll *coll, uint64_t bytes)
-{
-	struct gpu *gpu = coll->gpu;
-	struct outgrown *o;
-	void *memory;
-	int ret;
-
-	if (bytes < 2 * gpu->scratch_size)
-		bytes = 2 * gpu->scratch_size;
-	o = malloc(sizeof(*o));
-	if (!o)
-		return out_of_memory(coll);
-	ret = fxi_device_alloc(gpu->device, bytes, &memory);
-	if (ret) {
-		free(o);
-		return ret;
-	}
-	if (gpu->scratch) {
-		o->memory = gpu->scratch;
-		o->next = gpu->outgrown;
-		gpu->outgrown = o;
-	} else {
-		free(o);
-	}
-	gpu->scratch = memory;
-	gpu->scratch_size = bytes;
-	return 0;
-}
-
-int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
-			 void **memory)
-{
-	int ret = 0;
-
-	if (coll->gpu->scratch_size < bytes)
-		ret = grow_scratch(coll, bytes);
-	*memory = coll->gpu->scratch;
-	return ret;
-}
-
-int fxi_coll_prepare_gpu(struct fabrex_coll *coll)
-{
-	struct gpu *gpu = coll->gpu;
-	uint64_t scratch;
-	void *memory;
-	int ret = 0;
-
-	if (host_reason(coll))
-		return 0;
-	if (fxi_kind_reduces(coll->what.kind))
-		ret = fxi_device_prepare(gpu->device, coll->what.type);
-	if (ret || !coll->algorithm->one_memory)
-		return ret;
-	make_slots(coll);
-	scratch = coll->algorithm->scratch ? coll->algorithm->scratch(coll) : 0;
-	return scratch ? fxi_coll_scratch_gpu(coll, scratch, &memory) : 0;
-}
-
 int fxi_coll_begin_move_gpu(const struct fabrex_coll *coll, void *dst,
 			    const void *src, uint64_t n)
 {
 	return fxi_device_copy(coll->gpu->device, dst, src, n);
+}
+
+int fxi_coll_fetch_gpu(const struct fabrex_coll *coll, void *dst,
+		       const void *src, uint64_t n)
+{
+	int ret = fxi_device_fetch(coll->gpu->device, dst, src, n);
+
+	return ret ? ret : fxi_device_wait(coll->gpu->device);
 }
 
 int fxi_coll_wait_gpu(const struct fabrex_coll *coll)
@@ -645,11 +530,19 @@ static int push_payload(const struct fabrex_coll *coll, uint32_t rank,
 {
 	void *room = coll->comm->slots_gpu ?
 		     fxi_link_device_slot(coll->comm, rank) : coll->gpu->wide;
+	int ret;
 
 	*payload = room;
-	return fxi_coll_move_gpu(coll, room,
-				 fxi_link_payload(coll->comm, rank, LINK_COLL),
-				 m->length);
+	ret = fxi_device_give(coll->gpu->device, room,
+			      fxi_link_payload(coll->comm, rank, LINK_COLL),
+			      m->length);
+	return ret ? ret : fxi_device_wait(coll->gpu->device);
+}
+
+static int out_of_memory(const struct fabrex_coll *coll)
+{
+	return fxi_error(ENOMEM, "%s: out of memory",
+			 fxi_kind_name(coll->what.kind));
 }
 
 /* Memory of the host for the payload of the oldest message; NULL: none. */
@@ -677,9 +570,9 @@ static int pull_payload(const struct fabrex_coll *coll, uint32_t rank,
 		return out_of_memory(coll);
 	if (link->pulled == link->popped + 1)
 		return 0;
-	ret = fxi_device_copy(device, room,
-			      fxi_link_device_slot(coll->comm, rank),
-			      m->length);
+	ret = fxi_device_fetch(device, room,
+			       fxi_link_device_slot(coll->comm, rank),
+			       m->length);
 	if (!ret)
 		ret = fxi_device_wait(device);
 	if (!ret)
@@ -701,120 +594,5 @@ int fxi_coll_payload_gpu(const struct fabrex_coll *coll, uint32_t rank,
 		return push_payload(coll, rank, m, payload);
 	*payload = here ? fxi_link_device_slot(coll->comm, rank) :
 			  fxi_link_payload(coll->comm, rank, LINK_COLL);
-	return 0;
-}
-
-/* ---- all of it in the host's memory ------------------------------------ */
-
-struct host_copy {
-	struct fabrex_collective what;	/* the caller's */
-	uint8_t recv_kind;
-	const struct algorithm *inner;
-	void *send, *recv;
-};
-
-static int take_send(struct fabrex_coll *coll, struct host_copy *h)
-{
-	uint64_t sends = fxi_send_bytes(coll->comm, &coll->what);
-	uint64_t recvs = fxi_recv_bytes(coll->comm, &coll->what);
-
-	h->send = malloc(sends + 1);
-	h->recv = malloc(recvs + 1);
-	if (!h->send || !h->recv)
-		return fxi_error(ENOMEM, "%s: no host memory for the copy of %llu bytes on a GPU",
-				 fxi_kind_name(coll->what.kind),
-				 (unsigned long long)(sends + recvs));
-	return fxi_coll_copy_in(coll, h->send, coll->what.send, sends);
-}
-
-static void give_back(struct fabrex_coll *coll)
-{
-	struct host_copy *h = coll->host_copy;
-
-	if (h) {
-		free(h->send);
-		free(h->recv);
-	}
-	free(h);
-	coll->host_copy = NULL;
-}
-
-static int hosted_start(struct fabrex_coll *coll)
-{
-	struct host_copy *h = coll->host_copy;
-	int ret = take_send(coll, h);
-
-	if (!ret) {
-		h->what = coll->what;
-		h->recv_kind = coll->recv_kind;
-		coll->what.send = h->send;
-		coll->what.recv = h->recv;
-		coll->send_kind = coll->recv_kind = 0;
-		ret = h->inner->start(coll);
-	}
-	if (ret)
-		give_back(coll);
-	return ret;
-}
-
-/* What is between blocks stays as it is in the caller's buffer. */
-static int give_blocks(const struct fabrex_coll *coll,
-		       const struct host_copy *h)
-{
-	const struct fabrex_comm *comm = coll->comm;
-	struct blocks blocks;
-	struct block block;
-	uint32_t i;
-	int ret = 0;
-
-	fxi_recv_blocks(comm, &h->what, &blocks);
-	for (i = 0; i < (blocks.counts ? comm->size : 1) && !ret; i++) {
-		block = fxi_blocks_next(&blocks);
-		if (block.bytes)
-			ret = fxi_coll_copy_out(coll, (char *)h->what.recv +
-						block.at,
-						(char *)h->recv + block.at,
-						block.bytes);
-	}
-	return ret;
-}
-
-static int hosted_step(struct fabrex_coll *coll)
-{
-	struct host_copy *h = coll->host_copy;
-	int ret = h->inner->step(coll);
-
-	if (ret != 1)
-		return ret;
-	coll->recv_kind = h->recv_kind;
-	if (fxi_kind_varies(h->what.kind))
-		ret = give_blocks(coll, h);
-	else
-		ret = fxi_coll_copy_out(coll, h->what.recv, h->recv,
-					fxi_recv_bytes(coll->comm, &h->what));
-	return ret ? ret : 1;
-}
-
-static void hosted_end(struct fabrex_coll *coll)
-{
-	coll->host_copy->inner->end(coll);
-	give_back(coll);
-}
-
-static const struct algorithm hosted = {
-	.name = "hosted",
-	.start = hosted_start,
-	.step = hosted_step,
-	.end = hosted_end,
-};
-
-int fxi_coll_use_host(struct fabrex_coll *coll)
-{
-	coll->host_copy = calloc(1, sizeof(*coll->host_copy));
-	if (!coll->host_copy)
-		return fxi_error(ENOMEM, "%s: out of memory",
-				 fxi_kind_name(coll->what.kind));
-	coll->host_copy->inner = coll->algorithm;
-	coll->algorithm = &hosted;
 	return 0;
 }

@@ -17,6 +17,12 @@ bool fxi_coll_needs_host(const struct fabrex_coll *coll);
  * when it is performed. There is a coll->gpu.
  */
 int fxi_coll_prepare_gpu(struct fabrex_coll *coll);
+/*
+ * The buffers are on one GPU, and @algorithm, which wants that, can perform it
+ * there.
+ */
+bool fxi_coll_suits_gpu(const struct fabrex_coll *coll,
+			const struct algorithm *algorithm);
 /* Reports it, if fxi_debugs(FXI_DEBUG_MEMORY). There is a coll->gpu. */
 void fxi_coll_say_memory(const struct fabrex_coll *coll);
 /* ... and does so from now on. */
@@ -41,7 +47,10 @@ int fxi_coll_offer_slots(struct fabrex_coll *coll);
 /* Memory of the GPU until the next operation: they come one after the other. */
 int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
 			 void **memory);
-/* Either side may be the host's. Done when it returns. */
+/* To the host's memory. Done when it returns. */
+int fxi_coll_fetch_gpu(const struct fabrex_coll *coll, void *dst,
+		       const void *src, uint64_t n);
+/* Within the GPU's. Done when it returns. */
 int fxi_coll_move_gpu(const struct fabrex_coll *coll, void *dst,
 		      const void *src, uint64_t n);
 /*

@@ -21,6 +21,16 @@
 #include "coll/reduce/reduce.h"
 #include "coll/stream/stream.h"
 
+/*
+ * While an operation is prepared, others may advance its communicator: runtimes
+ * make nothing as long as a thread of the application waits in a copy to memory
+ * that is not pinned, and that may be behind an earlier operation.
+ */
+struct door {
+	void (*leave)(struct fabrex_comm *comm);
+	void (*enter)(struct fabrex_comm *comm);
+};
+
 /* One operation, from start to the end. See fxi_coll_init(). */
 struct fabrex_coll {
 	struct fabrex_comm *comm;
@@ -29,7 +39,8 @@ struct fabrex_coll {
 	struct fabrex_coll *group_next;	/* in the group's list */
 	struct fabrex_coll **ended;	/* what points to it in comm->ended */
 	const struct algorithm *algorithm;
-	const struct fabrex_schedule *schedule; /* fxi_scheduled: to follow */
+	/* fxi_scheduled: to follow; direct: if all have their buffers on GPUs */
+	const struct fabrex_schedule *schedule;
 	void *state;			/* the algorithm's */
 	uint64_t done;			/* SEND, RECV: bytes so far */
 	uint32_t sequence;		/* of the communicator's collectives */
@@ -43,8 +54,10 @@ struct fabrex_coll {
 
 	/* gpu.c: 0, or FABREX_MEMORY_HIP, FABREX_MEMORY_CUDA */
 	uint8_t send_kind, recv_kind;
-	bool one_gpu;			/* all of its buffers are on @gpu */
+	bool one_gpu;			/* all of its buffers are on @gpu, */
+	bool all_gpus;			/* and at all other ranks likewise */
 	struct gpu *gpu;
+	const struct door *door;	/* NULL: the communicator is not left */
 	struct host_copy *host_copy;	/* of buffers on a GPU */
 };
 
@@ -226,7 +239,9 @@ static inline void fxi_coll_init(struct fabrex_coll *coll,
 	coll->send_kind = 0;
 	coll->recv_kind = 0;
 	coll->one_gpu = false;
+	coll->all_gpus = false;
 	coll->gpu = NULL;
+	coll->door = NULL;
 	coll->host_copy = NULL;
 }
 

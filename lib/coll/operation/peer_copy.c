@@ -193,6 +193,15 @@ int fxi_peer_copies_progress(struct fabrex_comm *comm)
 
 /* ---- ending ------------------------------------------------------------ */
 
+static void forget(struct peer_copies *copies, struct peer *p)
+{
+	for (; p->n; p->n--, copies->flying--) {
+		fxi_device_event_put(copies->device,
+				     p->flights[p->first].event);
+		p->first = (p->first + 1) % LINK_SLOTS;
+	}
+}
+
 void fxi_peer_copies_end(struct fabrex_comm *comm)
 {
 	struct peer_copies *copies = comm->peer_copies;
@@ -202,14 +211,13 @@ void fxi_peer_copies_end(struct fabrex_comm *comm)
 		return;
 	fxi_device_pushes_wait(copies->device);
 	for (rank = 0; rank < comm->size; rank++)
-		copies->peers[rank].n = 0;
-	copies->flying = 0;
+		forget(copies, &copies->peers[rank]);
 }
 
 void fxi_peers_close(struct fabrex_comm *comm)
 {
 	struct peer_copies *copies = comm->peer_copies;
-	uint32_t rank, i;
+	uint32_t rank;
 
 	if (!copies)
 		return;
@@ -217,9 +225,6 @@ void fxi_peers_close(struct fabrex_comm *comm)
 	for (rank = 0; rank < comm->size; rank++) {
 		struct peer *p = &copies->peers[rank];
 
-		for (i = 0; i < LINK_SLOTS; i++)
-			fxi_device_event_free(copies->device,
-					      p->flights[i].event);
 		if (!p->slots)
 			continue;
 		fxi_device_detach(copies->device, p->slots);

@@ -10,7 +10,7 @@
 #include "coll/operation/operation.h"
 
 struct peer_flight {
-	void *event;			/* of the device; kept */
+	void *event;			/* of the device */
 	uint64_t word;			/* of the message */
 	uint32_t tag, length;
 };

@@ -54,11 +54,16 @@ void gpu_cuda_on(struct gpu *g, int device, uint64_t bytes)
 {
 	CUdeviceptr ptr = 0;
 	CUcontext context;
+	int count = 0;
 
 	memset(g, 0, sizeof(*g));
-	g->device = device;
 	g->cuda = load("libcuda.so.1");
 	CHECK_EQ(CALL(g->cuda, cuInit, 0), 0);
+	/* Real ones may be fewer than the tests': they are shared, then. */
+	CHECK_EQ(CALL(g->cuda, cuDeviceGetCount, &count), 0);
+	CHECK(count > 0);
+	device %= count;
+	g->device = device;
 	CHECK_EQ(CALL(g->cuda, cuDevicePrimaryCtxRetain, &context, device), 0);
 	g->context = context;
 	gpu_make_current(g);
@@ -93,12 +98,13 @@ static void *library(const struct gpu *g)
 	return g->cuda ? g->cuda : g->hip;
 }
 
-uint64_t gpu_to_others(const struct gpu *g)
+bool gpu_to_others(const struct gpu *g, uint64_t *bytes)
 {
-	uint64_t (*bytes)(void);
+	uint64_t (*count)(void);
 
-	*(void **)&bytes = symbol(library(g), "gpu_bytes_to_others");
-	return bytes();
+	*(void **)&count = dlsym(library(g), "gpu_bytes_to_others");
+	*bytes = count ? count() : 0;
+	return count;
 }
 
 void gpu_stop(const struct gpu *g, bool on)

@@ -23,9 +23,9 @@ void gpu_cuda_on(struct gpu *g, int device, uint64_t bytes);
 void gpu_hip_on(struct gpu *g, int device, uint64_t bytes);
 void gpu_cuda(struct gpu *g, uint64_t bytes);
 void gpu_hip(struct gpu *g, uint64_t bytes);
-/* Of the test run times: what it has copied to memory of other processes. */
-uint64_t gpu_to_others(const struct gpu *g);
-/* Likewise: copies that begin from now on wait. */
+/* What it has copied to memory of other processes; false: it is a real one. */
+bool gpu_to_others(const struct gpu *g, uint64_t *bytes);
+/* Of the test run times: copies that begin from now on wait. */
 void gpu_stop(const struct gpu *g, bool on);
 void gpu_none(struct gpu *g, uint64_t bytes);
 /* In another thread, or after another GPU was. */

@@ -64,9 +64,13 @@ struct theirs {
 	CUresult (*capture_mode)(CUstreamCaptureMode *);
 	CUresult (*retain)(CUcontext *, CUdevice);
 	CUresult (*release)(CUdevice);
+	CUresult (*state)(CUdevice, unsigned int *, int *);
 	CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
 	CUresult (*pci_id)(char *, int, CUdevice);
 	CUresult (*text)(CUresult, const char **);
+	CUresult (*host_alloc)(void **, size_t, unsigned int);
+	CUresult (*priorities)(int *, int *);
+	CUresult (*stream_urgent)(CUstream *, unsigned int, int);
 };
 
 extern const struct theirs cuda_functions;
@@ -83,7 +87,8 @@ const struct theirs cuda_functions = {
 	cuThreadExchangeStreamCaptureMode, cuDevicePrimaryCtxRetain,
 	cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxGetState,
 	cuDeviceGetAttribute, cuDeviceGetPCIBusId,
-	cuGetErrorString,
+	cuGetErrorString, cuMemHostAlloc,
+	cuCtxGetStreamPriorityRange, cuStreamCreateWithPriority,
 };
 
 /* The names that are looked up are those that the header's macros make. */
