@@ -186,6 +186,20 @@ static int end_group(struct fabrex_coll *first, int error)
 	return ret;
 }
 
+/*
+ * Of those without a stream: once the others have their places in theirs, a copy of
+ * the application may wait behind them, and runtimes make nothing. What fails now
+ * is tried again, and reported, when they begin.
+ */
+static void prepare_called(struct fabrex_comm *comm, struct fabrex_coll *coll)
+{
+	fxi_comm_enter(comm);
+	for (; coll; coll = coll->group_next)
+		if (!coll->stream)
+			fxi_coll_prepare(coll);
+	fxi_comm_leave(comm);
+}
+
 EXPORT int fabrex_group_end(struct fabrex_comm *comm)
 {
 	NO_CANCEL();
@@ -197,6 +211,8 @@ EXPORT int fabrex_group_end(struct fabrex_comm *comm)
 		return fxi_error(EINVAL, "group: none has begun; call fabrex_group_begin() first");
 	comm->grouping = false;
 	comm->group = comm->group_last = NULL;
+	if (enqueued)
+		prepare_called(comm, first);
 	ret = enqueued ? enter_streams(first) : 0;
 	if (enqueued)
 		fxi_comm_enter_busy(comm);

@@ -4,10 +4,11 @@
  * by threads that may have no context.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "memory/cuda.h"
 #include "memory/lane.h"
@@ -360,9 +361,10 @@ static bool serial_of(const struct visit *v, uint64_t *serial)
 /*
  * CUDA lets one copy at a time go to memory of the host that is not pinned, and may
  * be in one that waits for us (tests/vendor/blocked.c); copies from such memory have
- * been seen to wait for those, too. Ours go through memory that is pinned. It belongs to its context, is gone with it, and is never freed: that would
- * wait for all work of the device. Contexts have numbers that are not used again.
- * rooms_lock is of rooms, prepared and newest; nothing waits while it is held.
+ * been seen to wait for those, too. Ours go through memory that is pinned. It belongs
+ * to its context, is gone with it, and is never freed: that would wait for all work
+ * of the device. Contexts have numbers that are not used again. rooms_lock is of
+ * rooms, prepared and newest; nothing waits while it is held.
  */
 #define ROOM	(64u << 10)
 
@@ -395,6 +397,7 @@ static struct room *room_find(uint64_t serial, bool *any)
 /* Waits for copies of ours only, which end soon. NULL: the context has none. */
 static struct room *room_take(uint64_t serial)
 {
+	NO_CANCEL();
 	struct room *room = NULL;
 	bool any = serial != 0;
 
@@ -426,16 +429,18 @@ static bool is_prepared(uint64_t serial)
 	return false;
 }
 
-/* Of no context, or of one that is gone, as far as is known. Locked. */
+/* Of no context, or else of one that is gone, as far as is known. Locked. */
 static struct room *room_unused(void)
 {
-	struct room *room;
+	struct room *room, *found = NULL;
 
-	for (room = rooms; room < rooms + LANES; room++)
-		if (!room->busy &&
-		    (!room->serial || !is_prepared(room->serial)))
+	for (room = rooms; room < rooms + LANES; room++) {
+		if (!room->serial)
 			return room;
-	return NULL;
+		if (!room->busy && !is_prepared(room->serial))
+			found = room;
+	}
+	return found;
 }
 
 /* So many for the context that is current. */
@@ -448,6 +453,8 @@ static void rooms_prepare(uint64_t serial)
 	pthread_mutex_lock(&rooms_lock);
 	for (room = rooms; room < rooms + LANES; room++)
 		n += room->serial == serial;
+	if (!room_unused())
+		n = LANES_READY;
 	pthread_mutex_unlock(&rooms_lock);
 	for (i = n; i < LANES_READY; i++) {
 		if (fxi_cuda.host_alloc(&memory, ROOM, 0))

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compares the layout of all uapi headers (sizes, offsets, constants; for 64
 and 32 bit) with docs/abi/layout.txt; --write stores what it is now. Needs a
-compiler for both."""
+compiler for both, and objcopy."""
 
 import argparse
 import difflib
 import glob
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -61,42 +62,65 @@ def constants(text):
                 yield name
 
 
-def program(header, text):
-    """C source that prints one line for each fact."""
-    lines = ["#include <stdio.h>", "#include <stddef.h>",
-             f"#include <{header}>",
-             '#define TEXT(x) _Generic((x), char *: 1, const char *: 1, '
-             'default: 0)',
-             "int main(void)", "{", f'\tputs("{header}");']
-    for name, fields in structures(text):
-        lines.append(f'\tprintf("struct {name} size %zu\\n", '
-                     f'sizeof(struct {name}));')
-        for f in fields:
-            lines.append(
-                f'\tprintf("\\t%s offset %zu size %zu\\n", "{f}", '
-                f'offsetof(struct {name}, {f}), '
-                f'sizeof(((struct {name} *)0)->{f}));')
-    for name in constants(text):
-        lines.append(f'\tif (TEXT({name}))\n'
-                     f'\t\tprintf("{name} \\"%s\\"\\n", '
-                     f'(const char *)(unsigned long)({name}));\n'
-                     f'\telse\n\t\tprintf("{name} %#llx\\n", '
-                     f'(unsigned long long)({name}));')
-    return "\n".join(lines + ["\treturn 0;", "}", ""])
+def compiled(header, bits, declarations):
+    """What the declarations put into the section "facts". Nothing is run: a
+    machine that builds for 32 bit need not have a kernel for it."""
+    source = "\n".join(["#include <stddef.h>", f"#include <{header}>",
+                        "#define FACTS "
+                        '__attribute__((section("facts"), used)) static const',
+                        "#define TEXT(x) _Generic((x), char *: 1, "
+                        "const char *: 1, default: 0)"] + declarations + [""])
+    with tempfile.TemporaryDirectory() as where:
+        compiled_to = os.path.join(where, "facts.o")
+        section = os.path.join(where, "facts")
+        subprocess.run(["cc", f"-m{bits}", "-w", "-std=gnu11", "-I" + HEADERS,
+                        "-c", "-o", compiled_to, "-xc", "-"], check=True,
+                       text=True, input=source)
+        subprocess.run(["objcopy", "-O", "binary", "-j", "facts", compiled_to,
+                        section], check=True)
+        with open(section, "rb") as f:
+            return f.read()
+
+
+def numbers(header, bits, expressions):
+    """Values of constant expressions."""
+    words = compiled(header, bits,
+                     ["FACTS unsigned long long numbers[] = {"] +
+                     [f"\t(unsigned long long)({e})," for e in expressions] +
+                     ["};"])
+    return struct.unpack(f"<{len(expressions)}Q", words)
+
+
+def shown(field, value):
+    return field.format(value) if value else "0"
 
 
 def facts(header, bits):
+    """One line for each fact, as text."""
     with open(os.path.join(HEADERS, header)) as f:
         text = without_comments(f.read())
-    with tempfile.TemporaryDirectory() as where:
-        source = os.path.join(where, "facts.c")
-        with open(source, "w") as f:
-            f.write(program(header, text))
-        binary = os.path.join(where, "facts")
-        subprocess.run(["cc", f"-m{bits}", "-w", "-std=gnu11", "-I" + HEADERS,
-                        "-o", binary, source], check=True)
-        return subprocess.run([binary], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout
+    lines, wanted = [header], []
+    for name, fields in structures(text):
+        lines.append(f"struct {name} size {{}}")
+        wanted.append(f"sizeof(struct {name})")
+        for f in fields:
+            lines.append(f"\t{f} offset {{}} size {{}}")
+            wanted += [f"offsetof(struct {name}, {f})",
+                       f"sizeof(((struct {name} *)0)->{f})"]
+    names = list(constants(text))
+    texts = [name for name, is_text in zip(names, numbers(
+        header, bits, [f"TEXT({name})" for name in names] or ["0"]))
+        if is_text]
+    for name in names:
+        if name in texts:
+            value = compiled(header, bits, [f"FACTS char text[] = {name};"])
+            lines.append(f'{name} "{value.rstrip(bytes(1)).decode()}"')
+        else:
+            lines.append(f"{name} {{:#x}}")
+            wanted.append(name)
+    values = iter(numbers(header, bits, wanted))
+    return "".join(re.sub(r"\{[^}]*\}", lambda field: shown(
+        field[0], next(values)), line) + "\n" for line in lines)
 
 
 def all_facts(bits):

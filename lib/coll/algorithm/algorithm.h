@@ -45,8 +45,8 @@ extern const struct algorithm fxi_flat, fxi_flatv, fxi_bruck, fxi_zero_copy,
 int fxi_sendrecv_make(struct fabrex_comm *comm);
 void fxi_sendrecv_free(struct fabrex_comm *comm);
 /*
- * Begins one, of which fxi_coll_find_gpu() has been asked, and advances all. 0, or a negative errno that the communicator
- * does not survive.
+ * Begins one, of which fxi_coll_find_gpu() has been asked, and advances all. 0, or
+ * a negative errno that the communicator does not survive.
  */
 int fxi_sendrecv_begin(struct fabrex_coll *coll);
 int fxi_sendrecv_progress(struct fabrex_comm *comm);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 
 #define THREADS	256u		/* of a block */
+#define LINE	64u		/* DEVICE_ROOM is a multiple */
 #define BLOCKS	2048u		/* at most: several for each processor */
 
 static const struct gpu_vendor *const vendors[] = {
@@ -238,6 +239,12 @@ static int find_room(struct device *d, size_t bytes, uint32_t *n)
 	return ret;
 }
 
+/* What comes next begins at a line. */
+static void fill(struct device *d, uint32_t n)
+{
+	d->filled += (n + LINE - 1) & ~(LINE - 1);
+}
+
 static int fetch_some(struct device *d, uint8_t *to, const uint8_t *from,
 		      size_t bytes, uint32_t *n)
 {
@@ -252,7 +259,7 @@ static int fetch_some(struct device *d, uint8_t *to, const uint8_t *from,
 	late->to = to;
 	late->at = d->filled;
 	late->bytes = *n;
-	d->filled += *n;
+	fill(d, *n);
 	return 0;
 }
 
@@ -265,7 +272,7 @@ static int give_some(struct device *d, uint8_t *to, const uint8_t *from,
 		return ret;
 	memcpy(d->room + d->filled, from, *n);
 	ret = d->vendor->copy(to, d->room + d->filled, *n, d->stream);
-	d->filled += *n;
+	fill(d, *n);
 	return ret;
 }
 

@@ -38,9 +38,9 @@ int fxi_device_copy(struct device *device, void *dst, const void *src,
 		    size_t bytes);
 /*
  * From the device's memory to the host's, where it is after fxi_device_wait(); and
- * from the host's, which may change at once. By way of pinned memory if the runtime
- * has that: CUDA lets one copy at a time go to other memory, and may be in one that
- * waits for us (lib/tests/vendor/blocked.c).
+ * from the host's, which must not change before. By way of pinned memory if the
+ * runtime has that: CUDA lets one copy at a time go to other memory, and may be in
+ * one that waits for us (lib/tests/vendor/blocked.c).
  */
 int fxi_device_fetch(struct device *device, void *dst, const void *src,
 		     size_t bytes);

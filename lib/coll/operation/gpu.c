@@ -64,12 +64,6 @@ static void gpu_close(struct gpu *gpu)
 	gpu->device = NULL;
 }
 
-const char *fxi_gpu_kind(uint32_t kind)
-{
-	return kind == FABREX_MEMORY_HIP ? "HIP" :
-	       kind == FABREX_MEMORY_CUDA ? "CUDA" : kind ? "device" : "host";
-}
-
 static void say_gpu(const struct fabrex_comm *comm, const struct gpu *gpu,
 		    bool reduces)
 {
@@ -454,6 +448,35 @@ int fxi_coll_reduce_gpu(const struct fabrex_coll *coll,
 struct device *fxi_coll_device(const struct fabrex_coll *coll)
 {
 	return coll->gpu->device;
+}
+
+int fxi_coll_prepare_gpu(struct fabrex_coll *coll)
+{
+	struct gpu *gpu = coll->gpu;
+	uint64_t scratch;
+	void *memory;
+	int ret = 0;
+
+	if (fxi_coll_needs_host(coll))
+		return 0;
+	if (fxi_kind_reduces(coll->what.kind)) {
+		gpu_outside(coll);
+		ret = fxi_device_prepare(gpu->device, coll->what.type);
+		gpu_inside(coll);
+	}
+	if (ret || !(coll->algorithm->one_memory ||
+		     (coll->schedule && coll->one_gpu)))
+		return ret;
+	fxi_gpu_make_slots(coll);
+	scratch = coll->algorithm->scratch ? coll->algorithm->scratch(coll) : 0;
+	if (scratch)
+		ret = fxi_coll_scratch_gpu(coll, scratch, &memory);
+	/* Then this rank tells the others that it cannot follow a schedule. */
+	if (ret && !coll->algorithm->one_memory) {
+		coll->schedule = NULL;
+		ret = 0;
+	}
+	return ret;
 }
 
 int fxi_coll_begin_move_gpu(const struct fabrex_coll *coll, void *dst,

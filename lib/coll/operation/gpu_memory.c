@@ -72,7 +72,7 @@ static void say_slots(const struct fabrex_comm *comm, const struct gpu *gpu)
 }
 
 /* Slots on the GPU, unless there are some, or cannot be any. */
-static void make_slots(const struct fabrex_coll *coll)
+void fxi_gpu_make_slots(const struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
 	struct gpu *gpu = coll->gpu, made = { .device = gpu->device };
@@ -105,7 +105,7 @@ int fxi_coll_offer_slots(struct fabrex_coll *coll)
 
 	if (comm->size == 1 || comm->slots_gpu || !fxi_coll_on_gpu(coll))
 		return 0;
-	make_slots(coll);
+	fxi_gpu_make_slots(coll);
 	if (gpu->no_slots)
 		return 0;
 	comm->slots_gpu = gpu;
@@ -120,8 +120,9 @@ int fxi_coll_offer_slots(struct fabrex_coll *coll)
 /* ---- scratch ----------------------------------------------------------- */
 
 /* An operation that has begun may still use what is outgrown. */
-static int grow_scratch(const struct fabrex_coll *coll, uint64_t bytes)
+static int grow_scratch(const struct fabrex_coll *coll, uint64_t least)
 {
+	uint64_t bytes = least;
 	struct gpu *gpu = coll->gpu;
 	struct outgrown *o;
 	void *memory;
@@ -135,6 +136,10 @@ static int grow_scratch(const struct fabrex_coll *coll, uint64_t bytes)
 				 fxi_kind_name(coll->what.kind));
 	gpu_outside(coll);
 	ret = fxi_device_alloc(gpu->device, bytes, &memory);
+	if (ret && bytes > least) {
+		bytes = least;
+		ret = fxi_device_alloc(gpu->device, bytes, &memory);
+	}
 	gpu_inside(coll);
 	if (ret) {
 		free(o);
@@ -167,26 +172,4 @@ int fxi_coll_scratch_gpu(const struct fabrex_coll *coll, uint64_t bytes,
 		ret = grow_scratch(coll, bytes);
 	*memory = coll->gpu->scratch;
 	return ret;
-}
-
-int fxi_coll_prepare_gpu(struct fabrex_coll *coll)
-{
-	struct gpu *gpu = coll->gpu;
-	uint64_t scratch;
-	void *memory;
-	int ret = 0;
-
-	if (fxi_coll_needs_host(coll))
-		return 0;
-	if (fxi_kind_reduces(coll->what.kind)) {
-		gpu_outside(coll);
-		ret = fxi_device_prepare(gpu->device, coll->what.type);
-		gpu_inside(coll);
-	}
-	if (ret || !(coll->algorithm->one_memory ||
-		     (coll->schedule && coll->one_gpu)))
-		return ret;
-	make_slots(coll);
-	scratch = coll->algorithm->scratch ? coll->algorithm->scratch(coll) : 0;
-	return scratch ? fxi_coll_scratch_gpu(coll, scratch, &memory) : 0;
 }

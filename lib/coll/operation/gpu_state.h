@@ -54,8 +54,17 @@ static inline void gpu_inside(const struct fabrex_coll *coll)
 		coll->door->enter(coll->comm);
 }
 
-/* "CUDA", for messages. */
-const char *fxi_gpu_kind(uint32_t kind);
+/* For messages. */
+static inline const char *fxi_gpu_kind(uint32_t kind)
+{
+	return kind == FABREX_MEMORY_HIP ? "HIP" :
+	       kind == FABREX_MEMORY_CUDA ? "CUDA" : kind ? "device" : "host";
+}
+
+/* ---- gpu_memory.c ------------------------------------------------------ */
+
+/* Slots on the GPU, unless there are some, or cannot be any. */
+void fxi_gpu_make_slots(const struct fabrex_coll *coll);
 /* Nothing uses them any more. */
 void fxi_gpu_free_outgrown(struct gpu *gpu);
 void fxi_gpu_free_slots(struct gpu *gpu);

@@ -465,6 +465,38 @@ TEST(gpus_come_and_go)
 	world_run(4, changes_work, NULL);
 }
 
+/*
+ * By default a schedule from GPU to GPU takes the place of direct. Where one GPU
+ * has no memory for that all do without, and the communicator goes on.
+ */
+static void full_work(struct world *w)
+{
+	struct fabrex_collective what = {
+		.kind = FABREX_REDUCE_SCATTER, .type = FABREX_INT32,
+		.op = FABREX_SUM, .count = 60001,
+	};
+	struct fabrex_comm *comm = world_comm(w, "");
+	struct buffers g;
+	uint32_t i;
+
+	open_peer(w, false, &g);
+	for (i = 0; i < 3; i++) {
+		/* The first makes what is needed for copies to the host. */
+		what.count = i ? 60001 : 3;
+		if (i && w->rank == 1)
+			setenv("FABREX_TEST_FAIL", "cuMemAlloc_v2=2", 1);
+		one(w, comm, &g, what, 0, false);
+	}
+	unsetenv("FABREX_TEST_FAIL");
+	fabrex_comm_destroy(comm);
+}
+
+TEST(gpus_may_be_full)
+{
+	world_run(2, full_work, NULL);
+	world_run(4, full_work, NULL);
+}
+
 /* ---- messages ---------------------------------------------------------- */
 
 /* Around, everybody to itself as well, of all lengths. */
