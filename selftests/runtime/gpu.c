@@ -283,6 +283,22 @@ static void wait_if_held(void)
 	pthread_mutex_unlock(&hold_lock);
 }
 
+/*
+ * The processor reads a device that is not there any more as all ones, until its
+ * driver knows. The engine of a GPU would have copied nothing.
+ */
+static bool was_there(enum gpu_vendor vendor, const void *from,
+		      const char *copy, size_t length)
+{
+	static const char ones[4] = { -1, -1, -1, -1 };
+	struct gpu_memory *m = gpu_find(vendor, from);
+
+	if (!m || !m->handle || m->foreign || length < sizeof(ones) ||
+	    memcmp(copy + length - sizeof(ones), ones, sizeof(ones)))
+		return true;
+	return store_answers(m);
+}
+
 bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 	      size_t length)
 {
@@ -293,7 +309,7 @@ bool gpu_copy(enum gpu_vendor vendor, void *to, const void *from,
 		return false;
 	wait_if_held();
 	memmove(target, source, length);
-	return true;
+	return was_there(vendor, from, target, length);
 }
 
 bool gpu_set(enum gpu_vendor vendor, void *to, int byte, size_t length)

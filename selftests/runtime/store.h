@@ -15,6 +15,8 @@ void store_close(struct gpu_memory *m);
 /* CRC32C of VRAM by its GPU's engine. */
 bool store_checksum(const struct gpu_memory *m, size_t offset, size_t length,
 		    uint32_t *crc);
+/* Is the GPU still there, as its engine knows? */
+bool store_answers(const struct gpu_memory *m);
 /* To another place, see gpu_move(). */
 bool store_move(const struct gpu_memory *m, bool to_host);
 /* How another process finds the pages. */
