@@ -122,12 +122,6 @@ static int prepare(struct fabrex_coll *coll)
 	return fxi_coll_prepare_gpu(coll);
 }
 
-/* Busy, as what was before in its queue may have ended meanwhile. */
-static void enter_again(struct fabrex_comm *comm)
-{
-	fxi_comm_enter_busy(comm);
-}
-
 static void leave(struct fabrex_comm *comm)
 {
 	fxi_comm_leave(comm);
@@ -135,7 +129,8 @@ static void leave(struct fabrex_comm *comm)
 
 int fxi_coll_prepare(struct fabrex_coll *coll)
 {
-	static const struct door door = { leave, enter_again };
+	/* Busy, as what was before in its queue may have ended meanwhile. */
+	static const struct door door = { leave, fxi_comm_enter_busy };
 	int ret;
 
 	coll->door = &door;

@@ -78,8 +78,9 @@ extern struct library fxi_library_cuda;
 /*
  * A stream that waits for no other one, in the current context. The driver maps
  * streams to few queues of the hardware, of which one that waits for a value blocks
- * its own: those of the highest priority are in queues apart from those that
- * applications have as a rule.
+ * its own. Streams of ours have the highest priority, so that they share none with
+ * those that applications have as a rule; that this suffices has not been shown yet
+ * (docs/gpu-real.md).
  */
 int fxi_cuda_stream(void **stream);
 

@@ -89,7 +89,7 @@ static void check_kept(enum gpu_vendor vendor, uint32_t kind, void *addr,
 		c[i].addr = addr;
 		CHECK(!pthread_create(&c[i].thread, NULL, copies, &c[i]));
 	}
-	/* Nobody waits for another one's. */
+	/* Each has a stream of its own. */
 	while (CALL(gpu, gpu_streams, vendor, GPU_NON_BLOCKING) <
 	       before + COPIES)
 		sched_yield();

@@ -3,8 +3,8 @@
  * Zero copy, where windows are ordinary memory: every rank publishes where its
  * buffers are, does its share of the work straight from everybody's input into
  * everybody's output, and reports that. If the buffers of any rank cannot be
- * reached, all ranks use staged.c or flat.c instead. Reductions go from rank 0
- * to the last. Called through fxi_zero_copy.
+ * reached, all ranks use staged.c or flat.c instead, or, if all are on GPUs, may
+ * follow a schedule. Otherwise reductions go from rank 0 to the last. Called through fxi_zero_copy.
  */
 #include <errno.h>
 #include <stdlib.h>

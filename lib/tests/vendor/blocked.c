@@ -438,6 +438,7 @@ static void let_go(void)
 /* Beside the copy; and, if asked for, beside a thread that waits for it, too. */
 static bool try_one(const struct try *try, bool beside, int *error)
 {
+	static const struct try creates = { .call = event_create };
 	struct thread copy, create, t;
 	bool returned;
 
@@ -447,7 +448,7 @@ static bool try_one(const struct try *try, bool beside, int *error)
 	start(&copy, NULL);
 	usleep(20000);
 	if (beside) {
-		start(&create, &(const struct try){ .call = event_create });
+		start(&create, &creates);
 		usleep(20000);
 	}
 	start(&t, try);
