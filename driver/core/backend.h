@@ -14,6 +14,7 @@
 
 #define FABREX_MAX_PEERS	256
 
+struct fabrex_map;
 struct fabrex_port;
 struct fabrex_queue;
 struct fabrex_mr;
@@ -54,8 +55,10 @@ struct sg_table;
  * @doorbell_stride:  distance between doorbell pages in bytes; power of two
  * @doorbell_memory:  there are no doorbell pages: the doorbell of a queue is a
  *                    page of memory, see &fabrex_queue_params.doorbell
- * @dma_dev:          device that does the DMA, for the DMA API; may be NULL
- *                    without data operations
+ * @dma_dev:          device that does the DMA, for the DMA API; NULL without data
+ *                    operations, or if processors move all data. Then neither
+ *                    rings nor regions are mapped for DMA; it needs
+ *                    @doorbell_memory and excludes @mr_invalidate
  */
 struct fabrex_port_info {
 	char name[FABREX_NAME_LEN];
@@ -179,7 +182,7 @@ struct fabrex_link {
 /**
  * struct fabrex_ring_memory - memory of a part of a queue
  * @va:   kernel address; NULL if the queue has no such part
- * @dma:  DMA address for &fabrex_port_info.dma_dev
+ * @dma:  DMA address for &fabrex_port_info.dma_dev; 0 without it
  * @size: in bytes, multiple of the page size
  *
  * Physically contiguous. Remains until queue_destroy() has returned, or
@@ -208,6 +211,7 @@ struct fabrex_ring_memory {
  * @doorbell:   kernel address of the doorbell page, which remains as long as
  *              the rings, with &fabrex_port_info.doorbell_memory; otherwise
  *              NULL
+ * @bell:       for fabrex_doorbell_park(), as long as the rings
  */
 struct fabrex_queue_params {
 	u32 pd;
@@ -223,12 +227,14 @@ struct fabrex_queue_params {
 	struct fabrex_ring_memory cq;
 	struct fabrex_ring_memory rq;
 	void *doorbell;
+	struct fabrex_map *bell;
 };
 
 /**
  * struct fabrex_mr_memory - memory of a region
- * @sgt:    mapped for DMA by &fabrex_port_info.dma_dev. Entries for memory of a
- *          process have pages, those for memory of an exporter may have none
+ * @sgt:    mapped for DMA by &fabrex_port_info.dma_dev, if there is one. Entries
+ *          for memory of a process have pages, those for memory of an exporter
+ *          may have none
  * @from:   position in @sgt of the first byte that the device may access;
  *          multiple of FABREX_PAGE_SIZE
  * @to:     position of the end; multiple of FABREX_PAGE_SIZE
@@ -456,6 +462,14 @@ void *fabrex_port_priv(struct fabrex_port *port);
  */
 void fabrex_port_fail(struct fabrex_port *port, int qerr);
 void fabrex_port_revive(struct fabrex_port *port, u32 generation);
+
+/*
+ * A doorbell that is memory, of a queue that nobody watches: the next access of
+ * the process to its page calls @rung. To be called at creation, and again by
+ * who stops watching, before the last look at the queue.
+ */
+void fabrex_doorbell_park(struct fabrex_map *bell, void (*rung)(void *arg),
+			  void *arg);
 
 /* Lists of pages, for devices that take them. */
 void fabrex_pages_begin(struct fabrex_pages *pages,

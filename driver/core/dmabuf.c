@@ -315,7 +315,7 @@ static int fabrex_dmabuf_restore(struct fabrex_dmabuf *buf)
 	if (!buf->known || fabrex_port_usable(port))
 		return -ESTALE;
 	fabrex_dmabuf_memory(buf, &memory);
-	ret = fabrex_memory_complete(&memory) ?
+	ret = fabrex_memory_complete(&memory, true) ?
 	      port->ops->data->mr_pages(port, number, &memory) : -EINVAL;
 	/* Part of it may have been supplied. */
 	if (ret && port->ops->data->mr_invalidate(port, number))

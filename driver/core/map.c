@@ -236,6 +236,42 @@ void fabrex_map_aim(struct fabrex_map *map, phys_addr_t base)
 	map->live = true;
 }
 
+static void fabrex_map_zap(const struct fabrex_map *map)
+{
+	unmap_mapping_range(map->file->inode->i_mapping,
+			    (loff_t)map->page << PAGE_SHIFT,
+			    (loff_t)map->npages << PAGE_SHIFT, 1);
+}
+
+/**
+ * fabrex_doorbell_park() - have the next access to a doorbell reported
+ * @bell: &fabrex_queue_params.bell
+ * @rung: called once, with locks of the memory management held: it must not
+ *        sleep. It is not called any more when ->queue_destroy() is called, or
+ *        after fabrex_port_fail()
+ * @arg:  for @rung
+ *
+ * Takes the page away from all who have mapped it; a later access finds it
+ * again. When this returns, each earlier store is visible.
+ *
+ * Context: Process; sleeps.
+ */
+void fabrex_doorbell_park(struct fabrex_map *bell, void (*rung)(void *arg),
+			  void *arg)
+{
+	bool mapped;
+
+	down_write(&bell->file->map_lock);
+	bell->rung = rung;
+	bell->arg = arg;
+	WRITE_ONCE(bell->parked, true);
+	mapped = bell->live && bell->page;
+	up_write(&bell->file->map_lock);
+	if (mapped)
+		fabrex_map_zap(bell);
+}
+FABREX_EXPORT(fabrex_doorbell_park);
+
 /**
  * fabrex_map_insert() - assign a cookie to a map
  * @map: map
@@ -295,9 +331,7 @@ void fabrex_map_kill(struct fabrex_map *map)
 	map->live = false;
 	up_write(&file->map_lock);
 	if (was && map->page)
-		unmap_mapping_range(file->inode->i_mapping,
-				    (loff_t)map->page << PAGE_SHIFT,
-				    (loff_t)map->npages << PAGE_SHIFT, 1);
+		fabrex_map_zap(map);
 }
 
 /**
@@ -379,6 +413,8 @@ static vm_fault_t fabrex_io_fault(struct vm_fault *vmf)
 	guard(rwsem_read)(&file->map_lock);
 	if (!map->live)
 		return fabrex_dummy_fault(vmf, map);
+	if (READ_ONCE(map->parked) && xchg(&map->parked, false))
+		map->rung(map->arg);
 	return fabrex_io_insert(vmf, map);
 }
 

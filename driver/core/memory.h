@@ -34,6 +34,10 @@ enum fabrex_map_kind {
  * @ring:   memory of the parts of a queue's rings; [0] of the watch page or of a
  *          doorbell that is memory
  * @geo:    where those parts are in the mapping
+ * @parked: the next fault of a doorbell that is memory calls @rung with @arg,
+ *          under file->map_lock, for reading
+ * @rung:   of the backend
+ * @arg:    its argument
  */
 struct fabrex_map {
 	struct kref ref;
@@ -47,6 +51,9 @@ struct fabrex_map {
 	struct page *dummy;
 	void *ring[FABREX_PARTS];
 	struct fabrex_geometry geo;
+	bool parked;
+	void (*rung)(void *arg);
+	void *arg;
 };
 
 /* map.c */
@@ -68,7 +75,7 @@ int fabrex_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* pages.c; what it has for backends is in backend.h */
 bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt);
-bool fabrex_memory_complete(const struct fabrex_mr_memory *memory);
+bool fabrex_memory_complete(const struct fabrex_mr_memory *memory, bool mapped);
 
 /**
  * struct fabrex_pin - pinned memory of a process

@@ -14,6 +14,8 @@ static int fabrex_p2p_distance(struct fabrex_port *port, struct pci_dev *pdev)
 	guard(rwsem_read)(&port->registration_lock);
 	if (!port->ops)
 		return -ENODEV;
+	if (!port->info.dma_dev)
+		return -1;
 	return max(pci_p2pdma_distance(pdev, port->info.dma_dev, false), -1);
 }
 

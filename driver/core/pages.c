@@ -33,18 +33,24 @@ bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
 /**
  * fabrex_memory_complete() - check that there is enough memory for a region
  * @memory: of the region
+ * @mapped: it is mapped for DMA
  *
  * Context: Any.
  * Return: true if so
  */
-bool fabrex_memory_complete(const struct fabrex_mr_memory *memory)
+bool fabrex_memory_complete(const struct fabrex_mr_memory *memory, bool mapped)
 {
 	struct scatterlist *sg;
 	u64 length = 0;
 	int i;
 
-	for_each_sgtable_dma_sg(memory->sgt, sg, i)
-		length += sg_dma_len(sg);
+	if (mapped) {
+		for_each_sgtable_dma_sg(memory->sgt, sg, i)
+			length += sg_dma_len(sg);
+	} else {
+		for_each_sgtable_sg(memory->sgt, sg, i)
+			length += sg->length;
+	}
 	return length >= memory->to;
 }
 

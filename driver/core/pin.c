@@ -180,14 +180,16 @@ static enum dma_data_direction fabrex_pin_dir(const struct fabrex_pin *pin)
  * @pin: pinned; fabrex_unpin() undoes this
  *
  * Context: Process; sleeps. With registration_lock held.
- * Return: 0; -EOPNOTSUPP if DMA is bounced or not coherent; an error of the DMA
- * API
+ * Return: 0, also if the port has no device that does DMA; -EOPNOTSUPP if DMA is
+ * bounced or not coherent; an error of the DMA API
  */
 int fabrex_pin_map(struct fabrex_pin *pin)
 {
 	struct device *dev = pin->port->info.dma_dev;
 	int ret;
 
+	if (!dev)
+		return 0;
 	ret = dma_map_sgtable(dev, &pin->sgt.sgt, fabrex_pin_dir(pin), 0);
 	if (ret)
 		return ret;

@@ -6,6 +6,7 @@
 #include <linux/io.h>
 #include <linux/log2.h>
 #include <linux/rcupdate.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include <uapi/linux/fabrex_netlink.h>
@@ -127,8 +128,8 @@ struct fabrex_port *fabrex_port_alloc(struct device *parent,
 	port->alive = true;
 	port->generation = info->generation;
 	port->link_up = info->flags & FABREX_PORT_LINK_UP;
-	if (info->dma_dev)
-		port->max_segment = dma_get_max_seg_size(info->dma_dev);
+	port->max_segment = info->dma_dev ? dma_get_max_seg_size(info->dma_dev) :
+					    SZ_1G;
 	fabrex_port_init(port);
 	if (info->max_windows) {
 		port->slots = bitmap_zalloc(info->max_windows, GFP_KERNEL);
@@ -187,7 +188,8 @@ static int fabrex_data_check(const struct fabrex_port *port)
 	if (!(port->can & FABREX_CAN_DATA))
 		return info->max_queues || info->max_mrs ||
 		       info->max_windows || info->caps ? -EINVAL : 0;
-	if (!info->dma_dev)
+	if (!info->dma_dev &&
+	    (!info->doorbell_memory || port->can & FABREX_CAN_DMABUF))
 		return -EINVAL;
 	if (!info->doorbell_memory &&
 	    (!is_power_of_2(info->doorbell_stride) ||

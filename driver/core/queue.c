@@ -167,7 +167,7 @@ static int fabrex_queue_prepare(struct fabrex_queue *queue,
 	return 0;
 }
 
-/* Map the rings for DMA; settle undoes this. */
+/* Map the rings for DMA, if a device does that; settle undoes this. */
 static int fabrex_queue_map(struct fabrex_queue *queue,
 			    struct fabrex_queue_params *params)
 {
@@ -185,6 +185,10 @@ static int fabrex_queue_map(struct fabrex_queue *queue,
 	for (i = 0; i < FABREX_PARTS; i++) {
 		if (!rings->geo.size[i])
 			continue;
+		parts[i]->va = rings->ring[i];
+		parts[i]->size = rings->geo.size[i];
+		if (!dev)
+			continue;
 		addr = dma_map_single(dev, rings->ring[i], rings->geo.size[i],
 				      DMA_BIDIRECTIONAL);
 		if (dma_mapping_error(dev, addr))
@@ -193,9 +197,7 @@ static int fabrex_queue_map(struct fabrex_queue *queue,
 		queue->mapped |= BIT(i);
 		if (fabrex_dma_need_sync(dev, addr))
 			return -EOPNOTSUPP;
-		parts[i]->va = rings->ring[i];
 		parts[i]->dma = addr;
-		parts[i]->size = rings->geo.size[i];
 	}
 	return 0;
 }
@@ -218,6 +220,7 @@ static int fabrex_queue_start(struct fabrex_queue *queue,
 		.interrupts = queue->eventfd,
 		.service = cmd->service,
 		.doorbell = queue->doorbell->ring[0],
+		.bell = queue->doorbell,
 	};
 	phys_addr_t doorbell;
 	int ret;

@@ -9,7 +9,7 @@ import kmod
 import space
 
 # fabrex first: the others use its symbols.
-ORDER = ["fabrex", "fabrex_draco", "fabrex_ntb"]
+ORDER = ["fabrex", "fabrex_draco"]
 
 SCRIPT = r"""
 set -e

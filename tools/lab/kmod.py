@@ -20,6 +20,11 @@ BUILD = os.path.join(space.TREE, "build")
 # Debian's sparse has no __typeof_unqual__.
 CHECK = ["W=1", "C=2", "KBUILD_CHECKSRC=2",
          "CF=-D__typeof_unqual__=__typeof__"]
+# What Linux' ntb.ko exports, of which a kernel without CONFIG_NTB knows nothing.
+NTB_SYMBOLS = ("__ntb_register_client", "ntb_unregister_client", "ntb_set_ctx",
+               "ntb_clear_ctx", "ntb_default_port_number",
+               "ntb_default_peer_port_count", "ntb_default_peer_port_number",
+               "ntb_default_peer_port_idx")
 # Tracepoints are made in one file for all others, whatever their layer.
 TRACEPOINTS = r"__(tracepoint|traceiter|SC[KT]_+tp_func)_.*"
 # Kernel series the driver promises, and the root with its headers.
@@ -94,8 +99,13 @@ def build(name, check=False, layer=None):
 def make(dest, headers_dir, layer, release, check):
     """The build itself, one at a time in a directory."""
     sync(dest)
+    symbols = os.path.join(dest, "ntb.symvers")
+    with open(symbols, "w") as f:
+        f.writelines(f"0x00000000\t{name}\tdrivers/ntb/ntb\tEXPORT_SYMBOL\t\n"
+                     for name in NTB_SYMBOLS)
     argv = ["make", "-C", headers_dir, "M=" + dest, f"-j{os.cpu_count()}",
-            "FABREX_SELFTESTS=1"]
+            "FABREX_SELFTESTS=1", "FABREX_NTB=1",
+            "KBUILD_EXTRA_SYMBOLS=" + symbols]
     if check:
         space.run(root.root(layer), argv + ["clean"], check=False,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -119,7 +129,7 @@ def make(dest, headers_dir, layer, release, check):
 
 def circles(driver, layer):
     """No file of a module depends on one above it, by what was compiled."""
-    for module in ("core", "draco"):
+    for module in ("core", "draco", "engine", "ntb"):
         strata = os.path.join(driver, module, "strata")
         res = space.run(root.root("full" if layer == "bookworm" else layer),
                         [os.path.join(space.TREE, "tools/check/circles"),

@@ -145,9 +145,9 @@ static void pages_too_few(struct kunit *test)
 
 	table_init(&table, extents, ARRAY_SIZE(extents));
 	memory.sgt = &table.sgt;
-	KUNIT_EXPECT_TRUE(test, fabrex_memory_complete(&memory));
+	KUNIT_EXPECT_TRUE(test, fabrex_memory_complete(&memory, true));
 	memory.to += K4;
-	KUNIT_EXPECT_FALSE(test, fabrex_memory_complete(&memory));
+	KUNIT_EXPECT_FALSE(test, fabrex_memory_complete(&memory, true));
 }
 
 static struct kunit_case pages_cases[] = {

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An engine moves data in place of a device: it watches rings, checks keys and
+ * copies, by the rules of docs/draco.md. Backends that have no such device
+ * include this file; what carries bytes to a peer is their wire.
+ */
+#ifndef _FABREX_ENGINE_H
+#define _FABREX_ENGINE_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/xarray.h>
+
+#include "backend.h"
+#include "gate.h"
+#include "message.h"
+
+#define ENGINE_MAX_QUEUES	4096
+#define ENGINE_MAX_REGIONS	65536
+
+struct engine_queue;
+struct engine_resolve;
+struct fabrex_engine;
+struct fabrex_wire;
+
+/**
+ * struct fabrex_call - who waits for the answer to a request
+ * @queue:   queue of the operation, or NULL
+ * @resolve: caller of ->resolve(), or NULL
+ * @op:      number of the operation in its queue
+ * @at:      first byte of the part
+ * @bytes:   of the part
+ * @place:   of its payload, with @placed
+ * @placed:  there is one
+ * @read:    the payload comes with the answer
+ */
+struct fabrex_call {
+	struct engine_queue *queue;
+	struct engine_resolve *resolve;
+	u32 op;
+	u32 at;
+	u32 bytes;
+	u32 place;
+	bool placed;
+	bool read;
+};
+
+/**
+ * struct fabrex_wire_ops - what carries messages to one peer and back
+ * @reserve: room for one request and, unless @call->bytes fit into it (at most
+ *           %ENGINE_INLINE_MAX ever do; those of a READ never), for a payload:
+ *           sets @call->place and @call->placed. -EAGAIN: none, and
+ *           fabrex_engine_room() follows; -ENOTCONN: the peer is down
+ * @cancel:  give it back
+ * @put:     store bytes of the payload at @at of the reserved place
+ * @request: send it, with @data as its payload if none was placed. From now on
+ *           the wire has @call, and gives it back with fabrex_engine_answered()
+ * @flush:   no more requests follow for now: the peer has to see those sent
+ * @poll:    take answers that have arrived, unless somebody does. True: there
+ *           were some
+ * @wait:    nobody polls: the wire has to take answers when they arrive
+ * @reply:   store bytes of the payload of an answer, at @at of @place, which the
+ *           peer has named: false if there is no such place
+ *
+ * Requests of one queue arrive in the order in which they were sent; each is
+ * answered once. If the link is lost, fabrex_engine_answered() is called for all
+ * before it works again.
+ *
+ * Context: Process; only @poll and @reply sleep.
+ */
+struct fabrex_wire_ops {
+	int (*reserve)(struct fabrex_wire *wire, struct fabrex_call *call);
+	void (*cancel)(struct fabrex_wire *wire, struct fabrex_call *call);
+	void (*put)(struct fabrex_wire *wire, const struct fabrex_call *call,
+		    u32 at, const void *from, u32 bytes);
+	void (*request)(struct fabrex_wire *wire,
+			const struct fabrex_request *req, const void *data,
+			const struct fabrex_call *call);
+	void (*flush)(struct fabrex_wire *wire);
+	bool (*poll)(struct fabrex_wire *wire);
+	void (*wait)(struct fabrex_wire *wire);
+	bool (*reply)(struct fabrex_wire *wire, u32 place, u32 at,
+		      const void *from, u32 bytes);
+};
+
+/**
+ * struct fabrex_wire - the way to one peer
+ * @ops:        of the backend; NULL of the port's way to itself
+ * @engine:     that it belongs to
+ * @node:       in &fabrex_engine.list
+ * @peer:       number; changes only while it is down
+ * @chunk:      most bytes of a part; at least %FABREX_CELL_MAX
+ * @up:         the peer can be reached
+ * @held:       receive cells kept for WRITE_IMMs of the peer, by ticket: struct
+ *              engine_queue. Only whoever serves the peer's requests uses it
+ * @nheld:      their number
+ */
+struct fabrex_wire {
+	const struct fabrex_wire_ops *ops;
+	struct fabrex_engine *engine;
+	struct list_head node;
+	u32 peer;
+	u32 chunk;
+	bool up;
+	struct xarray held;
+	u32 nheld;
+};
+
+#define ENGINE_INLINE_MAX	64
+
+/**
+ * struct engine_counters - as &struct fabrex_counters
+ * @tx_bytes:   sent
+ * @rx_bytes:   received
+ * @tx_ops:     operations executed
+ * @rx_ops:     operations of others
+ * @errors:     operations that have failed
+ * @doorbells:  times that a process had to wake the engine
+ * @crc_errors: found by CHECK
+ * @interrupts: eventfds signalled
+ */
+struct engine_counters {
+	atomic64_t tx_bytes;
+	atomic64_t rx_bytes;
+	atomic64_t tx_ops;
+	atomic64_t rx_ops;
+	atomic64_t errors;
+	atomic64_t doorbells;
+	atomic64_t crc_errors;
+	atomic64_t interrupts;
+};
+
+/**
+ * struct fabrex_engine - engine of a port; fabrex_port_priv() of the port
+ * @port:       in the core
+ * @peer:       own number
+ * @poll_us:    how long rings are watched without anything to do
+ * @lock:       protects what follows, up to @regions
+ * @workers:    one for each process with queues
+ * @starved:    workers wait for room on a wire
+ * @regions:    struct engine_region by number; read under RCU
+ * @queues:     struct engine_queue by number; read under RCU
+ * @next_region: where the search for a free number begins
+ * @next_queue: likewise
+ * @guesses:    when the budget of wrong keys is full again, see guess.c
+ * @self:       the way to the port itself
+ * @wires:      to all peers, by number
+ * @list:       likewise
+ * @counters:   of the port
+ */
+struct fabrex_engine {
+	struct fabrex_port *port;
+	u32 peer;
+	u32 poll_us;
+	struct mutex lock;
+	struct list_head workers;
+	atomic_t starved;
+	struct xarray regions;
+	struct xarray queues;
+	u32 next_region;
+	u32 next_queue;
+	atomic64_t guesses;
+	struct fabrex_wire self;
+	struct fabrex_wire *wires[FABREX_MAX_PEERS];
+	struct list_head list;
+	struct engine_counters counters;
+};
+
+/* port.c: for backends. */
+extern const struct fabrex_data_ops fabrex_engine_data_ops;
+
+void fabrex_engine_init(struct fabrex_engine *engine, u32 peer);
+void fabrex_engine_exit(struct fabrex_engine *engine);
+void fabrex_engine_info(struct fabrex_port_info *info);
+void fabrex_engine_add(struct fabrex_engine *engine, struct fabrex_wire *wire);
+bool fabrex_engine_connect(struct fabrex_wire *wire, u32 peer);
+void fabrex_engine_read_counters(const struct engine_counters *from,
+				 struct fabrex_counters *to);
+
+/* agent.c: for wires, whose side it is that has been asked. */
+void fabrex_engine_serve(struct fabrex_wire *wire,
+			 const struct fabrex_request *req, const void *payload,
+			 struct fabrex_answer *answer);
+void fabrex_engine_forget(struct fabrex_wire *wire);
+
+/* op.c: for wires, whose side it is that has asked. */
+void fabrex_engine_answered(struct fabrex_wire *wire,
+			    const struct fabrex_call *call,
+			    const struct fabrex_answer *answer,
+			    const void *payload);
+
+/* worker.c: for wires. */
+void fabrex_engine_room(struct fabrex_engine *engine);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory regions behind keys, and access to their memory by the processor. For
+ * agent.c, op.c and port.c.
+ */
+#ifndef _ENGINE_REGION_H
+#define _ENGINE_REGION_H
+
+#include "engine.h"
+
+/**
+ * struct engine_region - a region
+ * @gate:   open while it is valid
+ * @rcu:    freed after those that look keys up
+ * @key:    64 bits, of which the low ones are the number
+ * @pd:     protection domain
+ * @access: FABREX_ACCESS_*
+ * @length: in bytes
+ * @first:  offset of byte 0 in the first page
+ * @peers:  bit mask of those who may access it
+ * @valid:  @pages are supplied
+ * @npages: of @pages
+ * @pages:  pinned by the core
+ */
+struct engine_region {
+	struct engine_gate gate;
+	struct rcu_head rcu;
+	u64 key;
+	u32 pd;
+	u32 access;
+	u64 length;
+	u64 first;
+	u64 peers[FABREX_MAX_PEERS / 64];
+	bool valid;
+	u64 npages;
+	struct page **pages;
+};
+
+/* What is done with a piece of a region that is mapped at @va. */
+typedef u8 (*engine_piece_fn)(void *ctx, void *va, u32 at, u32 bytes);
+
+int engine_region_create(struct fabrex_engine *engine,
+			 const struct fabrex_mr_params *params, u32 *number,
+			 u64 *key);
+int engine_region_supply(struct fabrex_engine *engine, u32 number,
+			 const struct fabrex_mr_memory *memory);
+int engine_region_destroy(struct fabrex_engine *engine, u32 number);
+
+struct engine_region *engine_region_get(struct fabrex_engine *engine, u64 key);
+void engine_region_put(struct engine_region *region);
+bool engine_region_exists(struct fabrex_engine *engine, u64 key);
+
+u8 engine_region_each(struct engine_region *region, u64 offset, u32 bytes,
+		      engine_piece_fn fn, void *ctx);
+void engine_region_read(struct engine_region *region, u64 offset, void *to,
+			u32 bytes);
+void engine_region_write(struct engine_region *region, u64 offset,
+			 const void *from, u32 bytes);
+u32 engine_region_crc(struct engine_region *region, u64 offset, u32 bytes,
+		      u32 crc);
+u64 engine_region_atomic(struct engine_region *region, u64 offset, u8 opcode,
+			 u64 operand, u64 compare);
+
+#endif

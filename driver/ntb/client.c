@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A client of Linux's NTB drivers: a port for each device. What the core and the
+ * NTB bus call.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iommu.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/switchtec.h>
+#include <linux/timekeeping.h>
+#include <linux/utsname.h>
+
+#include "ntb.h"
+
+static bool trusted_peer;
+module_param(trusted_peer, bool, 0444);
+MODULE_PARM_DESC(trusted_peer, "use an NTB although no IOMMU keeps the root of the other host from all of this host's memory");
+
+static unsigned int poll_us = 50;
+module_param(poll_us, uint, 0444);
+MODULE_PARM_DESC(poll_us, "microseconds that rings are watched without anything to do");
+
+static int number = -1;
+module_param(number, int, 0444);
+MODULE_PARM_DESC(number, "peer number of the port, if its driver does not say it; different on the two hosts");
+
+static DEFINE_IDA(fntb_numbers);
+
+static int fntb_counters(struct fabrex_port *port, u32 id,
+			struct fabrex_counters *counters)
+{
+	struct fabrex_engine *engine = fabrex_port_priv(port);
+
+	if (id)
+		return -EOPNOTSUPP;
+	fabrex_engine_read_counters(&engine->counters, counters);
+	return 0;
+}
+
+static const struct fabrex_fabric_ops fntb_fabric_ops = {
+	.counters = fntb_counters,
+};
+
+static const struct fabrex_port_ops fntb_port_ops = {
+	.fabric = &fntb_fabric_ops,
+	.data = &fabrex_engine_data_ops,
+};
+
+static void fntb_link_event(void *ctx)
+{
+	fntb_link_wake(ctx);
+}
+
+static void fntb_db_event(void *ctx, int vector)
+{
+	struct fntb_port *np = ctx;
+
+	if (!(ntb_db_read(np->ntb) & np->bell_bit))
+		return;
+	ntb_db_clear(np->ntb, np->bell_bit);
+	fntb_link_wake(np);
+}
+
+static const struct ntb_ctx_ops fntb_ctx_ops = {
+	.link_event = fntb_link_event,
+	.db_event = fntb_db_event,
+};
+
+/* The peer's root can aim its window at any bus address of this host, whatever
+ * was set up here: that is how NTBs are made.
+ */
+static int fntb_check_trust(struct fntb_port *np)
+{
+	if (fabrex_dma_by_iommu(np->dma_dev) || trusted_peer)
+		return 0;
+	dev_err(&np->ntb->dev,
+		"no IOMMU translates what comes through this NTB, so root of the other host can read and write all memory of this one; enable the IOMMU (intel_iommu=on, amd_iommu=on, without iommu=pt), or load fabrex_ntb with trusted_peer=1\n");
+	return -EPERM;
+}
+
+/* Linux's driver does not tell the two ends of a Switchtec apart, but each knows
+ * its partition.
+ */
+static int fntb_partition(struct ntb_dev *ntb)
+{
+	struct switchtec_dev *stdev;
+
+	if (!ntb->pdev->driver || strcmp(ntb->pdev->driver->name, "switchtec"))
+		return -ENODEV;
+	stdev = pci_get_drvdata(ntb->pdev);
+	return stdev ? stdev->partition : -ENODEV;
+}
+
+/* The peer number of this port. */
+static int fntb_peer_number(struct ntb_dev *ntb)
+{
+	int own = ntb_port_number(ntb);
+	int other = ntb_peer_port_number(ntb, NTB_DEF_PEER_IDX);
+
+	if (number >= 0)
+		own = number;
+	else if (own == other)
+		own = fntb_partition(ntb);
+	return own < FABREX_MAX_PEERS ? own : -EINVAL;
+}
+
+static int fntb_check_device(struct fntb_port *np)
+{
+	struct ntb_dev *ntb = np->ntb;
+
+	if (ntb_peer_port_count(ntb) != 1) {
+		dev_err(&ntb->dev,
+			"an NTB with %d peers is not supported, only one with one\n",
+			ntb_peer_port_count(ntb));
+		return -EOPNOTSUPP;
+	}
+	if (ntb_spad_count(ntb) < 1 || !ntb_db_valid_mask(ntb) ||
+	    ntb_peer_mw_count(ntb) < 1) {
+		dev_err(&ntb->dev,
+			"an NTB without scratchpads, doorbells or windows is not supported\n");
+		return -EOPNOTSUPP;
+	}
+	if (fntb_peer_number(ntb) < 0) {
+		dev_err(&ntb->dev,
+			"its driver does not say which port of the bridge this is, as two hosts must not have the same number: load fabrex_ntb with number=0 at one, number=1 at the other\n");
+		return -EINVAL;
+	}
+	return fntb_check_trust(np);
+}
+
+static void fntb_info_fill(struct fntb_port *np)
+{
+	struct fabrex_port_info *info = &np->info;
+
+	fabrex_engine_info(info);
+	snprintf(info->host, sizeof(info->host), "%s", init_utsname()->nodename);
+	if (!fntb_name_ok(info->host))
+		strscpy(info->host, "host", sizeof(info->host));
+	snprintf(info->name, sizeof(info->name), "%.24s.ntb%d", info->host,
+		 np->number);
+	strscpy(info->fabric, "ntb", sizeof(info->fabric));
+	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
+	info->object_id = 3;
+	info->peer = np->engine.peer;
+	info->generation = np->generation;
+	info->flags = FABREX_PORT_LINK_UP;
+}
+
+static struct fntb_port *fntb_port_new(struct ntb_dev *ntb)
+{
+	struct fntb_port *np;
+
+	np = kvzalloc(sizeof(*np), GFP_KERNEL);
+	if (!np)
+		return NULL;
+	np->ntb = ntb;
+	np->dma_dev = ntb_get_dma_dev(ntb);
+	np->bell_bit = BIT_ULL(__ffs64(ntb_db_valid_mask(ntb)));
+	/* Each time that the driver is loaded, also after a reboot, a later one. */
+	np->generation = ktime_get_real_seconds();
+	init_waitqueue_head(&np->wait);
+	spin_lock_init(&np->tx.lock);
+	mutex_init(&np->answers_lock);
+	np->wire.ops = &fntb_wire_ops;
+	np->engine.poll_us = poll_us;
+	return np;
+}
+
+static int fntb_port_start(struct fntb_port *np)
+{
+	struct ntb_dev *ntb = np->ntb;
+	int ret;
+
+	np->port = fabrex_port_alloc(&ntb->dev, &fntb_port_ops, &np->info,
+				     &np->engine);
+	if (IS_ERR(np->port))
+		return PTR_ERR(np->port);
+	np->engine.port = np->port;
+	fntb_model_fill(np, NULL);
+	ret = fabrex_port_register(np->port);
+	if (ret)
+		goto put;
+	np->thread = kthread_create(fntb_link_run, np, "fabrex-ntb/%d",
+				    np->number);
+	if (IS_ERR(np->thread)) {
+		ret = PTR_ERR(np->thread);
+		goto unregister;
+	}
+	ret = ntb_set_ctx(ntb, np, &fntb_ctx_ops);
+	if (ret)
+		goto stop;
+	ntb_db_clear_mask(ntb, np->bell_bit);
+	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	get_task_struct(np->thread);
+	wake_up_process(np->thread);
+	return 0;
+
+stop:
+	kthread_stop(np->thread);
+unregister:
+	fabrex_port_unregister(np->port);
+put:
+	fabrex_port_put(np->port);
+	return ret;
+}
+
+static int fntb_client_probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct fntb_port *np = fntb_port_new(ntb);
+	int ret;
+
+	if (!np)
+		return -ENOMEM;
+	ret = fntb_check_device(np);
+	if (ret)
+		goto free;
+	ret = ida_alloc(&fntb_numbers, GFP_KERNEL);
+	if (ret < 0)
+		goto free;
+	np->number = ret;
+	fabrex_engine_init(&np->engine, fntb_peer_number(ntb));
+	fabrex_engine_add(&np->engine, &np->wire);
+	fntb_info_fill(np);
+	ret = fntb_port_start(np);
+	if (!ret)
+		return 0;
+	fabrex_engine_exit(&np->engine);
+	ida_free(&fntb_numbers, np->number);
+free:
+	kvfree(np);
+	return ret;
+}
+
+static void fntb_client_remove(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct fntb_port *np = ntb->ctx;
+
+	/* First: whoever waits for the peer stops waiting. */
+	kthread_stop(np->thread);
+	put_task_struct(np->thread);
+	ntb_db_set_mask(ntb, np->bell_bit);
+	ntb_link_disable(ntb);
+	ntb_clear_ctx(ntb);
+	fabrex_port_unregister(np->port);
+	fabrex_port_put(np->port);
+	fabrex_engine_exit(&np->engine);
+	ida_free(&fntb_numbers, np->number);
+	kvfree(np);
+}
+
+static struct ntb_client fntb_client = {
+	.ops = {
+		.probe = fntb_client_probe,
+		.remove = fntb_client_remove,
+	},
+};
+module_ntb_client(fntb_client);
+
+FABREX_IMPORT_NS;
+MODULE_DESCRIPTION("fabrex: ports on non-transparent bridges");
+MODULE_LICENSE("GPL");

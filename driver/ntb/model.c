@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fabric as the port sees it: two hosts with a port each, and the bridge
+ * between them. Called by client.c and link.c.
+ */
+#include <linux/string.h>
+
+#include <uapi/linux/fabrex_netlink.h>
+
+#include "ntb.h"
+
+/* Object ids. */
+enum {
+	OBJECT_BRIDGE = 1,
+	OBJECT_OWN_HOST,
+	OBJECT_OWN_PORT,
+	OBJECT_PEER_HOST,
+	OBJECT_PEER_PORT,
+};
+
+static int fntb_model_bridge(struct fntb_port *np)
+{
+	struct fabrex_object object = {
+		.type = FABREX_OBJECT_TYPE_SWITCH,
+		.id = OBJECT_BRIDGE,
+		.peer = FABREX_PEER_NONE,
+	};
+
+	strscpy(object.name, dev_name(&np->ntb->dev), sizeof(object.name));
+	return fabrex_model_update(np->port, &object);
+}
+
+static int fntb_model_host(struct fntb_port *np, u32 id, const char *name)
+{
+	struct fabrex_object object = {
+		.type = FABREX_OBJECT_TYPE_HOST,
+		.state = FABREX_HOST_STATE_UP,
+		.id = id,
+		.peer = FABREX_PEER_NONE,
+	};
+
+	strscpy(object.name, name, sizeof(object.name));
+	return fabrex_model_update(np->port, &object);
+}
+
+static int fntb_model_port(struct fntb_port *np, u32 id, u32 host, u32 peer,
+			  u32 generation, const char *name)
+{
+	struct fabrex_object object = {
+		.type = FABREX_OBJECT_TYPE_PORT,
+		.kind = FABREX_PORT_KIND_HOST,
+		.state = FABREX_LINK_STATE_UP,
+		.id = id,
+		.parent = OBJECT_BRIDGE,
+		.link = host,
+		.peer = peer,
+		.number = peer,
+		.generation = generation,
+	};
+
+	strscpy(object.name, name, sizeof(object.name));
+	return fabrex_model_update(np->port, &object);
+}
+
+/**
+ * fntb_model_fill() - tell the core what there is
+ * @np:   port
+ * @peer: what the peer has said, checked; NULL if it is down
+ *
+ * Context: Process; sleeps.
+ */
+void fntb_model_fill(struct fntb_port *np, const struct fntb_hello *peer)
+{
+	int ret;
+
+	fabrex_model_begin(np->port);
+	ret = fntb_model_bridge(np) ?:
+	      fntb_model_host(np, OBJECT_OWN_HOST, np->info.host) ?:
+	      fntb_model_port(np, OBJECT_OWN_PORT, OBJECT_OWN_HOST,
+			     np->engine.peer, np->generation, np->info.name);
+	if (!ret && peer)
+		ret = fntb_model_host(np, OBJECT_PEER_HOST, peer->host) ?:
+		      fntb_model_port(np, OBJECT_PEER_PORT, OBJECT_PEER_HOST,
+				     np->wire.peer,
+				     le32_to_cpu(peer->generation),
+				     peer->name);
+	if (!ret)
+		fabrex_model_end(np->port);
+	else
+		dev_warn(&np->ntb->dev,
+			 "the kernel's view of the fabric is out of date: %pe\n",
+			 ERR_PTR(ret));
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests and answers through the window. Called by the engine through
+ * fabrex_wire_ops, and by the thread of link.c.
+ *
+ * The slot of a request is chosen when it is sent, that of its answer has the
+ * same number: so answers come in the order of requests, and none needs room.
+ * Payload lies in places that the one who asks has chosen, in either inbox, and
+ * are free again when it has the answer. A slot is valid when it has the stamp of
+ * its number and the sender's epoch, which is stored last.
+ */
+#include "ntb.h"
+
+/* ---- requests ---------------------------------------------------------- */
+
+/* Is there a place to be chosen, and in which inbox? tx.lock is held. */
+static bool fntb_place(struct fntb_port *np, struct fabrex_call *call)
+{
+	unsigned long *places = call->read ? np->tx.gets : np->tx.puts;
+	u32 n = call->read ? np->own.ngets : np->theirs.nputs;
+	u32 place;
+
+	call->placed = call->bytes > (call->read ? 0 : NTB_INLINE_MAX);
+	if (!call->placed)
+		return true;
+	place = find_first_zero_bit(places, n);
+	if (place >= n)
+		return false;
+	__set_bit(place, places);
+	call->place = place;
+	return true;
+}
+
+/* tx.lock is held. */
+static void fntb_unplace(struct fntb_port *np, const struct fabrex_call *call)
+{
+	if (call->placed)
+		__clear_bit(call->place, call->read ? np->tx.gets :
+						      np->tx.puts);
+	np->tx.free++;
+}
+
+static int fntb_reserve(struct fabrex_wire *wire, struct fabrex_call *call)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+	struct fntb_tx *tx = &np->tx;
+	bool room;
+
+	if (!engine_gate_enter(&tx->gate))
+		return -ENOTCONN;
+	spin_lock(&tx->lock);
+	room = tx->free && fntb_place(np, call);
+	if (room)
+		tx->free--;
+	spin_unlock(&tx->lock);
+	if (room)
+		return 0;
+	engine_gate_leave(&tx->gate);
+	return -EAGAIN;
+}
+
+static void fntb_cancel(struct fabrex_wire *wire, struct fabrex_call *call)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+
+	spin_lock(&np->tx.lock);
+	fntb_unplace(np, call);
+	spin_unlock(&np->tx.lock);
+	engine_gate_leave(&np->tx.gate);
+}
+
+static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
+		    u32 at, const void *from, u32 bytes)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+
+	memcpy_toio(np->window + np->theirs.puts +
+		    call->place * np->theirs.chunk + at, from, bytes);
+}
+
+static void fntb_stamp_store(void __iomem *to, u32 epoch, u32 count)
+{
+	/* Whoever sees the stamp sees what it is for. */
+	wmb();
+	writeq(fntb_stamp(epoch, count), to);
+}
+
+static void fntb_request(struct fabrex_wire *wire,
+			const struct fabrex_request *req, const void *data,
+			const struct fabrex_call *call)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+	struct fabrex_request out = *req;
+	struct fntb_tx *tx = &np->tx;
+	void __iomem *slot;
+	u32 i;
+
+	if (call->bytes && !call->placed && data)
+		out.flags |= ENGINE_REQ_INLINE;
+	spin_lock(&tx->lock);
+	i = tx->count++ & (np->theirs.slots - 1);
+	tx->calls[i] = *call;
+	slot = np->window + np->theirs.requests +
+	       i * sizeof(struct fntb_request_slot);
+	memcpy_toio(slot, &out, sizeof(out));
+	if (out.flags & ENGINE_REQ_INLINE)
+		memcpy_toio(slot + offsetof(struct fntb_request_slot, data),
+			    data, call->bytes);
+	fntb_stamp_store(slot + offsetof(struct fntb_request_slot, stamp),
+			np->epoch, tx->count);
+	spin_unlock(&tx->lock);
+	atomic_set(&tx->unrung, 1);
+	engine_gate_leave(&tx->gate);
+}
+
+/* The peer says in this host's memory when it wants to be rung. */
+static void fntb_ring(struct fntb_port *np, u32 why)
+{
+	/* What was sent is on its way before the peer's word is read. */
+	mb();
+	if (le32_to_cpu(READ_ONCE(fntb_inbox_control(np)->bell)) & why)
+		ntb_peer_db_set(np->ntb, np->bell_bit);
+}
+
+static void fntb_flush(struct fabrex_wire *wire)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+
+	if (atomic_read(&np->tx.unrung) && atomic_xchg(&np->tx.unrung, 0))
+		fntb_ring(np, NTB_BELL_REQUESTS);
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+/* The next answer, if it is there; answers_lock is held. */
+static bool fntb_answer(struct fntb_port *np)
+{
+	u32 i = np->answered & (np->own.slots - 1);
+	struct fntb_answer_slot *slot = np->inbox + np->own.answers +
+				       i * sizeof(*slot);
+	struct fabrex_answer answer;
+	struct fabrex_call call;
+	void *payload = NULL;
+
+	if (READ_ONCE(np->tx.count) == np->answered ||
+	    le64_to_cpu(READ_ONCE(slot->stamp)) !=
+	    fntb_stamp(np->peer_epoch, np->answered + 1))
+		return false;
+	/* Its contents are read after the stamp. */
+	dma_rmb();
+	answer = slot->answer;
+	call = np->tx.calls[np->answered & (np->theirs.slots - 1)];
+	if (call.read && call.placed)
+		payload = np->inbox + np->own.gets +
+			  call.place * np->own.chunk;
+	np->answered++;
+	WRITE_ONCE(np->answered_at, jiffies);
+	fabrex_engine_answered(&np->wire, &call, &answer, payload);
+	spin_lock(&np->tx.lock);
+	fntb_unplace(np, &call);
+	spin_unlock(&np->tx.lock);
+	return true;
+}
+
+/**
+ * fntb_wire_take() - take all answers that have come
+ * @np: port
+ *
+ * Context: Process; sleeps.
+ * Return: true if there were some
+ */
+bool fntb_wire_take(struct fntb_port *np)
+{
+	bool any = false;
+
+	mutex_lock(&np->answers_lock);
+	while (READ_ONCE(np->wire.up) && fntb_answer(np))
+		any = true;
+	mutex_unlock(&np->answers_lock);
+	if (any)
+		fabrex_engine_room(&np->engine);
+	return any;
+}
+
+static bool fntb_poll(struct fabrex_wire *wire)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+	bool any = false;
+
+	if (!mutex_trylock(&np->answers_lock))
+		return false;
+	while (READ_ONCE(wire->up) && fntb_answer(np))
+		any = true;
+	mutex_unlock(&np->answers_lock);
+	if (any)
+		fabrex_engine_room(&np->engine);
+	return any;
+}
+
+/**
+ * fntb_wire_waits() - are there requests without an answer?
+ * @np: port
+ *
+ * Context: Any.
+ * Return: whether there are
+ */
+bool fntb_wire_waits(struct fntb_port *np)
+{
+	return READ_ONCE(np->tx.count) != READ_ONCE(np->answered);
+}
+
+static void fntb_wait(struct fabrex_wire *wire)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+
+	if (fntb_wire_waits(np))
+		fntb_link_wake(np);
+}
+
+/* ---- requests of the peer ---------------------------------------------- */
+
+static bool fntb_reply(struct fabrex_wire *wire, u32 place, u32 at,
+		      const void *from, u32 bytes)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+
+	if (place >= np->theirs.ngets || at > np->theirs.chunk ||
+	    bytes > np->theirs.chunk - at)
+		return false;
+	memcpy_toio(np->window + np->theirs.gets + place * np->theirs.chunk +
+		    at, from, bytes);
+	return true;
+}
+
+/* Payload of a request that is decoded here, or a reason not to go on with this
+ * peer.
+ */
+static const char *fntb_payload(struct fntb_port *np,
+			       const struct fabrex_request *req,
+			       const void *data, const void **payload)
+{
+	u32 bytes = le32_to_cpu(req->bytes), place = le32_to_cpu(req->place);
+
+	*payload = NULL;
+	if (bytes > np->own.chunk)
+		return "a request is larger than its place";
+	if (req->opcode == FABREX_OP_READ || !bytes)
+		return NULL;
+	if (req->flags & ENGINE_REQ_INLINE) {
+		*payload = data;
+		return bytes > NTB_INLINE_MAX ?
+		       "a request is larger than its slot" : NULL;
+	}
+	if (place >= np->own.nputs)
+		return "a request has no place";
+	*payload = np->inbox + np->own.puts + place * np->own.chunk;
+	return NULL;
+}
+
+static void fntb_reply_send(struct fntb_port *np,
+			   const struct fabrex_answer *answer)
+{
+	u32 i = np->served & (np->theirs.slots - 1);
+	void __iomem *slot = np->window + np->theirs.answers +
+			     i * sizeof(struct fntb_answer_slot);
+
+	memcpy_toio(slot, answer, sizeof(*answer));
+	np->served++;
+	fntb_stamp_store(slot + offsetof(struct fntb_answer_slot, stamp),
+			np->epoch, np->served);
+}
+
+/* The next request, if it is there. */
+static bool fntb_serve_one(struct fntb_port *np)
+{
+	u32 i = np->served & (np->own.slots - 1);
+	struct fntb_request_slot *slot = np->inbox + np->own.requests +
+					i * sizeof(*slot);
+	u8 data[NTB_INLINE_MAX] __aligned(8);
+	struct fabrex_request req;
+	struct fabrex_answer answer;
+	const void *payload;
+
+	if (le64_to_cpu(READ_ONCE(slot->stamp)) !=
+	    fntb_stamp(np->peer_epoch, np->served + 1))
+		return false;
+	/* Its contents are read after the stamp, and once. */
+	dma_rmb();
+	memcpy(&req, &slot->req, sizeof(req));
+	memcpy(data, slot->data, sizeof(data));
+	np->broken = fntb_payload(np, &req, data, &payload);
+	if (np->broken)
+		return false;
+	fabrex_engine_serve(&np->wire, &req, payload, &answer);
+	fntb_reply_send(np, &answer);
+	return true;
+}
+
+/**
+ * fntb_wire_serve() - serve all requests that have come
+ * @np: port, whose link is up
+ *
+ * Context: The thread.
+ * Return: true if there were some
+ */
+bool fntb_wire_serve(struct fntb_port *np)
+{
+	u32 n = 0;
+
+	while (n < np->own.slots && fntb_serve_one(np))
+		n++;
+	if (n)
+		fntb_ring(np, NTB_BELL_ANSWERS);
+	return n;
+}
+
+/* ---- up and down ------------------------------------------------------- */
+
+/**
+ * fntb_wire_up() - begin with a new epoch
+ * @np: port; &fntb_port.theirs is known
+ *
+ * Context: The thread.
+ */
+void fntb_wire_up(struct fntb_port *np)
+{
+	struct fntb_tx *tx = &np->tx;
+
+	tx->count = 0;
+	tx->free = min(np->own.slots, np->theirs.slots);
+	bitmap_zero(tx->puts, NTB_PLACES_MAX);
+	bitmap_zero(tx->gets, NTB_PLACES_MAX);
+	atomic_set(&tx->unrung, 0);
+	np->answered = 0;
+	np->answered_at = jiffies;
+	np->served = 0;
+	np->broken = NULL;
+	np->wire.chunk = min(np->own.chunk, np->theirs.chunk);
+	engine_gate_open(&tx->gate);
+	WRITE_ONCE(np->wire.up, true);
+	fabrex_engine_room(&np->engine);
+}
+
+/**
+ * fntb_wire_down() - end the epoch: whoever waits for an answer gets none
+ * @np: port, which was up
+ *
+ * When this returns, nobody accesses the window.
+ *
+ * Context: The thread.
+ */
+void fntb_wire_down(struct fntb_port *np)
+{
+	u32 i;
+
+	WRITE_ONCE(np->wire.up, false);
+	engine_gate_close(&np->tx.gate);
+	mutex_lock(&np->answers_lock);
+	for (; np->answered != np->tx.count; np->answered++) {
+		i = np->answered & (np->theirs.slots - 1);
+		fabrex_engine_answered(&np->wire, &np->tx.calls[i], NULL,
+				       NULL);
+	}
+	mutex_unlock(&np->answers_lock);
+	fabrex_engine_forget(&np->wire);
+	fabrex_engine_room(&np->engine);
+}
+
+const struct fabrex_wire_ops fntb_wire_ops = {
+	.reserve = fntb_reserve,
+	.cancel = fntb_cancel,
+	.put = fntb_put,
+	.request = fntb_request,
+	.flush = fntb_flush,
+	.poll = fntb_poll,
+	.wait = fntb_wait,
+	.reply = fntb_reply,
+};

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Ports on the two bridges between the guests a and b: Linux's NTB drivers below,
+fabrex_ntb on top of them."""
+
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+for _name in ("common", "switchtec", "dma"):
+    sys.path.insert(0, os.path.join(HERE, "..", _name))
+import kmod
+import upstream
+from ntb import CLIENTS, DRIVERS, EPF, SWITCHTEC, ntb_scenario
+from puppet import Puppet
+
+OURS = ("fabrex_ntb", "fabrex_engine", "fabrex")
+# Hosts here are slow, and tests are not about when one counts as dead.
+OPTIONS = "trusted_peer=1 dead_ms=20000"
+BRIDGES = {"switchtec": SWITCHTEC, "epf": EPF}
+
+
+def unload(guest):
+    """Ours, other clients, and what they stand on."""
+    upstream.unload(guest, *OURS, *CLIENTS, *DRIVERS)
+
+
+def load(guest, bridge, options=OPTIONS):
+    """The port of one host."""
+    unload(guest)
+    upstream.load(guest, *bridge.drivers)
+    built = kmod.modules(guest.kernel.release)
+    for name in reversed(OURS):
+        guest.sh(f"insmod {built[name]} "
+                 f"{options if name == 'fabrex_ntb' else ''}")
+
+
+def joined(lab, t, bridge, options=OPTIONS):
+    """Both hosts with their port, each of which sees the other."""
+    guests = [lab.guest(name) for name in "ab"]
+    for guest in guests:
+        load(guest, bridge, options)
+        t.need(guest.run("udevadm settle; ls /dev/fabrex0").status == 0,
+               f"{guest.name} has a port", guest.dmesg()[-3000:])
+    for guest, other in zip(guests, "ba"):
+        t.need(sees(guest, other), f"{guest.name} sees {other}",
+               guest.dmesg()[-3000:])
+    return guests
+
+
+def sees(guest, other, timeout=60):
+    """Whether the other host can be reached, before too long."""
+    puppet = Puppet(guest)
+    end = time.monotonic() + timeout * guest.patience
+    up = False
+    while not up and time.monotonic() < end:
+        # Until it has said hello the first time, there is no such peer.
+        up = not puppet.errno("peer", other) and puppet.ask("peer", other)[1]
+        time.sleep(0.1)
+    puppet.close()
+    return up
