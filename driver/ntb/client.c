@@ -3,6 +3,7 @@
  * A client of Linux's NTB drivers: a port for each device. What the core and the
  * NTB bus call.
  */
+#include <linux/crc32c.h>
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/kthread.h>
@@ -93,17 +94,23 @@ static int fntb_partition(struct ntb_dev *ntb)
 	return stdev ? stdev->partition : -ENODEV;
 }
 
-/* The peer number of this port. */
-static int fntb_peer_number(struct ntb_dev *ntb)
+/* The peer number of this port. Where nobody tells the two ends apart, it depends
+ * on the host's name; in the rare case that both come to the same, neither sees
+ * the other, and both say what to do.
+ */
+static u32 fntb_peer_number(struct ntb_dev *ntb)
 {
+	const char *name = init_utsname()->nodename;
 	int own = ntb_port_number(ntb);
 	int other = ntb_peer_port_number(ntb, NTB_DEF_PEER_IDX);
 
-	if (number >= 0)
-		own = number;
-	else if (own == other)
+	if (number >= 0 && number < FABREX_MAX_PEERS)
+		return number;
+	if (own < 0 || own == other)
 		own = fntb_partition(ntb);
-	return own < FABREX_MAX_PEERS ? own : -EINVAL;
+	if (own >= 0 && own < FABREX_MAX_PEERS)
+		return own;
+	return crc32c(~0u, name, strlen(name)) % FABREX_MAX_PEERS;
 }
 
 static int fntb_check_device(struct fntb_port *np)
@@ -122,11 +129,6 @@ static int fntb_check_device(struct fntb_port *np)
 			"an NTB without scratchpads, doorbells or windows is not supported\n");
 		return -EOPNOTSUPP;
 	}
-	if (fntb_peer_number(ntb) < 0) {
-		dev_err(&ntb->dev,
-			"its driver does not say which port of the bridge this is, as two hosts must not have the same number: load fabrex_ntb with number=0 at one, number=1 at the other\n");
-		return -EINVAL;
-	}
 	return fntb_check_trust(np);
 }
 
@@ -135,7 +137,8 @@ static void fntb_info_fill(struct fntb_port *np)
 	struct fabrex_port_info *info = &np->info;
 
 	fabrex_engine_info(info);
-	snprintf(info->host, sizeof(info->host), "%s", init_utsname()->nodename);
+	/* What is too long is no name either. */
+	strscpy(info->host, init_utsname()->nodename, sizeof(info->host));
 	if (!fntb_name_ok(info->host))
 		strscpy(info->host, "host", sizeof(info->host));
 	snprintf(info->name, sizeof(info->name), "%.24s.ntb%d", info->host,

@@ -4,26 +4,165 @@ that Draco has to pass, over a Switchtec and over an endpoint NTB, both emulated
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_dma
-from ports import EPF, SWITCHTEC, joined, ntb_scenario
+from ports import (EPF, SWITCHTEC, joined, load, ntb_scenario, sees, unload)
+from puppet import ALL, WRITE, WRITE_IMM, Puppet, counts, wait_counts
 
-# Without dma-window: a bridge has no windows for processes.
+KILLS = int(os.environ.get("FABREX_KILLS", "50"))
+# Not dma-window, and of dma-guess what is not about windows: a bridge has none for
+# processes.
 PROGRAMS = ("ops", "errors", "ops-32", "errors-32", "queues", "order", "atomics",
-            "datagram", "guess")
+            "datagram")
+KEYS = ("beside_a_working_queue", "new_queues_do_not_help")
+SIZE = 1 << 16
 
 
 @ntb_scenario()
-def switchtec(lab, t):
+def operations(lab, t):
+    """Over a Switchtec: each operation and each error within the port, and what
+    goes to the other host."""
     a, _ = joined(lab, t, SWITCHTEC)
-    t.diag(a.sh("fabrexctl list"))
     test_dma.between_hosts(lab, t)
     for program in PROGRAMS:
         t.program(a, f"dma-{program}")
+    for test in KEYS:
+        t.program(a, f"dma-guess -t {test}")
+    test_dma.no_system_calls(lab, t)
 
 
 @ntb_scenario()
-def epf(lab, t):
+def endpoint(lab, t):
+    """Over an endpoint NTB."""
     joined(lab, t, EPF)
     test_dma.between_hosts(lab, t)
+    refused(lab, t)
+
+
+def refused(lab, t):
+    """What the other host does not grant is refused, and its memory is as it
+    was."""
+    a, b = (Puppet(lab.guest(name)) for name in "ab")
+    a.mr(0, SIZE)
+    a.queue(0)
+    rkey = b.mr(0, SIZE)
+    b.set(0, 0, SIZE, 0xa5)
+    cases = [
+        ("a key with one wrong bit", rkey ^ 1 << 41, 0, "RKEY"),
+        ("past the end", rkey, SIZE - 32, "RBOUNDS"),
+        ("far past the end", rkey, 1 << 63, "RBOUNDS"),
+        ("a region without the right", b.mr(1, 4096, 2), 0, "RACCESS"),
+        ("a region for another peer", b.mr_for(2, 4096, 200), 0, "RPEER"),
+    ]
+    for what, key, offset, status in cases:
+        t.equal(a.op(0, WRITE, b.peer, 0, 0, key, offset, 64).status, status,
+                what)
+    _, dest = b.queue(0, rq=8)
+    t.equal(a.op(0, WRITE_IMM, b.peer, 0, 0, rkey, SIZE - 32, SIZE,
+                 dest=dest).status, "RBOUNDS", "a long one past the end")
+    t.equal(a.op(0, WRITE_IMM, b.peer, 0, 0, rkey, 0, SIZE,
+                 dest=dest ^ 1 << 40).status, "BAD_QUEUE",
+            "a long one for a queue that is not there")
+    t.ok(b.all(0, 0, SIZE, 0xa5), "b's region is untouched, every byte")
+    b.ask("mrdel", 0)
+    t.equal(a.op(0, WRITE, b.peer, 0, 0, rkey, 0, 64).status, "RKEY",
+            "a region that was deregistered")
+    for p in (a, b):
+        p.close()
+
+
+def ticks(guest, name):
+    """Processor time of all threads of that name, in hundredths of a second."""
+    return int(guest.sh(
+        "cat /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null | "
+        f"awk '/\\({name}/ {{ n += $14 + $15 }} END {{ print n + 0 }}'"))
+
+
+@ntb_scenario()
+def idle(lab, t):
+    """A port with nothing to do takes no processor time; a process that wakes it
+    has one page fault."""
+    a, b = joined(lab, t, SWITCHTEC)
+    own, peer = Puppet(a), Puppet(b)
+    own.mr(0, 4096)
+    own.queue(0)
+    rkey = peer.mr(0, 4096)
+    for _ in range(3):
+        time.sleep(1)
+        before = own.ask("counters", 0)
+        t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, 8).status, "OK",
+                "written after a while")
+        after = own.ask("counters", 0)
+        t.diag(f"{before} {after}")
+    time.sleep(1)
+    begin = ticks(a, "fabrex"), ticks(b, "fabrex")
+    time.sleep(5)
+    used = [now - was for now, was in zip(
+        (ticks(a, "fabrex"), ticks(b, "fabrex")), begin)]
+    t.ok(max(used) <= 10, "idle: less than 2 % of a processor", used)
+    for p in (own, peer):
+        p.close()
+
+
+@ntb_scenario()
+def killed(lab, t):
+    """SIGKILL of either side with operations under way, many times."""
+    a, b = joined(lab, t, SWITCHTEC)
+    before = {g.name: counts(g) for g in (a, b)}
+    victim = Puppet(b)
+    rkey = victim.mr(0, SIZE)
+    survivor = b.start_command("dma-survivor")
+    survivor.wait_for("board ")
+    board = survivor.output().split()[1]
+    for side, key in (("initiator", f"{rkey} {SIZE}"), ("target", board)):
+        run = a.start_command(f"dma-killed {side} {KILLS} {victim.peer} {key}")
+        done = run.wait(600)
+        text = done.stdout + done.stderr
+        t.ok("ok 1" in text and "not ok" not in text,
+             f"{KILLS} times the {side}", text)
+    t.ok("not ok" not in survivor.wait(90).stdout, "who wrote to them survives")
+    t.equal(victim.queue(0) and victim.state(0)[0], 0,
+            "and so does who was written to")
+    victim.close()
+    for g in (a, b):
+        t.equal(wait_counts(g, before[g.name]), before[g.name],
+                f"counts on {g.name} are those of the start")
+
+
+@ntb_scenario()
+def reloaded(lab, t):
+    """The driver of one host goes while the other writes to it, and comes back:
+    errors soon, old keys are refused, new ones work."""
+    a, b = joined(lab, t, SWITCHTEC)
+    own, peer = Puppet(a), Puppet(b)
+    own.mr(0, SIZE)
+    own.queue(0)
+    rkey = peer.mr(0, SIZE)
+    t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE).status, "OK",
+            "to begin with")
+    for _ in range(16):
+        own.post(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE)
+    t.equal(b.run("rmmod fabrex_ntb", timeout=60).status, 0,
+            "it goes while there is traffic")
+    seen = {own.poll(0).status for _ in range(16)}
+    t.ok(seen <= {"OK", "ABORTED", "UNREACHABLE"}, "every operation ends", seen)
+    t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, 64).status,
+            "UNREACHABLE", "nobody is there")
+    t.ok(own.wait_event("PEER_DOWN"), "which is said")
+    peer.kill()
+    load(b, SWITCHTEC)
+    t.need(sees(a, "b"), "it is back", a.dmesg()[-2000:])
+    peer = Puppet(b)
+    t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, 64).status, "RKEY",
+            "a key of before is refused")
+    again = peer.mr(0, SIZE)
+    t.equal(own.op(0, WRITE, peer.peer, 0, 0, again, 0, SIZE).status, "OK",
+            "one of now works")
+    for p in (own, peer):
+        p.close()
+    for guest in (a, b):
+        unload(guest)
+        t.equal(guest.sh("grep -c ^fabrex /proc/modules || true"), "0",
+                f"{guest.name} unloads them all")
