@@ -12,7 +12,9 @@
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0) && \
 	IS_ENABLED(CONFIG_VHOST_TASK)
+#include <linux/sched/signal.h>
 #include <linux/sched/vhost_task.h>
+#include <linux/task_work.h>
 
 struct fabrex_task *fabrex_task_start(bool (*fn)(void *arg),
 				      void (*killed)(void *arg), void *arg,
@@ -35,6 +37,16 @@ void fabrex_task_wake(struct fabrex_task *task)
 void fabrex_task_stop(struct fabrex_task *task)
 {
 	vhost_task_stop((struct vhost_task *)task);
+}
+
+/* Throttling by cpu.max is work for the way back to user mode, which these threads
+ * do not take; what looks like a signal has it done.
+ */
+void fabrex_task_breathe(void)
+{
+	cond_resched();
+	if (task_work_pending(current))
+		set_thread_flag(TIF_NOTIFY_SIGNAL);
 }
 
 #else
@@ -91,6 +103,11 @@ void fabrex_task_stop(struct fabrex_task *task)
 {
 	kthread_stop(task->thread);
 	kfree(task);
+}
+
+void fabrex_task_breathe(void)
+{
+	cond_resched();
 }
 
 #endif

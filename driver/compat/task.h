@@ -20,7 +20,13 @@ struct fabrex_task *fabrex_task_start(bool (*fn)(void *arg),
 				      void (*killed)(void *arg), void *arg,
 				      const char *name);
 void fabrex_task_wake(struct fabrex_task *task);
-/* When this returns, neither function runs. */
+/* Between two rounds of work, without locks: others may run, and limits of the
+ * thread's cgroups take effect.
+ */
+void fabrex_task_breathe(void);
+/* When this returns, neither function runs. It takes as long as the process is
+ * stopped or frozen.
+ */
 void fabrex_task_stop(struct fabrex_task *task);
 
 #endif

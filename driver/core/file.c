@@ -294,7 +294,12 @@ static void fabrex_leave(struct file *filp)
  */
 static int fabrex_flush(struct file *filp, fl_owner_t id)
 {
-	if (!atomic_read(&current->signal->live) || current->in_execve)
+	/* A thread that a backend has made for the process may outlive the rest
+	 * for a moment.
+	 */
+	if (!atomic_read(&current->signal->live) || current->in_execve ||
+	    (current->flags & PF_EXITING &&
+	     current->signal->flags & SIGNAL_GROUP_EXIT))
 		fabrex_leave(filp);
 	return 0;
 }

@@ -264,7 +264,7 @@ void fabrex_doorbell_park(struct fabrex_map *bell, void (*rung)(void *arg),
 	down_write(&bell->file->map_lock);
 	bell->rung = rung;
 	bell->arg = arg;
-	WRITE_ONCE(bell->parked, true);
+	WRITE_ONCE(bell->parked, 1);
 	mapped = bell->live && bell->page;
 	up_write(&bell->file->map_lock);
 	if (mapped)
@@ -413,7 +413,7 @@ static vm_fault_t fabrex_io_fault(struct vm_fault *vmf)
 	guard(rwsem_read)(&file->map_lock);
 	if (!map->live)
 		return fabrex_dummy_fault(vmf, map);
-	if (READ_ONCE(map->parked) && xchg(&map->parked, false))
+	if (READ_ONCE(map->parked) && xchg(&map->parked, 0))
 		map->rung(map->arg);
 	return fabrex_io_insert(vmf, map);
 }

@@ -51,7 +51,7 @@ struct fabrex_map {
 	struct page *dummy;
 	void *ring[FABREX_PARTS];
 	struct fabrex_geometry geo;
-	bool parked;
+	int parked;
 	void (*rung)(void *arg);
 	void *arg;
 };

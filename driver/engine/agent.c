@@ -146,14 +146,18 @@ static u8 agent_hold(struct agent_part *part, struct engine_queue *queue)
 {
 	struct fabrex_wire *wire = part->wire;
 
-	if (wire->nheld >= MAX_HELD ||
-	    xa_insert(&wire->held, part->ticket, queue, GFP_KERNEL)) {
-		engine_cq_unreserve(queue);
-		return FABREX_WC_RNR;
-	}
-	wire->nheld++;
+	if (atomic_inc_return(&wire->nheld) > MAX_HELD)
+		goto refuse;
 	engine_queue_hold(queue);
-	return FABREX_WC_OK;
+	/* Inside the gate of a region, which others wait for. */
+	if (!xa_insert(&wire->held, part->ticket, queue,
+		       GFP_NOWAIT | __GFP_NOWARN))
+		return FABREX_WC_OK;
+	engine_queue_put(queue);
+refuse:
+	atomic_dec(&wire->nheld);
+	engine_cq_unreserve(queue);
+	return FABREX_WC_RNR;
 }
 
 static struct engine_queue *agent_held(struct fabrex_wire *wire, u32 ticket)
@@ -161,7 +165,7 @@ static struct engine_queue *agent_held(struct fabrex_wire *wire, u32 ticket)
 	struct engine_queue *queue = xa_erase(&wire->held, ticket);
 
 	if (queue)
-		wire->nheld--;
+		atomic_dec(&wire->nheld);
 	return queue;
 }
 
@@ -171,19 +175,39 @@ static void agent_drop(struct engine_queue *queue)
 	engine_queue_put(queue);
 }
 
-/* The first part makes sure that there is a cell. */
-static u8 agent_first(struct agent_part *part)
+/* The first part makes sure that there is a cell; so does one that is the only one,
+ * which tells the queue itself.
+ */
+static u8 agent_first(struct agent_part *part, struct engine_queue **only)
 {
 	struct engine_queue *queue;
 	u8 status;
 
+	*only = NULL;
 	if (part->opcode != FABREX_OP_WRITE_IMM ||
 	    !(part->flags & ENGINE_REQ_FIRST))
 		return FABREX_WC_OK;
 	status = agent_reserve(part, &queue);
 	if (status)
 		return status;
+	if (part->flags & ENGINE_REQ_LAST) {
+		*only = queue;
+		return FABREX_WC_OK;
+	}
 	status = agent_hold(part, queue);
+	engine_queue_leave(queue);
+	return status;
+}
+
+/* The only part of a WRITE_IMM ends. */
+static u8 agent_only(struct agent_part *part, struct engine_queue *queue,
+		     u8 status)
+{
+	if (status)
+		engine_cq_unreserve(queue);
+	else
+		status = engine_cq_deliver(queue, NULL, part->length,
+					   &part->cqe);
 	engine_queue_leave(queue);
 	return status;
 }
@@ -205,7 +229,7 @@ static u8 agent_notify(struct agent_part *part, struct engine_queue *held)
 	return status;
 }
 
-/* The last part, or one that has failed, ends it. */
+/* The last of several parts, or one that has failed, ends it. */
 static u8 agent_last(struct agent_part *part, u8 status)
 {
 	struct engine_queue *held;
@@ -232,12 +256,12 @@ static u8 agent_store(struct agent_part *part, struct engine_region *region)
 	    engine_region_crc(region, offset, part->bytes, part->crc_from) ==
 	    part->crc)
 		return FABREX_WC_OK;
-	atomic64_inc(&part->engine->counters.crc_errors);
 	return FABREX_WC_DATA;
 }
 
 static u8 agent_write(struct agent_part *part)
 {
+	struct engine_queue *only = NULL;
 	struct engine_region *region;
 	u8 status;
 
@@ -245,12 +269,13 @@ static u8 agent_write(struct agent_part *part)
 		return agent_last(part, FABREX_WC_ABORTED);
 	status = agent_region(part, part->length, &region);
 	if (!status) {
-		status = agent_first(part);
+		status = agent_first(part, &only);
 		if (!status)
 			status = agent_store(part, region);
 		engine_region_put(region);
 	}
-	return agent_last(part, status);
+	return only ? agent_only(part, only, status) :
+		      agent_last(part, status);
 }
 
 static u8 agent_piece_reply(void *ctx, void *va, u32 at, u32 bytes)
@@ -286,6 +311,8 @@ static u8 agent_read(struct agent_part *part)
 	}
 	engine_region_put(region);
 	part->answer->crc = cpu_to_le32(part->crc);
+	if (!status)
+		atomic64_add(part->bytes, &part->engine->counters.tx_bytes);
 	return status;
 }
 
@@ -315,11 +342,15 @@ static u8 agent_send(struct agent_part *part)
 	struct engine_queue *queue;
 	u8 status;
 
-	if (part->at || part->bytes != part->length)
-		return FABREX_WC_BAD_DESC;
+	/* One that is too long for any cell comes without its payload. */
 	status = agent_reserve(part, &queue);
 	if (status)
 		return status;
+	if (part->at || part->bytes != part->length) {
+		engine_cq_unreserve(queue);
+		engine_queue_leave(queue);
+		return FABREX_WC_BAD_DESC;
+	}
 	status = engine_cq_deliver(queue, part->payload, part->bytes,
 				   &part->cqe);
 	engine_queue_leave(queue);
@@ -371,9 +402,11 @@ static u8 agent_perform(struct agent_part *part)
  *
  * What it has stored is visible to whoever sees the answer after a barrier.
  *
- * Context: Process; sleeps. One at a time for a wire.
+ * Context: Process; sleeps. One at a time for a peer.
+ * Return: false if the peer has presented more wrong keys than an engine would;
+ * @answer is valid all the same
  */
-void fabrex_engine_serve(struct fabrex_wire *wire,
+bool fabrex_engine_serve(struct fabrex_wire *wire,
 			 const struct fabrex_request *req, const void *payload,
 			 struct fabrex_answer *answer)
 {
@@ -384,6 +417,8 @@ void fabrex_engine_serve(struct fabrex_wire *wire,
 	answer->status = agent_perform(&part);
 	if (!part.at && part.opcode != ENGINE_OP_RESOLVE)
 		atomic64_inc(&wire->engine->counters.rx_ops);
+	return !wire->ops || !(answer->flags & ENGINE_ANS_MISS) ||
+	       engine_guess_peer(wire);
 }
 FABREX_EXPORT(fabrex_engine_serve);
 

@@ -34,6 +34,7 @@ struct fabrex_wire;
  * @place:   of its payload, with @placed
  * @placed:  there is one
  * @read:    the payload comes with the answer
+ * @urgent:  it ends something: there is always room soon
  */
 struct fabrex_call {
 	struct engine_queue *queue;
@@ -44,6 +45,7 @@ struct fabrex_call {
 	u32 place;
 	bool placed;
 	bool read;
+	bool urgent;
 };
 
 /**
@@ -93,8 +95,9 @@ struct fabrex_wire_ops {
  * @chunk:      most bytes of a part; at least %FABREX_CELL_MAX
  * @up:         the peer can be reached
  * @held:       receive cells kept for WRITE_IMMs of the peer, by ticket: struct
- *              engine_queue. Only whoever serves the peer's requests uses it
+ *              engine_queue
  * @nheld:      their number
+ * @guesses:    budget of wrong keys of the peer, whose word is not relied on
  */
 struct fabrex_wire {
 	const struct fabrex_wire_ops *ops;
@@ -104,7 +107,8 @@ struct fabrex_wire {
 	u32 chunk;
 	bool up;
 	struct xarray held;
-	u32 nheld;
+	atomic_t nheld;
+	atomic64_t guesses;
 };
 
 #define ENGINE_INLINE_MAX	64
@@ -136,7 +140,8 @@ struct engine_counters {
  * @port:       in the core
  * @peer:       own number
  * @poll_us:    how long rings are watched without anything to do
- * @lock:       protects what follows, up to @regions
+ * @lock:       held while a queue gets its number
+ * @workers_lock: innermost; protects @workers, and how many queues each has
  * @workers:    one for each process with queues
  * @starved:    workers wait for room on a wire
  * @regions:    struct engine_region by number; read under RCU
@@ -154,6 +159,7 @@ struct fabrex_engine {
 	u32 peer;
 	u32 poll_us;
 	struct mutex lock;
+	spinlock_t workers_lock;
 	struct list_head workers;
 	atomic_t starved;
 	struct xarray regions;
@@ -179,7 +185,7 @@ void fabrex_engine_read_counters(const struct engine_counters *from,
 				 struct fabrex_counters *to);
 
 /* agent.c: for wires, whose side it is that has been asked. */
-void fabrex_engine_serve(struct fabrex_wire *wire,
+bool fabrex_engine_serve(struct fabrex_wire *wire,
 			 const struct fabrex_request *req, const void *payload,
 			 struct fabrex_answer *answer);
 void fabrex_engine_forget(struct fabrex_wire *wire);

@@ -24,12 +24,17 @@ struct engine_gate {
 static inline void engine_gate_open(struct engine_gate *gate)
 {
 	init_completion(&gate->empty);
+	/* Whoever enters sees what was set up before. */
+	smp_wmb();
 	refcount_set(&gate->users, 1);
 }
 
 static inline bool engine_gate_enter(struct engine_gate *gate)
 {
-	return refcount_inc_not_zero(&gate->users);
+	if (!refcount_inc_not_zero(&gate->users))
+		return false;
+	smp_mb__after_atomic();
+	return true;
 }
 
 static inline void engine_gate_leave(struct engine_gate *gate)

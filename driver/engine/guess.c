@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The budget of wrong keys that a port's queues share: &fabrex_engine.guesses is
- * when it is full again. Called by op.c and queue.c.
+ * when it is full again. And that of a peer, whose engine may have none. Called by
+ * op.c and agent.c.
  */
 #include <linux/ktime.h>
 
@@ -12,14 +13,31 @@
 #define GUESS_WINDOW	(GUESS_BURST * GUESS_NS)
 
 /* Takes one miss; when it may be used. */
-static u64 engine_guess_take(struct fabrex_engine *engine, u64 now)
+static u64 engine_guess_take(atomic64_t *budget, u64 now)
 {
-	s64 full = atomic64_read(&engine->guesses), next;
+	s64 full = atomic64_read(budget), next;
 
 	do {
 		next = max_t(s64, full, now) + GUESS_NS;
-	} while (!atomic64_try_cmpxchg(&engine->guesses, &full, next));
+	} while (!atomic64_try_cmpxchg(budget, &full, next));
 	return next - now > GUESS_WINDOW ? next - GUESS_WINDOW : now;
+}
+
+/**
+ * engine_guess_peer() - a peer has presented a wrong key
+ * @wire: to it
+ *
+ * A peer with an engine of its own keeps to the budget, and to one more key for
+ * each queue: twice that is more than it can need.
+ *
+ * Context: Any.
+ * Return: false if it does not
+ */
+bool engine_guess_peer(struct fabrex_wire *wire)
+{
+	u64 now = ktime_get_ns();
+
+	return engine_guess_take(&wire->guesses, now) <= now + GUESS_WINDOW;
 }
 
 /**
@@ -38,7 +56,7 @@ bool engine_guess_may(struct engine_guesser *guesser,
 	if (guesser->trusted)
 		return true;
 	if (!guesser->due_ns)
-		guesser->due_ns = engine_guess_take(engine, now);
+		guesser->due_ns = engine_guess_take(&engine->guesses, now);
 	return guesser->due_ns <= now;
 }
 
@@ -82,7 +100,7 @@ void engine_guess_miss(struct engine_guesser *guesser,
 		       struct fabrex_engine *engine)
 {
 	if (!guesser->due_ns)
-		engine_guess_take(engine, ktime_get_ns());
+		engine_guess_take(&engine->guesses, ktime_get_ns());
 	guesser->due_ns = 0;
 	guesser->trusted = false;
 }

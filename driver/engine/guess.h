@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Budget of wrong keys, docs/draco.md section 10. For op.c and queue.c; of one
- * queue, only its worker calls these.
+ * Budgets of wrong keys, docs/draco.md section 10. For agent.c and op.c; of one
+ * queue, only its worker calls these, or who destroys it.
  */
 #ifndef _ENGINE_GUESS_H
 #define _ENGINE_GUESS_H
@@ -18,6 +18,7 @@ struct engine_guesser {
 	u64 due_ns;
 };
 
+bool engine_guess_peer(struct fabrex_wire *wire);
 bool engine_guess_may(struct engine_guesser *guesser,
 		      struct fabrex_engine *engine);
 void engine_guess_hit(struct engine_guesser *guesser,

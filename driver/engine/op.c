@@ -10,14 +10,20 @@
  */
 #include <linux/crc32c.h>
 #include <linux/delay.h>
+#include <linux/hash.h>
 #include <linux/ktime.h>
+#include <linux/log2.h>
+#include <linux/sched/signal.h>
 
 #include "op.h"
 #include "region.h"
 #include "worker.h"
 
-/* Bytes that a queue moves within its own port before others have a turn. */
-#define SELF_TURN	(1u << 20)
+/* Bytes that a queue moves, and entries that it takes, before others have a turn. */
+#define TURN_BYTES	(1u << 20)
+#define TURN_ENTRIES	64u
+/* How long to wait for room for what ends something. */
+#define PATIENCE	(5 * HZ)
 
 enum engine_turn {
 	TURN_SENT,	/* all that there is to send; or it has failed */
@@ -83,6 +89,9 @@ static u8 engine_op_store(struct engine_queue *q, struct engine_op *op,
 	struct engine_region *region;
 	u8 status;
 
+	/* A queue that was stopped gets nothing more. */
+	if (READ_ONCE(q->state) != FABREX_QUEUE_OK)
+		return FABREX_WC_ABORTED;
 	status = engine_op_local(q, op, &region);
 	if (status)
 		return FABREX_WC_ABORTED;
@@ -99,20 +108,21 @@ static u8 engine_op_store(struct engine_queue *q, struct engine_op *op,
 			      ENGINE_CRC_BEGIN) != part)
 		status = FABREX_WC_DATA;
 	engine_region_put(region);
-	if (status)
-		atomic64_inc(&q->engine->counters.crc_errors);
+	atomic64_add(call->bytes, &q->counters.rx_bytes);
+	atomic64_add(call->bytes, &q->engine->counters.rx_bytes);
 	return status;
 }
 
 static u8 engine_op_store_old(struct engine_queue *q, struct engine_op *op,
 			      const struct fabrex_answer *answer)
 {
-	u64 old = le64_to_cpu(answer->value);
 	struct engine_region *region;
 
-	if (engine_op_local(q, op, &region))
+	if (READ_ONCE(q->state) != FABREX_QUEUE_OK ||
+	    engine_op_local(q, op, &region))
 		return FABREX_WC_ABORTED;
-	engine_region_write(region, op->entry.loffset, &old, sizeof(old));
+	engine_region_write(region, op->entry.loffset, &answer->value,
+			    sizeof(answer->value));
 	engine_region_put(region);
 	return FABREX_WC_OK;
 }
@@ -129,7 +139,7 @@ static void engine_op_answer(struct engine_queue *q,
 	if (status > FABREX_WC_ABORTED)
 		status = FABREX_WC_RFAULT;
 	if (answer && answer->flags & ENGINE_ANS_MISS)
-		op->miss = true;
+		atomic_inc(&q->misses);
 	if (!status && call->read && call->bytes)
 		status = engine_op_store(q, op, call, answer, payload);
 	if (!status && engine_is_atomic(op->entry.opcode))
@@ -137,6 +147,8 @@ static void engine_op_answer(struct engine_queue *q,
 	if (!status)
 		WRITE_ONCE(op->moved, true);
 	engine_op_fail(op, engine_in_the_middle(call->at, status));
+	/* Whoever sees that nothing is waited for sees all this. */
+	smp_mb__before_atomic();
 	atomic_dec(&op->waiting);
 }
 
@@ -205,6 +217,19 @@ static bool engine_op_gives(const struct engine_op *op)
 	       !engine_is_atomic(op->entry.opcode);
 }
 
+/* Operations that are not cut into parts. */
+static bool engine_op_whole(const struct engine_op *op)
+{
+	return engine_is_atomic(op->entry.opcode) ||
+	       op->entry.opcode == FABREX_OP_SEND;
+}
+
+static bool engine_op_all_sent(const struct engine_op *op)
+{
+	return op->asked &&
+	       (engine_op_whole(op) || op->sent >= op->entry.length);
+}
+
 static void engine_part_init(struct engine_part *part, struct engine_queue *q,
 			     struct engine_op *op, struct fabrex_wire *wire,
 			     u32 most)
@@ -220,8 +245,12 @@ static void engine_part_init(struct engine_part *part, struct engine_queue *q,
 		.at = op->sent,
 		.read = op->entry.opcode == FABREX_OP_READ,
 	};
-	if (!engine_is_atomic(op->entry.opcode))
+	if (!engine_op_whole(op))
 		part->call.bytes = min_t(u64, left, most);
+	/* One that is too long for any cell goes without its payload. */
+	else if (op->entry.opcode == FABREX_OP_SEND &&
+		 op->entry.length <= FABREX_CELL_MAX)
+		part->call.bytes = op->entry.length;
 }
 
 static u8 engine_part_flags(const struct engine_part *part)
@@ -335,20 +364,47 @@ static void engine_part_send(struct engine_part *part)
 				 &part->call);
 }
 
-/* Nothing is moved twice: a queue whose keys are not known to be right has one
- * operation under way, and no more than the budget allows; a WRITE_IMM goes on
- * when its peer has kept a cell.
+static u64 engine_key_of(const struct engine_op *op)
+{
+	return op->entry.opcode == FABREX_OP_SEND ? 0 : op->entry.rkey;
+}
+
+static u64 engine_dest_of(const struct engine_op *op)
+{
+	return op->entry.opcode == FABREX_OP_CMP_SWAP ? 0 : op->entry.dest;
+}
+
+static struct engine_known *engine_known(struct engine_queue *q,
+					 const struct engine_op *op)
+{
+	u64 what = engine_key_of(op) ^ engine_dest_of(op) ^ op->entry.peer;
+
+	return &q->known[hash_64(what, ilog2(ENGINE_KNOWN))];
+}
+
+static bool engine_op_knows(struct engine_queue *q, const struct engine_op *op)
+{
+	const struct engine_known *known = engine_known(q, op);
+
+	return q->guesser.trusted && known->peer == op->entry.peer &&
+	       known->rkey == engine_key_of(op) &&
+	       known->dest == engine_dest_of(op) &&
+	       (known->rkey || known->dest);
+}
+
+/* A key that is not known to be right goes alone, and a queue whose last one was
+ * wrong waits until the budget allows that; a WRITE_IMM goes on when its peer has
+ * kept a cell.
  */
 static bool engine_op_may_ask(struct engine_queue *q, struct engine_op *op)
 {
 	if (READ_ONCE(op->moved))
 		return true;
-	if (op->asked && (op->entry.opcode == FABREX_OP_WRITE_IMM ||
-			  !q->guesser.trusted))
+	if (op->asked && op->entry.opcode == FABREX_OP_WRITE_IMM)
 		return false;
-	if (q->guesser.trusted)
+	if (engine_op_knows(q, op))
 		return true;
-	if (q->done != op->index)
+	if (op->asked || q->done != op->index)
 		return false;
 	if (engine_guess_may(&q->guesser, q->engine))
 		return true;
@@ -356,26 +412,71 @@ static bool engine_op_may_ask(struct engine_queue *q, struct engine_op *op)
 	return false;
 }
 
+/* Did the peer look at more than the key? */
+static bool engine_key_was_right(u32 status)
+{
+	switch (status) {
+	case FABREX_WC_OK:
+	case FABREX_WC_RBOUNDS:
+	case FABREX_WC_RACCESS:
+	case FABREX_WC_RPEER:
+	case FABREX_WC_RNR:
+	case FABREX_WC_TOO_LONG:
+	case FABREX_WC_DATA:
+	case FABREX_WC_RFAULT:
+		return true;
+	}
+	return false;
+}
+
+static void engine_op_judge(struct engine_queue *q, const struct engine_op *op,
+			    u32 status)
+{
+	int misses = atomic_xchg(&q->misses, 0);
+
+	while (misses--)
+		engine_guess_miss(&q->guesser, q->engine);
+	if (!op->asked || !engine_key_was_right(status))
+		return;
+	engine_guess_hit(&q->guesser, q->engine);
+	*engine_known(q, op) = (struct engine_known) {
+		.peer = op->entry.peer,
+		.rkey = engine_key_of(op),
+		.dest = engine_dest_of(op),
+	};
+}
+
+/* Room on a wire; if there is none now, the queue is served when there is. */
+static int engine_part_reserve(struct engine_part *part)
+{
+	const struct fabrex_wire_ops *ops = part->wire->ops;
+	int ret = ops->reserve(part->wire, &part->call);
+
+	if (ret != -EAGAIN)
+		return ret;
+	atomic_set(&part->q->engine->starved, 1);
+	/* Room may have been made just before. */
+	smp_mb__after_atomic();
+	return ops->reserve(part->wire, &part->call);
+}
+
 static enum engine_turn engine_op_send(struct engine_queue *q,
 				       struct engine_op *op,
 				       struct fabrex_wire *wire)
 {
+	u64 end = (u64)op->sent + TURN_BYTES;
 	struct engine_part part;
 	int ret;
 
 	do {
 		if (engine_op_failed(op))
 			return TURN_SENT;
+		if (op->sent >= end)
+			return TURN_MORE;
 		if (!engine_op_may_ask(q, op))
 			return TURN_WAIT;
 		engine_part_init(&part, q, op, wire, wire->chunk);
-		ret = wire->ops->reserve(wire, &part.call);
-		if (ret == -EAGAIN) {
-			atomic_set(&q->engine->starved, 1);
-			/* Room may have been made just before. */
-			smp_mb__after_atomic();
-			ret = wire->ops->reserve(wire, &part.call);
-		}
+		ret = engine_part_reserve(&part);
 		if (ret == -EAGAIN)
 			return TURN_WAIT;
 		if (ret) {
@@ -384,8 +485,7 @@ static enum engine_turn engine_op_send(struct engine_queue *q,
 			return TURN_SENT;
 		}
 		engine_part_send(&part);
-	} while (op->sent < op->entry.length &&
-		 !engine_is_atomic(op->entry.opcode));
+	} while (!engine_op_all_sent(op));
 	return TURN_SENT;
 }
 
@@ -393,14 +493,16 @@ static enum engine_turn engine_op_send(struct engine_queue *q,
 static bool engine_op_cancel(struct engine_queue *q, struct engine_op *op,
 			     struct fabrex_wire *wire)
 {
+	struct fabrex_answer answer;
 	struct engine_part part;
 	int ret;
 
 	if (op->entry.opcode != FABREX_OP_WRITE_IMM || !op->asked ||
-	    op->sent >= op->entry.length || !wire || !wire->ops)
+	    op->sent >= op->entry.length || !wire)
 		return true;
 	engine_part_init(&part, q, op, wire, 0);
-	ret = wire->ops->reserve(wire, &part.call);
+	part.call.urgent = true;
+	ret = wire->ops ? engine_part_reserve(&part) : 0;
 	if (ret == -EAGAIN)
 		return false;
 	if (ret)
@@ -408,6 +510,10 @@ static bool engine_op_cancel(struct engine_queue *q, struct engine_op *op,
 	engine_part_fill(&part);
 	part.req.flags |= ENGINE_REQ_CANCEL;
 	op->sent = op->entry.length;
+	if (!wire->ops) {
+		fabrex_engine_serve(wire, &part.req, NULL, &answer);
+		return true;
+	}
 	atomic_inc(&op->waiting);
 	atomic_inc(&q->waiting);
 	wire->ops->request(wire, &part.req, NULL, &part.call);
@@ -431,7 +537,8 @@ static u8 engine_piece_self(void *ctx, void *va, u32 at, u32 bytes)
 	}
 	fabrex_engine_serve(part->wire, &part->req, va, &answer);
 	if (answer.flags & ENGINE_ANS_MISS)
-		op->miss = true;
+		atomic_inc(&part->q->misses);
+	op->asked = true;
 	if (!answer.status && op->entry.opcode == FABREX_OP_READ &&
 	    op->entry.flags & FABREX_SQE_CHECK) {
 		op->crc = crc32c(op->crc, va, bytes);
@@ -460,8 +567,9 @@ static u8 engine_self_part(struct engine_part *part)
 	if (status)
 		return status;
 	if (e->opcode == FABREX_OP_SEND) {
-		engine_region_read(region, e->loffset, buffer, e->length);
-		status = engine_piece_self(part, buffer, 0, e->length);
+		engine_region_read(region, e->loffset, buffer,
+				   part->call.bytes);
+		status = engine_piece_self(part, buffer, 0, part->call.bytes);
 	} else if (!part->call.bytes) {
 		status = engine_piece_self(part, buffer, 0, 0);
 	} else {
@@ -480,9 +588,8 @@ static u8 engine_self_room(const struct engine_queue *q,
 	struct engine_region *region;
 	u8 status;
 
-	*room = FABREX_CELL_MAX;
-	if (op->entry.opcode == FABREX_OP_SEND ||
-	    engine_is_atomic(op->entry.opcode))
+	*room = 0;
+	if (engine_op_whole(op))
 		return FABREX_WC_OK;
 	status = engine_op_local(q, op, &region);
 	if (status)
@@ -497,33 +604,30 @@ static enum engine_turn engine_op_self(struct engine_queue *q,
 				       struct engine_op *op,
 				       struct fabrex_wire *wire)
 {
-	u32 end = op->sent + SELF_TURN, room;
+	u64 end = (u64)op->sent + TURN_BYTES;
 	struct engine_part part;
 	u8 status;
+	u32 room;
 
-	if (!op->asked && !engine_op_may_ask(q, op))
-		return TURN_WAIT;
 	do {
+		if (op->sent >= end)
+			return TURN_MORE;
+		if (!op->asked && !engine_op_may_ask(q, op))
+			return TURN_WAIT;
 		status = engine_self_room(q, op, &room);
 		if (!status) {
 			engine_part_init(&part, q, op, wire, room);
 			engine_part_fill(&part);
 			status = engine_self_part(&part);
 		}
-		status = engine_in_the_middle(op->sent, status);
-		op->asked = true;
+		engine_op_fail(op, engine_in_the_middle(op->sent, status));
 		if (status)
 			break;
 		op->moved = true;
 		op->sent += part.call.bytes;
 		engine_part_count(&part);
-	} while (op->sent < op->entry.length && op->sent < end &&
-		 !engine_is_atomic(op->entry.opcode));
-	engine_op_fail(op, status);
-	if (status || op->sent >= op->entry.length ||
-	    engine_is_atomic(op->entry.opcode))
-		return TURN_SENT;
-	return TURN_MORE;
+	} while (!engine_op_all_sent(op));
+	return TURN_SENT;
 }
 
 /* ---- entries ----------------------------------------------------------- */
@@ -610,11 +714,7 @@ static void engine_op_finish(struct engine_queue *q, struct engine_op *op)
 		.status = status,
 	};
 
-	if (op->miss)
-		engine_guess_miss(&q->guesser, q->engine);
-	else if (op->asked && status != FABREX_WC_ABORTED &&
-		 status != FABREX_WC_UNREACHABLE)
-		engine_guess_hit(&q->guesser, q->engine);
+	engine_op_judge(q, op, status);
 	if (!status)
 		cqe.length = cpu_to_le32(e->length);
 	if (e->flags & FABREX_SQE_CHECK &&
@@ -627,6 +727,10 @@ static void engine_op_finish(struct engine_queue *q, struct engine_op *op)
 	if (status) {
 		atomic64_inc(&q->counters.errors);
 		atomic64_inc(&q->engine->counters.errors);
+	}
+	if (status == FABREX_WC_DATA) {
+		atomic64_inc(&q->counters.crc_errors);
+		atomic64_inc(&q->engine->counters.crc_errors);
 	}
 	if (engine_reports(op, status))
 		engine_cq_complete(q, &cqe);
@@ -674,8 +778,28 @@ static bool engine_op_next(struct engine_queue *q)
 	return true;
 }
 
+/* A queue that was stopped goes on with nothing; a peer need not keep a cell. */
+static bool engine_op_stopped(struct engine_queue *q)
+{
+	struct engine_op *op = engine_queue_op(q, q->next);
+
+	if (READ_ONCE(q->state) == FABREX_QUEUE_OK)
+		return false;
+	if (q->fetched && op->begun && !op->over)
+		op->over = engine_op_cancel(q, op, engine_wire(q->engine,
+							       op->entry.peer));
+	return true;
+}
+
+/* The process must not take back what has been taken. */
+static bool engine_tail_ok(const struct engine_queue *q, u32 tail)
+{
+	return tail - q->done <= q->sq_entries &&
+	       q->next + q->fetched - q->done <= tail - q->done;
+}
+
 /**
- * engine_op_serve() - go on with the operations of a queue
+ * engine_op_serve() - go on with the operations of a queue, for a turn
  * @queue: queue
  *
  * Context: Process; sleeps. &engine_worker.lock is held.
@@ -683,19 +807,19 @@ static bool engine_op_next(struct engine_queue *q)
  */
 bool engine_op_serve(struct engine_queue *queue)
 {
-	u32 begin = queue->next, tail;
+	u32 tail, n = 0;
 	bool busy;
 
-	if (READ_ONCE(queue->state) != FABREX_QUEUE_OK)
+	if (engine_op_stopped(queue))
 		return false;
 	busy = engine_op_retire(queue);
 	tail = engine_tail(queue);
-	if (tail - queue->done > queue->sq_entries) {
+	if (!engine_tail_ok(queue, tail)) {
 		engine_queue_error(queue, FABREX_QERR_SQ_INDEX);
 		return true;
 	}
 	queue->stuck = false;
-	while (queue->next != tail &&
+	while (queue->next != tail && n < TURN_ENTRIES &&
 	       READ_ONCE(queue->state) == FABREX_QUEUE_OK) {
 		if (queue->next - queue->done >= ENGINE_DEPTH) {
 			queue->stuck = true;
@@ -705,10 +829,9 @@ bool engine_op_serve(struct engine_queue *queue)
 			break;
 		/* What is done at once makes room. */
 		engine_op_retire(queue);
+		n++;
 	}
-	if (queue->next != begin)
-		busy = true;
-	return busy || (queue->fetched && !queue->stuck);
+	return busy || n || (queue->fetched && !queue->stuck);
 }
 
 /**
@@ -725,6 +848,18 @@ bool engine_op_pending(const struct engine_queue *queue)
 	return engine_tail(queue) != queue->next;
 }
 
+static void engine_op_give_up(struct engine_queue *q, struct engine_op *op)
+{
+	unsigned long end = jiffies + PATIENCE;
+
+	while (!engine_op_cancel(q, op, engine_wire(q->engine,
+						    op->entry.peer))) {
+		if (time_after(jiffies, end))
+			break;
+		msleep(1);
+	}
+}
+
 /**
  * engine_op_abandon() - end what a queue has begun
  * @queue: that no worker serves any more
@@ -737,15 +872,14 @@ bool engine_op_pending(const struct engine_queue *queue)
 void engine_op_abandon(struct engine_queue *queue)
 {
 	struct engine_op *op = engine_queue_op(queue, queue->next);
-	struct fabrex_wire *wire;
+	int misses;
 
-	while (queue->fetched && op->begun && !op->over) {
-		wire = engine_wire(queue->engine, op->entry.peer);
-		if (engine_op_cancel(queue, op, wire))
-			break;
-		msleep(1);
-	}
+	if (queue->fetched && op->begun && !op->over)
+		engine_op_give_up(queue, op);
 	wait_event(queue->idle, !atomic_read(&queue->waiting));
+	misses = atomic_xchg(&queue->misses, 0);
+	while (misses--)
+		engine_guess_miss(&queue->guesser, queue->engine);
 	engine_guess_end(&queue->guesser, queue->engine);
 }
 
@@ -755,17 +889,24 @@ static int engine_resolve_ask(struct fabrex_wire *wire,
 			      const struct fabrex_request *req,
 			      struct engine_resolve *resolve)
 {
-	struct fabrex_call call = { .resolve = resolve };
+	struct fabrex_call call = { .resolve = resolve, .urgent = true };
+	unsigned long end = jiffies + PATIENCE;
 	int ret;
 
 	init_completion(&resolve->done);
 	resolve->answer.status = FABREX_WC_UNREACHABLE;
-	while ((ret = wire->ops->reserve(wire, &call)) == -EAGAIN)
+	while ((ret = wire->ops->reserve(wire, &call)) == -EAGAIN) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, end))
+			return -EAGAIN;
 		msleep(1);
+	}
 	if (ret)
 		return -EHOSTUNREACH;
 	wire->ops->request(wire, req, NULL, &call);
 	wire->ops->flush(wire);
+	/* The wire does not let this take longer than its patience. */
 	wait_for_completion(&resolve->done);
 	return 0;
 }
@@ -780,7 +921,7 @@ static int engine_resolve_ask(struct fabrex_wire *wire,
  *
  * Context: Process; sleeps, for as long as the peer takes to answer.
  * Return: 0; -ENOENT if the peer does not offer the service; -EHOSTUNREACH if it
- * is down
+ * is down; -EAGAIN if there is too much to do; -EINTR
  */
 int engine_resolve(struct fabrex_engine *engine, u32 peer, u64 service,
 		   u32 *queue, u64 *key)

@@ -17,13 +17,11 @@ static int engine_queue_begin(struct engine_queue *queue)
 	struct engine_worker *worker;
 	int ret;
 
-	mutex_lock(&engine->lock);
 	worker = engine_worker_get(engine, queue->pd);
-	if (IS_ERR(worker)) {
-		mutex_unlock(&engine->lock);
+	if (IS_ERR(worker))
 		return PTR_ERR(worker);
-	}
 	queue->worker = worker;
+	mutex_lock(&engine->lock);
 	ret = engine_queue_insert(queue);
 	mutex_unlock(&engine->lock);
 	if (ret)
@@ -165,6 +163,7 @@ void fabrex_engine_init(struct fabrex_engine *engine, u32 peer)
 {
 	engine->peer = peer;
 	mutex_init(&engine->lock);
+	spin_lock_init(&engine->workers_lock);
 	INIT_LIST_HEAD(&engine->workers);
 	INIT_LIST_HEAD(&engine->list);
 	xa_init_flags(&engine->regions, XA_FLAGS_ALLOC);
@@ -255,6 +254,20 @@ void fabrex_engine_read_counters(const struct engine_counters *from,
 }
 FABREX_EXPORT(fabrex_engine_read_counters);
 
+static int __init engine_init(void)
+{
+	return engine_workers_init();
+}
+
+static void __exit engine_exit(void)
+{
+	engine_workers_exit();
+	/* Some queues and regions may not have been freed yet. */
+	rcu_barrier();
+}
+
+module_init(engine_init);
+module_exit(engine_exit);
 FABREX_IMPORT_NS;
 MODULE_DESCRIPTION("fabrex: data path in software, for backends without a DMA engine of their own");
 MODULE_LICENSE("GPL");

@@ -16,8 +16,22 @@
 
 /* Operations of a queue that are under way at once. */
 #define ENGINE_DEPTH	64
+/* Keys of peers that a queue knows to be right. */
+#define ENGINE_KNOWN	16
 
 struct engine_worker;
+
+/**
+ * struct engine_known - what a peer has accepted
+ * @peer: its number
+ * @rkey: key of a region, or 0
+ * @dest: key of a queue, or 0
+ */
+struct engine_known {
+	u16 peer;
+	u64 rkey;
+	u64 dest;
+};
 
 /**
  * struct engine_op - an operation under way
@@ -29,13 +43,12 @@ struct engine_worker;
  * @asked:   a peer was
  * @sent:    bytes for which requests have been made
  * @moved:   a part of it has succeeded
- * @miss:    the peer has nothing with its key
  * @crc:     state of the CRC32C of the payload at the source
  * @status:  FABREX_WC_*: the first that was not OK
  * @waiting: requests without an answer
  *
- * The queue's worker owns it; @moved, @miss, @crc of a READ, @status and
- * @waiting are set by whoever takes answers, before @waiting becomes 0.
+ * The queue's worker owns it; @moved, @crc of a READ, @status and @waiting are
+ * set by whoever takes answers, before @waiting becomes 0.
  */
 struct engine_op {
 	struct engine_entry entry;
@@ -46,7 +59,6 @@ struct engine_op {
 	bool asked;
 	u32 sent;
 	bool moved;
-	bool miss;
 	u32 crc;
 	u32 status;
 	atomic_t waiting;
@@ -78,6 +90,7 @@ struct engine_op {
  * @state:     FABREX_QUEUE_*
  * @rung:      somebody has touched the parked doorbell
  * @waiting:   requests without an answer, of all operations
+ * @misses:    answers that there is nothing with a key, not charged yet
  * @idle:      woken when @waiting becomes 0
  * @next:      count of entries taken; the worker's, like the following
  * @done:      count of entries completed
@@ -87,6 +100,7 @@ struct engine_op {
  * @stuck:     cannot go on before an answer comes, or room
  * @busy_ns:   when there was something to do
  * @guesser:   keys at peers
+ * @known:     keys that were right; nothing else goes ahead of an answer
  * @ops:       operations from @done to @next
  * @cq_lock:   protects the following, against senders
  * @cq_tail:   completions written
@@ -119,8 +133,9 @@ struct engine_queue {
 	__le32 *doorbell;
 	struct fabrex_map *bell;
 	u32 state;
-	bool rung;
+	int rung;
 	atomic_t waiting;
+	atomic_t misses;
 	wait_queue_head_t idle;
 
 	u32 next;
@@ -131,6 +146,7 @@ struct engine_queue {
 	bool stuck;
 	u64 busy_ns;
 	struct engine_guesser guesser;
+	struct engine_known known[ENGINE_KNOWN];
 	struct engine_op ops[ENGINE_DEPTH];
 
 	spinlock_t cq_lock;

@@ -2,6 +2,7 @@
 /* Waking of workers. Called by op.c, when answers have come, and by worker.c. */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/rcupdate.h>
 
 #include "task.h"
 #include "worker.h"
@@ -17,8 +18,13 @@ void engine_worker_kick(struct engine_worker *worker)
 	WRITE_ONCE(worker->kicked, 1);
 	/* Either this sees that it goes to sleep, or it sees the kick. */
 	smp_mb();
-	if (!READ_ONCE(worker->awake))
+	if (READ_ONCE(worker->awake))
+		return;
+	/* Its thread may be ending just now. */
+	rcu_read_lock();
+	if (!READ_ONCE(worker->killed))
 		fabrex_task_wake(worker->task);
+	rcu_read_unlock();
 }
 
 static void engine_worker_alarm(struct timer_list *timer)
@@ -28,7 +34,7 @@ static void engine_worker_alarm(struct timer_list *timer)
 
 /**
  * engine_worker_kick_at() - there will be something to do
- * @worker: worker
+ * @worker: worker, for one of its queues
  * @ns:     when, by ktime_get_ns(); if there are several, the first is kept
  *
  * Context: Any.

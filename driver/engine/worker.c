@@ -17,6 +17,11 @@
 #include "task.h"
 #include "worker.h"
 
+/* So long others may have to wait for its lock, but for a queue's turn. */
+#define ROUND_NS	NSEC_PER_MSEC
+
+static struct workqueue_struct *engine_endings;
+
 /* ---- watching ---------------------------------------------------------- */
 
 static void engine_queue_rung(void *arg)
@@ -25,7 +30,7 @@ static void engine_queue_rung(void *arg)
 
 	atomic64_inc(&q->counters.doorbells);
 	atomic64_inc(&q->engine->counters.doorbells);
-	WRITE_ONCE(q->rung, true);
+	WRITE_ONCE(q->rung, 1);
 	engine_worker_kick(q->worker);
 }
 
@@ -56,7 +61,7 @@ static bool engine_queue_turn(struct engine_queue *q, u64 now, u64 patience)
 {
 	bool busy;
 
-	if (READ_ONCE(q->rung) && xchg(&q->rung, false))
+	if (READ_ONCE(q->rung) && xchg(&q->rung, 0))
 		engine_queue_watch(q, now);
 	busy = engine_op_serve(q);
 	if (!q->watching)
@@ -74,7 +79,7 @@ static bool engine_queue_awake(const struct engine_queue *q)
 	return q->watching || READ_ONCE(q->rung);
 }
 
-/* Requests that were sent, and answers. Not with worker->lock held. */
+/* Requests that were sent, and answers. */
 static bool engine_wires_turn(struct fabrex_engine *engine)
 {
 	struct fabrex_wire *wire;
@@ -96,28 +101,50 @@ static void engine_wires_wait(struct fabrex_engine *engine)
 		wire->ops->wait(wire);
 }
 
-/* Serves all queues once; true: stay awake. */
+/* What a round has found. */
+struct engine_round {
+	bool busy;	/* something was done */
+	bool awake;	/* a queue is watched */
+	bool waiting;	/* answers are to come */
+};
+
+/* A turn for each queue, or for as many as there is time for: the others are the
+ * first in the next round.
+ */
+static void engine_worker_turns(struct engine_worker *worker, u64 now,
+				u64 patience, struct engine_round *round)
+{
+	struct engine_queue *q, *next;
+	LIST_HEAD(served);
+
+	list_for_each_entry_safe(q, next, &worker->queues, node) {
+		round->busy |= engine_queue_turn(q, now, patience);
+		round->awake |= engine_queue_awake(q);
+		round->waiting |= atomic_read(&q->waiting);
+		list_move_tail(&q->node, &served);
+		if (round->busy && ktime_get_ns() - now > ROUND_NS)
+			break;
+	}
+	list_splice_tail(&served, &worker->queues);
+}
+
+/* True: stay awake. */
 static bool engine_worker_round(struct engine_worker *worker)
 {
-	u64 patience = worker->engine->poll_us * (u64)NSEC_PER_USEC;
-	bool busy = false, awake = false, waiting = false;
+	struct fabrex_engine *engine = worker->engine;
+	u64 patience = engine->poll_us * (u64)NSEC_PER_USEC;
+	struct engine_round round = {};
 	u64 now = ktime_get_ns();
-	struct engine_queue *q;
 
-	mutex_lock(&worker->lock);
-	list_for_each_entry(q, &worker->queues, node) {
-		busy |= engine_queue_turn(q, now, patience);
-		awake |= engine_queue_awake(q);
-		waiting |= atomic_read(&q->waiting);
-	}
-	mutex_unlock(&worker->lock);
-	busy |= engine_wires_turn(worker->engine);
-	if (busy)
+	engine_worker_turns(worker, now, patience, &round);
+	round.busy |= engine_wires_turn(engine);
+	if (round.busy)
 		worker->busy_ns = now;
-	if (busy || awake || (waiting && now - worker->busy_ns <= patience))
+	if (round.busy || round.awake ||
+	    (round.waiting && now - worker->busy_ns <= patience))
 		return true;
-	if (waiting)
-		engine_wires_wait(worker->engine);
+	if (round.waiting)
+		engine_wires_wait(engine);
 	return false;
 }
 
@@ -125,14 +152,18 @@ static bool engine_worker_round(struct engine_worker *worker)
 static bool engine_worker_run(void *arg)
 {
 	struct engine_worker *worker = arg;
+	bool awake;
 
 	if (!xchg(&worker->kicked, 0))
 		return false;
 	__set_current_state(TASK_RUNNING);
 	WRITE_ONCE(worker->awake, true);
-	if (engine_worker_round(worker)) {
+	mutex_lock(&worker->lock);
+	awake = worker->engine && engine_worker_round(worker);
+	mutex_unlock(&worker->lock);
+	if (awake) {
 		WRITE_ONCE(worker->kicked, 1);
-		cond_resched();
+		fabrex_task_breathe();
 		return true;
 	}
 	WRITE_ONCE(worker->awake, false);
@@ -141,14 +172,40 @@ static bool engine_worker_run(void *arg)
 	return true;
 }
 
+/* Its process has died, or has become another program: nobody serves the queues,
+ * if somebody still has them.
+ */
 static void engine_worker_killed(void *arg)
 {
 	struct engine_worker *worker = arg;
+	struct engine_queue *q;
 
 	WRITE_ONCE(worker->killed, true);
+	/* Nobody wakes this thread any more. */
+	synchronize_rcu();
+	mutex_lock(&worker->lock);
+	list_for_each_entry(q, &worker->queues, node)
+		engine_queue_error(q, FABREX_QERR_RESET);
+	mutex_unlock(&worker->lock);
 }
 
 /* ---- life -------------------------------------------------------------- */
+
+static void engine_worker_free(struct engine_worker *worker)
+{
+	put_pid(worker->owner);
+	kfree(worker->buffer);
+	kfree(worker);
+}
+
+static void engine_worker_ending(struct work_struct *work)
+{
+	struct engine_worker *worker = container_of(work, struct engine_worker,
+						    ending);
+
+	fabrex_task_stop(worker->task);
+	engine_worker_free(worker);
+}
 
 static struct engine_worker *engine_worker_new(struct fabrex_engine *engine,
 					       u32 pd)
@@ -159,27 +216,37 @@ static struct engine_worker *engine_worker_new(struct fabrex_engine *engine,
 	worker = kzalloc(sizeof(*worker), GFP_KERNEL_ACCOUNT);
 	if (!worker)
 		return ERR_PTR(-ENOMEM);
-	worker->buffer = kmalloc(FABREX_CELL_MAX, GFP_KERNEL_ACCOUNT);
-	if (!worker->buffer) {
-		kfree(worker);
-		return ERR_PTR(-ENOMEM);
-	}
 	mutex_init(&worker->lock);
 	INIT_LIST_HEAD(&worker->queues);
+	INIT_WORK(&worker->ending, engine_worker_ending);
 	engine_worker_wake_init(worker);
 	worker->engine = engine;
 	worker->pd = pd;
+	worker->users = 1;
 	worker->owner = get_pid(task_tgid(current));
-	task = fabrex_task_start(engine_worker_run, engine_worker_killed,
-				 worker, "fabrex");
+	worker->buffer = kmalloc(FABREX_CELL_MAX, GFP_KERNEL_ACCOUNT);
+	task = worker->buffer ?
+	       fabrex_task_start(engine_worker_run, engine_worker_killed,
+				 worker, "fabrex") : ERR_PTR(-ENOMEM);
 	if (IS_ERR(task)) {
-		put_pid(worker->owner);
-		kfree(worker->buffer);
-		kfree(worker);
+		engine_worker_free(worker);
 		return ERR_CAST(task);
 	}
 	worker->task = task;
 	return worker;
+}
+
+/* workers_lock is held. */
+static struct engine_worker *engine_worker_find(struct fabrex_engine *engine,
+						u32 pd)
+{
+	struct engine_worker *worker;
+
+	list_for_each_entry(worker, &engine->workers, node)
+		if (worker->pd == pd && worker->owner == task_tgid(current) &&
+		    !READ_ONCE(worker->killed))
+			return worker;
+	return NULL;
 }
 
 /**
@@ -187,25 +254,28 @@ static struct engine_worker *engine_worker_new(struct fabrex_engine *engine,
  * @engine: engine
  * @pd:     protection domain
  *
- * Context: Process; sleeps. &fabrex_engine.lock is held.
+ * Two threads that come at the same time may make two.
+ *
+ * Context: Process; sleeps.
  * Return: the worker, to be put; an ERR_PTR()
  */
 struct engine_worker *engine_worker_get(struct fabrex_engine *engine, u32 pd)
 {
 	struct engine_worker *worker;
 
-	list_for_each_entry(worker, &engine->workers, node) {
-		if (worker->pd != pd || worker->owner != task_tgid(current) ||
-		    READ_ONCE(worker->killed))
-			continue;
+	spin_lock(&engine->workers_lock);
+	worker = engine_worker_find(engine, pd);
+	if (worker)
 		worker->users++;
+	spin_unlock(&engine->workers_lock);
+	if (worker)
 		return worker;
-	}
 	worker = engine_worker_new(engine, pd);
 	if (IS_ERR(worker))
 		return worker;
-	worker->users = 1;
+	spin_lock(&engine->workers_lock);
 	list_add_tail(&worker->node, &engine->workers);
+	spin_unlock(&engine->workers_lock);
 	return worker;
 }
 
@@ -213,25 +283,25 @@ struct engine_worker *engine_worker_get(struct fabrex_engine *engine, u32 pd)
  * engine_worker_put() - let go of a worker, which ends with its last queue
  * @worker: worker
  *
- * Context: Process; sleeps. Not with &fabrex_engine.lock held, which the worker
- * may wait for.
+ * Context: Process; sleeps, for as long as a round takes.
  */
 void engine_worker_put(struct engine_worker *worker)
 {
+	struct fabrex_engine *engine = worker->engine;
 	bool last;
 
-	mutex_lock(&worker->engine->lock);
+	spin_lock(&engine->workers_lock);
 	last = !--worker->users;
 	if (last)
 		list_del(&worker->node);
-	mutex_unlock(&worker->engine->lock);
+	spin_unlock(&engine->workers_lock);
 	if (!last)
 		return;
-	fabrex_task_stop(worker->task);
+	mutex_lock(&worker->lock);
+	worker->engine = NULL;
+	mutex_unlock(&worker->lock);
 	timer_shutdown_sync(&worker->alarm);
-	put_pid(worker->owner);
-	kfree(worker->buffer);
-	kfree(worker);
+	queue_work(engine_endings, &worker->ending);
 }
 
 /**
@@ -248,6 +318,8 @@ void engine_worker_add(struct engine_worker *worker,
 	fabrex_doorbell_park(queue->bell, engine_queue_rung, queue);
 	mutex_lock(&worker->lock);
 	list_add_tail(&queue->node, &worker->queues);
+	if (worker->killed)
+		engine_queue_error(queue, FABREX_QERR_RESET);
 	mutex_unlock(&worker->lock);
 }
 
@@ -270,7 +342,7 @@ void engine_worker_remove(struct engine_worker *worker,
  * fabrex_engine_room() - there is room for requests again
  * @engine: engine
  *
- * Context: Process; sleeps.
+ * Context: Any but interrupts.
  */
 void fabrex_engine_room(struct fabrex_engine *engine)
 {
@@ -278,9 +350,31 @@ void fabrex_engine_room(struct fabrex_engine *engine)
 
 	if (!atomic_read(&engine->starved) || !atomic_xchg(&engine->starved, 0))
 		return;
-	mutex_lock(&engine->lock);
+	spin_lock(&engine->workers_lock);
 	list_for_each_entry(worker, &engine->workers, node)
 		engine_worker_kick(worker);
-	mutex_unlock(&engine->lock);
+	spin_unlock(&engine->workers_lock);
 }
 FABREX_EXPORT(fabrex_engine_room);
+
+/**
+ * engine_workers_init() - prepare, when the module is loaded
+ *
+ * Context: Module init.
+ * Return: 0 or -ENOMEM
+ */
+int __init engine_workers_init(void)
+{
+	engine_endings = alloc_workqueue("fabrex_engine", WQ_UNBOUND, 0);
+	return engine_endings ? 0 : -ENOMEM;
+}
+
+/**
+ * engine_workers_exit() - wait until all threads have ended
+ *
+ * Context: Module exit; no engine exists.
+ */
+void engine_workers_exit(void)
+{
+	destroy_workqueue(engine_endings);
+}

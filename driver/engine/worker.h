@@ -7,6 +7,7 @@
 #define _ENGINE_WORKER_H
 
 #include <linux/timer.h>
+#include <linux/workqueue.h>
 
 #include "queue.h"
 
@@ -14,15 +15,16 @@ struct fabrex_task;
 
 /**
  * struct engine_worker - a worker
- * @node:   in &fabrex_engine.workers, under its lock
- * @engine: engine
+ * @node:   in &fabrex_engine.workers, under its workers_lock
+ * @engine: engine; NULL when it has no queues any more, under @lock
  * @pd:     protection domain, that is, open file
  * @owner:  process
- * @users:  queues, under &fabrex_engine.lock
+ * @users:  queues, under &fabrex_engine.workers_lock
  * @task:   a thread of the process, or of the kernel
  * @kicked: there may be something to do
  * @awake:  it will look at @kicked before it sleeps
- * @killed: it serves nothing any more
+ * @killed: its process is: it serves nothing any more
+ * @ending: stops the thread, which may take as long as its process is frozen
  * @alarm:  kicks it
  * @lock:   protects what follows; queues are served with it held
  * @queues: struct engine_queue
@@ -39,6 +41,7 @@ struct engine_worker {
 	int kicked;
 	bool awake;
 	bool killed;
+	struct work_struct ending;
 	struct timer_list alarm;
 	struct mutex lock;
 	struct list_head queues;
@@ -47,6 +50,8 @@ struct engine_worker {
 };
 
 /* worker.c */
+int engine_workers_init(void);
+void engine_workers_exit(void);
 struct engine_worker *engine_worker_get(struct fabrex_engine *engine, u32 pd);
 void engine_worker_put(struct engine_worker *worker);
 void engine_worker_add(struct engine_worker *worker,

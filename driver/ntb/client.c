@@ -4,8 +4,7 @@
  * NTB bus call.
  */
 #include <linux/crc32c.h>
-#include <linux/dma-mapping.h>
-#include <linux/iommu.h>
+#include <linux/dmi.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -51,7 +50,10 @@ static const struct fabrex_port_ops fntb_port_ops = {
 
 static void fntb_link_event(void *ctx)
 {
-	fntb_link_wake(ctx);
+	struct fntb_port *np = ctx;
+
+	WRITE_ONCE(np->moved, 1);
+	fntb_link_wake(np);
 }
 
 static void fntb_db_event(void *ctx, int vector)
@@ -60,7 +62,9 @@ static void fntb_db_event(void *ctx, int vector)
 
 	if (!(ntb_db_read(np->ntb) & np->bell_bit))
 		return;
-	ntb_db_clear(np->ntb, np->bell_bit);
+	/* However often the peer rings, until the thread sleeps again. */
+	WRITE_ONCE(np->masked, true);
+	ntb_db_set_mask(np->ntb, np->bell_bit);
 	fntb_link_wake(np);
 }
 
@@ -95,28 +99,36 @@ static int fntb_partition(struct ntb_dev *ntb)
 }
 
 /* The peer number of this port. Where nobody tells the two ends apart, it depends
- * on the host's name; in the rare case that both come to the same, neither sees
- * the other, and both say what to do.
+ * on the names of host and machine; if both come to the same, one time in 256,
+ * neither sees the other, and both say what to do.
  */
 static u32 fntb_peer_number(struct ntb_dev *ntb)
 {
 	const char *name = init_utsname()->nodename;
 	int own = ntb_port_number(ntb);
 	int other = ntb_peer_port_number(ntb, NTB_DEF_PEER_IDX);
+	u32 crc;
 
-	if (number >= 0 && number < FABREX_MAX_PEERS)
+	if (number >= 0)
 		return number;
 	if (own < 0 || own == other)
 		own = fntb_partition(ntb);
 	if (own >= 0 && own < FABREX_MAX_PEERS)
 		return own;
-	return crc32c(~0u, name, strlen(name)) % FABREX_MAX_PEERS;
+	crc = crc32c(~0u, name, strlen(name));
+	name = dmi_get_system_info(DMI_PRODUCT_UUID) ?: "";
+	return crc32c(crc, name, strlen(name)) % FABREX_MAX_PEERS;
 }
 
 static int fntb_check_device(struct fntb_port *np)
 {
 	struct ntb_dev *ntb = np->ntb;
 
+	if (number >= FABREX_MAX_PEERS) {
+		dev_err(&ntb->dev, "number=%d: it has to be below %d\n",
+			number, FABREX_MAX_PEERS);
+		return -EINVAL;
+	}
 	if (ntb_peer_port_count(ntb) != 1) {
 		dev_err(&ntb->dev,
 			"an NTB with %d peers is not supported, only one with one\n",
@@ -148,7 +160,6 @@ static void fntb_info_fill(struct fntb_port *np)
 	info->object_id = 3;
 	info->peer = np->engine.peer;
 	info->generation = np->generation;
-	info->flags = FABREX_PORT_LINK_UP;
 }
 
 static struct fntb_port *fntb_port_new(struct ntb_dev *ntb)
@@ -159,10 +170,11 @@ static struct fntb_port *fntb_port_new(struct ntb_dev *ntb)
 	if (!np)
 		return NULL;
 	np->ntb = ntb;
-	np->dma_dev = ntb_get_dma_dev(ntb);
-	np->bell_bit = BIT_ULL(__ffs64(ntb_db_valid_mask(ntb)));
-	/* Each time that the driver is loaded, also after a reboot, a later one. */
-	np->generation = ktime_get_real_seconds();
+	np->dma_dev = fabrex_ntb_dma_dev(ntb);
+	/* Each time that the driver is loaded, also after a reboot, a later one:
+	 * to remove it takes longer than that.
+	 */
+	np->generation = div_u64(ktime_get_real_ns(), NSEC_PER_SEC / 4);
 	init_waitqueue_head(&np->wait);
 	spin_lock_init(&np->tx.lock);
 	mutex_init(&np->answers_lock);
@@ -176,7 +188,11 @@ static int fntb_port_start(struct fntb_port *np)
 	struct ntb_dev *ntb = np->ntb;
 	int ret;
 
-	np->port = fabrex_port_alloc(&ntb->dev, &fntb_port_ops, &np->info,
+	np->bell_bit = BIT_ULL(__ffs64(ntb_db_valid_mask(ntb)));
+	/* Not &ntb->dev: files that are still open keep the parent, and the driver
+	 * of the NTB waits for that.
+	 */
+	np->port = fabrex_port_alloc(&ntb->pdev->dev, &fntb_port_ops, &np->info,
 				     &np->engine);
 	if (IS_ERR(np->port))
 		return PTR_ERR(np->port);
@@ -194,12 +210,20 @@ static int fntb_port_start(struct fntb_port *np)
 	ret = ntb_set_ctx(ntb, np, &fntb_ctx_ops);
 	if (ret)
 		goto stop;
+	fntb_link_begin(np);
+	ntb_db_clear(ntb, np->bell_bit);
 	ntb_db_clear_mask(ntb, np->bell_bit);
-	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	ret = ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	/* The second of two ends may have no say. */
+	if (ret && ret != -EINVAL)
+		goto clear;
 	get_task_struct(np->thread);
 	wake_up_process(np->thread);
 	return 0;
 
+clear:
+	ntb_db_set_mask(ntb, np->bell_bit);
+	ntb_clear_ctx(ntb);
 stop:
 	kthread_stop(np->thread);
 unregister:
@@ -249,6 +273,7 @@ static void fntb_client_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	fabrex_port_unregister(np->port);
 	fabrex_port_put(np->port);
 	fabrex_engine_exit(&np->engine);
+	fntb_inbox_free(np);
 	ida_free(&fntb_numbers, np->number);
 	kvfree(np);
 }

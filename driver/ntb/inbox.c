@@ -1,77 +1,152 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Layout of an inbox, and names that a peer has said. Called by link.c; without
- * kernel services, so that driver/tests can run it in user space.
+ * Memory of both hosts behind the bridge: the own inbox, at which the peer's window
+ * is aimed, and the window into the peer's. Called by link.c and client.c.
+ *
+ * What the peer has said cannot make this host free memory that it may still write:
+ * the inbox is allocated once, and freed when the driver is removed.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
+#include <linux/sizes.h>
 
-#include "inbox.h"
-#include "slot.h"
+#include "ntb.h"
 
-/* So many places make the most of a window; larger ones, of a DMA engine. */
-#define PLACES		12u
+#define INBOX_SIZE	SZ_2M
+#define ALIGN_MAX	SZ_64M
 
-static u32 fntb_slots(u64 size)
+static void fntb_memory_free(struct fntb_port *np)
 {
-	if (size >= 1u << 20)
-		return 256;
-	return size >= 256u << 10 ? 128 : 32;
+	dma_free_coherent(np->dma_dev, np->memory_size, np->memory,
+			  np->memory_dma);
+	np->memory = NULL;
+	np->inbox = NULL;
+}
+
+/* Memory of @size in which @size bytes are aligned. */
+static int fntb_memory_alloc(struct fntb_port *np, size_t all, u32 size,
+			     resource_size_t align)
+{
+	size_t skip;
+
+	np->memory = dma_alloc_coherent(np->dma_dev, all, &np->memory_dma,
+					GFP_KERNEL | __GFP_NOWARN);
+	if (!np->memory)
+		return -ENOMEM;
+	np->memory_size = all;
+	skip = ALIGN(np->memory_dma, align) - np->memory_dma;
+	if (skip > all - size) {
+		fntb_memory_free(np);
+		return -EAGAIN;
+	}
+	np->inbox = np->memory + skip;
+	np->inbox_dma = np->memory_dma + skip;
+	np->inbox_size = size;
+	return 0;
+}
+
+/* Usually what is allocated is aligned to its size, which some bridges need
+ * although they report less. Otherwise there has to be more.
+ */
+static int fntb_inbox_alloc(struct fntb_port *np, resource_size_t align,
+			    resource_size_t most)
+{
+	u32 size = rounddown_pow_of_two(min_t(resource_size_t, most,
+					      INBOX_SIZE));
+	int ret = -EINVAL;
+
+	for (; size >= FNTB_INBOX_MIN; size /= 2) {
+		align = max_t(resource_size_t, align, size);
+		ret = fntb_memory_alloc(np, size, size, align);
+		if (ret == -EAGAIN)
+			ret = fntb_memory_alloc(np, size + align, size, align);
+		if (ret != -ENOMEM)
+			break;
+	}
+	return ret;
 }
 
 /**
- * fntb_layout_init() - divide an inbox
- * @layout: result
- * @size:   in bytes
+ * fntb_inbox_aim() - let the peer reach the inbox
+ * @np: port, whose NTB has a link: some know the size of a window only then
  *
- * Both hosts do this for both inboxes, so it is part of %NTB_VERSION.
- *
- * Context: Any.
- * Return: false if there is no inbox of this size
+ * Context: Process; sleeps.
+ * Return: 0 or a negative errno; to be tried again after a while
  */
-bool fntb_layout_init(struct fntb_layout *layout, u64 size)
+int fntb_inbox_aim(struct fntb_port *np)
 {
-	u32 rest, places;
+	resource_size_t align, multiple, most;
+	int ret;
 
-	if (size < NTB_INBOX_MIN || size > NTB_INBOX_MAX || size % NTB_PAGE)
-		return false;
-	layout->size = size;
-	layout->slots = fntb_slots(size);
-	layout->requests = NTB_PAGE;
-	layout->answers = layout->requests +
-			  layout->slots * (u32)sizeof(struct fntb_request_slot);
-	layout->puts = layout->answers +
-		       layout->slots * (u32)sizeof(struct fntb_answer_slot);
-	layout->puts = (layout->puts + NTB_PAGE - 1) / NTB_PAGE * NTB_PAGE;
-	rest = size - layout->puts;
-	layout->chunk = NTB_CHUNK_MAX;
-	while (layout->chunk > NTB_PAGE && rest / layout->chunk < PLACES)
-		layout->chunk /= 2;
-	places = rest / layout->chunk;
-	layout->ngets = places / 3;
-	layout->nputs = places - layout->ngets;
-	layout->gets = layout->puts + layout->nputs * layout->chunk;
-	return true;
-}
-
-static bool fntb_char_ok(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || (c && strchr("._:-", c));
+	ret = ntb_mw_get_align(np->ntb, NTB_DEF_PEER_IDX, 0, &align, &multiple,
+			       &most);
+	if (ret)
+		return ret;
+	if (most < FNTB_INBOX_MIN || align > ALIGN_MAX ||
+	    (np->inbox && np->inbox_size > most)) {
+		dev_err_ratelimited(&np->ntb->dev,
+				    "a window of %pa bytes, aligned to %pa, cannot be used: it has to have %u at least\n",
+				    &most, &align, FNTB_INBOX_MIN);
+		return -EINVAL;
+	}
+	if (!np->inbox) {
+		ret = fntb_inbox_alloc(np, align, most);
+		if (ret) {
+			dev_err_ratelimited(&np->ntb->dev,
+					    "there is no memory for a window of %pa bytes, aligned to %pa: %pe\n",
+					    &most, &align, ERR_PTR(ret));
+			return ret;
+		}
+	}
+	return ntb_mw_set_trans(np->ntb, NTB_DEF_PEER_IDX, 0, np->inbox_dma,
+				np->inbox_size);
 }
 
 /**
- * fntb_name_ok() - is this a name that can be shown?
- * @name: of %NTB_NAME_LEN bytes
+ * fntb_inbox_free() - take the inbox away from the peer
+ * @np: port; nobody uses inbox or window any more
  *
- * Context: Any.
- * Return: whether it is
+ * Context: Process; sleeps.
  */
-bool fntb_name_ok(const char *name)
+void fntb_inbox_free(struct fntb_port *np)
 {
-	size_t i;
+	if (np->window)
+		iounmap(np->window);
+	np->window = NULL;
+	if (!np->memory)
+		return;
+	if (ntb_mw_clear_trans(np->ntb, NTB_DEF_PEER_IDX, 0)) {
+		/* Better lost than written to by another host. */
+		dev_err(&np->ntb->dev,
+			"the window cannot be closed: %zu bytes of memory are lost\n",
+			np->memory_size);
+		return;
+	}
+	/* For what is on its way, and for what an IOMMU still remembers. */
+	msleep(300);
+	fntb_memory_free(np);
+}
 
-	for (i = 0; i < NTB_NAME_LEN && fntb_char_ok(name[i]); i++)
-		;
-	return i && i < NTB_NAME_LEN && !name[i];
+/**
+ * fntb_window_map() - reach the peer's inbox
+ * @np: port
+ *
+ * Context: Process; sleeps.
+ * Return: 0 or a negative errno
+ */
+int fntb_window_map(struct fntb_port *np)
+{
+	phys_addr_t base;
+	int ret;
+
+	if (np->window)
+		return 0;
+	ret = ntb_peer_mw_get_addr(np->ntb, 0, &base, &np->window_size);
+	if (ret)
+		return ret;
+	if (np->window_size < FNTB_INBOX_MIN)
+		return -EINVAL;
+	np->window = ioremap_wc(base, np->window_size);
+	return np->window ? 0 : -ENOMEM;
 }

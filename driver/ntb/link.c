@@ -9,98 +9,31 @@
  * nothing for a while. What was stored in an earlier epoch is not looked at. An
  * epoch is not answered before the earlier one has ended at both sides, so nothing
  * of it is stored later.
+ *
+ * The thread takes no lock that a process may hold for long: else the peer would
+ * miss its heartbeat.
  */
 #include <linux/crc32c.h>
-#include <linux/dma-mapping.h>
 #include <linux/kthread.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 
 #include "ntb.h"
 
-/* Scratchpad of the peer: the window can be used. */
+/* Scratchpad, written by the peer: the window can be used. */
 #define SPAD_READY	0
-#define READY		(NTB_MAGIC ^ NTB_VERSION)
-#define TICK		(HZ / 10)
+#define READY		(FNTB_MAGIC ^ FNTB_VERSION)
 /* Time that a store takes to the peer, at most. */
 #define FLIGHT_NS	(100 * NSEC_PER_USEC)
+/* A link that was up for less has fallen. */
+#define FALL		(10 * HZ)
+#define FALLS_MAX	6
 
 static unsigned int dead_ms = 5000;
 module_param(dead_ms, uint, 0644);
 MODULE_PARM_DESC(dead_ms, "milliseconds without a heartbeat or an answer until a peer counts as dead");
-
-/* ---- the inbox --------------------------------------------------------- */
-
-static void fntb_inbox_free(struct fntb_port *np)
-{
-	if (!np->inbox)
-		return;
-	ntb_mw_clear_trans(np->ntb, NTB_DEF_PEER_IDX, 0);
-	dma_free_coherent(np->dma_dev, np->own.size, np->inbox,
-			  np->inbox_dma);
-	np->inbox = NULL;
-}
-
-static int fntb_inbox_alloc(struct fntb_port *np, resource_size_t size,
-			   resource_size_t align)
-{
-	if (!fntb_layout_init(&np->own, size)) {
-		dev_err_once(&np->ntb->dev,
-			     "a window of %pa bytes is too small: the peer can show %u at least\n",
-			     &size, NTB_INBOX_MIN);
-		return -EINVAL;
-	}
-	np->inbox = dma_alloc_coherent(np->dma_dev, size, &np->inbox_dma,
-				       GFP_KERNEL);
-	if (!np->inbox)
-		return -ENOMEM;
-	/* Some NTBs report less than what they need: that of the size. */
-	if (IS_ALIGNED(np->inbox_dma, max(size, align)))
-		return 0;
-	dev_err_once(&np->ntb->dev, "the inbox is not aligned to %pa\n", &size);
-	dma_free_coherent(np->dma_dev, size, np->inbox, np->inbox_dma);
-	np->inbox = NULL;
-	return -ENOMEM;
-}
-
-/* As large as the window, up to a limit; known only when the link is up. */
-static int fntb_inbox_aim(struct fntb_port *np)
-{
-	resource_size_t align, multiple, most, size;
-	int ret;
-
-	ret = ntb_mw_get_align(np->ntb, NTB_DEF_PEER_IDX, 0, &align, &multiple,
-			       &most);
-	if (ret)
-		return ret;
-	size = rounddown_pow_of_two(min_t(resource_size_t, most,
-					  NTB_INBOX_MAX));
-	size = min_t(resource_size_t, size, 2u << 20);
-	if (np->inbox && np->own.size != size)
-		fntb_inbox_free(np);
-	if (!np->inbox) {
-		ret = fntb_inbox_alloc(np, size, align);
-		if (ret)
-			return ret;
-	}
-	return ntb_mw_set_trans(np->ntb, NTB_DEF_PEER_IDX, 0, np->inbox_dma,
-				size);
-}
-
-static int fntb_window_map(struct fntb_port *np)
-{
-	phys_addr_t base;
-	int ret;
-
-	if (np->window)
-		return 0;
-	ret = ntb_peer_mw_get_addr(np->ntb, 0, &base, &np->window_size);
-	if (ret)
-		return ret;
-	np->window = ioremap_wc(base, np->window_size);
-	return np->window ? 0 : -ENOMEM;
-}
 
 /* ---- hello ------------------------------------------------------------- */
 
@@ -112,13 +45,15 @@ static u32 fntb_hello_crc(const struct fntb_hello *hello)
 static void fntb_hello_send(struct fntb_port *np)
 {
 	struct fntb_hello hello = {
-		.magic = cpu_to_le32(NTB_MAGIC),
-		.version = cpu_to_le32(NTB_VERSION),
+		.magic = cpu_to_le32(FNTB_MAGIC),
+		.version = cpu_to_le32(FNTB_VERSION),
 		.epoch = cpu_to_le32(np->epoch),
 		.echo = cpu_to_le32(np->peer_epoch),
 		.generation = cpu_to_le32(np->generation),
 		.peer = cpu_to_le32(np->engine.peer),
-		.size = cpu_to_le32(np->own.size),
+		.size = cpu_to_le32(np->inbox_size),
+		.window = cpu_to_le32(min_t(resource_size_t, np->window_size,
+					    U32_MAX)),
 	};
 
 	strscpy(hello.name, np->info.name, sizeof(hello.name));
@@ -132,22 +67,21 @@ static void fntb_hello_send(struct fntb_port *np)
 static bool fntb_hello_read(struct fntb_port *np, struct fntb_hello *hello)
 {
 	memcpy(hello, &fntb_inbox_control(np)->hello, sizeof(*hello));
-	if (le32_to_cpu(hello->magic) != NTB_MAGIC ||
+	if (le32_to_cpu(hello->magic) != FNTB_MAGIC ||
 	    le32_to_cpu(hello->crc) != fntb_hello_crc(hello))
 		return false;
-	if (le32_to_cpu(hello->version) != NTB_VERSION) {
+	if (le32_to_cpu(hello->version) != FNTB_VERSION) {
 		dev_err_ratelimited(&np->ntb->dev,
 				    "the peer speaks version %u, this driver %u: use the same release on both hosts\n",
-				    le32_to_cpu(hello->version), NTB_VERSION);
+				    le32_to_cpu(hello->version), FNTB_VERSION);
 		return false;
 	}
-	if (!fntb_name_ok(hello->name) || !fntb_name_ok(hello->host) ||
-	    !hello->epoch) {
-		dev_err_ratelimited(&np->ntb->dev,
-				    "the peer does not say who it is\n");
-		return false;
-	}
-	return true;
+	if (fntb_name_ok(hello->name) && fntb_name_ok(hello->host) &&
+	    hello->epoch)
+		return true;
+	dev_err_ratelimited(&np->ntb->dev,
+			    "the peer does not say who it is\n");
+	return false;
 }
 
 /* May be called often: an epoch begins when the peer cannot know it. */
@@ -160,14 +94,17 @@ static void fntb_epoch_begin(struct fntb_port *np)
 	np->bell = 0;
 	/* Until it says something else, it is asleep. */
 	WRITE_ONCE(fntb_inbox_control(np)->bell,
-		   cpu_to_le32(NTB_BELL_REQUESTS));
+		   cpu_to_le32(FNTB_BELL_REQUESTS));
 }
 
 /* ---- the peer is there, or is not -------------------------------------- */
 
+/* Can this host go on with a peer that says this? Both find the same. */
 static bool fntb_peer_fits(struct fntb_port *np, const struct fntb_hello *hello)
 {
 	u32 peer = le32_to_cpu(hello->peer);
+	u64 own = min_t(u64, np->inbox_size, le32_to_cpu(hello->window));
+	u64 theirs = min_t(u64, np->window_size, le32_to_cpu(hello->size));
 
 	if (!fabrex_engine_connect(&np->wire, peer)) {
 		dev_err_ratelimited(&np->ntb->dev,
@@ -175,79 +112,135 @@ static bool fntb_peer_fits(struct fntb_port *np, const struct fntb_hello *hello)
 				    peer);
 		return false;
 	}
-	if (fntb_layout_init(&np->theirs, le32_to_cpu(hello->size)) &&
-	    np->theirs.size <= np->window_size)
+	if (fntb_layout_init(&np->own, own) &&
+	    fntb_layout_init(&np->theirs, theirs))
 		return true;
 	dev_err_ratelimited(&np->ntb->dev,
-			    "the peer's inbox of %u bytes does not fit into the window of %pa\n",
-			    le32_to_cpu(hello->size), &np->window_size);
+			    "windows of %llu and %llu bytes are too small\n",
+			    own, theirs);
 	return false;
 }
 
 static void fntb_peer_up(struct fntb_port *np, const struct fntb_hello *hello)
 {
 	np->peer_generation = le32_to_cpu(hello->generation);
+	np->peer_beat = le32_to_cpu(fntb_inbox_control(np)->heartbeat);
 	np->peer_beat_at = jiffies;
+	np->beat_at = jiffies - FNTB_TICK;
+	np->up_at = jiffies;
 	fntb_model_fill(np, hello);
 	fntb_wire_up(np);
-	np->state = NTB_UP;
+	np->state = FNTB_UP;
 	fabrex_port_peer(np->port, np->wire.peer, true, np->peer_generation);
-	dev_info(&np->ntb->dev, "peer %u is %s on %s\n", np->wire.peer,
-		 hello->name, hello->host);
+	dev_info_ratelimited(&np->ntb->dev, "peer %u is %s on %s\n",
+			     np->wire.peer, hello->name, hello->host);
+}
+
+/* A peer that comes and goes waits longer each time. */
+static void fntb_peer_fell(struct fntb_port *np)
+{
+	if (time_after(jiffies, np->up_at + FALL))
+		np->falls = 0;
+	else if (np->falls < FALLS_MAX)
+		np->falls++;
+	np->hello_at = jiffies + ((FNTB_TICK << np->falls) >> 1);
 }
 
 static void fntb_peer_down(struct fntb_port *np, const char *why)
 {
-	if (np->state == NTB_UP) {
-		np->state = NTB_HELLO;
+	if (np->state == FNTB_UP) {
+		np->state = FNTB_HELLO;
 		fntb_wire_down(np);
 		fntb_model_fill(np, NULL);
 		fabrex_port_peer(np->port, np->wire.peer, false,
 				 np->peer_generation);
-		dev_info(&np->ntb->dev, "peer %u is gone: %s\n", np->wire.peer,
-			 why);
+		dev_info_ratelimited(&np->ntb->dev, "peer %u is gone: %s\n",
+				     np->wire.peer, why);
+		fntb_peer_fell(np);
 	}
 	if (np->inbox)
 		fntb_epoch_begin(np);
+}
+
+/* ---- steps up ---------------------------------------------------------- */
+
+/* The peer may use the window. It forgets this when its host is restarted, so it
+ * is told as long as it has not said hello.
+ */
+static void fntb_ready(struct fntb_port *np, bool ready)
+{
+	ntb_peer_spad_write(np->ntb, NTB_DEF_PEER_IDX, SPAD_READY,
+			    ready ? READY : 0);
+}
+
+static bool fntb_peer_ready(struct fntb_port *np)
+{
+	return ntb_spad_read(np->ntb, SPAD_READY) == READY;
 }
 
 static void fntb_step_hello(struct fntb_port *np)
 {
 	struct fntb_hello hello;
 
-	if (fntb_hello_read(np, &hello))
-		np->peer_epoch = le32_to_cpu(hello.epoch);
+	if (time_before(jiffies, np->hello_at))
+		return;
+	np->hello_at = jiffies + FNTB_TICK / 2;
+	fntb_ready(np, true);
+	if (!fntb_peer_ready(np)) {
+		np->state = FNTB_AIMED;
+		return;
+	}
+	if (!fntb_hello_read(np, &hello) || !fntb_peer_fits(np, &hello)) {
+		np->peer_epoch = 0;
+		fntb_hello_send(np);
+		return;
+	}
+	np->peer_epoch = le32_to_cpu(hello.epoch);
 	fntb_hello_send(np);
-	if (np->peer_epoch && le32_to_cpu(hello.echo) == np->epoch &&
-	    fntb_peer_fits(np, &hello))
+	if (le32_to_cpu(hello.echo) == np->epoch)
 		fntb_peer_up(np, &hello);
 }
 
 static void fntb_step_aimed(struct fntb_port *np)
 {
-	if (ntb_spad_read(np->ntb, SPAD_READY) != READY || fntb_window_map(np))
+	if (time_before(jiffies, np->retry_at))
 		return;
-	np->state = NTB_HELLO;
+	np->retry_at = jiffies + FNTB_TICK / 2;
+	fntb_ready(np, true);
+	if (!fntb_peer_ready(np) || fntb_window_map(np))
+		return;
+	np->state = FNTB_HELLO;
 	fntb_step_hello(np);
 }
 
 static void fntb_step_down(struct fntb_port *np)
 {
-	if (!ntb_link_is_up(np->ntb, NULL, NULL) || fntb_inbox_aim(np) ||
-	    ntb_peer_spad_write(np->ntb, NTB_DEF_PEER_IDX, SPAD_READY, READY))
+	if (time_before(jiffies, np->retry_at))
 		return;
+	np->retry_at = jiffies + FNTB_TICK;
+	if (!ntb_link_is_up(np->ntb, NULL, NULL))
+		return;
+	if (fntb_inbox_aim(np)) {
+		np->retry_at = jiffies + 5 * HZ;
+		return;
+	}
 	fntb_epoch_begin(np);
-	np->state = NTB_AIMED;
+	fabrex_port_link(np->port, true);
+	np->state = FNTB_AIMED;
+	np->retry_at = jiffies;
 	fntb_step_aimed(np);
 }
 
+/* ---- up ---------------------------------------------------------------- */
+
 static void fntb_beat(struct fntb_port *np)
 {
-	if (time_before(jiffies, np->beat_at + TICK))
+	if (time_before(jiffies, np->beat_at + FNTB_TICK))
 		return;
 	np->beat_at = jiffies;
 	iowrite32(++np->beat, np->window + offsetof(struct fntb_control,
 						    heartbeat));
+	wmb();
 	/* Who waits for room that has come meanwhile? */
 	fabrex_engine_room(&np->engine);
 }
@@ -267,8 +260,7 @@ static const char *fntb_complaint(struct fntb_port *np)
 	}
 	if (time_after(jiffies, np->peer_beat_at + patience))
 		return "its heartbeat has stopped";
-	if (fntb_wire_waits(np) &&
-	    time_after(jiffies, READ_ONCE(np->answered_at) + patience))
+	if (fntb_wire_late(np, patience))
 		return "it does not answer";
 	if (fntb_hello_read(np, &hello) &&
 	    (le32_to_cpu(hello.epoch) != np->peer_epoch ||
@@ -279,39 +271,55 @@ static const char *fntb_complaint(struct fntb_port *np)
 
 static bool fntb_step_up(struct fntb_port *np)
 {
-	const char *why = fntb_complaint(np);
+	const char *why;
 	bool busy;
 
-	if (why) {
-		fntb_peer_down(np, why);
-		return true;
-	}
 	fntb_beat(np);
 	busy = fntb_wire_serve(np);
-	busy |= fntb_wire_take(np);
-	return busy;
+	busy |= fntb_wire_take(np, np->own.slots);
+	why = fntb_complaint(np);
+	if (!why)
+		return busy;
+	fntb_peer_down(np, why);
+	return true;
+}
+
+/* Has the NTB's link gone, even if it is back by now? It is asked from time to
+ * time only, as that may mean an access to a device that is gone.
+ */
+static bool fntb_link_lost(struct fntb_port *np)
+{
+	bool moved = READ_ONCE(np->moved) && xchg(&np->moved, 0);
+
+	if (!moved && time_before(jiffies, np->looked_at + FNTB_TICK))
+		return false;
+	np->looked_at = jiffies;
+	if (np->state == FNTB_UP && !moved)
+		moved = !fntb_peer_ready(np);
+	return moved || !ntb_link_is_up(np->ntb, NULL, NULL);
 }
 
 /* One step; true: there was something to do. */
 static bool fntb_step(struct fntb_port *np)
 {
-	if (np->state != NTB_DOWN &&
-	    !ntb_link_is_up(np->ntb, NULL, NULL)) {
-		fntb_peer_down(np, "the link is down");
-		np->state = NTB_DOWN;
-		return false;
+	if (np->state != FNTB_DOWN && fntb_link_lost(np)) {
+		fntb_peer_down(np, "the link was down");
+		np->state = FNTB_DOWN;
+		np->retry_at = jiffies;
+		if (!ntb_link_is_up(np->ntb, NULL, NULL))
+			fabrex_port_link(np->port, false);
 	}
 	switch (np->state) {
-	case NTB_DOWN:
+	case FNTB_DOWN:
 		fntb_step_down(np);
 		break;
-	case NTB_AIMED:
+	case FNTB_AIMED:
 		fntb_step_aimed(np);
 		break;
-	case NTB_HELLO:
+	case FNTB_HELLO:
 		fntb_step_hello(np);
 		break;
-	case NTB_UP:
+	case FNTB_UP:
 		return fntb_step_up(np);
 	}
 	return false;
@@ -324,10 +332,11 @@ static void fntb_bell(struct fntb_port *np, u32 bell)
 {
 	void __iomem *word = np->window + offsetof(struct fntb_control, bell);
 
-	if (np->state != NTB_UP || np->bell == bell)
+	if (np->state != FNTB_UP || np->bell == bell)
 		return;
 	np->bell = bell;
 	iowrite32(bell, word);
+	wmb();
 	/* It has arrived when this has been answered: by nobody, if it is gone. */
 	if (bell && ioread32(word) == ~0u && !np->broken)
 		np->broken = "it does not answer";
@@ -344,21 +353,32 @@ static bool fntb_last_look(struct fntb_port *np)
 		if (fntb_step(np))
 			return true;
 		cpu_relax();
-	} while (np->state == NTB_UP && ktime_get_ns() < end);
+	} while (np->state == FNTB_UP && ktime_get_ns() < end);
 	return false;
+}
+
+/* The doorbell is masked from the interrupt until here. */
+static void fntb_unmask(struct fntb_port *np)
+{
+	if (!READ_ONCE(np->masked))
+		return;
+	ntb_db_clear(np->ntb, np->bell_bit);
+	WRITE_ONCE(np->masked, false);
+	ntb_db_clear_mask(np->ntb, np->bell_bit);
 }
 
 static void fntb_sleep(struct fntb_port *np)
 {
-	u32 bell = NTB_BELL_REQUESTS;
+	u32 bell = FNTB_BELL_REQUESTS;
 
 	if (fntb_wire_waits(np))
-		bell |= NTB_BELL_ANSWERS;
+		bell |= FNTB_BELL_ANSWERS;
+	fntb_unmask(np);
 	fntb_bell(np, bell);
 	if (fntb_last_look(np))
 		return;
 	wait_event_interruptible_timeout(np->wait, READ_ONCE(np->woken) ||
-					 kthread_should_stop(), TICK);
+					 kthread_should_stop(), FNTB_TICK);
 }
 
 static bool fntb_patient(struct fntb_port *np, u64 since)
@@ -387,7 +407,7 @@ int fntb_link_run(void *data)
 			busy = ktime_get_ns();
 			fntb_bell(np, 0);
 			cond_resched();
-		} else if (np->state == NTB_UP && fntb_patient(np, busy)) {
+		} else if (np->state == FNTB_UP && fntb_patient(np, busy)) {
 			cond_resched();
 		} else {
 			fntb_sleep(np);
@@ -395,12 +415,22 @@ int fntb_link_run(void *data)
 	}
 	fntb_peer_down(np, "the driver is being removed");
 	/* The peer finds out at once that nobody is there. */
-	if (np->state == NTB_HELLO)
+	fntb_ready(np, false);
+	if (np->state == FNTB_HELLO)
 		fntb_hello_send(np);
-	ntb_peer_spad_write(np->ntb, NTB_DEF_PEER_IDX, SPAD_READY, 0);
-	fntb_inbox_free(np);
-	if (np->window)
-		iounmap(np->window);
-	np->window = NULL;
 	return 0;
+}
+
+/**
+ * fntb_link_begin() - forget what an earlier driver has left
+ * @np: port, whose link is not enabled
+ *
+ * Context: Process.
+ */
+void fntb_link_begin(struct fntb_port *np)
+{
+	ntb_spad_write(np->ntb, SPAD_READY, 0);
+	np->retry_at = jiffies;
+	np->hello_at = jiffies;
+	np->looked_at = jiffies;
 }

@@ -11,38 +11,42 @@
 #define FABREX_NTB_H
 
 #include <linux/io-64-nonatomic-lo-hi.h>
-#include <linux/ntb.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include "../compat/ntb.h"
 #include "engine.h"
-#include "inbox.h"
+#include "layout.h"
 #include "slot.h"
 
 /**
  * enum fntb_state - of a link
- * @NTB_DOWN:  the NTB's link is down, or the window is not aimed
- * @NTB_AIMED: the peer can reach the inbox
- * @NTB_HELLO: and this host the peer's
- * @NTB_UP:    both know each other's epoch
+ * @FNTB_DOWN:  the NTB's link is down, or the window is not aimed
+ * @FNTB_AIMED: the peer can reach the inbox
+ * @FNTB_HELLO: and this host the peer's
+ * @FNTB_UP:    both know each other's epoch
  */
 enum fntb_state {
-	NTB_DOWN,
-	NTB_AIMED,
-	NTB_HELLO,
-	NTB_UP,
+	FNTB_DOWN,
+	FNTB_AIMED,
+	FNTB_HELLO,
+	FNTB_UP,
 };
 
-#define NTB_SLOTS_MAX	256u
-#define NTB_PLACES_MAX	4096u
+#define FNTB_SLOTS_MAX	256u
+#define FNTB_PLACES_MAX	4096u
+#define FNTB_TICK		(HZ / 10)
+/* Slots that are kept for requests which end something. */
+#define FNTB_SPARE		4u
 
 /**
  * struct fntb_tx - requests to the peer
  * @gate:      open while the link is up: entered by those who prepare one
  * @lock:      protects what follows
- * @count:     requests sent, in this epoch
+ * @count:     requests sent, in this epoch; stored after what it is about
  * @free:      slots
  * @calls:     who waits, by slot
+ * @sent:      when the request was sent, in jiffies, by slot
  * @puts:      places in the peer's inbox that are used
  * @gets:      places in the own inbox that are used
  * @unrung:    the peer may have to be rung for requests
@@ -52,9 +56,10 @@ struct fntb_tx {
 	spinlock_t lock;
 	u32 count;
 	u32 free;
-	struct fabrex_call calls[NTB_SLOTS_MAX];
-	DECLARE_BITMAP(puts, NTB_PLACES_MAX);
-	DECLARE_BITMAP(gets, NTB_PLACES_MAX);
+	struct fabrex_call calls[FNTB_SLOTS_MAX];
+	unsigned long sent[FNTB_SLOTS_MAX];
+	DECLARE_BITMAP(puts, FNTB_PLACES_MAX);
+	DECLARE_BITMAP(gets, FNTB_PLACES_MAX);
 	atomic_t unrung;
 };
 
@@ -69,11 +74,18 @@ struct fntb_tx {
  * @thread:     brings the link up, and serves the peer
  * @wait:       where it sleeps
  * @woken:      it should not
+ * @moved:      the NTB's link has changed
+ * @looked_at:  when it was asked for its state, in jiffies
  * @state:      of the link; the thread's
  * @dma_dev:    for the inbox
- * @inbox:      own
- * @inbox_dma:  its bus address, as the NTB sees it
- * @own:        its layout
+ * @memory:     that holds the inbox; never replaced, as the peer can write it
+ * @memory_dma: its bus address, as the NTB sees it
+ * @memory_size: its size
+ * @inbox:      own; aligned in @memory
+ * @inbox_dma:  likewise
+ * @inbox_size: its size
+ * @retry_at:   when to try again to allocate it, in jiffies
+ * @own:        its layout, as far as the peer reaches
  * @window:     the peer's inbox
  * @window_size: bytes that can be reached of it
  * @theirs:     its layout
@@ -81,8 +93,12 @@ struct fntb_tx {
  * @peer_epoch: of what the peer sends; 0: not known
  * @generation: of this port
  * @peer_generation: of the peer's
+ * @hello_at:   when hello is said next, in jiffies
+ * @falls:      how often the link has gone down soon after it was up
+ * @up_at:      when it came up, in jiffies
  * @bell_bit:   doorbell bit, as a mask
- * @bell:       what the peer has been told, NTB_BELL_*
+ * @bell:       what the peer has been told, FNTB_BELL_*
+ * @masked:     the doorbell is, since it was rung
  * @beat:       own heartbeat
  * @beat_at:    when it was last stored, in jiffies
  * @peer_beat:  the peer's, as last seen
@@ -90,7 +106,6 @@ struct fntb_tx {
  * @tx:         requests to the peer
  * @answers_lock: held by who takes answers; protects @answered
  * @answered:   answers taken, in this epoch
- * @answered_at: when the last came, or the first request was sent
  * @served:     requests served, in this epoch; the thread's
  * @broken:     what the peer has done wrong; the link is made anew
  */
@@ -104,11 +119,18 @@ struct fntb_port {
 	struct task_struct *thread;
 	wait_queue_head_t wait;
 	bool woken;
+	int moved;
+	unsigned long looked_at;
 	enum fntb_state state;
 
 	struct device *dma_dev;
+	void *memory;
+	dma_addr_t memory_dma;
+	size_t memory_size;
 	void *inbox;
 	dma_addr_t inbox_dma;
+	u32 inbox_size;
+	unsigned long retry_at;
 	struct fntb_layout own;
 	void __iomem *window;
 	resource_size_t window_size;
@@ -118,8 +140,12 @@ struct fntb_port {
 	u32 peer_epoch;
 	u32 generation;
 	u32 peer_generation;
+	unsigned long hello_at;
+	unsigned int falls;
+	unsigned long up_at;
 	u64 bell_bit;
 	u32 bell;
+	bool masked;
 	u32 beat;
 	unsigned long beat_at;
 	u32 peer_beat;
@@ -128,7 +154,6 @@ struct fntb_port {
 	struct fntb_tx tx;
 	struct mutex answers_lock;
 	u32 answered;
-	unsigned long answered_at;
 	u32 served;
 	const char *broken;
 };
@@ -149,13 +174,20 @@ extern const struct fabrex_wire_ops fntb_wire_ops;
 void fntb_wire_up(struct fntb_port *np);
 void fntb_wire_down(struct fntb_port *np);
 bool fntb_wire_serve(struct fntb_port *np);
-bool fntb_wire_take(struct fntb_port *np);
+bool fntb_wire_take(struct fntb_port *np, u32 most);
 bool fntb_wire_waits(struct fntb_port *np);
+bool fntb_wire_late(struct fntb_port *np, unsigned long patience);
+
+/* inbox.c */
+int fntb_inbox_aim(struct fntb_port *np);
+void fntb_inbox_free(struct fntb_port *np);
+int fntb_window_map(struct fntb_port *np);
 
 /* wake.c */
 void fntb_link_wake(struct fntb_port *np);
 
 /* link.c */
+void fntb_link_begin(struct fntb_port *np);
 int fntb_link_run(void *data);
 
 /* model.c */

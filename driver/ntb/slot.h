@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-#define NTB_INLINE_MAX	48u
+#define FNTB_INLINE_MAX	48u
 
 /**
  * struct fntb_request_slot - a request
@@ -15,7 +15,7 @@
  */
 struct fntb_request_slot {
 	struct fabrex_request req;
-	u8 data[NTB_INLINE_MAX];
+	u8 data[FNTB_INLINE_MAX];
 	__le64 stamp;
 };
 

@@ -33,7 +33,7 @@ static bool fntb_place(struct fntb_port *np, struct fabrex_call *call)
 	u32 n = call->read ? np->own.ngets : np->theirs.nputs;
 	u32 place;
 
-	call->placed = call->bytes > (call->read ? 0 : NTB_INLINE_MAX);
+	call->placed = call->bytes > (call->read ? 0 : FNTB_INLINE_MAX);
 	if (!call->placed)
 		return true;
 	place = find_first_zero_bit(places, n);
@@ -62,7 +62,8 @@ static int fntb_reserve(struct fabrex_wire *wire, struct fabrex_call *call)
 	if (!engine_gate_enter(&tx->gate))
 		return -ENOTCONN;
 	spin_lock(&tx->lock);
-	room = tx->free && fntb_place(np, call);
+	room = tx->free > (call->urgent ? 0 : FNTB_SPARE) &&
+	       fntb_place(np, call);
 	if (room)
 		tx->free--;
 	spin_unlock(&tx->lock);
@@ -80,6 +81,7 @@ static void fntb_cancel(struct fabrex_wire *wire, struct fabrex_call *call)
 	fntb_unplace(np, call);
 	spin_unlock(&np->tx.lock);
 	engine_gate_leave(&np->tx.gate);
+	fabrex_engine_room(&np->engine);
 }
 
 static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
@@ -88,7 +90,7 @@ static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
 	struct fntb_port *np = fntb_port_of(wire);
 
 	fntb_store(np->window + np->theirs.puts +
-		    call->place * np->theirs.chunk + at, from, bytes);
+		   call->place * np->theirs.chunk + at, from, bytes);
 }
 
 static void fntb_stamp_store(void __iomem *to, u32 epoch, u32 count)
@@ -111,16 +113,19 @@ static void fntb_request(struct fabrex_wire *wire,
 	if (call->bytes && !call->placed && data)
 		out.flags |= ENGINE_REQ_INLINE;
 	spin_lock(&tx->lock);
-	i = tx->count++ & (np->theirs.slots - 1);
+	i = tx->count & (np->theirs.slots - 1);
 	tx->calls[i] = *call;
+	tx->sent[i] = jiffies;
 	slot = np->window + np->theirs.requests +
 	       i * sizeof(struct fntb_request_slot);
 	fntb_store(slot, &out, sizeof(out));
 	if (out.flags & ENGINE_REQ_INLINE)
 		fntb_store(slot + offsetof(struct fntb_request_slot, data),
-			    data, call->bytes);
+			   data, call->bytes);
+	/* Nobody believes an answer before that. */
+	smp_store_release(&tx->count, tx->count + 1);
 	fntb_stamp_store(slot + offsetof(struct fntb_request_slot, stamp),
-			np->epoch, tx->count);
+			 np->epoch, tx->count);
 	spin_unlock(&tx->lock);
 	atomic_set(&tx->unrung, 1);
 	engine_gate_leave(&tx->gate);
@@ -139,8 +144,11 @@ static void fntb_flush(struct fabrex_wire *wire)
 {
 	struct fntb_port *np = fntb_port_of(wire);
 
-	if (atomic_read(&np->tx.unrung) && atomic_xchg(&np->tx.unrung, 0))
-		fntb_ring(np, NTB_BELL_REQUESTS);
+	if (!atomic_read(&np->tx.unrung) || !engine_gate_enter(&np->tx.gate))
+		return;
+	if (atomic_xchg(&np->tx.unrung, 0))
+		fntb_ring(np, FNTB_BELL_REQUESTS);
+	engine_gate_leave(&np->tx.gate);
 }
 
 /* ---- answers ----------------------------------------------------------- */
@@ -155,7 +163,7 @@ static bool fntb_answer(struct fntb_port *np)
 	struct fabrex_call call;
 	void *payload = NULL;
 
-	if (READ_ONCE(np->tx.count) == np->answered ||
+	if (smp_load_acquire(&np->tx.count) == np->answered ||
 	    le64_to_cpu(READ_ONCE(slot->stamp)) !=
 	    fntb_stamp(np->peer_epoch, np->answered + 1))
 		return false;
@@ -167,7 +175,6 @@ static bool fntb_answer(struct fntb_port *np)
 		payload = np->inbox + np->own.gets +
 			  call.place * np->own.chunk;
 	np->answered++;
-	WRITE_ONCE(np->answered_at, jiffies);
 	fabrex_engine_answered(&np->wire, &call, &answer, payload);
 	spin_lock(&np->tx.lock);
 	fntb_unplace(np, &call);
@@ -176,38 +183,31 @@ static bool fntb_answer(struct fntb_port *np)
 }
 
 /**
- * fntb_wire_take() - take all answers that have come
- * @np: port
+ * fntb_wire_take() - take answers that have come, unless somebody does
+ * @np:  port
+ * @most: answers
  *
  * Context: Process; sleeps.
  * Return: true if there were some
  */
-bool fntb_wire_take(struct fntb_port *np)
+bool fntb_wire_take(struct fntb_port *np, u32 most)
 {
-	bool any = false;
-
-	mutex_lock(&np->answers_lock);
-	while (READ_ONCE(np->wire.up) && fntb_answer(np))
-		any = true;
-	mutex_unlock(&np->answers_lock);
-	if (any)
-		fabrex_engine_room(&np->engine);
-	return any;
-}
-
-static bool fntb_poll(struct fabrex_wire *wire)
-{
-	struct fntb_port *np = fntb_port_of(wire);
-	bool any = false;
+	u32 n = 0;
 
 	if (!mutex_trylock(&np->answers_lock))
 		return false;
-	while (READ_ONCE(wire->up) && fntb_answer(np))
-		any = true;
+	while (n < most && READ_ONCE(np->wire.up) && fntb_answer(np))
+		n++;
 	mutex_unlock(&np->answers_lock);
-	if (any)
+	if (n)
 		fabrex_engine_room(&np->engine);
-	return any;
+	return n;
+}
+
+/* A worker does not spend its time on answers to others. */
+static bool fntb_poll(struct fabrex_wire *wire)
+{
+	return fntb_wire_take(fntb_port_of(wire), 16);
 }
 
 /**
@@ -220,6 +220,24 @@ static bool fntb_poll(struct fabrex_wire *wire)
 bool fntb_wire_waits(struct fntb_port *np)
 {
 	return READ_ONCE(np->tx.count) != READ_ONCE(np->answered);
+}
+
+/**
+ * fntb_wire_late() - has the oldest request been without an answer for long?
+ * @np:       port
+ * @patience: in jiffies
+ *
+ * Context: The thread.
+ * Return: whether it has
+ */
+bool fntb_wire_late(struct fntb_port *np, unsigned long patience)
+{
+	u32 oldest = READ_ONCE(np->answered);
+
+	if (smp_load_acquire(&np->tx.count) == oldest)
+		return false;
+	return time_after(jiffies, np->tx.sent[oldest & (np->theirs.slots - 1)] +
+				   patience);
 }
 
 static void fntb_wait(struct fabrex_wire *wire)
@@ -241,7 +259,7 @@ static bool fntb_reply(struct fabrex_wire *wire, u32 place, u32 at,
 	    bytes > np->theirs.chunk - at)
 		return false;
 	fntb_store(np->window + np->theirs.gets + place * np->theirs.chunk +
-		    at, from, bytes);
+		   at, from, bytes);
 	return true;
 }
 
@@ -261,7 +279,7 @@ static const char *fntb_payload(struct fntb_port *np,
 		return NULL;
 	if (req->flags & ENGINE_REQ_INLINE) {
 		*payload = data;
-		return bytes > NTB_INLINE_MAX ?
+		return bytes > FNTB_INLINE_MAX ?
 		       "a request is larger than its slot" : NULL;
 	}
 	if (place >= np->own.nputs)
@@ -289,7 +307,7 @@ static bool fntb_serve_one(struct fntb_port *np)
 	u32 i = np->served & (np->own.slots - 1);
 	struct fntb_request_slot *slot = np->inbox + np->own.requests +
 					i * sizeof(*slot);
-	u8 data[NTB_INLINE_MAX] __aligned(8);
+	u8 data[FNTB_INLINE_MAX] __aligned(8);
 	struct fabrex_request req;
 	struct fabrex_answer answer;
 	const void *payload;
@@ -304,9 +322,10 @@ static bool fntb_serve_one(struct fntb_port *np)
 	np->broken = fntb_payload(np, &req, data, &payload);
 	if (np->broken)
 		return false;
-	fabrex_engine_serve(&np->wire, &req, payload, &answer);
+	if (!fabrex_engine_serve(&np->wire, &req, payload, &answer))
+		np->broken = "it guesses keys";
 	fntb_reply_send(np, &answer);
-	return true;
+	return !np->broken;
 }
 
 /**
@@ -323,7 +342,7 @@ bool fntb_wire_serve(struct fntb_port *np)
 	while (n < np->own.slots && fntb_serve_one(np))
 		n++;
 	if (n)
-		fntb_ring(np, NTB_BELL_ANSWERS);
+		fntb_ring(np, FNTB_BELL_ANSWERS);
 	return n;
 }
 
@@ -339,18 +358,21 @@ void fntb_wire_up(struct fntb_port *np)
 {
 	struct fntb_tx *tx = &np->tx;
 
+	mutex_lock(&np->answers_lock);
+	spin_lock(&tx->lock);
 	tx->count = 0;
 	tx->free = min(np->own.slots, np->theirs.slots);
-	bitmap_zero(tx->puts, NTB_PLACES_MAX);
-	bitmap_zero(tx->gets, NTB_PLACES_MAX);
+	bitmap_zero(tx->puts, FNTB_PLACES_MAX);
+	bitmap_zero(tx->gets, FNTB_PLACES_MAX);
 	atomic_set(&tx->unrung, 0);
 	np->answered = 0;
-	np->answered_at = jiffies;
 	np->served = 0;
 	np->broken = NULL;
 	np->wire.chunk = min(np->own.chunk, np->theirs.chunk);
+	spin_unlock(&tx->lock);
+	mutex_unlock(&np->answers_lock);
 	engine_gate_open(&tx->gate);
-	WRITE_ONCE(np->wire.up, true);
+	smp_store_release(&np->wire.up, true);
 	fabrex_engine_room(&np->engine);
 }
 
@@ -374,6 +396,7 @@ void fntb_wire_down(struct fntb_port *np)
 		fabrex_engine_answered(&np->wire, &np->tx.calls[i], NULL,
 				       NULL);
 	}
+	atomic_set(&np->tx.unrung, 0);
 	mutex_unlock(&np->answers_lock);
 	fabrex_engine_forget(&np->wire);
 	fabrex_engine_room(&np->engine);

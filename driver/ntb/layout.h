@@ -4,31 +4,31 @@
  * it. Its layout, and what the two say of themselves. Pure functions: used by
  * the driver and, in user space, by driver/tests.
  */
-#ifndef FABREX_NTB_INBOX_H
-#define FABREX_NTB_INBOX_H
+#ifndef FABREX_NTB_LAYOUT_H
+#define FABREX_NTB_LAYOUT_H
 
 #include <linux/types.h>
 
-#define NTB_MAGIC		0x62746e66
-#define NTB_VERSION		1
-#define NTB_NAME_LEN		32
+#define FNTB_MAGIC		0x62746e66
+#define FNTB_VERSION		1
+#define FNTB_NAME_LEN		32
 
 /* Smallest and largest inbox. */
-#define NTB_INBOX_MIN		(64u << 10)
-#define NTB_INBOX_MAX		(16u << 20)
-#define NTB_PAGE		4096u
-#define NTB_CHUNK_MAX		(64u << 10)
+#define FNTB_INBOX_MIN		(64u << 10)
+#define FNTB_INBOX_MAX		(16u << 20)
+#define FNTB_PAGE		4096u
+#define FNTB_CHUNK_MAX		(64u << 10)
 
 /**
  * struct fntb_hello - what a host says of itself
- * @magic:      %NTB_MAGIC
- * @version:    %NTB_VERSION
+ * @magic:      %FNTB_MAGIC
+ * @version:    %FNTB_VERSION
  * @epoch:      of what it sends; random, not 0
- * @echo:       the peer's epoch, as far as it knows
+ * @echo:       the peer's epoch, if it has heard it and can go on with it
  * @generation: differs each time that the port has been enabled
  * @peer:       its number
  * @size:       of its inbox, bytes
- * @__pad:      0
+ * @window:     bytes of the peer's inbox that it can reach
  * @name:       of its port, NUL-terminated
  * @host:       its name, likewise
  * @crc:        CRC32C of all before it: while it is being stored, it does not fit
@@ -41,21 +41,21 @@ struct fntb_hello {
 	__le32 generation;
 	__le32 peer;
 	__le32 size;
-	__le32 __pad;
-	char name[NTB_NAME_LEN];
-	char host[NTB_NAME_LEN];
+	__le32 window;
+	char name[FNTB_NAME_LEN];
+	char host[FNTB_NAME_LEN];
 	__le32 crc;
 };
 
 /* fntb_control.bell: on which occasions a peer that sleeps wants an interrupt. */
-#define NTB_BELL_REQUESTS	(1u << 0)
-#define NTB_BELL_ANSWERS	(1u << 1)
+#define FNTB_BELL_REQUESTS	(1u << 0)
+#define FNTB_BELL_ANSWERS	(1u << 1)
 
 /**
  * struct fntb_control - beginning of an inbox
  * @hello:     of the peer
  * @heartbeat: changes as long as the peer is alive
- * @bell:      NTB_BELL_*
+ * @bell:      FNTB_BELL_*
  */
 struct fntb_control {
 	struct fntb_hello hello;
