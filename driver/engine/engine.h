@@ -190,7 +190,7 @@ bool fabrex_engine_serve(struct fabrex_wire *wire,
 			 struct fabrex_answer *answer);
 void fabrex_engine_forget(struct fabrex_wire *wire);
 
-/* op.c: for wires, whose side it is that has asked. */
+/* answer.c: for wires, whose side it is that has asked. */
 void fabrex_engine_answered(struct fabrex_wire *wire,
 			    const struct fabrex_call *call,
 			    const struct fabrex_answer *answer,

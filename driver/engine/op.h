@@ -9,29 +9,4 @@ bool engine_op_serve(struct engine_queue *queue);
 bool engine_op_pending(const struct engine_queue *queue);
 void engine_op_abandon(struct engine_queue *queue);
 
-/**
- * struct engine_resolve - a caller of ->resolve()
- * @done:   there is an answer
- * @answer: status is %FABREX_WC_UNREACHABLE if there is none to come
- */
-struct engine_resolve {
-	struct completion done;
-	struct fabrex_answer answer;
-};
-
-int engine_resolve(struct fabrex_engine *engine, u32 peer, u64 service,
-		   u32 *queue, u64 *key);
-
-/* The way to a peer that can be reached, or NULL. */
-static inline struct fabrex_wire *engine_wire(struct fabrex_engine *engine,
-					      u32 peer)
-{
-	struct fabrex_wire *wire;
-
-	if (peer == engine->peer)
-		return &engine->self;
-	wire = peer < FABREX_MAX_PEERS ? READ_ONCE(engine->wires[peer]) : NULL;
-	return wire && READ_ONCE(wire->up) ? wire : NULL;
-}
-
 #endif

@@ -8,6 +8,7 @@
 
 #include "op.h"
 #include "region.h"
+#include "resolve.h"
 #include "worker.h"
 
 /* Give it a worker, a number and a key. */

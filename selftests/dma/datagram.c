@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "bench.h"
@@ -85,14 +86,53 @@ TEST_F(datagram, from_memory)
 
 TEST_F(datagram, too_long)
 {
+	static const uint32_t lengths[] = { 257, 4096, 4097, BENCH_SIZE };
 	struct bench *b = &self->b;
-	struct fabrex_sqe sqe = raw_send(b->self, &self->rx, &b->src, 0, 257);
+	struct fabrex_sqe sqe;
 	struct fabrex_cqe cqe;
 
 	memset(self->rx.rq, 0x5c, 256 * CELLS);
-	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_TOO_LONG);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		sqe = raw_send(b->self, &self->rx, &b->src, 0, lengths[i]);
+		EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_TOO_LONG);
+		sqe.dest_key ^= 1ull << 40;
+		EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_BAD_QUEUE);
+	}
 	EXPECT_FALSE(raw_poll(&self->rx, &cqe, 20));
 	EXPECT_TRUE(raw_all(self->rx.rq, 256 * CELLS, 0x5c));
+}
+
+/* Who is destroyed in the middle of a long WRITE_IMM gives the cell back. */
+TEST_F(datagram, write_imm_abandoned)
+{
+	struct bench *b = &self->b;
+	size_t n = 8u << 20;
+	struct raw_mr from, to;
+	struct fabrex_cqe cqe;
+	struct fabrex_sqe sqe;
+
+	ASSERT_EQ(raw_mr(b->fd, n, RAW_ALL, &from), 0);
+	ASSERT_EQ(raw_mr(b->fd, n, RAW_ALL, &to), 0);
+	sqe = raw_rw(FABREX_OP_WRITE_IMM, b->self, &from, 0, to.key, 0, n);
+	sqe.dest_key = self->rx.info.out_key;
+	for (int i = 0; i < 2 * CELLS; i++) {
+		struct raw_queue q;
+
+		ASSERT_EQ(raw_queue(b->fd, 8, 8, 0, &q), 0);
+		raw_post(&q, &sqe);
+		usleep(300 * (i % 8));
+		ASSERT_EQ(raw_queue_free(&q), 0);
+		/* Or it was complete before. */
+		if (raw_poll(&self->rx, &cqe, 0))
+			raw_recv_done(&self->rx, 1);
+	}
+	for (int i = 0; i < CELLS; i++) {
+		struct fabrex_sqe text = in_line(b, &self->rx, "room");
+
+		ASSERT_EQ(raw_do(&b->q, &text, NULL), FABREX_WC_OK);
+	}
+	EXPECT_EQ(raw_mr_free(&from), 0);
+	EXPECT_EQ(raw_mr_free(&to), 0);
 }
 
 TEST_F(datagram, bad_queue)

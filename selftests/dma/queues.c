@@ -81,6 +81,37 @@ TEST_F(queues, submission_index)
 	}
 }
 
+/* A process that takes back what it has submitted harms itself only. */
+TEST_F(queues, tail_moved_back)
+{
+	struct bench *b = &self->b;
+	size_t n = 4u << 20;
+	struct raw_mr from, to;
+	struct fabrex_sqe sqe;
+
+	ASSERT_EQ(raw_mr(b->fd, n, RAW_ALL, &from), 0);
+	ASSERT_EQ(raw_mr(b->fd, n, RAW_ALL, &to), 0);
+	sqe = raw_rw(FABREX_OP_WRITE, b->self, &from, 0, to.key, 0, n);
+	sqe.flags = FABREX_SQE_QUIET;
+	for (int i = 0; i < 8; i++) {
+		struct raw_queue q;
+
+		ASSERT_EQ(raw_queue(b->fd, 8, 8, 0, &q), 0);
+		for (int k = 0; k < 6; k++)
+			raw_put(&q, &sqe);
+		raw_submit(&q);
+		usleep(500 * i);
+		q.ctrl->sq_tail = i % 6;
+		q.db[FABREX_DB_SQ / 4] = i % 6;
+		usleep(2000);
+		ASSERT_EQ(raw_queue_free(&q), 0);
+	}
+	sqe = bench_write(b, 0, 0, 64);
+	EXPECT_EQ(raw_do(&b->q, &sqe, NULL), FABREX_WC_OK);
+	EXPECT_EQ(raw_mr_free(&from), 0);
+	EXPECT_EQ(raw_mr_free(&to), 0);
+}
+
 /* Nothing is executed after the error. */
 TEST_F(queues, error_stops_everything)
 {

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parts of operations, as they are sent to a peer: payload is copied, or put where
+ * the wire wants it; and which keys may be tried. Called by op.c.
+ */
+#include <linux/crc32c.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
+
+#include "part.h"
+#include "worker.h"
+
+/* Does its payload travel with the request? */
+static bool engine_op_gives(const struct engine_op *op)
+{
+	return op->entry.opcode != FABREX_OP_READ &&
+	       !engine_is_atomic(op->entry.opcode);
+}
+
+/**
+ * engine_part_init() - begin with the next part of an operation
+ * @part: result
+ * @q:    queue
+ * @op:   operation
+ * @wire: to the peer
+ * @most: bytes
+ *
+ * Context: Any.
+ */
+void engine_part_init(struct engine_part *part, struct engine_queue *q,
+		      struct engine_op *op, struct fabrex_wire *wire, u32 most)
+{
+	u64 left = op->entry.length - op->sent;
+
+	part->q = q;
+	part->op = op;
+	part->wire = wire;
+	part->call = (struct fabrex_call) {
+		.queue = q,
+		.op = op->index,
+		.at = op->sent,
+		.read = op->entry.opcode == FABREX_OP_READ,
+	};
+	if (!engine_op_whole(op))
+		part->call.bytes = min_t(u64, left, most);
+	/* One that is too long for any cell goes without its payload. */
+	else if (op->entry.opcode == FABREX_OP_SEND &&
+		 op->entry.length <= FABREX_CELL_MAX)
+		part->call.bytes = op->entry.length;
+}
+
+static u8 engine_part_flags(const struct engine_part *part)
+{
+	const struct engine_entry *e = &part->op->entry;
+	u8 flags = 0;
+
+	if (e->flags & FABREX_SQE_CHECK)
+		flags |= ENGINE_REQ_CHECK;
+	if (!part->call.at)
+		flags |= ENGINE_REQ_FIRST;
+	if (part->call.at + part->call.bytes >= e->length)
+		flags |= ENGINE_REQ_LAST;
+	return flags;
+}
+
+/**
+ * engine_part_fill() - fill in the request, but for the payload and its CRC
+ * @part: part, with its place
+ *
+ * Context: Any.
+ */
+void engine_part_fill(struct engine_part *part)
+{
+	const struct engine_op *op = part->op;
+	const struct engine_entry *e = &op->entry;
+
+	part->req = (struct fabrex_request) {
+		.opcode = e->opcode,
+		.flags = engine_part_flags(part),
+		.ticket = cpu_to_le32(op->ticket),
+		.offset = cpu_to_le64(e->roffset),
+		.length = cpu_to_le64(e->operand),
+		.dest = cpu_to_le64(e->dest),
+		.at = cpu_to_le32(part->call.at),
+		.bytes = cpu_to_le32(part->call.bytes),
+		.place = cpu_to_le32(part->call.place),
+		.src_queue = cpu_to_le32(part->q->number),
+		.imm = cpu_to_le32(e->imm),
+		.crc_from = cpu_to_le32(ENGINE_CRC_BEGIN),
+	};
+	/* Of an inline datagram, data is in the place of keys. */
+	if (e->opcode != FABREX_OP_SEND)
+		part->req.key = cpu_to_le64(e->rkey);
+}
+
+static u8 engine_piece_put(void *ctx, void *va, u32 at, u32 bytes)
+{
+	struct engine_part *part = ctx;
+
+	if (part->op->entry.flags & FABREX_SQE_CHECK)
+		part->op->crc = crc32c(part->op->crc, va, bytes);
+	if (part->call.placed)
+		part->wire->ops->put(part->wire, &part->call, at, va, bytes);
+	else if (bytes == sizeof(u64) && !at &&
+		 IS_ALIGNED((unsigned long)va, sizeof(u64)))
+		*(u64 *)part->data = READ_ONCE(*(u64 *)va);
+	else
+		memcpy(part->data + at, va, bytes);
+	return 0;
+}
+
+/* Payload from the local region, or out of the entry. */
+static u8 engine_part_load(struct engine_part *part)
+{
+	struct engine_entry *e = &part->op->entry;
+	struct engine_region *region;
+	u8 status;
+
+	if (!engine_op_gives(part->op))
+		return FABREX_WC_OK;
+	part->req.crc_from = cpu_to_le32(part->op->crc);
+	if (e->flags & FABREX_SQE_INLINE) {
+		engine_piece_put(part, e->inline_data, 0, part->call.bytes);
+		return FABREX_WC_OK;
+	}
+	status = engine_op_local(part->q, part->op, &region);
+	if (status)
+		return engine_in_the_middle(part->call.at, status);
+	engine_region_each(region, e->loffset + part->call.at,
+			   part->call.bytes, engine_piece_put, part);
+	engine_region_put(region);
+	part->req.crc = cpu_to_le32(part->op->crc);
+	return FABREX_WC_OK;
+}
+
+/**
+ * engine_part_count() - count what is sent
+ * @part: part
+ *
+ * Context: Any.
+ */
+void engine_part_count(const struct engine_part *part)
+{
+	u64 n = engine_op_gives(part->op) ? part->call.bytes : 0;
+
+	if (engine_is_atomic(part->op->entry.opcode))
+		n = sizeof(u64);
+	atomic64_add(n, &part->q->counters.tx_bytes);
+	atomic64_add(n, &part->q->engine->counters.tx_bytes);
+}
+
+/* The wire has it, or the operation has failed. */
+static void engine_part_send(struct engine_part *part)
+{
+	struct engine_op *op = part->op;
+	u8 status;
+
+	engine_part_fill(part);
+	status = engine_part_load(part);
+	if (status) {
+		part->wire->ops->cancel(part->wire, &part->call);
+		engine_op_fail(op, status);
+		return;
+	}
+	op->asked = true;
+	op->sent += part->call.bytes;
+	engine_part_count(part);
+	atomic_inc(&op->waiting);
+	atomic_inc(&part->q->waiting);
+	part->wire->ops->request(part->wire, &part->req, part->data,
+				 &part->call);
+}
+
+static u64 engine_key_of(const struct engine_op *op)
+{
+	return op->entry.opcode == FABREX_OP_SEND ? 0 : op->entry.rkey;
+}
+
+static u64 engine_dest_of(const struct engine_op *op)
+{
+	return op->entry.opcode == FABREX_OP_CMP_SWAP ? 0 : op->entry.dest;
+}
+
+static struct engine_known *engine_known(struct engine_queue *q,
+					 const struct engine_op *op)
+{
+	u64 what = engine_key_of(op) ^ engine_dest_of(op) ^ op->entry.peer;
+
+	return &q->known[hash_64(what, ilog2(ENGINE_KNOWN))];
+}
+
+static bool engine_op_knows(struct engine_queue *q, const struct engine_op *op)
+{
+	const struct engine_known *known = engine_known(q, op);
+
+	return q->guesser.trusted && known->peer == op->entry.peer &&
+	       known->rkey == engine_key_of(op) &&
+	       known->dest == engine_dest_of(op) &&
+	       (known->rkey || known->dest);
+}
+
+/**
+ * engine_op_may_ask() - may the next part be sent?
+ * @q:  queue
+ * @op: its operation at &engine_queue.next
+ *
+ * A key that is not known to be right goes alone, and a queue whose last one was
+ * wrong waits until the budget allows that; a WRITE_IMM goes on when its peer has
+ * kept a cell.
+ *
+ * Context: Process.
+ * Return: whether it may; otherwise the queue is served again in time
+ */
+bool engine_op_may_ask(struct engine_queue *q, struct engine_op *op)
+{
+	if (READ_ONCE(op->moved))
+		return true;
+	if (op->asked && op->entry.opcode == FABREX_OP_WRITE_IMM)
+		return false;
+	if (engine_op_knows(q, op))
+		return true;
+	if (op->asked || q->done != op->index)
+		return false;
+	if (engine_guess_may(&q->guesser, q->engine))
+		return true;
+	engine_worker_kick_at(q->worker, q->guesser.due_ns);
+	return false;
+}
+
+/* Did the peer look at more than the key? */
+static bool engine_key_was_right(u32 status)
+{
+	switch (status) {
+	case FABREX_WC_OK:
+	case FABREX_WC_RBOUNDS:
+	case FABREX_WC_RACCESS:
+	case FABREX_WC_RPEER:
+	case FABREX_WC_RNR:
+	case FABREX_WC_TOO_LONG:
+	case FABREX_WC_DATA:
+	case FABREX_WC_RFAULT:
+		return true;
+	}
+	return false;
+}
+
+/**
+ * engine_op_judge() - learn from what has become of an operation
+ * @q:      queue
+ * @op:     operation that is complete
+ * @status: of it
+ *
+ * Context: Process.
+ */
+void engine_op_judge(struct engine_queue *q, const struct engine_op *op,
+		     u32 status)
+{
+	int misses = atomic_xchg(&q->misses, 0);
+
+	while (misses--)
+		engine_guess_miss(&q->guesser, q->engine);
+	if (!op->asked || !engine_key_was_right(status))
+		return;
+	engine_guess_hit(&q->guesser, q->engine);
+	*engine_known(q, op) = (struct engine_known) {
+		.peer = op->entry.peer,
+		.rkey = engine_key_of(op),
+		.dest = engine_dest_of(op),
+	};
+}
+
+/* Room on a wire; if there is none now, the queue is served when there is. */
+static int engine_part_reserve(struct engine_part *part)
+{
+	const struct fabrex_wire_ops *ops = part->wire->ops;
+	int ret = ops->reserve(part->wire, &part->call);
+
+	if (ret != -EAGAIN)
+		return ret;
+	atomic_set(&part->q->engine->starved, 1);
+	/* Room may have been made just before. */
+	smp_mb__after_atomic();
+	return ops->reserve(part->wire, &part->call);
+}
+
+/**
+ * engine_op_send() - send parts of an operation to its peer, for a turn
+ * @q:    queue
+ * @op:   its operation at &engine_queue.next
+ * @wire: to the peer
+ *
+ * Context: Process.
+ * Return: whether all are sent
+ */
+enum engine_turn engine_op_send(struct engine_queue *q, struct engine_op *op,
+				struct fabrex_wire *wire)
+{
+	u64 end = (u64)op->sent + TURN_BYTES;
+	struct engine_part part;
+	int ret;
+
+	do {
+		if (engine_op_failed(op))
+			return TURN_SENT;
+		if (op->sent >= end)
+			return TURN_MORE;
+		if (!engine_op_may_ask(q, op))
+			return TURN_WAIT;
+		engine_part_init(&part, q, op, wire, wire->chunk);
+		ret = engine_part_reserve(&part);
+		if (ret == -EAGAIN)
+			return TURN_WAIT;
+		if (ret) {
+			engine_op_fail(op, op->asked ? FABREX_WC_ABORTED :
+						       FABREX_WC_UNREACHABLE);
+			return TURN_SENT;
+		}
+		engine_part_send(&part);
+	} while (!engine_op_all_sent(op));
+	return TURN_SENT;
+}
+
+/**
+ * engine_op_cancel() - tell the peer of a WRITE_IMM whose rest will not come
+ * @q:    queue
+ * @op:   its operation at &engine_queue.next
+ * @wire: to the peer; NULL if it cannot be reached, and so keeps nothing
+ *
+ * Context: Process.
+ * Return: false if there is no room now
+ */
+bool engine_op_cancel(struct engine_queue *q, struct engine_op *op,
+		      struct fabrex_wire *wire)
+{
+	struct fabrex_answer answer;
+	struct engine_part part;
+	int ret;
+
+	if (op->entry.opcode != FABREX_OP_WRITE_IMM || !op->asked ||
+	    op->sent >= op->entry.length || !wire)
+		return true;
+	engine_part_init(&part, q, op, wire, 0);
+	part.call.urgent = true;
+	ret = wire->ops ? engine_part_reserve(&part) : 0;
+	if (ret == -EAGAIN)
+		return false;
+	if (ret)
+		return true;
+	engine_part_fill(&part);
+	part.req.flags |= ENGINE_REQ_CANCEL;
+	op->sent = op->entry.length;
+	if (!wire->ops) {
+		fabrex_engine_serve(wire, &part.req, NULL, &answer);
+		return true;
+	}
+	atomic_inc(&op->waiting);
+	atomic_inc(&q->waiting);
+	wire->ops->request(wire, &part.req, NULL, &part.call);
+	wire->ops->flush(wire);
+	return true;
+}

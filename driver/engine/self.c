@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Operations within the port: between processes of the host, or within one, with
+ * the same checks as for a peer. Called by op.c.
+ */
+#include <linux/crc32c.h>
+#include <linux/mm.h>
+
+#include "part.h"
+#include "worker.h"
+
+static u8 engine_piece_self(void *ctx, void *va, u32 at, u32 bytes)
+{
+	struct engine_part *part = ctx;
+	struct engine_op *op = part->op;
+	struct fabrex_answer answer;
+
+	if (op->entry.flags & FABREX_SQE_CHECK &&
+	    op->entry.opcode != FABREX_OP_READ) {
+		part->req.crc_from = cpu_to_le32(op->crc);
+		op->crc = crc32c(op->crc, va, bytes);
+		part->req.crc = cpu_to_le32(op->crc);
+	}
+	fabrex_engine_serve(part->wire, &part->req, va, &answer);
+	if (answer.flags & ENGINE_ANS_MISS)
+		atomic_inc(&part->q->misses);
+	op->asked = true;
+	if (!answer.status && op->entry.opcode == FABREX_OP_READ &&
+	    op->entry.flags & FABREX_SQE_CHECK) {
+		op->crc = crc32c(op->crc, va, bytes);
+		if (crc32c(ENGINE_CRC_BEGIN, va, bytes) !=
+		    le32_to_cpu(answer.crc))
+			return FABREX_WC_DATA;
+	}
+	if (!answer.status && engine_is_atomic(op->entry.opcode))
+		answer.status = engine_op_store_old(part->q, op, &answer);
+	return answer.status;
+}
+
+/* A part lies in one page. */
+static u8 engine_self_part(struct engine_part *part)
+{
+	struct engine_entry *e = &part->op->entry;
+	void *buffer = part->q->worker->buffer;
+	struct engine_region *region;
+	u8 status;
+
+	if (engine_is_atomic(e->opcode))
+		return engine_piece_self(part, NULL, 0, 0);
+	if (e->flags & FABREX_SQE_INLINE)
+		return engine_piece_self(part, e->inline_data, 0, e->length);
+	status = engine_op_local(part->q, part->op, &region);
+	if (status)
+		return status;
+	if (e->opcode == FABREX_OP_SEND) {
+		engine_region_read(region, e->loffset, buffer,
+				   part->call.bytes);
+		status = engine_piece_self(part, buffer, 0, part->call.bytes);
+	} else if (!part->call.bytes) {
+		status = engine_piece_self(part, buffer, 0, 0);
+	} else {
+		status = engine_region_each(region, e->loffset + part->call.at,
+					    part->call.bytes,
+					    engine_piece_self, part);
+	}
+	engine_region_put(region);
+	return status;
+}
+
+/* Bytes up to the end of the page of the local region. */
+static u8 engine_self_room(const struct engine_queue *q,
+			   const struct engine_op *op, u32 *room)
+{
+	struct engine_region *region;
+	u8 status;
+
+	*room = 0;
+	if (engine_op_whole(op))
+		return FABREX_WC_OK;
+	status = engine_op_local(q, op, &region);
+	if (status)
+		return status;
+	*room = PAGE_SIZE - offset_in_page(region->first + op->entry.loffset +
+					   op->sent);
+	engine_region_put(region);
+	return FABREX_WC_OK;
+}
+
+/**
+ * engine_op_self() - perform an operation within the port, for a turn
+ * @q:    queue
+ * @op:   its operation at &engine_queue.next
+ * @wire: to the port itself
+ *
+ * Context: Process.
+ * Return: whether it is complete
+ */
+enum engine_turn engine_op_self(struct engine_queue *q, struct engine_op *op,
+				struct fabrex_wire *wire)
+{
+	u64 end = (u64)op->sent + TURN_BYTES;
+	struct engine_part part;
+	u8 status;
+	u32 room;
+
+	do {
+		if (op->sent >= end)
+			return TURN_MORE;
+		if (!op->asked && !engine_op_may_ask(q, op))
+			return TURN_WAIT;
+		status = engine_self_room(q, op, &room);
+		if (!status) {
+			engine_part_init(&part, q, op, wire, room);
+			engine_part_fill(&part);
+			status = engine_self_part(&part);
+		}
+		engine_op_fail(op, engine_in_the_middle(op->sent, status));
+		if (status)
+			break;
+		op->moved = true;
+		op->sent += part.call.bytes;
+		engine_part_count(&part);
+	} while (!engine_op_all_sent(op));
+	return TURN_SENT;
+}
