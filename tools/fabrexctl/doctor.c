@@ -105,13 +105,16 @@ static const struct fport *a_live_port(const struct diagnosis *d)
 
 static void say_hosts(struct diagnosis *d, json_object *list)
 {
+	const struct pci_function *ntb = findings_first(d, FUNCTION_NTB);
 	const struct fport *port = a_live_port(d);
 
 	if (port)
 		able(list, d, "move bytes between hosts", "yes", "fabrex-perf ports", "through the fabric port %s",
 		     port->name);
-	else if (findings_first(d, FUNCTION_NTB))
-		able(list, d, "move bytes between hosts", "no", NULL, "there is an NTB, and this stack has no driver for it yet; Linux's ntb_netdev carries IP over it");
+	else if (ntb && pci_name_ntb(ntb) == NTB_IDT)
+		able(list, d, "move bytes between hosts", "no", NULL, "there is an NTB of IDT, and this stack has no driver for it yet; Linux's ntb_netdev carries IP over it");
+	else if (ntb)
+		able(list, d, "move bytes between hosts", "no", "sudo modprobe fabrex_ntb", "there is an NTB; load its driver, and fabrex_ntb, on both hosts, see docs/ntb.md");
 	else if (d->tree.unreadable)
 		able(list, d, "move bytes between hosts", "unknown", NULL, "no PCI device can be seen here");
 	else
