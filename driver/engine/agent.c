@@ -302,6 +302,9 @@ static u8 agent_read(struct agent_part *part)
 	if (part->wire->ops) {
 		status = engine_region_each(region, offset, part->bytes,
 					    agent_piece_reply, part);
+		if (!part->wire->ops->reply(part->wire, part->place,
+					    part->bytes, NULL, 0) && !status)
+			status = FABREX_WC_RFAULT;
 	} else {
 		engine_region_read(region, offset, (void *)part->payload,
 				   part->bytes);

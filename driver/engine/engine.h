@@ -33,6 +33,7 @@ struct fabrex_wire;
  * @bytes:   of the part
  * @place:   of its payload, with @placed
  * @placed:  there is one
+ * @marker:  of the wire
  * @read:    the payload comes with the answer
  * @urgent:  it ends something: there is always room soon
  */
@@ -43,6 +44,7 @@ struct fabrex_call {
 	u32 at;
 	u32 bytes;
 	u32 place;
+	u32 marker;
 	bool placed;
 	bool read;
 	bool urgent;
@@ -56,6 +58,8 @@ struct fabrex_call {
  *           fabrex_engine_room() follows; -ENOTCONN: the peer is down
  * @cancel:  give it back
  * @put:     store bytes of the payload at @at of the reserved place
+ * @settle:  all of the payload was put: its memory is not read any more when this
+ *           returns. false: it could not be sent
  * @request: send it, with @data as its payload if none was placed. From now on
  *           the wire has @call, and gives it back with fabrex_engine_answered()
  * @flush:   no more requests follow for now: the peer has to see those sent
@@ -63,7 +67,8 @@ struct fabrex_call {
  *           were some
  * @wait:    nobody polls: the wire has to take answers when they arrive
  * @reply:   store bytes of the payload of an answer, at @at of @place, which the
- *           peer has named: false if there is no such place
+ *           peer has named: false if there is no such place. In the end with no
+ *           @bytes and at their number, as @settle
  *
  * Requests of one queue arrive in the order in which they were sent; each is
  * answered once. If the link is lost, fabrex_engine_answered() is called for all
@@ -76,6 +81,7 @@ struct fabrex_wire_ops {
 	void (*cancel)(struct fabrex_wire *wire, struct fabrex_call *call);
 	void (*put)(struct fabrex_wire *wire, const struct fabrex_call *call,
 		    u32 at, const void *from, u32 bytes);
+	bool (*settle)(struct fabrex_wire *wire, struct fabrex_call *call);
 	void (*request)(struct fabrex_wire *wire,
 			const struct fabrex_request *req, const void *data,
 			const struct fabrex_call *call);

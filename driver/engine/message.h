@@ -18,6 +18,7 @@
 #define ENGINE_REQ_FIRST	(1u << 2) /* first part of a WRITE_IMM */
 #define ENGINE_REQ_LAST		(1u << 3) /* last part of a WRITE_IMM */
 #define ENGINE_REQ_CANCEL	(1u << 4) /* no more parts will come */
+#define ENGINE_REQ_MARKED	(1u << 5) /* the payload ends with @marker */
 
 /**
  * struct fabrex_request - part of an operation, for the peer to perform
@@ -36,7 +37,7 @@
  * @imm:       immediate
  * @crc:       state of the CRC32C of the operation after this part
  * @crc_from:  before it
- * @__pad2:    0
+ * @marker:    with %ENGINE_REQ_MARKED, of the wire
  */
 struct fabrex_request {
 	u8 opcode;
@@ -54,11 +55,12 @@ struct fabrex_request {
 	__le32 imm;
 	__le32 crc;
 	__le32 crc_from;
-	__le32 __pad2;
+	__le32 marker;
 };
 
 /* fabrex_answer.flags */
 #define ENGINE_ANS_MISS		(1u << 0) /* there is nothing with that key */
+#define ENGINE_ANS_MARKED	(1u << 1) /* the payload ends with @marker */
 
 /**
  * struct fabrex_answer - what has become of a request
@@ -68,7 +70,7 @@ struct fabrex_request {
  * @number: RESOLVE: number of the queue
  * @value:  atomics: the old value; RESOLVE: the key
  * @crc:    READ with CHECK: state of the CRC32C after this part
- * @__pad2: 0
+ * @marker: with %ENGINE_ANS_MARKED, of the wire
  *
  * Whatever the request has stored is visible before the answer is.
  */
@@ -79,7 +81,7 @@ struct fabrex_answer {
 	__le32 number;
 	__le64 value;
 	__le32 crc;
-	__le32 __pad2;
+	__le32 marker;
 };
 
 #define ENGINE_CRC_BEGIN	(~0u)

@@ -128,9 +128,12 @@ static u8 engine_part_load(struct engine_part *part)
 		return engine_in_the_middle(part->call.at, status);
 	engine_region_each(region, e->loffset + part->call.at,
 			   part->call.bytes, engine_piece_put, part);
+	if (part->call.placed &&
+	    !part->wire->ops->settle(part->wire, &part->call))
+		status = FABREX_WC_LFAULT;
 	engine_region_put(region);
 	part->req.crc = cpu_to_le32(part->op->crc);
-	return FABREX_WC_OK;
+	return status;
 }
 
 /**

@@ -273,6 +273,7 @@ static void fntb_client_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	fabrex_port_unregister(np->port);
 	fabrex_port_put(np->port);
 	fabrex_engine_exit(&np->engine);
+	fntb_dma_exit(np);
 	fntb_inbox_free(np);
 	ida_free(&fntb_numbers, np->number);
 	kvfree(np);

@@ -45,12 +45,12 @@ bool fntb_layout_init(struct fntb_layout *layout, u64 size)
 	layout->puts = (layout->puts + FNTB_PAGE - 1) / FNTB_PAGE * FNTB_PAGE;
 	rest = size - layout->puts;
 	layout->chunk = FNTB_CHUNK_MAX;
-	while (layout->chunk > FNTB_PAGE && rest / layout->chunk < PLACES)
+	while (layout->chunk > FNTB_PAGE && rest / fntb_stride(layout) < PLACES)
 		layout->chunk /= 2;
-	places = rest / layout->chunk;
+	places = rest / fntb_stride(layout);
 	layout->ngets = places / 3;
 	layout->nputs = places - layout->ngets;
-	layout->gets = layout->puts + layout->nputs * layout->chunk;
+	layout->gets = layout->puts + layout->nputs * fntb_stride(layout);
 	return true;
 }
 

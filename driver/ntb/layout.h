@@ -18,6 +18,8 @@
 #define FNTB_INBOX_MAX		(16u << 20)
 #define FNTB_PAGE		4096u
 #define FNTB_CHUNK_MAX		(64u << 10)
+/* Behind the payload in a place: the marker of a DMA engine. */
+#define FNTB_MARKER_ROOM	64u
 
 /**
  * struct fntb_hello - what a host says of itself
@@ -89,6 +91,11 @@ struct fntb_layout {
 	u32 ngets;
 	u32 gets;
 };
+
+static inline u32 fntb_stride(const struct fntb_layout *layout)
+{
+	return layout->chunk + FNTB_MARKER_ROOM;
+}
 
 /* A number of the sender's epoch: what was stored earlier never has it. */
 static inline u64 fntb_stamp(u32 epoch, u32 count)

@@ -129,6 +129,7 @@ static void fntb_peer_up(struct fntb_port *np, const struct fntb_hello *hello)
 	np->beat_at = jiffies - FNTB_TICK;
 	np->up_at = jiffies;
 	fntb_model_fill(np, hello);
+	fntb_dma_up(np);
 	fntb_wire_up(np);
 	np->state = FNTB_UP;
 	fabrex_port_peer(np->port, np->wire.peer, true, np->peer_generation);

@@ -107,6 +107,9 @@ struct fntb_tx {
  * @answers_lock: held by who takes answers; protects @answered
  * @answered:   answers taken, in this epoch
  * @served:     requests served, in this epoch; the thread's
+ * @reply_bytes: payload of the answer that is made; the thread's
+ * @reply_marker: its marker, if a DMA engine has moved it; likewise
+ * @dma:        the DMA engine, or NULL
  * @broken:     what the peer has done wrong; the link is made anew
  */
 struct fntb_port {
@@ -155,6 +158,9 @@ struct fntb_port {
 	struct mutex answers_lock;
 	u32 answered;
 	u32 served;
+	u32 reply_bytes;
+	u32 reply_marker;
+	struct fntb_dma *dma;
 	const char *broken;
 };
 
@@ -177,6 +183,15 @@ bool fntb_wire_serve(struct fntb_port *np);
 bool fntb_wire_take(struct fntb_port *np, u32 most);
 bool fntb_wire_waits(struct fntb_port *np);
 bool fntb_wire_late(struct fntb_port *np, unsigned long patience);
+
+/* dma.c */
+void fntb_dma_up(struct fntb_port *np);
+void fntb_dma_exit(struct fntb_port *np);
+void fntb_dma_failed(struct fntb_port *np);
+bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 bytes);
+bool fntb_dma_has(struct fntb_port *np, const void *user);
+bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes);
+u32 fntb_dma_end(struct fntb_port *np, u64 to);
 
 /* inbox.c */
 int fntb_inbox_aim(struct fntb_port *np);

@@ -11,6 +11,9 @@
  */
 #include "ntb.h"
 
+/* How long payload may take to arrive when its sender has done all. */
+#define ARRIVAL		(HZ / 4)
+
 /* As few stores as possible; write combining makes bursts of them. */
 static void fntb_store(void __iomem *to, const void *from, u32 bytes)
 {
@@ -84,13 +87,44 @@ static void fntb_cancel(struct fabrex_wire *wire, struct fabrex_call *call)
 	fabrex_engine_room(&np->engine);
 }
 
+static u64 fntb_put_at(const struct fntb_port *np, u32 place)
+{
+	return np->theirs.puts + (u64)place * fntb_stride(&np->theirs);
+}
+
+static u64 fntb_get_at(const struct fntb_port *np, u32 place)
+{
+	return np->theirs.gets + (u64)place * fntb_stride(&np->theirs);
+}
+
+/* By a DMA engine, or by the processor. */
+static void fntb_move(struct fntb_port *np, const void *user, u64 to,
+		      const void *from, u32 bytes)
+{
+	if (!fntb_dma_has(np, user) || !fntb_dma_put(np, to, from, bytes))
+		fntb_store(np->window + to, from, bytes);
+}
+
 static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
-		    u32 at, const void *from, u32 bytes)
+		     u32 at, const void *from, u32 bytes)
 {
 	struct fntb_port *np = fntb_port_of(wire);
 
-	fntb_store(np->window + np->theirs.puts +
-		   call->place * np->theirs.chunk + at, from, bytes);
+	if (!at)
+		fntb_dma_begin(np, call, call->bytes);
+	fntb_move(np, call, fntb_put_at(np, call->place) + at, from, bytes);
+}
+
+static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+
+	call->marker = 0;
+	if (!fntb_dma_has(np, call))
+		return true;
+	call->marker = fntb_dma_end(np, fntb_put_at(np, call->place) +
+					np->theirs.chunk);
+	return call->marker;
 }
 
 static void fntb_stamp_store(void __iomem *to, u32 epoch, u32 count)
@@ -112,6 +146,10 @@ static void fntb_request(struct fabrex_wire *wire,
 
 	if (call->bytes && !call->placed && data)
 		out.flags |= ENGINE_REQ_INLINE;
+	if (call->marker) {
+		out.flags |= ENGINE_REQ_MARKED;
+		out.marker = cpu_to_le32(call->marker);
+	}
 	spin_lock(&tx->lock);
 	i = tx->count & (np->theirs.slots - 1);
 	tx->calls[i] = *call;
@@ -153,6 +191,16 @@ static void fntb_flush(struct fabrex_wire *wire)
 
 /* ---- answers ----------------------------------------------------------- */
 
+/* Has the payload at @place of the own inbox arrived? */
+static bool fntb_marked(struct fntb_port *np, const void *place, __le32 marker)
+{
+	bool there = READ_ONCE(*(__le32 *)(place + np->own.chunk)) == marker;
+
+	/* It is read after the marker. */
+	dma_rmb();
+	return there;
+}
+
 /* The next answer, if it is there; answers_lock is held. */
 static bool fntb_answer(struct fntb_port *np)
 {
@@ -171,10 +219,17 @@ static bool fntb_answer(struct fntb_port *np)
 	dma_rmb();
 	answer = slot->answer;
 	call = np->tx.calls[np->answered & (np->theirs.slots - 1)];
-	if (call.read && call.placed)
+	if (call.read && call.placed) {
 		payload = np->inbox + np->own.gets +
-			  call.place * np->own.chunk;
+			  call.place * fntb_stride(&np->own);
+		/* Not all of it has arrived. */
+		if (answer.flags & ENGINE_ANS_MARKED &&
+		    !fntb_marked(np, payload, answer.marker))
+			return false;
+	}
 	np->answered++;
+	if (call.marker && answer.status == FABREX_WC_RFAULT)
+		fntb_dma_failed(np);
 	fabrex_engine_answered(&np->wire, &call, &answer, payload);
 	spin_lock(&np->tx.lock);
 	fntb_unplace(np, &call);
@@ -250,16 +305,28 @@ static void fntb_wait(struct fabrex_wire *wire)
 
 /* ---- requests of the peer ---------------------------------------------- */
 
+static bool fntb_reply_settle(struct fntb_port *np, u32 place)
+{
+	if (!fntb_dma_has(np, &np->served))
+		return true;
+	np->reply_marker = fntb_dma_end(np, fntb_get_at(np, place) +
+					    np->theirs.chunk);
+	return np->reply_marker;
+}
+
 static bool fntb_reply(struct fabrex_wire *wire, u32 place, u32 at,
 		      const void *from, u32 bytes)
 {
 	struct fntb_port *np = fntb_port_of(wire);
 
+	if (!bytes)
+		return fntb_reply_settle(np, place);
 	if (place >= np->theirs.ngets || at > np->theirs.chunk ||
 	    bytes > np->theirs.chunk - at)
 		return false;
-	fntb_store(np->window + np->theirs.gets + place * np->theirs.chunk +
-		   at, from, bytes);
+	if (!at)
+		fntb_dma_begin(np, &np->served, np->reply_bytes);
+	fntb_move(np, &np->served, fntb_get_at(np, place) + at, from, bytes);
 	return true;
 }
 
@@ -284,8 +351,25 @@ static const char *fntb_payload(struct fntb_port *np,
 	}
 	if (place >= np->own.nputs)
 		return "a request has no place";
-	*payload = np->inbox + np->own.puts + place * np->own.chunk;
+	*payload = np->inbox + np->own.puts + place * fntb_stride(&np->own);
 	return NULL;
+}
+
+/* Payload of a DMA engine that says it is done arrives soon, or never. */
+static bool fntb_arrives(struct fntb_port *np, const struct fabrex_request *req,
+			 const void *payload)
+{
+	unsigned long end = jiffies + ARRIVAL;
+
+	if (!(req->flags & ENGINE_REQ_MARKED) ||
+	    req->flags & ENGINE_REQ_INLINE || !payload)
+		return true;
+	while (!fntb_marked(np, payload, req->marker)) {
+		if (time_after(jiffies, end))
+			return false;
+		cond_resched();
+	}
+	return true;
 }
 
 static void fntb_reply_send(struct fntb_port *np,
@@ -322,8 +406,16 @@ static bool fntb_serve_one(struct fntb_port *np)
 	np->broken = fntb_payload(np, &req, data, &payload);
 	if (np->broken)
 		return false;
-	if (!fabrex_engine_serve(&np->wire, &req, payload, &answer))
+	np->reply_marker = 0;
+	np->reply_bytes = le32_to_cpu(req.bytes);
+	if (!fntb_arrives(np, &req, payload))
+		answer = (struct fabrex_answer) { .status = FABREX_WC_RFAULT };
+	else if (!fabrex_engine_serve(&np->wire, &req, payload, &answer))
 		np->broken = "it guesses keys";
+	if (np->reply_marker) {
+		answer.flags |= ENGINE_ANS_MARKED;
+		answer.marker = cpu_to_le32(np->reply_marker);
+	}
 	fntb_reply_send(np, &answer);
 	return !np->broken;
 }
@@ -406,6 +498,7 @@ const struct fabrex_wire_ops fntb_wire_ops = {
 	.reserve = fntb_reserve,
 	.cancel = fntb_cancel,
 	.put = fntb_put,
+	.settle = fntb_settle,
 	.request = fntb_request,
 	.flush = fntb_flush,
 	.poll = fntb_poll,

@@ -25,8 +25,8 @@ static void check_layout(u64 size)
 	CHECK(l.puts >= l.answers + l.slots * sizeof(struct fntb_answer_slot));
 	CHECK_EQ(l.puts % FNTB_PAGE, 0);
 	CHECK(l.nputs && l.ngets);
-	CHECK(l.gets >= l.puts + (u64)l.nputs * l.chunk);
-	CHECK(l.gets + (u64)l.ngets * l.chunk <= size);
+	CHECK(l.gets >= l.puts + (u64)l.nputs * fntb_stride(&l));
+	CHECK(l.gets + (u64)l.ngets * fntb_stride(&l) <= size);
 }
 
 TEST(every_size)

@@ -17,29 +17,29 @@ from puppet import Puppet
 OURS = ("fabrex_ntb", "fabrex_engine", "fabrex")
 # Hosts here are slow, and tests are not about when one counts as dead.
 OPTIONS = "trusted_peer=1 dead_ms=20000"
-BRIDGES = {"switchtec": SWITCHTEC, "epf": EPF}
+ENGINES = ("switchtec_dma",)
 
 
 def unload(guest):
     """Ours, other clients, and what they stand on."""
-    upstream.unload(guest, *OURS, *CLIENTS, *DRIVERS)
+    upstream.unload(guest, *OURS, *CLIENTS, *DRIVERS, *ENGINES)
 
 
-def load(guest, bridge, options=OPTIONS):
-    """The port of one host."""
+def load(guest, bridge, options=OPTIONS, engines=()):
+    """The port of one host; engines: drivers of DMA engines."""
     unload(guest)
-    upstream.load(guest, *bridge.drivers)
+    upstream.load(guest, *bridge.drivers, *engines)
     built = kmod.modules(guest.kernel.release)
     for name in reversed(OURS):
         guest.sh(f"insmod {built[name]} "
                  f"{options if name == 'fabrex_ntb' else ''}")
 
 
-def joined(lab, t, bridge, options=OPTIONS):
+def joined(lab, t, bridge, options=OPTIONS, engines=()):
     """Both hosts with their port, each of which sees the other."""
     guests = [lab.guest(name) for name in "ab"]
     for guest in guests:
-        load(guest, bridge, options)
+        load(guest, bridge, options, engines)
         t.need(guest.run("udevadm settle; ls /dev/fabrex0").status == 0,
                f"{guest.name} has a port", guest.dmesg()[-3000:])
     for guest, other in zip(guests, "ba"):

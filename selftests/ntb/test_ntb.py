@@ -11,8 +11,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_dma
 import install
 import upstream
-from ports import (EPF, SWITCHTEC, joined, load, ntb_scenario, sees, unload)
-from puppet import WRITE, WRITE_IMM, Puppet, counts, wait_counts
+from ports import (ENGINES, EPF, SWITCHTEC, joined, load, ntb_scenario, sees,
+                   unload)
+from puppet import (CHECK, READ, WRITE, WRITE_IMM, Puppet, counts,
+                    wait_counts)
 
 KILLS = int(os.environ.get("FABREX_KILLS", "50"))
 # Not dma-window, and of dma-guess what is not about windows: a bridge has none for
@@ -34,6 +36,41 @@ def operations(lab, t):
     for test in KEYS:
         t.program(a, f"dma-guess -t {test}")
     test_dma.no_system_calls(lab, t)
+
+
+@ntb_scenario()
+def by_dma(lab, t):
+    """Large payload is moved by the switch's DMA engine: right, also with CRC, and
+    the processor has next to nothing to do with it."""
+    a, b = joined(lab, t, SWITCHTEC, engines=ENGINES)
+    for guest in (a, b):
+        t.ok("4096 bytes and more by dma" in guest.dmesg(),
+             f"{guest.name} has found the engine", guest.dmesg()[-2000:])
+    test_dma.between_hosts(lab, t)
+    own, peer = Puppet(a), Puppet(b)
+    own.mr(0, 4 << 20)
+    own.queue(0)
+    rkey = peer.mr(0, 4 << 20)
+    for seed, (offset, length) in enumerate(
+            ((0, 4 << 20), (1, 8191), (4095, 65537), (12345, 1 << 20)), 1):
+        own.fill(0, offset, length, seed)
+        done = own.op(0, WRITE, peer.peer, 0, offset, rkey, offset, length,
+                      flags=CHECK)
+        t.ok(done.status == "OK" and peer.same(0, offset, length, seed),
+             f"{length} bytes written at {offset}", done.status)
+        own.set(0, offset, length, 0)
+        done = own.op(0, READ, peer.peer, 0, offset, rkey, offset, length,
+                      flags=CHECK)
+        t.ok(done.status == "OK" and own.same(0, offset, length, seed),
+             f"{length} bytes read at {offset}", done.status)
+    for p in (own, peer):
+        p.close()
+    server = b.start_command("fabrex-perf server")
+    for kind in ("write-bw", "read-bw"):
+        t.diag(a.sh(f"fabrex-perf {kind} --peer b --size 64K --duration 1 "
+                    "--depth 4", 60))
+    server.kill()
+    server.wait(20)
 
 
 @ntb_scenario()
