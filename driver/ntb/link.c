@@ -128,9 +128,10 @@ static void fntb_peer_up(struct fntb_port *np, const struct fntb_hello *hello)
 	np->peer_beat_at = jiffies;
 	np->beat_at = jiffies - FNTB_TICK;
 	np->up_at = jiffies;
-	fntb_model_fill(np, hello);
 	fntb_dma_up(np);
+	np->peer_beat_at = jiffies;
 	fntb_wire_up(np);
+	fntb_model_fill(np, hello);
 	np->state = FNTB_UP;
 	fabrex_port_peer(np->port, np->wire.peer, true, np->peer_generation);
 	dev_info_ratelimited(&np->ntb->dev, "peer %u is %s on %s\n",

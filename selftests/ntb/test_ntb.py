@@ -74,9 +74,42 @@ def by_dma(lab, t):
 
 
 @ntb_scenario()
+def silent_loss(lab, t):
+    """A DMA engine says that it is done, and nothing has arrived; or that it has
+    failed: neither is taken for success, and it is not used any more."""
+    for kind, status, reason in (
+            ("lost-store", "RFAULT", "does not arrive at the peer"),
+            # Linux' driver stops the channel then, without an end of the copy.
+            ("failed-copy", "LFAULT", "is not used any more")):
+        a, b = joined(lab, t, SWITCHTEC, engines=ENGINES)
+        own, peer = Puppet(a), Puppet(b)
+        own.mr(0, SIZE)
+        own.queue(0)
+        rkey = peer.mr(0, SIZE)
+        own.fill(0, 0, SIZE, 9)
+        t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, 8192).status, "OK",
+                f"{kind}: to begin with")
+        lab.emu_control({"cmd": "fault", "port": "a.0", "kind": kind,
+                         "count": 1000000})
+        t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE).status, status,
+                f"{kind}: it is noticed")
+        t.ok(reason in a.dmesg(), f"{kind}: and said", a.dmesg()[-2000:])
+        t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE,
+                       flags=CHECK).status, "OK", f"{kind}: the next one works")
+        t.ok(peer.same(0, 0, SIZE, 9), f"{kind}: every byte is there")
+        lab.emu_control({"cmd": "fault", "port": "a.0", "kind": kind,
+                         "count": 0})
+        for p in (own, peer):
+            p.close()
+
+
+@ntb_scenario()
 def endpoint(lab, t):
-    """Over an endpoint NTB."""
-    joined(lab, t, EPF)
+    """Over an endpoint NTB, whose window the DMA engine of the other bridge's
+    switch does not reach: that is found before anything is entrusted to it."""
+    for guest in joined(lab, t, EPF, engines=ENGINES):
+        t.ok("is not used any more" in guest.dmesg(),
+             f"{guest.name} does not use the engine", guest.dmesg()[-2000:])
     test_dma.between_hosts(lab, t)
     refused(lab, t)
 

@@ -367,8 +367,8 @@ static int fault_pfx(struct request *r, struct pfx_part *p, const char *kind)
 	uint32_t taken;
 
 	if (!f.kind)
-		return refuse(r, "unknown kind of fault of a Switchtec PFX",
-			      kind, "choose corrupt-completion, short-answer, wrong-answer or wrong-return, or the command admin-hang");
+		return refuse(r, "unknown fault of a Switchtec PFX",
+			      kind, "choose corrupt-completion, short-answer, wrong-answer, wrong-return, lost-store, failed-copy, or command admin-hang");
 	if (number_to(r, "opcode", PFX_FAULT_ANY, 0xffff, &f.opcode) ||
 	    number_to(r, "sub", PFX_FAULT_ANY, 0xff, &f.sub) ||
 	    number_to(r, is_short ? "length" : "offset", 0, MRPC_PAYLOAD - 1,

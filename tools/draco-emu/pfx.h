@@ -68,6 +68,10 @@ enum pfx_fault_kind {
 	PFX_FAULT_SHORT,		/* zeros from byte @at on */
 	PFX_FAULT_BYTE,			/* byte @at is @value */
 	PFX_FAULT_RETURN,		/* returns @value and does nothing */
+	PFX_FAULT_LOST,			/* of the DMA engine: a store through a
+					 * window goes nowhere
+					 */
+	PFX_FAULT_ERROR,		/* a copy ends with an error */
 	PFX_FAULT_KINDS
 };
 
@@ -231,6 +235,8 @@ void pfx_event_link(struct pfx_part *p);
  */
 const struct pfx_fault *pfx_fault_before(struct pfx_part *p, uint32_t cmd);
 void pfx_fault_answer(struct pfx_part *p, uint32_t cmd);
+/* Does a copy of the DMA engine meet that fault? The lock of the PFX is not held. */
+bool pfx_fault_dma(struct pfx_part *p, enum pfx_fault_kind kind);
 
 /* pfx_mrpc.c */
 uint32_t pfx_mrpc_read(struct pfx_part *p, uint32_t offset);

@@ -231,6 +231,20 @@ static void complete(struct pfx_channel *c, uint32_t status, uint32_t reason)
 		stop(c, reason);
 }
 
+/* A requester that is not in the table gets nothing through a window. */
+static bool is_lost(struct pfx_dma *d, uint64_t addr, size_t len)
+{
+	struct pfx *x = d->part->pfx;
+	unsigned int bar;
+	uint64_t offset;
+	bool window;
+
+	pthread_mutex_lock(&x->lock);
+	window = find_window(d, addr, len, &bar, &offset);
+	pthread_mutex_unlock(&x->lock);
+	return window && pfx_fault_dma(d->part, PFX_FAULT_LOST);
+}
+
 /* Stores are posted: one that reaches nothing is no error. */
 static void copy_piece(struct pfx_channel *c)
 {
@@ -239,11 +253,13 @@ static void copy_piece(struct pfx_channel *c)
 
 	if (n > PFX_DMA_PIECE)
 		n = PFX_DMA_PIECE;
-	if (!transfer(c->dma, pfx_join(e->src) + c->done, c->piece, NULL, n)) {
+	if (pfx_fault_dma(c->dma->part, PFX_FAULT_ERROR) ||
+	    !transfer(c->dma, pfx_join(e->src) + c->done, c->piece, NULL, n)) {
 		complete(c, CPL_UNSUPPORTED, STATUS_UNSUPPORTED);
 		return;
 	}
-	transfer(c->dma, pfx_join(e->dst) + c->done, NULL, c->piece, n);
+	if (!is_lost(c->dma, pfx_join(e->dst) + c->done, n))
+		transfer(c->dma, pfx_join(e->dst) + c->done, NULL, c->piece, n);
 	c->done += n;
 	c->setup[SETUP_BYTES] += n;
 	if (c->done == e->bytes)

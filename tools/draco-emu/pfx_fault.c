@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Switchtec PFX: firmware that answers a partition's commands wrongly, or not at
- * all. Armed by commands.c, taken by pfx_mrpc.c; a function's reset forgets them.
+ * all, and copies of its DMA engine that fail or get lost. Armed by commands.c, taken
+ * by pfx_mrpc.c and pfx_dma.c; a function's reset forgets them.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,8 @@ unsigned int pfx_fault_kind(const char *name)
 		[PFX_FAULT_SHORT] = "short-answer",
 		[PFX_FAULT_BYTE] = "wrong-answer",
 		[PFX_FAULT_RETURN] = "wrong-return",
+		[PFX_FAULT_LOST] = "lost-store",
+		[PFX_FAULT_ERROR] = "failed-copy",
 	};
 
 	for (unsigned int k = 1; k < PFX_FAULT_KINDS; k++) {
@@ -61,6 +64,11 @@ int pfx_fault_arm(struct pfx_part *p, const struct pfx_fault *f,
 	return err;
 }
 
+static bool of_dma(const struct pfx_fault *f)
+{
+	return f->kind == PFX_FAULT_LOST || f->kind == PFX_FAULT_ERROR;
+}
+
 /* Is this command to meet that fault? Counts it if so. */
 static bool take(struct pfx_part *p, struct pfx_fault *f, uint32_t cmd)
 {
@@ -92,7 +100,7 @@ void pfx_fault_answer(struct pfx_part *p, uint32_t cmd)
 		struct pfx_fault *f = &m->fault[i];
 
 		if (f->kind == PFX_FAULT_HANG || f->kind == PFX_FAULT_RETURN ||
-		    !take(p, f, cmd))
+		    of_dma(f) || !take(p, f, cmd))
 			continue;
 		if (f->kind == PFX_FAULT_ONES)
 			memset(m->output, 0xff, sizeof(m->output));
@@ -101,4 +109,22 @@ void pfx_fault_answer(struct pfx_part *p, uint32_t cmd)
 		else
 			m->output[f->at] = (uint8_t)f->value;
 	}
+}
+
+bool pfx_fault_dma(struct pfx_part *p, enum pfx_fault_kind kind)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&p->pfx->lock);
+	for (unsigned int i = 0; i < PFX_FAULTS && !taken; i++) {
+		struct pfx_fault *f = &p->mrpc.fault[i];
+
+		if (f->kind != kind || !f->left)
+			continue;
+		f->left--;
+		p->faults_taken[kind]++;
+		taken = true;
+	}
+	pthread_mutex_unlock(&p->pfx->lock);
+	return taken;
 }
