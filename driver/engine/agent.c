@@ -101,7 +101,9 @@ static u8 agent_region(struct agent_part *part, u64 length,
 
 	region = engine_region_get(part->engine, part->key);
 	if (!region) {
-		if (!engine_region_exists(part->engine, part->key))
+		/* Once for an operation. */
+		if (!part->at &&
+		    !engine_region_exists(part->engine, part->key))
 			part->answer->flags |= ENGINE_ANS_MISS;
 		return FABREX_WC_RKEY;
 	}
@@ -418,7 +420,7 @@ bool fabrex_engine_serve(struct fabrex_wire *wire,
 	*answer = (struct fabrex_answer) {};
 	agent_decode(&part, wire, req, payload, answer);
 	answer->status = agent_perform(&part);
-	if (!part.at && part.opcode != ENGINE_OP_RESOLVE)
+	if (!part.at && part.opcode <= FABREX_OP_SEND)
 		atomic64_inc(&wire->engine->counters.rx_ops);
 	return !wire->ops || !(answer->flags & ENGINE_ANS_MISS) ||
 	       engine_guess_peer(wire);

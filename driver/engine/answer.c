@@ -113,7 +113,7 @@ static void engine_op_answer(struct engine_queue *q,
 	if (status > FABREX_WC_ABORTED)
 		status = FABREX_WC_RFAULT;
 	if (answer && answer->flags & ENGINE_ANS_MISS)
-		atomic_inc(&q->misses);
+		op->miss = true;
 	if (!status && call->read && call->bytes)
 		status = engine_op_store(q, op, call, answer, payload);
 	if (!status && engine_is_atomic(op->entry.opcode))

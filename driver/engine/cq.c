@@ -109,8 +109,9 @@ static void engine_cq_post(struct engine_queue *q, struct fabrex_cqe *cqe)
  * @cqe:   completion, but for its flags
  *
  * Context: Process; sleeps.
+ * Return: false if there is no room
  */
-void engine_cq_complete(struct engine_queue *queue, struct fabrex_cqe *cqe)
+bool engine_cq_complete(struct engine_queue *queue, struct fabrex_cqe *cqe)
 {
 	u32 tail = 0;
 	bool room;
@@ -126,6 +127,7 @@ void engine_cq_complete(struct engine_queue *queue, struct fabrex_cqe *cqe)
 		engine_cq_raise(queue, tail);
 	else
 		engine_queue_error(queue, FABREX_QERR_CQ_OVERRUN);
+	return room;
 }
 
 /**

@@ -18,6 +18,8 @@
 
 #define ENGINE_MAX_QUEUES	4096
 #define ENGINE_MAX_REGIONS	65536
+/* Operations of a queue that are under way at once. */
+#define ENGINE_DEPTH		64
 
 struct engine_queue;
 struct engine_resolve;
@@ -33,7 +35,8 @@ struct fabrex_wire;
  * @bytes:   of the part
  * @place:   of its payload, with @placed
  * @placed:  there is one
- * @marker:  of the wire
+ * @marker:  of the wire, like the following
+ * @lost:    the place cannot be used again
  * @read:    the payload comes with the answer
  * @urgent:  it ends something: there is always room soon
  */
@@ -46,6 +49,7 @@ struct fabrex_call {
 	u32 place;
 	u32 marker;
 	bool placed;
+	bool lost;
 	bool read;
 	bool urgent;
 };
@@ -74,7 +78,7 @@ struct fabrex_call {
  * answered once. If the link is lost, fabrex_engine_answered() is called for all
  * before it works again.
  *
- * Context: Process; only @poll and @reply sleep.
+ * Context: Process; only @settle, @poll and @reply sleep, for a few seconds at most.
  */
 struct fabrex_wire_ops {
 	int (*reserve)(struct fabrex_wire *wire, struct fabrex_call *call);
@@ -100,6 +104,7 @@ struct fabrex_wire_ops {
  * @peer:       number; changes only while it is down
  * @chunk:      most bytes of a part; at least %FABREX_CELL_MAX
  * @up:         the peer can be reached
+ * @epoch:      changes each time that it can again
  * @held:       receive cells kept for WRITE_IMMs of the peer, by ticket: struct
  *              engine_queue
  * @nheld:      their number
@@ -112,6 +117,7 @@ struct fabrex_wire {
 	u32 peer;
 	u32 chunk;
 	bool up;
+	u32 epoch;
 	struct xarray held;
 	atomic_t nheld;
 	atomic64_t guesses;

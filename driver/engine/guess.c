@@ -11,6 +11,7 @@
 #define GUESS_NS	(NSEC_PER_SEC / 100)
 #define GUESS_BURST	16384ull
 #define GUESS_WINDOW	(GUESS_BURST * GUESS_NS)
+#define PEER_WINDOW	((u64)ENGINE_MAX_QUEUES * ENGINE_DEPTH * GUESS_NS)
 
 /* Takes one miss; when it may be used. */
 static u64 engine_guess_take(atomic64_t *budget, u64 now)
@@ -27,8 +28,8 @@ static u64 engine_guess_take(atomic64_t *budget, u64 now)
  * engine_guess_peer() - a peer has presented a wrong key
  * @wire: to it
  *
- * A peer with an engine of its own keeps to the budget, and to one more key for
- * each queue: twice that is more than it can need.
+ * A peer with an engine of its own keeps to the budget; besides, each of its queues
+ * may have its operations under way when a key that was right is taken back.
  *
  * Context: Any.
  * Return: false if it does not
@@ -37,7 +38,7 @@ bool engine_guess_peer(struct fabrex_wire *wire)
 {
 	u64 now = ktime_get_ns();
 
-	return engine_guess_take(&wire->guesses, now) <= now + GUESS_WINDOW;
+	return engine_guess_take(&wire->guesses, now) <= now + PEER_WINDOW;
 }
 
 /**

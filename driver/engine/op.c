@@ -16,8 +16,9 @@
 #include "part.h"
 #include "resolve.h"
 
-/* Entries that a queue takes before others have a turn. */
+/* Entries that a queue takes, and bytes that it moves, before others have a turn. */
 #define TURN_ENTRIES	64u
+#define TURN_BYTES	(1u << 20)
 /* How long to wait for room for what ends something. */
 #define PATIENCE	(5 * HZ)
 
@@ -91,7 +92,8 @@ static bool engine_reports(const struct engine_op *op, u32 status)
 	return status || !(op->entry.flags & FABREX_SQE_QUIET);
 }
 
-static void engine_op_finish(struct engine_queue *q, struct engine_op *op)
+/* False: there is no room for its completion. */
+static bool engine_op_finish(struct engine_queue *q, struct engine_op *op)
 {
 	const struct engine_entry *e = &op->entry;
 	u32 status = READ_ONCE(op->status);
@@ -121,8 +123,7 @@ static void engine_op_finish(struct engine_queue *q, struct engine_op *op)
 		atomic64_inc(&q->counters.crc_errors);
 		atomic64_inc(&q->engine->counters.crc_errors);
 	}
-	if (engine_reports(op, status))
-		engine_cq_complete(q, &cqe);
+	return !engine_reports(op, status) || engine_cq_complete(q, &cqe);
 }
 
 /* Complete what has been answered, in order. */
@@ -136,7 +137,8 @@ static bool engine_op_retire(struct engine_queue *q)
 		op = engine_queue_op(q, q->done);
 		if (atomic_read_acquire(&op->waiting))
 			break;
-		engine_op_finish(q, op);
+		if (!engine_op_finish(q, op))
+			break;
 		q->done++;
 		smp_store_release(&q->ctrl->sq_head, cpu_to_le32(q->done));
 		any = true;
@@ -208,6 +210,7 @@ bool engine_op_serve(struct engine_queue *queue)
 		return true;
 	}
 	queue->stuck = false;
+	queue->budget = TURN_BYTES;
 	while (queue->next != tail && n < TURN_ENTRIES &&
 	       READ_ONCE(queue->state) == FABREX_QUEUE_OK) {
 		if (queue->next - queue->done >= ENGINE_DEPTH) {
@@ -261,13 +264,15 @@ static void engine_op_give_up(struct engine_queue *q, struct engine_op *op)
 void engine_op_abandon(struct engine_queue *queue)
 {
 	struct engine_op *op = engine_queue_op(queue, queue->next);
-	int misses;
 
 	if (queue->fetched && op->begun && !op->over)
 		engine_op_give_up(queue, op);
+	engine_wires_wait(queue->engine);
 	wait_event(queue->idle, !atomic_read(&queue->waiting));
-	misses = atomic_xchg(&queue->misses, 0);
-	while (misses--)
-		engine_guess_miss(&queue->guesser, queue->engine);
+	for (; queue->done != queue->next + queue->fetched; queue->done++) {
+		op = engine_queue_op(queue, queue->done);
+		if (op->miss)
+			engine_op_judge(queue, op, FABREX_WC_ABORTED);
+	}
 	engine_guess_end(&queue->guesser, queue->engine);
 }

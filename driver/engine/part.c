@@ -165,8 +165,11 @@ static void engine_part_send(struct engine_part *part)
 		engine_op_fail(op, status);
 		return;
 	}
+	if (!op->asked)
+		op->epoch = READ_ONCE(part->wire->epoch);
 	op->asked = true;
 	op->sent += part->call.bytes;
+	part->q->budget -= min(part->q->budget, part->call.bytes);
 	engine_part_count(part);
 	atomic_inc(&op->waiting);
 	atomic_inc(&part->q->waiting);
@@ -192,11 +195,13 @@ static struct engine_known *engine_known(struct engine_queue *q,
 	return &q->known[hash_64(what, ilog2(ENGINE_KNOWN))];
 }
 
-static bool engine_op_knows(struct engine_queue *q, const struct engine_op *op)
+static bool engine_op_knows(struct engine_queue *q, const struct engine_op *op,
+			    const struct fabrex_wire *wire)
 {
 	const struct engine_known *known = engine_known(q, op);
 
-	return q->guesser.trusted && known->peer == op->entry.peer &&
+	return known->epoch == READ_ONCE(wire->epoch) &&
+	       known->peer == op->entry.peer &&
 	       known->rkey == engine_key_of(op) &&
 	       known->dest == engine_dest_of(op) &&
 	       (known->rkey || known->dest);
@@ -206,6 +211,7 @@ static bool engine_op_knows(struct engine_queue *q, const struct engine_op *op)
  * engine_op_may_ask() - may the next part be sent?
  * @q:  queue
  * @op: its operation at &engine_queue.next
+ * @wire: to the peer
  *
  * A key that is not known to be right goes alone, and a queue whose last one was
  * wrong waits until the budget allows that; a WRITE_IMM goes on when its peer has
@@ -214,13 +220,16 @@ static bool engine_op_knows(struct engine_queue *q, const struct engine_op *op)
  * Context: Process.
  * Return: whether it may; otherwise the queue is served again in time
  */
-bool engine_op_may_ask(struct engine_queue *q, struct engine_op *op)
+bool engine_op_may_ask(struct engine_queue *q, struct engine_op *op,
+		       const struct fabrex_wire *wire)
 {
 	if (READ_ONCE(op->moved))
 		return true;
 	if (op->asked && op->entry.opcode == FABREX_OP_WRITE_IMM)
 		return false;
-	if (engine_op_knows(q, op))
+	if (!op->asked)
+		op->known = engine_op_knows(q, op, wire);
+	if (op->known)
 		return true;
 	if (op->asked || q->done != op->index)
 		return false;
@@ -230,19 +239,20 @@ bool engine_op_may_ask(struct engine_queue *q, struct engine_op *op)
 	return false;
 }
 
-/* Did the peer look at more than the key? */
-static bool engine_key_was_right(u32 status)
+/* Was each key of the operation looked up, and right? */
+static bool engine_keys_were_right(const struct engine_op *op, u32 status)
 {
 	switch (status) {
 	case FABREX_WC_OK:
-	case FABREX_WC_RBOUNDS:
-	case FABREX_WC_RACCESS:
-	case FABREX_WC_RPEER:
 	case FABREX_WC_RNR:
 	case FABREX_WC_TOO_LONG:
 	case FABREX_WC_DATA:
-	case FABREX_WC_RFAULT:
 		return true;
+	case FABREX_WC_RBOUNDS:
+	case FABREX_WC_RACCESS:
+	case FABREX_WC_RPEER:
+		/* Before the queue is. */
+		return op->entry.opcode != FABREX_OP_WRITE_IMM;
 	}
 	return false;
 }
@@ -250,22 +260,28 @@ static bool engine_key_was_right(u32 status)
 /**
  * engine_op_judge() - learn from what has become of an operation
  * @q:      queue
- * @op:     operation that is complete
+ * @op:     operation that is complete, or will not be
  * @status: of it
+ *
+ * A key that was known to be right and is not any more is no guess but the first
+ * time.
  *
  * Context: Process.
  */
 void engine_op_judge(struct engine_queue *q, const struct engine_op *op,
 		     u32 status)
 {
-	int misses = atomic_xchg(&q->misses, 0);
+	struct engine_known *known = engine_known(q, op);
 
-	while (misses--)
+	if (op->miss && (!op->known || known->epoch == op->epoch)) {
 		engine_guess_miss(&q->guesser, q->engine);
-	if (!op->asked || !engine_key_was_right(status))
+		known->epoch = 0;
+	}
+	if (!op->asked || !engine_keys_were_right(op, status))
 		return;
 	engine_guess_hit(&q->guesser, q->engine);
-	*engine_known(q, op) = (struct engine_known) {
+	*known = (struct engine_known) {
+		.epoch = op->epoch,
 		.peer = op->entry.peer,
 		.rkey = engine_key_of(op),
 		.dest = engine_dest_of(op),
@@ -298,16 +314,18 @@ static int engine_part_reserve(struct engine_part *part)
 enum engine_turn engine_op_send(struct engine_queue *q, struct engine_op *op,
 				struct fabrex_wire *wire)
 {
-	u64 end = (u64)op->sent + TURN_BYTES;
 	struct engine_part part;
 	int ret;
 
 	do {
+		/* What has been lost in between cannot be gone on with. */
+		if (op->asked && op->epoch != READ_ONCE(wire->epoch))
+			engine_op_fail(op, FABREX_WC_ABORTED);
 		if (engine_op_failed(op))
 			return TURN_SENT;
-		if (op->sent >= end)
+		if (!q->budget)
 			return TURN_MORE;
-		if (!engine_op_may_ask(q, op))
+		if (!engine_op_may_ask(q, op, wire))
 			return TURN_WAIT;
 		engine_part_init(&part, q, op, wire, wire->chunk);
 		ret = engine_part_reserve(&part);
@@ -340,7 +358,8 @@ bool engine_op_cancel(struct engine_queue *q, struct engine_op *op,
 	int ret;
 
 	if (op->entry.opcode != FABREX_OP_WRITE_IMM || !op->asked ||
-	    op->sent >= op->entry.length || !wire)
+	    op->sent >= op->entry.length || !wire ||
+	    op->epoch != READ_ONCE(wire->epoch))
 		return true;
 	engine_part_init(&part, q, op, wire, 0);
 	part.call.urgent = true;

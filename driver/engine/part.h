@@ -9,9 +9,6 @@
 #include "queue.h"
 #include "region.h"
 
-/* Bytes that a queue moves before others have a turn. */
-#define TURN_BYTES	(1u << 20)
-
 enum engine_turn {
 	TURN_SENT,	/* all that there is to send; or it has failed */
 	TURN_WAIT,	/* for an answer, for room, or for time */
@@ -79,7 +76,8 @@ void engine_part_init(struct engine_part *part, struct engine_queue *queue,
 		      struct engine_op *op, struct fabrex_wire *wire, u32 most);
 void engine_part_fill(struct engine_part *part);
 void engine_part_count(const struct engine_part *part);
-bool engine_op_may_ask(struct engine_queue *queue, struct engine_op *op);
+bool engine_op_may_ask(struct engine_queue *queue, struct engine_op *op,
+		       const struct fabrex_wire *wire);
 void engine_op_judge(struct engine_queue *queue, const struct engine_op *op,
 		     u32 status);
 enum engine_turn engine_op_send(struct engine_queue *queue,

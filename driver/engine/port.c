@@ -171,6 +171,7 @@ void fabrex_engine_init(struct fabrex_engine *engine, u32 peer)
 	xa_init_flags(&engine->queues, XA_FLAGS_ALLOC);
 	engine_wire_init(engine, &engine->self, peer);
 	engine->self.up = true;
+	engine->self.epoch = 1;
 }
 FABREX_EXPORT(fabrex_engine_init);
 
@@ -208,6 +209,7 @@ bool fabrex_engine_connect(struct fabrex_wire *wire, u32 peer)
 	if (wire->peer != FABREX_PEER_NONE)
 		WRITE_ONCE(engine->wires[wire->peer], NULL);
 	wire->peer = peer;
+	atomic64_set(&wire->guesses, 0);
 	WRITE_ONCE(engine->wires[peer], wire);
 	return true;
 }

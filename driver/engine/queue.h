@@ -14,8 +14,6 @@
 #include "engine.h"
 #include "guess.h"
 
-/* Operations of a queue that are under way at once. */
-#define ENGINE_DEPTH	64
 /* Keys of peers that a queue knows to be right. */
 #define ENGINE_KNOWN	16
 
@@ -23,11 +21,13 @@ struct engine_worker;
 
 /**
  * struct engine_known - what a peer has accepted
+ * @epoch: of the wire at that time
  * @peer: its number
  * @rkey: key of a region, or 0
  * @dest: key of a queue, or 0
  */
 struct engine_known {
+	u32 epoch;
 	u16 peer;
 	u64 rkey;
 	u64 dest;
@@ -41,13 +41,16 @@ struct engine_known {
  * @begun:   its own checks are done
  * @over:    nothing more is sent for it
  * @asked:   a peer was
+ * @epoch:   of the wire at that time
+ * @known:   its keys were known to be right
  * @sent:    bytes for which requests have been made
  * @moved:   a part of it has succeeded
+ * @miss:    the peer has nothing with its key
  * @crc:     state of the CRC32C of the payload at the source
  * @status:  FABREX_WC_*: the first that was not OK
  * @waiting: requests without an answer
  *
- * The queue's worker owns it; @moved, @crc of a READ, @status and @waiting are
+ * The queue's worker owns it; @moved, @miss, @crc of a READ, @status and @waiting are
  * set by whoever takes answers, before @waiting becomes 0.
  */
 struct engine_op {
@@ -57,8 +60,11 @@ struct engine_op {
 	bool begun;
 	bool over;
 	bool asked;
+	u32 epoch;
+	bool known;
 	u32 sent;
 	bool moved;
+	bool miss;
 	u32 crc;
 	u32 status;
 	atomic_t waiting;
@@ -90,7 +96,6 @@ struct engine_op {
  * @state:     FABREX_QUEUE_*
  * @rung:      somebody has touched the parked doorbell
  * @waiting:   requests without an answer, of all operations
- * @misses:    answers that there is nothing with a key, not charged yet
  * @idle:      woken when @waiting becomes 0
  * @next:      count of entries taken; the worker's, like the following
  * @done:      count of entries completed
@@ -99,6 +104,7 @@ struct engine_op {
  * @watching:  the process need not ring
  * @stuck:     cannot go on before an answer comes, or room
  * @busy_ns:   when there was something to do
+ * @budget:    bytes that it may move in this turn
  * @guesser:   keys at peers
  * @known:     keys that were right; nothing else goes ahead of an answer
  * @ops:       operations from @done to @next
@@ -135,7 +141,6 @@ struct engine_queue {
 	u32 state;
 	int rung;
 	atomic_t waiting;
-	atomic_t misses;
 	wait_queue_head_t idle;
 
 	u32 next;
@@ -145,6 +150,7 @@ struct engine_queue {
 	bool watching;
 	bool stuck;
 	u64 busy_ns;
+	u32 budget;
 	struct engine_guesser guesser;
 	struct engine_known known[ENGINE_KNOWN];
 	struct engine_op ops[ENGINE_DEPTH];
@@ -181,7 +187,7 @@ void engine_queue_error(struct engine_queue *queue, u32 error);
 
 /* cq.c */
 void engine_cq_init(struct engine_queue *queue);
-void engine_cq_complete(struct engine_queue *queue, struct fabrex_cqe *cqe);
+bool engine_cq_complete(struct engine_queue *queue, struct fabrex_cqe *cqe);
 void engine_cq_look(struct engine_queue *queue);
 u8 engine_cq_reserve(struct engine_queue *queue, bool datagram, u64 length);
 void engine_cq_unreserve(struct engine_queue *queue);

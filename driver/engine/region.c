@@ -4,7 +4,8 @@
  * core, and by op.c and agent.c for every part of an operation.
  *
  * Whoever has got a region is inside its gate, for one part: so destruction
- * waits for a copy of a few pages at most.
+ * waits for a copy of a few pages at most, or until a DMA engine that does not end
+ * its own has been stopped.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>

@@ -13,7 +13,7 @@ static int engine_resolve_ask(struct fabrex_wire *wire,
 			      const struct fabrex_request *req,
 			      struct engine_resolve *resolve)
 {
-	struct fabrex_call call = { .resolve = resolve, .urgent = true };
+	struct fabrex_call call = { .resolve = resolve };
 	unsigned long end = jiffies + PATIENCE;
 	int ret;
 
@@ -30,6 +30,7 @@ static int engine_resolve_ask(struct fabrex_wire *wire,
 		return -EHOSTUNREACH;
 	wire->ops->request(wire, req, NULL, &call);
 	wire->ops->flush(wire);
+	wire->ops->wait(wire);
 	/* The wire does not let this take longer than its patience. */
 	wait_for_completion(&resolve->done);
 	return 0;

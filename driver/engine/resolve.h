@@ -18,6 +18,15 @@ struct engine_resolve {
 int engine_resolve(struct fabrex_engine *engine, u32 peer, u64 service,
 		   u32 *queue, u64 *key);
 
+/* Somebody will sleep until there are answers. */
+static inline void engine_wires_wait(struct fabrex_engine *engine)
+{
+	struct fabrex_wire *wire;
+
+	list_for_each_entry(wire, &engine->list, node)
+		wire->ops->wait(wire);
+}
+
 /* The way to a peer that can be reached, or NULL. */
 static inline struct fabrex_wire *engine_wire(struct fabrex_engine *engine,
 					      u32 peer)

@@ -23,7 +23,9 @@ static u8 engine_piece_self(void *ctx, void *va, u32 at, u32 bytes)
 	}
 	fabrex_engine_serve(part->wire, &part->req, va, &answer);
 	if (answer.flags & ENGINE_ANS_MISS)
-		atomic_inc(&part->q->misses);
+		op->miss = true;
+	if (!op->asked)
+		op->epoch = part->wire->epoch;
 	op->asked = true;
 	if (!answer.status && op->entry.opcode == FABREX_OP_READ &&
 	    op->entry.flags & FABREX_SQE_CHECK) {
@@ -31,6 +33,10 @@ static u8 engine_piece_self(void *ctx, void *va, u32 at, u32 bytes)
 		if (crc32c(ENGINE_CRC_BEGIN, va, bytes) !=
 		    le32_to_cpu(answer.crc))
 			return FABREX_WC_DATA;
+	}
+	if (!answer.status && op->entry.opcode == FABREX_OP_READ) {
+		atomic64_add(bytes, &part->q->counters.rx_bytes);
+		atomic64_add(bytes, &part->q->engine->counters.rx_bytes);
 	}
 	if (!answer.status && engine_is_atomic(op->entry.opcode))
 		answer.status = engine_op_store_old(part->q, op, &answer);
@@ -98,15 +104,14 @@ static u8 engine_self_room(const struct engine_queue *q,
 enum engine_turn engine_op_self(struct engine_queue *q, struct engine_op *op,
 				struct fabrex_wire *wire)
 {
-	u64 end = (u64)op->sent + TURN_BYTES;
 	struct engine_part part;
 	u8 status;
 	u32 room;
 
 	do {
-		if (op->sent >= end)
+		if (!q->budget)
 			return TURN_MORE;
-		if (!op->asked && !engine_op_may_ask(q, op))
+		if (!op->asked && !engine_op_may_ask(q, op, wire))
 			return TURN_WAIT;
 		status = engine_self_room(q, op, &room);
 		if (!status) {
@@ -119,6 +124,7 @@ enum engine_turn engine_op_self(struct engine_queue *q, struct engine_op *op,
 			break;
 		op->moved = true;
 		op->sent += part.call.bytes;
+		q->budget -= min(q->budget, part.call.bytes);
 		engine_part_count(&part);
 	} while (!engine_op_all_sent(op));
 	return TURN_SENT;

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "op.h"
+#include "resolve.h"
 #include "task.h"
 #include "worker.h"
 
@@ -90,15 +91,6 @@ static bool engine_wires_turn(struct fabrex_engine *engine)
 		any |= wire->ops->poll(wire);
 	}
 	return any;
-}
-
-/* The worker will sleep: answers have to wake it. */
-static void engine_wires_wait(struct fabrex_engine *engine)
-{
-	struct fabrex_wire *wire;
-
-	list_for_each_entry(wire, &engine->list, node)
-		wire->ops->wait(wire);
 }
 
 /* What a round has found. */
@@ -184,8 +176,13 @@ static void engine_worker_killed(void *arg)
 	/* Nobody wakes this thread any more. */
 	synchronize_rcu();
 	mutex_lock(&worker->lock);
-	list_for_each_entry(q, &worker->queues, node)
+	list_for_each_entry(q, &worker->queues, node) {
 		engine_queue_error(q, FABREX_QERR_RESET);
+		/* Peers need not keep cells. */
+		engine_op_serve(q);
+	}
+	if (worker->engine)
+		engine_wires_wait(worker->engine);
 	mutex_unlock(&worker->lock);
 }
 

@@ -63,8 +63,8 @@ static void fntb_db_event(void *ctx, int vector)
 	if (!(ntb_db_read(np->ntb) & np->bell_bit))
 		return;
 	/* However often the peer rings, until the thread sleeps again. */
-	WRITE_ONCE(np->masked, true);
 	ntb_db_set_mask(np->ntb, np->bell_bit);
+	smp_store_release(&np->masked, true);
 	fntb_link_wake(np);
 }
 

@@ -14,6 +14,8 @@
 #include <linux/dmaengine.h>
 #include <linux/module.h>
 #include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "ntb.h"
@@ -35,46 +37,52 @@ MODULE_PARM_DESC(dma_bytes, "least bytes of a payload that a DMA engine moves");
  * struct fntb_batch - pieces of a part that are under way
  * @user:   who has it
  * @n:      pieces
- * @cookie: of the last
  * @addr:   bus addresses of the pieces
+ * @page:   pages of the pieces
  * @bytes:  of the pieces
- * @failed: a piece was refused
+ * @left:   descriptors without an end, and 1 while more are submitted
+ * @ended:  there is none left
+ * @error:  one of them has ended with an error
  */
 struct fntb_batch {
 	const void *user;
 	u32 n;
-	dma_cookie_t cookie;
 	dma_addr_t addr[DMA_PIECES];
+	struct page *page[DMA_PIECES];
 	u32 bytes[DMA_PIECES];
-	bool failed;
+	atomic_t left;
+	struct completion ended;
+	bool error;
 };
 
 /**
  * struct fntb_dma - a channel
  * @chan:   channel
+ * @dev:    its device, with a reference
  * @window: bus address of the window
+ * @size:   of the window
  * @lock:   held for a part: who else comes copies by processor
  * @batch:  the part
- * @words:  coherent; the marker
- * @words_dma: its bus address
- * @markers: last marker
+ * @word:   coherent: the marker
+ * @word_dma: its bus address
+ * @markers: last marker; the first is random, as those of an earlier driver may
+ *          still be there
  * @dead:   not used any more
+ * @stuck:  it could not be stopped: what it may still use is never freed
  */
 struct fntb_dma {
 	struct dma_chan *chan;
+	struct device *dev;
 	dma_addr_t window;
+	resource_size_t size;
 	struct mutex lock;
 	struct fntb_batch batch;
-	__le32 *words;
-	dma_addr_t words_dma;
+	__le64 *word;
+	dma_addr_t word_dma;
 	u32 markers;
 	bool dead;
+	bool stuck;
 };
-
-static struct device *fntb_dma_device(const struct fntb_dma *dma)
-{
-	return dma->chan->device->dev;
-}
 
 static void fntb_dma_give_up(struct fntb_port *np, const char *why)
 {
@@ -97,6 +105,31 @@ void fntb_dma_failed(struct fntb_port *np)
 		fntb_dma_give_up(np, "what it stores does not arrive at the peer");
 }
 
+/* ---- a part ------------------------------------------------------------ */
+
+static void fntb_batch_begin(struct fntb_batch *batch)
+{
+	batch->n = 0;
+	batch->error = false;
+	atomic_set(&batch->left, 1);
+	reinit_completion(&batch->ended);
+}
+
+static void fntb_batch_end_one(struct fntb_batch *batch)
+{
+	if (atomic_dec_and_test(&batch->left))
+		complete(&batch->ended);
+}
+
+static void fntb_dma_ended(void *arg, const struct dmaengine_result *result)
+{
+	struct fntb_batch *batch = arg;
+
+	if (result && (result->result != DMA_TRANS_NOERROR || result->residue))
+		WRITE_ONCE(batch->error, true);
+	fntb_batch_end_one(batch);
+}
+
 static bool fntb_dma_submit(struct fntb_dma *dma, u64 to, dma_addr_t from,
 			    u32 bytes)
 {
@@ -106,21 +139,25 @@ static bool fntb_dma_submit(struct fntb_dma *dma, u64 to, dma_addr_t from,
 				       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
 	if (!tx)
 		return false;
-	dma->batch.cookie = dmaengine_submit(tx);
-	return !dma_submit_error(dma->batch.cookie);
+	tx->callback_result = fntb_dma_ended;
+	tx->callback_param = &dma->batch;
+	atomic_inc(&dma->batch.left);
+	if (!dma_submit_error(dmaengine_submit(tx)))
+		return true;
+	atomic_dec(&dma->batch.left);
+	return false;
 }
 
-static enum dma_status fntb_dma_wait(struct fntb_dma *dma)
+/* NULL when all have ended well. */
+static const char *fntb_dma_wait(struct fntb_dma *dma)
 {
-	unsigned long end = jiffies + DMA_PATIENCE;
-	enum dma_status status;
+	struct fntb_batch *batch = &dma->batch;
 
 	dma_async_issue_pending(dma->chan);
-	while ((status = dma_async_is_tx_complete(dma->chan, dma->batch.cookie,
-						  NULL, NULL)) ==
-	       DMA_IN_PROGRESS && time_before(jiffies, end))
-		cond_resched();
-	return status;
+	fntb_batch_end_one(batch);
+	if (!wait_for_completion_timeout(&batch->ended, DMA_PATIENCE))
+		return "it does not end";
+	return READ_ONCE(batch->error) ? "it reports an error" : NULL;
 }
 
 /**
@@ -139,9 +176,12 @@ bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 bytes)
 	if (!dma || bytes < READ_ONCE(dma_bytes) || READ_ONCE(dma->dead) ||
 	    !mutex_trylock(&dma->lock))
 		return false;
-	dma->batch.user = user;
-	dma->batch.n = 0;
-	dma->batch.failed = false;
+	if (READ_ONCE(dma->dead)) {
+		mutex_unlock(&dma->lock);
+		return false;
+	}
+	fntb_batch_begin(&dma->batch);
+	WRITE_ONCE(dma->batch.user, user);
 	return true;
 }
 
@@ -174,18 +214,58 @@ bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes)
 	struct fntb_batch *batch = &dma->batch;
 	dma_addr_t addr;
 
-	if (batch->failed || batch->n >= DMA_PIECES || !virt_addr_valid(from))
+	if (batch->n >= DMA_PIECES || !virt_addr_valid(from) ||
+	    !is_dma_copy_aligned(dma->chan->device, offset_in_page(from), to,
+				 bytes))
 		return false;
-	addr = dma_map_page(fntb_dma_device(dma), virt_to_page(from),
-			    offset_in_page(from), bytes, DMA_TO_DEVICE);
-	if (dma_mapping_error(fntb_dma_device(dma), addr))
+	addr = dma_map_page(dma->dev, virt_to_page(from), offset_in_page(from),
+			    bytes, DMA_TO_DEVICE);
+	if (dma_mapping_error(dma->dev, addr))
 		return false;
+	if (!fntb_dma_submit(dma, to, addr, bytes)) {
+		dma_unmap_page(dma->dev, addr, bytes, DMA_TO_DEVICE);
+		return false;
+	}
 	batch->addr[batch->n] = addr;
+	batch->page[batch->n] = virt_to_page(from);
 	batch->bytes[batch->n++] = bytes;
-	if (fntb_dma_submit(dma, to, addr, bytes))
-		return true;
-	batch->failed = true;
-	return false;
+	return true;
+}
+
+/* Nothing may be read any more once this has returned; what cannot be stopped
+ * keeps its pages for good.
+ */
+static void fntb_dma_stop(struct fntb_dma *dma)
+{
+	u32 i;
+
+	if (!dmaengine_terminate_sync(dma->chan))
+		return;
+	dma->stuck = true;
+	for (i = 0; i < dma->batch.n; i++)
+		get_page(dma->batch.page[i]);
+	dma->batch.n = 0;
+}
+
+/* Stores the marker when all of the payload has left. */
+static const char *fntb_dma_mark(struct fntb_dma *dma, u64 to)
+{
+	const char *why = fntb_dma_wait(dma);
+	u32 tries = 100;
+
+	if (why)
+		return why;
+	if (!++dma->markers)
+		dma->markers++;
+	*dma->word = cpu_to_le64(dma->markers);
+	atomic_set(&dma->batch.left, 1);
+	reinit_completion(&dma->batch.ended);
+	while (!fntb_dma_submit(dma, to, dma->word_dma, sizeof(*dma->word))) {
+		if (!--tries)
+			return "it takes nothing more";
+		cond_resched();
+	}
+	return fntb_dma_wait(dma);
 }
 
 /**
@@ -194,31 +274,23 @@ bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes)
  * @to: where to in the window, behind the payload
  *
  * Context: Process; sleeps.
- * Return: the marker; 0: the payload is not to be relied on
+ * Return: the marker; 0: the payload is not to be relied on, and neither is the
+ * place
  */
 u32 fntb_dma_end(struct fntb_port *np, u64 to)
 {
 	struct fntb_dma *dma = np->dma;
 	struct fntb_batch *batch = &dma->batch;
-	enum dma_status status = DMA_ERROR;
-	u32 marker, i;
+	const char *why = fntb_dma_mark(dma, to);
+	u32 marker = why ? 0 : dma->markers, i;
 
-	if (!++dma->markers)
-		dma->markers++;
-	marker = dma->markers;
-	dma->words[0] = cpu_to_le32(marker);
-	if (fntb_dma_submit(dma, to, dma->words_dma, sizeof(*dma->words)))
-		status = fntb_dma_wait(dma);
-	if (status != DMA_COMPLETE) {
-		/* Nothing may be read any more once this has returned. */
-		dmaengine_terminate_sync(dma->chan);
-		fntb_dma_give_up(np, status == DMA_ERROR ? "it reports an error" :
-							   "it does not end");
-		marker = 0;
+	if (why) {
+		fntb_dma_give_up(np, why);
+		fntb_dma_stop(dma);
 	}
 	for (i = 0; i < batch->n; i++)
-		dma_unmap_page(fntb_dma_device(dma), batch->addr[i],
-			       batch->bytes[i], DMA_TO_DEVICE);
+		dma_unmap_page(dma->dev, batch->addr[i], batch->bytes[i],
+			       DMA_TO_DEVICE);
 	WRITE_ONCE(batch->user, NULL);
 	mutex_unlock(&dma->lock);
 	return marker;
@@ -236,8 +308,11 @@ static bool fntb_dma_try(struct fntb_port *np)
 
 	if (!mutex_trylock(&dma->lock))
 		return false;
-	dma->batch.n = 0;
+	fntb_batch_begin(&dma->batch);
 	iowrite32(0, np->window + to);
+	wmb();
+	/* It has arrived before the marker does. */
+	ioread32(np->window + to);
 	marker = fntb_dma_end(np, to);
 	while (marker && ioread32(np->window + to) != marker) {
 		if (time_after(jiffies, end))
@@ -247,83 +322,113 @@ static bool fntb_dma_try(struct fntb_port *np)
 	return marker;
 }
 
+/* On the bridge's node; it can be stopped, and ends in order. */
+static bool fntb_dma_suits(struct dma_chan *chan, void *arg)
+{
+	struct dma_device *device = chan->device;
+
+	return dev_to_node(device->dev) == dev_to_node(arg) &&
+	       device->device_terminate_all &&
+	       !dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask);
+}
+
+static void fntb_dma_close(struct fntb_dma *dma)
+{
+	if (dma->stuck || dmaengine_terminate_sync(dma->chan)) {
+		/* It may still be at work: all that it knows stays. */
+		pr_err("%s cannot be stopped: some memory is lost\n",
+		       dma_chan_name(dma->chan));
+		return;
+	}
+	dma_free_coherent(dma->dev, PAGE_SIZE, dma->word, dma->word_dma);
+	dma_unmap_resource(dma->dev, dma->window, dma->size,
+			   DMA_BIDIRECTIONAL, 0);
+	dma_release_channel(dma->chan);
+	put_device(dma->dev);
+	kfree(dma);
+}
+
 static int fntb_dma_open(struct fntb_port *np, struct fntb_dma *dma)
 {
-	phys_addr_t base;
-	resource_size_t size;
 	dma_cap_mask_t mask;
+	phys_addr_t base;
 	int ret;
 
-	ret = ntb_peer_mw_get_addr(np->ntb, 0, &base, &size);
+	ret = ntb_peer_mw_get_addr(np->ntb, 0, &base, &dma->size);
 	if (ret)
 		return ret;
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
-	dma->chan = dma_request_channel(mask, NULL, NULL);
+	dma->chan = dma_request_channel(mask, fntb_dma_suits,
+					&np->ntb->pdev->dev);
 	if (!dma->chan)
 		return -ENODEV;
-	dma->window = dma_map_resource(fntb_dma_device(dma), base, size,
+	dma->dev = get_device(dma->chan->device->dev);
+	dma->window = dma_map_resource(dma->dev, base, dma->size,
 				       DMA_BIDIRECTIONAL, 0);
-	if (dma_mapping_error(fntb_dma_device(dma), dma->window)) {
-		dma_release_channel(dma->chan);
-		return -EIO;
-	}
-	dma->words = dma_alloc_coherent(fntb_dma_device(dma), PAGE_SIZE,
-					&dma->words_dma, GFP_KERNEL);
-	if (dma->words)
+	if (dma_mapping_error(dma->dev, dma->window))
+		goto release;
+	dma->word = dma_alloc_coherent(dma->dev, PAGE_SIZE, &dma->word_dma,
+				       GFP_KERNEL);
+	if (dma->word)
 		return 0;
-	dma_unmap_resource(fntb_dma_device(dma), dma->window, np->window_size,
+	dma_unmap_resource(dma->dev, dma->window, dma->size,
 			   DMA_BIDIRECTIONAL, 0);
+release:
 	dma_release_channel(dma->chan);
+	put_device(dma->dev);
 	return -ENOMEM;
+}
+
+static struct fntb_dma *fntb_dma_new(struct fntb_port *np)
+{
+	struct fntb_dma *dma = kzalloc(sizeof(*dma), GFP_KERNEL);
+
+	if (!dma)
+		return NULL;
+	mutex_init(&dma->lock);
+	init_completion(&dma->batch.ended);
+	dma->markers = get_random_u32();
+	if (!fntb_dma_open(np, dma))
+		return dma;
+	kfree(dma);
+	return NULL;
 }
 
 /**
  * fntb_dma_up() - find a channel, and try it
- * @np: port, whose peer can be reached
+ * @np: port, whose peer can be reached, and whose wire is down
  *
  * Context: The thread.
  */
 void fntb_dma_up(struct fntb_port *np)
 {
-	struct fntb_dma *dma;
+	bool found = !np->dma;
 
-	if (!use_dma || np->dma)
+	if (!use_dma || (np->dma && np->dma->dead))
 		return;
-	dma = kzalloc(sizeof(*dma), GFP_KERNEL);
-	if (!dma)
+	if (!np->dma)
+		np->dma = fntb_dma_new(np);
+	if (!np->dma)
 		return;
-	mutex_init(&dma->lock);
-	if (fntb_dma_open(np, dma)) {
-		kfree(dma);
-		return;
-	}
-	np->dma = dma;
-	if (fntb_dma_try(np))
+	if (!fntb_dma_try(np)) {
+		fntb_dma_failed(np);
+		fntb_dma_exit(np);
+	} else if (found) {
 		dev_info(&np->ntb->dev, "payload of %u bytes and more by %s\n",
-			 dma_bytes, dma_chan_name(dma->chan));
-	else
-		fntb_dma_give_up(np, "what it stores does not arrive at the peer");
+			 dma_bytes, dma_chan_name(np->dma->chan));
+	}
 }
 
 /**
  * fntb_dma_exit() - let go of the channel
- * @np: port, which nobody uses any more
+ * @np: port, whose wire is down
  *
  * Context: Process; sleeps.
  */
 void fntb_dma_exit(struct fntb_port *np)
 {
-	struct fntb_dma *dma = np->dma;
-
-	if (!dma)
-		return;
+	if (np->dma)
+		fntb_dma_close(np->dma);
 	np->dma = NULL;
-	dmaengine_terminate_sync(dma->chan);
-	dma_free_coherent(fntb_dma_device(dma), PAGE_SIZE, dma->words,
-			  dma->words_dma);
-	dma_unmap_resource(fntb_dma_device(dma), dma->window, np->window_size,
-			   DMA_BIDIRECTIONAL, 0);
-	dma_release_channel(dma->chan);
-	kfree(dma);
 }

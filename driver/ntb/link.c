@@ -92,6 +92,8 @@ static void fntb_epoch_begin(struct fntb_port *np)
 	} while (!np->epoch);
 	np->peer_epoch = 0;
 	np->bell = 0;
+	/* Markers of DMA engines, and all else that was there. */
+	memset(np->inbox + FNTB_PAGE, 0, np->inbox_size - FNTB_PAGE);
 	/* Until it says something else, it is asleep. */
 	WRITE_ONCE(fntb_inbox_control(np)->bell,
 		   cpu_to_le32(FNTB_BELL_REQUESTS));
@@ -220,6 +222,8 @@ static void fntb_step_down(struct fntb_port *np)
 	if (time_before(jiffies, np->retry_at))
 		return;
 	np->retry_at = jiffies + FNTB_TICK;
+	/* What is found now is later than that. */
+	WRITE_ONCE(np->moved, 0);
 	if (!ntb_link_is_up(np->ntb, NULL, NULL))
 		return;
 	if (fntb_inbox_aim(np)) {
@@ -256,6 +260,8 @@ static const char *fntb_complaint(struct fntb_port *np)
 
 	if (np->broken)
 		return np->broken;
+	if (READ_ONCE(np->lost))
+		return "what its DMA engine stores does not arrive";
 	if (beat != np->peer_beat) {
 		np->peer_beat = beat;
 		np->peer_beat_at = jiffies;
@@ -362,7 +368,7 @@ static bool fntb_last_look(struct fntb_port *np)
 /* The doorbell is masked from the interrupt until here. */
 static void fntb_unmask(struct fntb_port *np)
 {
-	if (!READ_ONCE(np->masked))
+	if (!smp_load_acquire(&np->masked))
 		return;
 	ntb_db_clear(np->ntb, np->bell_bit);
 	WRITE_ONCE(np->masked, false);

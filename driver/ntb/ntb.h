@@ -110,6 +110,10 @@ struct fntb_tx {
  * @reply_bytes: payload of the answer that is made; the thread's
  * @reply_marker: its marker, if a DMA engine has moved it; likewise
  * @dma:        the DMA engine, or NULL
+ * @missed:     payload of a request has not arrived, in this epoch; the thread's
+ * @overdue:    when that of the next answer has to be there, in jiffies; 0: it is
+ *              not waited for
+ * @lost:       it has not come
  * @broken:     what the peer has done wrong; the link is made anew
  */
 struct fntb_port {
@@ -161,6 +165,9 @@ struct fntb_port {
 	u32 reply_bytes;
 	u32 reply_marker;
 	struct fntb_dma *dma;
+	bool missed;
+	unsigned long overdue;
+	bool lost;
 	const char *broken;
 };
 

@@ -50,7 +50,8 @@ static bool fntb_place(struct fntb_port *np, struct fabrex_call *call)
 /* tx.lock is held. */
 static void fntb_unplace(struct fntb_port *np, const struct fabrex_call *call)
 {
-	if (call->placed)
+	/* What a DMA engine has failed on, it may still store to. */
+	if (call->placed && !call->lost)
 		__clear_bit(call->place, call->read ? np->tx.gets :
 						      np->tx.puts);
 	np->tx.free++;
@@ -124,6 +125,7 @@ static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
 		return true;
 	call->marker = fntb_dma_end(np, fntb_put_at(np, call->place) +
 					np->theirs.chunk);
+	call->lost = !call->marker;
 	return call->marker;
 }
 
@@ -201,6 +203,19 @@ static bool fntb_marked(struct fntb_port *np, const void *place, __le32 marker)
 	return there;
 }
 
+/* Has a payload not arrived for so long that it never will? Then the peer has to try
+ * its DMA engine again: it does when the link comes up. answers_lock is held.
+ */
+static bool fntb_overdue(struct fntb_port *np)
+{
+	if (!np->overdue)
+		np->overdue = (jiffies + ARRIVAL) | 1;
+	if (time_before(jiffies, np->overdue))
+		return false;
+	WRITE_ONCE(np->lost, true);
+	return true;
+}
+
 /* The next answer, if it is there; answers_lock is held. */
 static bool fntb_answer(struct fntb_port *np)
 {
@@ -224,12 +239,19 @@ static bool fntb_answer(struct fntb_port *np)
 			  call.place * fntb_stride(&np->own);
 		/* Not all of it has arrived. */
 		if (answer.flags & ENGINE_ANS_MARKED &&
-		    !fntb_marked(np, payload, answer.marker))
-			return false;
+		    !fntb_marked(np, payload, answer.marker)) {
+			if (!fntb_overdue(np))
+				return false;
+			answer.status = FABREX_WC_RFAULT;
+			call.lost = true;
+		}
+		np->overdue = 0;
 	}
 	np->answered++;
-	if (call.marker && answer.status == FABREX_WC_RFAULT)
+	if (call.marker && answer.status == FABREX_WC_RFAULT) {
 		fntb_dma_failed(np);
+		call.lost = true;
+	}
 	fabrex_engine_answered(&np->wire, &call, &answer, payload);
 	spin_lock(&np->tx.lock);
 	fntb_unplace(np, &call);
@@ -355,7 +377,9 @@ static const char *fntb_payload(struct fntb_port *np,
 	return NULL;
 }
 
-/* Payload of a DMA engine that says it is done arrives soon, or never. */
+/* Payload of a DMA engine that says it is done arrives soon, or never; there is no
+ * waiting for a second one that does not.
+ */
 static bool fntb_arrives(struct fntb_port *np, const struct fabrex_request *req,
 			 const void *payload)
 {
@@ -365,11 +389,23 @@ static bool fntb_arrives(struct fntb_port *np, const struct fabrex_request *req,
 	    req->flags & ENGINE_REQ_INLINE || !payload)
 		return true;
 	while (!fntb_marked(np, payload, req->marker)) {
-		if (time_after(jiffies, end))
+		if (np->missed || time_after(jiffies, end)) {
+			np->missed = true;
 			return false;
+		}
 		cond_resched();
 	}
 	return true;
+}
+
+/* What was to be the payload of a request has not arrived. */
+static void fntb_refuse(struct fntb_port *np, struct fabrex_request *req,
+			struct fabrex_answer *answer)
+{
+	req->flags |= ENGINE_REQ_CANCEL;
+	if (req->opcode == FABREX_OP_WRITE_IMM)
+		fabrex_engine_serve(&np->wire, req, NULL, answer);
+	*answer = (struct fabrex_answer) { .status = FABREX_WC_RFAULT };
 }
 
 static void fntb_reply_send(struct fntb_port *np,
@@ -409,7 +445,7 @@ static bool fntb_serve_one(struct fntb_port *np)
 	np->reply_marker = 0;
 	np->reply_bytes = le32_to_cpu(req.bytes);
 	if (!fntb_arrives(np, &req, payload))
-		answer = (struct fabrex_answer) { .status = FABREX_WC_RFAULT };
+		fntb_refuse(np, &req, &answer);
 	else if (!fabrex_engine_serve(&np->wire, &req, payload, &answer))
 		np->broken = "it guesses keys";
 	if (np->reply_marker) {
@@ -460,6 +496,10 @@ void fntb_wire_up(struct fntb_port *np)
 	np->answered = 0;
 	np->served = 0;
 	np->broken = NULL;
+	np->overdue = 0;
+	np->lost = false;
+	np->missed = false;
+	WRITE_ONCE(np->wire.epoch, np->wire.epoch + 1);
 	np->wire.chunk = min(np->own.chunk, np->theirs.chunk);
 	spin_unlock(&tx->lock);
 	mutex_unlock(&np->answers_lock);
