@@ -2,6 +2,7 @@
 # make           library, planner and tools for this machine: build/bin
 # make install   them and their man pages (PREFIX, DESTDIR); modules: dkms.conf
 # make demo      the story: three hosts, a fabric, GPUs that move (tools/lab)
+# make demo-ntb  two hosts on a Switchtec: a GPU, and 64 MiB over its bridge
 # make lab       the same hosts, left up with a shell on each
 # make modules   the kernel modules for the lab's kernel
 # make check     host tests, then guest tests
@@ -33,7 +34,7 @@ LAB := tools/lab/lab
 OUT := build/native
 
 LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
-LAB_GOALS := demo lab modules check check-host check-guest check-debug \
+LAB_GOALS := demo demo-ntb lab modules check check-host check-guest check-debug \
 	check-kcsan check-ratios kbuild-check dkms-check debug-kernel \
 	kcsan-kernel fuzz soak bench-lab bench-lib bench-plan bench-ranks \
 	check-matrix $(if $(NATIVE),,bench)
@@ -106,7 +107,7 @@ modules:
 	$(LAB) modules 7.2
 
 # Verbs of the lab; they build what they need.
-demo lab check check-host check-guest check-kcsan check-ratios kbuild-check \
+demo demo-ntb lab check check-host check-guest check-kcsan check-ratios kbuild-check \
 dkms-check fuzz bench-lab:
 	$(LAB) make-$@ $(ARGS)
 

@@ -5,7 +5,7 @@
  * are answers (answer.c). Called by worker.c with &engine_worker.lock held, and by
  * port.c.
  *
- * An operation has up to 2^32 bytes, and many parts; the next one is begun when
+ * An operation has up to 1 GiB, and many parts; the next one is begun when
  * all parts of this have been sent. Since a wire keeps their order, and the peer
  * performs them one after the other, operations to one peer take effect in order.
  */

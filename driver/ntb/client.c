@@ -33,7 +33,8 @@ static int fntb_counters(struct fabrex_port *port, u32 id,
 {
 	struct fabrex_engine *engine = fabrex_port_priv(port);
 
-	if (id)
+	/* Of the peer nothing is known. */
+	if (id && id != FNTB_OBJECT_OWN_PORT)
 		return -EOPNOTSUPP;
 	fabrex_engine_read_counters(&engine->counters, counters);
 	return 0;
@@ -157,7 +158,7 @@ static void fntb_info_fill(struct fntb_port *np)
 		 np->number);
 	strscpy(info->fabric, "ntb", sizeof(info->fabric));
 	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
-	info->object_id = 3;
+	info->object_id = FNTB_OBJECT_OWN_PORT;
 	info->peer = np->engine.peer;
 	info->generation = np->generation;
 }

@@ -9,20 +9,11 @@
 
 #include "ntb.h"
 
-/* Object ids. */
-enum {
-	OBJECT_BRIDGE = 1,
-	OBJECT_OWN_HOST,
-	OBJECT_OWN_PORT,
-	OBJECT_PEER_HOST,
-	OBJECT_PEER_PORT,
-};
-
 static int fntb_model_bridge(struct fntb_port *np)
 {
 	struct fabrex_object object = {
 		.type = FABREX_OBJECT_TYPE_SWITCH,
-		.id = OBJECT_BRIDGE,
+		.id = FNTB_OBJECT_BRIDGE,
 		.peer = FABREX_PEER_NONE,
 	};
 
@@ -51,7 +42,7 @@ static int fntb_model_port(struct fntb_port *np, u32 id, u32 host, u32 peer,
 		.kind = FABREX_PORT_KIND_HOST,
 		.state = FABREX_LINK_STATE_UP,
 		.id = id,
-		.parent = OBJECT_BRIDGE,
+		.parent = FNTB_OBJECT_BRIDGE,
 		.link = host,
 		.peer = peer,
 		.number = peer,
@@ -75,12 +66,12 @@ void fntb_model_fill(struct fntb_port *np, const struct fntb_hello *peer)
 
 	fabrex_model_begin(np->port);
 	ret = fntb_model_bridge(np) ?:
-	      fntb_model_host(np, OBJECT_OWN_HOST, np->info.host) ?:
-	      fntb_model_port(np, OBJECT_OWN_PORT, OBJECT_OWN_HOST,
+	      fntb_model_host(np, FNTB_OBJECT_OWN_HOST, np->info.host) ?:
+	      fntb_model_port(np, FNTB_OBJECT_OWN_PORT, FNTB_OBJECT_OWN_HOST,
 			     np->engine.peer, np->generation, np->info.name);
 	if (!ret && peer)
-		ret = fntb_model_host(np, OBJECT_PEER_HOST, peer->host) ?:
-		      fntb_model_port(np, OBJECT_PEER_PORT, OBJECT_PEER_HOST,
+		ret = fntb_model_host(np, FNTB_OBJECT_PEER_HOST, peer->host) ?:
+		      fntb_model_port(np, FNTB_OBJECT_PEER_PORT, FNTB_OBJECT_PEER_HOST,
 				     np->wire.peer,
 				     le32_to_cpu(peer->generation),
 				     peer->name);

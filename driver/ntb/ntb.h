@@ -33,6 +33,15 @@ enum fntb_state {
 	FNTB_UP,
 };
 
+/* Object ids. */
+enum {
+	FNTB_OBJECT_BRIDGE = 1,
+	FNTB_OBJECT_OWN_HOST,
+	FNTB_OBJECT_OWN_PORT,
+	FNTB_OBJECT_PEER_HOST,
+	FNTB_OBJECT_PEER_PORT,
+};
+
 #define FNTB_SLOTS_MAX	256u
 #define FNTB_PLACES_MAX	4096u
 #define FNTB_TICK		(HZ / 10)

@@ -11,7 +11,7 @@ for _name in ("common", "switchtec", "dma"):
     sys.path.insert(0, os.path.join(HERE, "..", _name))
 import kmod
 import upstream
-from ntb import CLIENTS, DRIVERS, EPF, SWITCHTEC, ntb_scenario
+from ntb import CLIENTS, DRIVERS, EPF, SWITCHTEC, Side, ntb_scenario
 from puppet import Puppet
 
 OURS = ("fabrex_ntb", "fabrex_engine", "fabrex")

@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_dma
+import fabric
 import install
 import upstream
 from ports import (ENGINES, EPF, SWITCHTEC, joined, load, ntb_scenario, sees,
@@ -25,12 +26,26 @@ KEYS = ("beside_a_working_queue", "new_queues_do_not_help")
 SIZE = 1 << 16
 
 
+def numbers(doc, key):
+    """All values of that key, wherever they are."""
+    if isinstance(doc, list):
+        return [n for part in doc for n in numbers(part, key)]
+    if not isinstance(doc, dict):
+        return []
+    return [doc[key]] * (key in doc) + numbers(list(doc.values()), key)
+
+
 @ntb_scenario()
 def operations(lab, t):
     """Over a Switchtec: each operation and each error within the port, and what
     goes to the other host."""
-    a, _ = joined(lab, t, SWITCHTEC)
+    a, b = joined(lab, t, SWITCHTEC)
     test_dma.between_hosts(lab, t)
+    for guest, key in ((a, "tx_bytes"), (b, "rx_bytes")):
+        counted = fabric.ctl_json(guest, f"stats {guest.name}.ntb0")
+        t.ok(str(key) in json.dumps(counted) and
+             any(n >= 1 << 20 for n in numbers(counted, key)),
+             f"{guest.name} has counted what went over the bridge", counted)
     for program in PROGRAMS:
         t.program(a, f"dma-{program}")
     for test in KEYS:
