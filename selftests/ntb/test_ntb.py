@@ -32,7 +32,8 @@ def numbers(doc, key):
         return [n for part in doc for n in numbers(part, key)]
     if not isinstance(doc, dict):
         return []
-    return [doc[key]] * (key in doc) + numbers(list(doc.values()), key)
+    own = [doc[key]] if key in doc else []
+    return own + numbers(list(doc.values()), key)
 
 
 @ntb_scenario()
@@ -43,8 +44,7 @@ def operations(lab, t):
     test_dma.between_hosts(lab, t)
     for guest, key in ((a, "tx_bytes"), (b, "rx_bytes")):
         counted = fabric.ctl_json(guest, f"stats {guest.name}.ntb0")
-        t.ok(str(key) in json.dumps(counted) and
-             any(n >= 1 << 20 for n in numbers(counted, key)),
+        t.ok(any(n >= 1 << 20 for n in numbers(counted, key)),
              f"{guest.name} has counted what went over the bridge", counted)
     for program in PROGRAMS:
         t.program(a, f"dma-{program}")
