@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The side that has been asked: performs parts of operations on regions and
- * queues of this port, whoever asks, after all checks. Called by wires for their
- * peers, by one thread each, and by op.c for the port itself.
+ * The target side: performs parts of operations on regions and queues of this
+ * port, for peers and for the port itself, after all checks. Called by wires, by one
+ * thread for each peer, and by self.c.
  */
 #include <linux/crc32c.h>
 #include <linux/kernel.h>
@@ -33,6 +33,7 @@
  * @cqe:    for the queue
  * @crc:    state of the CRC32C after the part
  * @crc_from: before it
+ * @missed: key that nothing has, or 0
  */
 struct agent_part {
 	struct fabrex_wire *wire;
@@ -52,6 +53,7 @@ struct agent_part {
 	struct fabrex_cqe cqe;
 	u32 crc;
 	u32 crc_from;
+	u64 missed;
 };
 
 static void agent_decode(struct agent_part *part, struct fabrex_wire *wire,
@@ -101,10 +103,8 @@ static u8 agent_region(struct agent_part *part, u64 length,
 
 	region = engine_region_get(part->engine, part->key);
 	if (!region) {
-		/* Once for an operation. */
-		if (!part->at &&
-		    !engine_region_exists(part->engine, part->key))
-			part->answer->flags |= ENGINE_ANS_MISS;
+		if (!engine_region_exists(part->engine, part->key))
+			part->missed = part->key;
 		return FABREX_WC_RKEY;
 	}
 	if (!engine_covers(region->length, part->offset, length))
@@ -131,7 +131,7 @@ static u8 agent_reserve(struct agent_part *part, struct engine_queue **found)
 
 	queue = engine_queue_get(part->engine, part->dest);
 	if (!queue) {
-		part->answer->flags |= ENGINE_ANS_MISS;
+		part->missed = part->dest;
 		return FABREX_WC_BAD_QUEUE;
 	}
 	status = engine_cq_reserve(queue, part->opcode == FABREX_OP_SEND,
@@ -397,6 +397,23 @@ static u8 agent_perform(struct agent_part *part)
 	return FABREX_WC_BAD_OPCODE;
 }
 
+/* The initiator counts a miss once for an operation; this side does not rely on that,
+ * but the same key once more is no guess.
+ */
+static bool agent_missed(struct agent_part *part)
+{
+	struct fabrex_wire *wire = part->wire;
+
+	if (!part->missed)
+		return true;
+	if (!part->at)
+		part->answer->flags |= ENGINE_ANS_MISS;
+	if (!wire->ops || wire->missed == part->missed)
+		return true;
+	wire->missed = part->missed;
+	return engine_guess_peer(wire);
+}
+
 /**
  * fabrex_engine_serve() - perform a request
  * @wire:    that has brought it
@@ -422,8 +439,7 @@ bool fabrex_engine_serve(struct fabrex_wire *wire,
 	answer->status = agent_perform(&part);
 	if (!part.at && part.opcode <= FABREX_OP_SEND)
 		atomic64_inc(&wire->engine->counters.rx_ops);
-	return !wire->ops || !(answer->flags & ENGINE_ANS_MISS) ||
-	       engine_guess_peer(wire);
+	return agent_missed(&part);
 }
 FABREX_EXPORT(fabrex_engine_serve);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An engine moves data in place of a device: it watches rings, checks keys and
+ * An engine moves data in place of a device: it polls rings, checks keys and
  * copies, by the rules of docs/draco.md. Backends that have no such device
  * include this file; what carries bytes to a peer is their wire.
  */
@@ -35,8 +35,8 @@ struct fabrex_wire;
  * @bytes:   of the part
  * @place:   of its payload, with @placed
  * @placed:  there is one
- * @marker:  of the wire, like the following
- * @lost:    the place cannot be used again
+ * @marker:  private to the wire
+ * @lost:    private to the wire: the place must not be used again
  * @read:    the payload comes with the answer
  * @urgent:  it ends something: there is always room soon
  */
@@ -109,6 +109,7 @@ struct fabrex_wire_ops {
  *              engine_queue
  * @nheld:      their number
  * @guesses:    budget of wrong keys of the peer, whose word is not relied on
+ * @missed:     its last one
  */
 struct fabrex_wire {
 	const struct fabrex_wire_ops *ops;
@@ -121,6 +122,7 @@ struct fabrex_wire {
 	struct xarray held;
 	atomic_t nheld;
 	atomic64_t guesses;
+	u64 missed;
 };
 
 #define ENGINE_INLINE_MAX	64
@@ -151,7 +153,7 @@ struct engine_counters {
  * struct fabrex_engine - engine of a port; fabrex_port_priv() of the port
  * @port:       in the core
  * @peer:       own number
- * @poll_us:    how long rings are watched without anything to do
+ * @poll_us:    how long idle rings are polled before they are parked
  * @lock:       held while a queue gets its number
  * @workers_lock: innermost; protects @workers, and how many queues each has
  * @workers:    one for each process with queues
@@ -196,13 +198,13 @@ bool fabrex_engine_connect(struct fabrex_wire *wire, u32 peer);
 void fabrex_engine_read_counters(const struct engine_counters *from,
 				 struct fabrex_counters *to);
 
-/* agent.c: for wires, whose side it is that has been asked. */
+/* agent.c: target side, for wires. */
 bool fabrex_engine_serve(struct fabrex_wire *wire,
 			 const struct fabrex_request *req, const void *payload,
 			 struct fabrex_answer *answer);
 void fabrex_engine_forget(struct fabrex_wire *wire);
 
-/* answer.c: for wires, whose side it is that has asked. */
+/* answer.c: initiator side, for wires. */
 void fabrex_engine_answered(struct fabrex_wire *wire,
 			    const struct fabrex_call *call,
 			    const struct fabrex_answer *answer,

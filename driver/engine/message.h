@@ -15,8 +15,8 @@
 /* fabrex_request.flags */
 #define ENGINE_REQ_CHECK	(1u << 0) /* compare the CRC after storing */
 #define ENGINE_REQ_INLINE	(1u << 1) /* the payload follows the request */
-#define ENGINE_REQ_FIRST	(1u << 2) /* first part of a WRITE_IMM */
-#define ENGINE_REQ_LAST		(1u << 3) /* last part of a WRITE_IMM */
+#define ENGINE_REQ_FIRST	(1u << 2) /* first part; heeded for WRITE_IMM */
+#define ENGINE_REQ_LAST		(1u << 3) /* last part; heeded for WRITE_IMM */
 #define ENGINE_REQ_CANCEL	(1u << 4) /* no more parts will come */
 #define ENGINE_REQ_MARKED	(1u << 5) /* the payload ends with @marker */
 

@@ -209,7 +209,6 @@ bool fabrex_engine_connect(struct fabrex_wire *wire, u32 peer)
 	if (wire->peer != FABREX_PEER_NONE)
 		WRITE_ONCE(engine->wires[wire->peer], NULL);
 	wire->peer = peer;
-	atomic64_set(&wire->guesses, 0);
 	WRITE_ONCE(engine->wires[peer], wire);
 	return true;
 }

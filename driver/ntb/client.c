@@ -16,15 +16,15 @@
 
 static bool trusted_peer;
 module_param(trusted_peer, bool, 0444);
-MODULE_PARM_DESC(trusted_peer, "use an NTB although no IOMMU keeps the root of the other host from all of this host's memory");
+MODULE_PARM_DESC(trusted_peer, "accept an NTB without an IOMMU; root on the peer host can then read and write all memory of this host (default: N)");
 
 static unsigned int poll_us = 50;
 module_param(poll_us, uint, 0444);
-MODULE_PARM_DESC(poll_us, "microseconds that rings are watched without anything to do");
+MODULE_PARM_DESC(poll_us, "time to poll idle rings before they are parked, in microseconds (default: 50)");
 
 static int number = -1;
 module_param(number, int, 0444);
-MODULE_PARM_DESC(number, "peer number of the port, if its driver does not say it; different on the two hosts");
+MODULE_PARM_DESC(number, "peer number of this host's ports, 0 to 255; must differ between the two hosts (default: -1, chosen by fabrex_ntb)");
 
 static DEFINE_IDA(fntb_numbers);
 
@@ -82,7 +82,7 @@ static int fntb_check_trust(struct fntb_port *np)
 	if (fabrex_dma_by_iommu(np->dma_dev) || trusted_peer)
 		return 0;
 	dev_err(&np->ntb->dev,
-		"no IOMMU translates what comes through this NTB, so root of the other host can read and write all memory of this one; enable the IOMMU (intel_iommu=on, amd_iommu=on, without iommu=pt), or load fabrex_ntb with trusted_peer=1\n");
+		"refused: no IOMMU translates DMA from this NTB, so root on the peer host could read and write all memory of this host; boot with iommu.passthrough=0 (on Intel also intel_iommu=on), or load fabrex_ntb with trusted_peer=1\n");
 	return -EPERM;
 }
 
@@ -126,20 +126,20 @@ static int fntb_check_device(struct fntb_port *np)
 	struct ntb_dev *ntb = np->ntb;
 
 	if (number >= FABREX_MAX_PEERS) {
-		dev_err(&ntb->dev, "number=%d: it has to be below %d\n",
+		dev_err(&ntb->dev, "number=%d is out of range: it must be below %d\n",
 			number, FABREX_MAX_PEERS);
 		return -EINVAL;
 	}
 	if (ntb_peer_port_count(ntb) != 1) {
 		dev_err(&ntb->dev,
-			"an NTB with %d peers is not supported, only one with one\n",
+			"this NTB has %d peers; only NTBs with exactly one peer are supported\n",
 			ntb_peer_port_count(ntb));
 		return -EOPNOTSUPP;
 	}
 	if (ntb_spad_count(ntb) < 1 || !ntb_db_valid_mask(ntb) ||
 	    ntb_peer_mw_count(ntb) < 1) {
 		dev_err(&ntb->dev,
-			"an NTB without scratchpads, doorbells or windows is not supported\n");
+			"this NTB lacks scratchpads, doorbells or memory windows; all three are required\n");
 		return -EOPNOTSUPP;
 	}
 	return fntb_check_trust(np);

@@ -27,11 +27,11 @@
 
 static bool use_dma = true;
 module_param(use_dma, bool, 0444);
-MODULE_PARM_DESC(use_dma, "have a DMA engine move large payload, if there is one");
+MODULE_PARM_DESC(use_dma, "move large payloads with a DMA channel, if a suitable one is found (default: Y)");
 
 static unsigned int dma_bytes = 4096;
 module_param(dma_bytes, uint, 0644);
-MODULE_PARM_DESC(dma_bytes, "least bytes of a payload that a DMA engine moves");
+MODULE_PARM_DESC(dma_bytes, "smallest payload that a DMA channel moves, in bytes (default: 4096)");
 
 /**
  * struct fntb_batch - pieces of a part that are under way
@@ -88,7 +88,7 @@ static void fntb_dma_give_up(struct fntb_port *np, const char *why)
 {
 	if (!np->dma->dead)
 		dev_warn(&np->ntb->dev,
-			 "DMA channel %s is not used any more: %s\n",
+			 "DMA channel %s is no longer used: %s\n",
 			 dma_chan_name(np->dma->chan), why);
 	WRITE_ONCE(np->dma->dead, true);
 }
@@ -102,7 +102,7 @@ static void fntb_dma_give_up(struct fntb_port *np, const char *why)
 void fntb_dma_failed(struct fntb_port *np)
 {
 	if (np->dma)
-		fntb_dma_give_up(np, "what it stores does not arrive at the peer");
+		fntb_dma_give_up(np, "its writes do not arrive at the peer");
 }
 
 /* ---- a part ------------------------------------------------------------ */
@@ -156,8 +156,8 @@ static const char *fntb_dma_wait(struct fntb_dma *dma)
 	dma_async_issue_pending(dma->chan);
 	fntb_batch_end_one(batch);
 	if (!wait_for_completion_timeout(&batch->ended, DMA_PATIENCE))
-		return "it does not end";
-	return READ_ONCE(batch->error) ? "it reports an error" : NULL;
+		return "a transfer did not complete in time";
+	return READ_ONCE(batch->error) ? "a transfer failed" : NULL;
 }
 
 /**
@@ -262,7 +262,7 @@ static const char *fntb_dma_mark(struct fntb_dma *dma, u64 to)
 	reinit_completion(&dma->batch.ended);
 	while (!fntb_dma_submit(dma, to, dma->word_dma, sizeof(*dma->word))) {
 		if (!--tries)
-			return "it takes nothing more";
+			return "it accepts no more descriptors";
 		cond_resched();
 	}
 	return fntb_dma_wait(dma);
@@ -336,7 +336,7 @@ static void fntb_dma_close(struct fntb_dma *dma)
 {
 	if (dma->stuck || dmaengine_terminate_sync(dma->chan)) {
 		/* It may still be at work: all that it knows stays. */
-		pr_err("%s cannot be stopped: some memory is lost\n",
+		pr_err("DMA channel %s cannot be stopped: leaking the memory that it may still access\n",
 		       dma_chan_name(dma->chan));
 		return;
 	}
@@ -415,7 +415,7 @@ void fntb_dma_up(struct fntb_port *np)
 		fntb_dma_failed(np);
 		fntb_dma_exit(np);
 	} else if (found) {
-		dev_info(&np->ntb->dev, "payload of %u bytes and more by %s\n",
+		dev_info(&np->ntb->dev, "payloads of %u bytes or more are moved by DMA channel %s\n",
 			 dma_bytes, dma_chan_name(np->dma->chan));
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of both hosts behind the bridge: the own inbox, at which the peer's window
- * is aimed, and the window into the peer's. Called by link.c and client.c.
+ * Memory on both sides of the bridge: this host's inbox, to which the peer's memory
+ * window is translated, and the memory window into the peer's inbox. Called by link.c and client.c.
  *
  * What the peer has said cannot make this host free memory that it may still write:
  * the inbox is allocated once, and freed when the driver is removed.
@@ -86,7 +86,7 @@ int fntb_inbox_aim(struct fntb_port *np)
 	if (most < FNTB_INBOX_MIN || align > ALIGN_MAX ||
 	    (np->inbox && np->inbox_size > most)) {
 		dev_err_ratelimited(&np->ntb->dev,
-				    "a window of %pa bytes, aligned to %pa, cannot be used: it has to have %u at least\n",
+				    "cannot use a memory window of %pa bytes with alignment %pa: it is smaller than %u bytes or than before, or the alignment is too large\n",
 				    &most, &align, FNTB_INBOX_MIN);
 		return -EINVAL;
 	}
@@ -94,7 +94,7 @@ int fntb_inbox_aim(struct fntb_port *np)
 		ret = fntb_inbox_alloc(np, align, most);
 		if (ret) {
 			dev_err_ratelimited(&np->ntb->dev,
-					    "there is no memory for a window of %pa bytes, aligned to %pa: %pe\n",
+					    "cannot allocate an inbox for a memory window of at most %pa bytes with alignment %pa: %pe\n",
 					    &most, &align, ERR_PTR(ret));
 			return ret;
 		}
@@ -119,7 +119,7 @@ void fntb_inbox_free(struct fntb_port *np)
 	if (ntb_mw_clear_trans(np->ntb, NTB_DEF_PEER_IDX, 0)) {
 		/* Better lost than written to by another host. */
 		dev_err(&np->ntb->dev,
-			"the window cannot be closed: %zu bytes of memory are lost\n",
+			"cannot clear the translation of the memory window: leaking %zu bytes that the peer may still write\n",
 			np->memory_size);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The inbox: memory of a host behind the window of its peer, which alone writes
- * it. Its layout, and what the two say of themselves. Pure functions: used by
+ * The inbox: memory of a host that its peer reaches through a memory window, and that
+ * only the peer writes while the link is up. Its layout, and what the two say of themselves. Pure functions: used by
  * the driver and, in user space, by driver/tests.
  */
 #ifndef FABREX_NTB_LAYOUT_H

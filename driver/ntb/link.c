@@ -33,7 +33,7 @@
 
 static unsigned int dead_ms = 5000;
 module_param(dead_ms, uint, 0644);
-MODULE_PARM_DESC(dead_ms, "milliseconds without a heartbeat or an answer until a peer counts as dead");
+MODULE_PARM_DESC(dead_ms, "time without a heartbeat, or without an answer to a request, after which the peer is considered dead, in milliseconds (default: 5000)");
 
 /* ---- hello ------------------------------------------------------------- */
 
@@ -72,7 +72,7 @@ static bool fntb_hello_read(struct fntb_port *np, struct fntb_hello *hello)
 		return false;
 	if (le32_to_cpu(hello->version) != FNTB_VERSION) {
 		dev_err_ratelimited(&np->ntb->dev,
-				    "the peer speaks version %u, this driver %u: use the same release on both hosts\n",
+				    "the peer uses protocol version %u, this driver %u: use the same release on both hosts\n",
 				    le32_to_cpu(hello->version), FNTB_VERSION);
 		return false;
 	}
@@ -80,7 +80,7 @@ static bool fntb_hello_read(struct fntb_port *np, struct fntb_hello *hello)
 	    hello->epoch)
 		return true;
 	dev_err_ratelimited(&np->ntb->dev,
-			    "the peer does not say who it is\n");
+			    "the peer's hello has no valid name, host name or epoch\n");
 	return false;
 }
 
@@ -110,15 +110,15 @@ static bool fntb_peer_fits(struct fntb_port *np, const struct fntb_hello *hello)
 
 	if (!fabrex_engine_connect(&np->wire, peer)) {
 		dev_err_ratelimited(&np->ntb->dev,
-				    "both hosts have number %u: load fabrex_ntb with another number= at one of them\n",
-				    peer);
+				    "peer number %u is this host's own, or not below %u: set number= of fabrex_ntb to different values on the two hosts\n",
+				    peer, FABREX_MAX_PEERS);
 		return false;
 	}
 	if (fntb_layout_init(&np->own, own) &&
 	    fntb_layout_init(&np->theirs, theirs))
 		return true;
 	dev_err_ratelimited(&np->ntb->dev,
-			    "windows of %llu and %llu bytes are too small\n",
+			    "no inbox layout for memory windows of %llu (here) and %llu (peer) bytes\n",
 			    own, theirs);
 	return false;
 }
@@ -136,7 +136,7 @@ static void fntb_peer_up(struct fntb_port *np, const struct fntb_hello *hello)
 	fntb_model_fill(np, hello);
 	np->state = FNTB_UP;
 	fabrex_port_peer(np->port, np->wire.peer, true, np->peer_generation);
-	dev_info_ratelimited(&np->ntb->dev, "peer %u is %s on %s\n",
+	dev_info_ratelimited(&np->ntb->dev, "link to peer %u is up: port %s of host %s\n",
 			     np->wire.peer, hello->name, hello->host);
 }
 
@@ -158,7 +158,7 @@ static void fntb_peer_down(struct fntb_port *np, const char *why)
 		fntb_model_fill(np, NULL);
 		fabrex_port_peer(np->port, np->wire.peer, false,
 				 np->peer_generation);
-		dev_info_ratelimited(&np->ntb->dev, "peer %u is gone: %s\n",
+		dev_info_ratelimited(&np->ntb->dev, "link to peer %u is down: %s\n",
 				     np->wire.peer, why);
 		fntb_peer_fell(np);
 	}
@@ -261,7 +261,7 @@ static const char *fntb_complaint(struct fntb_port *np)
 	if (np->broken)
 		return np->broken;
 	if (READ_ONCE(np->lost))
-		return "what its DMA engine stores does not arrive";
+		return "writes of its DMA channel do not arrive";
 	if (beat != np->peer_beat) {
 		np->peer_beat = beat;
 		np->peer_beat_at = jiffies;
@@ -273,7 +273,7 @@ static const char *fntb_complaint(struct fntb_port *np)
 	if (fntb_hello_read(np, &hello) &&
 	    (le32_to_cpu(hello.epoch) != np->peer_epoch ||
 	     le32_to_cpu(hello.echo) != np->epoch))
-		return "it has begun anew";
+		return "it has started a new epoch";
 	return NULL;
 }
 
@@ -311,7 +311,7 @@ static bool fntb_link_lost(struct fntb_port *np)
 static bool fntb_step(struct fntb_port *np)
 {
 	if (np->state != FNTB_DOWN && fntb_link_lost(np)) {
-		fntb_peer_down(np, "the link was down");
+		fntb_peer_down(np, "the NTB link went down");
 		np->state = FNTB_DOWN;
 		np->retry_at = jiffies;
 		if (!ntb_link_is_up(np->ntb, NULL, NULL))
@@ -421,7 +421,7 @@ int fntb_link_run(void *data)
 			fntb_sleep(np);
 		}
 	}
-	fntb_peer_down(np, "the driver is being removed");
+	fntb_peer_down(np, "fabrex_ntb of this host is being removed");
 	/* The peer finds out at once that nobody is there. */
 	fntb_ready(np, false);
 	if (np->state == FNTB_HELLO)

@@ -79,6 +79,6 @@ void fntb_model_fill(struct fntb_port *np, const struct fntb_hello *peer)
 		fabrex_model_end(np->port);
 	else
 		dev_warn(&np->ntb->dev,
-			 "the kernel's view of the fabric is out of date: %pe\n",
+			 "cannot update the model of the fabric: %pe\n",
 			 ERR_PTR(ret));
 }

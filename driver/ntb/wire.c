@@ -193,7 +193,7 @@ static void fntb_flush(struct fabrex_wire *wire)
 
 /* ---- answers ----------------------------------------------------------- */
 
-/* Has the payload at @place of the own inbox arrived? */
+/* Has the payload at @place of this host's inbox arrived? */
 static bool fntb_marked(struct fntb_port *np, const void *place, __le32 marker)
 {
 	bool there = READ_ONCE(*(__le32 *)(place + np->own.chunk)) == marker;
@@ -372,7 +372,7 @@ static const char *fntb_payload(struct fntb_port *np,
 		       "a request is larger than its slot" : NULL;
 	}
 	if (place >= np->own.nputs)
-		return "a request has no place";
+		return "a request names a place that does not exist";
 	*payload = np->inbox + np->own.puts + place * fntb_stride(&np->own);
 	return NULL;
 }
@@ -447,7 +447,7 @@ static bool fntb_serve_one(struct fntb_port *np)
 	if (!fntb_arrives(np, &req, payload))
 		fntb_refuse(np, &req, &answer);
 	else if (!fabrex_engine_serve(&np->wire, &req, payload, &answer))
-		np->broken = "it guesses keys";
+		np->broken = "it has presented too many wrong keys";
 	if (np->reply_marker) {
 		answer.flags |= ENGINE_ANS_MARKED;
 		answer.marker = cpu_to_le32(np->reply_marker);

@@ -11,18 +11,17 @@ for _name in ("common", "switchtec", "dma"):
     sys.path.insert(0, os.path.join(HERE, "..", _name))
 import kmod
 import upstream
-from ntb import CLIENTS, DRIVERS, EPF, SWITCHTEC, Side, ntb_scenario
+from ntb import CLIENTS, DRIVERS, EPF, OURS, SWITCHTEC, Side, ntb_scenario
 from puppet import Puppet
 
-OURS = ("fabrex_ntb", "fabrex_engine", "fabrex")
 # Hosts here are slow, and tests are not about when one counts as dead.
 OPTIONS = "trusted_peer=1 dead_ms=20000"
 ENGINES = ("switchtec_dma",)
 
 
 def unload(guest):
-    """Ours, other clients, and what they stand on."""
-    upstream.unload(guest, *OURS, *CLIENTS, *DRIVERS, *ENGINES)
+    """All clients, and what they stand on."""
+    upstream.unload(guest, *CLIENTS, *DRIVERS, *ENGINES)
 
 
 def load(guest, bridge, options=OPTIONS, engines=()):

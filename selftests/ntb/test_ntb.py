@@ -59,7 +59,7 @@ def by_dma(lab, t):
     the processor has next to nothing to do with it."""
     a, b = joined(lab, t, SWITCHTEC, engines=ENGINES)
     for guest in (a, b):
-        t.ok("4096 bytes and more by dma" in guest.dmesg(),
+        t.ok("4096 bytes or more are moved by DMA channel" in guest.dmesg(),
              f"{guest.name} has found the engine", guest.dmesg()[-2000:])
     test_dma.between_hosts(lab, t)
     own, peer = Puppet(a), Puppet(b)
@@ -93,9 +93,9 @@ def silent_loss(lab, t):
     """A DMA engine says that it is done, and nothing has arrived; or that it has
     failed: neither is taken for success, and it is not used any more."""
     for kind, status, reason in (
-            ("lost-store", "RFAULT", "does not arrive at the peer"),
+            ("lost-store", "RFAULT", "do not arrive at the peer"),
             # Linux' driver stops the channel then, without an end of the copy.
-            ("failed-copy", "LFAULT", "is not used any more")):
+            ("failed-copy", "LFAULT", "is no longer used")):
         a, b = joined(lab, t, SWITCHTEC, engines=ENGINES)
         own, peer = Puppet(a), Puppet(b)
         own.mr(0, SIZE)
@@ -123,7 +123,7 @@ def endpoint(lab, t):
     """Over an endpoint NTB, whose window the DMA engine of the other bridge's
     switch does not reach: that is found before anything is entrusted to it."""
     for guest in joined(lab, t, EPF, engines=ENGINES):
-        t.ok("is not used any more" in guest.dmesg(),
+        t.ok("is no longer used" in guest.dmesg(),
              f"{guest.name} does not use the engine", guest.dmesg()[-2000:])
     test_dma.between_hosts(lab, t)
     refused(lab, t)

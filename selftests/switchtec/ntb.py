@@ -15,8 +15,11 @@ from scenario import scenario
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOPOLOGY = os.path.join(HERE, "bridges.topo")
+# Ours, which other tests may have left, and what it stands on.
+OURS = ["fabrex_ntb", "fabrex_engine", "fabrex"]
 # Whoever is loaded first has the NTB, so one of them at a time.
-CLIENTS = ["ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong", "ntb_tool"]
+CLIENTS = [*OURS, "ntb_netdev", "ntb_transport", "ntb_perf", "ntb_pingpong",
+           "ntb_tool"]
 DEBUG = "/sys/kernel/debug"
 WINDOW = 64 << 10		# bytes; all of a page of the table
 SEND = """

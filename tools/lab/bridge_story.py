@@ -71,7 +71,7 @@ def transfer(tale, a, b):
     tale.command(a, f"fabrex-perf transfer --peer b --size {SIZE}", timeout=300)
     tale.note("on b, `fabrex-perf server` said:")
     tale.show(server.wait(60).check().stdout)
-    tale.command(a, "dmesg | grep 'fabrex_ntb.*payload'")
+    tale.command(a, "dmesg | grep 'fabrex_ntb.*payloads'")
     tale.command(a, "fabrexctl --fport a.ntb0 stats a.ntb0")
     tale.note("(emulated: switch, bridge and DMA engine are draco-emu; the "
               "drivers are Linux's own and ours)")
