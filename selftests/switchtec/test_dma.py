@@ -5,7 +5,7 @@ dmatest compares what has been copied, ntb_perf copies through windows."""
 import re
 
 import upstream
-from ntb import DEBUG, SWITCHTEC, ntb_scenario, sides
+from ntb import DEBUG, OURS, SWITCHTEC, ntb_scenario, sides
 
 DEVICE = SWITCHTEC.device
 ENGINE = DEVICE.replace(".1", ".2")
@@ -24,6 +24,8 @@ def channels(guest):
 @ntb_scenario()
 def dmatest(lab, t):
     a = lab.guest("a")
+    # Who has a channel has the module.
+    upstream.unload(a, *OURS)
     names = channels(a)
     t.equal(len(names), CHANNELS, "channels of the engine")
     for name in names:
