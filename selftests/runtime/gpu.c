@@ -294,7 +294,8 @@ static bool was_there(enum gpu_vendor vendor, const void *from,
 	struct gpu_memory *m = gpu_find(vendor, from);
 
 	if (!m || !m->handle || m->foreign || length < sizeof(ones) ||
-	    memcmp(copy + length - sizeof(ones), ones, sizeof(ones)))
+	    (memcmp(copy, ones, sizeof(ones)) &&
+	     memcmp(copy + length - sizeof(ones), ones, sizeof(ones))))
 		return true;
 	return store_answers(m);
 }
