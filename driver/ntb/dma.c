@@ -336,6 +336,7 @@ static void fntb_dma_close(struct fntb_dma *dma)
 {
 	if (dma->stuck || dmaengine_terminate_sync(dma->chan)) {
 		/* It may still be at work: all that it knows stays. */
+		__module_get(THIS_MODULE);
 		pr_err("DMA channel %s cannot be stopped: leaking the memory that it may still access\n",
 		       dma_chan_name(dma->chan));
 		return;

@@ -41,7 +41,7 @@ def writes_into_the_inbox(lab, t):
     with open(PROGRAM, "rb") as f:
         b.put(f.read(), "/run/hostile")
     run = b.run(f"python3 /run/hostile {side.tool} {SECONDS} {SEED}",
-                SECONDS + 120)
+                SECONDS + 500)
     t.diag(f"seed {SEED}: {run.stdout.strip()} (taken for a peer, requests)")
     taken, requests = map(int, run.stdout.split())
     t.ok(taken > 1 and requests > 100, "it got as far as requests",
