@@ -252,13 +252,28 @@ static u8 agent_store(struct agent_part *part, struct engine_region *region)
 {
 	u64 offset = part->offset + part->at;
 
-	engine_region_write(region, offset, part->payload, part->bytes);
+	/* Since the region is valid now, it was linked when the peer stored. */
+	if (!(part->flags & ENGINE_REQ_DIRECT))
+		engine_region_write(region, offset, part->payload, part->bytes);
+	else if (!engine_region_linked(region, part->wire))
+		return FABREX_WC_BAD_DESC;
 	atomic64_add(part->bytes, &part->engine->counters.rx_bytes);
 	if (!(part->flags & ENGINE_REQ_CHECK) ||
 	    engine_region_crc(region, offset, part->bytes, part->crc_from) ==
 	    part->crc)
 		return FABREX_WC_OK;
 	return FABREX_WC_DATA;
+}
+
+/* From the next part on, the peer may store to the region by itself. */
+static void agent_link(struct agent_part *part, struct engine_region *region)
+{
+	if (!(part->flags & ENGINE_REQ_LINK) ||
+	    !engine_region_link(region, part->wire))
+		return;
+	part->answer->flags |= ENGINE_ANS_LINKED;
+	part->answer->value = cpu_to_le64(region->where + region->first);
+	part->answer->number = cpu_to_le32(region->length);
 }
 
 static u8 agent_write(struct agent_part *part)
@@ -274,6 +289,8 @@ static u8 agent_write(struct agent_part *part)
 		status = agent_first(part, &only);
 		if (!status)
 			status = agent_store(part, region);
+		if (!status)
+			agent_link(part, region);
 		engine_region_put(region);
 	}
 	return only ? agent_only(part, only, status) :

@@ -33,9 +33,17 @@ struct fabrex_wire;
  * @op:      number of the operation in its queue
  * @at:      first byte of the part
  * @bytes:   of the part
+ * @key:     of a region to which the payload may be stored before the peer has
+ *           checked anything: only if it was right before; or 0
+ * @offset:  of the operation in that region
+ * @length:  of the operation
  * @place:   of its payload, with @placed
  * @placed:  there is one
  * @marker:  private to the wire
+ * @where:   private to the wire, with @direct: where the region has the payload
+ * @link:    private to the wire
+ * @ask:     private to the wire: where the region is should be asked
+ * @direct:  private to the wire: the payload is stored there
  * @lost:    private to the wire: the place must not be used again
  * @read:    the payload comes with the answer
  * @urgent:  it ends something: there is always room soon
@@ -46,8 +54,15 @@ struct fabrex_call {
 	u32 op;
 	u32 at;
 	u32 bytes;
+	u64 key;
+	u64 offset;
+	u64 length;
 	u32 place;
 	u32 marker;
+	u64 where;
+	void *link;
+	bool ask;
+	bool direct;
 	bool placed;
 	bool lost;
 	bool read;
@@ -73,12 +88,17 @@ struct fabrex_call {
  * @reply:   store bytes of the payload of an answer, at @at of @place, which the
  *           peer has named: false if there is no such place. In the end with no
  *           @bytes and at their number, as @settle
+ * @link:    or NULL: let the peer store to these @n pages by itself, without a
+ *           check of each operation. @where: what it has to be told of byte 0.
+ *           NULL: it cannot
+ * @unlink:  of what @link has returned: the peer cannot when this returns
  *
  * Requests of one queue arrive in the order in which they were sent; each is
  * answered once. If the link is lost, fabrex_engine_answered() is called for all
  * before it works again.
  *
- * Context: Process; only @settle, @poll and @reply sleep, for a few seconds at most.
+ * Context: Process; only @settle, @poll, @reply, @link and @unlink sleep, for a few
+ * seconds at most.
  */
 struct fabrex_wire_ops {
 	int (*reserve)(struct fabrex_wire *wire, struct fabrex_call *call);
@@ -94,6 +114,9 @@ struct fabrex_wire_ops {
 	void (*wait)(struct fabrex_wire *wire);
 	bool (*reply)(struct fabrex_wire *wire, u32 place, u32 at,
 		      const void *from, u32 bytes);
+	void *(*link)(struct fabrex_wire *wire, u64 key, struct page **pages,
+		      u64 n, u64 *where);
+	void (*unlink)(struct fabrex_wire *wire, void *link);
 };
 
 /**

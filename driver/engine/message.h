@@ -19,6 +19,8 @@
 #define ENGINE_REQ_LAST		(1u << 3) /* last part; heeded for WRITE_IMM */
 #define ENGINE_REQ_CANCEL	(1u << 4) /* no more parts will come */
 #define ENGINE_REQ_MARKED	(1u << 5) /* the payload ends with @marker */
+#define ENGINE_REQ_LINK		(1u << 6) /* WRITE: link the region, if it can be */
+#define ENGINE_REQ_DIRECT	(1u << 7) /* the payload is in the region already */
 
 /**
  * struct fabrex_request - part of an operation, for the peer to perform
@@ -61,14 +63,17 @@ struct fabrex_request {
 /* fabrex_answer.flags */
 #define ENGINE_ANS_MISS		(1u << 0) /* there is nothing with that key */
 #define ENGINE_ANS_MARKED	(1u << 1) /* the payload ends with @marker */
+#define ENGINE_ANS_LINKED	(1u << 2) /* the region is linked: @value, @number */
 
 /**
  * struct fabrex_answer - what has become of a request
  * @status: FABREX_WC_*
  * @flags:  ENGINE_ANS_*
  * @__pad:  0
- * @number: RESOLVE: number of the queue
- * @value:  atomics: the old value; RESOLVE: the key
+ * @number: RESOLVE: number of the queue; with %ENGINE_ANS_LINKED: bytes of the
+ *          region
+ * @value:  atomics: the old value; RESOLVE: the key; with %ENGINE_ANS_LINKED:
+ *          where its first byte is, defined by the wire
  * @crc:    READ with CHECK: state of the CRC32C after this part
  * @marker: with %ENGINE_ANS_MARKED, of the wire
  *

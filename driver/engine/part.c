@@ -47,6 +47,13 @@ void engine_part_init(struct engine_part *part, struct engine_queue *q,
 	else if (op->entry.opcode == FABREX_OP_SEND &&
 		 op->entry.length <= FABREX_CELL_MAX)
 		part->call.bytes = op->entry.length;
+	/* There has to be a cell for a WRITE_IMM before anything is stored. */
+	if (op->entry.opcode == FABREX_OP_WRITE ||
+	    (op->entry.opcode == FABREX_OP_WRITE_IMM && op->sent)) {
+		part->call.key = op->entry.rkey;
+		part->call.offset = op->entry.roffset;
+		part->call.length = op->entry.length;
+	}
 }
 
 static u8 engine_part_flags(const struct engine_part *part)

@@ -110,7 +110,8 @@ int engine_region_supply(struct fabrex_engine *engine, u32 number,
  * @engine: engine
  * @number: of the region
  *
- * When this returns, no access is in progress and none can start.
+ * When this returns, no access is in progress and none can start, also not by a
+ * peer to which it was linked.
  *
  * Context: Process; sleeps, for as long as a part is being copied.
  * Return: 0; -ENOENT if there is no such region
@@ -123,6 +124,8 @@ int engine_region_destroy(struct fabrex_engine *engine, u32 number)
 		return -ENOENT;
 	if (region->valid)
 		engine_gate_close(&region->gate);
+	if (region->link)
+		region->linker->ops->unlink(region->linker, region->link);
 	kvfree(region->pages);
 	kfree_rcu(region, rcu);
 	return 0;
@@ -179,6 +182,41 @@ bool engine_region_exists(struct fabrex_engine *engine, u64 key)
 	exists = region && region->key == key;
 	rcu_read_unlock();
 	return exists;
+}
+
+/**
+ * engine_region_link() - let a peer store to a region by itself
+ * @region: from engine_region_get(); the peer may write to all of it
+ * @wire:   to the peer
+ *
+ * One peer only, the first that asks; and what could not be linked once is not
+ * tried again.
+ *
+ * Context: The thread that serves the peer; sleeps.
+ * Return: whether this peer can
+ */
+bool engine_region_link(struct engine_region *region, struct fabrex_wire *wire)
+{
+	if (!wire->ops || !wire->ops->link || region->length > U32_MAX)
+		return false;
+	if (!cmpxchg(&region->linker, NULL, wire))
+		region->link = wire->ops->link(wire, region->key, region->pages,
+					       region->npages, &region->where);
+	return engine_region_linked(region, wire);
+}
+
+/**
+ * engine_region_linked() - can a peer store to a region by itself?
+ * @region: from engine_region_get()
+ * @wire:   to the peer
+ *
+ * Context: The thread that serves the peer.
+ * Return: whether it can
+ */
+bool engine_region_linked(const struct engine_region *region,
+			  const struct fabrex_wire *wire)
+{
+	return READ_ONCE(region->linker) == wire && region->link;
 }
 
 /**

@@ -21,6 +21,9 @@
  * @valid:  @pages are supplied
  * @npages: of @pages
  * @pages:  pinned by the core
+ * @linker: the first wire that was asked to link them; set once
+ * @link:   from its ->link(), or NULL; set once, by the one who has set @linker
+ * @where:  likewise
  */
 struct engine_region {
 	struct engine_gate gate;
@@ -34,6 +37,9 @@ struct engine_region {
 	bool valid;
 	u64 npages;
 	struct page **pages;
+	struct fabrex_wire *linker;
+	void *link;
+	u64 where;
 };
 
 /* What is done with a piece of a region that is mapped at @va. */
@@ -49,6 +55,11 @@ int engine_region_destroy(struct fabrex_engine *engine, u32 number);
 struct engine_region *engine_region_get(struct fabrex_engine *engine, u64 key);
 void engine_region_put(struct engine_region *region);
 bool engine_region_exists(struct fabrex_engine *engine, u64 key);
+
+bool engine_region_link(struct engine_region *region,
+			struct fabrex_wire *wire);
+bool engine_region_linked(const struct engine_region *region,
+			  const struct fabrex_wire *wire);
 
 u8 engine_region_each(struct engine_region *region, u64 offset, u32 bytes,
 		      engine_piece_fn fn, void *ctx);

@@ -241,7 +241,7 @@ static int fntb_client_probe(struct ntb_client *client, struct ntb_dev *ntb)
 
 	if (!np)
 		return -ENOMEM;
-	ret = fntb_check_device(np);
+	ret = fntb_check_device(np) ?: fntb_direct_open(np);
 	if (ret)
 		goto free;
 	ret = ida_alloc(&fntb_numbers, GFP_KERNEL);
@@ -257,6 +257,7 @@ static int fntb_client_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	fabrex_engine_exit(&np->engine);
 	ida_free(&fntb_numbers, np->number);
 free:
+	fntb_direct_free(np);
 	kvfree(np);
 	return ret;
 }
@@ -275,6 +276,8 @@ static void fntb_client_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	fabrex_port_put(np->port);
 	fabrex_engine_exit(&np->engine);
 	fntb_dma_exit(np);
+	fntb_known_free(np);
+	fntb_direct_free(np);
 	fntb_inbox_free(np);
 	ida_free(&fntb_numbers, np->number);
 	kvfree(np);

@@ -36,6 +36,7 @@ MODULE_PARM_DESC(dma_bytes, "smallest payload that a DMA channel moves, in bytes
 /**
  * struct fntb_batch - pieces of a part that are under way
  * @user:   who has it
+ * @window: where it goes to
  * @n:      pieces
  * @addr:   bus addresses of the pieces
  * @page:   pages of the pieces
@@ -46,6 +47,7 @@ MODULE_PARM_DESC(dma_bytes, "smallest payload that a DMA channel moves, in bytes
  */
 struct fntb_batch {
 	const void *user;
+	u32 window;
 	u32 n;
 	dma_addr_t addr[DMA_PIECES];
 	struct page *page[DMA_PIECES];
@@ -59,8 +61,8 @@ struct fntb_batch {
  * struct fntb_dma - a channel
  * @chan:   channel
  * @dev:    its device, with a reference
- * @window: bus address of the window
- * @size:   of the window
+ * @window: bus addresses of the windows
+ * @size:   of the windows; 0: it does not reach this one
  * @lock:   held for a part: who else comes copies by processor
  * @batch:  the part
  * @word:   coherent: the marker
@@ -73,8 +75,8 @@ struct fntb_batch {
 struct fntb_dma {
 	struct dma_chan *chan;
 	struct device *dev;
-	dma_addr_t window;
-	resource_size_t size;
+	dma_addr_t window[2];
+	resource_size_t size[2];
 	struct mutex lock;
 	struct fntb_batch batch;
 	__le64 *word;
@@ -107,8 +109,9 @@ void fntb_dma_failed(struct fntb_port *np)
 
 /* ---- a part ------------------------------------------------------------ */
 
-static void fntb_batch_begin(struct fntb_batch *batch)
+static void fntb_batch_begin(struct fntb_batch *batch, u32 window)
 {
+	batch->window = window;
 	batch->n = 0;
 	batch->error = false;
 	atomic_set(&batch->left, 1);
@@ -135,7 +138,9 @@ static bool fntb_dma_submit(struct fntb_dma *dma, u64 to, dma_addr_t from,
 {
 	struct dma_async_tx_descriptor *tx;
 
-	tx = dmaengine_prep_dma_memcpy(dma->chan, dma->window + to, from, bytes,
+	tx = dmaengine_prep_dma_memcpy(dma->chan,
+				       dma->window[dma->batch.window] + to,
+				       from, bytes,
 				       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
 	if (!tx)
 		return false;
@@ -164,23 +169,25 @@ static const char *fntb_dma_wait(struct fntb_dma *dma)
  * fntb_dma_begin() - have a channel for a part, if that is worth it
  * @np:    port
  * @user:  who begins
+ * @window: where the payload and its marker go to: 0, or 1 for linked regions
  * @bytes: of the payload
  *
  * Context: Process.
  * Return: true: fntb_dma_put() and fntb_dma_end() follow
  */
-bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 bytes)
+bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 window,
+		    u32 bytes)
 {
 	struct fntb_dma *dma = np->dma;
 
 	if (!dma || bytes < READ_ONCE(dma_bytes) || READ_ONCE(dma->dead) ||
-	    !mutex_trylock(&dma->lock))
+	    !dma->size[window] || !mutex_trylock(&dma->lock))
 		return false;
 	if (READ_ONCE(dma->dead)) {
 		mutex_unlock(&dma->lock);
 		return false;
 	}
-	fntb_batch_begin(&dma->batch);
+	fntb_batch_begin(&dma->batch, window);
 	WRITE_ONCE(dma->batch.user, user);
 	return true;
 }
@@ -299,27 +306,36 @@ u32 fntb_dma_end(struct fntb_port *np, u64 to)
 /* ---- the channel ------------------------------------------------------- */
 
 /* Whether what it stores arrives can be seen by the processor. */
-static bool fntb_dma_try(struct fntb_port *np)
+static bool fntb_dma_try(struct fntb_port *np, u32 window, void __iomem *word,
+			 u64 to)
 {
-	u64 to = np->theirs.puts + np->theirs.chunk;
 	unsigned long end = jiffies + HZ / 2;
 	struct fntb_dma *dma = np->dma;
 	u32 marker;
 
 	if (!mutex_trylock(&dma->lock))
 		return false;
-	fntb_batch_begin(&dma->batch);
-	iowrite32(0, np->window + to);
+	fntb_batch_begin(&dma->batch, window);
+	iowrite32(0, word);
 	wmb();
 	/* It has arrived before the marker does. */
-	ioread32(np->window + to);
+	ioread32(word);
 	marker = fntb_dma_end(np, to);
-	while (marker && ioread32(np->window + to) != marker) {
+	while (marker && ioread32(word) != marker) {
 		if (time_after(jiffies, end))
 			return false;
 		cond_resched();
 	}
 	return marker;
+}
+
+static bool fntb_dma_arrives(struct fntb_port *np)
+{
+	u64 to = np->theirs.puts + np->theirs.chunk;
+
+	return fntb_dma_try(np, 0, np->window + to, to) &&
+	       (!np->peer_range.bytes || !np->dma->size[1] ||
+		fntb_dma_try(np, 1, np->peer_range.window, 0));
 }
 
 /* On the bridge's node; it can be stopped, and ends in order. */
@@ -332,6 +348,27 @@ static bool fntb_dma_suits(struct dma_chan *chan, void *arg)
 	       !dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask);
 }
 
+static bool fntb_dma_map(struct fntb_dma *dma, u32 window, phys_addr_t base,
+			 resource_size_t size)
+{
+	dma_addr_t addr = dma_map_resource(dma->dev, base, size,
+					   DMA_BIDIRECTIONAL, 0);
+
+	if (dma_mapping_error(dma->dev, addr))
+		return false;
+	dma->window[window] = addr;
+	dma->size[window] = size;
+	return true;
+}
+
+static void fntb_dma_unmap(struct fntb_dma *dma, u32 window)
+{
+	if (dma->size[window])
+		dma_unmap_resource(dma->dev, dma->window[window],
+				   dma->size[window], DMA_BIDIRECTIONAL, 0);
+	dma->size[window] = 0;
+}
+
 static void fntb_dma_close(struct fntb_dma *dma)
 {
 	if (dma->stuck || dmaengine_terminate_sync(dma->chan)) {
@@ -342,8 +379,8 @@ static void fntb_dma_close(struct fntb_dma *dma)
 		return;
 	}
 	dma_free_coherent(dma->dev, PAGE_SIZE, dma->word, dma->word_dma);
-	dma_unmap_resource(dma->dev, dma->window, dma->size,
-			   DMA_BIDIRECTIONAL, 0);
+	fntb_dma_unmap(dma, 0);
+	fntb_dma_unmap(dma, 1);
 	dma_release_channel(dma->chan);
 	put_device(dma->dev);
 	kfree(dma);
@@ -351,11 +388,12 @@ static void fntb_dma_close(struct fntb_dma *dma)
 
 static int fntb_dma_open(struct fntb_port *np, struct fntb_dma *dma)
 {
+	resource_size_t size;
 	dma_cap_mask_t mask;
 	phys_addr_t base;
 	int ret;
 
-	ret = ntb_peer_mw_get_addr(np->ntb, 0, &base, &dma->size);
+	ret = ntb_peer_mw_get_addr(np->ntb, 0, &base, &size);
 	if (ret)
 		return ret;
 	dma_cap_zero(mask);
@@ -365,16 +403,13 @@ static int fntb_dma_open(struct fntb_port *np, struct fntb_dma *dma)
 	if (!dma->chan)
 		return -ENODEV;
 	dma->dev = get_device(dma->chan->device->dev);
-	dma->window = dma_map_resource(dma->dev, base, dma->size,
-				       DMA_BIDIRECTIONAL, 0);
-	if (dma_mapping_error(dma->dev, dma->window))
+	if (!fntb_dma_map(dma, 0, base, size))
 		goto release;
 	dma->word = dma_alloc_coherent(dma->dev, PAGE_SIZE, &dma->word_dma,
 				       GFP_KERNEL);
 	if (dma->word)
 		return 0;
-	dma_unmap_resource(dma->dev, dma->window, dma->size,
-			   DMA_BIDIRECTIONAL, 0);
+	fntb_dma_unmap(dma, 0);
 release:
 	dma_release_channel(dma->chan);
 	put_device(dma->dev);
@@ -412,7 +447,10 @@ void fntb_dma_up(struct fntb_port *np)
 		np->dma = fntb_dma_new(np);
 	if (!np->dma)
 		return;
-	if (!fntb_dma_try(np)) {
+	if (np->peer_range.bytes && !np->dma->size[1])
+		fntb_dma_map(np->dma, 1, np->peer_range.base,
+			     np->peer_range.size);
+	if (!fntb_dma_arrives(np)) {
 		fntb_dma_failed(np);
 		fntb_dma_exit(np);
 	} else if (found) {

@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 #define FNTB_MAGIC		0x62746e66
-#define FNTB_VERSION		1
+#define FNTB_VERSION		2
 #define FNTB_NAME_LEN		32
 
 /* Smallest and largest inbox. */
@@ -31,6 +31,8 @@
  * @peer:       its number
  * @size:       of its inbox, bytes
  * @window:     bytes of the peer's inbox that it can reach
+ * @direct:     bytes behind the peer's second window, for regions that are linked;
+ *              0: none are
  * @name:       of its port, NUL-terminated
  * @host:       its name, likewise
  * @crc:        CRC32C of all before it: while it is being stored, it does not fit
@@ -44,6 +46,7 @@ struct fntb_hello {
 	__le32 peer;
 	__le32 size;
 	__le32 window;
+	__le64 direct;
 	char name[FNTB_NAME_LEN];
 	char host[FNTB_NAME_LEN];
 	__le32 crc;

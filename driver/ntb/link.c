@@ -54,6 +54,7 @@ static void fntb_hello_send(struct fntb_port *np)
 		.size = cpu_to_le32(np->inbox_size),
 		.window = cpu_to_le32(min_t(resource_size_t, np->window_size,
 					    U32_MAX)),
+		.direct = cpu_to_le64(np->offered),
 	};
 
 	strscpy(hello.name, np->info.name, sizeof(hello.name));
@@ -94,6 +95,8 @@ static void fntb_epoch_begin(struct fntb_port *np)
 	np->bell = 0;
 	/* Markers of DMA engines, and all else that was there. */
 	memset(np->inbox + FNTB_PAGE, 0, np->inbox_size - FNTB_PAGE);
+	if (np->offered)
+		memset(np->direct->marks, 0, PAGE_SIZE);
 	/* Until it says something else, it is asleep. */
 	WRITE_ONCE(fntb_inbox_control(np)->bell,
 		   cpu_to_le32(FNTB_BELL_REQUESTS));
@@ -130,6 +133,8 @@ static void fntb_peer_up(struct fntb_port *np, const struct fntb_hello *hello)
 	np->peer_beat_at = jiffies;
 	np->beat_at = jiffies - FNTB_TICK;
 	np->up_at = jiffies;
+	fntb_direct_up(np);
+	fntb_known_up(np, le64_to_cpu(hello->direct));
 	fntb_dma_up(np);
 	np->peer_beat_at = jiffies;
 	fntb_wire_up(np);
@@ -230,6 +235,7 @@ static void fntb_step_down(struct fntb_port *np)
 		np->retry_at = jiffies + 5 * HZ;
 		return;
 	}
+	fntb_direct_aim(np);
 	fntb_epoch_begin(np);
 	fabrex_port_link(np->port, true);
 	np->state = FNTB_AIMED;
@@ -249,6 +255,7 @@ static void fntb_beat(struct fntb_port *np)
 	wmb();
 	/* Who waits for room that has come meanwhile? */
 	fabrex_engine_room(&np->engine);
+	fntb_wire_forget(np);
 }
 
 /* Why the link cannot stay up, or NULL. */

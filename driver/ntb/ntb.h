@@ -15,6 +15,7 @@
 #include <linux/wait.h>
 
 #include "../compat/ntb.h"
+#include "direct.h"
 #include "engine.h"
 #include "layout.h"
 #include "slot.h"
@@ -119,6 +120,9 @@ struct fntb_tx {
  * @reply_bytes: payload of the answer that is made; the thread's
  * @reply_marker: its marker, if a DMA engine has moved it; likewise
  * @dma:        the DMA engine, or NULL
+ * @direct:     own regions that the peer stores to by itself, or NULL
+ * @offered:    bytes of the range where they are; 0: the peer does not reach it
+ * @peer_range: those of the peer
  * @missed:     payload of a request has not arrived, in this epoch; the thread's
  * @overdue:    when that of the next answer has to be there, in jiffies; 0: it is
  *              not waited for
@@ -174,6 +178,9 @@ struct fntb_port {
 	u32 reply_bytes;
 	u32 reply_marker;
 	struct fntb_dma *dma;
+	struct fntb_direct *direct;
+	u64 offered;
+	struct fntb_peer_range peer_range;
 	bool missed;
 	unsigned long overdue;
 	bool lost;
@@ -195,6 +202,7 @@ extern const struct fabrex_wire_ops fntb_wire_ops;
 
 void fntb_wire_up(struct fntb_port *np);
 void fntb_wire_down(struct fntb_port *np);
+void fntb_wire_forget(struct fntb_port *np);
 bool fntb_wire_serve(struct fntb_port *np);
 bool fntb_wire_take(struct fntb_port *np, u32 most);
 bool fntb_wire_waits(struct fntb_port *np);
@@ -204,7 +212,8 @@ bool fntb_wire_late(struct fntb_port *np, unsigned long patience);
 void fntb_dma_up(struct fntb_port *np);
 void fntb_dma_exit(struct fntb_port *np);
 void fntb_dma_failed(struct fntb_port *np);
-bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 bytes);
+bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 window,
+		    u32 bytes);
 bool fntb_dma_has(struct fntb_port *np, const void *user);
 bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes);
 u32 fntb_dma_end(struct fntb_port *np, u64 to);

@@ -7,6 +7,11 @@
 
 #define FNTB_INLINE_MAX	48u
 
+/* fabrex_request.opcode, beside those of the engine: nobody is to store to the
+ * region with this key any more. RNR: somebody still may.
+ */
+#define FNTB_OP_FORGET	0x80
+
 /**
  * struct fntb_request_slot - a request
  * @req:   the request

@@ -44,6 +44,7 @@ static bool fntb_place(struct fntb_port *np, struct fabrex_call *call)
 		return false;
 	__set_bit(place, places);
 	call->place = place;
+	fntb_known_find(np, call);
 	return true;
 }
 
@@ -54,6 +55,8 @@ static void fntb_unplace(struct fntb_port *np, const struct fabrex_call *call)
 	if (call->placed && !call->lost)
 		__clear_bit(call->place, call->read ? np->tx.gets :
 						      np->tx.puts);
+	if (call->direct && !call->lost)
+		fntb_known_put(np, call);
 	np->tx.free++;
 }
 
@@ -99,11 +102,11 @@ static u64 fntb_get_at(const struct fntb_port *np, u32 place)
 }
 
 /* By a DMA engine, or by the processor. */
-static void fntb_move(struct fntb_port *np, const void *user, u64 to,
-		      const void *from, u32 bytes)
+static void fntb_move(struct fntb_port *np, const void *user,
+		      void __iomem *window, u64 to, const void *from, u32 bytes)
 {
 	if (!fntb_dma_has(np, user) || !fntb_dma_put(np, to, from, bytes))
-		fntb_store(np->window + to, from, bytes);
+		fntb_store(window + to, from, bytes);
 }
 
 static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
@@ -112,8 +115,22 @@ static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
 	struct fntb_port *np = fntb_port_of(wire);
 
 	if (!at)
-		fntb_dma_begin(np, call, call->bytes);
-	fntb_move(np, call, fntb_put_at(np, call->place) + at, from, bytes);
+		fntb_dma_begin(np, call, call->direct, call->bytes);
+	if (call->direct)
+		fntb_move(np, call, np->peer_range.window, call->where + at,
+			  from, bytes);
+	else
+		fntb_move(np, call, np->window,
+			  fntb_put_at(np, call->place) + at, from, bytes);
+}
+
+/* Where the marker of a payload goes: it takes the same way. */
+static u64 fntb_mark_at(const struct fntb_port *np,
+			const struct fabrex_call *call)
+{
+	if (call->direct)
+		return call->place * sizeof(__le64);
+	return fntb_put_at(np, call->place) + np->theirs.chunk;
 }
 
 static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
@@ -123,8 +140,7 @@ static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
 	call->marker = 0;
 	if (!fntb_dma_has(np, call))
 		return true;
-	call->marker = fntb_dma_end(np, fntb_put_at(np, call->place) +
-					np->theirs.chunk);
+	call->marker = fntb_dma_end(np, fntb_mark_at(np, call));
 	call->lost = !call->marker;
 	return call->marker;
 }
@@ -148,6 +164,10 @@ static void fntb_request(struct fabrex_wire *wire,
 
 	if (call->bytes && !call->placed && data)
 		out.flags |= ENGINE_REQ_INLINE;
+	if (call->direct)
+		out.flags |= ENGINE_REQ_DIRECT;
+	else if (call->ask)
+		out.flags |= ENGINE_REQ_LINK;
 	if (call->marker) {
 		out.flags |= ENGINE_REQ_MARKED;
 		out.marker = cpu_to_le32(call->marker);
@@ -193,10 +213,10 @@ static void fntb_flush(struct fabrex_wire *wire)
 
 /* ---- answers ----------------------------------------------------------- */
 
-/* Has the payload at @place of this host's inbox arrived? */
-static bool fntb_marked(struct fntb_port *np, const void *place, __le32 marker)
+/* Has a payload arrived whose marker is to be at @at in this host's memory? */
+static bool fntb_marked(const void *at, __le32 marker)
 {
-	bool there = READ_ONCE(*(__le32 *)(place + np->own.chunk)) == marker;
+	bool there = READ_ONCE(*(__le32 *)at) == marker;
 
 	/* It is read after the marker. */
 	dma_rmb();
@@ -216,22 +236,45 @@ static bool fntb_overdue(struct fntb_port *np)
 	return true;
 }
 
-/* The next answer, if it is there; answers_lock is held. */
-static bool fntb_answer(struct fntb_port *np)
+/* The slot of the next answer, if that is there; answers_lock is held. */
+static struct fntb_answer_slot *fntb_answer_slot(struct fntb_port *np)
 {
 	u32 i = np->answered & (np->own.slots - 1);
 	struct fntb_answer_slot *slot = np->inbox + np->own.answers +
 				       i * sizeof(*slot);
-	struct fabrex_answer answer;
-	struct fabrex_call call;
-	void *payload = NULL;
 
 	if (smp_load_acquire(&np->tx.count) == np->answered ||
 	    le64_to_cpu(READ_ONCE(slot->stamp)) !=
 	    fntb_stamp(np->peer_epoch, np->answered + 1))
-		return false;
+		return NULL;
 	/* Its contents are read after the stamp. */
 	dma_rmb();
+	return slot;
+}
+
+static void fntb_answered(struct fntb_port *np, const struct fabrex_call *call,
+			  const struct fabrex_answer *answer,
+			  const void *payload)
+{
+	if (call->link) {
+		fntb_direct_forgotten(np, call->link, !answer->status);
+		return;
+	}
+	if (call->ask && !answer->status)
+		fntb_known_learn(np, call, answer);
+	fabrex_engine_answered(&np->wire, call, answer, payload);
+}
+
+/* The next answer, if it is there; answers_lock is held. */
+static bool fntb_answer(struct fntb_port *np)
+{
+	struct fntb_answer_slot *slot = fntb_answer_slot(np);
+	struct fabrex_answer answer;
+	struct fabrex_call call;
+	void *payload = NULL;
+
+	if (!slot)
+		return false;
 	answer = slot->answer;
 	call = np->tx.calls[np->answered & (np->theirs.slots - 1)];
 	if (call.read && call.placed) {
@@ -239,7 +282,7 @@ static bool fntb_answer(struct fntb_port *np)
 			  call.place * fntb_stride(&np->own);
 		/* Not all of it has arrived. */
 		if (answer.flags & ENGINE_ANS_MARKED &&
-		    !fntb_marked(np, payload, answer.marker)) {
+		    !fntb_marked(payload + np->own.chunk, answer.marker)) {
 			if (!fntb_overdue(np))
 				return false;
 			answer.status = FABREX_WC_RFAULT;
@@ -252,7 +295,7 @@ static bool fntb_answer(struct fntb_port *np)
 		fntb_dma_failed(np);
 		call.lost = true;
 	}
-	fabrex_engine_answered(&np->wire, &call, &answer, payload);
+	fntb_answered(np, &call, &answer, payload);
 	spin_lock(&np->tx.lock);
 	fntb_unplace(np, &call);
 	spin_unlock(&np->tx.lock);
@@ -347,8 +390,9 @@ static bool fntb_reply(struct fabrex_wire *wire, u32 place, u32 at,
 	    bytes > np->theirs.chunk - at)
 		return false;
 	if (!at)
-		fntb_dma_begin(np, &np->served, np->reply_bytes);
-	fntb_move(np, &np->served, fntb_get_at(np, place) + at, from, bytes);
+		fntb_dma_begin(np, &np->served, 0, np->reply_bytes);
+	fntb_move(np, &np->served, np->window, fntb_get_at(np, place) + at,
+		  from, bytes);
 	return true;
 }
 
@@ -373,6 +417,9 @@ static const char *fntb_payload(struct fntb_port *np,
 	}
 	if (place >= np->own.nputs)
 		return "a request names a place that does not exist";
+	if (req->flags & ENGINE_REQ_DIRECT &&
+	    (!np->offered || place >= FNTB_MARKS))
+		return "a request is for regions that it cannot reach";
 	*payload = np->inbox + np->own.puts + place * fntb_stride(&np->own);
 	return NULL;
 }
@@ -384,11 +431,14 @@ static bool fntb_arrives(struct fntb_port *np, const struct fabrex_request *req,
 			 const void *payload)
 {
 	unsigned long end = jiffies + ARRIVAL;
+	const void *at = payload + np->own.chunk;
 
 	if (!(req->flags & ENGINE_REQ_MARKED) ||
 	    req->flags & ENGINE_REQ_INLINE || !payload)
 		return true;
-	while (!fntb_marked(np, payload, req->marker)) {
+	if (req->flags & ENGINE_REQ_DIRECT)
+		at = np->direct->marks + le32_to_cpu(req->place);
+	while (!fntb_marked(at, req->marker)) {
 		if (np->missed || time_after(jiffies, end)) {
 			np->missed = true;
 			return false;
@@ -421,6 +471,41 @@ static void fntb_reply_send(struct fntb_port *np,
 			np->epoch, np->served);
 }
 
+/* Where a region was, the peer has said before it asked this: that is learnt first,
+ * unless somebody is at it, or payload is still on its way.
+ */
+static bool fntb_forget(struct fntb_port *np, const struct fabrex_request *req)
+{
+	u32 n = 0;
+	bool all;
+
+	if (!mutex_trylock(&np->answers_lock))
+		return false;
+	while (n < np->own.slots && fntb_answer(np))
+		n++;
+	all = !fntb_answer_slot(np);
+	mutex_unlock(&np->answers_lock);
+	if (n)
+		fabrex_engine_room(&np->engine);
+	return all && fntb_known_forget(np, le64_to_cpu(req->key));
+}
+
+/* Returns false if the peer does what it must not. */
+static bool fntb_perform(struct fntb_port *np, struct fabrex_request *req,
+			 const void *payload, struct fabrex_answer *answer)
+{
+	if (req->opcode == FNTB_OP_FORGET) {
+		*answer = (struct fabrex_answer) {};
+		if (!fntb_forget(np, req))
+			answer->status = FABREX_WC_RNR;
+		return true;
+	}
+	if (fntb_arrives(np, req, payload))
+		return fabrex_engine_serve(&np->wire, req, payload, answer);
+	fntb_refuse(np, req, answer);
+	return true;
+}
+
 /* The next request, if it is there. */
 static bool fntb_serve_one(struct fntb_port *np)
 {
@@ -444,9 +529,7 @@ static bool fntb_serve_one(struct fntb_port *np)
 		return false;
 	np->reply_marker = 0;
 	np->reply_bytes = le32_to_cpu(req.bytes);
-	if (!fntb_arrives(np, &req, payload))
-		fntb_refuse(np, &req, &answer);
-	else if (!fabrex_engine_serve(&np->wire, &req, payload, &answer))
+	if (!fntb_perform(np, &req, payload, &answer))
 		np->broken = "it has presented too many wrong keys";
 	if (np->reply_marker) {
 		answer.flags |= ENGINE_ANS_MARKED;
@@ -472,6 +555,30 @@ bool fntb_wire_serve(struct fntb_port *np)
 	if (n)
 		fntb_ring(np, FNTB_BELL_ANSWERS);
 	return n;
+}
+
+/**
+ * fntb_wire_forget() - ask the peer to forget regions that are not linked any more
+ * @np: port, whose link is up
+ *
+ * Context: The thread.
+ */
+void fntb_wire_forget(struct fntb_port *np)
+{
+	struct fabrex_request req = { .opcode = FNTB_OP_FORGET };
+	struct fabrex_call call = {};
+	struct fntb_link *link;
+
+	while ((link = fntb_direct_gone(np))) {
+		call.link = link;
+		req.key = cpu_to_le64(link->key);
+		if (fntb_reserve(&np->wire, &call)) {
+			fntb_direct_forgotten(np, link, false);
+			break;
+		}
+		fntb_request(&np->wire, &req, NULL, &call);
+	}
+	fntb_flush(&np->wire);
 }
 
 /* ---- up and down ------------------------------------------------------- */
@@ -525,8 +632,10 @@ void fntb_wire_down(struct fntb_port *np)
 	mutex_lock(&np->answers_lock);
 	for (; np->answered != np->tx.count; np->answered++) {
 		i = np->answered & (np->theirs.slots - 1);
-		fabrex_engine_answered(&np->wire, &np->tx.calls[i], NULL,
-				       NULL);
+		/* What the peer was asked to forget, it does with the epoch. */
+		if (!np->tx.calls[i].link)
+			fabrex_engine_answered(&np->wire, &np->tx.calls[i],
+					       NULL, NULL);
 	}
 	atomic_set(&np->tx.unrung, 0);
 	mutex_unlock(&np->answers_lock);
@@ -544,4 +653,6 @@ const struct fabrex_wire_ops fntb_wire_ops = {
 	.poll = fntb_poll,
 	.wait = fntb_wait,
 	.reply = fntb_reply,
+	.link = fntb_direct_link,
+	.unlink = fntb_direct_unlink,
 };

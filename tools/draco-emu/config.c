@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * PCI Express configuration space: header, power management, MSI-X, PCI
- * Express and Resizable BAR capabilities. QEMU shadows BARs and MSI-X; writes
+ * Express, Resizable BAR and ACS capabilities. QEMU shadows BARs and MSI-X; writes
  * arrive here too.
  */
 #include <linux/pci_regs.h>
@@ -12,7 +12,8 @@
 #define CAP_PM		0x40
 #define CAP_MSIX	0x50
 #define CAP_EXP		0x60
-#define CAP_REBAR	0x100		/* extended */
+#define CAP_REBAR	0x100		/* extended, as are all that follow */
+#define CAP_ACS		0x100
 #define REBAR_MIN	(1ull << 20)	/* size that encodes as 0 */
 #define REBAR_SIZE_BYTE	(CAP_REBAR + PCI_REBAR_CTRL + 1) /* bits 13:8 */
 
@@ -124,6 +125,12 @@ static void init_exp(struct config *c, const struct function_desc *d)
 	put16(p + PCI_EXP_LNKCTL2, d->link_speed);
 }
 
+/* Nothing to control: no request of this function reaches another one of its device. */
+static void init_acs(struct config *c)
+{
+	put32(c->data + CAP_ACS, PCI_EXT_CAP_ID_ACS | 1u << 16);
+}
+
 /* ---- Resizable BAR ---- */
 
 static unsigned int rebar_code(uint64_t size)
@@ -198,6 +205,8 @@ void pci_config_init(struct config *c, const struct function_desc *d)
 	else
 		c->data[CAP_PM + 1] = CAP_EXP;
 	init_exp(c, d);
+	if (d->isolated)
+		init_acs(c);
 	find_resizable(c);
 }
 

@@ -39,6 +39,8 @@ struct function_bar {
  * @link_speed, @link_width: what the PCIe capability says: 1..6 (16 GT/s is
  *              4), 1..16
  * @dma:        the function is a master: client memory is mapped
+ * @isolated:   requests do not reach other functions of the device by a shorter
+ *              way; not with FUNCTION_BAR_RESIZE
  * @link:       NULL, or whether the way to the function is up: while it is not,
  *              config and BAR accesses are answered as by a dead function, but
  *              for memory that the client has mapped: function_link()
@@ -55,6 +57,7 @@ struct function_desc {
 	unsigned int msix_bar;
 	uint32_t msix_table, msix_pba;
 	bool dma;
+	bool isolated;
 	const atomic_bool *link;
 };
 

@@ -280,6 +280,7 @@ void pfx_describe(struct pfx_part *p, struct function_desc *d)
 	d->msix_table = dbmsg + DB_MSIX_TABLE;
 	d->msix_pba = dbmsg + DB_MSIX_PBA;
 	d->dma = true;
+	d->isolated = true;
 	d->link = &p->port->link->up;
 }
 

@@ -15,6 +15,7 @@
 #include "pfx.h"
 #include "port.h"
 #include "slot.h"
+#include "vfio_user.h"
 
 #define BAR_SIZE		0x200000u
 #define MSIX_TABLE		0x1f0000u
@@ -117,31 +118,55 @@ static bool find_window(struct pfx_dma *d, uint64_t addr, size_t len,
 	return false;
 }
 
+/* Behind an IOMMU the host's BARs, windows too, have addresses that only its client
+ * knows. It answers to the function's thread, which may be waiting for the lock.
+ */
+static bool copy_message(struct pfx_dma *d, uint64_t addr, void *in,
+			 const void *out, size_t *n)
+{
+	int err;
+
+	if (*n > VU_MAX_DMA)
+		*n = VU_MAX_DMA;
+	pthread_mutex_unlock(&d->lock);
+	err = function_message(d->fn, !in, addr, in ? in : (void *)out, *n);
+	pthread_mutex_lock(&d->lock);
+	return !err;
+}
+
+static bool copy_some(struct pfx_dma *d, uint64_t addr, void *in,
+		      const void *out, size_t *n)
+{
+	struct dma_hold h;
+	int err = get(d, addr, *n, in ? DMA_PROT_READ : DMA_PROT_WRITE, &h);
+
+	if (err == -ENODATA)
+		return copy_message(d, addr, in, out, n);
+	if (err)
+		return false;
+	*n = h.len < *n ? h.len : *n;
+	if (in)
+		memcpy(in, h.ptr, *n);
+	else
+		memcpy(h.ptr, out, *n);
+	return !dma_put(&h);
+}
+
 static bool copy_memory(struct pfx_dma *d, uint64_t addr, void *in,
 			const void *out, size_t len)
 {
-	while (len) {
-		struct dma_hold h;
-		size_t n;
+	size_t done, n;
 
-		if (get(d, addr, len, in ? DMA_PROT_READ : DMA_PROT_WRITE, &h))
-			return false;
-		n = h.len < len ? h.len : len;
-		if (in)
-			in = (char *)memcpy(in, h.ptr, n) + n;
-		else
-			memcpy(h.ptr, out, n);
-		if (out)
-			out = (const char *)out + n;
-		addr += n;
-		len -= n;
-		if (dma_put(&h))
+	for (done = 0; done < len; done += n) {
+		n = len - done;
+		if (!copy_some(d, addr + done, in ? (char *)in + done : NULL,
+			       out ? (const char *)out + done : NULL, &n))
 			return false;
 	}
 	return true;
 }
 
-/* @in or @out is NULL. False: nothing is there. */
+/* @in or @out is NULL. False: nothing is there. The lock may be released meanwhile. */
 static bool transfer(struct pfx_dma *d, uint64_t addr, void *in,
 		     const void *out, size_t len)
 {
@@ -250,16 +275,21 @@ static void copy_piece(struct pfx_channel *c)
 {
 	const struct pfx_dma_desc *e = &c->desc;
 	size_t n = e->bytes - c->done;
+	bool good;
 
 	if (n > PFX_DMA_PIECE)
 		n = PFX_DMA_PIECE;
-	if (pfx_fault_dma(c->dma->part, PFX_FAULT_ERROR) ||
-	    !transfer(c->dma, pfx_join(e->src) + c->done, c->piece, NULL, n)) {
+	good = !pfx_fault_dma(c->dma->part, PFX_FAULT_ERROR) &&
+	       transfer(c->dma, pfx_join(e->src) + c->done, c->piece, NULL, n);
+	if (good && c->active && !is_lost(c->dma, pfx_join(e->dst) + c->done, n))
+		transfer(c->dma, pfx_join(e->dst) + c->done, NULL, c->piece, n);
+	/* It may have been reset. */
+	if (!c->active)
+		return;
+	if (!good) {
 		complete(c, CPL_UNSUPPORTED, STATUS_UNSUPPORTED);
 		return;
 	}
-	if (!is_lost(c->dma, pfx_join(e->dst) + c->done, n))
-		transfer(c->dma, pfx_join(e->dst) + c->done, NULL, c->piece, n);
 	c->done += n;
 	c->setup[SETUP_BYTES] += n;
 	if (c->done == e->bytes)

@@ -163,25 +163,32 @@ static uint32_t *bar_word(struct pfx_tables *t, uint32_t offset)
 	}
 }
 
+static bool is_requester(uint32_t offset)
+{
+	return offset >= CTRL_REQ && offset < CTRL_REQ + 4 * PFX_REQUESTERS;
+}
+
 static uint32_t *table_word(struct pfx_tables *t, uint32_t offset)
 {
 	if (offset >= CTRL_BARS && offset < CTRL_BARS_EXT + 16 * CTRL_NBARS)
 		return bar_word(t, offset);
-	if (offset >= CTRL_REQ && offset < CTRL_REQ + 4 * PFX_REQUESTERS)
+	if (is_requester(offset))
 		return &t->req[(offset - CTRL_REQ) / 4];
 	if (offset >= CTRL_LUT && offset < CTRL_LUT + 8 * PFX_LUT_ENTRIES)
 		return &t->lut[(offset - CTRL_LUT) / 8][offset >> 2 & 1];
 	return NULL;
 }
 
-/* The switch gives each requester an id on the other side. */
-static void assign_proxy(uint32_t *word, uint32_t offset)
+/* The switch has an id on the other side for each requester, also for one that is not
+ * configured yet: Linux reads them when it boots, for its IOMMU. They are those of no
+ * function that is there.
+ */
+static uint32_t with_proxy(uint32_t word, uint32_t offset)
 {
-	uint32_t proxy = 1 + (offset - CTRL_REQ) / 4;
+	uint32_t proxy = 0x80 + (offset - CTRL_REQ) / 4;
 
-	*word &= ~(0xffu << REQ_PROXY_SHIFT);
-	if (*word & REQ_ON)
-		*word |= proxy << REQ_PROXY_SHIFT;
+	word &= ~(0xffu << REQ_PROXY_SHIFT);
+	return word | proxy << REQ_PROXY_SHIFT;
 }
 
 uint32_t pfx_ctrl_read(struct pfx_part *p, uint32_t offset)
@@ -210,7 +217,9 @@ uint32_t pfx_ctrl_read(struct pfx_part *p, uint32_t offset)
 		break;
 	}
 	word = table_word(c->owner == p->id ? &c->written : &c->active, offset);
-	return word ? *word : 0;
+	if (!word)
+		return 0;
+	return is_requester(offset) ? with_proxy(*word, offset) : *word;
 }
 
 void pfx_ctrl_write(struct pfx_part *p, uint32_t offset, uint32_t v,
@@ -230,8 +239,8 @@ void pfx_ctrl_write(struct pfx_part *p, uint32_t offset, uint32_t v,
 		return;
 	valid = *word & BAR_VALID;
 	*word = pfx_merge(*word, v, mask);
-	if (offset >= CTRL_REQ && offset < CTRL_LUT)
-		assign_proxy(word, offset);
+	if (is_requester(offset))
+		*word = with_proxy(*word, offset);
 	else if (offset < CTRL_BARS_EXT && !(offset & 15))
 		*word = (*word & ~BAR_VALID) | valid;
 }

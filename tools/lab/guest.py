@@ -39,13 +39,13 @@ class Guest:
     (kernel command line), devices (more QEMU arguments), draco (sockets,
     one per host port), dma (those of their DMA engines, by number), cpu
     (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt" for an identity map, "on"
-    for a translating one) and vram (bytes, the largest memory BAR that fits
+    for a translating one, "remap" for one that also remaps interrupts) and vram (bytes, the largest memory BAR that fits
     into a slot)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
         if options.get("iommu") not in machine.IOMMU:
             raise ValueError(f"{name}: iommu={options['iommu']!r}; "
-                             "None, \"pt\" or \"on\"")
+                             "None, \"pt\", \"on\" or \"remap\"")
         self.name = name
         self.run_dir = run_dir
         self.root = root

@@ -13,10 +13,10 @@ TCG_CPU = "max,la57=off,phys-bits=39"
 # cpu_supports_p2pdma()): AMD, family 0x17.
 AMD_CPU = "EPYC,phys-bits=39"
 
-# There is no interrupt remapping, which VFIO wants to be told.
+# But for "remap" there is no interrupt remapping, which VFIO wants to be told.
 VFIO = "vfio_iommu_type1.allow_unsafe_interrupts=1"
 IOMMU = {None: "", "pt": f"intel_iommu=on iommu=pt {VFIO}",
-         "on": f"intel_iommu=on {VFIO}"}
+         "on": f"intel_iommu=on {VFIO}", "remap": "intel_iommu=on"}
 
 ROOT_PORT_SLOT = 1000
 DRACO_SLOT = 1
@@ -66,7 +66,8 @@ def cpu(spec, accel):
 def iommu(kind):
     """An IOMMU; it has to come before the devices it serves. Devices
     behind a socket follow its maps only in caching mode."""
-    return ["-device", "intel-iommu,intremap=off,caching-mode=on"] \
+    remap = "on" if kind == "remap" else "off"
+    return ["-device", f"intel-iommu,intremap={remap},caching-mode=on"] \
         if kind else []
 
 
