@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A range of bus addresses in which pages can be mapped one by one, since 6.16; and
- * whether a device can only raise interrupts that are its own, since 6.3. Where the
- * kernel has neither, there is no such range. Included by the NTB backend.
+ * A range of bus addresses in which pages can be mapped one by one, and whether a
+ * device can only raise interrupts that are its own: Linux 6.16 has both. Some kernels
+ * may get them late, so the headers are asked, see driver/ntb/Kbuild. Where one is
+ * missing, there is no such range. Included by the NTB backend.
  */
 #ifndef _FABREX_COMPAT_IOVA_H
 #define _FABREX_COMPAT_IOVA_H
 
 #include <linux/dma-mapping.h>
 #include <linux/msi.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#ifdef FABREX_HAVE_DMA_IOVA
 #define fabrex_isolated_msi(dev)	msi_device_has_isolated_msi(dev)
-#define FABREX_HAVE_IOVA		IS_ENABLED(CONFIG_IOMMU_DMA)
+#define FABREX_IOVA		IS_ENABLED(CONFIG_IOMMU_DMA)
 #else
 #define fabrex_isolated_msi(dev)	((void)(dev), false)
-#define FABREX_HAVE_IOVA		false
+#define FABREX_IOVA		false
 
 struct dma_iova_state {
 	dma_addr_t addr;

@@ -33,17 +33,18 @@ struct fabrex_wire;
  * @op:      number of the operation in its queue
  * @at:      first byte of the part
  * @bytes:   of the part
- * @key:     of a region to which the payload may be stored before the peer has
- *           checked anything: only if it was right before; or 0
+ * @key:     of a region to which the payload may be stored before the request is
+ *           served, if the key was right before; or 0
+ * @stores:  then only by the processor, whose stores arrive in order
  * @offset:  of the operation in that region
  * @length:  of the operation
  * @place:   of its payload, with @placed
  * @placed:  there is one
- * @marker:  private to the wire
+ * @marker:  not 0: not the processor has moved the payload
  * @where:   private to the wire, with @direct: where the region has the payload
  * @link:    private to the wire
  * @ask:     private to the wire: where the region is should be asked
- * @direct:  private to the wire: the payload is stored there
+ * @direct:  the payload is stored there
  * @lost:    private to the wire: the place must not be used again
  * @read:    the payload comes with the answer
  * @urgent:  it ends something: there is always room soon
@@ -62,6 +63,7 @@ struct fabrex_call {
 	u64 where;
 	void *link;
 	bool ask;
+	bool stores;
 	bool direct;
 	bool placed;
 	bool lost;
@@ -90,7 +92,7 @@ struct fabrex_call {
  *           @bytes and at their number, as @settle
  * @link:    or NULL: let the peer store to these @n pages by itself, without a
  *           check of each operation. @where: what it has to be told of byte 0.
- *           NULL: it cannot
+ *           NULL: not now; ERR_PTR(): never
  * @unlink:  of what @link has returned: the peer cannot when this returns
  *
  * Requests of one queue arrive in the order in which they were sent; each is

@@ -17,6 +17,37 @@ static bool engine_op_gives(const struct engine_op *op)
 	       !engine_is_atomic(op->entry.opcode);
 }
 
+/* May payload be stored before its request is served? Not before that of earlier
+ * operations, nor where these look: unless all that is under way has been stored
+ * early, too, by the processor. And there has to be a cell for a WRITE_IMM first.
+ */
+static bool engine_part_early(struct engine_part *part)
+{
+	const struct engine_op *op = part->op;
+	struct engine_queue *q = part->q;
+	int waiting;
+
+	if (op->entry.opcode != FABREX_OP_WRITE &&
+	    (op->entry.opcode != FABREX_OP_WRITE_IMM || !op->sent))
+		return false;
+	/* In this order: answers are subtracted from the operation first. */
+	waiting = atomic_read_acquire(&q->waiting);
+	if (waiting == atomic_read(&op->waiting))
+		return true;
+	part->call.stores = true;
+	return q->stores;
+}
+
+/* A request is sent: is all that is under way stored early by the processor? */
+static void engine_part_stored(struct engine_part *part)
+{
+	bool stores = part->call.direct && !part->call.marker &&
+		      !(part->op->entry.flags & FABREX_SQE_CHECK);
+
+	part->q->stores = stores && (part->q->stores ||
+				     !atomic_read(&part->q->waiting));
+}
+
 /**
  * engine_part_init() - begin with the next part of an operation
  * @part: result
@@ -47,9 +78,7 @@ void engine_part_init(struct engine_part *part, struct engine_queue *q,
 	else if (op->entry.opcode == FABREX_OP_SEND &&
 		 op->entry.length <= FABREX_CELL_MAX)
 		part->call.bytes = op->entry.length;
-	/* There has to be a cell for a WRITE_IMM before anything is stored. */
-	if (op->entry.opcode == FABREX_OP_WRITE ||
-	    (op->entry.opcode == FABREX_OP_WRITE_IMM && op->sent)) {
+	if (engine_part_early(part)) {
 		part->call.key = op->entry.rkey;
 		part->call.offset = op->entry.roffset;
 		part->call.length = op->entry.length;
@@ -178,6 +207,7 @@ static void engine_part_send(struct engine_part *part)
 	op->sent += part->call.bytes;
 	part->q->budget -= min(part->q->budget, part->call.bytes);
 	engine_part_count(part);
+	engine_part_stored(part);
 	atomic_inc(&op->waiting);
 	atomic_inc(&part->q->waiting);
 	part->wire->ops->request(part->wire, &part->req, part->data,

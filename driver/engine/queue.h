@@ -100,6 +100,8 @@ struct engine_op {
  * @next:      count of entries taken; the worker's, like the following
  * @done:      count of entries completed
  * @fetched:   the operation at @next has been
+ * @stores:    the payload of all that is waited for was stored early, by the
+ *             processor
  * @failed:    an operation has, since the last fenced one
  * @watching:  the process need not ring
  * @stuck:     cannot go on before an answer comes, or room
@@ -146,6 +148,7 @@ struct engine_queue {
 	u32 next;
 	u32 done;
 	bool fetched;
+	bool stores;
 	bool failed;
 	bool watching;
 	bool stuck;

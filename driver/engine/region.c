@@ -124,7 +124,7 @@ int engine_region_destroy(struct fabrex_engine *engine, u32 number)
 		return -ENOENT;
 	if (region->valid)
 		engine_gate_close(&region->gate);
-	if (region->link)
+	if (!IS_ERR_OR_NULL(region->link))
 		region->linker->ops->unlink(region->linker, region->link);
 	kvfree(region->pages);
 	kfree_rcu(region, rcu);
@@ -189,8 +189,7 @@ bool engine_region_exists(struct fabrex_engine *engine, u64 key)
  * @region: from engine_region_get(); the peer may write to all of it
  * @wire:   to the peer
  *
- * One peer only, the first that asks; and what could not be linked once is not
- * tried again.
+ * One peer only, the first that asks and for which there is room.
  *
  * Context: The thread that serves the peer; sleeps.
  * Return: whether this peer can
@@ -199,9 +198,12 @@ bool engine_region_link(struct engine_region *region, struct fabrex_wire *wire)
 {
 	if (!wire->ops || !wire->ops->link || region->length > U32_MAX)
 		return false;
-	if (!cmpxchg(&region->linker, NULL, wire))
+	if (!cmpxchg(&region->linker, NULL, wire)) {
 		region->link = wire->ops->link(wire, region->key, region->pages,
 					       region->npages, &region->where);
+		if (!region->link)
+			smp_store_release(&region->linker, NULL);
+	}
 	return engine_region_linked(region, wire);
 }
 
@@ -216,7 +218,8 @@ bool engine_region_link(struct engine_region *region, struct fabrex_wire *wire)
 bool engine_region_linked(const struct engine_region *region,
 			  const struct fabrex_wire *wire)
 {
-	return READ_ONCE(region->linker) == wire && region->link;
+	return READ_ONCE(region->linker) == wire &&
+	       !IS_ERR_OR_NULL(region->link);
 }
 
 /**

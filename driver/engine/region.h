@@ -21,8 +21,8 @@
  * @valid:  @pages are supplied
  * @npages: of @pages
  * @pages:  pinned by the core
- * @linker: the first wire that was asked to link them; set once
- * @link:   from its ->link(), or NULL; set once, by the one who has set @linker
+ * @linker: the wire that has been asked to link them, or NULL
+ * @link:   from its ->link(); NULL or an ERR_PTR if they are not linked
  * @where:  likewise
  */
 struct engine_region {

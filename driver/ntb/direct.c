@@ -22,11 +22,15 @@
 #include "ntb.h"
 
 #define RANGE_MIN	SZ_64K
-#define RANGE_MAX	(64ull * SZ_1G)
+#define RANGE_MAX	(16ull * SZ_1G)
+/* Regions that the peer has not forgotten yet, before no more are linked. */
+#define GONE_MAX	1024u
+/* Pieces of memory of a region: the thread has other things to do. */
+#define RUNS_MAX	65536u
 
 static bool direct;
 module_param(direct, bool, 0444);
-MODULE_PARM_DESC(direct, "let the peer store to registered memory by itself, through a second memory window, where an IOMMU confines it to that; root on the peer host can then change registered memory without its key (default: N)");
+MODULE_PARM_DESC(direct, "let the peer store to registered memory by itself, through a second memory window, where an IOMMU confines it to that; root on the peer host can then read and write the pages of regions that the peer has written to (default: N)");
 
 /* ---- may it be used? --------------------------------------------------- */
 
@@ -37,12 +41,13 @@ static bool fntb_direct_manages(struct fntb_port *np, struct device *dev)
 {
 	struct pci_dev *own = np->ntb->pdev, *other;
 
-	if (!dev_is_pci(dev) || !dev->driver ||
-	    strcmp(dev->driver->name, "switchtec"))
+	if (!dev_is_pci(dev))
 		return false;
 	other = to_pci_dev(dev);
-	return other->bus == own->bus &&
-	       PCI_SLOT(other->devfn) == PCI_SLOT(own->devfn);
+	return other->bus == own->bus && other->vendor == own->vendor &&
+	       other->device == own->device &&
+	       PCI_SLOT(other->devfn) == PCI_SLOT(own->devfn) &&
+	       other->class >> 8 == PCI_CLASS_MEMORY_OTHER;
 }
 
 static int fntb_direct_other(struct device *dev, void *data)
@@ -74,7 +79,7 @@ static bool fntb_direct_alone(struct fntb_port *np)
 /* Why not, or NULL. */
 static const char *fntb_direct_obstacle(struct fntb_port *np)
 {
-	if (!FABREX_HAVE_IOVA)
+	if (!FABREX_IOVA)
 		return "it takes Linux 6.16 or later";
 	if (!fabrex_dma_by_iommu(np->dma_dev))
 		return "no IOMMU translates DMA from this NTB; boot with iommu.passthrough=0 (on Intel also intel_iommu=on)";
@@ -98,12 +103,14 @@ static const char *fntb_direct_obstacle(struct fntb_port *np)
  */
 int fntb_direct_open(struct fntb_port *np)
 {
-	const char *why = direct ? fntb_direct_obstacle(np) : NULL;
+	const char *why;
 
-	if (!direct || why) {
-		if (why)
-			dev_warn(&np->ntb->dev, "direct mode cannot be used, payload is bounced: %s\n",
-				 why);
+	if (!direct)
+		return 0;
+	why = fntb_direct_obstacle(np);
+	if (why) {
+		dev_warn(&np->ntb->dev, "direct mode cannot be used, payload is bounced: %s\n",
+			 why);
 		return 0;
 	}
 	np->direct = kzalloc(sizeof(*np->direct), GFP_KERNEL);
@@ -111,6 +118,7 @@ int fntb_direct_open(struct fntb_port *np)
 		return -ENOMEM;
 	spin_lock_init(&np->direct->lock);
 	INIT_LIST_HEAD(&np->direct->gone);
+	INIT_LIST_HEAD(&np->direct->asked);
 	return 0;
 }
 
@@ -127,13 +135,16 @@ static int fntb_direct_mark(struct fntb_port *np)
 		return -ENOMEM;
 	ret = dma_iova_link(np->dma_dev, &d->range, virt_to_phys(d->marks), 0,
 			    PAGE_SIZE, DMA_BIDIRECTIONAL, 0);
+	if (ret)
+		goto free;
+	ret = dma_iova_sync(np->dma_dev, &d->range, 0, PAGE_SIZE);
 	if (!ret)
-		ret = dma_iova_sync(np->dma_dev, &d->range, 0, PAGE_SIZE);
-	/* That cannot fail once it is linked, but on s390. */
-	if (ret) {
-		free_page((unsigned long)d->marks);
-		d->marks = NULL;
-	}
+		return 0;
+	dma_iova_unlink(np->dma_dev, &d->range, 0, PAGE_SIZE, DMA_BIDIRECTIONAL,
+			0);
+free:
+	free_page((unsigned long)d->marks);
+	d->marks = NULL;
 	return ret;
 }
 
@@ -212,10 +223,12 @@ void fntb_direct_aim(struct fntb_port *np)
 				     ERR_PTR(ret));
 }
 
+/* Nobody stores there any more; @link is in no list. */
 static void fntb_direct_reuse(struct fntb_direct *d, struct fntb_link *link)
 {
-	list_del(&link->list);
+	spin_lock(&d->lock);
 	bitmap_clear(d->used, link->first, link->npages);
+	spin_unlock(&d->lock);
 	kfree(link);
 }
 
@@ -229,13 +242,17 @@ void fntb_direct_up(struct fntb_port *np)
 {
 	struct fntb_direct *d = np->direct;
 	struct fntb_link *link, *next;
+	LIST_HEAD(gone);
 
 	if (!d)
 		return;
 	spin_lock(&d->lock);
-	list_for_each_entry_safe(link, next, &d->gone, list)
-		fntb_direct_reuse(d, link);
+	list_splice_init(&d->gone, &gone);
+	list_splice_init(&d->asked, &gone);
+	d->ngone = 0;
 	spin_unlock(&d->lock);
+	list_for_each_entry_safe(link, next, &gone, list)
+		fntb_direct_reuse(d, link);
 }
 
 static void fntb_direct_release(struct fntb_port *np)
@@ -281,10 +298,11 @@ static bool fntb_direct_place(struct fntb_direct *d, struct fntb_link *link)
 {
 	unsigned long pages = d->bytes >> PAGE_SHIFT, first;
 
-	if (link->npages >= pages)
-		return false;
 	spin_lock(&d->lock);
-	first = bitmap_find_next_zero_area(d->used, pages, 1, link->npages, 0);
+	first = pages;
+	if (d->ngone < GONE_MAX)
+		first = bitmap_find_next_zero_area(d->used, pages, 1,
+						   link->npages, 0);
 	if (first < pages)
 		bitmap_set(d->used, first, link->npages);
 	spin_unlock(&d->lock);
@@ -307,6 +325,18 @@ static u64 fntb_run(struct page **pages, u64 n)
 	while (run < n && page_to_pfn(pages[run]) == page_to_pfn(*pages) + run)
 		run++;
 	return run;
+}
+
+static bool fntb_direct_fits(const struct fntb_direct *d, struct page **pages,
+			     u64 n)
+{
+	u64 i, runs = 0;
+
+	if (n >= d->bytes >> PAGE_SHIFT)
+		return false;
+	for (i = 0; i < n && runs <= RUNS_MAX; runs++)
+		i += fntb_run(pages + i, n - i);
+	return runs <= RUNS_MAX;
 }
 
 /* The peer may store to them; there is no need for it to read. */
@@ -344,7 +374,7 @@ undo:
  * @where: result: offset in the range
  *
  * Context: The thread; sleeps.
- * Return: &struct fntb_link, or NULL
+ * Return: &struct fntb_link; NULL if there is no room now; ERR_PTR() if there never is
  */
 void *fntb_direct_link(struct fabrex_wire *wire, u64 key, struct page **pages,
 		       u64 n, u64 *where)
@@ -355,6 +385,8 @@ void *fntb_direct_link(struct fabrex_wire *wire, u64 key, struct page **pages,
 
 	if (!np->offered)
 		return NULL;
+	if (!fntb_direct_fits(d, pages, n))
+		return ERR_PTR(-EFBIG);
 	link = kzalloc(sizeof(*link), GFP_KERNEL);
 	if (!link)
 		return NULL;
@@ -393,33 +425,37 @@ void fntb_direct_unlink(struct fabrex_wire *wire, void *link)
 	fntb_direct_undo(np, gone->first, gone->npages);
 	gone->retry_at = jiffies;
 	spin_lock(&np->direct->lock);
-	list_add_tail(&gone->list, &np->direct->gone);
+	list_add(&gone->list, &np->direct->gone);
+	np->direct->ngone++;
 	spin_unlock(&np->direct->lock);
+	fntb_link_wake(np);
 }
 
 /**
  * fntb_direct_gone() - a region that the peer has to be asked to forget
  * @np: port
  *
+ * One at a time.
+ *
  * Context: The thread.
  * Return: it, until fntb_direct_forgotten() is called; NULL if there is none now
  */
 struct fntb_link *fntb_direct_gone(struct fntb_port *np)
 {
-	struct fntb_link *link, *found = NULL;
+	struct fntb_direct *d = np->direct;
+	struct fntb_link *link;
 
-	if (!np->direct || list_empty(&np->direct->gone))
+	if (!d || list_empty(&d->gone))
 		return NULL;
-	spin_lock(&np->direct->lock);
-	list_for_each_entry(link, &np->direct->gone, list) {
-		if (link->asked || time_before(jiffies, link->retry_at))
-			continue;
-		link->asked = true;
-		found = link;
-		break;
-	}
-	spin_unlock(&np->direct->lock);
-	return found;
+	spin_lock(&d->lock);
+	link = list_first_entry_or_null(&d->gone, struct fntb_link, list);
+	if (link && (!list_empty(&d->asked) ||
+		     time_before(jiffies, link->retry_at)))
+		link = NULL;
+	if (link)
+		list_move(&link->list, &d->asked);
+	spin_unlock(&d->lock);
+	return link;
 }
 
 /**
@@ -433,10 +469,17 @@ struct fntb_link *fntb_direct_gone(struct fntb_port *np)
 void fntb_direct_forgotten(struct fntb_port *np, struct fntb_link *link,
 			   bool forgotten)
 {
-	spin_lock(&np->direct->lock);
-	link->asked = false;
-	link->retry_at = jiffies + FNTB_TICK;
+	struct fntb_direct *d = np->direct;
+
+	spin_lock(&d->lock);
+	list_del(&link->list);
+	if (forgotten) {
+		d->ngone--;
+	} else {
+		link->retry_at = jiffies + FNTB_TICK;
+		list_add_tail(&link->list, &d->gone);
+	}
+	spin_unlock(&d->lock);
 	if (forgotten)
-		fntb_direct_reuse(np->direct, link);
-	spin_unlock(&np->direct->lock);
+		fntb_direct_reuse(d, link);
 }

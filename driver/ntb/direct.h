@@ -17,19 +17,17 @@
 
 /**
  * struct fntb_link - pages that the peer can reach, or has been able to
- * @list:   in &fntb_direct.gone
+ * @list:   in &fntb_direct.gone or &fntb_direct.asked
  * @key:    of the region
  * @first:  page of the range
  * @npages: number of pages
- * @asked:  gone, and the peer has been asked to forget it
- * @retry_at: when to ask again, in jiffies
+ * @retry_at: when the peer is asked to forget it, in jiffies
  */
 struct fntb_link {
 	struct list_head list;
 	u64 key;
 	u64 first;
 	u64 npages;
-	bool asked;
 	unsigned long retry_at;
 };
 
@@ -40,7 +38,9 @@ struct fntb_link {
  * @marks:  its first page, which is always linked
  * @lock:   protects what follows
  * @used:   pages of the range that are linked, or that the peer may still know
- * @gone:   &struct fntb_link that are not linked any more
+ * @gone:   &struct fntb_link that the peer has to forget, in the order of @retry_at
+ * @asked:  the one that it has been asked to
+ * @ngone:  number of both
  */
 struct fntb_direct {
 	struct dma_iova_state range;
@@ -49,13 +49,15 @@ struct fntb_direct {
 	spinlock_t lock;
 	unsigned long *used;
 	struct list_head gone;
+	struct list_head asked;
+	u32 ngone;
 };
 
 /**
  * struct fntb_known - a region of the peer
  * @key:    of it; 0: none
  * @where:  its first byte in the peer's range
- * @length: bytes of it; 0: it is not linked
+ * @length: bytes of it
  * @users:  calls that store to it
  * @gone:   no more calls may
  */

@@ -107,6 +107,23 @@ void fntb_dma_failed(struct fntb_port *np)
 		fntb_dma_give_up(np, "its writes do not arrive at the peer");
 }
 
+/**
+ * fntb_dma_stuck() - may a channel that was given up still store something?
+ * @np: port
+ *
+ * Context: The thread.
+ * Return: whether it may
+ */
+bool fntb_dma_stuck(const struct fntb_port *np)
+{
+	if (!np->dma || !READ_ONCE(np->dma->stuck))
+		return false;
+	dev_err_ratelimited(&np->ntb->dev,
+			    "DMA channel %s cannot be stopped, so the link stays down: reset the channel's device, or restart the host\n",
+			    dma_chan_name(np->dma->chan));
+	return true;
+}
+
 /* ---- a part ------------------------------------------------------------ */
 
 static void fntb_batch_begin(struct fntb_batch *batch, u32 window)
@@ -167,10 +184,10 @@ static const char *fntb_dma_wait(struct fntb_dma *dma)
 
 /**
  * fntb_dma_begin() - have a channel for a part, if that is worth it
- * @np:    port
- * @user:  who begins
+ * @np:     port
+ * @user:   who begins
  * @window: where the payload and its marker go to: 0, or 1 for linked regions
- * @bytes: of the payload
+ * @bytes:  of the payload
  *
  * Context: Process.
  * Return: true: fntb_dma_put() and fntb_dma_end() follow
@@ -305,6 +322,27 @@ u32 fntb_dma_end(struct fntb_port *np, u64 to)
 
 /* ---- the channel ------------------------------------------------------- */
 
+static bool fntb_dma_map(struct fntb_dma *dma, u32 window, phys_addr_t base,
+			 resource_size_t size)
+{
+	dma_addr_t addr = dma_map_resource(dma->dev, base, size,
+					   DMA_BIDIRECTIONAL, 0);
+
+	if (dma_mapping_error(dma->dev, addr))
+		return false;
+	dma->window[window] = addr;
+	dma->size[window] = size;
+	return true;
+}
+
+static void fntb_dma_unmap(struct fntb_dma *dma, u32 window)
+{
+	if (dma->size[window])
+		dma_unmap_resource(dma->dev, dma->window[window],
+				   dma->size[window], DMA_BIDIRECTIONAL, 0);
+	dma->size[window] = 0;
+}
+
 /* Whether what it stores arrives can be seen by the processor. */
 static bool fntb_dma_try(struct fntb_port *np, u32 window, void __iomem *word,
 			 u64 to)
@@ -333,9 +371,16 @@ static bool fntb_dma_arrives(struct fntb_port *np)
 {
 	u64 to = np->theirs.puts + np->theirs.chunk;
 
-	return fntb_dma_try(np, 0, np->window + to, to) &&
-	       (!np->peer_range.bytes || !np->dma->size[1] ||
-		fntb_dma_try(np, 1, np->peer_range.window, 0));
+	if (!fntb_dma_try(np, 0, np->window + to, to))
+		return false;
+	if (np->peer_range.bytes && np->dma->size[1] &&
+	    !fntb_dma_try(np, 1, np->peer_range.window, 0)) {
+		dev_warn(&np->ntb->dev,
+			 "writes of DMA channel %s do not arrive through the second memory window: it is not used for direct stores\n",
+			 dma_chan_name(np->dma->chan));
+		fntb_dma_unmap(np->dma, 1);
+	}
+	return !np->dma->dead;
 }
 
 /* On the bridge's node; it can be stopped, and ends in order. */
@@ -346,27 +391,6 @@ static bool fntb_dma_suits(struct dma_chan *chan, void *arg)
 	return dev_to_node(device->dev) == dev_to_node(arg) &&
 	       device->device_terminate_all &&
 	       !dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask);
-}
-
-static bool fntb_dma_map(struct fntb_dma *dma, u32 window, phys_addr_t base,
-			 resource_size_t size)
-{
-	dma_addr_t addr = dma_map_resource(dma->dev, base, size,
-					   DMA_BIDIRECTIONAL, 0);
-
-	if (dma_mapping_error(dma->dev, addr))
-		return false;
-	dma->window[window] = addr;
-	dma->size[window] = size;
-	return true;
-}
-
-static void fntb_dma_unmap(struct fntb_dma *dma, u32 window)
-{
-	if (dma->size[window])
-		dma_unmap_resource(dma->dev, dma->window[window],
-				   dma->size[window], DMA_BIDIRECTIONAL, 0);
-	dma->size[window] = 0;
 }
 
 static void fntb_dma_close(struct fntb_dma *dma)

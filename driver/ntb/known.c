@@ -120,7 +120,7 @@ void fntb_known_put(struct fntb_port *np, const struct fabrex_call *call)
 }
 
 /**
- * fntb_known_learn() - the peer has said where a region is, or that it is nowhere
+ * fntb_known_learn() - the peer has said where a region is
  * @np:     port
  * @call:   to which that was the answer
  * @answer: a copy
@@ -134,9 +134,8 @@ void fntb_known_learn(struct fntb_port *np, const struct fabrex_call *call,
 	u32 length = le32_to_cpu(answer->number);
 	struct fntb_known *known = fntb_known(np, call->key);
 
-	if (!(answer->flags & ENGINE_ANS_LINKED) ||
-	    !engine_covers(np->peer_range.bytes, where, length))
-		length = 0;
+	if (!engine_covers(np->peer_range.bytes, where, length))
+		return;
 	spin_lock(&np->tx.lock);
 	/* The next one with the same place in the table takes it. */
 	if (!known->users)

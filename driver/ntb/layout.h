@@ -36,6 +36,7 @@
  * @name:       of its port, NUL-terminated
  * @host:       its name, likewise
  * @crc:        CRC32C of all before it: while it is being stored, it does not fit
+ * @__pad:      0
  */
 struct fntb_hello {
 	__le32 magic;
@@ -50,6 +51,7 @@ struct fntb_hello {
 	char name[FNTB_NAME_LEN];
 	char host[FNTB_NAME_LEN];
 	__le32 crc;
+	__le32 __pad;
 };
 
 /* fntb_control.bell: on which occasions a peer that sleeps wants an interrupt. */

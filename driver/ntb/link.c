@@ -199,7 +199,9 @@ static void fntb_step_hello(struct fntb_port *np)
 		np->state = FNTB_AIMED;
 		return;
 	}
-	if (!fntb_hello_read(np, &hello) || !fntb_peer_fits(np, &hello)) {
+	/* What a channel that cannot be stopped stores late would meet another epoch. */
+	if (fntb_dma_stuck(np) || !fntb_hello_read(np, &hello) ||
+	    !fntb_peer_fits(np, &hello)) {
 		np->peer_epoch = 0;
 		fntb_hello_send(np);
 		return;
@@ -255,7 +257,6 @@ static void fntb_beat(struct fntb_port *np)
 	wmb();
 	/* Who waits for room that has come meanwhile? */
 	fabrex_engine_room(&np->engine);
-	fntb_wire_forget(np);
 }
 
 /* Why the link cannot stay up, or NULL. */
@@ -268,7 +269,7 @@ static const char *fntb_complaint(struct fntb_port *np)
 	if (np->broken)
 		return np->broken;
 	if (READ_ONCE(np->lost))
-		return "writes of its DMA channel do not arrive";
+		return "writes of a DMA channel do not arrive";
 	if (beat != np->peer_beat) {
 		np->peer_beat = beat;
 		np->peer_beat_at = jiffies;
@@ -290,6 +291,7 @@ static bool fntb_step_up(struct fntb_port *np)
 	bool busy;
 
 	fntb_beat(np);
+	fntb_wire_forget(np);
 	busy = fntb_wire_serve(np);
 	busy |= fntb_wire_take(np, np->own.slots);
 	why = fntb_complaint(np);

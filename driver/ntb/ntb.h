@@ -4,8 +4,8 @@
  * fabrex_ntb.ko.
  *
  * A host writes requests, and payload, into the inbox of its peer, and answers to
- * the peer's requests. What is stored there is all that it can do: everything in
- * an inbox is checked by its owner.
+ * the peer's requests. What is stored there, and in direct mode in regions that are
+ * linked, is all that it can do: everything in an inbox is checked by its owner.
  */
 #ifndef FABREX_NTB_H
 #define FABREX_NTB_H
@@ -211,6 +211,7 @@ bool fntb_wire_late(struct fntb_port *np, unsigned long patience);
 /* dma.c */
 void fntb_dma_up(struct fntb_port *np);
 void fntb_dma_exit(struct fntb_port *np);
+bool fntb_dma_stuck(const struct fntb_port *np);
 void fntb_dma_failed(struct fntb_port *np);
 bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 window,
 		    u32 bytes);

@@ -6,7 +6,7 @@
  * The slot of a request is chosen when it is sent, that of its answer has the
  * same number: so answers come in the order of requests, and none needs room.
  * Payload lies in places that the one who asks has chosen, in either inbox, and
- * are free again when it has the answer. A slot is valid when it has the stamp of
+ * are free again when it has the answer; or, in direct mode, in the region already. A slot is valid when it has the stamp of
  * its number and the sender's epoch, which is stored last.
  */
 #include "ntb.h"
@@ -114,7 +114,7 @@ static void fntb_put(struct fabrex_wire *wire, const struct fabrex_call *call,
 {
 	struct fntb_port *np = fntb_port_of(wire);
 
-	if (!at)
+	if (!at && !(call->direct && call->stores))
 		fntb_dma_begin(np, call, call->direct, call->bytes);
 	if (call->direct)
 		fntb_move(np, call, np->peer_range.window, call->where + at,
@@ -142,6 +142,9 @@ static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
 		return true;
 	call->marker = fntb_dma_end(np, fntb_mark_at(np, call));
 	call->lost = !call->marker;
+	/* What arrives late must not meet a region that is still in use. */
+	if (call->lost && call->direct)
+		WRITE_ONCE(np->lost, true);
 	return call->marker;
 }
 
@@ -260,7 +263,7 @@ static void fntb_answered(struct fntb_port *np, const struct fabrex_call *call,
 		fntb_direct_forgotten(np, call->link, !answer->status);
 		return;
 	}
-	if (call->ask && !answer->status)
+	if (call->ask && !answer->status && answer->flags & ENGINE_ANS_LINKED)
 		fntb_known_learn(np, call, answer);
 	fabrex_engine_answered(&np->wire, call, answer, payload);
 }
@@ -294,7 +297,12 @@ static bool fntb_answer(struct fntb_port *np)
 	if (call.marker && answer.status == FABREX_WC_RFAULT) {
 		fntb_dma_failed(np);
 		call.lost = true;
+		if (call.direct)
+			WRITE_ONCE(np->lost, true);
 	}
+	/* Something may have been stored before the region was deregistered. */
+	if (call.direct && answer.status == FABREX_WC_RKEY)
+		answer.status = FABREX_WC_ABORTED;
 	fntb_answered(np, &call, &answer, payload);
 	spin_lock(&np->tx.lock);
 	fntb_unplace(np, &call);
@@ -417,9 +425,10 @@ static const char *fntb_payload(struct fntb_port *np,
 	}
 	if (place >= np->own.nputs)
 		return "a request names a place that does not exist";
-	if (req->flags & ENGINE_REQ_DIRECT &&
-	    (!np->offered || place >= FNTB_MARKS))
-		return "a request is for regions that it cannot reach";
+	if (req->flags & ENGINE_REQ_DIRECT && !np->offered)
+		return "a request claims direct stores, which this host does not offer";
+	if (req->flags & ENGINE_REQ_DIRECT && place >= FNTB_MARKS)
+		return "a request with direct stores names a place without a marker";
 	*payload = np->inbox + np->own.puts + place * fntb_stride(&np->own);
 	return NULL;
 }
@@ -471,8 +480,8 @@ static void fntb_reply_send(struct fntb_port *np,
 			np->epoch, np->served);
 }
 
-/* Where a region was, the peer has said before it asked this: that is learnt first,
- * unless somebody is at it, or payload is still on its way.
+/* Answers that the peer has sent before it asked may say where the region is: they are
+ * taken first. If that is not possible now, it has to ask again.
  */
 static bool fntb_forget(struct fntb_port *np, const struct fabrex_request *req)
 {
@@ -558,7 +567,7 @@ bool fntb_wire_serve(struct fntb_port *np)
 }
 
 /**
- * fntb_wire_forget() - ask the peer to forget regions that are not linked any more
+ * fntb_wire_forget() - ask the peer to forget a region that is not linked any more
  * @np: port, whose link is up
  *
  * Context: The thread.
@@ -566,18 +575,17 @@ bool fntb_wire_serve(struct fntb_port *np)
 void fntb_wire_forget(struct fntb_port *np)
 {
 	struct fabrex_request req = { .opcode = FNTB_OP_FORGET };
-	struct fabrex_call call = {};
-	struct fntb_link *link;
+	struct fntb_link *link = fntb_direct_gone(np);
+	struct fabrex_call call = { .link = link, .urgent = true };
 
-	while ((link = fntb_direct_gone(np))) {
-		call.link = link;
-		req.key = cpu_to_le64(link->key);
-		if (fntb_reserve(&np->wire, &call)) {
-			fntb_direct_forgotten(np, link, false);
-			break;
-		}
-		fntb_request(&np->wire, &req, NULL, &call);
+	if (!link)
+		return;
+	if (fntb_reserve(&np->wire, &call)) {
+		fntb_direct_forgotten(np, link, false);
+		return;
 	}
+	req.key = cpu_to_le64(link->key);
+	fntb_request(&np->wire, &req, NULL, &call);
 	fntb_flush(&np->wire);
 }
 
