@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "counters.h"
 #include "fabric.h"
 #include "pfx.h"
 #include "port.h"
@@ -139,6 +140,16 @@ static bool reachable(const struct pfx_part *p, unsigned int target)
 	       atomic_load(&p->port->link->up);
 }
 
+/* The host may have no memory there, or an IOMMU that does not translate this. */
+static bool move(struct port *to, uint64_t addr, void *in, const void *out,
+		 size_t len)
+{
+	if (!(in ? mem_read(to, addr, in, len) : mem_write(to, addr, out, len)))
+		return true;
+	count(&to->counters, CNT_ERRORS);
+	return false;
+}
+
 bool pfx_window_access(struct pfx_part *p, uint32_t requester, unsigned int bar,
 		       uint64_t offset, void *in, const void *out, size_t len)
 {
@@ -151,8 +162,7 @@ bool pfx_window_access(struct pfx_part *p, uint32_t requester, unsigned int bar,
 		if (!aim_at(p, bar, offset, &a) || !reachable(p, a.target))
 			return false;
 		n = a.room < len ? a.room : len;
-		if (in ? mem_read(p->peer->port, a.addr, in, n) :
-			 mem_write(p->peer->port, a.addr, out, n))
+		if (!move(p->peer->port, a.addr, in, out, n))
 			return false;
 		if (in)
 			in = (char *)in + n;

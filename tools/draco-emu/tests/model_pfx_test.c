@@ -173,9 +173,13 @@ static void test_pages(void)
 	CHECK_EQ(aim_page(A, 4, B, TARGET), CTRL_NORMAL);
 	CHECK_EQ(load(A, 2, (4 << 16) - 4, 8) >> 32, 0x5a5a5a5a);
 	CHECK_EQ(load(A, 2, (4 << 16) - 4, 4), 0x5a5a5a5a);
-	/* Without its table it is as before. */
+	CHECK_EQ(count_get(&rig_guest[B].port->counters, CNT_ERRORS), 0);
+	/* Beyond the memory of the host that it is aimed at: counted there. */
 	CHECK_EQ(aim_page(A, 3, B, RIG_MEM), CTRL_NORMAL);
 	CHECK_EQ(load(A, 2, 3 << 16, 4), 0xffffffff);
+	store(A, 2, 3 << 16, 0, 4);
+	CHECK_EQ(count_get(&rig_guest[B].port->counters, CNT_ERRORS), 2);
+	CHECK_EQ(count_get(&rig_guest[A].port->counters, CNT_ERRORS), 0);
 	end();
 }
 
