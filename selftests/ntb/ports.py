@@ -10,13 +10,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 for _name in ("common", "switchtec", "dma"):
     sys.path.insert(0, os.path.join(HERE, "..", _name))
 import kmod
+import ntb
 import upstream
-from ntb import CLIENTS, DRIVERS, EPF, OURS, SWITCHTEC, Side, ntb_scenario
+from ntb import CLIENTS, DRIVERS, EPF, OURS, SWITCHTEC, Side
 from puppet import Puppet
 
 # Hosts here are slow, and tests are not about when one counts as dead.
-OPTIONS = "trusted_peer=1 dead_ms=20000"
+PATIENT = "dead_ms=20000"
+OPTIONS = "trusted_peer=1 " + PATIENT
 ENGINES = ("switchtec_dma",)
+
+
+def ntb_scenario(kernels=("7.2", "debug"), **options):
+    """A scenario of guests that get our modules, too: those are also looked at by
+    the kernel that checks itself."""
+    return ntb.ntb_scenario(kernels=kernels, **options)
 
 
 def unload(guest):

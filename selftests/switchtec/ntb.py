@@ -59,9 +59,10 @@ EPF = Bridge("EPF", "0000:06:00.0", ("ntb_hw_epf",), 30)
 DRIVERS = [*reversed(SWITCHTEC.drivers), *EPF.drivers]
 
 
-def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, **options):
+def ntb_scenario(hosts=("a", "b"), topology=TOPOLOGY, kernels=("7.2",),
+                 **options):
     """A scenario of guests with Linux's own modules and none of ours."""
-    return scenario(hosts=hosts, topology=topology, kernels=("7.2",),
+    return scenario(hosts=hosts, topology=topology, kernels=kernels,
                     upstream=True, **options)
 
 

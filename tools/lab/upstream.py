@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Modules of Linux itself that Debian does not build: Switchtec switches, NTBs,
 their clients and the DMA tests. Compiled without a change from Debian's source
-package against the stock kernel's headers; guests get them instead of ours.
+package against the headers of a 7.2 kernel; guests get them instead of ours.
 Used by lab.py and by the tests of other switches."""
 
 import os
@@ -13,7 +13,6 @@ import space
 from cache import entry
 
 RECIPE = 1
-KERNEL = "7.2"
 # Where a guest has them: modprobe -d WHERE NAME.
 WHERE = "/run/upstream"
 
@@ -37,16 +36,20 @@ HEADERS = ["dma/dmaengine.h"]
 OPTIONS = ["CONFIG_NTB", "CONFIG_NTB_MSI"]
 
 
-def spec():
-    """What names them in the cache."""
+def spec(kern):
+    """What names them in the cache. A kernel made here can be another one with the
+    same release."""
+    made = kernel.spec(kern.name) if kern.name in kernel.MADE else None
     return {"recipe": RECIPE, "modules": MODULES, "headers": HEADERS,
-            "options": OPTIONS, "release": kernel.kernel(KERNEL).release,
-            "source": root.version("full", os.path.basename(kernel.SOURCE))}
+            "options": OPTIONS, "release": kern.release,
+            "source": root.version("full", os.path.basename(kernel.SOURCE)),
+            **({"kernel": made} if made else {})}
 
 
-def archive():
+def archive(kern):
     """Path of a tar file with lib/modules/RELEASE, built when missing."""
-    return entry("upstream-" + KERNEL, spec(), build)
+    return entry("upstream-" + kern.name, spec(kern),
+                 lambda tmp: build(kern, tmp))
 
 
 def kbuild():
@@ -71,11 +74,11 @@ def copy_sources(top, work):
         f.write(kbuild())
 
 
-def build(tmp):
+def build(kern, tmp):
     """Compile into the tar file tmp."""
-    kern = kernel.kernel(KERNEL)
     top = root.root("full")
-    if kern.release not in root.kernels(top).values():
+    if kern.name in kernel.STOCK and \
+            kern.release not in root.kernels(top).values():
         raise RuntimeError(f"root full has no headers of {kern.release}, the "
                            "kernel that guests boot; run tools/lab/lab root "
                            "--refresh full")
@@ -86,8 +89,8 @@ def build(tmp):
     shutil.rmtree(base, ignore_errors=True)
     try:
         copy_sources(top, work)
-        space.run(top, ["make", "-s", "-C", f"/lib/modules/{kern.release}/build",
-                        "M=" + work, f"-j{os.cpu_count()}", "modules"])
+        space.run(top, ["make", "-s", "-C", kern.build, "M=" + work,
+                        f"-j{os.cpu_count()}", "modules"])
         pack(top, work, base, kern, tmp)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -112,9 +115,8 @@ def pack(top, work, base, kern, tmp):
 
 def install(guests):
     """Put them into guests, as often as these boot."""
-    path = archive()
     for guest in guests:
-        guest.put(path, WHERE + ".tar")
+        guest.put(archive(guest.kernel), WHERE + ".tar")
         guest.sh(f"mkdir -p {WHERE} && tar -C {WHERE} -xf {WHERE}.tar && "
                  f"rm {WHERE}.tar")
 
