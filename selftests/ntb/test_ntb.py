@@ -18,6 +18,7 @@ from puppet import (CHECK, READ, WRITE, WRITE_IMM, Puppet, counts,
                     wait_counts)
 
 KILLS = int(os.environ.get("FABREX_KILLS", "50"))
+REVOCATIONS = int(os.environ.get("FABREX_REVOCATIONS", "20"))
 # Not dma-window, and of dma-guess what is not about windows: a bridge has none for
 # processes.
 PROGRAMS = ("ops", "errors", "ops-32", "errors-32", "queues", "order", "atomics",
@@ -285,6 +286,35 @@ def killed(lab, t):
     for g in (a, b):
         t.equal(wait_counts(g, before[g.name]), before[g.name],
                 f"counts on {g.name} are those of the start")
+
+
+def revoke(a, b, t):
+    """b takes memory back while a writes and reads it; FABREX_REVOCATIONS times."""
+    target = b.start_command(f"dma-revoked target {REVOCATIONS}")
+    target.wait_for("board ")
+    key, peer = target.output().split()[1:3]
+    run = a.start_command(f"dma-revoked initiator {peer} {key}")
+    for command, points in ((run, 4), (target, 2)):
+        done = command.wait(120 + 2 * REVOCATIONS)
+        text = done.stdout + done.stderr
+        t.diag(" ".join(l for l in text.splitlines() if l.startswith("#")))
+        t.ok(f"ok {points}" in text and "not ok" not in text
+             and not done.status, f"{REVOCATIONS} times: {command.guest.name}",
+             text)
+
+
+@ntb_scenario()
+def revoked(lab, t):
+    """Memory is deregistered while the other host writes and reads it, and used for
+    something else at once: nothing arrives late, nothing is read late, whether
+    processors or DMA engines move it."""
+    for engines in ((), ENGINES):
+        a, b = joined(lab, t, SWITCHTEC, engines=engines)
+        before = {g.name: counts(g) for g in (a, b)}
+        revoke(a, b, t)
+        for g in (a, b):
+            t.equal(wait_counts(g, before[g.name]), before[g.name],
+                    f"counts on {g.name} are those of the start")
 
 
 @ntb_scenario()
