@@ -106,6 +106,10 @@ struct fabrex_comm_attr {
 	int (*exchange)(void *context, const void *mine, void *all,
 			size_t bytes);
 	void *context;		/* for exchange */
+	/* Besides port; NULL and 0: none. The array is only read by the call. */
+	struct fabrex_port *const *ports;
+	uint32_t nports;	/* 7 at most */
+	uint32_t reserved_ports; /* 0 */
 };
 
 /*
@@ -129,6 +133,13 @@ struct fabrex_comm_attr {
  * ranks, before it returns 0. Called twice, by the thread that called, with the
  * same number of bytes at all ranks; it waits as long as it likes. A negative
  * errno ends the call with that error.
+ *
+ * ports: where no port of a host reaches all the others, as where a bridge joins
+ * each two hosts, a rank gives further ports of its own, in any order. Each two
+ * ranks use the ports that see each other; ranks of one host any that both have.
+ * A link that is not up yet is waited for. -ENETUNREACH: two ranks have no ports
+ * that see each other, and the message names both. None of the ports can be
+ * closed before the communicator, and those that come from it, are destroyed.
  */
 int fabrex_comm_create(struct fabrex_port *port,
 		       const struct fabrex_comm_attr *attr, size_t size,

@@ -4,7 +4,7 @@
  * other. Nobody below includes it. The strata, each of which calls only those
  * above it in this list, and their headers:
  *
- *   comm.h hash.c             the communicator as data
+ *   comm.h hash.c ports.c     the communicator as data
  *   bootstrap/                how ranks find each other
  *   link/                     messages between two ranks
  *   failure/                  dead and silent ranks; waiting
@@ -170,7 +170,8 @@ int fxi_coll_run(struct fabrex_coll *coll);
 void fxi_forks_handle(void);
 
 /* Used by create, split and shrink. */
-int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
+int fxi_comm_make(struct fabrex_port *const *ports, uint32_t nports,
+		  struct rendezvous *rendezvous,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out);
 

@@ -48,25 +48,30 @@ void fxi_forks_handle(void)
 
 /* ---- making ------------------------------------------------------------ */
 
-static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
+static struct fabrex_comm *comm_alloc(struct fabrex_port *const *ports,
+				      uint32_t nports,
 				      const struct rendezvous *rendezvous,
 				      const struct fabrex_comm_attr *attr)
 {
 	struct fabrex_comm *comm = aligned_alloc(64, (sizeof(*comm) + 63) &
 							     ~(size_t)63);
+	uint32_t i;
 
 	if (!comm)
 		return NULL;
 	fxi_forks_handle();
 	memset(comm, 0, sizeof(*comm));
-	comm->port = port;
+	comm->port = ports[0];
+	comm->nports = nports;
+	memcpy(comm->ports, ports, nports * sizeof(*ports));
 	comm->rank = rendezvous->rank;
 	comm->size = rendezvous->size;
 	comm->id = rendezvous->id;
 	comm->death_ms = attr->death_ms ? attr->death_ms : DEATH_MS;
 	comm->silence_ms = attr->silence_ms;
 	comm->no_thread = attr->flags & FABREX_COMM_NO_THREAD;
-	comm->coherent = port->ops->coherent;
+	/* A mailbox is in a heap of one port. */
+	comm->coherent = nports == 1 && comm->port->ops->coherent;
 	if (attr->algorithms) {
 		comm->algorithms = strdup(attr->algorithms);
 		if (!comm->algorithms) {
@@ -75,20 +80,22 @@ static struct fabrex_comm *comm_alloc(struct fabrex_port *port,
 		}
 	}
 	comm->pid = getpid();
-	fxi_port_hold(port, USER_COMM);
+	for (i = 0; i < nports; i++)
+		fxi_port_hold(ports[i], USER_COMM);
 	return comm;
 }
 
 static void comm_free(struct fabrex_comm *comm)
 {
-	struct fabrex_port *port = comm->port;
+	uint32_t i;
 
 	fxi_links_free(comm);
 	fxi_failure_free(comm);
 	fxi_user_schedules_free(comm);
 	free(comm->algorithms);
+	for (i = 0; i < comm->nports; i++)
+		fxi_port_drop(comm->ports[i], USER_COMM);
 	free(comm);
-	fxi_port_drop(port, USER_COMM);
 }
 
 /* All must have come for the same one; those that have died are marked. */
@@ -167,6 +174,17 @@ static int report_failure(struct fabrex_comm *comm,
 	return error;
 }
 
+/* No port here reaches some rank: those that others reach hear of it. */
+static void tell_apart(struct fabrex_comm *comm, int error)
+{
+	char *sentence = strdup(fabrex_strerror_last());
+
+	fxi_comm_blame(comm, comm->rank, WHY_APART, error);
+	fxi_farewell(comm);
+	fxi_error(-error, "%s", sentence ? sentence : "out of memory");
+	free(sentence);
+}
+
 static int comm_connect(struct fabrex_comm *comm, struct rendezvous *rendezvous)
 {
 	struct link_card mine, *all;
@@ -189,21 +207,24 @@ static int comm_connect(struct fabrex_comm *comm, struct rendezvous *rendezvous)
 	if (!ret)
 		ret = check_cards(comm, all);
 	if (!ret)
-		ret = fxi_links_connect(comm, all);
+		ret = fxi_links_connect(comm, all, rendezvous->deadline);
+	if (ret == -ENETUNREACH)
+		tell_apart(comm, ret);
 	free(all);
 	return ret;
 }
 
-int fxi_comm_make(struct fabrex_port *port, struct rendezvous *rendezvous,
+int fxi_comm_make(struct fabrex_port *const *ports, uint32_t nports,
+		  struct rendezvous *rendezvous,
 		  const struct fabrex_comm_attr *attr,
 		  struct fabrex_comm **out)
 {
-	struct fabrex_comm *comm = comm_alloc(port, rendezvous, attr);
+	struct fabrex_comm *comm = comm_alloc(ports, nports, rendezvous, attr);
 	int ret;
 
 	if (!comm)
 		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
-				 port->attr.name, rendezvous->size);
+				 ports[0]->attr.name, rendezvous->size);
 	if (!comm->id && !comm->rank &&
 	    getrandom(&comm->id, sizeof(comm->id), 0) != sizeof(comm->id))
 		comm->id = fxi_now_ns();
@@ -237,6 +258,9 @@ static int check_attr(struct fabrex_port *port,
 	if (a->flags & ~FABREX_COMM_NO_THREAD)
 		return fxi_error(EINVAL, "port %s: communicator: unknown flags 0x%x; use 0 or FABREX_COMM_NO_THREAD",
 				 name, a->flags);
+	if (a->reserved_ports)
+		return fxi_error(EINVAL, "port %s: communicator: reserved_ports is not 0; clear the structure first",
+				 name);
 	for (i = 0; i < sizeof(a->reserved) / sizeof(*a->reserved); i++)
 		if (a->reserved[i])
 			return fxi_error(EINVAL, "port %s: communicator: reserved[%zu] is not 0; clear the structure first",
@@ -250,14 +274,43 @@ static int check_attr(struct fabrex_port *port,
 	return 0;
 }
 
+/* The first, and those of the attributes. Their number, or a negative errno. */
+static int take_ports(struct fabrex_port *port,
+		      const struct fabrex_comm_attr *a,
+		      struct fabrex_port *ports[COMM_PORTS])
+{
+	uint32_t i, k;
+
+	if (a->nports >= COMM_PORTS)
+		return fxi_error(EINVAL, "port %s: communicator of %u more ports; a rank may have %u in all",
+				 port->attr.name, a->nports, COMM_PORTS);
+	if (a->nports && !a->ports)
+		return fxi_error(EINVAL, "port %s: communicator: nports is %u and ports NULL; give both or neither",
+				 port->attr.name, a->nports);
+	ports[0] = port;
+	for (i = 0; i < a->nports; i++) {
+		if (!a->ports[i])
+			return fxi_error(EINVAL, "port %s: communicator: ports[%u] is NULL; give ports that are open",
+					 port->attr.name, i);
+		for (k = 0; k <= i; k++)
+			if (ports[k] == a->ports[i])
+				return fxi_error(EINVAL, "port %s: communicator: ports[%u] is port %s once more; give each port once",
+						 port->attr.name, i,
+						 ports[k]->attr.name);
+		ports[i + 1] = a->ports[i];
+	}
+	return (int)i + 1;
+}
+
 EXPORT int fabrex_comm_create(struct fabrex_port *port,
 			      const struct fabrex_comm_attr *attr, size_t size,
 			      struct fabrex_comm **comm)
 {
 	NO_CANCEL();
 	struct fabrex_comm_attr a = { .rank = FABREX_RANK_AUTO };
+	struct fabrex_port *ports[COMM_PORTS];
 	struct bootstrap bootstrap;
-	int ret = 0;
+	int ret = 0, n;
 
 	if (!port || !comm)
 		return fxi_error(EINVAL, "fabrex_comm_create: port or comm is NULL; give both");
@@ -268,14 +321,17 @@ EXPORT int fabrex_comm_create(struct fabrex_port *port,
 		ret = check_attr(port, &a);
 	if (ret)
 		return ret;
+	n = take_ports(port, &a, ports);
+	if (n < 0)
+		return n;
 	if (!a.algorithms)
 		a.algorithms = getenv("FABREX_ALGORITHMS");
 	if (!a.timeout_ms)
 		a.timeout_ms = TIMEOUT_MS;
-	ret = fxi_bootstrap_begin(port, &a, &bootstrap);
+	ret = fxi_bootstrap_begin(ports, (uint32_t)n, &a, &bootstrap);
 	if (ret)
 		return ret;
-	ret = fxi_comm_make(port, &bootstrap.rendezvous, &a, comm);
+	ret = fxi_comm_make(ports, (uint32_t)n, &bootstrap.rendezvous, &a, comm);
 	fxi_bootstrap_end(&bootstrap);
 	return ret;
 }

@@ -15,6 +15,7 @@
 #include "core/core.h"
 
 #define COMM_RANKS	1024u	/* of a communicator, at most */
+#define COMM_PORTS	8u	/* of a rank, at most */
 #define FAILED_WORDS	(COMM_RANKS / 64)
 
 /* How this rank waits: failure/rest.c. */
@@ -30,7 +31,9 @@ struct rest {
 };
 
 struct fabrex_comm {
-	struct fabrex_port *port;
+	struct fabrex_port *port;	/* the first of its ports */
+	struct fabrex_port *ports[COMM_PORTS];
+	uint32_t nports;
 	pid_t pid;			/* whose it is: not a child's */
 	uint32_t rank, size;
 	uint64_t id;			/* the same at every rank */
@@ -112,10 +115,29 @@ struct fabrex_comm {
 /* Spreads well; not for keeping secrets. */
 uint64_t fxi_hash(const void *bytes, size_t length, uint64_t seed);
 
-/* ---- unseen.c ---------------------------------------------------------- */
+/* ---- ports.c ----------------------------------------------------------- */
 
-/* Is the port @peer this one, or one that it reaches now? */
-bool fxi_sees_peer(const struct fabrex_port *port, uint32_t peer);
+/* How others recognize a port. */
+struct port_id {
+	uint64_t name;			/* hash of it and of its fabric's */
+	uint32_t peer, generation;
+};
+
+/* What is at a number that a port has for its peers: */
+enum port_sight {
+	SIGHT_NONE,			/* nothing */
+	SIGHT_OTHER,			/* another port */
+	SIGHT_DOWN,			/* one of the name, which is down */
+	SIGHT_NAME,			/* one of the name */
+	SIGHT_SAME,			/* the one that is meant */
+};
+
+void fxi_port_identify(const struct fabrex_port *port, struct port_id *id);
+/* @near: the port that is meant is one of this host. */
+enum port_sight fxi_port_sight(const struct fabrex_port *port,
+			       const struct port_id *id, bool near);
+/* Has it no peer that is up: is its link down? */
+bool fxi_port_is_alone(const struct fabrex_port *port);
 /*
  * Opens up to @n other ports of this host, in the same fabric, that neither @port
  * sees nor one that was opened before; returns how many. The caller closes them.

@@ -49,7 +49,7 @@ struct board_card {
 	struct link_card card;
 };
 _Static_assert(sizeof(struct board_card) % 8 == 0, "words");
-_Static_assert(BOARD_AT_CARD + sizeof(struct board_card) <= BOARD_AT_READ,
+_Static_assert(BOARD_AT_CARD + sizeof(struct board_card) <= BOARD_BYTES,
 	       "boards");
 
 static bool has(const uint64_t *set, uint32_t rank)
@@ -300,7 +300,8 @@ static int rejoin_once(struct shrink *s, struct fabrex_comm **out)
 		rendezvous.size += !has(s->agreed, rank);
 	}
 	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	return fxi_comm_make(comm->port, &rendezvous, &attr, out);
+	return fxi_comm_make(comm->ports, comm->nports, &rendezvous, &attr,
+			     out);
 }
 
 /* Again as long as another rank is at a later attempt. */

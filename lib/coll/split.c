@@ -203,7 +203,8 @@ static int make_part(struct fabrex_comm *comm, const struct choice *choices,
 
 	choose(comm, choices, &rendezvous, ranks);
 	rendezvous.id = fxi_hash(words, sizeof(words), comm->id) | 1;
-	ret = fxi_comm_make(comm->port, &rendezvous, &attr, out);
+	ret = fxi_comm_make(comm->ports, comm->nports, &rendezvous, &attr,
+			    out);
 	if (ret && !subgroup.exchanged)
 		fxi_comm_break(comm, ret);
 	return ret;

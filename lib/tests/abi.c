@@ -74,7 +74,8 @@ AT(fabrex_collective, count, 32, 24);
 
 #ifdef __LP64__
 SIZE(fabrex_unique_id, 128, 128);
-SIZE(fabrex_comm_attr, 104, 0);
+SIZE(fabrex_comm_attr, 120, 0);
+AT(fabrex_comm_attr, ports, 104, 0);
 AT(fabrex_comm_attr, secret, 72, 0);
 SIZE(fabrex_collective, 96, 0);
 AT(fabrex_collective, send_counts, 64, 0);

@@ -409,7 +409,7 @@ static void fail_one(struct rank *r)
 	struct mailbox *box = r->comm->links->mailbox;
 	const struct mailbox_job job = {
 		.what = WRITE_PROBE, .number = r->rank * LINK_CHANNELS,
-		.mr = box->mr, .length = 8, .remote = 1ull << 40,
+		.mr = box->ports[0].mr, .length = 8, .remote = 1ull << 40,
 	};
 
 	CHECK_EQ(fxi_mailbox_write(r->comm, &job), 0);
@@ -451,7 +451,7 @@ static void missing_payload(struct rank *r)
 	struct mailbox *box = r->comm->links->mailbox;
 	const struct mailbox_job job = {
 		.what = WRITE_PROBE, .number = r->rank * LINK_CHANNELS,
-		.mr = box->mr,
+		.mr = box->ports[0].mr,
 	};
 	struct fabrex_mr *mr = NULL;
 	uint32_t i;

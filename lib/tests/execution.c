@@ -25,6 +25,7 @@
 #define fxi_link_send_from	fake_link_send_from
 #define fxi_link_sent		fake_link_sent
 #define fxi_link_flying		fake_link_flying
+#define fxi_link_port		fake_link_port
 #define fxi_link_decline	fake_link_decline
 #define fxi_coll_offer_slots	fake_coll_offer_slots
 #define fxi_pass_receive	fake_pass_receive
@@ -70,7 +71,8 @@ uint64_t fxi_piece_start(const struct execution *e, uint64_t count,
 void fxi_regions_get(struct execution *e);
 void fxi_region_get_scratch(struct execution *e);
 void fxi_regions_put(struct execution *e);
-bool fxi_region_has(struct execution *e, const uint8_t *from, uint64_t bytes);
+bool fxi_region_has(struct execution *e, uint32_t peer, const uint8_t *from,
+		    uint64_t bytes);
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
 bool fxi_region_left(struct execution *e, uint32_t first, uint32_t n);
 
@@ -210,6 +212,12 @@ static uint32_t fxi_link_flying(const struct fabrex_comm *comm, uint32_t rank,
 
 	CHECK_EQ(channel, LINK_COLL);
 	return (uint32_t)(l->sent - l->landed);
+}
+
+static uint32_t fxi_link_port(const struct fabrex_comm *comm, uint32_t rank)
+{
+	CHECK(rank < comm->size);
+	return 0;
 }
 
 /* No GPUs here. */
@@ -403,6 +411,7 @@ static void start(struct run *r, uint32_t i)
 	memset(rank, 0, sizeof(*rank));
 	rank->comm.rank = i;
 	rank->comm.size = r->n;
+	rank->comm.nports = 1;
 	rank->comm.coherent = r->coherent;
 	rank->coll.comm = &rank->comm;
 	rank->coll.schedule = r->s;
@@ -704,7 +713,7 @@ TEST(execution_looks_at_all_that_could_go_ahead)
 		"fabrex-schedule 1\ncollective all-gather\nranks 3\n"
 		"shard 0 1x40\nshard 1 1 1\nshard 2 1\n"
 		"copy 0-39 0>1>2\ncopy 40-41 1>2 1>0\ncopy 42 2>0 2>1\n";
-	struct rank rank = { .comm.size = 3, .comm.rank = 1,
+	struct rank rank = { .comm.size = 3, .comm.nports = 1, .comm.rank = 1,
 			     .comm.coherent = true };
 	struct ahead tried = { -1, 0 };
 	struct fabrex_schedule *s;

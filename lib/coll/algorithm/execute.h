@@ -44,11 +44,13 @@ struct begun {
 /* One of the caller's buffers, or scratch memory on a GPU. */
 enum { SENT_SEND, SENT_RECV, SENT_SCRATCH, SENT_REGIONS };
 struct sent_region {
-	struct fabrex_mr *mr;	/* NULL: it is none, or not yet */
-	bool tried;		/* to register it */
-	uint64_t offset;	/* of the buffer */
 	const uint8_t *base;
 	uint64_t bytes;
+	struct {		/* at each port */
+		struct fabrex_mr *mr; /* NULL: it is none, or not yet */
+		uint64_t offset; /* of the buffer */
+		bool tried;	/* to register it */
+	} at[COMM_PORTS];
 };
 
 struct execution {
@@ -148,8 +150,9 @@ int fxi_execution_check(struct execution *e, uint32_t lane,
 void fxi_regions_get(struct execution *e);
 void fxi_region_get_scratch(struct execution *e);
 void fxi_regions_put(struct execution *e);
-/* Is it memory of a GPU that can be sent without a copy? */
-bool fxi_region_has(struct execution *e, const uint8_t *from, uint64_t bytes);
+/* Is it memory of a GPU that can be sent to that rank without a copy? */
+bool fxi_region_has(struct execution *e, uint32_t peer, const uint8_t *from,
+		    uint64_t bytes);
 /* The lane's message, without a copy. 1; 0: it cannot; negative errno. */
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from);
 /* May what acts [first, first + n) have sent be overwritten? */

@@ -194,7 +194,8 @@ static bool goes_to_gpu(struct execution *e, uint32_t lane)
 	if (!offer || !offer->rkey)
 		return false;
 	from = own(e, c);
-	return from && fxi_region_has(e, from, (c->end - c->at) * e->size);
+	return from && fxi_region_has(e, peer, from, (c->end - c->at) *
+						    e->size);
 }
 
 void fxi_pass_widen(struct execution *e, uint32_t lane)

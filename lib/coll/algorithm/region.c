@@ -24,18 +24,21 @@ static void set(struct execution *e, struct sent_region *r, const void *addr,
 }
 
 /*
- * When it is first sent from: perhaps all goes by copies of a GPU's runtime.
- * Registered without rights, as only this rank's own queue reads it.
+ * When it is first sent from through that port: perhaps all goes by copies of a
+ * GPU's runtime. Registered without rights, as only this rank's own queue reads
+ * it.
  */
-static bool registered(struct execution *e, struct sent_region *r)
+static bool registered(struct execution *e, struct sent_region *r,
+		       uint32_t port)
 {
-	if (r->tried)
-		return r->mr;
-	r->tried = true;
-	if (!fabrex_mr_cache_get(e->comm->port, (void *)(uintptr_t)r->base,
-				 r->bytes, 0, &r->mr, &r->offset))
+	if (r->at[port].tried)
+		return r->at[port].mr;
+	r->at[port].tried = true;
+	if (!fabrex_mr_cache_get(e->comm->ports[port],
+				 (void *)(uintptr_t)r->base, r->bytes, 0,
+				 &r->at[port].mr, &r->at[port].offset))
 		return true;
-	r->mr = NULL;
+	r->at[port].mr = NULL;
 	if (e->gpu && fxi_debugs(FXI_DEBUG_MEMORY))
 		fxi_coll_say(e->coll, FXI_DEBUG_MEMORY,
 			     "sent through the host's memory",
@@ -70,16 +73,17 @@ void fxi_region_get_scratch(struct execution *e)
 
 void fxi_regions_put(struct execution *e)
 {
-	uint32_t i;
+	uint32_t i, port;
 
 	for (i = 0; i < SENT_REGIONS; i++)
-		if (e->regions[i].mr)
-			fabrex_mr_cache_put(e->regions[i].mr);
+		for (port = 0; port < e->comm->nports; port++)
+			if (e->regions[i].at[port].mr)
+				fabrex_mr_cache_put(e->regions[i].at[port].mr);
 	free(e->flying);
 }
 
-static struct sent_region *find(struct execution *e, const uint8_t *from,
-				uint64_t bytes)
+static struct sent_region *find(struct execution *e, uint32_t port,
+				const uint8_t *from, uint64_t bytes)
 {
 	struct sent_region *r;
 	uint32_t i;
@@ -87,31 +91,35 @@ static struct sent_region *find(struct execution *e, const uint8_t *from,
 	for (i = 0; i < SENT_REGIONS; i++) {
 		r = &e->regions[i];
 		if ((bytes >= FROM || e->gpu) && from >= r->base &&
-		    from + bytes <= r->base + r->bytes && registered(e, r))
+		    from + bytes <= r->base + r->bytes && registered(e, r, port))
 			return r;
 	}
 	return NULL;
 }
 
-bool fxi_region_has(struct execution *e, const uint8_t *from, uint64_t bytes)
+bool fxi_region_has(struct execution *e, uint32_t peer, const uint8_t *from,
+		    uint64_t bytes)
 {
-	const struct sent_region *r = find(e, from, bytes);
+	uint32_t port = fxi_link_port(e->comm, peer);
+	const struct sent_region *r = find(e, port, from, bytes);
 
-	return r && fabrex_mr_kind(r->mr) != FABREX_MEMORY_HOST;
+	return r && fabrex_mr_kind(r->at[port].mr) != FABREX_MEMORY_HOST;
 }
 
 int fxi_region_send(struct execution *e, uint32_t lane, const uint8_t *from)
 {
 	const struct cursor *c = &e->cursors[lane];
-	uint32_t bytes = c->count * e->size;
-	struct sent_region *r = find(e, from, bytes);
+	uint32_t bytes = c->count * e->size, peer = e->p->lanes[lane].peer;
+	uint32_t port = fxi_link_port(e->comm, peer);
+	struct sent_region *r = find(e, port, from, bytes);
 	int ret;
 
 	if (!r)
 		return 0;
-	ret = fxi_link_send_from(e->comm, e->p->lanes[lane].peer, LINK_COLL,
-				 e->tag, fxi_execution_word(e, c), r->mr,
-				 r->offset + (uint64_t)(from - r->base), bytes);
+	ret = fxi_link_send_from(e->comm, peer, LINK_COLL, e->tag,
+				 fxi_execution_word(e, c), r->at[port].mr,
+				 r->at[port].offset +
+				 (uint64_t)(from - r->base), bytes);
 	if (!ret)
 		e->flying[c->act] = true;
 	return ret ? ret : 1;

@@ -121,15 +121,16 @@ static uint64_t length_of(const struct fabrex_coll *coll)
 static int announce(struct fabrex_coll *coll)
 {
 	struct fabrex_comm *comm = coll->comm;
+	struct fabrex_port *port = fxi_link_port_for(comm, coll->what.root);
 	struct fabrex_mr *held = NULL;
 	struct peer_buffer buffer;
 	int ret;
 
 	if (!fxi_link_room(comm, coll->what.root, LINK_SENDRECV))
 		return 0;
-	if (fxi_link_detours(comm, coll->what.root))
+	if (!port)
 		return -ENOTSUP;
-	fxi_buffer_export(comm, coll->what.send, length_of(coll),
+	fxi_buffer_export(comm, port, coll->what.send, length_of(coll),
 			  FABREX_MR_REMOTE_READ,
 			  comm->coherent && length_of(coll) >= VERY_LARGE ?
 			  NULL : &held, &buffer);

@@ -147,7 +147,8 @@ static void publish_one(struct fabrex_coll *coll, const void *addr,
 {
 	struct peer_buffer buffer;
 
-	fxi_buffer_export(coll->comm, addr, bytes, RIGHTS, NULL, &buffer);
+	fxi_buffer_export(coll->comm, coll->comm->port, addr, bytes, RIGHTS,
+			  NULL, &buffer);
 	spot->key = buffer.length / PAGE >= ON_GPU ? 0 : buffer.rkey;
 	spot->offset = buffer.offset & ((1ull << 52) - 1);
 	spot->pages = (uint32_t)(buffer.length / PAGE);
@@ -232,8 +233,8 @@ static void *map_one(struct fabrex_coll *coll, uint32_t rank,
 	struct peer_buffer buffer = {
 		.rkey = spot->key, .offset = spot->offset,
 		.length = (uint64_t)spot->pages * PAGE + spot->tail,
-		.peer = card->entrances[0].peer,
-		.generation = card->entrances[0].generation,
+		.peer = card->entrances[0].port.peer,
+		.generation = card->entrances[0].port.generation,
 		.access = RIGHTS, .heap = 1,
 	};
 

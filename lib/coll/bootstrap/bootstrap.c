@@ -239,9 +239,10 @@ void fxi_bootstrap_end(struct bootstrap *b)
 	b->listener = -1;
 }
 
-int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
-			struct bootstrap *b)
+int fxi_bootstrap_begin(struct fabrex_port *const *ports, uint32_t nports,
+			struct fabrex_comm_attr *a, struct bootstrap *b)
 {
+	struct fabrex_port *port = ports[0];
 	const char *text = a->bootstrap;
 	bool launcher;
 	int ret = check_one(port, a);
@@ -250,6 +251,8 @@ int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
 		return ret;
 	memset(b, 0, sizeof(*b));
 	b->port = port;
+	b->ports = ports;
+	b->nports = nports;
 	b->listener = -1;
 	if (a->unique_id || a->exchange)
 		return begin_given(a, b);

@@ -25,7 +25,9 @@ struct rendezvous {
 
 struct bootstrap {
 	struct rendezvous rendezvous;
-	struct fabrex_port *port;
+	struct fabrex_port *port;	/* the first of the rank's ports */
+	struct fabrex_port *const *ports;
+	uint32_t nports;
 	char address[256];	/* "fabric:SERVICE", "tcp:HOST:PORT", or "" */
 	uint64_t service;	/* fabric */
 	struct secret secret;	/* tcp, if there is one */
@@ -37,8 +39,8 @@ struct bootstrap {
 };
 
 /* Fills in what @a leaves open, and chooses the exchange. */
-int fxi_bootstrap_begin(struct fabrex_port *port, struct fabrex_comm_attr *a,
-			struct bootstrap *b);
+int fxi_bootstrap_begin(struct fabrex_port *const *ports, uint32_t nports,
+			struct fabrex_comm_attr *a, struct bootstrap *b);
 /* After the exchange, or without it. */
 void fxi_bootstrap_end(struct bootstrap *b);
 

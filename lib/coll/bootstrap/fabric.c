@@ -7,6 +7,9 @@
  * Rank n: landing region, HELLO {rank, size, landing, its part}, answer, wait.
  * Rank 0: when all have come, WRITE the table to every landing, then, if all of
  * these arrived, the word that says so.
+ *
+ * If a rank has several ports, rank 0 offers the service at each, and the others
+ * look for it through each.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +28,8 @@
 #define CONNECT_MS	2000
 #define GRACE_LOOKS	30u	/* at a root that offers nothing any more */
 #define ELSEWHERE_MS	300	/* until other ports than the own are tried */
-#define PORTS		4u	/* through which rank 0 is looked for */
+#define UNSEEN		3u	/* ports beside the own ones */
+#define TURN_MS		5	/* at one of several listeners */
 
 enum { STATE_NONE, STATE_ALL, STATE_FAILED };
 
@@ -45,6 +49,11 @@ struct answer {
 	uint32_t reserved;
 	char text[200];
 };
+
+static int min_ms(int a, int b)
+{
+	return a >= 0 && a < b ? a : b;
+}
 
 static const char *port_name(const struct bootstrap *b)
 {
@@ -66,50 +75,87 @@ int fxi_fabric_check(struct bootstrap *b)
 
 /* ---- rank 0 ------------------------------------------------------------ */
 
-struct host {
-	struct bootstrap *b;
+/* What rank 0 has at one of its ports. */
+struct door {
+	struct fabrex_port *port;
 	struct fabrex_listener *listener;
 	struct fabrex_queue *queue;
-	struct fabrex_mr *mr;
+	struct fabrex_mr *mr;		/* the memory */
+};
+
+struct host {
+	struct bootstrap *b;
+	struct door doors[COMM_PORTS];
 	uint8_t *memory;		/* its own landing: word, table */
 	size_t bytes;
 	struct fabrex_remote *landings;
+	uint8_t *doors_of;		/* by rank: through which it came */
 	uint64_t *nonces;
 	bool *came;
 };
 
+static void stop_listening(struct host *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->b->nports; i++) {
+		fabrex_listener_close(h->doors[i].listener);
+		h->doors[i].listener = NULL;
+	}
+}
+
 static void host_close(struct host *h)
 {
-	fabrex_listener_close(h->listener);
-	fabrex_queue_destroy(h->queue);
-	fabrex_mr_deregister(h->mr);
+	uint32_t i;
+
+	stop_listening(h);
+	for (i = h->b->nports; i--;) {
+		fabrex_queue_destroy(h->doors[i].queue);
+		fabrex_mr_deregister(h->doors[i].mr);
+	}
 	free(h->landings);
+	free(h->doors_of);
 	free(h->nonces);
 	free(h->came);
 }
 
-static int host_open(struct host *h)
+static int door_open(struct host *h, struct door *door, size_t bytes)
 {
 	const struct fabrex_queue_attr attr = { .sq_entries = FABREX_SQ_MIN };
-	uint32_t n = h->b->rendezvous.size;
 	int ret;
 
-	h->landings = calloc(n, sizeof(*h->landings));
-	h->nonces = calloc(n, sizeof(*h->nonces));
-	h->came = calloc(n, sizeof(*h->came));
-	if (!h->landings || !h->nonces || !h->came)
-		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
-				 port_name(h->b), n);
-	ret = fabrex_mr_alloc(h->b->port, LANDING + n * h->bytes, 0, &h->mr);
-	if (!ret)
-		ret = fabrex_queue_create(h->b->port, &attr, sizeof(attr),
-					  &h->queue);
-	if (!ret)
-		ret = fabrex_listen(h->b->port, h->b->service, &h->listener);
+	if (!h->memory)
+		ret = fabrex_mr_alloc(door->port, bytes, 0, &door->mr);
+	else
+		ret = fabrex_mr_register(door->port, h->memory, bytes, 0,
+					 &door->mr);
 	if (ret)
 		return ret;
-	h->memory = fabrex_mr_addr(h->mr);
-	return 0;
+	if (!h->memory)
+		h->memory = fabrex_mr_addr(door->mr);
+	ret = fabrex_queue_create(door->port, &attr, sizeof(attr),
+				  &door->queue);
+	return ret ? ret : fabrex_listen(door->port, h->b->service,
+					 &door->listener);
+}
+
+static int host_open(struct host *h)
+{
+	uint32_t i, n = h->b->rendezvous.size;
+	int ret = 0;
+
+	h->landings = calloc(n, sizeof(*h->landings));
+	h->doors_of = calloc(n, sizeof(*h->doors_of));
+	h->nonces = calloc(n, sizeof(*h->nonces));
+	h->came = calloc(n, sizeof(*h->came));
+	if (!h->landings || !h->doors_of || !h->nonces || !h->came)
+		return fxi_error(ENOMEM, "port %s: communicator of %u ranks: out of memory",
+				 port_name(h->b), n);
+	for (i = 0; i < h->b->nports && !ret; i++) {
+		h->doors[i].port = h->b->ports[i];
+		ret = door_open(h, &h->doors[i], LANDING + n * h->bytes);
+	}
+	return ret;
 }
 
 static uint32_t refuse(struct answer *answer, int err, const char *fmt, ...)
@@ -146,9 +192,11 @@ static uint32_t judge(const struct host *h, const struct hello *hello,
 	return 0;
 }
 
-static void greet(struct host *h, const struct fabrex_request *request,
-		  const uint8_t *blob, size_t length, uint64_t deadline)
+static void greet(struct host *h, uint32_t door,
+		  const struct fabrex_request *request, const uint8_t *blob,
+		  size_t length)
 {
+	uint64_t deadline = h->b->rendezvous.deadline;
 	struct answer answer = { .magic = MAGIC };
 	struct hello hello = { 0 };
 	int ms = fxi_remaining_ms(deadline);
@@ -157,10 +205,11 @@ static void greet(struct host *h, const struct fabrex_request *request,
 	answer.error = judge(h, &hello, length, &answer);
 	if (ms < 0 || ms > CONNECT_MS)
 		ms = CONNECT_MS;
-	if (fabrex_request_answer(h->listener, request, &answer,
+	if (fabrex_request_answer(h->doors[door].listener, request, &answer,
 				  sizeof(answer), ms) || answer.error)
 		return;
 	h->came[hello.rank] = true;
+	h->doors_of[hello.rank] = (uint8_t)door;
 	h->nonces[hello.rank] = hello.nonce;
 	h->landings[hello.rank] = hello.landing;
 	memcpy(h->memory + LANDING + hello.rank * h->bytes,
@@ -177,41 +226,76 @@ static bool all_came(const struct host *h)
 	return true;
 }
 
-static int collect(struct host *h)
+/* At all doors in turn. -ETIMEDOUT: nobody by the deadline. */
+static int next_request(struct host *h, uint32_t *door,
+			struct fabrex_request *request, uint8_t *blob,
+			size_t *length)
 {
 	uint64_t deadline = h->b->rendezvous.deadline;
+	size_t room = *length;
+	int ret, ms;
+
+	do {
+		*door = (*door + 1) % h->b->nports;
+		*length = room;
+		ms = fxi_remaining_ms(deadline);
+		if (h->b->nports > 1)
+			ms = min_ms(ms, TURN_MS);
+		ret = fabrex_request_next(h->doors[*door].listener, request,
+					  blob, length, ms);
+	} while (ret == -ETIMEDOUT && fxi_remaining_ms(deadline));
+	return ret;
+}
+
+static int collect(struct host *h)
+{
 	struct fabrex_request request;
 	uint8_t blob[FABREX_BLOB_MAX];
+	uint32_t door = 0;
 	size_t length;
 	int ret;
 
 	while (!all_came(h)) {
 		length = sizeof(blob);
-		ret = fabrex_request_next(h->listener, &request, blob, &length,
-					  fxi_remaining_ms(deadline));
+		ret = next_request(h, &door, &request, blob, &length);
 		if (ret == -ETIMEDOUT)
 			return fxi_rendezvous_missing(h->b, h->came);
 		if (ret)
 			return ret;
-		greet(h, &request, blob, length, deadline);
+		greet(h, door, &request, blob, length);
 	}
 	return 0;
 }
 
 /* Counts completions; *failed is the first rank whose WRITE failed. */
-static int reap(struct host *h, uint32_t *done, uint32_t *failed)
+static int reap(struct door *door, uint32_t *done, uint32_t *failed)
 {
 	struct fabrex_wc wc[8];
-	int i, n = fabrex_poll(h->queue, wc, 8);
+	int i, n = fabrex_poll(door->queue, wc, 8);
 
 	for (i = 0; i < n; i++) {
 		(*done)++;
 		if (wc[i].status != FABREX_WC_OK && !*failed)
 			*failed = (uint32_t)wc[i].user_data;
 	}
-	if (!n)
+	return n;
+}
+
+static int reap_all(struct host *h, uint32_t *done, uint32_t *failed)
+{
+	uint32_t i;
+	bool some = false;
+	int n;
+
+	for (i = 0; i < h->b->nports; i++) {
+		n = reap(&h->doors[i], done, failed);
+		if (n < 0)
+			return n;
+		some |= n > 0;
+	}
+	if (!some)
 		poll(NULL, 0, 0);
-	return n < 0 ? n : 0;
+	return 0;
 }
 
 /* WRITE a part of its own landing to all others. */
@@ -223,14 +307,16 @@ static int distribute(struct host *h, size_t offset, size_t length,
 
 	while (!ret && done < n - 1) {
 		if (rank < n) {
-			ret = fabrex_post_write(h->queue, h->mr, offset,
+			struct door *door = &h->doors[h->doors_of[rank]];
+
+			ret = fabrex_post_write(door->queue, door->mr, offset,
 						&h->landings[rank], offset,
 						length, 0, rank);
 			rank += !ret;
 			ret = ret == -EAGAIN ? 0 : ret;
 		}
 		if (!ret)
-			ret = reap(h, &done, failed);
+			ret = reap_all(h, &done, failed);
 		if (!ret && !fxi_remaining_ms(h->b->rendezvous.deadline))
 			ret = fxi_error(ETIMEDOUT, "port %s: communicator: the table of ranks could not be written to all of them within the time given; give more timeout_ms",
 					port_name(h->b));
@@ -253,8 +339,7 @@ static int host_serve(struct host *h)
 	 * tables take long, and the service shows the others that this rank
 	 * lives.
 	 */
-	fabrex_listener_close(h->listener);
-	h->listener = NULL;
+	stop_listening(h);
 	if (ret)
 		return ret;
 	*word = failed ? STATE_FAILED | (uint64_t)failed << 32 : STATE_ALL;
@@ -286,7 +371,7 @@ static int host_exchange(struct bootstrap *b, const void *mine, void *all,
 
 struct guest {
 	struct bootstrap *b;
-	struct fabrex_port *ports[PORTS]; /* the rank's, and others here */
+	struct fabrex_port *ports[COMM_PORTS + UNSEEN]; /* the rank's, others */
 	uint32_t nports;
 	uint64_t elsewhere;		/* deadline: only the own one until then */
 	struct fabrex_port *port;	/* of these, where rank 0 was found */
@@ -335,7 +420,7 @@ static bool find_root(struct guest *g)
 		g->port = g->ports[i];
 		if (find_root_here(g))
 			return true;
-		if (fxi_remaining_ms(g->elsewhere))
+		if (i + 1 >= g->b->nports && fxi_remaining_ms(g->elsewhere))
 			break;
 	}
 	return false;
@@ -346,13 +431,14 @@ static int port_failed(struct guest *g, int ret)
 {
 	uint32_t i;
 
-	if (g->port == g->b->port)
-		return ret;
+	for (i = 0; i < g->b->nports; i++)
+		if (g->port == g->ports[i])
+			return ret;
 	fabrex_mr_deregister(g->mr);
 	g->mr = NULL;
 	g->mr_port = NULL;
-	for (i = 1; g->ports[i] != g->port; i++)
-		;
+	while (g->ports[i] != g->port)
+		i++;
 	fabrex_close(g->port);
 	g->ports[i] = g->ports[--g->nports];
 	return 0;
@@ -373,11 +459,6 @@ static int refused(const struct guest *g, const struct answer *answer)
 	return fxi_error(answer->error == EINVAL ? EINVAL : EPROTO,
 			 "port %s: communicator: rank 0 at %s refuses: %s",
 			 port_name(g->b), g->b->address, text);
-}
-
-static int min_ms(int a, int b)
-{
-	return a >= 0 && a < b ? a : b;
 }
 
 /* Where the table will arrive; and the greeting, which says so. */
@@ -488,11 +569,16 @@ static int guest_await(struct guest *g)
 			 port_name(g->b), (uint32_t)(state >> 32));
 }
 
-/* The rank's own port, and those of its host that see what it does not. */
+/*
+ * The rank's own ports; with a single one, those of its host that see what it does
+ * not, too.
+ */
 static void guest_open(struct guest *g)
 {
-	g->ports[0] = g->b->port;
-	g->nports = 1 + fxi_unseen_open(g->b->port, g->ports + 1, PORTS - 1);
+	g->nports = g->b->nports;
+	memcpy(g->ports, g->b->ports, g->nports * sizeof(*g->ports));
+	if (g->nports == 1)
+		g->nports += fxi_unseen_open(g->b->port, g->ports + 1, UNSEEN);
 	g->elsewhere = fxi_deadline(ELSEWHERE_MS);
 	if (getrandom(&g->nonce, sizeof(g->nonce), 0) < 0)
 		g->nonce = fxi_now_ns();
@@ -501,8 +587,8 @@ static void guest_open(struct guest *g)
 static void guest_close(struct guest *g)
 {
 	fabrex_mr_deregister(g->mr);
-	while (--g->nports)
-		fabrex_close(g->ports[g->nports]);
+	while (g->nports > g->b->nports)
+		fabrex_close(g->ports[--g->nports]);
 }
 
 static int guest_exchange(struct bootstrap *b, const void *mine, void *all,

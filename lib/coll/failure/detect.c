@@ -69,10 +69,10 @@ void fxi_failure_free(struct fabrex_comm *comm)
 /* ---- the dead ---------------------------------------------------------- */
 
 /*
- * If no rank can be reached, it is not the others that have gone: a WRITE to
- * oneself fails as well, even before the port's state changes.
+ * If no rank can be reached through a port, it is not the others that have gone: a
+ * WRITE to oneself fails as well there, even before the port's state changes.
  */
-static bool own_link_down(struct fabrex_comm *comm)
+static bool own_link_down(struct fabrex_comm *comm, uint32_t rank)
 {
 	uint64_t deadline = fxi_deadline((int)comm->death_ms / 4);
 	int ret;
@@ -81,7 +81,7 @@ static bool own_link_down(struct fabrex_comm *comm)
 		return false;
 	comm->detector->asking_self = true;
 	do {
-		ret = fxi_link_probe(comm, comm->rank);
+		ret = fxi_link_probe_self(comm, rank);
 	} while (ret == -EINPROGRESS && fxi_remaining_ms(deadline));
 	comm->detector->asking_self = false;
 	return ret == -ECONNRESET;
@@ -92,7 +92,7 @@ static void is_dead(struct fabrex_comm *comm, uint32_t rank)
 {
 	if (comm->detector->asking_self)
 		return;
-	if (own_link_down(comm))
+	if (own_link_down(comm, rank))
 		fxi_comm_blame(comm, comm->rank, WHY_PORT, -ECONNRESET);
 	else
 		fxi_comm_blame(comm, rank, WHY_DEAD, -ECONNRESET);

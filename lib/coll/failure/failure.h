@@ -96,6 +96,7 @@ enum failure_why {
 	WHY_PORT,		/* its own port or link is gone */
 	WHY_SHRINKS,		/* has not failed, but called shrink */
 	WHY_DISAGREES,		/* likewise: ranks do not call the same */
+	WHY_APART,		/* no port of its reaches some rank */
 };
 
 /*

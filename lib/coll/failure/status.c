@@ -39,6 +39,8 @@ static const char *why_text(const struct fabrex_comm *comm)
 		return "shrinks the communicator; do the same";
 	case WHY_DISAGREES:
 		return "calls other collectives than the rest";
+	case WHY_APART:
+		return "has no port that reaches some other rank; see its own error";
 	case WHY_DEAD:
 		break;
 	}
@@ -119,7 +121,7 @@ static uint64_t valid_bits(const struct fabrex_comm *comm, uint32_t word)
 static void adopt(struct fabrex_comm *comm, uint32_t rank,
 		  const struct rank_status *b)
 {
-	bool known = b->why >= WHY_DEAD && b->why <= WHY_DISAGREES;
+	bool known = b->why >= WHY_DEAD && b->why <= WHY_APART;
 
 	if (comm->error)
 		return;

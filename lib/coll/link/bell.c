@@ -52,7 +52,7 @@ void fxi_link_arm(struct fabrex_comm *comm)
 void fxi_link_sleep(struct fabrex_comm *comm, uint64_t ns)
 {
 	struct links *links = comm->links;
-	struct pollfd fds[LINK_QUEUES + LINK_ENTRANCES - 1];
+	struct pollfd fds[COMM_PORTS * LINK_QUEUES + LINK_OTHERS];
 	const struct mailbox *box = links->mailbox;
 	nfds_t n = 0;
 	uint32_t i;

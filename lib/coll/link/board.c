@@ -42,8 +42,8 @@ static int post_far(struct fabrex_comm *comm, uint32_t rank, uint64_t local,
 {
 	const struct mailbox_job job = {
 		.what = WRITE_BOARD, .number = rank * LINK_CHANNELS,
-		.mr = comm->links->mailbox->mirror_mr, .offset = local,
-		.remote = remote, .length = length,
+		.mr = comm->links->mailbox->peers[rank].mirror_mr,
+		.offset = local, .remote = remote, .length = length,
 		.flags = FABREX_SQE_QUIET,
 	};
 
@@ -63,7 +63,7 @@ int fxi_link_post(struct fabrex_comm *comm, uint32_t rank, uint32_t offset,
 		store_words(base + theirs, bytes, length);
 		return 0;
 	}
-	if (!box->mirror)
+	if (!box->peers[rank].mirror_mr)
 		return -ECONNRESET;
 	store_words(box->mirror + ours, bytes, length);
 	return post_far(comm, rank, ours, theirs, length);
@@ -77,7 +77,7 @@ void fxi_link_raise(struct fabrex_comm *comm, uint32_t rank)
 	if (base) {
 		__atomic_store_n((uint64_t *)(void *)base, 1,
 				 __ATOMIC_RELEASE);
-	} else if (box->mirror) {
+	} else if (box->peers[rank].mirror_mr) {
 		*(uint64_t *)(void *)box->mirror = 1;
 		post_far(comm, rank, 0, 0, 8);
 	}
@@ -123,7 +123,7 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
 	struct mailbox_peer *peer = &box->peers[rank];
 	const struct mailbox_job job = {
 		.what = WRITE_PROBE, .number = rank * LINK_CHANNELS,
-		.mr = box->mr,
+		.mr = box->ports[peer->port].mr,
 	};
 
 	/* A full queue does not tell anything about the other rank. */
@@ -143,11 +143,34 @@ int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank)
 	return peer->asking ? -EINPROGRESS : 0;
 }
 
+/* To oneself through that queue of the mailbox's, whose port it is that counts. */
+static void self_through(struct fabrex_comm *comm, uint32_t queue)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_peer *self = &box->peers[comm->rank];
+	uint8_t port = 0;
+
+	while (queue >= box->ports[port].first + box->ports[port].nqueues)
+		port++;
+	self->queue = queue;
+	self->port = port;
+	self->to = box->cards[comm->rank].entrances[port];
+}
+
+int fxi_link_probe_self(struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct mailbox *box = comm->links->mailbox;
+
+	if (!box->peers[comm->rank].asking)
+		self_through(comm, box->ports[box->peers[rank].port].first);
+	return fxi_link_probe(comm, comm->rank);
+}
+
 /* Completions of a queue come in order: a probe is behind all that was sent. */
 void fxi_link_drain(struct fabrex_comm *comm, uint64_t deadline)
 {
 	struct mailbox *box = comm->links->mailbox;
-	struct mailbox_peer *self = &box->peers[comm->rank];
+	const struct mailbox_peer *self = &box->peers[comm->rank];
 	uint32_t i;
 
 	for (i = 0; i < box->nqueues; i++) {
@@ -155,7 +178,7 @@ void fxi_link_drain(struct fabrex_comm *comm, uint64_t deadline)
 		while (self->asking && fxi_remaining_ms(deadline) &&
 		       fxi_link_probe(comm, comm->rank) == -EINPROGRESS)
 			sched_yield();
-		self->queue = i;
+		self_through(comm, i);
 		while (fxi_link_probe(comm, comm->rank) == -EINPROGRESS &&
 		       fxi_remaining_ms(deadline))
 			sched_yield();

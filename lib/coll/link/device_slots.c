@@ -45,7 +45,8 @@ bool fxi_link_device_known(const struct fabrex_comm *comm, uint32_t rank)
 	if (offer.check == check_of(&offer)) {
 		offer.pci[sizeof(offer.pci) - 1] = 0;
 		/* Its port, or ours, may have been down for a moment. */
-		if (offer.peer != comm->links->mailbox->peers[rank].to.peer)
+		if (offer.entrance !=
+		    comm->links->mailbox->peers[rank].entrance)
 			offer.rkey = 0;
 		*known = offer;
 	}
@@ -85,21 +86,20 @@ int fxi_link_device_register(struct fabrex_comm *comm, void *base,
 			     struct fabrex_mr *mrs[LINK_ENTRANCES])
 {
 	const uint32_t rights = FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_WRITE;
-	const struct mailbox *box = comm->links->mailbox;
-	uint32_t i, some = 0;
+	uint32_t i, n = comm->nports + comm->links->mailbox->nothers, some = 0;
+	struct fabrex_port *port;
 	int ret;
 
-	for (i = 0; i < box->nothers; i++) {
-		ret = fabrex_mr_register(box->others[i].port, base, bytes,
-					 rights, &mrs[1 + i]);
+	for (i = 1; i < n; i++) {
+		port = fxi_entrance_port(comm, i);
+		ret = fabrex_mr_register(port, base, bytes, rights, &mrs[i]);
 		some += !ret;
 		if (!ret)
 			continue;
-		mrs[1 + i] = NULL;
+		mrs[i] = NULL;
 		fxi_debug(FXI_DEBUG_PATH, comm->rank,
 			  "through port %s payloads arrive in host memory, as it does not reach the GPU's: %s",
-			  box->others[i].port->attr.name,
-			  fabrex_strerror_last());
+			  port->attr.name, fabrex_strerror_last());
 	}
 	ret = fabrex_mr_register(comm->port, base, bytes, rights, &mrs[0]);
 	if (ret)
@@ -114,8 +114,7 @@ static int offer_to(struct fabrex_comm *comm, uint32_t rank,
 	uint32_t used = fxi_entrances_used(comm, rank);
 
 	offer->rkey = mrs[used] ? fabrex_mr_key(mrs[used]) : 0;
-	offer->peer = comm->links->mailbox->cards[comm->rank]
-			.entrances[used].peer;
+	offer->entrance = used;
 	offer->check = check_of(offer);
 	return fxi_link_post(comm, rank, BOARD_AT_DEVICE, offer,
 			     sizeof(*offer));

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Entrances: the ports through which others get to this rank's mailbox. The
- * first is the rank's own port. A host may have ports that do not see each
- * other, as where every switch has one of each host and no link joins the
- * switches: there the mailbox is registered at those other ports, too, and a
- * rank uses the entrance that its own port sees. What a rank sends, it posts at
- * its own port in any case. Called by mailbox.c and bell.c.
+ * first are the rank's own ports, through which it also sends. With a single
+ * one, a host may have further ports that it does not see, as where every switch
+ * has one of each host and no link joins the switches: there the mailbox is
+ * registered, too, and a rank uses the entrance that its own port sees. Called by
+ * mailbox.c, device_slots.c and bell.c.
  */
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/debug.h"
 #include "coll/link/mailbox.h"
 
 #define BELLS	64u	/* unheard at a time: bell.c */
 #define TAKEN	16
+#define LOOK_MS	10	/* between looks at a link that may come up */
 #define RIGHTS	(FABREX_MR_LOCAL_WRITE | FABREX_MR_REMOTE_READ | \
 		 FABREX_MR_REMOTE_WRITE)
 
@@ -53,24 +57,21 @@ static int entrance_make(struct fabrex_comm *comm, struct mailbox_entrance *e)
 	return ret;
 }
 
-static void entrance_put(const struct mailbox_entrance *e,
-			 struct link_entrance *to)
+void fxi_entrance_put(const struct fabrex_mr *mr,
+		      const struct fabrex_queue *bell,
+		      struct link_entrance *to)
 {
-	struct fabrex_remote remote;
-
-	fabrex_mr_remote(e->mr, &remote);
-	to->rkey = remote.rkey;
-	to->peer = remote.peer;
-	to->generation = remote.generation;
-	if (e->queue)
-		to->bell = fabrex_queue_key(e->queue);
+	to->rkey = fabrex_mr_key(mr);
+	fxi_port_identify(mr->object.port, &to->port);
+	if (bell)
+		to->bell = fabrex_queue_key(bell);
 }
 
 void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card)
 {
 	struct mailbox *box = comm->links->mailbox;
-	struct fabrex_port *ports[LINK_ENTRANCES - 1];
-	uint32_t i, n = fxi_unseen_open(comm->port, ports, LINK_ENTRANCES - 1);
+	struct fabrex_port *ports[LINK_OTHERS];
+	uint32_t i, n = fxi_unseen_open(comm->port, ports, LINK_OTHERS);
 
 	for (i = 0; i < n; i++) {
 		struct mailbox_entrance *e = &box->others[box->nothers];
@@ -84,7 +85,8 @@ void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card)
 			entrance_close(e);
 			continue;
 		}
-		entrance_put(e, &card->entrances[++box->nothers]);
+		fxi_entrance_put(e->mr, e->queue,
+				 &card->entrances[++box->nothers]);
 		fxi_debug(FXI_DEBUG_PATH, comm->rank,
 			  "port %s is an entrance for ranks whose ports do not see port %s",
 			  name, comm->port->attr.name);
@@ -128,48 +130,166 @@ void fxi_entrances_arm(struct fabrex_comm *comm)
 	}
 }
 
-/* ---- of other ranks ---------------------------------------------------- */
+/* ---- between two ranks ------------------------------------------------- */
 
-/* If none is seen, it is the first: a port that is down may come back. */
-void fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank)
+struct fabrex_port *fxi_entrance_port(const struct fabrex_comm *comm,
+				      uint32_t i)
 {
-	const struct link_card *card = &comm->links->mailbox->cards[rank];
-	struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
-	uint32_t i;
-
-	peer->to = card->entrances[0];
-	if (!card->entrances[1].rkey || fxi_sees_peer(comm->port, peer->to.peer))
-		return;
-	for (i = 1; i < LINK_ENTRANCES; i++) {
-		const struct link_entrance *e = &card->entrances[i];
-
-		if (!e->rkey || e->peer >= comm->port->attr.max_peers ||
-		    !fxi_sees_peer(comm->port, e->peer))
-			continue;
-		peer->to = *e;
-		peer->detour = true;
-		fxi_debug(FXI_DEBUG_PATH, comm->rank,
-			  "rank %u is reached through another port of host %s, peer %u",
-			  rank, card->name, e->peer);
-		return;
-	}
+	return i < comm->nports ? comm->ports[i] :
+	       comm->links->mailbox->others[i - comm->nports].port;
 }
 
-/* As that rank will find: what one port sees of another, that sees of it. */
-uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank)
-{
-	const struct mailbox *box = comm->links->mailbox;
-	uint32_t i, from = box->cards[rank].entrances[0].peer;
+/* The best of both, by place: what leaves at @out arrives at @in. */
+struct way {
+	enum port_sight sight;
+	uint32_t out, in;
+};
 
-	if (!box->nothers || fxi_sees_peer(comm->port, from))
-		return 0;
-	for (i = 0; i < box->nothers; i++)
-		if (fxi_sees_peer(box->others[i].port, from))
-			return 1 + i;
+static void consider(struct way *way, enum port_sight sight, uint32_t out,
+		     uint32_t in)
+{
+	if (sight > way->sight)
+		*way = (struct way){ .sight = sight, .out = out, .in = in };
+}
+
+/* From here to there. */
+static struct way way_to(const struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct link_card *card = mailbox_card(comm, rank);
+	bool near = mailbox_is_near(comm, rank);
+	struct way way = { .sight = SIGHT_NONE };
+	uint32_t out, in;
+
+	for (out = 0; out < comm->nports; out++)
+		for (in = 0; in < LINK_ENTRANCES; in++)
+			if (card->entrances[in].rkey)
+				consider(&way, fxi_port_sight(
+					comm->ports[out],
+					&card->entrances[in].port, near),
+					out, in);
+	return way;
+}
+
+/*
+ * From there to here, as that rank will find: what one port sees of another,
+ * that sees of it.
+ */
+static struct way way_from(const struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct link_card *card = mailbox_card(comm, rank);
+	uint32_t n = comm->nports + comm->links->mailbox->nothers;
+	bool near = mailbox_is_near(comm, rank);
+	struct way way = { .sight = SIGHT_NONE };
+	uint32_t out, in;
+
+	for (out = 0; out < card->nports; out++)
+		for (in = 0; in < n; in++)
+			consider(&way, fxi_port_sight(
+				fxi_entrance_port(comm, in),
+				&card->entrances[out].port, near), out, in);
+	return way;
+}
+
+static bool some_port_is_alone(const struct fabrex_comm *comm)
+{
+	uint32_t i;
+
+	for (i = 0; i < comm->nports; i++)
+		if (fxi_port_is_alone(comm->ports[i]))
+			return true;
+	return false;
+}
+
+static int apart(const struct fabrex_comm *comm, uint32_t rank)
+{
+	const struct link_card *card = mailbox_card(comm, rank);
+
+	return fxi_error(ENETUNREACH, "port %s: communicator: none of the %u port%s of this rank %u reaches rank %u (host %s), which has %u; give the ranks ports that see each other (ports of struct fabrex_comm_attr)",
+			 comm->port->attr.name, comm->nports,
+			 comm->nports == 1 ? "" : "s", comm->rank, rank,
+			 card->name, card->nports);
+}
+
+static void say_way(const struct fabrex_comm *comm, uint32_t rank,
+		    const struct way *way)
+{
+	const struct link_card *card = mailbox_card(comm, rank);
+
+	if (comm->nports > 1)
+		fxi_debug(FXI_DEBUG_PATH, comm->rank,
+			  "rank %u (host %s) is reached through port %s, as peer %u",
+			  rank, card->name,
+			  comm->ports[way->out]->attr.name,
+			  card->entrances[way->in].port.peer);
+	else if (way->in)
+		fxi_debug(FXI_DEBUG_PATH, comm->rank,
+			  "rank %u is reached through another port of host %s, peer %u",
+			  rank, card->name,
+			  card->entrances[way->in].port.peer);
+}
+
+/*
+ * Is a rank with several ports to look again? A link that is not up yet may be the
+ * way. A port that was up may come back, or its rank has died: that shows once it
+ * is used, and is waited for until @patience is over.
+ */
+static bool look_again(const struct fabrex_comm *comm, const struct way *way,
+		       uint64_t patience, uint64_t deadline)
+{
+	if (comm->nports == 1 || way->sight >= SIGHT_NAME)
+		return false;
+	if (way->sight == SIGHT_DOWN)
+		return fxi_remaining_ms(patience);
+	return fxi_remaining_ms(deadline) && some_port_is_alone(comm);
+}
+
+/*
+ * If a rank with a single port sees nothing of another, it takes the first
+ * entrance, for the same reason.
+ */
+int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
+			 uint64_t deadline)
+{
+	const struct link_card *card = mailbox_card(comm, rank);
+	struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
+	uint64_t patience = fxi_deadline((int)comm->death_ms);
+	struct way way = { .sight = SIGHT_NONE };
+
+	if (!comm->coherent)
+		way = way_to(comm, rank);
+	while (look_again(comm, &way, patience, deadline)) {
+		poll(NULL, 0, LOOK_MS);
+		way = way_to(comm, rank);
+	}
+	if (way.sight == SIGHT_OTHER ||
+	    (comm->nports > 1 && way.sight == SIGHT_NONE))
+		return apart(comm, rank);
+	peer->port = (uint8_t)way.out;
+	peer->entrance = (uint8_t)way.in;
+	peer->to = card->entrances[way.in];
+	if (comm->nports > 1)
+		peer->used = (uint8_t)way_from(comm, rank).in;
+	if (way.sight && rank != comm->rank)
+		say_way(comm, rank, &way);
 	return 0;
 }
 
-bool fxi_link_detours(const struct fabrex_comm *comm, uint32_t rank)
+uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank)
 {
-	return comm->links->mailbox->peers[rank].detour;
+	const struct mailbox *box = comm->links->mailbox;
+
+	if (comm->nports > 1)
+		return box->peers[rank].used;
+	return box->nothers ? way_from(comm, rank).in : 0;
+}
+
+struct fabrex_port *fxi_link_port_for(const struct fabrex_comm *comm,
+				      uint32_t rank)
+{
+	const struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
+
+	/* What that rank only receives through sees none of its reads. */
+	if (peer->entrance >= mailbox_card(comm, rank)->nports)
+		return NULL;
+	return comm->ports[peer->used];
 }

@@ -28,6 +28,12 @@ static inline uint32_t fxi_link_device_size(const struct fabrex_comm *comm)
 	return comm->links->device_size;
 }
 
+static inline uint32_t fxi_link_port(const struct fabrex_comm *comm,
+				     uint32_t rank)
+{
+	return fxi_link(comm, rank, LINK_COLL)->port;
+}
+
 /* Their count of messages taken: believed if it is possible. */
 static inline void fxi_link_taken(struct link *link, uint32_t count)
 {

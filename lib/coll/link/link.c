@@ -103,7 +103,7 @@ static int put_write(struct fabrex_comm *comm, const struct mailbox_job *job)
 		&comm->links->mailbox->peers[rank].to;
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_WRITE, .flags = job->flags,
-		.peer = (uint16_t)to->peer,
+		.peer = (uint16_t)to->port.peer,
 		.rkey = job->rkey ? job->rkey : to->rkey,
 		.user_data = token(job->what, job->number, job->detail),
 		.mr = job->mr, .offset = job->offset, .length = job->length,
@@ -126,7 +126,7 @@ static int put_bell(struct fabrex_comm *comm, uint32_t rank)
 		&comm->links->mailbox->peers[rank].to;
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_SEND, .flags = FABREX_SQE_QUIET,
-		.peer = (uint16_t)to->peer, .dest_key = to->bell,
+		.peer = (uint16_t)to->port.peer, .dest_key = to->bell,
 		.user_data = token(WRITE_BELL, rank * LINK_CHANNELS, 0),
 	};
 
@@ -178,11 +178,12 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 			uint32_t slot, enum mailbox_write what, uint8_t flags)
 {
 	struct mailbox *box = comm->links->mailbox;
+	uint32_t rank = link->number / LINK_CHANNELS;
 	uint32_t ours = comm->rank * LINK_CHANNELS +
 			link->number % LINK_CHANNELS;
 	const struct mailbox_job job = {
 		.what = what, .number = link->number, .detail = slot,
-		.mr = box->mirror_mr,
+		.mr = box->peers[rank].mirror_mr,
 		.offset = mailbox_slot(&box->layout, link->number, slot),
 		.remote = mailbox_slot(&box->layout, ours, slot),
 		.length = HEADER_BYTES,
@@ -191,8 +192,8 @@ static int write_header(struct fabrex_comm *comm, struct link *link,
 	int ret = put_write(comm, &job);
 
 	if (!ret)
-		ret = put_bell(comm, link->number / LINK_CHANNELS);
-	return ret ? ret : flush(comm, link->number / LINK_CHANNELS);
+		ret = put_bell(comm, rank);
+	return ret ? ret : flush(comm, rank);
 }
 
 /*
@@ -254,7 +255,8 @@ static int write_credit(struct fabrex_comm *comm, struct link *link)
 			link->number % LINK_CHANNELS;
 	const struct mailbox_job job = {
 		.what = WRITE_BOARD, .number = link->number,
-		.mr = box->mirror_mr, .length = 8,
+		.mr = box->peers[link->number / LINK_CHANNELS].mirror_mr,
+		.length = 8,
 		.offset = mailbox_credit(&box->layout, link->number),
 		.remote = mailbox_credit(&box->layout, ours),
 		.flags = FABREX_SQE_QUIET,
@@ -357,7 +359,7 @@ int fxi_link_send_far(struct fabrex_comm *comm, uint32_t rank,
 	if (fxi_failed(comm, rank))
 		return comm->error;
 	if (length > LINK_SMALL)
-		ret = write_payload(comm, link, box->mirror_mr,
+		ret = write_payload(comm, link, box->peers[rank].mirror_mr,
 				    mailbox_payload(&box->layout, link->number,
 						    slot), length, NULL);
 	return ret ? ret : send_header(comm, link, WRITE_HEADER,
@@ -700,9 +702,9 @@ static int completion(struct fabrex_comm *comm, const struct fabrex_wc *wc)
 }
 
 /* A bell: what it is about is in the mailbox. */
-static int heard(struct fabrex_comm *comm)
+static int heard(struct fabrex_queue *queue)
 {
-	fabrex_recv_done(comm->links->mailbox->queues[0], 1);
+	fabrex_recv_done(queue, 1);
 	return 0;
 }
 
@@ -717,7 +719,7 @@ static int poll_queue(struct fabrex_comm *comm, struct fabrex_queue *queue)
 			return unreachable(comm, comm->rank);
 		for (i = 0; i < n; i++) {
 			int one = wc[i].opcode == FABREX_OP_RECV ?
-				  heard(comm) : completion(comm, &wc[i]);
+				  heard(queue) : completion(comm, &wc[i]);
 
 			ret = ret ? ret : one;
 		}

@@ -9,7 +9,7 @@
  *   board.c          words beside the messages, and probes
  *   bell.c           sleeping until something arrives
  *   device_slots.c   payloads in device memory
- *   entrances.c      several ports of a host that lead to a mailbox
+ *   entrances.c      the ports by which ranks reach each other
  *
  * Every rank has a mailbox, allocated from the fabric, with slots for each
  * other rank and channel. A message is a line of 64 bytes, and a payload if it
@@ -80,6 +80,7 @@ struct link {
 	uint8_t stored;			/* by slot: through a window, where it */
 	uint8_t resending;		/* may get lost; its WRITE is under way */
 	bool credit_stored;		/* as stored, the credit */
+	uint8_t port;			/* through which it is sent */
 	uint32_t again_acked, again_popped; /* at the last look at those */
 	uint32_t pulled;		/* number of the message whose payload
 					 * was brought to the host's slot,
@@ -96,7 +97,7 @@ struct link {
  */
 struct device_offer {
 	uint64_t rkey;		/* of the region; 0: there is none */
-	uint64_t peer;		/* at this port */
+	uint64_t entrance;	/* of the card: at its port */
 	uint64_t kind;		/* FABREX_MEMORY_*, or 0: no handle */
 	char pci[16];		/* address of its GPU */
 	uint8_t handle[LINK_HANDLE];
@@ -203,10 +204,11 @@ static inline int fxi_link_progress(struct fabrex_comm *comm);
 struct link_entrance {
 	uint64_t rkey;		/* of the mailbox; 0: there is no entrance */
 	uint64_t bell;		/* of the queue that bells go to; 0: none */
-	uint32_t peer, generation; /* of the port */
+	struct port_id port;
 };
 
-#define LINK_ENTRANCES	4u	/* at most; the first is at the rank's port */
+#define LINK_OTHERS	3u	/* that are at none of the rank's ports */
+#define LINK_ENTRANCES	COMM_PORTS /* at most; the first: the rank's ports */
 
 /* What a rank tells the others in the rendezvous. */
 struct link_card {
@@ -219,6 +221,8 @@ struct link_card {
 	uint32_t processors;	/* it may run on; their hash beside it */
 	uint32_t processors_hash;
 	uint32_t pid;
+	uint32_t nports;	/* of the rank, which sends through these */
+	uint32_t coherent;	/* 0 or 1: as the communicator, at all ranks */
 	uint32_t reserved;
 	char name[32];		/* of the host, for error messages */
 };
@@ -240,15 +244,24 @@ struct link_reports {
 
 int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 		   struct link_card *mine);
-int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all);
+/*
+ * By when ports that are not up yet have to be. -ENETUNREACH: no port reaches
+ * some rank; then those that one does reach are connected all the same.
+ */
+int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all,
+		      uint64_t deadline);
 void fxi_links_free(struct fabrex_comm *comm);
 const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 				      uint32_t rank);
 /*
- * Is @rank reached through another port of its host than its own? Then this
- * port sees none of the regions that it has registered at its own one.
+ * The port at which a region has to be registered that @rank is to read. NULL:
+ * it reaches none of the ports of this rank, only another entrance.
  */
-bool fxi_link_detours(const struct fabrex_comm *comm, uint32_t rank);
+struct fabrex_port *fxi_link_port_for(const struct fabrex_comm *comm,
+				      uint32_t rank);
+/* Which of its ports, by number, this rank sends to @rank through. */
+static inline uint32_t fxi_link_port(const struct fabrex_comm *comm,
+				     uint32_t rank);
 
 /* ---- beside the messages: board.c -------------------------------------- */
 
@@ -256,16 +269,16 @@ bool fxi_link_detours(const struct fabrex_comm *comm, uint32_t rank);
  * In every mailbox there is a board for each other rank, which that rank writes
  * to, each word atomically. The layout:
  */
-#define BOARD_BYTES	640u
+#define BOARD_BYTES	896u
 #define BOARD_AT_STATUS	0u	/* struct rank_status of failure/ */
 #define BOARD_AT_BEAT	160u	/* count << 32 | rank it waits for */
 #define BOARD_AT_LEFT	168u	/* 1: nothing more comes from this rank */
 #define BOARD_AT_ABORT	176u	/* 1: fabrex_comm_abort() was called there */
-#define BOARD_AT_CARD	192u	/* of shrink.c, for the new communicator */
+#define BOARD_AT_DEVICE	192u	/* struct device_offer */
 #define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
 #define BOARD_AT_OPENED	456u	/* has this rank our slots open? LINK_OPEN */
 #define BOARD_AT_BELL	480u	/* 1: this rank sleeps: bell.c */
-#define BOARD_AT_DEVICE	512u	/* struct device_offer */
+#define BOARD_AT_CARD	512u	/* of shrink.c, for the new communicator */
 
 /* A word of the board that @rank writes to. */
 const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
@@ -289,6 +302,8 @@ void fxi_link_abort(struct fabrex_comm *comm);
  * called often. May take a moment: -EINPROGRESS, ask again.
  */
 int fxi_link_probe(struct fabrex_comm *comm, uint32_t rank);
+/* The same of this rank itself, at the port through which it reaches @rank. */
+int fxi_link_probe_self(struct fabrex_comm *comm, uint32_t rank);
 /* Waits until all that was sent has been executed, or the deadline has passed. */
 void fxi_link_drain(struct fabrex_comm *comm, uint64_t deadline);
 

@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "coll/link/mailbox.h"
 
-#define CARD_MAGIC	0x3444524143584246ull	/* "FBXCARD4" */
+#define CARD_MAGIC	0x3544524143584246ull	/* "FBXCARD5" */
 #define PAYLOADS	(8u << 20)	/* bytes of all payloads, about */
 #define PAYLOAD_MAX	(64u << 10)
 #define PAYLOAD_MIN	(1u << 10)
@@ -93,22 +93,21 @@ static void processors_of(struct link_card *card)
 
 static void card_make(struct fabrex_comm *comm, struct link_card *card)
 {
-	struct fabrex_remote remote;
+	const struct mailbox *box = comm->links->mailbox;
+	uint32_t i;
 
 	memset(card, 0, sizeof(*card));
 	card->magic = CARD_MAGIC;
 	card->id = comm->id;
-	fabrex_mr_remote(comm->links->mailbox->mr, &remote);
-	card->entrances[0].rkey = remote.rkey;
-	card->entrances[0].peer = remote.peer;
-	card->entrances[0].generation = remote.generation;
-	card->length = remote.length;
+	card->length = fabrex_mr_length(box->ports[0].mr);
 	card->ranks = comm->size;
 	card->host = machine_hash();
 	card->pid = (uint32_t)getpid();
-	if (fxi_link_can_sleep(comm))
-		card->entrances[0].bell =
-			fabrex_queue_key(comm->links->mailbox->queues[0]);
+	card->nports = comm->nports;
+	card->coherent = comm->coherent;
+	for (i = 0; i < comm->nports; i++)
+		fxi_entrance_put(box->ports[i].mr, box->ports[i].bell,
+				 &card->entrances[i]);
 	processors_of(card);
 	if (gethostname(card->name, sizeof(card->name) - 1))
 		memcpy(card->name, comm->port->attr.host, sizeof(card->name));
@@ -127,27 +126,32 @@ static int card_check(const struct fabrex_comm *comm, struct link_card *card,
 				 name, rank);
 	if (card->ranks != comm->size ||
 	    card->length < comm->links->mailbox->layout.total ||
-	    !card->entrances[0].rkey ||
-	    card->entrances[0].peer >= comm->port->attr.max_peers)
-		return fxi_error(EPROTO, "port %s: communicator: rank %u (host %s) has %u ranks and a mailbox of %llu bytes at peer %u; expected %u and %llu: give all ranks the same size",
+	    !card->entrances[0].rkey || !card->nports ||
+	    card->nports > COMM_PORTS)
+		return fxi_error(EPROTO, "port %s: communicator: rank %u (host %s) has %u ranks and a mailbox of %llu bytes at %u ports; expected %u and %llu: give all ranks the same size",
 				 name, rank, card->name, card->ranks,
 				 (unsigned long long)card->length,
-				 card->entrances[0].peer, comm->size,
+				 card->nports, comm->size,
 				 (unsigned long long)
 				 comm->links->mailbox->layout.total);
+	/* They would not choose the same algorithms. */
+	if (card->coherent != comm->coherent)
+		return fxi_error(EINVAL, "port %s: communicator: this rank %u has %u port%s, and rank %u (host %s) %u; over loopback give all ranks one, or all of them several",
+				 name, comm->rank, comm->nports,
+				 comm->nports == 1 ? "" : "s", rank,
+				 card->name, card->nports);
 	return 0;
 }
 
 const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 				      uint32_t rank)
 {
-	return &comm->links->mailbox->cards[rank];
+	return mailbox_card(comm, rank);
 }
 
 bool fxi_link_is_near(const struct fabrex_comm *comm, uint32_t rank)
 {
-	return fxi_link_card(comm, rank)->host ==
-	       fxi_link_card(comm, comm->rank)->host;
+	return mailbox_is_near(comm, rank);
 }
 
 /* ---- making ------------------------------------------------------------ */
@@ -182,9 +186,10 @@ static int links_alloc(struct fabrex_comm *comm)
 	return 0;
 }
 
-static uint32_t queue_entries(const struct fabrex_comm *comm, uint32_t queues)
+static uint32_t queue_entries(const struct fabrex_comm *comm,
+			      const struct fabrex_port *port, uint32_t queues)
 {
-	uint32_t most = comm->port->attr.max_sq, n = QUEUE_PLAIN;
+	uint32_t most = port->attr.max_sq, n = QUEUE_PLAIN;
 
 	if (comm->coherent)
 		return n;
@@ -194,27 +199,30 @@ static uint32_t queue_entries(const struct fabrex_comm *comm, uint32_t queues)
 	return n;
 }
 
-static int add_queue(struct fabrex_comm *comm,
+static int add_queue(struct fabrex_comm *comm, uint32_t port,
 		     const struct fabrex_queue_attr *attr)
 {
 	struct mailbox *box = comm->links->mailbox;
-	int ret = fabrex_queue_create(comm->port, attr, sizeof(*attr),
+	int ret = fabrex_queue_create(comm->ports[port], attr, sizeof(*attr),
 				      &box->queues[box->nqueues]);
 
 	box->nqueues += !ret;
+	box->ports[port].nqueues += !ret;
 	return ret;
 }
 
 /* All ranks together take a small part of a port's, should they be at one. */
-static uint32_t queues_wanted(const struct fabrex_comm *comm)
+static uint32_t queues_wanted(const struct fabrex_comm *comm,
+			      const struct fabrex_port *port)
 {
-	uint32_t n = comm->port->attr.max_queues / (16 * comm->size);
+	uint32_t n = port->attr.max_queues / (16 * comm->size);
+	uint32_t others = (comm->size - 1 + comm->nports - 1) / comm->nports;
 
 	if (comm->coherent || comm->size < 2 || !n)
 		return 1;
 	if (n > LINK_QUEUES)
 		n = LINK_QUEUES;
-	return n < comm->size ? n : comm->size - 1;
+	return n < others ? n : others;
 }
 
 /*
@@ -222,32 +230,90 @@ static uint32_t queues_wanted(const struct fabrex_comm *comm)
  * descriptors, or cells, it does without: ranks that wait go on looking. There
  * are as many others as can be had.
  */
-static int queues_make(struct fabrex_comm *comm)
+static int queues_make(struct fabrex_comm *comm, uint32_t number)
 {
-	uint32_t wanted = queues_wanted(comm);
+	const struct fabrex_port *port = comm->ports[number];
+	uint32_t wanted = queues_wanted(comm, port);
 	struct fabrex_queue_attr attr = {
-		.sq_entries = queue_entries(comm, wanted),
+		.sq_entries = queue_entries(comm, port, wanted),
 	};
 	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_port *at = &box->ports[number];
 	int ret = -ENOSPC;
 
+	at->first = box->nqueues;
 	if (!comm->coherent && comm->size > 1 &&
-	    attr.sq_entries * 2 <= comm->port->attr.max_cq &&
-	    BELLS <= attr.sq_entries && BELLS <= comm->port->attr.max_rq) {
+	    attr.sq_entries * 2 <= port->attr.max_cq &&
+	    BELLS <= attr.sq_entries && BELLS <= port->attr.max_rq) {
 		attr.rq_entries = BELLS;
 		attr.cell_size = FABREX_CELL_MIN;
 		attr.flags = FABREX_QUEUE_EVENTFD;
-		ret = add_queue(comm, &attr);
+		ret = add_queue(comm, number, &attr);
 	}
 	attr.rq_entries = attr.cell_size = 0;
 	if (!ret)
-		comm->links->bell_fd = fabrex_queue_fd(box->queues[0]);
+		at->bell = box->queues[at->first];
 	else
 		attr.flags = 0;
 	do {
-		ret = box->nqueues < wanted ? add_queue(comm, &attr) : 0;
-	} while (!ret && box->nqueues < wanted);
-	return box->nqueues ? 0 : ret;
+		ret = at->nqueues < wanted ? add_queue(comm, number, &attr) : 0;
+	} while (!ret && at->nqueues < wanted);
+	return at->nqueues ? 0 : ret;
+}
+
+/* What is at the first port, and in its heap if it has one. */
+static int memory_make(struct fabrex_comm *comm)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_port *at = &box->ports[0];
+	int ret = fabrex_mr_alloc(comm->port, box->layout.total, RIGHTS,
+				  &at->mr);
+
+	if (ret)
+		return ret;
+	box->base = fabrex_mr_addr(at->mr);
+	if (comm->coherent || comm->size < 2)
+		return 0;
+	ret = fabrex_mr_alloc(comm->port, box->layout.total, 0,
+			      &at->mirror_mr);
+	if (!ret)
+		box->mirror = fabrex_mr_addr(at->mirror_mr);
+	return ret;
+}
+
+/* The same memory, at the others. */
+static int memory_register(struct fabrex_comm *comm, uint32_t number)
+{
+	struct mailbox *box = comm->links->mailbox;
+	struct mailbox_port *at = &box->ports[number];
+	int ret = fabrex_mr_register(comm->ports[number], box->base,
+				     box->layout.total, RIGHTS, &at->mr);
+
+	if (ret || !box->mirror)
+		return ret;
+	return fabrex_mr_register(comm->ports[number], box->mirror,
+				  box->layout.total, 0, &at->mirror_mr);
+}
+
+static int ports_make(struct fabrex_comm *comm)
+{
+	const struct mailbox *box = comm->links->mailbox;
+	uint32_t i;
+	int ret = memory_make(comm);
+
+	for (i = 0; i < comm->nports && !ret; i++) {
+		if (i)
+			ret = memory_register(comm, i);
+		if (!ret)
+			ret = queues_make(comm, i);
+		/* A sleep that one of them does not end is none. */
+		if (!ret && !box->ports[i].bell)
+			comm->links->bell_fd = -1;
+		else if (!ret && !i)
+			comm->links->bell_fd =
+				fabrex_queue_fd(box->ports[0].bell);
+	}
+	return ret;
 }
 
 /* Memory and queue; the card says where the memory is. */
@@ -263,24 +329,14 @@ int fxi_links_make(struct fabrex_comm *comm, const struct link_reports *reports,
 	comm->links->reports = reports;
 	box = comm->links->mailbox;
 	layout_make(&box->layout, comm->size);
-	ret = fabrex_mr_alloc(comm->port, box->layout.total, RIGHTS, &box->mr);
+	ret = ports_make(comm);
 	if (ret)
 		goto fail;
-	box->base = fabrex_mr_addr(box->mr);
-	if (!comm->coherent && comm->size > 1)
-		ret = fabrex_mr_alloc(comm->port, box->layout.total, 0,
-				      &box->mirror_mr);
-	if (!ret)
-		ret = queues_make(comm);
-	if (ret)
-		goto fail;
-	if (box->mirror_mr)
-		box->mirror = fabrex_mr_addr(box->mirror_mr);
 	comm->links->size = box->layout.size;
 	comm->links->device_size = device_size(&box->layout, comm->size);
 	comm->links->alarm = (const uint64_t *)(const void *)box->base;
 	card_make(comm, mine);
-	if (!comm->coherent && comm->size > 1)
+	if (!comm->coherent && comm->size > 1 && comm->nports == 1)
 		fxi_entrances_open(comm, mine);
 	return 0;
 
@@ -327,11 +383,12 @@ static int map(struct fabrex_comm *comm, uint32_t rank, uint64_t length,
 	struct mailbox_peer *peer = &box->peers[rank];
 	const struct fabrex_remote remote = {
 		.rkey = peer->to.rkey, .length = box->cards[rank].length,
-		.peer = peer->to.peer, .generation = peer->to.generation,
+		.peer = peer->to.port.peer,
+		.generation = peer->to.port.generation,
 	};
 
-	return fabrex_window_map(comm->port, &remote, 0, length, rights,
-				 &peer->window);
+	return fabrex_window_map(comm->ports[peer->port], &remote, 0, length,
+				 rights, &peer->window);
 }
 
 static int map_peer(struct fabrex_comm *comm, uint32_t rank)
@@ -366,10 +423,13 @@ static void map_pio(struct fabrex_comm *comm, uint32_t rank)
 			  fabrex_strerror_last());
 }
 
+/* One of those of the port by which it is reached. */
 static void choose_queue(struct fabrex_comm *comm, uint32_t rank)
 {
 	struct mailbox *box = comm->links->mailbox;
-	uint32_t i, near = 0, before = 0, n = box->nqueues;
+	struct mailbox_peer *peer = &box->peers[rank];
+	const struct mailbox_port *port = &box->ports[peer->port];
+	uint32_t i, near = 0, before = 0, n = port->nqueues;
 
 	for (i = 0; n > 1 && i < comm->size; i++) {
 		near += fxi_link_is_near(comm, i);
@@ -380,32 +440,40 @@ static void choose_queue(struct fabrex_comm *comm, uint32_t rank)
 		i = rank % n;
 	else
 		i = fxi_link_is_near(comm, rank) ? 0 : 1 + before % (n - 1);
-	box->peers[rank].queue = i;
+	peer->queue = port->first + i;
+	peer->mirror_mr = port->mirror_mr;
+}
+
+static int map_or_write(struct fabrex_comm *comm, uint32_t rank)
+{
+	if (comm->coherent)
+		return map_peer(comm, rank);
+	comm->links->far = true;
+	map_pio(comm, rank);
+	return 0;
 }
 
 /* A rank of the rendezvous may have died since, or be done and have left. */
-static int connect_peer(struct fabrex_comm *comm, uint32_t rank)
+static int connect_peer(struct fabrex_comm *comm, uint32_t rank,
+			uint64_t deadline)
 {
 	struct mailbox *box = comm->links->mailbox;
-	int ret;
+	int ret = 0;
 
+	if (rank != comm->rank && fxi_failed(comm, rank))
+		return connect_nowhere(comm, &box->peers[rank]);
+	if (rank != comm->rank)
+		ret = card_check(comm, &box->cards[rank], rank);
+	if (!ret)
+		ret = fxi_entrances_choose(comm, rank, deadline);
+	if (ret)
+		return ret;
 	choose_queue(comm, rank);
 	if (rank == comm->rank) {
-		fxi_entrances_choose(comm, rank);
 		box->peers[rank].base = box->base;
 		return 0;
 	}
-	if (fxi_failed(comm, rank))
-		return connect_nowhere(comm, &box->peers[rank]);
-	ret = card_check(comm, &box->cards[rank], rank);
-	if (!ret)
-		fxi_entrances_choose(comm, rank);
-	if (!ret && !comm->coherent) {
-		comm->links->far = true;
-		map_pio(comm, rank);
-	} else if (!ret) {
-		ret = map_peer(comm, rank);
-	}
+	ret = map_or_write(comm, rank);
 	if (ret != -EACCES && ret != -EHOSTUNREACH)
 		return ret;
 	if (!fxi_link_has_left(comm, rank))
@@ -429,6 +497,7 @@ static void link_init(struct fabrex_comm *comm, uint32_t rank,
 		ours = theirs;
 	}
 	link->number = theirs;
+	link->port = box->peers[rank].port;
 	link->size = l->size;
 	link->in = (void *)(box->base + mailbox_slot(l, theirs, 0));
 	link->in_payload = box->base + mailbox_payload(l, theirs, 0);
@@ -452,22 +521,49 @@ static void say_paths(const struct fabrex_comm *comm)
 		pio += !p->base && p->pio;
 		queue += !p->base && !p->pio;
 	}
+	if (comm->nports > 1 && comm->port->ops->coherent)
+		fxi_debug_line(FXI_DEBUG_PATH, comm->rank,
+			       "memory of other ranks is not mapped, and the algorithm direct not available, as this rank has %u ports",
+			       comm->nports);
 	fxi_debug_line(FXI_DEBUG_PATH, comm->rank,
 		       "messages of %u other ranks: to %u by stores to mapped memory; to %u the small ones by stores through a window, others by DMA; to %u all by DMA",
 		       comm->size - 1, mapped, pio, queue);
 }
 
-int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all)
+/* Those that no port reaches do not keep it from the others. */
+static int connect_all(struct fabrex_comm *comm, uint64_t deadline)
+{
+	char *sentence = NULL;
+	uint32_t rank;
+	int ret = 0;
+
+	for (rank = 0; rank < comm->size && !ret; rank++) {
+		ret = connect_peer(comm, rank, deadline);
+		if (ret != -ENETUNREACH)
+			continue;
+		if (!sentence)
+			sentence = strdup(fabrex_strerror_last());
+		comm->failed[rank / 64] |= 1ull << rank % 64;
+		ret = 0;
+	}
+	if (sentence && !ret)
+		ret = fxi_error(ENETUNREACH, "%s", sentence);
+	free(sentence);
+	return ret;
+}
+
+int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all,
+		      uint64_t deadline)
 {
 	struct mailbox *box = comm->links->mailbox;
 	uint32_t rank, channel;
-	int ret = 0;
+	int ret;
 
 	memcpy(box->cards, all, comm->size * sizeof(*all));
 	populate(box->base, 0, box->layout.payload);
-	for (rank = 0; rank < comm->size && !ret; rank++)
-		ret = connect_peer(comm, rank);
-	for (rank = 0; rank < comm->size && !ret; rank++)
+	ret = connect_all(comm, deadline);
+	for (rank = 0; rank < comm->size && (!ret || ret == -ENETUNREACH);
+	     rank++)
 		for (channel = 0; channel < LINK_CHANNELS; channel++)
 			link_init(comm, rank, channel);
 	if (!ret && fxi_debugs(FXI_DEBUG_PATH))
@@ -491,8 +587,10 @@ void fxi_links_free(struct fabrex_comm *comm)
 			free(box->peers[i].nowhere);
 		}
 		fxi_entrances_close(comm);
-		fabrex_mr_deregister(box->mirror_mr);
-		fabrex_mr_deregister(box->mr);
+		for (i = comm->nports; i--;) {
+			fabrex_mr_deregister(box->ports[i].mirror_mr);
+			fabrex_mr_deregister(box->ports[i].mr);
+		}
 		free(box->cards);
 		free(box->peers);
 		free(box);

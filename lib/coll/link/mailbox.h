@@ -21,12 +21,20 @@ struct mailbox_layout {
 #define MAILBOX_LINE	128u
 
 /*
- * Each rank is written to through one of these, in order. A queue transfers one
+ * Each rank is written to through one of these, of the port that reaches it, in
+ * order. A queue transfers one
  * payload after the other, at the rate of the links on its way, and to different
  * ranks different links lead. Headers to GPUs of this host, whose payloads take
  * other ways, do not wait for payloads to other hosts.
  */
-#define LINK_QUEUES	9u
+#define LINK_QUEUES	9u		/* of a port */
+
+/* What there is at each of the rank's ports. */
+struct mailbox_port {
+	struct fabrex_mr *mr, *mirror_mr;
+	uint32_t first, nqueues;	/* of the mailbox's */
+	struct fabrex_queue *bell;	/* the first, if it can ring; or NULL */
+};
 
 /* At another port of this host: entrances.c. */
 struct mailbox_entrance {
@@ -37,8 +45,11 @@ struct mailbox_entrance {
 
 struct mailbox_peer {
 	struct link_entrance to;	/* the one that is used */
+	const struct fabrex_mr *mirror_mr; /* what it is written from */
 	uint32_t queue;			/* which of the mailbox's */
-	bool detour;			/* which is not the first */
+	uint8_t port;			/* of this rank, which reaches it */
+	uint8_t entrance;		/* of its card: it is to */
+	uint8_t used;			/* of ours, by that rank */
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
 	volatile uint8_t *pio;		/* or, beside that, by stores */
 	struct fabrex_window *window;
@@ -50,17 +61,33 @@ struct mailbox_peer {
 
 struct mailbox {
 	struct mailbox_layout layout;
-	struct fabrex_mr *mr, *mirror_mr;
-	struct mailbox_entrance others[LINK_ENTRANCES - 1];
+	struct mailbox_port ports[COMM_PORTS];
+	struct mailbox_entrance others[LINK_OTHERS];
 	uint32_t nothers;
 	uint8_t *base, *mirror;
-	struct fabrex_queue *queues[LINK_QUEUES]; /* the first hears bells */
+	/* Of one port after the other; the first of each hears bells. */
+	struct fabrex_queue *queues[COMM_PORTS * LINK_QUEUES];
 	uint32_t nqueues;
-	uint64_t full_ns[LINK_QUEUES];	/* full since then; 0: not full */
+	uint64_t full_ns[COMM_PORTS * LINK_QUEUES]; /* full since then; 0: not
+						     * full
+						     */
 	bool looking;			/* for dead ranks, while it is full */
 	struct link_card *cards;
 	struct mailbox_peer *peers;
 };
+
+static inline const struct link_card *
+mailbox_card(const struct fabrex_comm *comm, uint32_t rank)
+{
+	return &comm->links->mailbox->cards[rank];
+}
+
+static inline bool mailbox_is_near(const struct fabrex_comm *comm,
+				   uint32_t rank)
+{
+	return mailbox_card(comm, rank)->host ==
+	       mailbox_card(comm, comm->rank)->host;
+}
 
 /* @number: rank * LINK_CHANNELS + channel */
 static inline uint64_t mailbox_board(const struct mailbox_layout *l,
@@ -96,10 +123,21 @@ static inline uint64_t mailbox_payload(const struct mailbox_layout *l,
  */
 void fxi_entrances_open(struct fabrex_comm *comm, struct link_card *card);
 void fxi_entrances_close(struct fabrex_comm *comm);
-/* Which of @rank's, whose card is known, to use from now on. */
-void fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank);
+/* One of them on a card; @bell: a queue of its port, or NULL. */
+void fxi_entrance_put(const struct fabrex_mr *mr,
+		      const struct fabrex_queue *bell,
+		      struct link_entrance *to);
+/*
+ * Through which port, and to which entrance of @rank, whose card is known, what
+ * is sent goes from now on. -ENETUNREACH: there is none.
+ */
+int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
+			 uint64_t deadline);
 /* Which of this rank's own, by its place on the card, @rank uses. */
 uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank);
+/* The port of one of this rank's, by its place on the card. */
+struct fabrex_port *fxi_entrance_port(const struct fabrex_comm *comm,
+				      uint32_t i);
 /* For bell.c: arm their queues, having taken what has come. */
 void fxi_entrances_arm(struct fabrex_comm *comm);
 

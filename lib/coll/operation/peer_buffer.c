@@ -39,6 +39,8 @@ struct peer_buffers {
 	struct mapping **mappings;	/* by rank: the newest first */
 	uint32_t nmappings;
 
+	struct fabrex_queue *queues[COMM_PORTS];
+
 	/* the read under way, if mr is not NULL */
 	struct fabrex_queue *queue;
 	struct fabrex_mr *mr;
@@ -84,14 +86,16 @@ static struct known *learn(struct fabrex_comm *comm, uint64_t id)
 	return object ? known : NULL;
 }
 
+/* At the first port only, as any of another's heap is rare. */
 static const struct known *find_own(struct fabrex_comm *comm,
+				    const struct fabrex_port *port,
 				    const void *addr, uint64_t length)
 {
 	const struct transport_ops *ops = comm->port->ops;
 	struct known *known;
 	uint64_t id = 0;
 
-	if (ops->mr_find)
+	if (ops->mr_find && port == comm->port)
 		id = ops->mr_find(comm->port->transport, addr, length);
 	if (!id)
 		return NULL;
@@ -103,11 +107,11 @@ static const struct known *find_own(struct fabrex_comm *comm,
  * The cast is like that of read(2): the cache takes memory that is only read,
  * too.
  */
-static void export_any(struct fabrex_comm *comm, const void *addr,
+static void export_any(struct fabrex_port *port, const void *addr,
 		       uint64_t length, uint32_t access,
 		       struct fabrex_mr **held, struct peer_buffer *buffer)
 {
-	if (fabrex_mr_cache_get(comm->port, (void *)(uintptr_t)addr, length,
+	if (fabrex_mr_cache_get(port, (void *)(uintptr_t)addr, length,
 				access, held, &buffer->offset)) {
 		*held = NULL;
 		return;
@@ -117,15 +121,15 @@ static void export_any(struct fabrex_comm *comm, const void *addr,
 	buffer->access = access;
 }
 
-void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
-		       uint64_t length, uint32_t access,
+void fxi_buffer_export(struct fabrex_comm *comm, struct fabrex_port *port,
+		       const void *addr, uint64_t length, uint32_t access,
 		       struct fabrex_mr **held, struct peer_buffer *buffer)
 {
-	const struct known *known = find_own(comm, addr, length);
+	const struct known *known = find_own(comm, port, addr, length);
 
 	memset(buffer, 0, sizeof(*buffer));
-	buffer->peer = comm->port->attr.peer;
-	buffer->generation = comm->port->attr.generation;
+	buffer->peer = port->attr.peer;
+	buffer->generation = port->attr.generation;
 	if (held)
 		*held = NULL;
 	if (known && (known->access & access) == access) {
@@ -135,7 +139,7 @@ void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
 		buffer->access = known->access;
 		buffer->heap = 1;
 	} else if (held) {
-		export_any(comm, addr, length, access, held, buffer);
+		export_any(port, addr, length, access, held, buffer);
 	}
 }
 
@@ -220,14 +224,19 @@ void fxi_buffers_tidy(struct fabrex_comm *comm)
 
 /* ---- buffers of others, read ------------------------------------------- */
 
-static int open_queue(struct fabrex_comm *comm)
+static int open_queue(struct fabrex_comm *comm, uint32_t port)
 {
 	const struct fabrex_queue_attr attr = { .sq_entries = 2 * FLYING };
+	struct peer_buffers *r = comm->peer_buffers;
+	int ret = 0;
 
-	if (comm->peer_buffers->queue)
-		return 0;
-	return fabrex_queue_create(comm->port, &attr, sizeof(attr),
-				   &comm->peer_buffers->queue);
+	if (!r->queues[port])
+		ret = fabrex_queue_create(comm->ports[port], &attr,
+					  sizeof(attr), &r->queues[port]);
+	if (ret)
+		r->queues[port] = NULL;
+	r->queue = r->queues[port];
+	return ret;
 }
 
 int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,
@@ -235,14 +244,15 @@ int fxi_buffer_read(struct fabrex_comm *comm, uint32_t rank,
 		    void *addr, uint64_t length)
 {
 	struct peer_buffers *r = comm->peer_buffers;
+	uint32_t port = fxi_link_port(comm, rank);
 	int ret;
 
 	if (r->mr)
 		return -EAGAIN;
 	r->rank = rank;
-	ret = open_queue(comm);
+	ret = open_queue(comm, port);
 	if (!ret)
-		ret = fabrex_mr_cache_get(comm->port, addr, length,
+		ret = fabrex_mr_cache_get(comm->ports[port], addr, length,
 					  FABREX_MR_LOCAL_WRITE, &r->mr,
 					  &r->offset);
 	if (ret) {
@@ -340,8 +350,12 @@ void fxi_peer_buffers_stop(struct fabrex_comm *comm)
 {
 	struct peer_buffers *r = comm->peer_buffers;
 
-	fabrex_queue_destroy(r->queue);
-	r->queue = NULL;
+	uint32_t i;
+
+	for (i = 0; i < comm->nports; i++) {
+		fabrex_queue_destroy(r->queues[i]);
+		r->queues[i] = NULL;
+	}
 	if (r->mr)
 		fabrex_mr_cache_put(r->mr);
 	r->mr = NULL;

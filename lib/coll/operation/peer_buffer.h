@@ -25,10 +25,11 @@ struct peer_buffer {
 /*
  * Describes a buffer inside fabric-allocated memory (found quickly), or with
  * @held any buffer, which is then registered through the cache: unless *@held
- * becomes NULL, fabrex_mr_cache_put() gives it back.
+ * becomes NULL, fabrex_mr_cache_put() gives it back. @port: of this rank, at
+ * which others reach it.
  */
-void fxi_buffer_export(struct fabrex_comm *comm, const void *addr,
-		       uint64_t length, uint32_t access,
+void fxi_buffer_export(struct fabrex_comm *comm, struct fabrex_port *port,
+		       const void *addr, uint64_t length, uint32_t access,
 		       struct fabrex_mr **held, struct peer_buffer *buffer);
 /*
  * Coherent transports: where a buffer of @rank is in this process; mapped once

@@ -378,6 +378,7 @@ TEST(blocks_of_different_lengths_far)
 	world_run_far(2, small_work, NULL);
 	world_run_far(5, small_work, NULL);
 	world_run_far(3, large_work, NULL);
+	world_run_bridged(3, large_work, NULL);
 }
 
 static void gpu_work(struct world *w)

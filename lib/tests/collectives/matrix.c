@@ -241,6 +241,12 @@ TEST(every_type_and_size_far)
 	world_run_far(5, small_work, NULL);
 }
 
+TEST(every_type_and_size_by_several_ports)
+{
+	world_run_bridged(3, small_work, NULL);
+	world_run_bridged(4, small_work, NULL);
+}
+
 #define LARGE	(512u << 10)
 
 /* More than a slot holds; more than one round, or chunk. */
@@ -286,6 +292,7 @@ TEST(more_than_slots_hold)
 	for (i = 0; i < 3; i++)
 		world_run(sizes[i], large_work, NULL);
 	world_run_far(3, large_work, NULL);
+	world_run_bridged(3, large_work, NULL);
 }
 
 /* ---- the same everywhere, and again ------------------------------------ */

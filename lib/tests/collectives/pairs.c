@@ -110,6 +110,7 @@ TEST(groups_shift_around)
 	world_run(2, shift_work, NULL);
 	world_run(5, shift_work, NULL);
 	world_run_far(3, shift_work, NULL);
+	world_run_bridged(3, shift_work, NULL);
 }
 
 /* A group may mix directions, peers, and collectives. */

@@ -11,7 +11,7 @@
 #define LIMIT_S	900	/* of what hangs */
 #define SERVICE	"fabric:4242"
 
-static bool far, deadly;
+static bool far, deadly, bridged, apart;
 
 /* Ranks have limits of their own. */
 const unsigned int test_limit_s;
@@ -21,16 +21,22 @@ unsigned int test_objects(void)
 	return 0;
 }
 
+struct fabrex_comm_attr world_attr(const struct world *w)
+{
+	return (struct fabrex_comm_attr){
+		.rank = w->rank, .size = w->size, .bootstrap = SERVICE,
+		.timeout_ms = 300000, .ports = w->more, .nports = w->nmore,
+	};
+}
+
 static struct fabrex_comm *create(struct world *w, const char *algorithms,
 				  uint32_t flags)
 {
-	const struct fabrex_comm_attr attr = {
-		.rank = w->rank, .size = w->size, .bootstrap = SERVICE,
-		.algorithms = algorithms, .timeout_ms = 300000,
-		.flags = flags,
-	};
+	struct fabrex_comm_attr attr = world_attr(w);
 	struct fabrex_comm *comm;
 
+	attr.algorithms = algorithms;
+	attr.flags = flags;
 	CHECK_EQ(fabrex_comm_create(w->port, &attr, sizeof(attr), &comm), 0);
 	return comm;
 }
@@ -89,19 +95,56 @@ static void go_far(struct fabrex_port *port)
 	port->ops = &ops;
 }
 
-static void rank_main(struct world *w, void (*work)(struct world *world))
+static struct fabrex_port *join(const char *format, uint32_t a, uint32_t b)
 {
+	struct fabrex_port *port;
 	char name[64];
 
+	snprintf(name, sizeof(name), format, (int)getppid(), a, b);
+	CHECK_EQ(fabrex_open(name, &port), 0);
+	return port;
+}
+
+/* In an order that differs from rank to rank; numbers of peers are 0 and 1. */
+static void join_pairs(struct world *w)
+{
+	uint32_t i, other;
+
+	w->port = NULL;
+	for (i = 1; i < w->size; i++) {
+		struct fabrex_port *port;
+
+		other = (w->rank * 2 + i) % w->size;
+		if (other == w->rank)
+			other = w->rank * 2 % w->size;
+		if (apart && w->rank + other == 1)
+			continue;
+		port = w->rank < other ?
+		       join("loopback:test-%d-%u-%u", w->rank, other) :
+		       join("loopback:test-%d-%u-%u", other, w->rank);
+		if (w->port)
+			w->more[w->nmore++] = port;
+		else
+			w->port = port;
+	}
+}
+
+static void rank_main(struct world *w, void (*work)(struct world *world))
+{
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(LIMIT_S);
-	snprintf(name, sizeof(name), "loopback:test-%d", (int)getppid());
-	CHECK_EQ(fabrex_open(name, &w->port), 0);
+	if (bridged || apart)
+		join_pairs(w);
+	else
+		w->port = join("loopback:test-%d", 0, 0);
 	if (far)
 		go_far(w->port);
-	w->comm = world_comm(w, NULL);
+	if (!apart)
+		w->comm = world_comm(w, NULL);
 	work(w);
 	fabrex_comm_destroy(w->comm);
+	while (w->nmore)
+		CHECK_EQ(fabrex_close(w->more[--w->nmore]), 0);
 	fabrex_close(w->port);
 	exit(0);
 }
@@ -162,6 +205,23 @@ void world_run_far(uint32_t size, void (*work)(struct world *world),
 	far = true;
 	world_run(size, work, arg);
 	far = false;
+}
+
+void world_run_bridged(uint32_t size, void (*work)(struct world *world),
+		       const void *arg)
+{
+	CHECK(size > 2 && size <= WORLD_PORTS + 2);
+	bridged = true;
+	world_run(size, work, arg);
+	bridged = false;
+}
+
+void world_run_apart(uint32_t size, void (*work)(struct world *world),
+		     const void *arg)
+{
+	apart = true;
+	world_run(size, work, arg);
+	apart = false;
 }
 
 void world_run_deadly(uint32_t size, void (*work)(struct world *world),

@@ -16,9 +16,13 @@
 #define RANKS	8u		/* that most tests go up to */
 #define RANKS_MOST	66u
 
+#define WORLD_PORTS	7u	/* of a rank, besides the first */
+
 /* One rank. */
 struct world {
 	struct fabrex_port *port;
+	struct fabrex_port *more[WORLD_PORTS];
+	uint32_t nmore;
 	struct fabrex_comm *comm;
 	uint32_t rank, size;
 	const void *arg;
@@ -33,9 +37,17 @@ void world_run(uint32_t size, void (*work)(struct world *world),
 /* Everything through queues, as with the kernel transport. */
 void world_run_far(uint32_t size, void (*work)(struct world *world),
 		   const void *arg);
+/* Each two ranks have a fabric of their own, and a port in each of theirs. */
+void world_run_bridged(uint32_t size, void (*work)(struct world *world),
+		       const void *arg);
+/* The same, but that ranks 0 and 1 have none, and no communicator is made. */
+void world_run_apart(uint32_t size, void (*work)(struct world *world),
+		     const void *arg);
 /* Rank 0 is killed: by itself, and everything else is as it was. */
 void world_run_deadly(uint32_t size, void (*work)(struct world *world),
 		      const void *arg);
+/* What a communicator of all takes, so far. */
+struct fabrex_comm_attr world_attr(const struct world *world);
 /* Another communicator of all, which performs by that table. */
 struct fabrex_comm *world_comm(struct world *world, const char *algorithms);
 /* The same without the progress thread: operations stand while nobody calls. */
