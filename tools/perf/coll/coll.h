@@ -4,6 +4,7 @@
  * nccl-tests. kinds.c is used by compare/, too.
  *
  *   main.c      options
+ *   ports.c     the ports of a rank
  *   ranks.c     processes of the ranks, and how they meet
  *   kinds.c     what there is, and bandwidths
  *   stream.c    the same in the order of a stream
@@ -117,11 +118,15 @@ struct coll_options {
 
 /* ---- ranks.c ----------------------------------------------------------- */
 
+#define COLL_PORTS	8u	/* of a rank, at most */
+
 /* Everything a rank needs. */
 struct coll_rank {
 	const struct coll_options *o;
-	struct fabrex_port *port;
-	struct fabrex_port_attr attr;
+	struct fabrex_port *ports[COLL_PORTS];
+	uint32_t nports;
+	struct fabrex_port *port;	/* the first of them */
+	struct fabrex_port_attr attr;	/* of that */
 	struct fabrex_comm *comm;
 	uint32_t rank, ranks;
 };
@@ -132,12 +137,18 @@ int coll_ranks_run(const struct coll_options *o,
 /* "fabrex-perf: rank 1: WHAT: " and the library's sentence; an exit code. */
 int coll_fail(const struct coll_rank *rank, const char *what);
 
+/* ---- ports.c ----------------------------------------------------------- */
+
+/* "all", names with commas between them, or NULL. 0, or an exit code. */
+int coll_ports_open(struct coll_rank *rank, const char *names);
+void coll_ports_close(struct coll_rank *rank);
+
 /* ---- traffic.c --------------------------------------------------------- */
 
 struct coll_traffic {
 	bool counted;		/* by the ports of all ranks */
-	bool speaks;		/* this rank, for its port */
-	struct fabrex_stats before;
+	bool speaks[COLL_PORTS]; /* this rank, for each of its ports */
+	struct fabrex_stats before[COLL_PORTS];
 };
 
 /* Sums over all ports. */

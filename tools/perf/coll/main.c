@@ -59,7 +59,8 @@ static void usage(FILE *f)
 		"  -S, --schedule FILE      to be followed\n"
 		"  -B, --bootstrap WHERE    fabric:SERVICE, tcp:HOST:PORT or launcher\n"
 		"      --rank N, --world N  with --bootstrap: this one, and how many\n"
-		"  -d, --device NAME        local port (default $FABREX_PORT)\n"
+		"  -d, --device NAME        local port (default $FABREX_PORT); several, as\n"
+		"                           a,b; or all of this host: all\n"
 		"  -T, --timeout SECONDS   -p, --plot FILE.svg|.png\n"
 		"  -j, --json   -Q, --quiet   --no-pin\n");
 }

@@ -51,6 +51,7 @@ static int meet(struct coll_rank *rank, const char *bootstrap)
 		.rank = rank->rank, .size = rank->ranks,
 		.timeout_ms = o->timeout_ms, .bootstrap = bootstrap,
 		.algorithms = o->algorithms,
+		.ports = rank->ports + 1, .nports = rank->nports - 1,
 	};
 
 	if (fabrex_comm_create(rank->port, &attr, sizeof(attr), &rank->comm))
@@ -65,18 +66,16 @@ static int meet(struct coll_rank *rank, const char *bootstrap)
 static int be_rank(struct coll_rank *rank, const char *device,
 		   const char *bootstrap, int (*run)(struct coll_rank *rank))
 {
-	int ret;
+	int ret = coll_ports_open(rank, device);
 
-	if (fabrex_open(device, &rank->port))
-		return coll_fail(rank, "cannot open the port");
-	fabrex_query(rank->port, &rank->attr, sizeof(rank->attr));
-	ret = meet(rank, bootstrap);
+	if (!ret)
+		ret = meet(rank, bootstrap);
 	if (!ret)
 		ret = follow_schedule(rank);
 	if (!ret)
 		ret = run(rank);
 	fabrex_comm_destroy(rank->comm);
-	fabrex_close(rank->port);
+	coll_ports_close(rank);
 	return ret;
 }
 

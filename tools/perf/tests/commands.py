@@ -80,6 +80,9 @@ def bad_arguments():
             ("all_reduce --rank 0", "go together"),
             ("all_reduce --rank 2 --world 2", "count from 0"),
             ("sendrecv -n 2 --schedule x", "follows none"),
+            ("all_reduce -n 2 --device loopback:x,,loopback:y", "one comma"),
+            ("all_reduce -n 2 --device " + ",".join(["loopback:x"] * 9),
+             "more than 8 ports"),
             ("all_reduce -n 2 more", "usage"),
             ("compare everything", "collectives"),
             ("compare --ranks 1", "--ranks"), ("compare --ranks ''", "--ranks"),
@@ -336,6 +339,20 @@ def launched():
        "ranks that others start meet, and the first one reports", out)
 
 
+def several_ports():
+    """Each two of three ranks have a fabric of their own."""
+    pairs = ("ab", "ac"), ("bc", "ab"), ("ac", "bc")
+    ranks = [subprocess.Popen(
+        [PERF, "all_reduce", "--bootstrap", "fabric:7802", "--rank", str(r),
+         "--world", "3", "--size", "60012", "--json", "--device",
+         ",".join(f"loopback:{FABRIC}-{pair}" for pair in pairs[r])] + FAST,
+        stdout=subprocess.PIPE, text=True) for r in (2, 1, 0)]
+    out = [p.communicate(timeout=600)[0] for p in ranks]
+    ok(not any(out[:2]) and json.loads(out[2])["wrong"] == 0 and
+       not any(p.returncode for p in ranks),
+       "ranks that reach each other by several ports", out)
+
+
 def wait_until(ready):
     end = time.monotonic() + 300
     while not ready() and time.monotonic() < end:
@@ -586,6 +603,7 @@ def main():
         faults()
         schedule(tmp)
         launched()
+        several_ports()
         interrupted()
         pictures(tmp)
         compare(tmp)
