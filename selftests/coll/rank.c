@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank, on one host: coll-rank MODE RANK SIZE BOOTSTRAP. Every collective with
- * contents that are checked. Modes:
+ * One rank, on one host: coll-rank MODE RANK SIZE BOOTSTRAP [PORT...]. Every
+ * collective with contents that are checked, through the first port of the host,
+ * or through those that are named. Modes:
  *
  *   verify  once
  *   stay    until a rank fails; then shrinks, and checks again
@@ -9,7 +10,7 @@
  *   watch   until a watchdog aborts that has seen nothing go on; what is received
  *           into must not change afterwards
  *
- * Started by test_coll.py; as coll-rank-gpu, with buffers on a GPU, by
+ * Started by test_coll.py and ../ntb/test_mesh.py; as coll-rank-gpu, with buffers on a GPU, by
  * ../gpu/test_coll_faults.py.
  */
 #include <errno.h>
@@ -28,6 +29,8 @@
 #include "memory.h"
 
 #define MOST		(1u << 18)
+#define PORTS		8u
+#define BRIDGE_MS	20000
 #define MOVE_SECONDS	5.0	/* of moves, at least */
 #define MOVES		20	/* as many during collectives, */
 #define ROUNDS		1000	/* in no more rounds of them */
@@ -478,15 +481,28 @@ static void look_at_port(struct fabrex_port *port)
 	     "the same port");
 }
 
+/* The first, or those that are named. How many. */
+static uint32_t open_ports(int n, char **names, struct fabrex_port **ports)
+{
+	int i;
+
+	if (!n)
+		need(fabrex_open(NULL, &ports[0]), "open");
+	for (i = 0; i < n; i++)
+		need(fabrex_open(names[i], &ports[i]), names[i]);
+	return n ? (uint32_t)n : 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct fabrex_comm_attr attr = {
 		.timeout_ms = 60000, .death_ms = 2000,
 	};
-	struct fabrex_port *port;
+	struct fabrex_port *ports[PORTS], *port;
+	uint32_t n;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: coll-rank MODE RANK SIZE BOOTSTRAP\n");
+	if (argc < 5 || argc > 5 + (int)PORTS) {
+		fprintf(stderr, "usage: coll-rank MODE RANK SIZE BOOTSTRAP [PORT...]\n");
 		return 2;
 	}
 	rank = attr.rank = (uint32_t)atoi(argv[2]);
@@ -497,8 +513,14 @@ int main(int argc, char **argv)
 	send = memory_new(MOST * sizeof(*in));
 	recv = memory_new(MOST * sizeof(*out));
 	need(!in || !out || !send || !recv, "memory");
-	need(fabrex_open(NULL, &port), "open");
-	if (!strcmp(argv[1], "verify"))
+	n = open_ports(argc - 5, argv + 5, ports);
+	port = ports[0];
+	attr.ports = ports + 1;
+	attr.nports = n - 1;
+	/* There the processors of slow hosts move what is sent. */
+	if (n > 1)
+		attr.death_ms = BRIDGE_MS;
+	if (!strcmp(argv[1], "verify") && argc == 5)
 		look_at_port(port);
 	need(fabrex_comm_create(port, &attr, sizeof(attr), &comm), "create");
 	if (!strcmp(argv[1], "verify"))
@@ -510,7 +532,8 @@ int main(int argc, char **argv)
 	else
 		stay();
 	fabrex_comm_destroy(comm);
-	fabrex_close(port);
+	while (n)
+		need(fabrex_close(ports[--n]), "close");
 	say("done");
 	return 0;
 }
