@@ -310,6 +310,41 @@ struct fabrex_window_params {
 	u64 serial;
 };
 
+/* Names of devices that share an IOMMU group which are reported. */
+#define FABREX_GROUP_NAMES	16
+
+/**
+ * struct fabrex_iommu_group - what an IOMMU does not tell apart from a device
+ * @id:     number of the group
+ * @others: how many other devices there are in it
+ * @names:  of the first of them
+ */
+struct fabrex_iommu_group {
+	int id;
+	u32 others;
+	char names[FABREX_GROUP_NAMES][FABREX_NAME_LEN];
+};
+
+/**
+ * struct fabrex_data_path - how a port moves payload, as it is now
+ * @bridge:     driver of the bridge that it is on, or ""
+ * @mode:       a word for how payload gets to a peer, or ""
+ * @engine:     what moves payload: "switch", "processor" or the name of a DMA
+ *              channel; or ""
+ * @protection: FABREX_PROTECTION_*; 0 if peers have no access but by keys
+ * @reached:    device by which a peer may reach memory: what shares its IOMMU
+ *              group is shown; or NULL
+ *
+ * Shown to users by those words, which are documented in fabrexctl-list(8).
+ */
+struct fabrex_data_path {
+	char bridge[FABREX_NAME_LEN];
+	char mode[FABREX_NAME_LEN];
+	char engine[FABREX_NAME_LEN];
+	u8 protection;
+	struct device *reached;
+};
+
 /**
  * struct fabrex_fabric_ops - operations that change and observe the fabric
  * @bind:          bind endpoint @ep to host port @port; returns when the slot
@@ -422,11 +457,13 @@ struct fabrex_data_ops {
 
 /**
  * struct fabrex_port_ops - operations of a backend for a port
- * @fabric: NULL if the port cannot change the fabric
- * @data:   NULL if the port cannot move data. Then limits, capabilities and
- *          window slots in struct fabrex_port_info are 0
+ * @fabric:    NULL if the port cannot change the fabric
+ * @data:      NULL if the port cannot move data. Then limits, capabilities and
+ *             window slots in struct fabrex_port_info are 0
+ * @data_path: fill in how data is moved; the core has zeroed it. May be NULL:
+ *             then nothing is shown
  *
- * At least one of them is required. A backend whose hardware is gone returns
+ * At least one of the tables is required. A backend whose hardware is gone returns
  * -ENODEV at once from every operation, also to callers that are already
  * waiting: -ENODEV from a destroy operation tells the core that the device can
  * no longer access memory.
@@ -441,6 +478,8 @@ struct fabrex_data_ops {
 struct fabrex_port_ops {
 	const struct fabrex_fabric_ops *fabric;
 	const struct fabrex_data_ops *data;
+	int (*data_path)(struct fabrex_port *port,
+			 struct fabrex_data_path *path);
 };
 
 /* Life of a port. Each function has its kernel-doc where it is defined. */
@@ -470,6 +509,10 @@ void fabrex_port_revive(struct fabrex_port *port, u32 generation);
  */
 void fabrex_doorbell_park(struct fabrex_map *bell, void (*rung)(void *arg),
 			  void *arg);
+
+/* What an IOMMU does not tell apart from a device. */
+bool fabrex_iommu_group_read(struct device *dev,
+			     struct fabrex_iommu_group *group);
 
 /* Lists of pages, for devices that take them. */
 void fabrex_pages_begin(struct fabrex_pages *pages,

@@ -67,10 +67,61 @@ static int put_fport_usage(struct sk_buff *skb, struct fabrex_port *port)
 			   READ_ONCE(port->model.count));
 }
 
+static int put_group(struct sk_buff *skb, struct device *dev)
+{
+	struct fabrex_iommu_group group;
+	struct nlattr *nest;
+	int ret;
+	u32 i;
+
+	if (!dev || !fabrex_iommu_group_read(dev, &group))
+		return 0;
+	nest = nla_nest_start(skb, FABREX_A_FPORT_IOMMU_GROUP);
+	if (!nest)
+		return -EMSGSIZE;
+	ret = nla_put_u32(skb, FABREX_A_IOMMU_GROUP_ID, group.id) ?:
+	      nla_put_u32(skb, FABREX_A_IOMMU_GROUP_OTHERS, group.others);
+	for (i = 0; !ret && i < min(group.others, FABREX_GROUP_NAMES); i++)
+		ret = nla_put_string(skb, FABREX_A_IOMMU_GROUP_OTHER,
+				     group.names[i]);
+	if (!ret)
+		nla_nest_end(skb, nest);
+	return ret;
+}
+
+static int put_word(struct sk_buff *skb, int attr, const char *word)
+{
+	return *word ? nla_put_string(skb, attr, word) : 0;
+}
+
+/* The device that a peer reaches exists as long as registration_lock is held.
+ * Like the PCI devices of endpoints, this is omitted while somebody else holds it
+ * for long.
+ */
+static int put_fport_path(struct sk_buff *skb, struct fabrex_port *port)
+{
+	struct fabrex_data_path path = {};
+	int ret = 0;
+
+	if (!down_read_trylock(&port->registration_lock))
+		return 0;
+	if (port->ops && port->alive && port->ops->data_path &&
+	    !port->ops->data_path(port, &path))
+		ret = put_word(skb, FABREX_A_FPORT_BRIDGE_DRIVER,
+			       path.bridge) ?:
+		      put_word(skb, FABREX_A_FPORT_MODE, path.mode) ?:
+		      put_word(skb, FABREX_A_FPORT_ENGINE, path.engine) ?:
+		      put_nonzero(skb, FABREX_A_FPORT_PROTECTION,
+				  path.protection) ?:
+		      put_group(skb, path.reached);
+	up_read(&port->registration_lock);
+	return ret;
+}
+
 static int put_fport(struct sk_buff *skb, struct fabrex_port *port)
 {
 	return put_fport_names(skb, port) ?: put_fport_state(skb, port) ?:
-	       put_fport_usage(skb, port);
+	       put_fport_usage(skb, port) ?: put_fport_path(skb, port);
 }
 
 int fabrex_nl_fport_get_doit(struct sk_buff *skb, struct genl_info *info)

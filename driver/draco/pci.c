@@ -44,9 +44,17 @@ static const struct fabrex_data_ops draco_data_ops = {
 	.window_destroy = draco_window_destroy,
 };
 
+static int draco_data_path(struct fabrex_port *port,
+			   struct fabrex_data_path *path)
+{
+	strscpy(path->engine, "switch", sizeof(path->engine));
+	return 0;
+}
+
 static const struct fabrex_port_ops draco_ops = {
 	.fabric = &draco_fabric_ops,
 	.data = &draco_data_ops,
+	.data_path = draco_data_path,
 };
 
 static irqreturn_t draco_irq(int irq, void *data)

@@ -47,6 +47,7 @@ static const struct fabrex_fabric_ops fntb_fabric_ops = {
 static const struct fabrex_port_ops fntb_port_ops = {
 	.fabric = &fntb_fabric_ops,
 	.data = &fabrex_engine_data_ops,
+	.data_path = fntb_data_path,
 };
 
 static void fntb_link_event(void *ctx)
@@ -84,6 +85,26 @@ static int fntb_check_trust(struct fntb_port *np)
 	dev_err(&np->ntb->dev,
 		"refused: no IOMMU translates DMA from this NTB, so root on the peer host could read and write all memory of this host; boot with iommu.passthrough=0 (on Intel also intel_iommu=on), or load fabrex_ntb with trusted_peer=1\n");
 	return -EPERM;
+}
+
+/* What an IOMMU lets the NTB reach, it lets all devices of its group reach, and
+ * the other way round.
+ */
+static void fntb_tell_group(struct fntb_port *np)
+{
+	struct fabrex_iommu_group group;
+	char names[FABREX_GROUP_NAMES * 16] = "";
+	u32 i, n = 0;
+
+	if (!fabrex_iommu_group_read(np->dma_dev, &group) || !group.others)
+		return;
+	for (i = 0; i < min(group.others, FABREX_GROUP_NAMES); i++)
+		n += scnprintf(names + n, sizeof(names) - n, " %s",
+			       group.names[i]);
+	dev_warn(&np->ntb->dev,
+		 "IOMMU group %d has %u devices beside this NTB, so root on the peer host reaches what they can reach:%s%s\n",
+		 group.id, group.others, names,
+		 group.others > FABREX_GROUP_NAMES ? " ..." : "");
 }
 
 /* Linux's driver does not tell the two ends of a Switchtec apart, but each knows
@@ -178,6 +199,7 @@ static struct fntb_port *fntb_port_new(struct ntb_dev *ntb)
 	np->generation = div_u64(ktime_get_real_ns(), NSEC_PER_SEC / 4);
 	init_waitqueue_head(&np->wait);
 	spin_lock_init(&np->tx.lock);
+	spin_lock_init(&np->dma_lock);
 	mutex_init(&np->answers_lock);
 	np->wire.ops = &fntb_wire_ops;
 	np->engine.poll_us = poll_us;
@@ -251,6 +273,7 @@ static int fntb_client_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	fabrex_engine_init(&np->engine, fntb_peer_number(ntb));
 	fabrex_engine_add(&np->engine, &np->wire);
 	fntb_info_fill(np);
+	fntb_tell_group(np);
 	ret = fntb_port_start(np);
 	if (!ret)
 		return 0;

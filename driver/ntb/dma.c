@@ -455,6 +455,37 @@ static struct fntb_dma *fntb_dma_new(struct fntb_port *np)
 	return NULL;
 }
 
+static struct fntb_dma *fntb_dma_set(struct fntb_port *np, struct fntb_dma *dma)
+{
+	struct fntb_dma *before = np->dma;
+
+	spin_lock(&np->dma_lock);
+	np->dma = dma;
+	spin_unlock(&np->dma_lock);
+	return before;
+}
+
+/**
+ * fntb_dma_name() - which channel moves payload?
+ * @np:   port
+ * @name: result, if there is one
+ * @size: of @name
+ *
+ * Context: Process.
+ * Return: false: the processor does
+ */
+bool fntb_dma_name(struct fntb_port *np, char *name, size_t size)
+{
+	bool used;
+
+	spin_lock(&np->dma_lock);
+	used = np->dma && !READ_ONCE(np->dma->dead);
+	if (used)
+		strscpy(name, dma_chan_name(np->dma->chan), size);
+	spin_unlock(&np->dma_lock);
+	return used;
+}
+
 /**
  * fntb_dma_up() - find a channel, and try it
  * @np: port, whose peer can be reached, and whose wire is down
@@ -468,7 +499,7 @@ void fntb_dma_up(struct fntb_port *np)
 	if (!use_dma || (np->dma && np->dma->dead))
 		return;
 	if (!np->dma)
-		np->dma = fntb_dma_new(np);
+		fntb_dma_set(np, fntb_dma_new(np));
 	if (!np->dma)
 		return;
 	if (np->peer_range.bytes && !np->dma->size[1])
@@ -492,6 +523,5 @@ void fntb_dma_up(struct fntb_port *np)
 void fntb_dma_exit(struct fntb_port *np)
 {
 	if (np->dma)
-		fntb_dma_close(np->dma);
-	np->dma = NULL;
+		fntb_dma_close(fntb_dma_set(np, NULL));
 }

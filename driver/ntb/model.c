@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The fabric as the port sees it: two hosts with a port each, and the bridge
- * between them. Called by client.c and link.c.
+ * between them; and how it moves payload. Called by client.c and link.c, and by
+ * the core.
  */
+#include <linux/pci.h>
 #include <linux/string.h>
 
 #include <uapi/linux/fabrex_netlink.h>
@@ -81,4 +83,37 @@ void fntb_model_fill(struct fntb_port *np, const struct fntb_hello *peer)
 		dev_warn(&np->ntb->dev,
 			 "cannot update the model of the fabric: %pe\n",
 			 ERR_PTR(ret));
+}
+
+/* The driver of a Switchtec's PCI function leaves its NTB to another module. */
+static const char *fntb_bridge_driver(struct ntb_dev *ntb)
+{
+	const char *name = dev_driver_string(&ntb->pdev->dev);
+
+	return strcmp(name, "switchtec") ? name : "ntb_hw_switchtec";
+}
+
+/**
+ * fntb_data_path() - how payload is moved, of &struct fabrex_port_ops
+ * @port: port
+ * @path: result
+ *
+ * Context: Process; sleeps.
+ * Return: 0
+ */
+int fntb_data_path(struct fabrex_port *port, struct fabrex_data_path *path)
+{
+	struct fntb_port *np = container_of(fabrex_port_priv(port),
+					    struct fntb_port, engine);
+
+	strscpy(path->bridge, fntb_bridge_driver(np->ntb),
+		sizeof(path->bridge));
+	strscpy(path->mode, np->direct ? "direct" : "bounced",
+		sizeof(path->mode));
+	if (!fntb_dma_name(np, path->engine, sizeof(path->engine)))
+		strscpy(path->engine, "processor", sizeof(path->engine));
+	path->protection = fabrex_dma_by_iommu(np->dma_dev) ?
+			   FABREX_PROTECTION_IOMMU : FABREX_PROTECTION_TRUST;
+	path->reached = np->dma_dev;
+	return 0;
 }

@@ -120,6 +120,8 @@ struct fntb_tx {
  * @reply_bytes: payload of the answer that is made; the thread's
  * @reply_marker: its marker, if a DMA engine has moved it; likewise
  * @dma:        the DMA engine, or NULL
+ * @dma_lock:   protects @dma from fntb_dma_name(): everybody else has entered the
+ *              gate, or is the thread
  * @direct:     own regions that the peer stores to by itself, or NULL
  * @offered:    bytes of the range where they are; 0: the peer does not reach it
  * @peer_range: those of the peer
@@ -178,6 +180,7 @@ struct fntb_port {
 	u32 reply_bytes;
 	u32 reply_marker;
 	struct fntb_dma *dma;
+	spinlock_t dma_lock;
 	struct fntb_direct *direct;
 	u64 offered;
 	struct fntb_peer_range peer_range;
@@ -218,6 +221,7 @@ bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 window,
 bool fntb_dma_has(struct fntb_port *np, const void *user);
 bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes);
 u32 fntb_dma_end(struct fntb_port *np, u64 to);
+bool fntb_dma_name(struct fntb_port *np, char *name, size_t size);
 
 /* inbox.c */
 int fntb_inbox_aim(struct fntb_port *np);
@@ -233,5 +237,6 @@ int fntb_link_run(void *data);
 
 /* model.c */
 void fntb_model_fill(struct fntb_port *np, const struct fntb_hello *peer);
+int fntb_data_path(struct fabrex_port *port, struct fabrex_data_path *path);
 
 #endif

@@ -55,6 +55,35 @@ def operations(lab, t):
     test_dma.no_system_calls(lab, t)
 
 
+def described(t, guest, **want):
+    """What fabrexctl says of the port there."""
+    port, = fabric.ctl_json(guest, "list fports")["fports"]
+    t.equal({key: port[key] for key in want}, want,
+            f"{guest.name}: how payload is moved, and what protects memory")
+    return port
+
+
+@ntb_scenario(iommu="on")
+def grouped(lab, t):
+    """With an IOMMU nobody has to be trusted; what the bridge's IOMMU group has
+    beside the bridge is named to the operator, in the log and by fabrexctl."""
+    a, _ = joined(lab, t, SWITCHTEC, "dead_ms=20000")
+    group = f"/sys/bus/pci/devices/{SWITCHTEC.device}/iommu_group"
+    others = sorted(set(a.sh(f"ls {group}/devices").split())
+                    - {SWITCHTEC.device})
+    port = described(t, a, protection="iommu", group_others=len(others),
+                     iommu_group=a.sh(f"basename $(readlink {group})").strip())
+    t.equal(sorted(port["group_devices"]), others[:16],
+            "what shares the group is what sysfs says")
+    t.need(others, "the switch's functions are not told apart")
+    told = [line for line in a.dmesg().splitlines() if "beside this NTB" in line]
+    t.ok(told and all(name in told[-1] for name in others),
+         "the log names them, too", a.dmesg()[-2000:])
+    text = a.sh("fabrexctl list")
+    t.ok("an IOMMU translates" in text and others[0] in text,
+         "and so does the tree", text)
+
+
 @ntb_scenario()
 def by_dma(lab, t):
     """Large payload is moved by the switch's DMA engine: right, also with CRC, and
@@ -63,6 +92,12 @@ def by_dma(lab, t):
     for guest in (a, b):
         t.ok("4096 bytes or more are moved by DMA channel" in guest.dmesg(),
              f"{guest.name} has found the engine", guest.dmesg()[-2000:])
+        port = described(
+            t, guest, driver="fabrex_ntb", bridge_driver="ntb_hw_switchtec",
+            mode="bounced", protection="trust", iommu_group=None,
+            group_others=None, group_devices=None)
+        t.ok(port["engine"] in guest.sh("ls /sys/class/dma").split(),
+             f"{guest.name}: and by which engine", port["engine"])
     test_dma.between_hosts(lab, t)
     own, peer = Puppet(a), Puppet(b)
     own.mr(0, 4 << 20)
@@ -111,6 +146,7 @@ def silent_loss(lab, t):
         t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE).status, status,
                 f"{kind}: it is noticed")
         t.ok(reason in a.dmesg(), f"{kind}: and said", a.dmesg()[-2000:])
+        described(t, a, engine="processor")
         t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE,
                        flags=CHECK).status, "OK", f"{kind}: the next one works")
         t.ok(peer.same(0, 0, SIZE, 9), f"{kind}: every byte is there")
@@ -127,6 +163,8 @@ def endpoint(lab, t):
     for guest in joined(lab, t, EPF, engines=ENGINES):
         t.ok("is no longer used" in guest.dmesg(),
              f"{guest.name} does not use the engine", guest.dmesg()[-2000:])
+        described(t, guest, bridge_driver="ntb_hw_epf", mode="bounced",
+                  engine="processor", protection="trust")
     test_dma.between_hosts(lab, t)
     refused(lab, t)
 

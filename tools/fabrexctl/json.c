@@ -90,6 +90,30 @@ json_object *json_error(const struct err *e)
 	return doc;
 }
 
+static json_object *json_group_names(const struct fport *p)
+{
+	json_object *names = json_object_new_array();
+	int i;
+
+	for (i = 0; i < GROUP_NAMES && *p->group_names[i]; i++)
+		json_object_array_add(names, json_text(p->group_names[i]));
+	return names;
+}
+
+/* How it moves payload. */
+static void json_fport_path(json_object *o, const struct fport *p)
+{
+	rec_str(o, "bridge_driver", p->bridge);
+	rec_str(o, "mode", p->mode);
+	rec_str(o, "engine", p->engine);
+	rec_str(o, "protection",
+		p->protection ? protection_name(p->protection) : NULL);
+	rec_str(o, "iommu_group", p->group);
+	rec_put(o, "group_others",
+		*p->group ? json_object_new_int64(p->group_others) : NULL);
+	rec_put(o, "group_devices", *p->group ? json_group_names(p) : NULL);
+}
+
 json_object *json_fport(const struct fport *p)
 {
 	json_object *o = json_object_new_object();
@@ -113,6 +137,7 @@ json_object *json_fport(const struct fport *p)
 	rec_int(o, "pinned_bytes", p->pinned_bytes);
 	rec_int(o, "open_files", p->open_files);
 	rec_int(o, "objects", p->objects);
+	json_fport_path(o, p);
 	return o;
 }
 

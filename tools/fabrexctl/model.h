@@ -56,6 +56,9 @@ struct object {
 	struct object *next_id, *next_name;	/* hash chains, of model.c */
 };
 
+/* Other devices of an IOMMU group that the kernel names. */
+#define GROUP_NAMES	16
+
 /* A local fabric port. */
 struct fport {
 	uint32_t index;
@@ -71,6 +74,13 @@ struct fport {
 	char driver[CTL_NAME_LEN];
 	char device[32];	/* its node below /dev */
 	char parent[32];
+	char bridge[CTL_NAME_LEN];	/* driver of the bridge it is on */
+	char mode[CTL_NAME_LEN];
+	char engine[CTL_NAME_LEN];
+	uint32_t protection;
+	char group[12];		/* IOMMU group, as text */
+	uint32_t group_others;
+	char group_names[GROUP_NAMES][CTL_NAME_LEN];
 };
 
 struct model {

@@ -27,6 +27,7 @@ static const char *const events[] = { "?", "link", "peer-up", "peer-down",
 				      "fault", NULL };
 static const char *const actions[] = { "?", "enable", "disable", "reset",
 				       NULL };
+static const char *const protections[] = { "?", "iommu", "trust", NULL };
 static const char *const nothing[] = { NULL };
 
 static const char *word_at(const char *const *words, uint32_t n)
@@ -127,6 +128,11 @@ const char *event_name(uint32_t type)
 const char *action_name(uint32_t action)
 {
 	return word_at(actions, action);
+}
+
+const char *protection_name(uint32_t protection)
+{
+	return word_at(protections, protection);
 }
 
 static uint32_t positive(int n)

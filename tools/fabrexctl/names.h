@@ -20,6 +20,7 @@ const char *kind_name(uint32_t type, uint32_t kind);
 const char *state_name(uint32_t type, uint32_t state);
 const char *event_name(uint32_t type);
 const char *action_name(uint32_t action);
+const char *protection_name(uint32_t protection);
 
 /* Number of a word, or 0. */
 uint32_t endpoint_kind(const char *word);

@@ -22,6 +22,28 @@ void attr_text(char *buf, size_t len, const struct nlattr *a)
 		nla_strlcpy(buf, a, len);
 }
 
+/* What shares it has an attribute each, all of the same type. */
+static void parse_group(struct nlattr *a, struct fport *p)
+{
+	struct nlattr *other;
+	uint32_t n = 0;
+	int left;
+
+	if (!a)
+		return;
+	nla_for_each_nested(other, a, left) {
+		if (nla_type(other) == FABREX_A_IOMMU_GROUP_ID)
+			snprintf(p->group, sizeof(p->group), "%u",
+				 attr_u32(other));
+		else if (nla_type(other) == FABREX_A_IOMMU_GROUP_OTHERS)
+			p->group_others = attr_u32(other);
+		else if (nla_type(other) == FABREX_A_IOMMU_GROUP_OTHER &&
+			 n < GROUP_NAMES)
+			attr_text(p->group_names[n++],
+				  sizeof(p->group_names[0]), other);
+	}
+}
+
 void parse_fport(struct nlattr **tb, struct fport *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -44,6 +66,12 @@ void parse_fport(struct nlattr **tb, struct fport *p)
 	attr_text(p->fabric, sizeof(p->fabric), tb[FABREX_A_FPORT_FABRIC]);
 	attr_text(p->driver, sizeof(p->driver), tb[FABREX_A_FPORT_DRIVER]);
 	attr_text(p->parent, sizeof(p->parent), tb[FABREX_A_FPORT_PARENT]);
+	attr_text(p->bridge, sizeof(p->bridge),
+		  tb[FABREX_A_FPORT_BRIDGE_DRIVER]);
+	attr_text(p->mode, sizeof(p->mode), tb[FABREX_A_FPORT_MODE]);
+	attr_text(p->engine, sizeof(p->engine), tb[FABREX_A_FPORT_ENGINE]);
+	p->protection = attr_u32(tb[FABREX_A_FPORT_PROTECTION]);
+	parse_group(tb[FABREX_A_FPORT_IOMMU_GROUP], p);
 }
 
 /* The fabric says what an appliance has, not what its maker calls it. */

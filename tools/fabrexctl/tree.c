@@ -161,6 +161,57 @@ static void print_switch(struct tree *t, json_object *sw, bool last)
 	}
 }
 
+static json_object *find_fport(json_object *doc)
+{
+	json_object *rows = member(doc, "fports");
+	const char *name = rec_get_str(doc, "fport");
+	size_t i, n = length(rows);
+
+	for (i = 0; i < n; i++) {
+		json_object *row = json_object_array_get_idx(rows, i);
+
+		if (name && rec_get_str(row, "name") &&
+		    !strcmp(rec_get_str(row, "name"), name))
+			return row;
+	}
+	return NULL;
+}
+
+/* What else the peer host's root reaches. */
+static void print_group(struct tree *t, json_object *p)
+{
+	char names[256];
+
+	if (!rec_get_num(p, "group_others"))
+		return;
+	format_value(names, sizeof(names), member(p, "group_devices"), F_LIST);
+	fprintf(t->f, "  it shares IOMMU group %s with %d other device%s: %s\n",
+		rec_get_str(p, "iommu_group"),
+		(int)rec_get_num(p, "group_others"),
+		rec_get_num(p, "group_others") == 1 ? "" : "s", names);
+}
+
+/* Of a port on a bridge: how it moves payload, and what keeps the peer out. */
+static void print_path(struct tree *t, json_object *p)
+{
+	const char *protection = p ? rec_get_str(p, "protection") : NULL;
+	const char *engine = p ? rec_get_str(p, "engine") : NULL;
+	const char *mode = p ? rec_get_str(p, "mode") : NULL;
+
+	if (!p || !rec_get_str(p, "bridge_driver"))
+		return;
+	fprintf(t->f, "  %s on %s: %s, payload moved by %s\n",
+		rec_get_str(p, "driver"), rec_get_str(p, "bridge_driver"),
+		mode ? mode : "-", engine ? engine : "-");
+	if (protection && !strcmp(protection, "trust"))
+		fputs("  no IOMMU keeps root of the peer host out of memory here; "
+		      "it is trusted\n", t->f);
+	else if (protection && !strcmp(protection, "iommu"))
+		fputs("  an IOMMU translates what comes through the bridge\n",
+		      t->f);
+	print_group(t, p);
+}
+
 void tree_print(FILE *f, json_object *doc, bool color)
 {
 	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -179,6 +230,7 @@ void tree_print(FILE *f, json_object *doc, bool color)
 
 	fprintf(f, "fabric %s, seen through %s\n", rec_get_str(doc, "fabric"),
 		rec_get_str(doc, "fport"));
+	print_path(&t, find_fport(doc));
 	for (i = 0; i < n; i++)
 		print_switch(&t, json_object_array_get_idx(switches, i),
 			     i + 1 == n);

@@ -99,6 +99,17 @@ enum fabrex_event_type {
 	FABREX_EVENT_TYPE_FAULT,
 };
 
+/**
+ * enum fabrex_protection - What keeps root of a peer host out of memory of
+ *   this host that is not registered, on a bridge.
+ * @FABREX_PROTECTION_IOMMU: An IOMMU translates what comes through the bridge.
+ * @FABREX_PROTECTION_TRUST: Nothing; the administrator trusts the peer host.
+ */
+enum fabrex_protection {
+	FABREX_PROTECTION_IOMMU = 1,
+	FABREX_PROTECTION_TRUST,
+};
+
 enum {
 	FABREX_A_FPORT_INDEX = 1,
 	FABREX_A_FPORT_NAME,
@@ -119,9 +130,23 @@ enum {
 	FABREX_A_FPORT_PARENT,
 	FABREX_A_FPORT_OBJECTS,
 	FABREX_A_FPORT_PAD,
+	FABREX_A_FPORT_BRIDGE_DRIVER,
+	FABREX_A_FPORT_MODE,
+	FABREX_A_FPORT_ENGINE,
+	FABREX_A_FPORT_PROTECTION,
+	FABREX_A_FPORT_IOMMU_GROUP,
 
 	__FABREX_A_FPORT_MAX,
 	FABREX_A_FPORT_MAX = (__FABREX_A_FPORT_MAX - 1)
+};
+
+enum {
+	FABREX_A_IOMMU_GROUP_ID = 1,
+	FABREX_A_IOMMU_GROUP_OTHERS,
+	FABREX_A_IOMMU_GROUP_OTHER,
+
+	__FABREX_A_IOMMU_GROUP_MAX,
+	FABREX_A_IOMMU_GROUP_MAX = (__FABREX_A_IOMMU_GROUP_MAX - 1)
 };
 
 enum {

@@ -369,6 +369,7 @@ void fake_local(struct fake *f, const char *port)
 	snprintf(p.host, sizeof(p.host), "%s", model_name(f->m, o->link));
 	snprintf(p.fabric, sizeof(p.fabric), "test");
 	snprintf(p.driver, sizeof(p.driver), "fabrex_draco");
+	snprintf(p.engine, sizeof(p.engine), "switch");
 	snprintf(p.parent, sizeof(p.parent), "0000:03:00.0");
 	model_put_fport(f->m, &p);
 }

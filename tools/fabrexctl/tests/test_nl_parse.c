@@ -56,6 +56,36 @@ static void links(void)
 	nlmsg_free(msg);
 }
 
+static void fports(void)
+{
+	struct nlattr *tb[FABREX_A_FPORT_MAX + 1], *nest;
+	struct nl_msg *msg = nlmsg_alloc();
+	struct fport p;
+	int i;
+
+	genlmsg_put(msg, 0, 0, 99, 0, 0, FABREX_CMD_FPORT_GET, 1);
+	nla_put_string(msg, FABREX_A_FPORT_BRIDGE_DRIVER, "ntb_hw_epf");
+	nla_put_string(msg, FABREX_A_FPORT_MODE, "bounced");
+	nla_put_string(msg, FABREX_A_FPORT_ENGINE, "processor");
+	nla_put_u32(msg, FABREX_A_FPORT_PROTECTION, FABREX_PROTECTION_IOMMU);
+	nest = nla_nest_start(msg, FABREX_A_FPORT_IOMMU_GROUP);
+	nla_put_u32(msg, FABREX_A_IOMMU_GROUP_ID, 0);
+	nla_put_u32(msg, FABREX_A_IOMMU_GROUP_OTHERS, 99);
+	nla_put_u32(msg, FABREX_A_IOMMU_GROUP_MAX + 3, 1);
+	for (i = 0; i < GROUP_NAMES + 2; i++)
+		nla_put_string(msg, FABREX_A_IOMMU_GROUP_OTHER, "0000:01:00.2");
+	nla_nest_end(msg, nest);
+	genlmsg_parse(nlmsg_hdr(msg), 0, tb, FABREX_A_FPORT_MAX, NULL);
+	parse_fport(tb, &p);
+	ok(!strcmp(p.bridge, "ntb_hw_epf") && !strcmp(p.mode, "bounced") &&
+	   !strcmp(p.engine, "processor") &&
+	   p.protection == FABREX_PROTECTION_IOMMU, "a port on a bridge");
+	ok(!strcmp(p.group, "0") && p.group_others == 99 &&
+	   !strcmp(p.group_names[GROUP_NAMES - 1], "0000:01:00.2"),
+	   "what shares its group, of more than are named");
+	nlmsg_free(msg);
+}
+
 static void types(void)
 {
 	struct nlattr *tb[FABREX_A_OBJECT_MAX + 1];
@@ -141,6 +171,7 @@ int main(void)
 	appliances();
 	counters();
 	links();
+	fports();
 	events();
 	return tap_done();
 }

@@ -146,6 +146,41 @@ static void tree(void)
 	fake_free(f);
 }
 
+/* A port on a bridge says what moves its payload, and what the peer reaches. */
+static void bridge(void)
+{
+	struct fake *f = fabric_small();
+	struct fport *p = &f->m->fports[0];
+	struct run text;
+
+	snprintf(p->driver, sizeof(p->driver), "fabrex_ntb");
+	snprintf(p->bridge, sizeof(p->bridge), "ntb_hw_switchtec");
+	snprintf(p->mode, sizeof(p->mode), "bounced");
+	snprintf(p->engine, sizeof(p->engine), "dma0chan0");
+	p->protection = FABREX_PROTECTION_TRUST;
+	text = run_line(&f->b, "list");
+	has(text.out, "seen through a.0\n"
+	    "  fabrex_ntb on ntb_hw_switchtec: bounced, payload moved by dma0chan0\n"
+	    "  no IOMMU keeps root of the peer host out of memory here; it is trusted\n");
+	hasnt(text.out, "IOMMU group");
+	run_free(&text);
+	p->protection = FABREX_PROTECTION_IOMMU;
+	p->group_others = 2;
+	snprintf(p->group, sizeof(p->group), "7");
+	snprintf(p->group_names[0], sizeof(p->group_names[0]), "0000:01:00.0");
+	snprintf(p->group_names[1], sizeof(p->group_names[1]), "0000:01:00.2");
+	text = run_line(&f->b, "list");
+	has(text.out, "  an IOMMU translates what comes through the bridge\n"
+	    "  it shares IOMMU group 7 with 2 other devices: 0000:01:00.0,0000:01:00.2\n");
+	run_free(&text);
+	same_data(f, "fports", fport_columns);
+	text = run_line(&f->b, "list fports --json");
+	has(text.out, "\"group_devices\":[");
+	has(text.out, "\"protection\":\"iommu\"");
+	run_free(&text);
+	fake_free(f);
+}
+
 static size_t count(const char *text, const char *part)
 {
 	size_t n = 0;
@@ -336,6 +371,7 @@ int main(void)
 {
 	all_nouns();
 	tree();
+	bridge();
 	filters();
 	filtered_names();
 	refusals();
