@@ -30,6 +30,10 @@
 /* A link that was up for less has fallen. */
 #define FALL		(10 * HZ)
 #define FALLS_MAX	6
+/* After so many rounds with something to do the peer is told not to ring. To say
+ * so for a single request, and to take it back, would cost more than its ring.
+ */
+#define BUSY_ROUNDS	8
 
 static unsigned int dead_ms = 5000;
 module_param(dead_ms, uint, 0644);
@@ -293,7 +297,10 @@ static bool fntb_step_up(struct fntb_port *np)
 	fntb_beat(np);
 	fntb_wire_forget(np);
 	busy = fntb_wire_serve(np);
-	busy |= fntb_wire_take(np, np->own.slots);
+	if (fntb_wire_take(np, np->own.slots)) {
+		np->took = true;
+		busy = true;
+	}
 	why = fntb_complaint(np);
 	if (!why)
 		return busy;
@@ -351,7 +358,8 @@ static void fntb_bell(struct fntb_port *np, u32 bell)
 
 	if (np->state != FNTB_UP || np->bell == bell)
 		return;
-	np->bell = bell;
+	/* Workers read it. */
+	WRITE_ONCE(np->bell, bell);
 	iowrite32(bell, word);
 	wmb();
 	/* It has arrived when this has been answered: by nobody, if it is gone. */
@@ -388,11 +396,18 @@ static void fntb_sleep(struct fntb_port *np)
 {
 	u32 bell = FNTB_BELL_REQUESTS;
 
-	if (fntb_wire_waits(np))
+	/* If it was this thread that took the last answers, not a worker, it will
+	 * be so for the next ones.
+	 */
+	if (fntb_wire_waits(np) || np->took)
 		bell |= FNTB_BELL_ANSWERS;
+	np->took = false;
 	fntb_unmask(np);
 	fntb_bell(np, bell);
-	if (fntb_last_look(np))
+	/* The counterpart of a worker that looks at the bell when it waits. */
+	smp_mb();
+	if (fntb_last_look(np) ||
+	    (fntb_wire_waits(np) && !(bell & FNTB_BELL_ANSWERS)))
 		return;
 	wait_event_interruptible_timeout(np->wait, READ_ONCE(np->woken) ||
 					 kthread_should_stop(), FNTB_TICK);
@@ -414,6 +429,7 @@ static bool fntb_patient(struct fntb_port *np, u64 since)
 int fntb_link_run(void *data)
 {
 	struct fntb_port *np = data;
+	u32 rounds = 0;
 	u64 busy = 0;
 
 	while (!kthread_should_stop()) {
@@ -422,11 +438,13 @@ int fntb_link_run(void *data)
 		smp_mb();
 		if (fntb_step(np)) {
 			busy = ktime_get_ns();
-			fntb_bell(np, 0);
+			if (++rounds > BUSY_ROUNDS)
+				fntb_bell(np, 0);
 			cond_resched();
 		} else if (np->state == FNTB_UP && fntb_patient(np, busy)) {
 			cond_resched();
 		} else {
+			rounds = 0;
 			fntb_sleep(np);
 		}
 	}

@@ -108,6 +108,7 @@ struct fntb_tx {
  * @up_at:      when it came up, in jiffies
  * @bell_bit:   doorbell bit, as a mask
  * @bell:       what the peer has been told, FNTB_BELL_*
+ * @took:       the thread has taken answers since it last slept; its own
  * @masked:     the doorbell is, since it was rung
  * @beat:       own heartbeat
  * @beat_at:    when it was last stored, in jiffies
@@ -167,6 +168,7 @@ struct fntb_port {
 	unsigned long up_at;
 	u64 bell_bit;
 	u32 bell;
+	bool took;
 	bool masked;
 	u32 beat;
 	unsigned long beat_at;

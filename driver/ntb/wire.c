@@ -372,7 +372,10 @@ static void fntb_wait(struct fabrex_wire *wire)
 {
 	struct fntb_port *np = fntb_port_of(wire);
 
-	if (fntb_wire_waits(np))
+	/* What was sent is counted before the bell is read; see fntb_sleep(). */
+	smp_mb();
+	if (fntb_wire_waits(np) &&
+	    !(READ_ONCE(np->bell) & FNTB_BELL_ANSWERS))
 		fntb_link_wake(np);
 }
 
