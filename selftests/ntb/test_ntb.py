@@ -17,7 +17,7 @@ from ports import (ENGINES, EPF, SWITCHTEC, joined, load, ntb_scenario, sees,
 from puppet import (CHECK, READ, WRITE, WRITE_IMM, Puppet, counts,
                     wait_counts)
 
-KILLS = int(os.environ.get("FABREX_KILLS", "50"))
+KILLS = int(os.environ.get("FABREX_KILLS", "200"))
 REVOCATIONS = int(os.environ.get("FABREX_REVOCATIONS", "20"))
 # Not dma-window, and of dma-guess what is not about windows: a bridge has none for
 # processes.
