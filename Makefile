@@ -18,6 +18,8 @@
 #                communicator costs each of 2 to 512; takes long; KEEP=1; ARGS=
 #                options of fabrex-perf compare, such as "--ranks 2,3,5"
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
+# make bench-ntb fabrex_ntb beside Linux's ntb_transport with TCP between two hosts on
+#                a Switchtec, emulated; KEEP=1
 # make check-matrix  all collectives, types and operations in GPU memory, by every
 #                algorithm, for 1 to 8 ranks; check has a part of them that is drawn
 # make check-ratios  planned schedules on 16 emulated GPUs with links at their rates,
@@ -36,7 +38,7 @@ OUT := build/native
 LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
 LAB_GOALS := demo demo-ntb lab modules check check-host check-guest check-debug \
 	check-kcsan check-ratios kbuild-check dkms-check debug-kernel \
-	kcsan-kernel fuzz soak bench-lab bench-lib bench-plan bench-ranks \
+	kcsan-kernel fuzz soak bench-lab bench-ntb bench-lib bench-plan bench-ranks \
 	check-matrix $(if $(NATIVE),,bench)
 .PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
 
@@ -113,6 +115,9 @@ dkms-check fuzz bench-lab:
 
 check-debug:
 	$(LAB) make-$@ $(if $(PART),--part $(PART)) $(ARGS)
+
+bench-ntb:
+	$(LAB) make-$@ $(if $(KEEP),--output docs/benchmarks.md) $(ARGS)
 
 HOURS ?= 1
 soak:

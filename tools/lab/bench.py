@@ -175,16 +175,16 @@ def as_markdown(bench):
     return "\n".join(out) + "\n"
 
 
-def keep(path, text):
-    """Write a table to a file; one that has MARKS keeps what is around."""
+def keep(path, text, marks=MARKS):
+    """Write a table to a file; one that has the marks keeps what is around."""
     old = ""
     if os.path.exists(path):
         with open(path) as f:
             old = f.read()
-    if all(mark in old for mark in MARKS):
-        head, _, rest = old.partition(MARKS[0])
-        text = (f"{head}{MARKS[0]}\n{text}{MARKS[1]}"
-                + rest.partition(MARKS[1])[2])
+    if all(mark in old for mark in marks):
+        head, _, rest = old.partition(marks[0])
+        text = (f"{head}{marks[0]}\n{text}{marks[1]}"
+                + rest.partition(marks[1])[2])
     with open(path, "w") as f:
         f.write(text)
 
