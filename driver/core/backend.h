@@ -56,9 +56,9 @@ struct sg_table;
  * @doorbell_memory:  there are no doorbell pages: the doorbell of a queue is a
  *                    page of memory, see &fabrex_queue_params.doorbell
  * @dma_dev:          device that does the DMA, for the DMA API; NULL without data
- *                    operations, or if processors move all data. Then neither
- *                    rings nor regions are mapped for DMA; it needs
- *                    @doorbell_memory and excludes @mr_invalidate
+ *                    operations, or if processors move data. Then neither rings
+ *                    nor memory of processes are mapped for DMA; it needs
+ *                    @doorbell_memory, and @mr_invalidate needs @mr_importer
  */
 struct fabrex_port_info {
 	char name[FABREX_NAME_LEN];
@@ -232,9 +232,9 @@ struct fabrex_queue_params {
 
 /**
  * struct fabrex_mr_memory - memory of a region
- * @sgt:    mapped for DMA by &fabrex_port_info.dma_dev, if there is one. Entries
- *          for memory of a process have pages, those for memory of an exporter
- *          may have none
+ * @dev:    that @sgt is mapped for; NULL: memory of a process, and not mapped
+ * @sgt:    entries for memory of a process have pages, those for memory of an
+ *          exporter may have none
  * @from:   position in @sgt of the first byte that the device may access;
  *          multiple of FABREX_PAGE_SIZE
  * @to:     position of the end; multiple of FABREX_PAGE_SIZE
@@ -246,6 +246,7 @@ struct fabrex_queue_params {
  * fabrex_port_fail(). fabrex_pages_begin() converts it to a list of pages.
  */
 struct fabrex_mr_memory {
+	struct device *dev;
 	const struct sg_table *sgt;
 	u64 from;
 	u64 to;
@@ -414,6 +415,10 @@ struct fabrex_fabric_ops {
  *                  not valid. The key remains, and mr_pages makes the region
  *                  valid again. NULL: the port does not support dma-bufs
  * @mr_destroy:     as mr_invalidate, but number and key are never valid again
+ * @mr_importer:    device that dma-bufs are to be mapped for, with a reference
+ *                  that the core drops; its driver has to stay for as long as
+ *                  the port is registered. An ERR_PTR() if there is none now,
+ *                  with the reason in the log. NULL: &fabrex_port_info.dma_dev
  * @window_create:  map window slots to a peer's region; sets the window's
  *                  number
  * @window_destroy: when this returns, loads from the slots return all ones
@@ -449,6 +454,7 @@ struct fabrex_data_ops {
 			const struct fabrex_mr_memory *memory);
 	int (*mr_invalidate)(struct fabrex_port *port, u32 number);
 	int (*mr_destroy)(struct fabrex_port *port, u32 number);
+	struct device *(*mr_importer)(struct fabrex_port *port);
 	int (*window_create)(struct fabrex_port *port,
 			     const struct fabrex_window_params *params,
 			     u32 *number);

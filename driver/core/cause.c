@@ -75,8 +75,7 @@ static const char *fabrex_cause_remedy(int error)
 
 /**
  * fabrex_dmabuf_explain() - log why a dma-buf cannot be used
- * @port:   port that was to use it
- * @dmabuf: of the exporter
+ * @buf:    not revoked yet
  * @what:   what has failed: "be mapped" and the like; a constant
  * @error:  errno
  *
@@ -85,18 +84,18 @@ static const char *fabrex_cause_remedy(int error)
  *
  * Context: Process.
  */
-void fabrex_dmabuf_explain(const struct fabrex_port *port,
-			   const struct dma_buf *dmabuf, const char *what,
+void fabrex_dmabuf_explain(const struct fabrex_dmabuf *buf, const char *what,
 			   int error)
 {
-	const char *exporter = dmabuf->exp_name;
+	const char *exporter = buf->dmabuf->exp_name;
+	const struct fabrex_port *port = buf->port;
 
 	if (error == -EINTR || error == -ERESTARTSYS ||
 	    !READ_ONCE(port->ops) ||
 	    !fabrex_cause_new(exporter, what, error))
 		return;
 	dev_warn_ratelimited(&port->dev,
-			     "dma-buf of %s: cannot %s: %pe (%s). Further cases are not logged\n",
-			     exporter, what, ERR_PTR(error),
-			     fabrex_cause_remedy(error));
+			     "dma-buf of %s: cannot %s for %s: %pe (%s). Further cases are not logged\n",
+			     exporter, what, dev_name(buf->dev),
+			     ERR_PTR(error), fabrex_cause_remedy(error));
 }

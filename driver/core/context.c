@@ -102,6 +102,24 @@ int fabrex_port_usable(struct fabrex_port *port)
 }
 
 /**
+ * fabrex_port_importer() - get the device that dma-bufs are mapped for
+ * @port: registered, and able to import dma-bufs
+ *
+ * Context: Process; sleeps. With registration_lock held.
+ * Return: the device, with a reference; an ERR_PTR() if there is none
+ */
+struct device *fabrex_port_importer(struct fabrex_port *port)
+{
+	const struct fabrex_data_ops *data = port->ops->data;
+
+	if (data && data->mr_importer)
+		return data->mr_importer(port);
+	if (!port->info.dma_dev)
+		return ERR_PTR(-EOPNOTSUPP);
+	return get_device(port->info.dma_dev);
+}
+
+/**
  * fabrex_file_free() - free a file that has no references any more
  * @file: without objects and mappings
  *

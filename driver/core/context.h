@@ -404,6 +404,7 @@ void fabrex_port_delist(struct fabrex_port *port);
 struct fabrex_port *fabrex_port_find(unsigned long index);
 struct fabrex_port *fabrex_port_next(unsigned long *index);
 int fabrex_port_usable(struct fabrex_port *port);
+struct device *fabrex_port_importer(struct fabrex_port *port);
 void fabrex_file_free(struct fabrex_file *file);
 void fabrex_file_put(struct fabrex_file *file);
 int fabrex_respond(struct fabrex_ucmd *ucmd);

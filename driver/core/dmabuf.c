@@ -173,7 +173,7 @@ static int fabrex_dmabuf_suits(const struct fabrex_dmabuf *buf)
 		if ((sg_dma_address(sg) | sg_dma_len(sg)) &
 		    (FABREX_PAGE_SIZE - 1))
 			return -EINVAL;
-	return fabrex_coherent(buf->port, buf->sgt) ? 0 : -EOPNOTSUPP;
+	return fabrex_coherent(buf->dev, buf->sgt) ? 0 : -EOPNOTSUPP;
 }
 
 /* With dma_resv held. After an error nothing is mapped; @tell: log it. */
@@ -193,7 +193,7 @@ static int fabrex_dmabuf_map(struct fabrex_dmabuf *buf, bool tell)
 	if (!ret)
 		return 0;
 	if (tell)
-		fabrex_dmabuf_explain(buf->port, buf->dmabuf, what, ret);
+		fabrex_dmabuf_explain(buf, what, ret);
 	fabrex_dmabuf_unmap(buf);
 	return ret;
 }
@@ -207,7 +207,7 @@ static int fabrex_dmabuf_pin(struct fabrex_dmabuf *buf)
 	ret = dma_buf_pin(buf->attach);
 	buf->pinned = !ret;
 	if (ret)
-		fabrex_dmabuf_explain(buf->port, buf->dmabuf, "be pinned", ret);
+		fabrex_dmabuf_explain(buf, "be pinned", ret);
 	return ret;
 }
 
@@ -274,7 +274,7 @@ static void fabrex_dmabuf_revoked(struct fabrex_dmabuf *buf, int error)
 		.error = -error,
 	};
 
-	fabrex_dmabuf_explain(buf->port, buf->dmabuf, "be mapped again", error);
+	fabrex_dmabuf_explain(buf, "be mapped again", error);
 	fabrex_watch_count(buf->watch);
 	trace_fabrex_event(res->port, &event);
 	fabrex_events_push(&res->file->events, &event);
@@ -292,6 +292,7 @@ void fabrex_dmabuf_memory(const struct fabrex_dmabuf *buf,
 			  struct fabrex_mr_memory *memory)
 {
 	*memory = (struct fabrex_mr_memory) {
+		.dev = buf->dev,
 		.sgt = buf->sgt,
 		.from = round_down(buf->offset, FABREX_PAGE_SIZE),
 		.to = round_up(buf->offset + buf->length, FABREX_PAGE_SIZE),
@@ -315,7 +316,7 @@ static int fabrex_dmabuf_restore(struct fabrex_dmabuf *buf)
 	if (!buf->known || fabrex_port_usable(port))
 		return -ESTALE;
 	fabrex_dmabuf_memory(buf, &memory);
-	ret = fabrex_memory_complete(&memory, true) ?
+	ret = fabrex_memory_complete(&memory) ?
 	      port->ops->data->mr_pages(port, number, &memory) : -EINVAL;
 	/* Part of it may have been supplied. */
 	if (ret && port->ops->data->mr_invalidate(port, number))
@@ -394,19 +395,20 @@ static void fabrex_dmabuf_remap(struct work_struct *work)
 static int fabrex_dmabuf_enlist(struct fabrex_dmabuf *buf)
 {
 	struct fabrex_port *port = buf->port;
+	struct device *dev;
 
-	int ret = -ENODEV;
-
-	down_read(&port->registration_lock);
-	if (port->ops) {
-		spin_lock(&port->dmabufs_lock);
-		list_add_tail(&buf->list, &port->dmabufs);
-		spin_unlock(&port->dmabufs_lock);
-		atomic64_add(buf->length, &port->dmabuf_bytes);
-		ret = 0;
-	}
-	up_read(&port->registration_lock);
-	return ret;
+	guard(rwsem_read)(&port->registration_lock);
+	if (!port->ops)
+		return -ENODEV;
+	dev = fabrex_port_importer(port);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	buf->dev = dev;
+	spin_lock(&port->dmabufs_lock);
+	list_add_tail(&buf->list, &port->dmabufs);
+	spin_unlock(&port->dmabufs_lock);
+	atomic64_add(buf->length, &port->dmabuf_bytes);
+	return 0;
 }
 
 static struct fabrex_dmabuf *
@@ -504,14 +506,14 @@ int fabrex_dmabuf_open(struct fabrex_res *res, struct fabrex_watcher *watch,
 	if (ret)
 		goto free;
 	*result = buf;
-	attach = dma_buf_dynamic_attach(dmabuf, buf->port->info.dma_dev,
-					&fabrex_attach_ops, buf);
+	attach = dma_buf_dynamic_attach(dmabuf, buf->dev, &fabrex_attach_ops,
+					buf);
 	if (!IS_ERR(attach)) {
 		buf->attach = attach;
 		return 0;
 	}
 	ret = PTR_ERR(attach);
-	fabrex_dmabuf_explain(buf->port, buf->dmabuf, "be attached", ret);
+	fabrex_dmabuf_explain(buf, "be attached", ret);
 	return fabrex_dmabuf_errno(ret);
 
 free:
@@ -568,8 +570,8 @@ int fabrex_dmabuf_enter(struct fabrex_dmabuf *buf)
 			ret = fabrex_dmabuf_wait(buf, fence, end);
 			dma_fence_put(fence);
 			if (ret)
-				fabrex_dmabuf_explain(buf->port, buf->dmabuf,
-						      "be waited for", ret);
+				fabrex_dmabuf_explain(buf, "be waited for",
+						      ret);
 			usage = DMA_RESV_USAGE_KERNEL;
 		}
 	} while (!ret);
@@ -673,6 +675,7 @@ void fabrex_dmabuf_free(struct fabrex_dmabuf *buf)
 		fabrex_dmabuf_release(buf);
 	else
 		wait_for_completion(&buf->released);
+	put_device(buf->dev);
 	kfree(buf);
 }
 

@@ -34,6 +34,7 @@ enum fabrex_dmabuf_state {
  * @state:    under port->dmabufs_lock
  * @released: completed when nothing of it is attached any more
  * @dmabuf:   with a reference; NULL once revoked
+ * @dev:      that it is mapped for, with a reference
  * @attach:   attachment, or NULL. Set before and cleared after anybody but the
  *            exporter can find it
  * @sgt:      mapping, or NULL; under dma_resv
@@ -59,6 +60,7 @@ struct fabrex_dmabuf {
 	enum fabrex_dmabuf_state state;
 	struct completion released;
 	struct dma_buf *dmabuf;
+	struct device *dev;
 	struct dma_buf_attachment *attach;
 	struct sg_table *sgt;
 	enum dma_data_direction dir;
@@ -141,8 +143,7 @@ static inline void fabrex_dmabufs_exit(void)
 #endif
 
 /* cause.c, for dmabuf.c */
-void fabrex_dmabuf_explain(const struct fabrex_port *port,
-			   const struct dma_buf *dmabuf, const char *what,
+void fabrex_dmabuf_explain(const struct fabrex_dmabuf *buf, const char *what,
 			   int error);
 
 /* sleep.c, for dmabuf.c */

@@ -74,8 +74,8 @@ u64 fabrex_map_offset(const struct fabrex_map *map);
 int fabrex_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* pages.c; what it has for backends is in backend.h */
-bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt);
-bool fabrex_memory_complete(const struct fabrex_mr_memory *memory, bool mapped);
+bool fabrex_coherent(struct device *dev, const struct sg_table *sgt);
+bool fabrex_memory_complete(const struct fabrex_mr_memory *memory);
 
 /**
  * struct fabrex_pin - pinned memory of a process

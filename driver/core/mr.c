@@ -96,7 +96,7 @@ static int fabrex_mr_create(struct fabrex_mr *mr,
 	else
 		fabrex_pin_memory(&mr->pin, &params->memory);
 	ret = -EINVAL;
-	if (!fabrex_memory_complete(&params->memory, port->info.dma_dev))
+	if (!fabrex_memory_complete(&params->memory))
 		goto made;
 	data = port->ops->data;
 	ret = data->mr_create(port, params, &res->number, key);

@@ -11,12 +11,18 @@
 /* The port's device exists as long as registration_lock is held. */
 static int fabrex_p2p_distance(struct fabrex_port *port, struct pci_dev *pdev)
 {
+	struct device *dev;
+	int distance;
+
 	guard(rwsem_read)(&port->registration_lock);
 	if (!port->ops)
 		return -ENODEV;
-	if (!port->info.dma_dev)
+	dev = fabrex_port_importer(port);
+	if (IS_ERR(dev))
 		return -1;
-	return max(pci_p2pdma_distance(pdev, port->info.dma_dev, false), -1);
+	distance = pci_p2pdma_distance(pdev, dev, false);
+	put_device(dev);
+	return max(distance, -1);
 }
 
 /**

@@ -10,22 +10,21 @@
 
 /**
  * fabrex_coherent() - check that the device accesses the memory itself
- * @port: port
- * @sgt:  mapped for DMA
+ * @dev: that does the DMA
+ * @sgt: mapped for it
  *
  * Nothing synchronises accesses of user space with those of the device.
  *
  * Context: Any.
  * Return: false if DMA is bounced or not coherent
  */
-bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
+bool fabrex_coherent(struct device *dev, const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	int i;
 
 	for_each_sgtable_dma_sg(sgt, sg, i)
-		if (fabrex_dma_need_sync(port->info.dma_dev,
-					 sg_dma_address(sg)))
+		if (fabrex_dma_need_sync(dev, sg_dma_address(sg)))
 			return false;
 	return true;
 }
@@ -33,18 +32,17 @@ bool fabrex_coherent(struct fabrex_port *port, const struct sg_table *sgt)
 /**
  * fabrex_memory_complete() - check that there is enough memory for a region
  * @memory: of the region
- * @mapped: it is mapped for DMA
  *
  * Context: Any.
  * Return: true if so
  */
-bool fabrex_memory_complete(const struct fabrex_mr_memory *memory, bool mapped)
+bool fabrex_memory_complete(const struct fabrex_mr_memory *memory)
 {
 	struct scatterlist *sg;
 	u64 length = 0;
 	int i;
 
-	if (mapped) {
+	if (memory->dev) {
 		for_each_sgtable_dma_sg(memory->sgt, sg, i)
 			length += sg_dma_len(sg);
 	} else {

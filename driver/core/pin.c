@@ -194,7 +194,7 @@ int fabrex_pin_map(struct fabrex_pin *pin)
 	if (ret)
 		return ret;
 	pin->mapped = true;
-	if (fabrex_coherent(pin->port, &pin->sgt.sgt))
+	if (fabrex_coherent(dev, &pin->sgt.sgt))
 		return 0;
 	dev_err_ratelimited(&pin->port->dev,
 			    "the device cannot address this memory, and DMA would be bounced; use an IOMMU or other memory\n");
@@ -212,6 +212,7 @@ void fabrex_pin_memory(const struct fabrex_pin *pin,
 		       struct fabrex_mr_memory *memory)
 {
 	*memory = (struct fabrex_mr_memory) {
+		.dev = pin->port->info.dma_dev,
 		.sgt = &pin->sgt.sgt,
 		.to = (u64)pin->npages << PAGE_SHIFT,
 		.offset = pin->offset,

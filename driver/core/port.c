@@ -189,7 +189,8 @@ static int fabrex_data_check(const struct fabrex_port *port)
 		return info->max_queues || info->max_mrs ||
 		       info->max_windows || info->caps ? -EINVAL : 0;
 	if (!info->dma_dev &&
-	    (!info->doorbell_memory || port->can & FABREX_CAN_DMABUF))
+	    (!info->doorbell_memory || (port->can & FABREX_CAN_DMABUF &&
+					!port->ops->data->mr_importer)))
 		return -EINVAL;
 	if (!info->doorbell_memory &&
 	    (!is_power_of_2(info->doorbell_stride) ||

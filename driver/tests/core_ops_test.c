@@ -34,7 +34,8 @@ static const struct named with_windows[] = {
 
 static const struct named optional_data[] = {
 	DATA(resolve, FABREX_CAN_RESOLVE),
-	DATA(mr_invalidate, FABREX_CAN_DMABUF), DATA(queue_counters, 0),
+	DATA(mr_invalidate, FABREX_CAN_DMABUF), DATA(mr_importer, 0),
+	DATA(queue_counters, 0),
 };
 
 static const struct named optional_fabric[] = {

@@ -140,14 +140,18 @@ static void pages_at_random(struct kunit *test)
 static void pages_too_few(struct kunit *test)
 {
 	static const u64 extents[][2] = { { 0x1000, 0x1000 }, { 0x5000, 0x2000 } };
-	struct fabrex_mr_memory memory = { .to = 0x3000 };
+	static struct device mapped_for;
+	struct fabrex_mr_memory memory = {
+		.dev = &mapped_for,
+		.to = 0x3000,
+	};
 	struct table table;
 
 	table_init(&table, extents, ARRAY_SIZE(extents));
 	memory.sgt = &table.sgt;
-	KUNIT_EXPECT_TRUE(test, fabrex_memory_complete(&memory, true));
+	KUNIT_EXPECT_TRUE(test, fabrex_memory_complete(&memory));
 	memory.to += K4;
-	KUNIT_EXPECT_FALSE(test, fabrex_memory_complete(&memory, true));
+	KUNIT_EXPECT_FALSE(test, fabrex_memory_complete(&memory));
 }
 
 static struct kunit_case pages_cases[] = {
