@@ -30,6 +30,7 @@
  * @bytes:  its length
  * @payload: of a WRITE or SEND; where a READ by the port itself goes
  * @place:  where a READ by a peer goes
+ * @drawn:  the wire has begun to fetch it itself
  * @cqe:    for the queue
  * @crc:    state of the CRC32C after the part
  * @crc_from: before it
@@ -50,6 +51,7 @@ struct agent_part {
 	u32 bytes;
 	const void *payload;
 	u32 place;
+	bool drawn;
 	struct fabrex_cqe cqe;
 	u32 crc;
 	u32 crc_from;
@@ -93,6 +95,12 @@ static bool agent_open_to(const struct engine_region *region, u32 peer)
 	return region->peers[peer / 64] >> (peer % 64) & 1;
 }
 
+/* What has become of an access to a region. */
+static u8 agent_status(u8 status)
+{
+	return status == ENGINE_NO_MEMORY ? FABREX_WC_RFAULT : status;
+}
+
 /* Checks 7 to 10. */
 static u8 agent_region(struct agent_part *part, u64 length,
 		       struct engine_region **found)
@@ -113,6 +121,9 @@ static u8 agent_region(struct agent_part *part, u64 length,
 		status = FABREX_WC_RACCESS;
 	else if (!agent_open_to(region, part->wire->peer))
 		status = FABREX_WC_RPEER;
+	else if (part->opcode != FABREX_OP_READ &&
+		 !engine_device_suits(region, part->offset, length))
+		status = FABREX_WC_BAD_DESC;
 	/* No engine sends a part that is outside of its operation. */
 	else if (!engine_covers(length, part->at, part->bytes))
 		status = FABREX_WC_BAD_DESC;
@@ -251,18 +262,25 @@ static u8 agent_last(struct agent_part *part, u8 status)
 static u8 agent_store(struct agent_part *part, struct engine_region *region)
 {
 	u64 offset = part->offset + part->at;
+	u32 crc = part->crc_from;
+	u8 status;
 
 	/* Since the region is valid now, it was linked when the peer stored. */
 	if (!(part->flags & ENGINE_REQ_DIRECT))
-		engine_region_write(region, offset, part->payload, part->bytes);
-	else if (!engine_region_linked(region, part->wire))
-		return FABREX_WC_BAD_DESC;
+		status = engine_region_write(region, offset, part->payload,
+					     part->bytes);
+	else
+		status = engine_region_linked(region, part->wire) ?
+			 FABREX_WC_OK : FABREX_WC_BAD_DESC;
+	if (status)
+		return agent_status(status);
 	atomic64_add(part->bytes, &part->engine->counters.rx_bytes);
-	if (!(part->flags & ENGINE_REQ_CHECK) ||
-	    engine_region_crc(region, offset, part->bytes, part->crc_from) ==
-	    part->crc)
+	if (!(part->flags & ENGINE_REQ_CHECK))
 		return FABREX_WC_OK;
-	return FABREX_WC_DATA;
+	status = engine_region_crc(region, offset, part->bytes, &crc);
+	if (!status && crc != part->crc)
+		status = FABREX_WC_DATA;
+	return agent_status(status);
 }
 
 /* From the next part on, the peer may store to the region by itself. */
@@ -308,6 +326,61 @@ static u8 agent_piece_reply(void *ctx, void *va, u32 at, u32 bytes)
 	       FABREX_WC_OK : FABREX_WC_LFAULT;
 }
 
+static u8 agent_extent_draw(void *ctx, dma_addr_t addr, u32 at, u32 bytes)
+{
+	struct agent_part *part = ctx;
+	struct fabrex_wire *wire = part->wire;
+
+	if (!wire->ops->draw(wire, NULL, part->place, at, addr, bytes))
+		return ENGINE_NO_MEMORY;
+	part->drawn = true;
+	return 0;
+}
+
+/* Past the processor if that is possible, and it need not see the payload. */
+static u8 agent_copy(struct agent_part *part, struct engine_region *region,
+		     u64 offset)
+{
+	u8 status;
+
+	if (region->far && part->wire->ops->draw &&
+	    !(part->flags & ENGINE_REQ_CHECK)) {
+		status = engine_device_each(region, offset, part->bytes,
+					    agent_extent_draw, part);
+		if (!status || part->drawn)
+			return status;
+	}
+	return engine_region_each(region, offset, part->bytes,
+				  agent_piece_reply, part);
+}
+
+/* To a peer. */
+static u8 agent_reply(struct agent_part *part, struct engine_region *region,
+		      u64 offset)
+{
+	struct fabrex_wire *wire = part->wire;
+	u8 status = agent_copy(part, region, offset);
+
+	if (!wire->ops->reply(wire, part->place, part->bytes, NULL, 0) &&
+	    !status)
+		status = ENGINE_NO_MEMORY;
+	return status;
+}
+
+/* To a process of this host. */
+static u8 agent_reply_self(struct agent_part *part,
+			   struct engine_region *region, u64 offset)
+{
+	u8 status;
+
+	status = engine_region_read(region, offset, (void *)part->payload,
+				    part->bytes);
+	if (!status && part->flags & ENGINE_REQ_CHECK)
+		status = engine_region_crc(region, offset, part->bytes,
+					   &part->crc);
+	return status;
+}
+
 static u8 agent_read(struct agent_part *part)
 {
 	u64 offset = part->offset + part->at;
@@ -318,19 +391,9 @@ static u8 agent_read(struct agent_part *part)
 	if (status)
 		return status;
 	part->crc = part->crc_from;
-	if (part->wire->ops) {
-		status = engine_region_each(region, offset, part->bytes,
-					    agent_piece_reply, part);
-		if (!part->wire->ops->reply(part->wire, part->place,
-					    part->bytes, NULL, 0) && !status)
-			status = FABREX_WC_RFAULT;
-	} else {
-		engine_region_read(region, offset, (void *)part->payload,
-				   part->bytes);
-		if (part->flags & ENGINE_REQ_CHECK)
-			part->crc = engine_region_crc(region, offset,
-						      part->bytes, part->crc);
-	}
+	status = agent_status(part->wire->ops ?
+			      agent_reply(part, region, offset) :
+			      agent_reply_self(part, region, offset));
 	engine_region_put(region);
 	part->answer->crc = cpu_to_le32(part->crc);
 	if (!status)
@@ -347,7 +410,9 @@ static u8 agent_atomic(struct agent_part *part)
 	status = agent_region(part, 8, &region);
 	if (status)
 		return status;
-	if (IS_ALIGNED(region->first + part->offset, 8)) {
+	if (region->far) {
+		status = FABREX_WC_RFAULT;
+	} else if (IS_ALIGNED(region->first + part->offset, 8)) {
 		old = engine_region_atomic(region, part->offset, part->opcode,
 					   part->length, part->dest);
 		part->answer->value = cpu_to_le64(old);

@@ -35,6 +35,9 @@ u8 engine_op_local(const struct engine_queue *q, const struct engine_op *op,
 		status = FABREX_WC_LBOUNDS;
 	else if ((region->access & e->local) != e->local)
 		status = FABREX_WC_LACCESS;
+	else if (e->local &&
+		 !engine_device_suits(region, e->loffset, e->length))
+		status = FABREX_WC_BAD_DESC;
 	if (status)
 		engine_region_put(region);
 	else
@@ -50,7 +53,7 @@ static u8 engine_op_store(struct engine_queue *q, struct engine_op *op,
 {
 	bool check = op->entry.flags & FABREX_SQE_CHECK;
 	u64 offset = op->entry.loffset + call->at;
-	u32 part = ENGINE_CRC_BEGIN;
+	u32 part = ENGINE_CRC_BEGIN, stored = ENGINE_CRC_BEGIN;
 	struct engine_region *region;
 	u8 status;
 
@@ -67,11 +70,14 @@ static u8 engine_op_store(struct engine_queue *q, struct engine_op *op,
 			status = FABREX_WC_DATA;
 	}
 	if (!status)
-		engine_region_write(region, offset, payload, call->bytes);
-	if (!status && check &&
-	    engine_region_crc(region, offset, call->bytes,
-			      ENGINE_CRC_BEGIN) != part)
+		status = engine_region_write(region, offset, payload,
+					     call->bytes);
+	if (!status && check)
+		status = engine_region_crc(region, offset, call->bytes,
+					   &stored);
+	if (!status && check && stored != part)
 		status = FABREX_WC_DATA;
+	status = engine_local_status(status);
 	engine_region_put(region);
 	atomic64_add(call->bytes, &q->counters.rx_bytes);
 	atomic64_add(call->bytes, &q->engine->counters.rx_bytes);
@@ -85,20 +91,21 @@ static u8 engine_op_store(struct engine_queue *q, struct engine_op *op,
  * @answer: of the peer
  *
  * Context: Process.
- * Return: %FABREX_WC_OK, or %FABREX_WC_ABORTED
+ * Return: %FABREX_WC_OK, %FABREX_WC_ABORTED or %FABREX_WC_LFAULT
  */
 u8 engine_op_store_old(struct engine_queue *q, struct engine_op *op,
 		       const struct fabrex_answer *answer)
 {
 	struct engine_region *region;
+	u8 status;
 
 	if (READ_ONCE(q->state) != FABREX_QUEUE_OK ||
 	    engine_op_local(q, op, &region))
 		return FABREX_WC_ABORTED;
-	engine_region_write(region, op->entry.loffset, &answer->value,
-			    sizeof(answer->value));
+	status = engine_region_write(region, op->entry.loffset, &answer->value,
+				     sizeof(answer->value));
 	engine_region_put(region);
-	return FABREX_WC_OK;
+	return engine_local_status(status);
 }
 
 static void engine_op_answer(struct engine_queue *q,

@@ -79,6 +79,10 @@ struct fabrex_call {
  *           fabrex_engine_room() follows; -ENOTCONN: the peer is down
  * @cancel:  give it back
  * @put:     store bytes of the payload at @at of the reserved place
+ * @draw:    as @put, of memory at a bus address of the channel; of the payload
+ *           of an answer, at @place, if @call is NULL. If nothing can be done
+ *           with the first bytes, false: the caller does without. NULL: it
+ *           always does
  * @settle:  all of the payload was put: its memory is not read any more when this
  *           returns. false: it could not be sent
  * @request: send it, with @data as its payload if none was placed. From now on
@@ -99,14 +103,16 @@ struct fabrex_call {
  * answered once. If the link is lost, fabrex_engine_answered() is called for all
  * before it works again.
  *
- * Context: Process; only @settle, @poll, @reply, @link and @unlink sleep, for a few
- * seconds at most.
+ * Context: Process; only @draw, @settle, @poll, @reply, @link and @unlink sleep,
+ * for a few seconds at most.
  */
 struct fabrex_wire_ops {
 	int (*reserve)(struct fabrex_wire *wire, struct fabrex_call *call);
 	void (*cancel)(struct fabrex_wire *wire, struct fabrex_call *call);
 	void (*put)(struct fabrex_wire *wire, const struct fabrex_call *call,
 		    u32 at, const void *from, u32 bytes);
+	bool (*draw)(struct fabrex_wire *wire, const struct fabrex_call *call,
+		     u32 place, u32 at, dma_addr_t from, u32 bytes);
 	bool (*settle)(struct fabrex_wire *wire, struct fabrex_call *call);
 	void (*request)(struct fabrex_wire *wire,
 			const struct fabrex_request *req, const void *data,
@@ -151,6 +157,37 @@ struct fabrex_wire {
 };
 
 #define ENGINE_INLINE_MAX	64
+/* Bytes that a worker copies at once where processors do not reach. */
+#define ENGINE_BUFFER		(16u << 10)
+
+/* What is done with a piece of a region that is mapped at @va. */
+typedef u8 (*engine_piece_fn)(void *ctx, void *va, u32 at, u32 bytes);
+
+/* In place of FABREX_WC_*: the memory of a region does not answer. */
+#define ENGINE_NO_MEMORY	0xffu
+
+/**
+ * struct fabrex_channel_ops - what copies memory that processors do not reach
+ * @device: as &fabrex_data_ops.mr_importer
+ * @align:  what @store takes is a multiple of this, at a multiple of it
+ * @load:   copy bytes from a bus address of the device into buffers, and call
+ *          @fn with each, as for @at and the following bytes of something
+ *          larger. 0; %ENGINE_NO_MEMORY; the first result of @fn that is not 0
+ * @store:  copy to a bus address; true: it has arrived
+ *
+ * When @load and @store return, the memory is not accessed any more.
+ *
+ * Context: Process; sleeps. @load and @store are called inside the gate of a
+ * region: they allocate nothing, and take a few seconds at most.
+ */
+struct fabrex_channel_ops {
+	struct device *(*device)(struct fabrex_engine *engine);
+	u32 (*align)(struct fabrex_engine *engine);
+	u8 (*load)(struct fabrex_engine *engine, dma_addr_t from, u32 at,
+		   u32 bytes, engine_piece_fn fn, void *ctx);
+	bool (*store)(struct fabrex_engine *engine, dma_addr_t to,
+		      const void *from, u32 bytes);
+};
 
 /**
  * struct engine_counters - as &struct fabrex_counters
@@ -177,6 +214,7 @@ struct engine_counters {
 /**
  * struct fabrex_engine - engine of a port; fabrex_port_priv() of the port
  * @port:       in the core
+ * @channel:    of the backend, or NULL: no dma-bufs
  * @peer:       own number
  * @poll_us:    how long idle rings are polled before they are parked
  * @lock:       held while a queue gets its number
@@ -195,6 +233,7 @@ struct engine_counters {
  */
 struct fabrex_engine {
 	struct fabrex_port *port;
+	const struct fabrex_channel_ops *channel;
 	u32 peer;
 	u32 poll_us;
 	struct mutex lock;

@@ -66,6 +66,7 @@ void engine_part_init(struct engine_part *part, struct engine_queue *q,
 	part->q = q;
 	part->op = op;
 	part->wire = wire;
+	part->drawn = false;
 	part->call = (struct fabrex_call) {
 		.queue = q,
 		.op = op->index,
@@ -145,6 +146,36 @@ static u8 engine_piece_put(void *ctx, void *va, u32 at, u32 bytes)
 	return 0;
 }
 
+static u8 engine_extent_draw(void *ctx, dma_addr_t addr, u32 at, u32 bytes)
+{
+	struct engine_part *part = ctx;
+
+	if (!part->wire->ops->draw(part->wire, &part->call, part->call.place,
+				   at, addr, bytes))
+		return ENGINE_NO_MEMORY;
+	part->drawn = true;
+	return 0;
+}
+
+/* Past the processor if that is possible, and it need not see the payload. */
+static u8 engine_part_copy(struct engine_part *part,
+			   struct engine_region *region)
+{
+	u64 offset = part->op->entry.loffset + part->call.at;
+	u32 bytes = part->call.bytes;
+	u8 status;
+
+	if (region->far && part->call.placed && part->wire->ops->draw &&
+	    !(part->op->entry.flags & FABREX_SQE_CHECK)) {
+		status = engine_device_each(region, offset, bytes,
+					    engine_extent_draw, part);
+		if (!status || part->drawn)
+			return status;
+	}
+	return engine_region_each(region, offset, bytes, engine_piece_put,
+				  part);
+}
+
 /* Payload from the local region, or out of the entry. */
 static u8 engine_part_load(struct engine_part *part)
 {
@@ -162,8 +193,7 @@ static u8 engine_part_load(struct engine_part *part)
 	status = engine_op_local(part->q, part->op, &region);
 	if (status)
 		return engine_in_the_middle(part->call.at, status);
-	engine_region_each(region, e->loffset + part->call.at,
-			   part->call.bytes, engine_piece_put, part);
+	status = engine_local_status(engine_part_copy(part, region));
 	if (part->call.placed &&
 	    !part->wire->ops->settle(part->wire, &part->call))
 		status = FABREX_WC_LFAULT;

@@ -22,6 +22,7 @@ enum engine_turn {
  * @wire: to the peer
  * @call: for the wire
  * @req:  likewise
+ * @drawn: the wire has begun to fetch the payload itself
  * @data: payload, if it was not placed
  */
 struct engine_part {
@@ -30,6 +31,7 @@ struct engine_part {
 	struct fabrex_wire *wire;
 	struct fabrex_call call;
 	struct fabrex_request req;
+	bool drawn;
 	u8 data[ENGINE_INLINE_MAX] __aligned(8);
 };
 
@@ -42,6 +44,12 @@ static inline void engine_op_fail(struct engine_op *op, u8 status)
 static inline bool engine_op_failed(const struct engine_op *op)
 {
 	return READ_ONCE(op->status) != FABREX_WC_OK;
+}
+
+/* What has become of an access to a local region. */
+static inline u8 engine_local_status(u8 status)
+{
+	return status == ENGINE_NO_MEMORY ? FABREX_WC_LFAULT : status;
 }
 
 /* Operations that are not cut into parts. */

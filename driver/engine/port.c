@@ -108,7 +108,21 @@ static int engine_mr_destroy(struct fabrex_port *port, u32 number)
 	return engine_region_destroy(fabrex_port_priv(port), number);
 }
 
-/* Without windows. dma-bufs are refused: a processor cannot reach them all. */
+static int engine_mr_invalidate(struct fabrex_port *port, u32 number)
+{
+	return engine_region_invalidate(fabrex_port_priv(port), number);
+}
+
+static struct device *engine_mr_importer(struct fabrex_port *port)
+{
+	struct fabrex_engine *engine = fabrex_port_priv(port);
+
+	if (!engine->channel)
+		return ERR_PTR(-EOPNOTSUPP);
+	return engine->channel->device(engine);
+}
+
+/* Without windows. */
 const struct fabrex_data_ops fabrex_engine_data_ops = {
 	.queue_create = engine_queue_create,
 	.queue_destroy = engine_queue_destroy,
@@ -116,7 +130,9 @@ const struct fabrex_data_ops fabrex_engine_data_ops = {
 	.resolve = engine_port_resolve,
 	.mr_create = engine_mr_create,
 	.mr_pages = engine_mr_pages,
+	.mr_invalidate = engine_mr_invalidate,
 	.mr_destroy = engine_mr_destroy,
+	.mr_importer = engine_mr_importer,
 };
 FABREX_EXPORT(fabrex_engine_data_ops);
 

@@ -3,9 +3,9 @@
  * Memory regions: creation, look-up by key, access. Called by port.c for the
  * core, and by op.c and agent.c for every part of an operation.
  *
- * Whoever has got a region is inside its gate, for one part: so destruction
- * waits for a copy of a few pages at most, or until a DMA engine that does not end
- * its own has been stopped.
+ * Whoever has got a region is inside its gate, for one part: so destruction and
+ * invalidation wait for a copy of a few pages at most, or until a DMA engine
+ * that does not end its own has been stopped.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>
@@ -37,6 +37,7 @@ int engine_region_create(struct fabrex_engine *engine,
 	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return -ENOMEM;
+	region->engine = engine;
 	region->pd = params->pd;
 	region->access = params->access;
 	region->length = params->length;
@@ -55,14 +56,22 @@ int engine_region_create(struct fabrex_engine *engine,
 	return 0;
 }
 
-/* All pages of the memory, in order. */
-static void engine_region_fill(struct engine_region *region,
-			       const struct fabrex_mr_memory *memory)
+/* All pages of the memory of a process, in order. */
+static int engine_region_fill(struct engine_region *region,
+			      const struct fabrex_mr_memory *memory)
 {
 	u64 pos = 0, i = 0, off;
 	struct scatterlist *sg;
 	int n;
 
+	if (!PAGE_ALIGNED(memory->from) || !PAGE_ALIGNED(memory->to))
+		return -EINVAL;
+	region->first = memory->offset;
+	region->npages = (memory->to - memory->from) >> PAGE_SHIFT;
+	region->pages = kvcalloc(region->npages, sizeof(*region->pages),
+				 GFP_KERNEL_ACCOUNT);
+	if (!region->pages)
+		return -ENOMEM;
 	for_each_sgtable_sg(memory->sgt, sg, n) {
 		for (off = 0; off < sg->length; off += PAGE_SIZE, pos += PAGE_SIZE)
 			if (pos >= memory->from && pos < memory->to)
@@ -70,13 +79,15 @@ static void engine_region_fill(struct engine_region *region,
 					page_to_pfn(sg_page(sg)) +
 					(off >> PAGE_SHIFT));
 	}
+	return 0;
 }
 
 /**
  * engine_region_supply() - supply the memory of a region, which becomes valid
  * @engine: engine
  * @number: of the region
- * @memory: of a process: whole pages, pinned
+ * @memory: of a process: whole pages, pinned; or of an exporter, mapped for the
+ *          device of the channel
  *
  * Context: Process; sleeps.
  * Return: 0; -ENOENT if there is no such region; -EBUSY if it is valid; -EINVAL
@@ -86,22 +97,54 @@ int engine_region_supply(struct fabrex_engine *engine, u32 number,
 			 const struct fabrex_mr_memory *memory)
 {
 	struct engine_region *region = xa_load(&engine->regions, number);
+	int ret;
 
 	if (!region)
 		return -ENOENT;
 	if (region->valid)
 		return -EBUSY;
-	if (!PAGE_ALIGNED(memory->from) || !PAGE_ALIGNED(memory->to))
-		return -EINVAL;
-	region->first = memory->offset;
-	region->npages = (memory->to - memory->from) >> PAGE_SHIFT;
-	region->pages = kvcalloc(region->npages, sizeof(*region->pages),
-				 GFP_KERNEL_ACCOUNT);
-	if (!region->pages)
-		return -ENOMEM;
-	engine_region_fill(region, memory);
+	region->far = memory->dev;
+	ret = region->far ? engine_device_fill(region, memory) :
+			    engine_region_fill(region, memory);
+	if (ret)
+		return ret;
 	region->valid = true;
 	engine_gate_open(&region->gate);
+	return 0;
+}
+
+static void engine_region_empty(struct engine_region *region)
+{
+	if (region->valid)
+		engine_gate_close(&region->gate);
+	region->valid = false;
+	if (!IS_ERR_OR_NULL(region->link))
+		region->linker->ops->unlink(region->linker, region->link);
+	region->link = NULL;
+	kvfree(region->pages);
+	region->pages = NULL;
+	kvfree(region->bus);
+	region->bus = NULL;
+}
+
+/**
+ * engine_region_invalidate() - forget the memory of a region, but not its key
+ * @engine: engine
+ * @number: of the region
+ *
+ * When this returns, no access is in progress and none can start before
+ * engine_region_supply().
+ *
+ * Context: Process; sleeps, for as long as a part is being copied, but
+ * allocates nothing.
+ * Return: 0
+ */
+int engine_region_invalidate(struct fabrex_engine *engine, u32 number)
+{
+	struct engine_region *region = xa_load(&engine->regions, number);
+
+	if (region)
+		engine_region_empty(region);
 	return 0;
 }
 
@@ -122,11 +165,7 @@ int engine_region_destroy(struct fabrex_engine *engine, u32 number)
 
 	if (!region)
 		return -ENOENT;
-	if (region->valid)
-		engine_gate_close(&region->gate);
-	if (!IS_ERR_OR_NULL(region->link))
-		region->linker->ops->unlink(region->linker, region->link);
-	kvfree(region->pages);
+	engine_region_empty(region);
 	kfree_rcu(region, rcu);
 	return 0;
 }
@@ -196,7 +235,8 @@ bool engine_region_exists(struct fabrex_engine *engine, u64 key)
  */
 bool engine_region_link(struct engine_region *region, struct fabrex_wire *wire)
 {
-	if (!wire->ops || !wire->ops->link || region->length > U32_MAX)
+	if (!wire->ops || !wire->ops->link || region->far ||
+	    region->length > U32_MAX)
 		return false;
 	if (!cmpxchg(&region->linker, NULL, wire)) {
 		region->link = wire->ops->link(wire, region->key, region->pages,
@@ -223,16 +263,36 @@ bool engine_region_linked(const struct engine_region *region,
 }
 
 /**
+ * engine_region_far() - do processors not reach this region, valid or not?
+ * @engine: engine
+ * @key:    of whatever origin
+ *
+ * Context: Any.
+ * Return: whether it is
+ */
+bool engine_region_far(struct fabrex_engine *engine, u64 key)
+{
+	struct engine_region *region;
+	bool far;
+
+	rcu_read_lock();
+	region = xa_load(&engine->regions, engine_key_number(key));
+	far = region && region->key == key && READ_ONCE(region->far);
+	rcu_read_unlock();
+	return far;
+}
+
+/**
  * engine_region_each() - do something with each piece of a range
  * @region: from engine_region_get()
  * @offset: of the range, which the caller has checked
  * @bytes:  of it
  * @fn:     gets the address of a piece, its place in the range, and its length;
- *          must not sleep
+ *          must neither sleep nor, in a far region, change it
  * @ctx:    for @fn
  *
- * Context: Any.
- * Return: 0, or the first result of @fn that is not 0
+ * Context: Process; sleeps, if it is a far one.
+ * Return: 0; %ENGINE_NO_MEMORY; or the first result of @fn that is not 0
  */
 u8 engine_region_each(struct engine_region *region, u64 offset, u32 bytes,
 		      engine_piece_fn fn, void *ctx)
@@ -242,6 +302,8 @@ u8 engine_region_each(struct engine_region *region, u64 offset, u32 bytes,
 	void *va;
 	u8 ret;
 
+	if (region->far)
+		return engine_device_load(region, offset, bytes, fn, ctx);
 	for (; at < bytes; at += n, pos += n) {
 		n = min_t(u32, bytes - at, PAGE_SIZE - offset_in_page(pos));
 		va = kmap_local_page(region->pages[pos >> PAGE_SHIFT]);
@@ -290,12 +352,13 @@ static u8 engine_piece_crc(void *ctx, void *va, u32 at, u32 bytes)
  * @to:     where to
  * @bytes:  of it
  *
- * Context: Any.
+ * Context: As engine_region_each().
+ * Return: 0 or %ENGINE_NO_MEMORY
  */
-void engine_region_read(struct engine_region *region, u64 offset, void *to,
-			u32 bytes)
+u8 engine_region_read(struct engine_region *region, u64 offset, void *to,
+		      u32 bytes)
 {
-	engine_region_each(region, offset, bytes, engine_piece_read, to);
+	return engine_region_each(region, offset, bytes, engine_piece_read, to);
 }
 
 /**
@@ -305,13 +368,16 @@ void engine_region_read(struct engine_region *region, u64 offset, void *to,
  * @from:   where from
  * @bytes:  of it
  *
- * Context: Any.
+ * Context: As engine_region_each().
+ * Return: 0 or %ENGINE_NO_MEMORY
  */
-void engine_region_write(struct engine_region *region, u64 offset,
-			 const void *from, u32 bytes)
+u8 engine_region_write(struct engine_region *region, u64 offset,
+		       const void *from, u32 bytes)
 {
-	engine_region_each(region, offset, bytes, engine_piece_write,
-			   (void *)from);
+	if (region->far)
+		return engine_device_store(region, offset, from, bytes);
+	return engine_region_each(region, offset, bytes, engine_piece_write,
+				  (void *)from);
 }
 
 /**
@@ -319,21 +385,20 @@ void engine_region_write(struct engine_region *region, u64 offset,
  * @region: from engine_region_get()
  * @offset: of the range, which the caller has checked
  * @bytes:  of it
- * @crc:    state before it, not inverted
+ * @crc:    state before it, not inverted; result: after it
  *
- * Context: Any.
- * Return: state after it
+ * Context: As engine_region_each().
+ * Return: 0 or %ENGINE_NO_MEMORY
  */
-u32 engine_region_crc(struct engine_region *region, u64 offset, u32 bytes,
-		      u32 crc)
+u8 engine_region_crc(struct engine_region *region, u64 offset, u32 bytes,
+		     u32 *crc)
 {
-	engine_region_each(region, offset, bytes, engine_piece_crc, &crc);
-	return crc;
+	return engine_region_each(region, offset, bytes, engine_piece_crc, crc);
 }
 
 /**
  * engine_region_atomic() - perform an atomic operation
- * @region:  from engine_region_get()
+ * @region:  from engine_region_get(), not a far one
  * @offset:  of the word, which the caller has checked: aligned in memory
  * @opcode:  FABREX_OP_FETCH_ADD or FABREX_OP_CMP_SWAP
  * @operand: addend or new value

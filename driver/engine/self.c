@@ -43,7 +43,40 @@ static u8 engine_piece_self(void *ctx, void *va, u32 at, u32 bytes)
 	return answer.status;
 }
 
-/* A part lies in one page. */
+/* Is memory at either end out of the processor's reach? */
+static bool engine_self_far(const struct engine_queue *q,
+			    const struct engine_op *op,
+			    const struct engine_region *region)
+{
+	return region->far || (op->entry.opcode != FABREX_OP_SEND &&
+			       engine_region_far(q->engine, op->entry.rkey));
+}
+
+/* By way of the worker's buffer. */
+static u8 engine_self_buffered(struct engine_part *part,
+			       struct engine_region *region, void *buffer)
+{
+	const struct engine_entry *e = &part->op->entry;
+	u64 offset = e->loffset + part->call.at;
+	u32 bytes = part->call.bytes, stored = ENGINE_CRC_BEGIN;
+	u8 status = 0;
+
+	if (e->opcode != FABREX_OP_READ)
+		status = engine_region_read(region, offset, buffer, bytes);
+	if (!status)
+		status = engine_piece_self(part, buffer, 0, bytes);
+	if (status || e->opcode != FABREX_OP_READ)
+		return engine_local_status(status);
+	status = engine_region_write(region, offset, buffer, bytes);
+	if (!status && e->flags & FABREX_SQE_CHECK)
+		status = engine_region_crc(region, offset, bytes, &stored);
+	if (!status && e->flags & FABREX_SQE_CHECK &&
+	    stored != crc32c(ENGINE_CRC_BEGIN, buffer, bytes))
+		status = FABREX_WC_DATA;
+	return engine_local_status(status);
+}
+
+/* A part lies in one page, or fits into the buffer. */
 static u8 engine_self_part(struct engine_part *part)
 {
 	struct engine_entry *e = &part->op->entry;
@@ -58,22 +91,18 @@ static u8 engine_self_part(struct engine_part *part)
 	status = engine_op_local(part->q, part->op, &region);
 	if (status)
 		return status;
-	if (e->opcode == FABREX_OP_SEND) {
-		engine_region_read(region, e->loffset, buffer,
-				   part->call.bytes);
-		status = engine_piece_self(part, buffer, 0, part->call.bytes);
-	} else if (!part->call.bytes) {
-		status = engine_piece_self(part, buffer, 0, 0);
-	} else {
+	if (e->opcode == FABREX_OP_SEND || !part->call.bytes ||
+	    engine_self_far(part->q, part->op, region))
+		status = engine_self_buffered(part, region, buffer);
+	else
 		status = engine_region_each(region, e->loffset + part->call.at,
 					    part->call.bytes,
 					    engine_piece_self, part);
-	}
 	engine_region_put(region);
 	return status;
 }
 
-/* Bytes up to the end of the page of the local region. */
+/* Bytes up to the end of the page of the local region, or of the buffer. */
 static u8 engine_self_room(const struct engine_queue *q,
 			   const struct engine_op *op, u32 *room)
 {
@@ -86,7 +115,8 @@ static u8 engine_self_room(const struct engine_queue *q,
 	status = engine_op_local(q, op, &region);
 	if (status)
 		return status;
-	*room = PAGE_SIZE - offset_in_page(region->first + op->entry.loffset +
+	*room = engine_self_far(q, op, region) ? ENGINE_BUFFER :
+		PAGE_SIZE - offset_in_page(region->first + op->entry.loffset +
 					   op->sent);
 	engine_region_put(region);
 	return FABREX_WC_OK;

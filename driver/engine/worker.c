@@ -221,7 +221,7 @@ static struct engine_worker *engine_worker_new(struct fabrex_engine *engine,
 	worker->pd = pd;
 	worker->users = 1;
 	worker->owner = get_pid(task_tgid(current));
-	worker->buffer = kmalloc(FABREX_CELL_MAX, GFP_KERNEL_ACCOUNT);
+	worker->buffer = kmalloc(ENGINE_BUFFER, GFP_KERNEL_ACCOUNT);
 	task = worker->buffer ?
 	       fabrex_task_start(engine_worker_run, engine_worker_killed,
 				 worker, "fabrex") : ERR_PTR(-ENOMEM);

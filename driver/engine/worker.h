@@ -29,7 +29,7 @@ struct fabrex_task;
  * @lock:   protects what follows; queues are served with it held
  * @queues: struct engine_queue
  * @busy_ns: when there was something to do
- * @buffer: of %FABREX_CELL_MAX bytes
+ * @buffer: of %ENGINE_BUFFER bytes
  */
 struct engine_worker {
 	struct list_head node;

@@ -200,10 +200,11 @@ static struct fntb_port *fntb_port_new(struct ntb_dev *ntb)
 	np->generation = div_u64(ktime_get_real_ns(), NSEC_PER_SEC / 4);
 	init_waitqueue_head(&np->wait);
 	spin_lock_init(&np->tx.lock);
-	spin_lock_init(&np->dma_lock);
 	mutex_init(&np->answers_lock);
+	mutex_init(&np->dma_lock);
 	np->wire.ops = &fntb_wire_ops;
 	np->engine.poll_us = poll_us;
+	np->engine.channel = &fntb_channel_ops;
 	return np;
 }
 

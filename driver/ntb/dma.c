@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Payload by a DMA engine, where one reaches the window. Called by wire.c for large
- * parts, and by link.c.
+ * parts and for memory of other devices, by link.c and by gpu.c.
  *
  * When a channel says that it is done, its stores have left, and maybe they have not
  * arrived: not yet, or not at all, if the bridge does not let this requester through.
@@ -11,19 +11,17 @@
  * any more.
  */
 #include <linux/dma-mapping.h>
-#include <linux/dmaengine.h>
 #include <linux/module.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "ntb.h"
+#include "channel.h"
 
 /* No transfer takes longer, on whatever machine. */
 #define DMA_PATIENCE	(2 * HZ)
-/* Descriptors that may be under way for one part: its pages, and the marker. */
-#define DMA_PIECES	(FNTB_CHUNK_MAX / PAGE_SIZE + 2)
+#define DO_NOT_ARRIVE	"its writes do not arrive at the peer"
 
 static bool use_dma = true;
 module_param(use_dma, bool, 0444);
@@ -34,64 +32,19 @@ module_param(dma_bytes, uint, 0644);
 MODULE_PARM_DESC(dma_bytes, "smallest payload that a DMA channel moves, in bytes (default: 4096)");
 
 /**
- * struct fntb_batch - pieces of a part that are under way
- * @user:   who has it
- * @window: where it goes to
- * @n:      pieces
- * @addr:   bus addresses of the pieces
- * @page:   pages of the pieces
- * @bytes:  of the pieces
- * @left:   descriptors without an end, and 1 while more are submitted
- * @ended:  there is none left
- * @error:  one of them has ended with an error
+ * fntb_dma_give_up() - no longer use the channel for what goes to the peer
+ * @np:  port, with a channel
+ * @why: reason, a constant
+ *
+ * Context: Process.
  */
-struct fntb_batch {
-	const void *user;
-	u32 window;
-	u32 n;
-	dma_addr_t addr[DMA_PIECES];
-	struct page *page[DMA_PIECES];
-	u32 bytes[DMA_PIECES];
-	atomic_t left;
-	struct completion ended;
-	bool error;
-};
-
-/**
- * struct fntb_dma - a channel
- * @chan:   channel
- * @dev:    its device, with a reference
- * @window: bus addresses of the windows
- * @size:   of the windows; 0: it does not reach this one
- * @lock:   held for a part: who else comes copies by processor
- * @batch:  the part
- * @word:   coherent: the marker
- * @word_dma: its bus address
- * @markers: last marker; the first is random, as those of an earlier driver may
- *          still be there
- * @dead:   not used any more
- * @stuck:  it could not be stopped: what it may still use is never freed
- */
-struct fntb_dma {
-	struct dma_chan *chan;
-	struct device *dev;
-	dma_addr_t window[2];
-	resource_size_t size[2];
-	struct mutex lock;
-	struct fntb_batch batch;
-	__le64 *word;
-	dma_addr_t word_dma;
-	u32 markers;
-	bool dead;
-	bool stuck;
-};
-
-static void fntb_dma_give_up(struct fntb_port *np, const char *why)
+void fntb_dma_give_up(struct fntb_port *np, const char *why)
 {
 	if (!np->dma->dead)
 		dev_warn(&np->ntb->dev,
 			 "DMA channel %s is no longer used: %s\n",
 			 dma_chan_name(np->dma->chan), why);
+	WRITE_ONCE(np->dma->why, why);
 	WRITE_ONCE(np->dma->dead, true);
 }
 
@@ -104,7 +57,7 @@ static void fntb_dma_give_up(struct fntb_port *np, const char *why)
 void fntb_dma_failed(struct fntb_port *np)
 {
 	if (np->dma)
-		fntb_dma_give_up(np, "its writes do not arrive at the peer");
+		fntb_dma_give_up(np, DO_NOT_ARRIVE);
 }
 
 /**
@@ -126,10 +79,18 @@ bool fntb_dma_stuck(const struct fntb_port *np)
 
 /* ---- a part ------------------------------------------------------------ */
 
-static void fntb_batch_begin(struct fntb_batch *batch, u32 window)
+/**
+ * fntb_batch_begin() - begin with a part
+ * @batch:  of a channel, whose lock is held
+ * @window: where it goes to, if it goes to the peer
+ *
+ * Context: Process.
+ */
+void fntb_batch_begin(struct fntb_batch *batch, u32 window)
 {
 	batch->window = window;
 	batch->n = 0;
+	batch->far = false;
 	batch->error = false;
 	atomic_set(&batch->left, 1);
 	reinit_completion(&batch->ended);
@@ -145,19 +106,31 @@ static void fntb_dma_ended(void *arg, const struct dmaengine_result *result)
 {
 	struct fntb_batch *batch = arg;
 
-	if (result && (result->result != DMA_TRANS_NOERROR || result->residue))
+	if (result &&
+	    (result->result != DMA_TRANS_NOERROR || result->residue)) {
 		WRITE_ONCE(batch->error, true);
+		/* Others may have stopped with it. */
+		complete(&batch->ended);
+	}
 	fntb_batch_end_one(batch);
 }
 
-static bool fntb_dma_submit(struct fntb_dma *dma, u64 to, dma_addr_t from,
-			    u32 bytes)
+/**
+ * fntb_dma_submit() - have a piece moved
+ * @dma:   channel, after fntb_batch_begin()
+ * @to:    bus address
+ * @from:  bus address
+ * @bytes: of it
+ *
+ * Context: Process.
+ * Return: false if the channel does not accept it
+ */
+bool fntb_dma_submit(struct fntb_dma *dma, dma_addr_t to, dma_addr_t from,
+		     u32 bytes)
 {
 	struct dma_async_tx_descriptor *tx;
 
-	tx = dmaengine_prep_dma_memcpy(dma->chan,
-				       dma->window[dma->batch.window] + to,
-				       from, bytes,
+	tx = dmaengine_prep_dma_memcpy(dma->chan, to, from, bytes,
 				       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
 	if (!tx)
 		return false;
@@ -170,8 +143,15 @@ static bool fntb_dma_submit(struct fntb_dma *dma, u64 to, dma_addr_t from,
 	return false;
 }
 
-/* NULL when all have ended well. */
-static const char *fntb_dma_wait(struct fntb_dma *dma)
+/**
+ * fntb_dma_wait() - wait for all pieces
+ * @dma: channel
+ *
+ * Context: Process; sleeps.
+ * Return: NULL when all have ended well; otherwise why not, and fntb_dma_stop()
+ * follows
+ */
+const char *fntb_dma_wait(struct fntb_dma *dma)
 {
 	struct fntb_batch *batch = &dma->batch;
 
@@ -184,10 +164,10 @@ static const char *fntb_dma_wait(struct fntb_dma *dma)
 
 /**
  * fntb_dma_begin() - have a channel for a part, if that is worth it
- * @np:     port
- * @user:   who begins
+ * @np:    port
+ * @user:  who begins
  * @window: where the payload and its marker go to: 0, or 1 for linked regions
- * @bytes:  of the payload
+ * @bytes: of the payload
  *
  * Context: Process.
  * Return: true: fntb_dma_put() and fntb_dma_end() follow
@@ -200,7 +180,7 @@ bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 window,
 	if (!dma || bytes < READ_ONCE(dma_bytes) || READ_ONCE(dma->dead) ||
 	    !dma->size[window] || !mutex_trylock(&dma->lock))
 		return false;
-	if (READ_ONCE(dma->dead)) {
+	if (READ_ONCE(dma->dead) || dma->ended) {
 		mutex_unlock(&dma->lock);
 		return false;
 	}
@@ -246,7 +226,8 @@ bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes)
 			    bytes, DMA_TO_DEVICE);
 	if (dma_mapping_error(dma->dev, addr))
 		return false;
-	if (!fntb_dma_submit(dma, to, addr, bytes)) {
+	if (!fntb_dma_submit(dma, dma->window[batch->window] + to, addr,
+			     bytes)) {
 		dma_unmap_page(dma->dev, addr, bytes, DMA_TO_DEVICE);
 		return false;
 	}
@@ -256,16 +237,87 @@ bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes)
 	return true;
 }
 
-/* Nothing may be read any more once this has returned; what cannot be stopped
- * keeps its pages for good.
+/**
+ * fntb_dma_begin_far() - have the channel for a part of another device's memory
+ * @np:     port
+ * @user:   who begins
+ * @window: that it goes to
+ * @from:   bus address of the part's beginning, or'ed with its place in the
+ *          window: both have to be aligned
+ * @bytes:  of the payload
+ *
+ * Context: Process; sleeps.
+ * Return: true: fntb_dma_put_far() and fntb_dma_end() follow. false: the
+ * channel cannot move this to the peer
  */
-static void fntb_dma_stop(struct fntb_dma *dma)
+bool fntb_dma_begin_far(struct fntb_port *np, const void *user, u32 window,
+			dma_addr_t from, u32 bytes)
+{
+	struct fntb_dma *dma = np->dma;
+
+	if (!dma || READ_ONCE(dma->dead) || !dma->size[window] ||
+	    !IS_ALIGNED(from | bytes, dma->align))
+		return false;
+	mutex_lock(&dma->lock);
+	if (READ_ONCE(dma->dead) || dma->ended) {
+		mutex_unlock(&dma->lock);
+		return false;
+	}
+	fntb_batch_begin(&dma->batch, window);
+	dma->batch.far = true;
+	WRITE_ONCE(dma->batch.user, user);
+	return true;
+}
+
+/**
+ * fntb_dma_put_far() - have a piece moved
+ * @np:    port
+ * @to:    where to in the window
+ * @from:  bus address
+ * @bytes: of it
+ *
+ * Context: Process.
+ * Return: false: it cannot be, and neither can the part
+ */
+bool fntb_dma_put_far(struct fntb_port *np, u64 to, dma_addr_t from, u32 bytes)
+{
+	struct fntb_dma *dma = np->dma;
+
+	if (fntb_dma_submit(dma, dma->window[dma->batch.window] + to, from,
+			    bytes))
+		return true;
+	WRITE_ONCE(dma->batch.error, true);
+	return false;
+}
+
+/* Memory of another device cannot be kept for good, as pages can. */
+static void fntb_dma_cut_off(struct fntb_dma *dma)
+{
+	if (!dma->batch.far || !dev_is_pci(dma->dev))
+		return;
+	pci_clear_master(to_pci_dev(dma->dev));
+	dev_err(dma->dev, "DMA channel %s cannot be stopped, and may still access memory of another device: bus mastering is turned off for all channels; reload their driver\n",
+		dma_chan_name(dma->chan));
+}
+
+/**
+ * fntb_dma_stop() - end what has not ended
+ * @dma: channel
+ *
+ * Nothing is accessed any more once this has returned; what cannot be stopped
+ * keeps its pages for good.
+ *
+ * Context: Process; sleeps.
+ */
+void fntb_dma_stop(struct fntb_dma *dma)
 {
 	u32 i;
 
+	WRITE_ONCE(dma->ended, true);
 	if (!dmaengine_terminate_sync(dma->chan))
 		return;
 	dma->stuck = true;
+	fntb_dma_cut_off(dma);
 	for (i = 0; i < dma->batch.n; i++)
 		get_page(dma->batch.page[i]);
 	dma->batch.n = 0;
@@ -284,12 +336,39 @@ static const char *fntb_dma_mark(struct fntb_dma *dma, u64 to)
 	*dma->word = cpu_to_le64(dma->markers);
 	atomic_set(&dma->batch.left, 1);
 	reinit_completion(&dma->batch.ended);
-	while (!fntb_dma_submit(dma, to, dma->word_dma, sizeof(*dma->word))) {
+	while (!fntb_dma_submit(dma, dma->window[dma->batch.window] + to,
+				dma->word_dma, sizeof(*dma->word))) {
 		if (!--tries)
 			return "it accepts no more descriptors";
 		cond_resched();
 	}
 	return fntb_dma_wait(dma);
+}
+
+/* Does what it stores arrive? The processor sees it at @word. */
+static const char *fntb_dma_prove(struct fntb_port *np, u32 window,
+				  void __iomem *word, u64 to)
+{
+	unsigned long end = jiffies + HZ / 2;
+	struct fntb_dma *dma = np->dma;
+	const char *why;
+
+	fntb_batch_begin(&dma->batch, window);
+	iowrite32(0, word);
+	wmb();
+	/* It has arrived before the marker does. */
+	ioread32(word);
+	why = fntb_dma_mark(dma, to);
+	if (why) {
+		fntb_dma_stop(dma);
+		return why;
+	}
+	while (ioread32(word) != dma->markers) {
+		if (time_after(jiffies, end))
+			return DO_NOT_ARRIVE;
+		cond_resched();
+	}
+	return NULL;
 }
 
 /**
@@ -343,44 +422,33 @@ static void fntb_dma_unmap(struct fntb_dma *dma, u32 window)
 	dma->size[window] = 0;
 }
 
-/* Whether what it stores arrives can be seen by the processor. */
-static bool fntb_dma_try(struct fntb_port *np, u32 window, void __iomem *word,
-			 u64 to)
+/* NULL if what it stores arrives. */
+static const char *fntb_dma_try(struct fntb_port *np, u32 window,
+				void __iomem *word, u64 to)
 {
-	unsigned long end = jiffies + HZ / 2;
 	struct fntb_dma *dma = np->dma;
-	u32 marker;
+	const char *why = dma->why;
 
-	if (!mutex_trylock(&dma->lock))
-		return false;
-	fntb_batch_begin(&dma->batch, window);
-	iowrite32(0, word);
-	wmb();
-	/* It has arrived before the marker does. */
-	ioread32(word);
-	marker = fntb_dma_end(np, to);
-	while (marker && ioread32(word) != marker) {
-		if (time_after(jiffies, end))
-			return false;
-		cond_resched();
-	}
-	return marker;
+	mutex_lock(&dma->lock);
+	if (!dma->ended)
+		why = fntb_dma_prove(np, window, word, to);
+	mutex_unlock(&dma->lock);
+	return why;
 }
 
-static bool fntb_dma_arrives(struct fntb_port *np)
+static const char *fntb_dma_arrives(struct fntb_port *np)
 {
 	u64 to = np->theirs.puts + np->theirs.chunk;
+	const char *why = fntb_dma_try(np, 0, np->window + to, to);
 
-	if (!fntb_dma_try(np, 0, np->window + to, to))
-		return false;
-	if (np->peer_range.bytes && np->dma->size[1] &&
-	    !fntb_dma_try(np, 1, np->peer_range.window, 0)) {
-		dev_warn(&np->ntb->dev,
-			 "writes of DMA channel %s do not arrive through the second memory window: it is not used for direct stores\n",
-			 dma_chan_name(np->dma->chan));
-		fntb_dma_unmap(np->dma, 1);
-	}
-	return !np->dma->dead;
+	if (why || !np->peer_range.bytes || !np->dma->size[1] ||
+	    !fntb_dma_try(np, 1, np->peer_range.window, 0))
+		return why;
+	dev_warn(&np->ntb->dev,
+		 "writes of DMA channel %s do not arrive through the second memory window: it is not used for direct stores\n",
+		 dma_chan_name(np->dma->chan));
+	fntb_dma_unmap(np->dma, 1);
+	return np->dma->dead ? np->dma->why : NULL;
 }
 
 /* On the bridge's node; it can be stopped, and ends in order. */
@@ -395,17 +463,22 @@ static bool fntb_dma_suits(struct dma_chan *chan, void *arg)
 
 static void fntb_dma_close(struct fntb_dma *dma)
 {
-	if (dma->stuck || dmaengine_terminate_sync(dma->chan)) {
+	if (dma->stuck ||
+	    (dma->chan && dmaengine_terminate_sync(dma->chan))) {
 		/* It may still be at work: all that it knows stays. */
 		__module_get(THIS_MODULE);
 		pr_err("DMA channel %s cannot be stopped: leaking the memory that it may still access\n",
 		       dma_chan_name(dma->chan));
 		return;
 	}
+	if (dma->bounce)
+		dma_free_coherent(dma->dev, DMA_BOUNCE, dma->bounce,
+				  dma->bounce_dma);
 	dma_free_coherent(dma->dev, PAGE_SIZE, dma->word, dma->word_dma);
 	fntb_dma_unmap(dma, 0);
 	fntb_dma_unmap(dma, 1);
-	dma_release_channel(dma->chan);
+	if (dma->chan)
+		dma_release_channel(dma->chan);
 	put_device(dma->dev);
 	kfree(dma);
 }
@@ -426,6 +499,7 @@ static int fntb_dma_open(struct fntb_port *np, struct fntb_dma *dma)
 					&np->ntb->pdev->dev);
 	if (!dma->chan)
 		return -ENODEV;
+	dma->align = 1u << dma->chan->device->copy_align;
 	dma->dev = get_device(dma->chan->device->dev);
 	if (!fntb_dma_map(dma, 0, base, size))
 		goto release;
@@ -455,35 +529,86 @@ static struct fntb_dma *fntb_dma_new(struct fntb_port *np)
 	return NULL;
 }
 
-static struct fntb_dma *fntb_dma_set(struct fntb_port *np, struct fntb_dma *dma)
-{
-	struct fntb_dma *before = np->dma;
-
-	spin_lock(&np->dma_lock);
-	np->dma = dma;
-	spin_unlock(&np->dma_lock);
-	return before;
-}
-
 /**
  * fntb_dma_name() - which channel moves payload?
  * @np:   port
  * @name: result, if there is one
  * @size: of @name
  *
- * Context: Process.
+ * Context: Process; sleeps.
  * Return: false: the processor does
  */
 bool fntb_dma_name(struct fntb_port *np, char *name, size_t size)
 {
 	bool used;
 
-	spin_lock(&np->dma_lock);
+	mutex_lock(&np->dma_lock);
 	used = np->dma && !READ_ONCE(np->dma->dead);
 	if (used)
 		strscpy(name, dma_chan_name(np->dma->chan), size);
-	spin_unlock(&np->dma_lock);
+	mutex_unlock(&np->dma_lock);
 	return used;
+}
+
+/* What dma-bufs are mapped for stays. */
+static void fntb_dma_drop(struct fntb_port *np)
+{
+	mutex_lock(&np->dma_lock);
+	if (!np->dma->bounce) {
+		fntb_dma_close(np->dma);
+		np->dma = NULL;
+	}
+	mutex_unlock(&np->dma_lock);
+}
+
+static bool fntb_dma_of_device(struct dma_chan *chan, void *arg)
+{
+	return chan->device->dev == arg;
+}
+
+/**
+ * fntb_dma_renew() - have a channel anew that was stopped
+ * @np: port
+ *
+ * One that dma-bufs are mapped for, which have no other. It is not enough to go
+ * on with it: Linux's driver for Switchtec takes completions of before for new
+ * ones then, and stops the kernel.
+ *
+ * Context: The thread.
+ */
+void fntb_dma_renew(struct fntb_port *np)
+{
+	struct fntb_dma *dma = np->dma;
+	dma_cap_mask_t mask;
+
+	if (!dma || !dma->bounce || !READ_ONCE(dma->ended) || dma->stuck)
+		return;
+	/* Until it is no longer ended, nobody else uses it. */
+	mutex_lock(&dma->lock);
+	mutex_unlock(&dma->lock);
+	if (dma->chan)
+		dma_release_channel(dma->chan);
+	dma_cap_zero(mask);
+	dma_cap_set(DMA_MEMCPY, mask);
+	dma->chan = dma_request_channel(mask, fntb_dma_of_device, dma->dev);
+	mutex_lock(&dma->lock);
+	dma->ended = !dma->chan;
+	if (dma->ended) {
+		WRITE_ONCE(dma->why, "its device has no other for this driver");
+		WRITE_ONCE(dma->dead, true);
+	}
+	mutex_unlock(&dma->lock);
+}
+
+/* Before the driver of the channel goes, the port does. */
+static void fntb_dma_found(struct fntb_port *np)
+{
+	if (!device_link_add(&np->ntb->dev, np->dma->dev,
+			     DL_FLAG_AUTOREMOVE_CONSUMER))
+		dev_warn(&np->ntb->dev, "cannot link to %s: do not unbind its driver before this one\n",
+			 dev_name(np->dma->dev));
+	dev_info(&np->ntb->dev, "payloads of %u bytes or more are moved by DMA channel %s\n",
+		 dma_bytes, dma_chan_name(np->dma->chan));
 }
 
 /**
@@ -495,33 +620,63 @@ bool fntb_dma_name(struct fntb_port *np, char *name, size_t size)
 void fntb_dma_up(struct fntb_port *np)
 {
 	bool found = !np->dma;
+	const char *why;
 
-	if (!use_dma || (np->dma && np->dma->dead))
+	if (!use_dma || (np->dma && np->dma->dead && !np->dma->bounce))
 		return;
-	if (!np->dma)
-		fntb_dma_set(np, fntb_dma_new(np));
+	if (found) {
+		mutex_lock(&np->dma_lock);
+		np->dma = fntb_dma_new(np);
+		mutex_unlock(&np->dma_lock);
+	}
 	if (!np->dma)
 		return;
 	if (np->peer_range.bytes && !np->dma->size[1])
 		fntb_dma_map(np->dma, 1, np->peer_range.base,
 			     np->peer_range.size);
-	if (!fntb_dma_arrives(np)) {
-		fntb_dma_failed(np);
-		fntb_dma_exit(np);
-	} else if (found) {
-		dev_info(&np->ntb->dev, "payloads of %u bytes or more are moved by DMA channel %s\n",
-			 dma_bytes, dma_chan_name(np->dma->chan));
+	fntb_dma_renew(np);
+	why = fntb_dma_arrives(np);
+	if (why) {
+		fntb_dma_give_up(np, why);
+		fntb_dma_drop(np);
+		return;
 	}
+	WRITE_ONCE(np->dma->dead, false);
+	if (found)
+		fntb_dma_found(np);
+}
+
+/**
+ * fntb_dma_refusal() - is there no channel for memory of other devices?
+ * @np: port
+ *
+ * Context: Process. With &fntb_port.dma_lock held.
+ * Return: NULL if there is one; otherwise why not
+ */
+const char *fntb_dma_refusal(struct fntb_port *np)
+{
+	if (!use_dma)
+		return "use_dma=0 was given, and processors do not reach such memory: load fabrex_ntb without it";
+	if (!np->dma && !READ_ONCE(np->wire.epoch))
+		return "the peer has not been seen yet; when it is, a DMA channel is looked for";
+	if (!np->dma)
+		return "no DMA channel reaches the memory window, and processors do not reach such memory: load the driver of the bridge's DMA engine, such as switchtec_dma, and then fabrex_ntb";
+	if (READ_ONCE(np->dma->dead))
+		return READ_ONCE(np->dma->why);
+	if (!dev_is_pci(np->dma->dev))
+		return "the DMA channel is not that of a PCI device";
+	return NULL;
 }
 
 /**
  * fntb_dma_exit() - let go of the channel
- * @np: port, whose wire is down
+ * @np: port, whose wire is down, and which has no dma-bufs
  *
  * Context: Process; sleeps.
  */
 void fntb_dma_exit(struct fntb_port *np)
 {
 	if (np->dma)
-		fntb_dma_close(fntb_dma_set(np, NULL));
+		fntb_dma_close(np->dma);
+	np->dma = NULL;
 }

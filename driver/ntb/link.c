@@ -326,6 +326,7 @@ static bool fntb_link_lost(struct fntb_port *np)
 /* One step; true: there was something to do. */
 static bool fntb_step(struct fntb_port *np)
 {
+	fntb_dma_renew(np);
 	if (np->state != FNTB_DOWN && fntb_link_lost(np)) {
 		fntb_peer_down(np, "the NTB link went down");
 		np->state = FNTB_DOWN;

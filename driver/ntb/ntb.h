@@ -120,9 +120,11 @@ struct fntb_tx {
  * @served:     requests served, in this epoch; the thread's
  * @reply_bytes: payload of the answer that is made; the thread's
  * @reply_marker: its marker, if a DMA engine has moved it; likewise
- * @dma:        the DMA engine, or NULL
- * @dma_lock:   protects @dma from fntb_dma_name(): everybody else has entered the
- *              gate, or is the thread
+ * @dma:        the DMA engine, or NULL. Does not change while the wire is up,
+ *              nor once dma-bufs have been mapped for it
+ * @dma_lock:   held while it changes, and while dma-bufs are about to be mapped
+ *              for it; protects the following
+ * @refused:    why they were not, as last said
  * @direct:     own regions that the peer stores to by itself, or NULL
  * @offered:    bytes of the range where they are; 0: the peer does not reach it
  * @peer_range: those of the peer
@@ -182,7 +184,8 @@ struct fntb_port {
 	u32 reply_bytes;
 	u32 reply_marker;
 	struct fntb_dma *dma;
-	spinlock_t dma_lock;
+	struct mutex dma_lock;
+	const char *refused;
 	struct fntb_direct *direct;
 	u64 offered;
 	struct fntb_peer_range peer_range;
@@ -215,6 +218,7 @@ bool fntb_wire_late(struct fntb_port *np, unsigned long patience);
 
 /* dma.c */
 void fntb_dma_up(struct fntb_port *np);
+void fntb_dma_renew(struct fntb_port *np);
 void fntb_dma_exit(struct fntb_port *np);
 bool fntb_dma_stuck(const struct fntb_port *np);
 void fntb_dma_failed(struct fntb_port *np);
@@ -222,8 +226,14 @@ bool fntb_dma_begin(struct fntb_port *np, const void *user, u32 window,
 		    u32 bytes);
 bool fntb_dma_has(struct fntb_port *np, const void *user);
 bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes);
+bool fntb_dma_begin_far(struct fntb_port *np, const void *user, u32 window,
+			dma_addr_t from, u32 bytes);
+bool fntb_dma_put_far(struct fntb_port *np, u64 to, dma_addr_t from, u32 bytes);
 u32 fntb_dma_end(struct fntb_port *np, u64 to);
 bool fntb_dma_name(struct fntb_port *np, char *name, size_t size);
+
+/* gpu.c */
+extern const struct fabrex_channel_ops fntb_channel_ops;
 
 /* inbox.c */
 int fntb_inbox_aim(struct fntb_port *np);

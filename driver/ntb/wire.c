@@ -133,6 +133,27 @@ static u64 fntb_mark_at(const struct fntb_port *np,
 	return fntb_put_at(np, call->place) + np->theirs.chunk;
 }
 
+static bool fntb_draw(struct fabrex_wire *wire, const struct fabrex_call *call,
+		      u32 place, u32 at, dma_addr_t from, u32 bytes)
+{
+	struct fntb_port *np = fntb_port_of(wire);
+	const void *user = call ?: (void *)&np->served;
+	u32 all = call ? call->bytes : np->reply_bytes;
+	u64 to;
+
+	/* A place in an answer is the peer's word. */
+	if (!call && (place >= np->theirs.ngets || all > np->theirs.chunk))
+		return false;
+	if (!call)
+		to = fntb_get_at(np, place);
+	else
+		to = call->direct ? call->where : fntb_put_at(np, place);
+	if (!at && !fntb_dma_begin_far(np, user, call && call->direct,
+				       from | to, all))
+		return false;
+	return fntb_dma_put_far(np, to + at, from, bytes);
+}
+
 static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
 {
 	struct fntb_port *np = fntb_port_of(wire);
@@ -658,6 +679,7 @@ const struct fabrex_wire_ops fntb_wire_ops = {
 	.reserve = fntb_reserve,
 	.cancel = fntb_cancel,
 	.put = fntb_put,
+	.draw = fntb_draw,
 	.settle = fntb_settle,
 	.request = fntb_request,
 	.flush = fntb_flush,
