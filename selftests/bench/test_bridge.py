@@ -16,7 +16,7 @@ ASKED = ((LATENCY, DMA), (BANDWIDTH, PROCESSOR))
 
 
 @scenario(hosts=["a", "b"], topology=bridge_bench.TOPOLOGY,
-          kernels=(upstream.KERNEL,), layer=peers.LAYER, upstream=True)
+          kernels=("7.2",), layer=peers.LAYER, upstream=True, named=True)
 def every_way_says_a_figure(lab, t):
     """What make bench-ntb does, in brief."""
     for guest in lab.guests.values():

@@ -243,9 +243,9 @@ def as_markdown(series):
 def run(rounds, effort, as_json=False, output=None):
     """Build, boot, measure, print; the exit status."""
     build.build("demo", ("programs", "bench-programs"))
-    kmod.build(upstream.KERNEL)
+    kmod.build("7.2")
     series = Bench(questions())
-    with Lab(kernel=upstream.KERNEL, hosts=["a", "b"], topology=TOPOLOGY,
+    with Lab(kernel="7.2", hosts=["a", "b"], topology=TOPOLOGY,
              layer=peers.LAYER, upstream=True) as lab:
         lab.install()
         for guest in lab.guests.values():
