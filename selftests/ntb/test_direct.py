@@ -12,7 +12,7 @@ from puppet import CHECK, READ, WRITE, WRITE_IMM, Puppet
 OPTIONS = "direct=1 dead_ms=20000"
 SIZE = 1 << 18		# twice as much has room behind the window
 PART = 1 << 16
-REVOCATIONS = int(os.environ.get("FABREX_REVOCATIONS", "20"))
+REVOCATIONS = int(os.environ.get("FABREX_REVOCATIONS", "10"))
 TRACING = "/sys/kernel/tracing"
 
 

@@ -14,7 +14,7 @@ from puppet import WRITE, Puppet
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile")
 SECONDS = int(os.environ.get("FABREX_FUZZ_SECONDS", "20"))
 SEED = int(os.environ.get("FABREX_FUZZ_SEED", "1"))
-READY = 0x62746e66 ^ 1
+READY = 0x62746e66 ^ 2
 SIZE = 1 << 16
 
 

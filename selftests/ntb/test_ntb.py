@@ -18,7 +18,7 @@ from puppet import (CHECK, READ, WRITE, WRITE_IMM, Puppet, counts,
                     wait_counts)
 
 KILLS = int(os.environ.get("FABREX_KILLS", "200"))
-REVOCATIONS = int(os.environ.get("FABREX_REVOCATIONS", "20"))
+REVOCATIONS = int(os.environ.get("FABREX_REVOCATIONS", "10"))
 # Not dma-window, and of dma-guess what is not about windows: a bridge has none for
 # processes.
 PROGRAMS = ("ops", "errors", "ops-32", "errors-32", "queues", "order", "atomics",
