@@ -165,3 +165,39 @@ def closed_by_the_iommu(lab, t):
             ([words], pages), "which is as it was, every byte")
     victim.close()
     serves(t, a, b)
+
+
+@ntb_scenario(iommu="remap")
+def linked_pages_are_open(lab, t):
+    """In direct mode the peer's root gets at the pages of regions that were written to
+    with their key, too: not at those of other regions, nor of one that is
+    deregistered."""
+    a, b = joined(lab, t, SWITCHTEC, PATIENT + " direct=1")
+    own, peer = Puppet(b), Puppet(a)
+    own.mr(0, SIZE)
+    own.set(0, 0, SIZE, 0xa5)
+    own.queue(0)
+    linked, other, gone = range(3)
+    for region in (linked, other, gone):
+        rkey = peer.mr(region, SIZE)
+        peer.set(region, 0, SIZE, 0xa5)
+        if region != other:
+            t.equal(own.op(0, WRITE, peer.peer, 0, 0, rkey, 0, SIZE).status,
+                    "OK", "written to with its key")
+    peer.ask("mrdel", gone)
+    own.close()
+    granted = attack(b)["granted"]
+    t.equal(len(granted), 3, "a second window is aimed, too")
+    begin, size = granted[1]
+    seen = attack(b, addresses=list(range(begin, begin + size, PAGE)),
+                  pattern=0xa5a5a5a5a5a5a5a5, store=STORE, everywhere=True)
+    # One page has been there from the beginning.
+    t.equal(len(seen["answered"]), 1 + SIZE // PAGE,
+            "as much answers as is linked")
+    t.equal(len(seen["found"]), SIZE // PAGE, "of which it reads every page")
+    words = [peer.ask("peek", linked, at)[0] for at in range(0, SIZE, PAGE)]
+    t.equal(set(words), {STORE}, "and has written to it")
+    for region in (other, gone):
+        t.ok(peer.all(region, 0, SIZE, 0xa5), "others are as they were")
+    peer.close()
+    serves(t, a, b)
