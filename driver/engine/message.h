@@ -64,6 +64,7 @@ struct fabrex_request {
 #define ENGINE_ANS_MISS		(1u << 0) /* there is nothing with that key */
 #define ENGINE_ANS_MARKED	(1u << 1) /* the payload ends with @marker */
 #define ENGINE_ANS_LINKED	(1u << 2) /* the region is linked: @value, @number */
+#define ENGINE_ANS_LOST		(1u << 3) /* the payload has not arrived */
 
 /**
  * struct fabrex_answer - what has become of a request

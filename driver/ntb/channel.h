@@ -41,6 +41,7 @@ struct fntb_batch {
 /**
  * struct fntb_dma - a channel
  * @chan:   channel; NULL if it is @ended and could not be had again
+ * @name:   of the channel, or the last one
  * @align:  what it copies is a multiple of this
  * @dev:    its device, with a reference
  * @window: bus addresses of the windows
@@ -58,10 +59,12 @@ struct fntb_batch {
  * @dead:   not used any more, for what goes to the peer
  * @why:    because of this
  * @ended:  it was stopped, and nobody uses it before the thread has had it anew
+ * @renew_at: when to try that again, in jiffies
  * @stuck:  it could not be stopped: what it may still use is never freed
  */
 struct fntb_dma {
 	struct dma_chan *chan;
+	char name[32];
 	u32 align;
 	struct device *dev;
 	dma_addr_t window[2];
@@ -76,11 +79,13 @@ struct fntb_dma {
 	bool dead;
 	const char *why;
 	bool ended;
+	unsigned long renew_at;
 	bool stuck;
 };
 
 /* dma.c */
 void fntb_dma_give_up(struct fntb_port *np, const char *why);
+bool fntb_dma_lock(struct fntb_port *np);
 void fntb_batch_begin(struct fntb_batch *batch, u32 window);
 bool fntb_dma_submit(struct fntb_dma *dma, dma_addr_t to, dma_addr_t from,
 		     u32 bytes);

@@ -10,6 +10,7 @@
  * do not arrive is found when the link comes up, or by the marker, and is not used
  * any more.
  */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/mm.h>
@@ -21,7 +22,8 @@
 
 /* No transfer takes longer, on whatever machine. */
 #define DMA_PATIENCE	(2 * HZ)
-#define DO_NOT_ARRIVE	"its writes do not arrive at the peer"
+static const char DO_NOT_ARRIVE[] = "its writes do not arrive at the peer";
+static const char NO_OTHER[] = "its device has no other for this driver";
 
 static bool use_dma = true;
 module_param(use_dma, bool, 0444);
@@ -40,10 +42,10 @@ MODULE_PARM_DESC(dma_bytes, "smallest payload that a DMA channel moves, in bytes
  */
 void fntb_dma_give_up(struct fntb_port *np, const char *why)
 {
-	if (!np->dma->dead)
+	if (np->dma->why != why)
 		dev_warn(&np->ntb->dev,
 			 "DMA channel %s is no longer used: %s\n",
-			 dma_chan_name(np->dma->chan), why);
+			 np->dma->name, why);
 	WRITE_ONCE(np->dma->why, why);
 	WRITE_ONCE(np->dma->dead, true);
 }
@@ -73,7 +75,7 @@ bool fntb_dma_stuck(const struct fntb_port *np)
 		return false;
 	dev_err_ratelimited(&np->ntb->dev,
 			    "DMA channel %s cannot be stopped, so the link stays down: reset the channel's device, or restart the host\n",
-			    dma_chan_name(np->dma->chan));
+			    np->dma->name);
 	return true;
 }
 
@@ -160,6 +162,32 @@ const char *fntb_dma_wait(struct fntb_dma *dma)
 	if (!wait_for_completion_timeout(&batch->ended, DMA_PATIENCE))
 		return "a transfer did not complete in time";
 	return READ_ONCE(batch->error) ? "a transfer failed" : NULL;
+}
+
+/**
+ * fntb_dma_lock() - have the channel
+ * @np: port, with a channel
+ *
+ * Processes have it while they have a part moved. The thread does not wait for one
+ * that does not get on: the peer would miss its heartbeat.
+ *
+ * Context: Process; sleeps.
+ * Return: true: &fntb_dma.lock is held
+ */
+bool fntb_dma_lock(struct fntb_port *np)
+{
+	unsigned long end = jiffies + HZ / 4;
+
+	if (current != np->thread) {
+		mutex_lock(&np->dma->lock);
+		return true;
+	}
+	while (!mutex_trylock(&np->dma->lock)) {
+		if (time_after(jiffies, end))
+			return false;
+		usleep_range(20, 50);
+	}
+	return true;
 }
 
 /**
@@ -258,7 +286,8 @@ bool fntb_dma_begin_far(struct fntb_port *np, const void *user, u32 window,
 	if (!dma || READ_ONCE(dma->dead) || !dma->size[window] ||
 	    !IS_ALIGNED(from | bytes, dma->align))
 		return false;
-	mutex_lock(&dma->lock);
+	if (!fntb_dma_lock(np))
+		return false;
 	if (READ_ONCE(dma->dead) || dma->ended) {
 		mutex_unlock(&dma->lock);
 		return false;
@@ -277,17 +306,15 @@ bool fntb_dma_begin_far(struct fntb_port *np, const void *user, u32 window,
  * @bytes: of it
  *
  * Context: Process.
- * Return: false: it cannot be, and neither can the part
+ * If it cannot be, fntb_dma_end() says so.
  */
-bool fntb_dma_put_far(struct fntb_port *np, u64 to, dma_addr_t from, u32 bytes)
+void fntb_dma_put_far(struct fntb_port *np, u64 to, dma_addr_t from, u32 bytes)
 {
 	struct fntb_dma *dma = np->dma;
 
-	if (fntb_dma_submit(dma, dma->window[dma->batch.window] + to, from,
-			    bytes))
-		return true;
-	WRITE_ONCE(dma->batch.error, true);
-	return false;
+	if (!fntb_dma_submit(dma, dma->window[dma->batch.window] + to, from,
+			     bytes))
+		WRITE_ONCE(dma->batch.error, true);
 }
 
 /* Memory of another device cannot be kept for good, as pages can. */
@@ -297,7 +324,7 @@ static void fntb_dma_cut_off(struct fntb_dma *dma)
 		return;
 	pci_clear_master(to_pci_dev(dma->dev));
 	dev_err(dma->dev, "DMA channel %s cannot be stopped, and may still access memory of another device: bus mastering is turned off for all channels; reload their driver\n",
-		dma_chan_name(dma->chan));
+		dma->name);
 }
 
 /**
@@ -427,10 +454,12 @@ static const char *fntb_dma_try(struct fntb_port *np, u32 window,
 				void __iomem *word, u64 to)
 {
 	struct fntb_dma *dma = np->dma;
-	const char *why = dma->why;
+	const char *why;
 
 	mutex_lock(&dma->lock);
-	if (!dma->ended)
+	if (dma->ended)
+		why = dma->why ?: "it was stopped";
+	else
 		why = fntb_dma_prove(np, window, word, to);
 	mutex_unlock(&dma->lock);
 	return why;
@@ -446,10 +475,16 @@ static const char *fntb_dma_arrives(struct fntb_port *np)
 		return why;
 	dev_warn(&np->ntb->dev,
 		 "writes of DMA channel %s do not arrive through the second memory window: it is not used for direct stores\n",
-		 dma_chan_name(np->dma->chan));
+		 np->dma->name);
 	fntb_dma_unmap(np->dma, 1);
-	return np->dma->dead ? np->dma->why : NULL;
+	return np->dma->ended ? "it was stopped" : NULL;
 }
+
+/* Drivers of which it is known that they say when a copy has failed, and that nothing
+ * is accessed any more when they have stopped a channel. Linux's ptdma, for one,
+ * reports every copy as good; ioatdma cannot be stopped.
+ */
+static const char * const fntb_dma_drivers[] = { "switchtec_dma", "idxd" };
 
 /* On the bridge's node; it can be stopped, and ends in order. */
 static bool fntb_dma_suits(struct dma_chan *chan, void *arg)
@@ -457,6 +492,8 @@ static bool fntb_dma_suits(struct dma_chan *chan, void *arg)
 	struct dma_device *device = chan->device;
 
 	return dev_to_node(device->dev) == dev_to_node(arg) &&
+	       match_string(fntb_dma_drivers, ARRAY_SIZE(fntb_dma_drivers),
+			    dev_driver_string(device->dev)) >= 0 &&
 	       device->device_terminate_all &&
 	       !dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask);
 }
@@ -468,7 +505,7 @@ static void fntb_dma_close(struct fntb_dma *dma)
 		/* It may still be at work: all that it knows stays. */
 		__module_get(THIS_MODULE);
 		pr_err("DMA channel %s cannot be stopped: leaking the memory that it may still access\n",
-		       dma_chan_name(dma->chan));
+		       dma->name);
 		return;
 	}
 	if (dma->bounce)
@@ -481,6 +518,12 @@ static void fntb_dma_close(struct fntb_dma *dma)
 		dma_release_channel(dma->chan);
 	put_device(dma->dev);
 	kfree(dma);
+}
+
+static void fntb_dma_has_channel(struct fntb_dma *dma)
+{
+	dma->align = 1u << dma->chan->device->copy_align;
+	strscpy(dma->name, dma_chan_name(dma->chan), sizeof(dma->name));
 }
 
 static int fntb_dma_open(struct fntb_port *np, struct fntb_dma *dma)
@@ -499,7 +542,7 @@ static int fntb_dma_open(struct fntb_port *np, struct fntb_dma *dma)
 					&np->ntb->pdev->dev);
 	if (!dma->chan)
 		return -ENODEV;
-	dma->align = 1u << dma->chan->device->copy_align;
+	fntb_dma_has_channel(dma);
 	dma->dev = get_device(dma->chan->device->dev);
 	if (!fntb_dma_map(dma, 0, base, size))
 		goto release;
@@ -545,7 +588,7 @@ bool fntb_dma_name(struct fntb_port *np, char *name, size_t size)
 	mutex_lock(&np->dma_lock);
 	used = np->dma && !READ_ONCE(np->dma->dead);
 	if (used)
-		strscpy(name, dma_chan_name(np->dma->chan), size);
+		strscpy(name, np->dma->name, size);
 	mutex_unlock(&np->dma_lock);
 	return used;
 }
@@ -581,8 +624,10 @@ void fntb_dma_renew(struct fntb_port *np)
 	struct fntb_dma *dma = np->dma;
 	dma_cap_mask_t mask;
 
-	if (!dma || !dma->bounce || !READ_ONCE(dma->ended) || dma->stuck)
+	if (!dma || !dma->bounce || !READ_ONCE(dma->ended) || dma->stuck ||
+	    time_before(jiffies, dma->renew_at))
 		return;
+	dma->renew_at = jiffies + FNTB_TICK;
 	/* Until it is no longer ended, nobody else uses it. */
 	mutex_lock(&dma->lock);
 	mutex_unlock(&dma->lock);
@@ -591,24 +636,44 @@ void fntb_dma_renew(struct fntb_port *np)
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
 	dma->chan = dma_request_channel(mask, fntb_dma_of_device, dma->dev);
-	mutex_lock(&dma->lock);
-	dma->ended = !dma->chan;
-	if (dma->ended) {
-		WRITE_ONCE(dma->why, "its device has no other for this driver");
-		WRITE_ONCE(dma->dead, true);
+	if (!dma->chan) {
+		fntb_dma_give_up(np, NO_OTHER);
+		return;
 	}
+	fntb_dma_has_channel(dma);
+	mutex_lock(&dma->lock);
+	if (dma->why == NO_OTHER) {
+		WRITE_ONCE(dma->why, NULL);
+		WRITE_ONCE(dma->dead, false);
+	}
+	WRITE_ONCE(dma->ended, false);
 	mutex_unlock(&dma->lock);
 }
 
-/* Before the driver of the channel goes, the port does. */
-static void fntb_dma_found(struct fntb_port *np)
+/* Nobody else uses it before it has been tried. Before its driver goes, the port
+ * does.
+ */
+static void fntb_dma_find(struct fntb_port *np)
 {
-	if (!device_link_add(&np->ntb->dev, np->dma->dev,
+	struct fntb_dma *dma = fntb_dma_new(np);
+
+	if (!dma)
+		return;
+	dma->why = "it is being tried";
+	dma->dead = true;
+	if (!device_link_add(&np->ntb->dev, dma->dev,
 			     DL_FLAG_AUTOREMOVE_CONSUMER))
 		dev_warn(&np->ntb->dev, "cannot link to %s: do not unbind its driver before this one\n",
-			 dev_name(np->dma->dev));
+			 dev_name(dma->dev));
+	mutex_lock(&np->dma_lock);
+	np->dma = dma;
+	mutex_unlock(&np->dma_lock);
+}
+
+static void fntb_dma_found(struct fntb_port *np)
+{
 	dev_info(&np->ntb->dev, "payloads of %u bytes or more are moved by DMA channel %s\n",
-		 dma_bytes, dma_chan_name(np->dma->chan));
+		 dma_bytes, np->dma->name);
 }
 
 /**
@@ -624,11 +689,8 @@ void fntb_dma_up(struct fntb_port *np)
 
 	if (!use_dma || (np->dma && np->dma->dead && !np->dma->bounce))
 		return;
-	if (found) {
-		mutex_lock(&np->dma_lock);
-		np->dma = fntb_dma_new(np);
-		mutex_unlock(&np->dma_lock);
-	}
+	if (found)
+		fntb_dma_find(np);
 	if (!np->dma)
 		return;
 	if (np->peer_range.bytes && !np->dma->size[1])
@@ -641,6 +703,7 @@ void fntb_dma_up(struct fntb_port *np)
 		fntb_dma_drop(np);
 		return;
 	}
+	WRITE_ONCE(np->dma->why, NULL);
 	WRITE_ONCE(np->dma->dead, false);
 	if (found)
 		fntb_dma_found(np);

@@ -31,7 +31,7 @@ static bool fntb_gpu_refused(struct fntb_port *np)
 
 	if (why && why != np->refused)
 		dev_warn(&np->ntb->dev, "dma-bufs are refused: %s%s\n",
-			 dead ? "the DMA channel is no longer used: " : "",
+			 dead ? "the DMA channel cannot be used: " : "",
 			 why);
 	np->refused = why;
 	return why;
@@ -75,7 +75,7 @@ static bool fntb_gpu_copy(struct fntb_port *np, dma_addr_t to, dma_addr_t from,
 		return true;
 	dev_warn_ratelimited(&np->ntb->dev,
 			     "DMA channel %s cannot access memory of another device: %s\n",
-			     dma_chan_name(dma->chan), why);
+			     dma->name, why);
 	fntb_dma_stop(dma);
 	if (dma->stuck)
 		fntb_dma_give_up(np, "it cannot be stopped");
@@ -88,13 +88,16 @@ static u8 fntb_gpu_load_part(struct fntb_port *np, dma_addr_t from, u32 at,
 {
 	u32 align = fntb_gpu_align(&np->engine), skip = from & (align - 1);
 	struct fntb_dma *dma = np->dma;
+	u8 ret = ENGINE_NO_MEMORY;
 
-	guard(mutex)(&dma->lock);
+	if (!fntb_dma_lock(np))
+		return ret;
 	/* What is beside it belongs to the same page. */
-	if (!fntb_gpu_copy(np, dma->bounce_dma, from - skip,
-			   ALIGN(skip + bytes, align)))
-		return ENGINE_NO_MEMORY;
-	return fn(ctx, dma->bounce + skip, at, bytes);
+	if (fntb_gpu_copy(np, dma->bounce_dma, from - skip,
+			  ALIGN(skip + bytes, align)))
+		ret = fn(ctx, dma->bounce + skip, at, bytes);
+	mutex_unlock(&dma->lock);
+	return ret;
 }
 
 static u8 fntb_gpu_load(struct fabrex_engine *engine, dma_addr_t from, u32 at,
@@ -121,15 +124,14 @@ static bool fntb_gpu_deliver(struct fntb_port *np, dma_addr_t to,
 	       fntb_gpu_copy(np, np->dma->word_dma, to + bytes - align, align);
 }
 
-/* From where it is, or else from a copy. */
-static bool fntb_gpu_store_part(struct fntb_port *np, dma_addr_t to,
+/* From where it is, or else from a copy. The lock of the channel is held. */
+static bool fntb_gpu_store_held(struct fntb_port *np, dma_addr_t to,
 				const void *from, u32 bytes)
 {
 	struct fntb_dma *dma = np->dma;
 	dma_addr_t addr;
 	bool good;
 
-	guard(mutex)(&dma->lock);
 	if (!virt_addr_valid(from) ||
 	    !IS_ALIGNED((unsigned long)from, dma->align))
 		goto copy;
@@ -143,6 +145,18 @@ static bool fntb_gpu_store_part(struct fntb_port *np, dma_addr_t to,
 copy:
 	memcpy(dma->bounce, from, bytes);
 	return fntb_gpu_deliver(np, to, dma->bounce_dma, bytes);
+}
+
+static bool fntb_gpu_store_part(struct fntb_port *np, dma_addr_t to,
+				const void *from, u32 bytes)
+{
+	bool good;
+
+	if (!fntb_dma_lock(np))
+		return false;
+	good = fntb_gpu_store_held(np, to, from, bytes);
+	mutex_unlock(&np->dma->lock);
+	return good;
 }
 
 static bool fntb_gpu_store(struct fabrex_engine *engine, dma_addr_t to,

@@ -117,6 +117,7 @@ struct fntb_tx {
  * @tx:         requests to the peer
  * @answers_lock: held by who takes answers; protects @answered
  * @answered:   answers taken, in this epoch
+ * @untaken:    somebody wanted to look for answers while another one did
  * @served:     requests served, in this epoch; the thread's
  * @reply_bytes: payload of the answer that is made; the thread's
  * @reply_marker: its marker, if a DMA engine has moved it; likewise
@@ -180,6 +181,7 @@ struct fntb_port {
 	struct fntb_tx tx;
 	struct mutex answers_lock;
 	u32 answered;
+	atomic_t untaken;
 	u32 served;
 	u32 reply_bytes;
 	u32 reply_marker;
@@ -228,7 +230,7 @@ bool fntb_dma_has(struct fntb_port *np, const void *user);
 bool fntb_dma_put(struct fntb_port *np, u64 to, const void *from, u32 bytes);
 bool fntb_dma_begin_far(struct fntb_port *np, const void *user, u32 window,
 			dma_addr_t from, u32 bytes);
-bool fntb_dma_put_far(struct fntb_port *np, u64 to, dma_addr_t from, u32 bytes);
+void fntb_dma_put_far(struct fntb_port *np, u64 to, dma_addr_t from, u32 bytes);
 u32 fntb_dma_end(struct fntb_port *np, u64 to);
 bool fntb_dma_name(struct fntb_port *np, char *name, size_t size);
 

@@ -144,6 +144,9 @@ static bool fntb_draw(struct fabrex_wire *wire, const struct fabrex_call *call,
 	/* A place in an answer is the peer's word. */
 	if (!call && (place >= np->theirs.ngets || all > np->theirs.chunk))
 		return false;
+	/* The processor copies, by way of the channel's buffer. */
+	if (call && call->direct && call->stores)
+		return false;
 	if (!call)
 		to = fntb_get_at(np, place);
 	else
@@ -151,7 +154,9 @@ static bool fntb_draw(struct fabrex_wire *wire, const struct fabrex_call *call,
 	if (!at && !fntb_dma_begin_far(np, user, call && call->direct,
 				       from | to, all))
 		return false;
-	return fntb_dma_put_far(np, to + at, from, bytes);
+	/* What fails from here on is seen when it is settled. */
+	fntb_dma_put_far(np, to + at, from, bytes);
+	return true;
 }
 
 static bool fntb_settle(struct fabrex_wire *wire, struct fabrex_call *call)
@@ -315,7 +320,7 @@ static bool fntb_answer(struct fntb_port *np)
 		np->overdue = 0;
 	}
 	np->answered++;
-	if (call.marker && answer.status == FABREX_WC_RFAULT) {
+	if (call.marker && answer.flags & ENGINE_ANS_LOST) {
 		fntb_dma_failed(np);
 		call.lost = true;
 		if (call.direct)
@@ -343,11 +348,18 @@ bool fntb_wire_take(struct fntb_port *np, u32 most)
 {
 	u32 n = 0;
 
-	if (!mutex_trylock(&np->answers_lock))
+	/* Whoever is at it may have looked before the last one came. */
+	if (!mutex_trylock(&np->answers_lock)) {
+		atomic_set(&np->untaken, 1);
 		return false;
+	}
 	while (n < most && READ_ONCE(np->wire.up) && fntb_answer(np))
 		n++;
 	mutex_unlock(&np->answers_lock);
+	/* The lock is free before that is read, see above. */
+	smp_mb();
+	if (atomic_read(&np->untaken) && atomic_xchg(&np->untaken, 0))
+		fntb_link_wake(np);
 	if (n)
 		fabrex_engine_room(&np->engine);
 	return n;
@@ -408,6 +420,9 @@ static bool fntb_reply_settle(struct fntb_port *np, u32 place)
 		return true;
 	np->reply_marker = fntb_dma_end(np, fntb_get_at(np, place) +
 					    np->theirs.chunk);
+	/* It may still store to this place, which the peer uses again. */
+	if (!np->reply_marker && fntb_dma_stuck(np))
+		WRITE_ONCE(np->lost, true);
 	return np->reply_marker;
 }
 
@@ -488,7 +503,10 @@ static void fntb_refuse(struct fntb_port *np, struct fabrex_request *req,
 	req->flags |= ENGINE_REQ_CANCEL;
 	if (req->opcode == FABREX_OP_WRITE_IMM)
 		fabrex_engine_serve(&np->wire, req, NULL, answer);
-	*answer = (struct fabrex_answer) { .status = FABREX_WC_RFAULT };
+	*answer = (struct fabrex_answer) {
+		.status = FABREX_WC_RFAULT,
+		.flags = ENGINE_ANS_LOST,
+	};
 }
 
 static void fntb_reply_send(struct fntb_port *np,
