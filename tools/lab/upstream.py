@@ -129,7 +129,10 @@ def load(guest, *names):
 
 
 def unload(guest, *names):
-    """Unload modules; ones that are not loaded are no error."""
+    """Unload modules; ones that are not loaded are no error. What a process that has
+    just been killed has open, it still has for a moment."""
     for name in names:
-        guest.sh(f"! grep -q '^{name.replace('-', '_')} ' /proc/modules || "
-                 f"rmmod {name}")
+        guest.sh(f"grep -q '^{name.replace('-', '_')} ' /proc/modules || exit 0;"
+                 "for i in $(seq 400); do "
+                 f"rmmod {name} 2>/dev/null && exit 0; sleep 0.05; done; "
+                 f"rmmod {name}", timeout=60)
