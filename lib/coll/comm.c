@@ -243,6 +243,7 @@ int fxi_comm_make(struct fabrex_port *const *ports, uint32_t nports,
 		  comm->crowded ? "; there are fewer processors than ranks, so waiting ranks yield" :
 				  "");
 	tell_failed(comm);
+	fxi_link_tell_entrances(comm);
 	*out = comm;
 	return 0;
 }

@@ -171,7 +171,7 @@ static struct way way_to(const struct fabrex_comm *comm, uint32_t rank)
 }
 
 /*
- * From there to here, as that rank will find: what one port sees of another,
+ * From there to here, as that rank probably finds: what one port sees of another,
  * that sees of it.
  */
 static struct way way_from(const struct fabrex_comm *comm, uint32_t rank)
@@ -267,29 +267,72 @@ int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
 	peer->port = (uint8_t)way.out;
 	peer->entrance = (uint8_t)way.in;
 	peer->to = card->entrances[way.in];
-	if (comm->nports > 1)
-		peer->used = (uint8_t)way_from(comm, rank).in;
 	if (way.sight && rank != comm->rank)
 		say_way(comm, rank, &way);
 	return 0;
 }
 
-uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank)
+/* The rank has the choice between entrances of @card, if there are several. */
+static bool has_choice(const struct link_card *card)
 {
-	const struct mailbox *box = comm->links->mailbox;
+	uint32_t i;
 
-	if (comm->nports > 1)
-		return box->peers[rank].used;
-	return box->nothers ? way_from(comm, rank).in : 0;
+	for (i = 1; i < LINK_ENTRANCES; i++)
+		if (card->entrances[i].rkey)
+			return true;
+	return false;
 }
 
+void fxi_link_tell_entrances(struct fabrex_comm *comm)
+{
+	const struct mailbox *box = comm->links->mailbox;
+	uint64_t word;
+	uint32_t rank;
+
+	for (rank = 0; rank < comm->size; rank++) {
+		if (rank == comm->rank || fxi_failed(comm, rank) ||
+		    fxi_link_has_left(comm, rank) ||
+		    !has_choice(mailbox_card(comm, rank)))
+			continue;
+		word = 1u + box->peers[rank].entrance;
+		/* If that fails, its next operation says so. */
+		fxi_link_post(comm, rank, BOARD_AT_ENTRANCE, &word,
+			      sizeof(word));
+	}
+}
+
+/* As that rank has said; LINK_ENTRANCES: it has not, or nothing that can be. */
+static uint32_t entrance_said(const struct fabrex_comm *comm, uint32_t rank)
+{
+	uint64_t word = __atomic_load_n(fxi_link_board(comm, rank,
+						       BOARD_AT_ENTRANCE),
+					__ATOMIC_RELAXED);
+
+	if (word && word <= comm->nports + comm->links->mailbox->nothers)
+		return (uint32_t)word - 1;
+	return LINK_ENTRANCES;
+}
+
+uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank)
+{
+	uint32_t said;
+
+	if (comm->nports + comm->links->mailbox->nothers == 1)
+		return 0;
+	said = entrance_said(comm, rank);
+	return said < LINK_ENTRANCES ? said : way_from(comm, rank).in;
+}
+
+/*
+ * Only as that rank has said: it may have chosen when other links were up than
+ * now, and would read at another port what this one means.
+ */
 struct fabrex_port *fxi_link_port_for(const struct fabrex_comm *comm,
 				      uint32_t rank)
 {
-	const struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
+	uint32_t used = 0;
 
-	/* What that rank only receives through sees none of its reads. */
-	if (peer->entrance >= mailbox_card(comm, rank)->nports)
-		return NULL;
-	return comm->ports[peer->used];
+	if (comm->nports + comm->links->mailbox->nothers > 1)
+		used = entrance_said(comm, rank);
+	return used < comm->nports ? comm->ports[used] : NULL;
 }

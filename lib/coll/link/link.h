@@ -253,9 +253,12 @@ int fxi_links_connect(struct fabrex_comm *comm, const struct link_card *all,
 void fxi_links_free(struct fabrex_comm *comm);
 const struct link_card *fxi_link_card(const struct fabrex_comm *comm,
 				      uint32_t rank);
+/* Tell each rank that has several entrances which of them this one uses. */
+void fxi_link_tell_entrances(struct fabrex_comm *comm);
 /*
  * The port at which a region has to be registered that @rank is to read. NULL:
- * it reaches none of the ports of this rank, only another entrance.
+ * it has not said yet which one it reaches, or that is none of the ports of this
+ * rank, but another entrance.
  */
 struct fabrex_port *fxi_link_port_for(const struct fabrex_comm *comm,
 				      uint32_t rank);
@@ -277,6 +280,7 @@ static inline uint32_t fxi_link_port(const struct fabrex_comm *comm,
 #define BOARD_AT_DEVICE	192u	/* struct device_offer */
 #define BOARD_AT_READ	448u	/* of sendrecv.c: count of buffers read */
 #define BOARD_AT_OPENED	456u	/* has this rank our slots open? LINK_OPEN */
+#define BOARD_AT_ENTRANCE 464u	/* 1 + which one this rank uses; 0: wait */
 #define BOARD_AT_BELL	480u	/* 1: this rank sleeps: bell.c */
 #define BOARD_AT_CARD	512u	/* of shrink.c, for the new communicator */
 

@@ -49,7 +49,6 @@ struct mailbox_peer {
 	uint32_t queue;			/* which of the mailbox's */
 	uint8_t port;			/* of this rank, which reaches it */
 	uint8_t entrance;		/* of its card: it is to */
-	uint8_t used;			/* of ours, by that rank */
 	uint8_t *base;			/* their mailbox; NULL: only by WRITE */
 	volatile uint8_t *pio;		/* or, beside that, by stores */
 	struct fabrex_window *window;
@@ -133,7 +132,10 @@ void fxi_entrance_put(const struct fabrex_mr *mr,
  */
 int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
 			 uint64_t deadline);
-/* Which of this rank's own, by its place on the card, @rank uses. */
+/*
+ * Which of this rank's own, by its place on the card, @rank uses: as it has said,
+ * or until then, as is likely.
+ */
 uint32_t fxi_entrances_used(const struct fabrex_comm *comm, uint32_t rank);
 /* The port of one of this rank's, by its place on the card. */
 struct fabrex_port *fxi_entrance_port(const struct fabrex_comm *comm,
