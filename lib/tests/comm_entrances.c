@@ -90,3 +90,65 @@ TEST(entrances_that_are_read)
 	CHECK_EQ(fxi_entrances_used(comm, OTHER), 0);
 	meeting_free(m);
 }
+
+static int choose(struct meeting *m)
+{
+	return fxi_entrances_choose(&m->comm, OTHER, 0, 0);
+}
+
+/* The first entrance of a rank that has several may be for another host. */
+TEST(entrances_that_are_not_seen)
+{
+	struct meeting *m = meeting_make(2);
+
+	/* Its first port is on another bridge. */
+	m->cards[OTHER].entrances[0] = (struct link_entrance){
+		.rkey = 2, .port = { .peer = 2, .name = 2 },
+	};
+	CHECK_EQ(choose(m), 0);
+	CHECK_EQ(m->peers[OTHER].entrance, 1);
+	CHECK_EQ(m->peers[OTHER].to.rkey, 3);
+	fake_link(1, false);
+	fake_link(2, false);
+	CHECK_EQ(choose(m), 0);
+	CHECK_EQ(m->peers[OTHER].entrance, 1);
+	m->cards[OTHER].entrances[1].port.name++;
+	CHECK_EQ(choose(m), -ENETUNREACH);
+	CHECK(strstr(fabrex_strerror_last(), "reaches rank 1 "));
+	fake_link(1, true);
+	fake_link(2, true);
+	meeting_free(m);
+}
+
+/* With one port each there is no other: whether it is there will show. */
+TEST(entrances_without_a_choice)
+{
+	struct meeting *m = meeting_make(1);
+
+	fake_link(1, false);
+	m->cards[OTHER].entrances[0].port.name++;
+	CHECK_EQ(choose(m), 0);
+	CHECK_EQ(m->peers[OTHER].to.rkey, 3);
+	fake_link(1, true);
+	meeting_free(m);
+}
+
+/* A link that is not up is not waited for once some rank has given up. */
+TEST(entrances_after_an_alarm)
+{
+	struct meeting *m = meeting_make(2);
+	uint32_t peer;
+
+	m->cards[OTHER].entrances[0] = m->cards[OTHER].entrances[1];
+	m->cards[OTHER].entrances[0].port.name++;
+	m->cards[OTHER].entrances[1].port.name++;
+	for (peer = 1; peer < FAKE_PORTS; peer++)
+		fake_link(peer, false);
+	m->box.base[0] = 1;
+	CHECK_EQ(fxi_entrances_choose(&m->comm, OTHER, UINT64_MAX, UINT64_MAX),
+		 -ENETUNREACH);
+	CHECK(strstr(fabrex_strerror_last(), "a rank has given up"));
+	for (peer = 1; peer < FAKE_PORTS; peer++)
+		fake_link(peer, true);
+	meeting_free(m);
+}

@@ -200,14 +200,24 @@ static bool some_port_is_alone(const struct fabrex_comm *comm)
 	return false;
 }
 
-static int apart(const struct fabrex_comm *comm, uint32_t rank)
+/* Has some rank given up, or is done? What it is waited for may not come. */
+static bool some_rank_is_over(struct fabrex_comm *comm, uint32_t rank)
+{
+	return __atomic_load_n(comm->links->alarm, __ATOMIC_RELAXED) ||
+	       fxi_link_has_left(comm, rank);
+}
+
+static int apart(struct fabrex_comm *comm, uint32_t rank)
 {
 	const struct link_card *card = mailbox_card(comm, rank);
+	bool hurried = some_rank_is_over(comm, rank) &&
+		       some_port_is_alone(comm);
+	const char *more = hurried ? "; links were not waited for, as a rank has given up: see its own error" :
+			 "";
 
-	return fxi_error(ENETUNREACH, "port %s: communicator: none of the %u port%s of this rank %u reaches rank %u (host %s), which has %u; give the ranks ports that see each other (ports of struct fabrex_comm_attr)",
-			 comm->port->attr.name, comm->nports,
-			 comm->nports == 1 ? "" : "s", comm->rank, rank,
-			 card->name, card->nports);
+	return fxi_error(ENETUNREACH, "port %s: communicator: no port of this rank %u (it has %u) reaches rank %u (host %s), which has %u; give the ranks ports that see each other (ports of struct fabrex_comm_attr)%s",
+			 comm->port->attr.name, comm->rank, comm->nports, rank,
+			 card->name, card->nports, more);
 }
 
 static void say_way(const struct fabrex_comm *comm, uint32_t rank,
@@ -228,15 +238,25 @@ static void say_way(const struct fabrex_comm *comm, uint32_t rank,
 			  card->entrances[way->in].port.peer);
 }
 
-/*
- * Is a rank with several ports to look again? A link that is not up yet may be the
- * way. A port that was up may come back, or its rank has died: that shows once it
- * is used, and is waited for until @patience is over.
- */
-static bool look_again(const struct fabrex_comm *comm, const struct way *way,
-		       uint64_t patience, uint64_t deadline)
+/* With one port each there is nothing to choose. */
+static bool have_one_port(const struct fabrex_comm *comm,
+			  const struct link_card *card)
 {
-	if (comm->nports == 1 || way->sight >= SIGHT_NAME)
+	return comm->nports == 1 && card->nports == 1;
+}
+
+/*
+ * Is a rank to look again, where one of the two has several ports? A link that is
+ * not up yet may be the way. A port that was up may come back, or its rank has
+ * died: that shows once it is used, and is waited for until @patience is over.
+ */
+static bool look_again(struct fabrex_comm *comm, uint32_t rank,
+		       const struct way *way, uint64_t patience,
+		       uint64_t deadline)
+{
+	if (comm->coherent || way->sight >= SIGHT_NAME ||
+	    have_one_port(comm, mailbox_card(comm, rank)) ||
+	    some_rank_is_over(comm, rank))
 		return false;
 	if (way->sight == SIGHT_DOWN)
 		return fxi_remaining_ms(patience);
@@ -244,25 +264,24 @@ static bool look_again(const struct fabrex_comm *comm, const struct way *way,
 }
 
 /*
- * If a rank with a single port sees nothing of another, it takes the first
- * entrance, for the same reason.
+ * With one port each, a rank that sees nothing of another takes the first
+ * entrance, for the same reason. One of several may be anybody's.
  */
 int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
-			 uint64_t deadline)
+			 uint64_t patience, uint64_t deadline)
 {
 	const struct link_card *card = mailbox_card(comm, rank);
 	struct mailbox_peer *peer = &comm->links->mailbox->peers[rank];
-	uint64_t patience = fxi_deadline((int)comm->death_ms);
 	struct way way = { .sight = SIGHT_NONE };
 
 	if (!comm->coherent)
 		way = way_to(comm, rank);
-	while (look_again(comm, &way, patience, deadline)) {
+	while (look_again(comm, rank, &way, patience, deadline)) {
 		poll(NULL, 0, LOOK_MS);
 		way = way_to(comm, rank);
 	}
 	if (way.sight == SIGHT_OTHER ||
-	    (comm->nports > 1 && way.sight == SIGHT_NONE))
+	    (way.sight == SIGHT_NONE && !have_one_port(comm, card)))
 		return apart(comm, rank);
 	peer->port = (uint8_t)way.out;
 	peer->entrance = (uint8_t)way.in;

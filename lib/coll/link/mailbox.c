@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/debug.h"
 #include "base/path.h"
 #include "coll/link/mailbox.h"
@@ -455,7 +456,7 @@ static int map_or_write(struct fabrex_comm *comm, uint32_t rank)
 
 /* A rank of the rendezvous may have died since, or be done and have left. */
 static int connect_peer(struct fabrex_comm *comm, uint32_t rank,
-			uint64_t deadline)
+			uint64_t patience, uint64_t deadline)
 {
 	struct mailbox *box = comm->links->mailbox;
 	int ret = 0;
@@ -465,7 +466,7 @@ static int connect_peer(struct fabrex_comm *comm, uint32_t rank,
 	if (rank != comm->rank)
 		ret = card_check(comm, &box->cards[rank], rank);
 	if (!ret)
-		ret = fxi_entrances_choose(comm, rank, deadline);
+		ret = fxi_entrances_choose(comm, rank, patience, deadline);
 	if (ret)
 		return ret;
 	choose_queue(comm, rank);
@@ -530,15 +531,19 @@ static void say_paths(const struct fabrex_comm *comm)
 		       comm->size - 1, mapped, pio, queue);
 }
 
-/* Those that no port reaches do not keep it from the others. */
+/*
+ * Those that no port reaches do not keep it from the others. Ports that are down
+ * are waited for together, not for death_ms each.
+ */
 static int connect_all(struct fabrex_comm *comm, uint64_t deadline)
 {
+	uint64_t patience = fxi_deadline((int)comm->death_ms);
 	char *sentence = NULL;
 	uint32_t rank;
 	int ret = 0;
 
 	for (rank = 0; rank < comm->size && !ret; rank++) {
-		ret = connect_peer(comm, rank, deadline);
+		ret = connect_peer(comm, rank, patience, deadline);
 		if (ret != -ENETUNREACH)
 			continue;
 		if (!sentence)

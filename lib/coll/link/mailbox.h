@@ -128,10 +128,11 @@ void fxi_entrance_put(const struct fabrex_mr *mr,
 		      struct link_entrance *to);
 /*
  * Through which port, and to which entrance of @rank, whose card is known, what
- * is sent goes from now on. -ENETUNREACH: there is none.
+ * is sent goes from now on. @patience: until then, one that is down may come back;
+ * @deadline: and links come up that have not been. -ENETUNREACH: there is none.
  */
 int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
-			 uint64_t deadline);
+			 uint64_t patience, uint64_t deadline);
 /*
  * Which of this rank's own, by its place on the card, @rank uses: as it has said,
  * or until then, as is likely.
