@@ -12,10 +12,8 @@
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
-#include <linux/iommu.h>
 #include <linux/log2.h>
 #include <linux/module.h>
-#include <linux/pci.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -34,46 +32,14 @@ MODULE_PARM_DESC(direct, "let the peer store to registered memory by itself, thr
 
 /* ---- may it be used? --------------------------------------------------- */
 
-/* The function by which a Switchtec is managed belongs to the bridge: it maps a page
- * for answers to commands, and nothing of anybody else.
- */
-static bool fntb_direct_manages(struct fntb_port *np, struct device *dev)
-{
-	struct pci_dev *own = np->ntb->pdev, *other;
-
-	if (!dev_is_pci(dev))
-		return false;
-	other = to_pci_dev(dev);
-	return other->bus == own->bus && other->vendor == own->vendor &&
-	       other->device == own->device &&
-	       PCI_SLOT(other->devfn) == PCI_SLOT(own->devfn) &&
-	       other->class >> 8 == PCI_CLASS_MEMORY_OTHER;
-}
-
-static int fntb_direct_other(struct device *dev, void *data)
-{
-	struct fntb_port *np = data;
-
-	if (dev == np->dma_dev || fntb_direct_manages(np, dev))
-		return 0;
-	dev_warn(&np->ntb->dev, "%s shares the IOMMU group of the bridge\n",
-		 dev_name(dev));
-	return 1;
-}
-
 /* Nothing but the bridge may be in its group: what others have mapped would be
- * within reach.
+ * within reach. They are named in the log, see client.c.
  */
 static bool fntb_direct_alone(struct fntb_port *np)
 {
-	struct iommu_group *group = iommu_group_get(np->dma_dev);
-	int others;
+	struct fabrex_iommu_group group;
 
-	if (!group)
-		return false;
-	others = iommu_group_for_each_dev(group, np, fntb_direct_other);
-	iommu_group_put(group);
-	return !others;
+	return fabrex_iommu_group_read(np->dma_dev, &group) && !group.others;
 }
 
 /* Why not, or NULL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The inbox: memory of a host that its peer reaches through a memory window, and that
- * only the peer writes while the link is up. Its layout, and what the two say of themselves. Pure functions: used by
- * the driver and, in user space, by driver/tests.
+ * only the peer writes while the link is up. Its layout, and what the two say of
+ * themselves. Pure functions: used by the driver and, in user space, by driver/tests.
  */
 #ifndef FABREX_NTB_LAYOUT_H
 #define FABREX_NTB_LAYOUT_H

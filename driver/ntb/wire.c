@@ -6,8 +6,9 @@
  * The slot of a request is chosen when it is sent, that of its answer has the
  * same number: so answers come in the order of requests, and none needs room.
  * Payload lies in places that the one who asks has chosen, in either inbox, and
- * are free again when it has the answer; or, in direct mode, in the region already. A slot is valid when it has the stamp of
- * its number and the sender's epoch, which is stored last.
+ * are free again when it has the answer; or, in direct mode, in the region already.
+ * A slot is valid when it has the stamp of its number and the sender's epoch, which
+ * is stored last.
  */
 #include "ntb.h"
 

@@ -67,15 +67,17 @@ bool fxi_port_is_alone(const struct fabrex_port *port)
 
 /* ---- ports of this host ------------------------------------------------ */
 
-/* Is the port @peer this one, or one that it reaches now? */
-static bool sees_peer(const struct fabrex_port *port, uint32_t peer)
+/* Is the other port this one, or one that it reaches now? */
+static bool sees_port(const struct fabrex_port *port,
+		      const struct fabrex_local_port *other)
 {
 	struct fabrex_peer found = { 0 };
 
-	if (peer == port->attr.peer)
-		return true;
-	return !port->ops->peer(port->transport, NULL, peer, false, &found) &&
-	       found.up;
+	if (other->peer == port->attr.peer)
+		return !strcmp(other->name, port->attr.name);
+	return !port->ops->peer(port->transport, NULL, other->peer, false,
+				&found) &&
+	       found.up && !strcmp(other->name, found.name);
 }
 
 static bool is_unseen(const struct fabrex_port *port,
@@ -83,14 +85,14 @@ static bool is_unseen(const struct fabrex_port *port,
 {
 	return other->alive && other->link_up && other->may_open &&
 	       !strcmp(other->fabric, port->attr.fabric) &&
-	       !sees_peer(port, other->peer);
+	       !sees_port(port, other);
 }
 
 static bool is_seen(struct fabrex_port *const *ports, uint32_t n,
-		    uint32_t peer)
+		    const struct fabrex_local_port *other)
 {
 	while (n)
-		if (sees_peer(ports[--n], peer))
+		if (sees_port(ports[--n], other))
 			return true;
 	return false;
 }
@@ -106,7 +108,7 @@ uint32_t fxi_unseen_open(const struct fabrex_port *port,
 		all = PORTS;
 	for (i = 0; i < all && count < n; i++)
 		if (is_unseen(port, &ports[i]) &&
-		    !is_seen(opened, count, ports[i].peer) &&
+		    !is_seen(opened, count, &ports[i]) &&
 		    !fabrex_open(ports[i].device, &opened[count]))
 			count++;
 	return count;

@@ -2,6 +2,7 @@
 """Ports on the two bridges between the guests a and b: Linux's NTB drivers below,
 fabrex_ntb on top of them."""
 
+import json
 import os
 import sys
 import time
@@ -53,6 +54,18 @@ def joined(lab, t, bridge, options=OPTIONS, engines=()):
         t.need(sees(guest, other), f"{guest.name} sees {other}",
                guest.dmesg()[-3000:])
     return guests
+
+
+def performed(t, ranks, kind, options, service):
+    """fabrex-perf at each of them, on slow hosts too; contents are right."""
+    runs = [guest.start_command(
+        f"fabrex-perf {kind} {options} --warmup 1 --timeout 120 --death 60 "
+        f"--json --world {len(ranks)} --rank {rank} "
+        f"--bootstrap fabric:{service}") for rank, guest in enumerate(ranks)]
+    done = [run.wait(300) for run in runs]
+    t.need(not any(run.status for run in done), kind,
+           "".join(run.stdout + run.stderr for run in done))
+    t.equal(json.loads(done[0].stdout)["wrong"], 0, f"{kind}: contents")
 
 
 def sees(guest, other, timeout=60):

@@ -2,7 +2,6 @@
 """Communicators of three hosts with a bridge between each two: every rank has two
 ports, each of which reaches one of the others."""
 
-import json
 import os
 import sys
 
@@ -12,14 +11,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import install
 import kmod
 import upstream
-from ports import EPF, OPTIONS, OURS, SWITCHTEC, ntb_scenario, unload
+from ports import (EPF, OPTIONS, OURS, SWITCHTEC, ntb_scenario, performed,
+                   unload)
 from test_coll import SOON, failed, goes_on
 
 HOSTS = ("a", "b", "c")
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mesh.topo")
 # Between small and large, and no multiple of anything.
 SIZES = "12:120012:100"
-DEAD_MS = 3000		# of a host that has lost its power
 
 
 def mesh_scenario():
@@ -75,22 +74,14 @@ def all_ports(lab, t):
     ranks = [guests[0], *guests]
     for service, kind in enumerate(
             ("all_reduce", "all_gather", "all_to_all", "broadcast"), 7611):
-        runs = [guest.start_command(
-            f"fabrex-perf {kind} --device all --sizes {SIZES} --iterations 2 "
-            f"--warmup 1 --timeout 120 --json --world {len(ranks)} --rank {rank} "
-            f"--bootstrap fabric:{service}") for rank, guest in enumerate(ranks)]
-        done = [run.wait(300) for run in runs]
-        t.need(not any(run.status for run in done), kind,
-               "".join(run.stdout + run.stderr for run in done))
-        t.equal(json.loads(done[0].stdout)["wrong"], 0, f"{kind}: contents")
+        performed(t, ranks, kind, f"--device all --sizes {SIZES} --iterations 2",
+                  service)
 
 
 @mesh_scenario()
 def host_dies(lab, t):
     """c loses its power: a and b name it, each by its own bridge, and go on."""
     guests = joined(lab, t)
-    for guest in guests:
-        guest.sh(f"echo {DEAD_MS} >/sys/module/fabrex_ntb/parameters/dead_ms")
     ranks = start(guests, "stay", 7631)
     for command in ranks:
         command.wait_for("ready", SOON)
@@ -101,8 +92,6 @@ def host_dies(lab, t):
         t.ok("rank 2 (host c" in sentence, f"{host} names rank 2", sentence)
         t.diag(f"{host} knew after {seconds} s (emulated)")
     goes_on(t, ranks[:2], ("a", "b"))
-    for guest in guests[:2]:
-        guest.sh("echo 20000 >/sys/module/fabrex_ntb/parameters/dead_ms")
     guests[2].restart()
     install.install(guests[2:], modules=False)
     upstream.install(guests[2:])

@@ -2,7 +2,6 @@
 """fabrex_ntb on Linux's NTB drivers, between two guests: the tests of the data path
 that Draco has to pass, over a Switchtec and over an endpoint NTB, both emulated."""
 
-import json
 import os
 import sys
 import time
@@ -12,8 +11,8 @@ import test_dma
 import fabric
 import install
 import upstream
-from ports import (ENGINES, EPF, SWITCHTEC, joined, load, ntb_scenario, sees,
-                   unload)
+from ports import (ENGINES, EPF, SWITCHTEC, joined, load, ntb_scenario,
+                   performed, sees, unload)
 from puppet import (CHECK, READ, WRITE, WRITE_IMM, Puppet, counts,
                     wait_counts)
 
@@ -442,11 +441,4 @@ def collectives(lab, t):
     for service, (kind, size) in enumerate(
             (("all_reduce", "8:16K:16"), ("all_gather", "4K"),
              ("broadcast", "4K"), ("reduce_scatter", "4K")), 7501):
-        runs = [guest.start_command(
-            f"fabrex-perf {kind} --sizes {size} --iterations 3 --warmup 1 "
-            f"--timeout 120 --json --world 2 --rank {rank} "
-            f"--bootstrap fabric:{service}") for rank, guest in enumerate(guests)]
-        done = [run.wait(300) for run in runs]
-        t.need(not any(run.status for run in done), kind,
-               "".join(run.stdout + run.stderr for run in done))
-        t.equal(json.loads(done[0].stdout)["wrong"], 0, f"{kind}: contents")
+        performed(t, guests, kind, f"--sizes {size} --iterations 3", service)

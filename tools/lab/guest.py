@@ -39,8 +39,8 @@ class Guest:
     (kernel command line), devices (more QEMU arguments), draco (sockets,
     one per host port), dma (those of their DMA engines, by number), cpu
     (QEMU's -cpu; machine.AMD_CPU), iommu (None, "pt" for an identity map, "on"
-    for a translating one, "remap" for one that also remaps interrupts) and vram (bytes, the largest memory BAR that fits
-    into a slot)."""
+    for a translating one, "remap" for one that also remaps interrupts) and vram
+    (bytes, the largest memory BAR that fits into a slot)."""
 
     def __init__(self, name, run_dir, root, kernel, image, **options):
         if options.get("iommu") not in machine.IOMMU:

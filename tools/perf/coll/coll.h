@@ -109,6 +109,7 @@ struct coll_options {
 	uint32_t rank, size;	/* FABREX_RANK_AUTO, 0: as bootstrap says */
 	uint32_t root;
 	int32_t timeout_ms;
+	int32_t death_ms;	/* 0: the library's own */
 	enum fabrex_datatype type;
 	enum fabrex_redop op;
 	enum memory_kind memory;

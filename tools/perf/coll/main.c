@@ -9,7 +9,7 @@
 #include "../plot.h"
 #include "coll.h"
 
-enum { OPT_RANK = 256, OPT_SIZE, OPT_STREAM };
+enum { OPT_RANK = 256, OPT_SIZE, OPT_STREAM, OPT_DEATH };
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
@@ -30,6 +30,7 @@ static const struct option longs[] = {
 	{ "world", required_argument, NULL, OPT_SIZE },
 	{ "device", required_argument, NULL, 'd' },
 	{ "timeout", required_argument, NULL, 'T' },
+	{ "death", required_argument, NULL, OPT_DEATH },
 	{ "plot", required_argument, NULL, 'p' },
 	{ "stream", no_argument, NULL, OPT_STREAM },
 	{ "no-pin", no_argument, NULL, 'N' },
@@ -61,6 +62,7 @@ static void usage(FILE *f)
 		"      --rank N, --world N  with --bootstrap: this one, and how many\n"
 		"  -d, --device NAME        local port (default $FABREX_PORT); several, as\n"
 		"                           a,b; or all of this host: all\n"
+		"      --death SECONDS      before a rank that does not answer counts as dead (1)\n"
 		"  -T, --timeout SECONDS   -p, --plot FILE.svg|.png\n"
 		"  -j, --json   -Q, --quiet   --no-pin\n");
 }
@@ -99,12 +101,12 @@ static bool parse_small(const char *text, uint64_t max, uint32_t *value)
 	return ok;
 }
 
-static bool take_timeout(const char *arg, struct coll_options *o)
+static bool take_time(const char *arg, int32_t *ms)
 {
 	double seconds;
 	bool ok = parse_double(arg, 0.001, 1e6, &seconds);
 
-	o->timeout_ms = ok ? (int32_t)(seconds * 1000) : 0;
+	*ms = ok ? (int32_t)(seconds * 1000) : 0;
 	return ok;
 }
 
@@ -144,7 +146,9 @@ static bool take_option(int c, const char *arg, struct coll_options *o)
 	case 'm':
 		return memory_parse(arg, &o->memory);
 	case 'T':
-		return take_timeout(arg, o);
+		return take_time(arg, &o->timeout_ms);
+	case OPT_DEATH:
+		return take_time(arg, &o->death_ms);
 	}
 	return take_text(c, arg, o) || take_flag(c, o) ||
 	       take_number(c, arg, o);

@@ -8,6 +8,7 @@
 
 #include "coll.h"
 
+#define LISTED	64u	/* ports of this host that are looked at */
 #define NAME	64u	/* as long as a port's may be, and more */
 
 static int open_one(struct coll_rank *rank, const char *name)
@@ -23,17 +24,16 @@ static int open_one(struct coll_rank *rank, const char *name)
 	return 0;
 }
 
-/* Those that are being reset, or that others may open, do not count. */
+/* Those that are being reset, or that only others may open, do not count. */
 static int open_all(struct coll_rank *rank)
 {
-	struct fabrex_local_port list[COLL_PORTS + 1];
-	int i, n = fabrex_port_list(NULL, list, COLL_PORTS + 1,
-				    sizeof(*list));
+	struct fabrex_local_port list[LISTED];
+	int i, n = fabrex_port_list(NULL, list, LISTED, sizeof(*list));
 	int ret = 0;
 
 	if (n < 0)
 		return coll_fail(rank, "--device all");
-	for (i = 0; i < n && i <= (int)COLL_PORTS && !ret; i++)
+	for (i = 0; i < n && i < (int)LISTED && !ret; i++)
 		if (list[i].alive && list[i].may_open)
 			ret = open_one(rank, list[i].device);
 	if (ret || rank->nports)

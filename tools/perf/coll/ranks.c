@@ -50,6 +50,7 @@ static int meet(struct coll_rank *rank, const char *bootstrap)
 	const struct fabrex_comm_attr attr = {
 		.rank = rank->rank, .size = rank->ranks,
 		.timeout_ms = o->timeout_ms, .bootstrap = bootstrap,
+		.death_ms = (uint32_t)o->death_ms,
 		.algorithms = o->algorithms,
 		.ports = rank->ports + 1, .nports = rank->nports - 1,
 	};
