@@ -291,35 +291,6 @@ int fxi_entrances_choose(struct fabrex_comm *comm, uint32_t rank,
 	return 0;
 }
 
-/* The rank has the choice between entrances of @card, if there are several. */
-static bool has_choice(const struct link_card *card)
-{
-	uint32_t i;
-
-	for (i = 1; i < LINK_ENTRANCES; i++)
-		if (card->entrances[i].rkey)
-			return true;
-	return false;
-}
-
-void fxi_link_tell_entrances(struct fabrex_comm *comm)
-{
-	const struct mailbox *box = comm->links->mailbox;
-	uint64_t word;
-	uint32_t rank;
-
-	for (rank = 0; rank < comm->size; rank++) {
-		if (rank == comm->rank || fxi_failed(comm, rank) ||
-		    fxi_link_has_left(comm, rank) ||
-		    !has_choice(mailbox_card(comm, rank)))
-			continue;
-		word = 1u + box->peers[rank].entrance;
-		/* If that fails, its next operation says so. */
-		fxi_link_post(comm, rank, BOARD_AT_ENTRANCE, &word,
-			      sizeof(word));
-	}
-}
-
 /* As that rank has said; LINK_ENTRANCES: it has not, or nothing that can be. */
 static uint32_t entrance_said(const struct fabrex_comm *comm, uint32_t rank)
 {

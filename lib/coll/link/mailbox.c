@@ -607,12 +607,3 @@ void fxi_links_free(struct fabrex_comm *comm)
 	free(comm->links);
 	comm->links = NULL;
 }
-
-const uint64_t *fxi_link_board(const struct fabrex_comm *comm, uint32_t rank,
-			       uint32_t offset)
-{
-	struct mailbox *box = comm->links->mailbox;
-
-	return (const void *)(box->base + mailbox_board(&box->layout, rank) +
-			      offset);
-}
