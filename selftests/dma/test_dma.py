@@ -179,12 +179,12 @@ def best(doc, size):
                if r["size"] == size) / 1000
 
 
-@scenario(hosts=["a", "b", "c"])
+@scenario(hosts=["a", "b"], named=True)
 def bandwidth(lab, t):
-    """1 MiB writes between guests against memcpy of one thread here; two
-    queues to two peers."""
-    a, b, c = (lab.guest(n) for n in "abc")
-    servers = [g.start_command("fabrex-perf server") for g in (b, c)]
+    """1 MiB writes between guests against memcpy of one thread here: on an idle
+    machine."""
+    a, b = (lab.guest(n) for n in "ab")
+    server = b.start_command("fabrex-perf server")
     ratios = []
     for _ in range(3):
         copy = fabric.memcpy_gbps()
@@ -194,6 +194,15 @@ def bandwidth(lab, t):
     ratio, moved, copy = max(ratios)
     t.diag(f"{moved:.2f} GB/s of {copy:.2f} GB/s memcpy: {100 * ratio:.0f} %")
     t.ok(ratio >= 0.7, "at least 70 % of one thread's memcpy", str(ratios))
+    server.kill()
+    server.wait(20)
+
+
+@scenario(hosts=["a", "b", "c"])
+def two_peers(lab, t):
+    """Two queues to two peers at a time."""
+    a, b, c = (lab.guest(n) for n in "abc")
+    servers = [g.start_command("fabrex-perf server") for g in (b, c)]
     before = engine_threads(lab)
     other = a.start_command("fabrex-perf write-bw --peer c --size 1M "
                             "--duration 2 --json")
@@ -202,13 +211,10 @@ def bandwidth(lab, t):
         other.wait(60).check().stdout), 1 << 20)
     used = sorted(now - before.get(tid, 0)
                   for tid, now in engine_threads(lab).items())
-    t.diag(f"one queue {moved:.2f} GB/s, two queues to two peers "
-           f"{both:.2f} GB/s, {os.cpu_count()} cores; processor time of "
-           f"draco-emu's threads {used[::-1][:3]} ticks")
+    t.diag(f"two queues to two peers {both:.2f} GB/s, {os.cpu_count()} cores; "
+           f"processor time of draco-emu's threads {used[::-1][:3]} ticks")
     t.ok(len(used) > 1 and used[-2] > used[-1] / 5,
          "two queues to two peers are served by two threads", used)
-    if (os.cpu_count() or 1) >= 6:
-        t.ok(both > 1.3 * moved, "and go beyond the limit of one")
     for s in servers:
         s.kill()
         s.wait(20)

@@ -114,7 +114,8 @@ def prune(keep):
     top = cache_dir()
     for name in sorted(os.listdir(top)):
         path = os.path.join(top, name)
-        if name in keep or name == "apt" or name.endswith((".lock", ".use")):
+        if name in keep or name in ("apt", "ccache") or \
+                name.endswith((".lock", ".use")):
             continue
         with open(path.replace("/.", "/") + ".use", "a+") as f:
             try:

@@ -31,6 +31,8 @@ FULL = """
     bc bison flex libelf-dev libssl-dev dwarves rsync xz-utils zstd kmod
     groff mandoc git gdb g++ python3-jsonschema shellcheck
     libamdhip64-dev libhsa-runtime-dev gnuplot-nox
+    libfabric-dev libfabric-bin
+    ccache
 """.split()
 
 # What fabrex is measured against between guests: RDMA over Ethernet, TCP, MPI.
@@ -48,7 +50,11 @@ BENCH = """
 # Run-time compilers of the test runtimes need one for C++.
 GPU = ["g++"]
 
-BOOKWORM = "gcc make dkms sparse kmod headers:6.1".split()
+# And its libfabric, for which the provider is built there, too.
+BOOKWORM = """
+    gcc make dkms sparse kmod headers:6.1
+    meson ninja-build pkgconf libc6-dev libfabric-dev libfabric-bin
+""".split()
 
 LAYERS = {
     "demo": {"release": "trixie", "backports": True, "packages": DEMO},

@@ -27,6 +27,10 @@ exec chroot "$root" /usr/bin/env -C "$dir" "$@"
 
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
        "HOME": "/root", "FABREX_IN_ROOT": "1"}
+# Objects outlive a tree: what a clone compiles again is fetched, where the root has
+# ccache. A debugger then shows the directory of the tree that was first.
+CCACHE = {"CCACHE_BASEDIR": TREE, "CCACHE_NOHASHDIR": "1",
+          "CCACHE_MAXSIZE": "2G", "CCACHE_COMPILERCHECK": "content"}
 PASS = ("TERM", "CACHE", "MAKEFLAGS", "MFLAGS", "V", "SOURCE_DATE_EPOCH")
 
 
@@ -59,7 +63,7 @@ def command(root, argv, cwd=None, binds=(), env=()):
         path = os.path.realpath(path)
         if not any((path + "/").startswith(p + "/") for p in paths):
             paths.append(path)
-    inner = dict(ENV)
+    inner = dict(ENV, CCACHE_DIR=os.path.join(cache_dir(), "ccache"), **CCACHE)
     inner.update({k: os.environ[k] for k in PASS if k in os.environ})
     inner.update({k: v for k, v in os.environ.items()
                   if k.startswith("FABREX_")})
