@@ -47,7 +47,7 @@ def bytes_arrive_by_each(lab, t):
             a.sh("sha256sum </tmp/bytes").split()[:1], "by TCP, unchanged")
 
 
-@scenario(**OPTIONS)
+@scenario(**OPTIONS, named=True)
 def every_way_says_a_figure(lab, t):
     """What make bench-lab does, in brief, and with two hosts."""
     peers.prepare(lab)
@@ -60,7 +60,7 @@ def every_way_says_a_figure(lab, t):
             t.diag(f"{way.name}: {value:.1f} {contest.unit} (emulated)")
 
 
-@scenario(**OPTIONS)
+@scenario(**OPTIONS, named=True)
 def wires_outlive_hosts(lab, t):
     """Whichever end of the wire loses power, the other need not restart."""
     for name, other in (("a", "b"), ("b", "a")):
