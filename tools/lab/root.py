@@ -3,7 +3,8 @@
 `demo` is what make demo needs; `full` adds what the tests need; `peers` is
 demo and what fabrex is compared with between guests, `bench` the same on one
 machine; `gpu` is demo and what compiles the kernels of GPUs; `bookworm` is
-Debian 12 for its 6.1 kernel headers. Used by lab, in-root and kernel.py."""
+Debian 12 for its 6.1 kernel headers and its libfabric. Used by lab, in-root and
+kernel.py."""
 
 import os
 import re
