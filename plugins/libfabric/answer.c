@@ -122,6 +122,14 @@ void answers_flush(struct peer *peer)
 	credit_release(peer);
 }
 
+void answers_free(struct peer *peer)
+{
+	struct answer *answer;
+
+	while ((answer = first(peer)))
+		forget(peer, answer);
+}
+
 void answers_drop(struct peer *peer)
 {
 	struct answer *answer;

@@ -277,6 +277,7 @@ static int fill(struct request *request, const struct wish *wish)
 	request->addr = wish->addr;
 	request->cntr = wish->call == ATOMIC_BASE ? CNTR_WRITE : CNTR_READ;
 	request->silent = wish->silent;
+	request->aside = true;
 	return 0;
 }
 

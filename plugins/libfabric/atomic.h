@@ -39,7 +39,8 @@ enum atomic_step {
 	STEP_IDLE,
 	STEP_ONLY,		/* the fabric does it all */
 	STEP_WAIT,		/* another lane is changing the word */
-	STEP_FETCH,		/* the word, to be changed */
+	STEP_FETCH,		/* the word is read, to be changed */
+	STEP_LOAD,		/* the same without the right to read */
 	STEP_SWAP,		/* it is replaced */
 	STEP_READ,		/* only elements: no right to more */
 };

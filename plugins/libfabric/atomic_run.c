@@ -257,6 +257,10 @@ static int post_lane(struct request *request, uint32_t i)
 		op.opcode = FABREX_OP_CMP_SWAP;
 		op.compare = lane->old;
 		op.operand = lane->new;
+	} else if (lane->step == STEP_FETCH) {
+		/* Over loopback cheaper than an atomic of the fabric. */
+		op.opcode = FABREX_OP_READ;
+		op.length = 8;
 	} else if (lane->step == STEP_READ) {
 		op.opcode = FABREX_OP_READ;
 		op.offset += lane->first;
@@ -331,11 +335,23 @@ static int advance(struct request *request)
 
 /* ---- completions ------------------------------------------------------- */
 
-/* Peers may read it, but not change it: then there is nothing to be atomic. */
-static bool may_read(const struct atomic *a, int status)
+/*
+ * Another way, if there is one. Peers may change the word, but not read it: then
+ * nothing is added to it. Or they may read it, but not change it: then there is
+ * nothing to be atomic with.
+ */
+static bool fall_back(const struct atomic *a, struct atomic_lane *lane,
+		      int status)
 {
-	return a->op == FI_ATOMIC_READ && (status == FABREX_WC_RACCESS ||
-					   status == FABREX_WC_BAD_OPCODE);
+	if (lane->step == STEP_FETCH && status == FABREX_WC_RACCESS)
+		lane->step = STEP_LOAD;
+	else if (lane->step == STEP_ONLY && a->op == FI_ATOMIC_READ &&
+		 (status == FABREX_WC_RACCESS ||
+		  status == FABREX_WC_BAD_OPCODE))
+		lane->step = STEP_READ;
+	else
+		return false;
+	return true;
 }
 
 static void word_done(struct atomic *a, struct atomic_lane *lane, uint64_t old,
@@ -357,14 +373,14 @@ static void step_done(struct request *request, int status)
 
 	lane->flying = false;
 	if (status) {
-		if (lane->step == STEP_ONLY && may_read(a, status))
-			lane->step = STEP_READ;
-		else
+		if (!fall_back(a, lane, status))
 			request_fail(request, status);
 		return;
 	}
 	memcpy(&old, request->bounce->data + 8 * i, 8);
-	if (lane->step == STEP_SWAP && old == lane->old)
+	if (lane->step == STEP_FETCH)
+		change(a, lane, old);	/* and swap: a read is not atomic */
+	else if (lane->step == STEP_SWAP && old == lane->old)
 		word_done(a, lane, old, lane->new);
 	else if (lane->step == STEP_ONLY || lane->step == STEP_READ ||
 		 !change(a, lane, old))

@@ -26,7 +26,8 @@ static int cancel_send(struct endpoint *ep, const void *context)
 	size_t at = 0;
 
 	while ((request = request_next(&ep->tx, &at))) {
-		if (request->context != context || !request->peer)
+		if (request->context != context || !request->peer ||
+		    request->own)
 			continue;
 		if (request->begun) {
 			if (request->completed == send_completed &&

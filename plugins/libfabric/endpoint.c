@@ -576,11 +576,6 @@ static struct fi_ops_tagged tagged_ops = {
 
 /* ---- opening ----------------------------------------------------------- */
 
-static size_t limit_of(size_t wanted, size_t otherwise)
-{
-	return wanted && wanted < otherwise ? wanted : otherwise;
-}
-
 static void take_info(struct endpoint *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -588,8 +583,10 @@ static void take_info(struct endpoint *ep)
 	const struct fi_rx_attr *rx = info->rx_attr;
 	const struct fabrex_port_attr *attr = &ep->domain->attr;
 
-	requests_init(&ep->tx, limit_of(tx ? tx->size : 0, settings.tx_size));
-	requests_init(&ep->rx, limit_of(rx ? rx->size : 0, settings.rx_size));
+	requests_init(&ep->tx,
+		      tx && tx->size ? tx->size : settings.tx_size);
+	requests_init(&ep->rx,
+		      rx && rx->size ? rx->size : settings.rx_size);
 	ep->tx_flags = tx ? tx->op_flags : 0;
 	ep->rx_flags = rx ? rx->op_flags : 0;
 	ep->hmem = info->caps & FI_HMEM;
@@ -645,6 +642,7 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->domain = domain;
+	take_tables(ep);
 	init_lists(ep);
 	ep->info = fi_dupinfo(info);
 	ret = ep->info ? choose_name(ep) : -FI_ENOMEM;
@@ -654,7 +652,6 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 		return ret;
 	}
 	take_info(ep);
-	take_tables(ep);
 	domain_hold(domain);
 	*out = &ep->fid;
 	return 0;

@@ -312,6 +312,11 @@ static void take(struct endpoint *ep, struct peer *peer,
 		peer_fail(peer, CAUSE_DEAD);
 		peer = NULL;
 	}
+	/* Who says this first gives it the name by which it is known. */
+	if (peer && !peer->their_session && !is_honest(ep, hello, wc)) {
+		ep->dropped++;
+		return;
+	}
 	if (!peer)
 		peer = ack ? NULL : stranger(ep, hello, wc);
 	if (!peer) {
@@ -537,8 +542,12 @@ void peer_wait(struct request *request, bool hello)
 	list_add(&peer->pending, &request->node);
 	if (hello)
 		greet(peer);
-	if (peer->state == PEER_CONNECTED)
-		peer_watch(peer);
+	if (peer->state != PEER_CONNECTED)
+		return;
+	peer_watch(peer);
+	/* It lacks a buffer, of whose return nobody will tell. */
+	if (peer->data && !peer->rewinding)
+		peer_stir(peer);
 }
 
 void peer_bye(struct peer *peer)

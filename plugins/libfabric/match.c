@@ -115,6 +115,8 @@ static struct request *closed_parent(struct request *request)
 	    parent->phase != PHASE_CLOSED)
 		return NULL;
 	request->cq_flags |= FI_MULTI_RECV;
+	/* Or it would never know, whatever it wants to be told of messages. */
+	request->silent = false;
 	return parent;
 }
 

@@ -87,7 +87,8 @@ static ssize_t wait_for(struct request *request)
 {
 	int ret = 0;
 
-	if (request->flags & FI_INJECT && request->length && !request->bounce)
+	if (request->flags & FI_INJECT && request->length &&
+	    !request->bounce && !request->copy)
 		ret = keep_injected(request);
 	if (ret)
 		request_free(request);
@@ -208,8 +209,12 @@ send_any(struct endpoint *ep, const void *buf, size_t len, void *desc,
 	if (__builtin_expect(!ep->sends || len > MAX_MESSAGE, 0))
 		return not_now(ep);
 	domain_lock(ep->domain);
-	ret = send_locked(ep, buf, len, desc, addr, tag, data, kind, flags,
-			  silent, context, parts);
+	/* Another thread may have closed it, or seen it fail. */
+	if (__builtin_expect(!ep->sends, 0))
+		ret = not_now(ep);
+	else
+		ret = send_locked(ep, buf, len, desc, addr, tag, data, kind,
+				  flags, silent, context, parts);
 	domain_unlock(ep->domain);
 	return ret;
 }

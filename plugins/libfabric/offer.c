@@ -9,7 +9,7 @@
 #include "mode.h"
 #include "provider.h"
 
-#define PROTOCOL		0x80666278u	/* above those of libfabric */
+#define PROTOCOL		0x66627801	/* above those of libfabric; fits an int */
 #define PROTOCOL_VERSION	1
 /* What costs nothing is given without being asked for. */
 #define FREE_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | \

@@ -11,6 +11,7 @@
 /* ---- tables ------------------------------------------------------------ */
 
 #define TABLE_FIRST	64u
+#define REMIND_PAUSE	UINT64_C(100000000)	/* ns */
 
 static inline size_t place(const struct peers *peers, uint32_t number,
 			   uint32_t queue)
@@ -87,6 +88,7 @@ void peer_enter(struct peer *peer)
 	peers->n++;
 	put(peers, peer);
 	peer->state = PEER_LOCATED;
+	peer->located_ns = now_ns();
 }
 
 void peer_leave(struct peer *peer)
@@ -313,12 +315,53 @@ static void fail_receive(struct request *request)
 	receive_abort(request, CAUSE_DEAD);
 }
 
+/*
+ * To it all is well, and it would wait for ever. Its name of what is over makes
+ * it believe this, whatever number it expects: others may not have arrived.
+ */
+static void give_notice(struct peer *peer)
+{
+	struct endpoint *ep = peer->ep;
+	struct bounce *bounce;
+
+	if (!peer->their_session || ep->failed || !ep->enabled)
+		return;
+	bounce = bounce_take_reserved(ep);
+	if (!bounce)
+		return;
+	wire_put64(bounce->data, peer->their_session);
+	datagram_send(peer, WIRE_BYE, bounce, 8, NULL);
+}
+
+void peer_remind(struct endpoint *ep, uint32_t number, uint32_t queue)
+{
+	uint64_t now = now_ns();
+	struct list *node, *after;
+	struct peer *peer;
+
+	if (!ep->peers.ndead)
+		return;
+	list_each(node, after, &ep->peers.all) {
+		peer = container(node, struct peer, node);
+		if (peer->state != PEER_DEAD || peer->number != number ||
+		    peer->queue != queue || peer->cause == CAUSE_CLOSED ||
+		    peer->due_ns > now)
+			continue;
+		/* It is looked at for nothing else any more. */
+		peer->due_ns = now + REMIND_PAUSE;
+		give_notice(peer);
+	}
+}
+
 void peer_fail(struct peer *peer, int cause)
 {
 	char text[ADDRESS_MAX];
 
 	if (peer->state == PEER_DEAD)
 		return;
+	if (peer->state == PEER_CONNECTED && cause != CAUSE_DEAD &&
+	    cause != CAUSE_CLOSED)
+		give_notice(peer);
 	address_format(&peer->address, text);
 	INFO(FI_LOG_EP_CTRL, "peer %s is lost: %s\n", text, cause_text(cause));
 	if (peer_located(peer))
@@ -329,6 +372,7 @@ void peer_fail(struct peer *peer, int cause)
 	list_remove(&peer->owing_node);
 	list_remove(&peer->timed_node);
 	peer->is_owing = false;
+	peer->due_ns = 0;
 	/* Nobody frees it meanwhile. */
 	peer->users++;
 	datagrams_drop(peer);
@@ -341,16 +385,17 @@ void peer_fail(struct peer *peer, int cause)
 	peer->ep->peers.ndead++;
 }
 
-void peers_of_port_fail(struct endpoint *ep, uint32_t number,
-			uint32_t generation, bool same)
+void peers_of_port_fail(struct endpoint *ep,
+			const struct fabrex_port_event *event, bool same)
 {
 	struct list *node, *after;
 	struct peer *peer;
 
 	list_each(node, after, &ep->peers.all) {
 		peer = container(node, struct peer, node);
-		if (peer_located(peer) && peer->number == number &&
-		    (peer->generation == generation) == same)
+		if (peer_located(peer) && peer->number == event->peer &&
+		    event->time_ns > peer->located_ns && peer->generation &&
+		    (peer->generation == event->generation) == same)
 			peer_fail(peer, CAUSE_DEAD);
 	}
 }
@@ -361,6 +406,7 @@ static void forget(struct peer *peer)
 	list_remove(&peer->timed_node);
 	list_remove(&peer->owing_node);
 	list_remove(&peer->pending_node);
+	answers_free(peer);
 	free(peer->keys);
 	free(peer);
 }

@@ -75,7 +75,7 @@ struct peer {
 	uint32_t their_session;	/* theirs; 0: they have not said HELLO */
 	bool greet;		/* it is to be connected once it is located */
 	bool ack_due;		/* a HELLO of theirs is to be answered */
-	uint32_t generation;	/* of its port */
+	uint32_t generation;	/* of its port; 0: not known */
 	struct fabrex_remote board;	/* rkey 0: not known */
 	struct keys *keys;	/* where its regions begin: vaddr.c */
 	uint16_t tx_window_data, tx_window_control;
@@ -84,6 +84,7 @@ struct peer {
 	uint64_t due_ns;	/* when to look at it again; 0: soon */
 	uint64_t pause_ns;	/* until then, the last time */
 	uint64_t since_ns;	/* it is being looked for; 0: it is not */
+	uint64_t located_ns;	/* older events are of who was there before */
 	uint32_t probes;	/* that it has been looked at in vain */
 	bool probing;		/* a read of its board is under way */
 };
@@ -282,14 +283,16 @@ static inline void peer_await(struct request *request)
 
 /* Nobody with its address can ever send again. */
 bool peer_is_gone(struct peer *peer);
+/* One that has been given up still sends: it may not know. */
+void peer_remind(struct endpoint *ep, uint32_t number, uint32_t queue);
 /* It has ended, or does not do what it must. */
 void peer_fail(struct peer *peer, int cause);
 /*
  * A port has gone, if that was its generation (same), or has come with another
- * one (!same).
+ * one (!same). Whoever was located since then is not meant.
  */
-void peers_of_port_fail(struct endpoint *ep, uint32_t number,
-			uint32_t generation, bool same);
+void peers_of_port_fail(struct endpoint *ep,
+			const struct fabrex_port_event *event, bool same);
 /* What was waiting, and may go on. */
 void peers_flush(struct endpoint *ep);
 /* The address's meaning has changed. */
@@ -440,5 +443,7 @@ void answer_request(struct peer *peer, struct request *request);
 void answers_flush(struct peer *peer);
 /* The peer has ended: the requests among them fail. */
 void answers_drop(struct peer *peer);
+/* Only their memory: the requests have ended already. */
+void answers_free(struct peer *peer);
 
 #endif

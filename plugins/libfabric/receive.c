@@ -7,12 +7,6 @@
  */
 #include "message.h"
 
-static void give_up(struct peer *peer, int cause)
-{
-	peer_bye(peer);
-	peer_fail(peer, cause);
-}
-
 /* ---- messages ---------------------------------------------------------- */
 
 static inline void take_message(struct peer *peer,
@@ -27,7 +21,7 @@ static inline void take_message(struct peer *peer,
 	else
 		ret = unexpected_add(peer, arrival) ? 0 : -FI_ENOMEM;
 	if (__builtin_expect(ret, 0))
-		give_up(peer, -ENOMEM);
+		peer_fail(peer, -ENOMEM);
 }
 
 static inline void data_arrived(struct peer *peer, unsigned int kind,
@@ -41,7 +35,7 @@ static inline void data_arrived(struct peer *peer, unsigned int kind,
 	else
 		ok = wire_read_eager(wc->data, wc->length, kind, &arrival);
 	if (__builtin_expect(!ok || !peer->rx_data, 0)) {
-		give_up(peer, CAUSE_PROTOCOL);
+		peer_fail(peer, CAUSE_PROTOCOL);
 		return;
 	}
 	peer->rx_data--;
@@ -84,13 +78,21 @@ static void control_arrived(struct peer *peer, unsigned int kind,
 		return;
 	}
 	if (!peer->rx_control) {
-		give_up(peer, CAUSE_PROTOCOL);
+		peer_fail(peer, CAUSE_PROTOCOL);
 		return;
 	}
 	peer->rx_control--;
 	credit_owe_control(peer);
 	if (!take_control(peer, kind, wc))
-		give_up(peer, CAUSE_PROTOCOL);
+		peer_fail(peer, CAUSE_PROTOCOL);
+}
+
+/* It has given up, and this is what it had with us. */
+static bool is_notice(const struct peer *peer, unsigned int kind,
+		      const struct fabrex_wc *wc)
+{
+	return kind == WIRE_BYE && peer && peer->session && wc->length == 8 &&
+	       wire_get64(wc->data) == peer->session;
 }
 
 /* ---- anything ---------------------------------------------------------- */
@@ -107,7 +109,13 @@ void receive_datagram(struct endpoint *ep, const struct fabrex_wc *wc)
 	/* A stranger, or one that is to come again: post.c. */
 	if (__builtin_expect(!peer || !peer->their_session ||
 			     wire_number(wc->imm) != peer->rx_seq, 0)) {
+		if (is_notice(peer, kind, wc)) {
+			peer_fail(peer, CAUSE_CLOSED);
+			return;
+		}
 		ep->dropped++;
+		if (!peer && kind != WIRE_BYE)
+			peer_remind(ep, wc->peer, wc->src_queue);
 		return;
 	}
 	peer->rx_seq++;
@@ -134,7 +142,7 @@ void receive_immediate(struct endpoint *ep, const struct fabrex_wc *wc)
 		return;
 	}
 	if (!peer->rx_control) {
-		give_up(peer, CAUSE_PROTOCOL);
+		peer_fail(peer, CAUSE_PROTOCOL);
 		return;
 	}
 	peer->rx_control--;

@@ -180,7 +180,10 @@ static inline ssize_t submit(struct endpoint *ep, struct incoming *m)
 	if (!ep->directed)
 		m->addr = FI_ADDR_UNSPEC;
 	domain_lock(ep->domain);
-	if (__builtin_expect(is_known(ep, m->addr), 1))
+	/* Another thread may have closed it, or seen it fail. */
+	if (__builtin_expect(!ep->takes, 0))
+		ret = not_now(ep);
+	else if (__builtin_expect(is_known(ep, m->addr), 1))
 		ret = receive_locked(ep, m);
 	domain_unlock(ep->domain);
 	return ret;
@@ -409,7 +412,9 @@ static ssize_t submit_special(struct endpoint *ep, struct incoming *m)
 	if (!ep->directed)
 		m->addr = FI_ADDR_UNSPEC;
 	domain_lock(ep->domain);
-	if (!is_known(ep, m->addr))
+	if (!ep->takes)
+		ret = not_now(ep);
+	else if (!is_known(ep, m->addr))
 		ret = -FI_EINVAL;
 	else
 		ret = m->flags & FI_PEEK ? peek(ep, m) : claim(ep, m);

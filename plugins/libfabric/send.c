@@ -44,20 +44,31 @@ static inline void send_eager(struct request *request, struct bounce *bounce,
 
 /*
  * What was injected does not fit into the peer's cells, which are smaller than
- * ours. Nobody but the peer may read it, so it leaves the bounce buffer.
+ * ours. The program may use its buffers again, and of a bounce buffer the peer
+ * could read the neighbours, so it is fetched from memory of its own.
  */
 static int send_long_copy(struct request *request)
 {
 	struct bounce *bounce = request->bounce;
 	size_t head = wire_eager_head(request->message.kind);
+	char *copy = malloc((size_t)request->length);
 
-	request->copy = malloc((size_t)request->length);
-	if (!request->copy)
+	if (!copy)
 		return -FI_ENOMEM;
-	memcpy(request->copy, bounce->data + head, (size_t)request->length);
-	request->buf = request->copy;
+	if (bounce)
+		memcpy(copy, bounce->data + head, (size_t)request->length);
+	else if (request->vector)
+		message_gather(request, copy);
+	else
+		memcpy(copy, request->buf, (size_t)request->length);
+	/* Nothing of it has been registered yet. */
+	free(request->vector);
+	request->vector = NULL;
+	request->desc = NULL;
+	request->buf = request->copy = copy;
 	request->bounce = NULL;
-	bounce_return(request->ep, bounce);
+	if (bounce)
+		bounce_return(request->ep, bounce);
 	return rendezvous_send(request);
 }
 
@@ -86,6 +97,9 @@ int send_start(struct request *request)
 	if (__builtin_expect(request->bounce != NULL, 0))
 		return send_prepared(request);
 	size = send_size(request);
+	if (__builtin_expect(size > peer->eager && !request->copy &&
+			     request->flags & FI_INJECT, 0))
+		return send_long_copy(request);
 	if (size > peer->eager || (request->message.direct && request->length))
 		return rendezvous_send(request);
 	bounce = bounce_take(peer->ep, size);

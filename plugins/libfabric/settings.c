@@ -35,7 +35,7 @@ static const struct setting {
 } numbers[] = {
 	{ "cells", &settings.cells, 64, 1 << 16, true,
 	  "Receive cells of an endpoint, a power of two: what can be on its way to it, in messages" },
-	{ "cell_size", &settings.cell_size, 256, 1 << 16, true,
+	{ "cell_size", &settings.cell_size, 256, FABREX_CELL_MAX, true,
 	  "Bytes of a receive cell, a power of two: longer messages are fetched by the receiver" },
 	{ "unexpected", &settings.unexpected, 1 << 16, (size_t)1 << 40, false,
 	  "Bytes of messages kept for each peer until a receive is posted; beyond that the peer has to wait" },

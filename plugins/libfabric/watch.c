@@ -29,7 +29,7 @@ static void check_all(struct endpoint *ep)
 			continue;
 		if (fabrex_peer_next(ep->domain->port, peer->number, &is) ||
 		    is.peer != peer->number || !is.up ||
-		    is.generation != peer->generation)
+		    (peer->generation && is.generation != peer->generation))
 			peer_fail(peer, CAUSE_DEAD);
 	}
 }
@@ -38,10 +38,10 @@ static void tell(struct endpoint *ep, const struct fabrex_port_event *event)
 {
 	switch (event->type) {
 	case FABREX_EV_PEER_DOWN:
-		peers_of_port_fail(ep, event->peer, event->generation, true);
+		peers_of_port_fail(ep, event, true);
 		break;
 	case FABREX_EV_PEER_UP:
-		peers_of_port_fail(ep, event->peer, event->generation, false);
+		peers_of_port_fail(ep, event, false);
 		break;
 	case FABREX_EV_LOST:
 		check_all(ep);

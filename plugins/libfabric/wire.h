@@ -19,7 +19,8 @@
  *   HELLO		who I am; either way before anything else. No number, no
  *			credit
  *   BYE		the endpoint is closed, or has given up; no credit is
- *			needed for it, as none will be
+ *			needed for it, as none will be. Then with the session
+ *			that it is about, whose number does not matter
  *
  * EAGER and RTS need a data credit, which is withheld from who has sent more than
  * is wanted; the others but HELLO a control credit, which comes back as soon as
