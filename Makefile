@@ -9,6 +9,9 @@
 # make check-debug  guest tests on a kernel with KASAN, lockdep, kmemleak, UBSAN;
 #                PART=name does one part of those in tools/lab/parts
 # make check-kcsan  those with concurrent threads, on a kernel with KCSAN
+# make check-libfabric  programs that know nothing of fabrex, over its provider of
+#                libfabric: fabtests, Open MPI, hpcc, NetPIPE, mpi4py; ARGS=words of
+#                names
 # make soak      everything at once for HOURS=n (1; 0.1 is six minutes), SEED=n,
 #                KERNEL=debug
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
@@ -20,6 +23,8 @@
 # make bench-lab fabrex beside RoCEv2 and TCP between two hosts, emulated
 # make bench-ntb fabrex_ntb beside Linux's ntb_transport with TCP between two hosts on
 #                a Switchtec, emulated; KEEP=1
+# make bench-libfabric  fi_pingpong, fi_rma_bw and MPI over our provider of libfabric,
+#                beside others, libfabrex and Open MPI's own transport; KEEP=1
 # make check-matrix  all collectives, types and operations in GPU memory, by every
 #                algorithm, for 1 to 8 ranks; check has a part of them that is drawn
 # make check-ratios  planned schedules on 16 emulated GPUs with links at their rates,
@@ -38,8 +43,8 @@ OUT := build/native
 LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
 LAB_GOALS := demo demo-ntb lab modules check check-host check-guest check-debug \
 	check-kcsan check-ratios kbuild-check dkms-check debug-kernel \
-	kcsan-kernel fuzz soak bench-lab bench-ntb bench-lib bench-plan bench-ranks \
-	check-matrix $(if $(NATIVE),,bench)
+	kcsan-kernel fuzz soak bench-lab bench-ntb bench-libfabric bench-lib bench-plan bench-ranks \
+	check-matrix check-libfabric $(if $(NATIVE),,bench)
 .PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
 
 all: programs
@@ -109,14 +114,14 @@ modules:
 	$(LAB) modules 7.2
 
 # Verbs of the lab; they build what they need.
-demo demo-ntb lab check check-host check-guest check-kcsan check-ratios kbuild-check \
-dkms-check fuzz bench-lab:
+demo demo-ntb lab check check-host check-guest check-kcsan check-libfabric check-ratios \
+kbuild-check dkms-check fuzz bench-lab:
 	$(LAB) make-$@ $(ARGS)
 
 check-debug:
 	$(LAB) make-$@ $(if $(PART),--part $(PART)) $(ARGS)
 
-bench-ntb:
+bench-ntb bench-libfabric:
 	$(LAB) make-$@ $(if $(KEEP),--output docs/benchmarks.md) $(ARGS)
 
 HOURS ?= 1

@@ -58,18 +58,19 @@ def mirrors():
     return found
 
 
-def sources(release, backports):
-    """sources.list lines for `release`, from this machine's mirrors."""
+def sources(release, backports, kind="deb"):
+    """sources.list lines for `release`, from this machine's mirrors; those of
+    source packages if kind is "deb-src"."""
     where = mirrors()
     wanted = [("main", release), ("main", release + "-updates")]
     if backports:
         wanted.append(("main", release + "-backports"))
     wanted.append(("security", release + "-security"))
     lines = []
-    for kind, suite in wanted:
-        if kind in where:
-            url, key = where[kind]
-            lines.append(f"deb [signed-by={key}] {url} {suite} main")
+    for archive, suite in wanted:
+        if archive in where:
+            url, key = where[archive]
+            lines.append(f"{kind} [signed-by={key}] {url} {suite} main")
     return lines
 
 

@@ -22,10 +22,12 @@ MARKS = ("<!-- make bench-lab -->", "<!-- end of make bench-lab -->")
 QUIET = 0.2	# cores; more of other work shows in the figures
 
 class Others:
-    """What the rest of the machine does while something is measured."""
+    """What the rest of the machine does while something is measured, in a lab or by
+    processes that we start and wait for."""
 
-    def __init__(self, lab):
-        children = [g.child for g in lab.guests.values()] + [lab.emu.child]
+    def __init__(self, lab=None):
+        children = [g.child for g in lab.guests.values()] + [lab.emu.child] \
+            if lab else []
         self.pids = ["self"] + [c.popen.pid for c in children]
         self.begun = self.now()
 
@@ -38,7 +40,8 @@ class Others:
         own = 0
         for pid in self.pids:
             with open(f"/proc/{pid}/stat") as f:
-                own += sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
+                # And of children that have ended.
+                own += sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
         return (time.monotonic(), (user + nice + system + irq + soft) / tick,
                 own / tick)
 

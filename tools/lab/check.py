@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+import applications
 import build
 import dkms
 import kmod
@@ -258,6 +259,18 @@ def healthy(lab):
     return all(g.alive() and g.agent and not g.agent.gone
                for g in lab.guests.values()) and \
         (not lab.emu or lab.emu.alive())
+
+
+def libfabric(only=(), provider="fabrex"):
+    """make check-libfabric: all programs that speak libfabric; its status."""
+    check = Check(only)
+    try:
+        say("building the provider of libfabric")
+        build.build(LAYER, (applications.PROVIDER,))
+        applications.everything(check, provider)
+    except (build.BuildError, RuntimeError) as e:
+        check.tap.point(False, "build", detail=str(e))
+    return check.finish()
 
 
 def run(only=(), kernel="7.2", what=("host", "kbuild", "dkms", "guest"),

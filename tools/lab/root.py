@@ -2,9 +2,10 @@
 """The Debian roots everything is compiled and run in, in layers.
 `demo` is what make demo needs; `full` adds what the tests need; `peers` is
 demo and what fabrex is compared with between guests, `bench` the same on one
-machine; `gpu` is demo and what compiles the kernels of GPUs; `bookworm` is
-Debian 12 for its 6.1 kernel headers and its libfabric. Used by lab, in-root and
-kernel.py."""
+machine; `gpu` is demo and what compiles the kernels of GPUs; `libfabric` is demo
+and programs that speak libfabric; `bookworm` is Debian 12 for its 6.1 kernel
+headers and its libfabric, `bookworm-mpi` has its MPI, too. Used by lab, in-root
+and kernel.py."""
 
 import os
 import re
@@ -12,7 +13,7 @@ import subprocess
 
 import apt
 import space
-from cache import cache_dir, entry, locked
+from cache import cache_dir, entry, locked, remove
 
 RECIPE = 1
 
@@ -48,6 +49,14 @@ BENCH = """
     libfabric-bin gnuplot-nox valgrind
 """.split()
 
+# What speaks libfabric and runs over the provider unchanged: MPI and programs of
+# its users. libfabric's own tests and mpi4py's are only in source packages.
+LIBFABRIC = """
+    libfabric-dev libfabric-bin
+    openmpi-bin libopenmpi-dev hpcc netpipe-openmpi python3-mpi4py python3-numpy
+    autoconf automake libtool xz-utils
+""".split()
+
 # Run-time compilers of the test runtimes need one for C++.
 GPU = ["g++"]
 
@@ -67,8 +76,13 @@ LAYERS = {
               "on": "demo"},
     "gpu": {"release": "trixie", "backports": True, "packages": GPU,
             "on": "demo"},
+    "libfabric": {"release": "trixie", "backports": True,
+                  "packages": LIBFABRIC, "on": "demo", "sources": True},
     "bookworm": {"release": "bookworm", "backports": False,
                  "packages": BOOKWORM},
+    "bookworm-mpi": {"release": "bookworm", "backports": False,
+                     "packages": ["openmpi-bin", "libopenmpi-dev"],
+                     "on": "bookworm"},
 }
 
 # No documentation but man pages, no services, no fsync per file; QEMU and
@@ -121,6 +135,10 @@ def make(layer, tmp):
         subprocess.run(space.unshare() + ["cp", "-a", base, tmp], check=True)
     else:
         bootstrap(tmp, info)
+    if info.get("sources"):
+        with open(tmp + "/etc/apt/sources.list.d/source.list", "w") as f:
+            f.writelines(line + "\n" for line in apt.sources(
+                info["release"], False, "deb-src"))
     install(tmp, info)
     if "unpack" in info:
         unpack(tmp, info["unpack"])
@@ -216,3 +234,44 @@ def version(layer, package):
             if block.startswith(f"Package: {package}\n"):
                 return re.search(r"^Version: (.*)$", block, re.M).group(1)
     raise apt.AptError(f"package {package} is not in the root {layer}")
+
+
+def source(layer, package, binary):
+    """Path of what a source package has from its authors, without Debian's changes;
+    fetched and unpacked when missing. The version is that of `binary`, which is made
+    of it and installed in the layer."""
+    return entry("source-" + package, source_spec(layer, package, binary),
+                 lambda tmp: fetch_source(layer, package, binary, tmp))
+
+
+def source_spec(layer, package, binary):
+    """What names it in the cache; Debian's rebuilds have the same source."""
+    return {"package": package,
+            "version": re.sub(r"\+b[0-9]+$", "", version(layer, binary))}
+
+
+def fetch_source(layer, package, binary, tmp):
+    """Unpack into tmp. apt compares the archive with the signed list."""
+    what = source_spec(layer, package, binary)
+    work = tmp + ".work"
+    remove(work)
+    os.makedirs(work)
+    os.makedirs(tmp)
+    try:
+        space.run(root(layer), ["sh", "-ec", FETCH, "fetch", package,
+                                what["version"], tmp], cwd=work)
+    except subprocess.CalledProcessError as e:
+        remove(tmp)
+        raise apt.AptError(
+            f"this machine's mirrors do not have the source package {package} "
+            f"{what['version']}; if they have a newer one, run tools/lab/lab "
+            f"root --refresh {layer}") from e
+    finally:
+        remove(work)
+
+
+# Whatever the archive's first directory is called.
+FETCH = r"""
+apt-get source -qq --download-only --tar-only "$1=$2" >&2
+tar -C "$3" --strip-components=1 -xf "$1"_*.orig.tar.*
+"""
