@@ -54,7 +54,8 @@ static void offer_domain(uint32_t version, const struct local_port *port,
 	domain->control_progress = FI_PROGRESS_MANUAL;
 	domain->data_progress = FI_PROGRESS_MANUAL;
 	domain->resource_mgmt = FI_RM_ENABLED;
-	domain->av_type = FI_AV_TABLE;
+	/* Both are the same here; some programs read more into FI_AV_TABLE. */
+	domain->av_type = FI_AV_UNSPEC;
 	domain->mr_mode = version < FI_VERSION(1, 5) ? MR_BASIC :
 			  MR_NEEDED | FI_MR_HMEM;
 	domain->mr_key_size = KEY_SIZE;
