@@ -34,36 +34,13 @@ struct wish {
 	bool silent;
 };
 
-static inline struct endpoint *endpoint_of(struct fid_ep *fid)
-{
-	return container(fid, struct endpoint, fid);
-}
-
 /* ---- refusals ---------------------------------------------------------- */
-
-static __attribute__((noinline, cold)) ssize_t
-not_now(const struct endpoint *ep)
-{
-	if (!object_is(&ep->fid.fid, FI_CLASS_EP))
-		return -FI_EBADF;
-	if (ep->failed)
-		return -FI_ENETDOWN;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	return -FI_EOPNOTSUPP;
-}
 
 static __attribute__((noinline, cold)) ssize_t
 refuse(ssize_t error, const char *why)
 {
 	INFO(FI_LOG_EP_DATA, "atomic operation: %s\n", why);
 	return error;
-}
-
-static __attribute__((noinline)) ssize_t no_room(struct endpoint *ep)
-{
-	endpoint_progress(ep);
-	return ep->failed ? -FI_ENETDOWN : -FI_EAGAIN;
 }
 
 static bool has_operand(const struct wish *wish)
@@ -289,10 +266,10 @@ static ssize_t submit_locked(struct endpoint *ep, const struct wish *wish)
 
 	/* Those that had to wait for room have theirs first. */
 	if (ep->posted >= ep->posted_max || ep->todo & TODO_RETRY)
-		return no_room(ep);
+		return endpoint_is_full(ep);
 	request = request_new(ep);
 	if (!request)
-		return no_room(ep);
+		return endpoint_is_full(ep);
 	peer = peer_get(ep, wish->addr, &ret);
 	if (peer)
 		ret = fill(request, wish);
@@ -304,7 +281,7 @@ static ssize_t submit_locked(struct endpoint *ep, const struct wish *wish)
 	request->bounce = bounce_take(ep, BOUNCE_SMALL);
 	if (!request->bounce) {
 		request_free(request);
-		return no_room(ep);
+		return endpoint_is_full(ep);
 	}
 	if (!peer_reachable(peer) || atomic_start(request))
 		peer_wait(request, ep->domain->virt_addr);
@@ -318,7 +295,7 @@ static ssize_t submit(struct endpoint *ep, const struct wish *wish)
 	ssize_t ret;
 
 	if (!ep->enabled || ~ep->info->caps & caps)
-		return not_now(ep);
+		return endpoint_refusal(ep);
 	ret = check(ep, wish);
 	if (ret)
 		return ret;

@@ -72,12 +72,34 @@ static void tell(struct av *av, fi_addr_t addr)
 	}
 }
 
-/* The lowest free place; with the lock. */
+/* Where just this address is, with this nonce or none; FI_ADDR_NOTAVAIL. */
+static fi_addr_t place_of(const struct av *av, const struct address *address)
+{
+	size_t at;
+
+	for (at = 0; at < av->size; at++)
+		if (av->entries[at].used &&
+		    av->entries[at].address.nonce == address->nonce &&
+		    address_same(&av->entries[at].address, address))
+			return at;
+	return FI_ADDR_NOTAVAIL;
+}
+
+/*
+ * The lowest free place; with the lock. A peer has one number, however often it is
+ * inserted: Open MPI receives from one and has inserted it as another before.
+ */
 static int put(struct av *av, const struct address *address, fi_addr_t *addr)
 {
+	fi_addr_t known = place_of(av, address);
 	size_t at = av->lowest;
 	int ret;
 
+	if (known != FI_ADDR_NOTAVAIL) {
+		av->entries[known].used++;
+		*addr = known;
+		return 0;
+	}
 	while (at < av->size && av->entries[at].used)
 		at++;
 	av->lowest = at;
@@ -87,7 +109,7 @@ static int put(struct av *av, const struct address *address, fi_addr_t *addr)
 			return ret;
 	}
 	av->entries[at].address = *address;
-	av->entries[at].used = true;
+	av->entries[at].used = 1;
 	av->lowest = at + 1;
 	*addr = at;
 	tell(av, at);
@@ -378,7 +400,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addrs, size_t count,
 			ret = -FI_EINVAL;
 			continue;
 		}
-		av->entries[addrs[i]].used = false;
+		if (--av->entries[addrs[i]].used)
+			continue;
 		if (addrs[i] < av->lowest)
 			av->lowest = addrs[i];
 		tell(av, addrs[i]);

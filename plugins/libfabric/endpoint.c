@@ -23,7 +23,7 @@
 #define QUEUE_MIN	256u
 #define CQ_FLAGS	(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
 
-static struct endpoint *endpoint_of(struct fid *fid)
+static struct endpoint *endpoint_of_fid(struct fid *fid)
 {
 	return container(fid, struct endpoint, fid.fid);
 }
@@ -45,7 +45,7 @@ static int endpoint_getname(fid_t fid, void *addr, size_t *addrlen)
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
 	room = *addrlen;
-	len = address_format(&endpoint_of(fid)->address, text);
+	len = address_format(&endpoint_of_fid(fid)->address, text);
 	*addrlen = len;
 	if (room)
 		memcpy(addr, text, room < len ? room : len);
@@ -70,7 +70,7 @@ static int take_name(struct endpoint *ep, const void *addr, size_t len)
 
 static int endpoint_setname(fid_t fid, void *addr, size_t addrlen)
 {
-	struct endpoint *ep = endpoint_of(fid);
+	struct endpoint *ep = endpoint_of_fid(fid);
 
 	if (!is_open(fid))
 		return -FI_EBADF;
@@ -198,7 +198,7 @@ static int bind_eq(struct endpoint *ep, struct fid *fid, uint64_t flags)
 
 static int endpoint_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	struct endpoint *ep = endpoint_of(fid);
+	struct endpoint *ep = endpoint_of_fid(fid);
 	int ret;
 
 	if (!is_open(fid))
@@ -396,7 +396,7 @@ static int opflag(struct endpoint *ep, int command, uint64_t *flags)
 
 static int endpoint_control(struct fid *fid, int command, void *arg)
 {
-	struct endpoint *ep = endpoint_of(fid);
+	struct endpoint *ep = endpoint_of_fid(fid);
 	int ret;
 
 	if (!is_open(fid))
@@ -469,7 +469,7 @@ static void free_endpoint(struct endpoint *ep)
 
 static int endpoint_close(struct fid *fid)
 {
-	struct endpoint *ep = endpoint_of(fid);
+	struct endpoint *ep = endpoint_of_fid(fid);
 	struct domain *domain;
 	struct eq *eq;
 
@@ -495,7 +495,7 @@ static int endpoint_close(struct fid *fid)
 
 static ssize_t size_left(struct fid_ep *fid, bool rx)
 {
-	struct endpoint *ep = endpoint_of(&fid->fid);
+	struct endpoint *ep = endpoint_of_fid(&fid->fid);
 	const struct requests *requests = rx ? &ep->rx : &ep->tx;
 
 	if (!is_open(&fid->fid))

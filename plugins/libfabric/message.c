@@ -4,7 +4,6 @@
  * that do. A call makes a request, which is sent at once if the peer is ready,
  * and else waits, in order. Installed by endpoint.c.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -22,24 +21,7 @@ struct parts {
 	size_t count, len;
 };
 
-static inline struct endpoint *endpoint_of(struct fid_ep *fid)
-{
-	return container(fid, struct endpoint, fid);
-}
-
 /* ---- refusals ---------------------------------------------------------- */
-
-static __attribute__((noinline, cold)) ssize_t
-not_now(const struct endpoint *ep)
-{
-	if (!object_is(&ep->fid.fid, FI_CLASS_EP))
-		return -FI_EBADF;
-	if (ep->failed)
-		return -FI_ENETDOWN;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	return ep->sends ? -FI_EMSGSIZE : -FI_EOPNOTSUPP;
-}
 
 static __attribute__((noinline, cold)) ssize_t
 bad_inject(const struct request *request)
@@ -51,23 +33,6 @@ bad_inject(const struct request *request)
 }
 
 /* ---- what is not sent at once ------------------------------------------ */
-
-static int take_vector(struct request *request, const struct parts *parts)
-{
-	struct vector *vector = calloc(1, sizeof(*vector));
-	size_t i;
-
-	if (!vector)
-		return -FI_ENOMEM;
-	request->vector = vector;
-	vector->count = parts->count;
-	for (i = 0; i < parts->count; i++) {
-		vector->iov[i] = parts->iov[i];
-		vector->desc[i] = parts->desc ? parts->desc[i] : NULL;
-	}
-	request->buf = parts->iov[0].iov_base;
-	return 0;
-}
 
 /* The program may use its buffer again when this returns 0. */
 static int keep_injected(struct request *request)
@@ -102,7 +67,8 @@ static __attribute__((noinline)) ssize_t send_slowly(struct request *request,
 						     const struct parts *parts)
 {
 	struct endpoint *ep = request->ep;
-	ssize_t ret = parts ? take_vector(request, parts) : 0;
+	ssize_t ret = parts ? request_vector(request, parts->iov, parts->desc,
+					     parts->count) : 0;
 
 	if (ep->hmem && request->length)
 		request->message.direct = message_is_device(request);
@@ -207,11 +173,11 @@ send_any(struct endpoint *ep, const void *buf, size_t len, void *desc,
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->sends || len > MAX_MESSAGE, 0))
-		return not_now(ep);
+		return ep->sends ? -FI_EMSGSIZE : endpoint_refusal(ep);
 	domain_lock(ep->domain);
 	/* Another thread may have closed it, or seen it fail. */
 	if (__builtin_expect(!ep->sends, 0))
-		ret = not_now(ep);
+		ret = endpoint_refusal(ep);
 	else
 		ret = send_locked(ep, buf, len, desc, addr, tag, data, kind,
 				  flags, silent, context, parts);

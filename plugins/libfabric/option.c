@@ -26,7 +26,7 @@ enum {
 	OPTION_INJECT_ATOMIC_SIZE,
 };
 
-static struct endpoint *endpoint_of(fid_t fid)
+static struct endpoint *endpoint_of_fid(fid_t fid)
 {
 	return container(fid, struct endpoint, fid.fid);
 }
@@ -69,7 +69,7 @@ static int give_bool(bool value, void *to, size_t *len)
 
 int option_get(fid_t fid, int level, int option, void *value, size_t *len)
 {
-	const struct endpoint *ep = endpoint_of(fid);
+	const struct endpoint *ep = endpoint_of_fid(fid);
 	const int p2p = ep->p2p;
 
 	if (!object_is(fid, FI_CLASS_EP))
@@ -161,7 +161,7 @@ static int set_shared_memory(const struct endpoint *ep, const void *value,
 
 int option_set(fid_t fid, int level, int option, const void *value, size_t len)
 {
-	struct endpoint *ep = endpoint_of(fid);
+	struct endpoint *ep = endpoint_of_fid(fid);
 
 	if (!object_is(fid, FI_CLASS_EP))
 		return -FI_EBADF;

@@ -172,3 +172,9 @@ void endpoint_progress(struct endpoint *ep)
 	if (__builtin_expect(ep->todo, 0))
 		do_rest(ep);
 }
+
+__attribute__((noinline)) ssize_t endpoint_is_full(struct endpoint *ep)
+{
+	endpoint_progress(ep);
+	return ep->failed ? -FI_ENETDOWN : -FI_EAGAIN;
+}

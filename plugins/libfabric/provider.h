@@ -385,7 +385,7 @@ void members_arm(struct members *members);
  */
 struct av_entry {
 	struct address address;
-	bool used;
+	uint32_t used;		/* insertions without removal; 0: free */
 };
 
 struct av {
@@ -660,9 +660,16 @@ struct endpoint {
 int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 		  struct fid_ep **ep, void *context);
 
+static inline struct endpoint *endpoint_of(struct fid_ep *fid)
+{
+	return container(fid, struct endpoint, fid);
+}
+
 /* ---- progress.c -------------------------------------------------------- */
 
 void endpoint_progress(struct endpoint *ep);
+/* There is no room: -FI_EAGAIN, after some progress. */
+ssize_t endpoint_is_full(struct endpoint *ep);
 
 /* ---- rma.c, atomic.c: what endpoint.c installs -------------------------- */
 
@@ -774,6 +781,13 @@ static inline struct request *request_new(struct endpoint *ep)
 	return request_take(ep, false);
 }
 
+/* Why an endpoint takes no operation of a kind: closed, failed, not enabled, or not
+ * opened for that.
+ */
+ssize_t endpoint_refusal(const struct endpoint *ep);
+/* Several buffers instead of one. -FI_ENOMEM. desc may be NULL. */
+int request_vector(struct request *request, const struct iovec *iov,
+		   void **desc, size_t count);
 void request_free(struct request *request);
 /* Token for a peer, and back: NULL if it is of none that is under way. */
 uint64_t request_token(const struct request *request);

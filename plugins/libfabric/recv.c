@@ -4,7 +4,6 @@
  * fi_ops_tagged that do, with peek, claim and discard. A receive takes a message
  * that is there already, or is posted. Installed by endpoint.c.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -28,41 +27,7 @@ struct incoming {
 	void *context;
 };
 
-static inline struct endpoint *endpoint_of(struct fid_ep *fid)
-{
-	return container(fid, struct endpoint, fid);
-}
-
-static __attribute__((noinline, cold)) ssize_t
-not_now(const struct endpoint *ep)
-{
-	if (!object_is(&ep->fid.fid, FI_CLASS_EP))
-		return -FI_EBADF;
-	if (ep->failed)
-		return -FI_ENETDOWN;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	return -FI_EOPNOTSUPP;
-}
-
 /* ---- receives ---------------------------------------------------------- */
-
-static int take_vector(struct request *request, const struct incoming *m)
-{
-	struct vector *vector = calloc(1, sizeof(*vector));
-	size_t i;
-
-	if (!vector)
-		return -FI_ENOMEM;
-	request->vector = vector;
-	vector->count = m->count;
-	for (i = 0; i < m->count; i++) {
-		vector->iov[i] = m->iov[i];
-		vector->desc[i] = m->descs ? m->descs[i] : NULL;
-	}
-	request->buf = m->iov[0].iov_base;
-	return 0;
-}
 
 static inline void fill(struct request *request, const struct incoming *m)
 {
@@ -153,7 +118,7 @@ static ssize_t receive_locked(struct endpoint *ep, const struct incoming *m)
 		return ep->failed ? -FI_ENETDOWN : -FI_EAGAIN;
 	}
 	fill(request, m);
-	if (__builtin_expect(m->count > 1, 0) && take_vector(request, m)) {
+	if (__builtin_expect(m->count > 1, 0) && request_vector(request, m->iov, m->descs, m->count)) {
 		request_free(request);
 		return -FI_ENOMEM;
 	}
@@ -176,13 +141,13 @@ static inline ssize_t submit(struct endpoint *ep, struct incoming *m)
 	ssize_t ret = -FI_EINVAL;
 
 	if (__builtin_expect(!ep->takes, 0))
-		return not_now(ep);
+		return endpoint_refusal(ep);
 	if (!ep->directed)
 		m->addr = FI_ADDR_UNSPEC;
 	domain_lock(ep->domain);
 	/* Another thread may have closed it, or seen it fail. */
 	if (__builtin_expect(!ep->takes, 0))
-		ret = not_now(ep);
+		ret = endpoint_refusal(ep);
 	else if (__builtin_expect(is_known(ep, m->addr), 1))
 		ret = receive_locked(ep, m);
 	domain_unlock(ep->domain);
@@ -383,7 +348,7 @@ static ssize_t claim(struct endpoint *ep, const struct incoming *m)
 	if (!request)
 		return -FI_EAGAIN;
 	fill(request, m);
-	if (m->count > 1 && take_vector(request, m)) {
+	if (m->count > 1 && request_vector(request, m->iov, m->descs, m->count)) {
 		request_free(request);
 		return -FI_ENOMEM;
 	}
@@ -397,7 +362,7 @@ static ssize_t submit_special(struct endpoint *ep, struct incoming *m)
 	size_t i;
 
 	if (!ep->takes)
-		return not_now(ep);
+		return endpoint_refusal(ep);
 	if (m->count > IOV_LIMIT || (m->count && !m->iov) ||
 	    (m->flags & FI_DISCARD && !(m->flags & (FI_PEEK | FI_CLAIM))) ||
 	    (m->flags & FI_PEEK && m->flags & FI_CLAIM &&
@@ -413,7 +378,7 @@ static ssize_t submit_special(struct endpoint *ep, struct incoming *m)
 		m->addr = FI_ADDR_UNSPEC;
 	domain_lock(ep->domain);
 	if (!ep->takes)
-		ret = not_now(ep);
+		ret = endpoint_refusal(ep);
 	else if (!is_known(ep, m->addr))
 		ret = -FI_EINVAL;
 	else

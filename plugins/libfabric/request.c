@@ -155,6 +155,36 @@ static inline bool has_any(const struct request *request)
 	       (uintptr_t)request->remote | (uintptr_t)request->copy;
 }
 
+__attribute__((noinline, cold)) ssize_t
+endpoint_refusal(const struct endpoint *ep)
+{
+	if (!object_is(&ep->fid.fid, FI_CLASS_EP))
+		return -FI_EBADF;
+	if (ep->failed)
+		return -FI_ENETDOWN;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	return -FI_EOPNOTSUPP;
+}
+
+int request_vector(struct request *request, const struct iovec *iov,
+		   void **desc, size_t count)
+{
+	struct vector *vector = calloc(1, sizeof(*vector));
+	size_t i;
+
+	if (!vector)
+		return -FI_ENOMEM;
+	request->vector = vector;
+	vector->count = count;
+	for (i = 0; i < count; i++) {
+		vector->iov[i] = iov[i];
+		vector->desc[i] = desc ? desc[i] : NULL;
+	}
+	request->buf = iov[0].iov_base;
+	return 0;
+}
+
 void request_free(struct request *request)
 {
 	struct endpoint *ep = request->ep;

@@ -45,11 +45,6 @@ struct transfer {
 	bool read, silent;
 };
 
-static inline struct endpoint *endpoint_of(struct fid_ep *fid)
-{
-	return container(fid, struct endpoint, fid);
-}
-
 static inline bool is_read(const struct request *request)
 {
 	return request->cntr == CNTR_READ;
@@ -282,24 +277,6 @@ static int start(struct request *request)
 
 /* ---- requests ---------------------------------------------------------- */
 
-static __attribute__((noinline, cold)) ssize_t
-not_now(const struct endpoint *ep)
-{
-	if (!object_is(&ep->fid.fid, FI_CLASS_EP))
-		return -FI_EBADF;
-	if (ep->failed)
-		return -FI_ENETDOWN;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	return -FI_EOPNOTSUPP;
-}
-
-static __attribute__((noinline)) ssize_t no_room(struct endpoint *ep)
-{
-	endpoint_progress(ep);
-	return ep->failed ? -FI_ENETDOWN : -FI_EAGAIN;
-}
-
 static inline void fill(struct request *request, const struct transfer *t)
 {
 	request->resume = start;
@@ -382,23 +359,6 @@ static __attribute__((noinline)) int take_injected(struct request *request,
 	return take_bounce(request, t) ? 0 : -FI_EAGAIN;
 }
 
-static int take_vector(struct request *request, const struct transfer *t)
-{
-	struct vector *vector = calloc(1, sizeof(*vector));
-	size_t i;
-
-	if (!vector)
-		return -FI_ENOMEM;
-	request->vector = vector;
-	vector->count = t->count;
-	for (i = 0; i < t->count; i++) {
-		vector->iov[i] = t->iov[i];
-		vector->desc[i] = t->descs ? t->descs[i] : NULL;
-	}
-	request->buf = t->iov[0].iov_base;
-	return 0;
-}
-
 /* Its local memory. */
 static inline int take_local(struct request *request,
 			     const struct transfer *t)
@@ -416,7 +376,7 @@ static inline int take_local(struct request *request,
 	    (!t->desc || t->count > 1) && take_bounce(request, t))
 		return 0;
 	if (__builtin_expect(t->count > 1, 0)) {
-		int ret = take_vector(request, t);
+		int ret = request_vector(request, t->iov, t->descs, t->count);
 
 		if (ret)
 			return ret;
@@ -477,7 +437,7 @@ static __attribute__((noinline)) ssize_t refuse(struct request *request,
 	struct endpoint *ep = request->ep;
 
 	request_free(request);
-	return error == -FI_EAGAIN ? no_room(ep) : error;
+	return error == -FI_EAGAIN ? endpoint_is_full(ep) : error;
 }
 
 static inline ssize_t transfer_locked(struct endpoint *ep,
@@ -490,10 +450,10 @@ static inline ssize_t transfer_locked(struct endpoint *ep,
 	/* Those that had to wait for room have theirs first. */
 	if (__builtin_expect(ep->posted >= ep->posted_max ||
 			     ep->todo & TODO_RETRY, 0))
-		return no_room(ep);
+		return endpoint_is_full(ep);
 	request = request_new(ep);
 	if (__builtin_expect(!request, 0))
-		return no_room(ep);
+		return endpoint_is_full(ep);
 	peer = peer_get(ep, t->addr, &ret);
 	if (__builtin_expect(!peer, 0)) {
 		request_free(request);
@@ -520,7 +480,7 @@ static inline ssize_t submit(struct endpoint *ep, const struct transfer *t)
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->enabled || ~ep->info->caps & caps, 0))
-		return not_now(ep);
+		return endpoint_refusal(ep);
 	if (__builtin_expect(t->len > MAX_MESSAGE, 0))
 		return -FI_EMSGSIZE;
 	domain_lock(ep->domain);

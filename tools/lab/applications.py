@@ -97,7 +97,7 @@ def ranks(check, provider):
         for transport in (base, tagged):
             openmpi.netpipe(check, transport)
     if check.wanted("mpi4py"):
-        openmpi.mpi4py(check, (base, tagged), 3)
+        openmpi.mpi4py(check, (base, tagged, onesided), 3)
 
 
 def everything(check, name="fabrex"):

@@ -23,6 +23,7 @@ EXCLUDE = os.path.join(HERE, "fabtests.exclude")
 UBERTEST = os.path.join(HERE, "fabtests.ubertest")
 # One test, on an idle machine; its own limit is 120 s.
 SECONDS = 120
+UBERTEST_SECONDS = 600
 SLOW = 20		# seconds that are worth a remark
 
 BUILD = r"""
@@ -146,12 +147,12 @@ def parse(lines):
         yield found
 
 
-def script(provider, test_set, exclude, more=()):
+def script(provider, test_set, exclude, more=(), seconds=SECONDS):
     """runfabtests.sh's command line. Strict: what the provider says it does not
     have is a failure, unless it is excluded."""
     top = path()
     argv = [top + "/bin/runfabtests.sh", "-vvv", "-S", "-p", top + "/bin",
-            "-T", str(int(SECONDS * process.patience())), "-t", test_set]
+            "-T", str(int(seconds * process.patience())), "-t", test_set]
     if exclude:
         argv += ["-f", exclude]
     if provider.oob:
@@ -235,7 +236,8 @@ def ubertest(check, provider):
         with open(UBERTEST, encoding="utf-8") as f, \
                 open(name, "w", encoding="utf-8") as out:
             out.write(f.read().replace("PROVIDER", provider.name))
-        argv = script(provider, "complex", None, ["-u", name])
+        argv = script(provider, "complex", None, ["-u", name],
+                      UBERTEST_SECONDS)
         results = list(stream(argv, provider.env))
     if not results:
         check.tap.point(False, f"{label}: it runs",

@@ -66,6 +66,9 @@ BOOKWORM = """
     meson ninja-build pkgconf libc6-dev libfabric-dev libfabric-bin
 """.split()
 
+# And what a command needs there to be alone: libfabric.py.
+BOOKWORM_MPI = ["openmpi-bin", "libopenmpi-dev", "iproute2", "mount"]
+
 LAYERS = {
     "demo": {"release": "trixie", "backports": True, "packages": DEMO},
     "full": {"release": "trixie", "backports": True, "packages": FULL,
@@ -81,7 +84,7 @@ LAYERS = {
     "bookworm": {"release": "bookworm", "backports": False,
                  "packages": BOOKWORM},
     "bookworm-mpi": {"release": "bookworm", "backports": False,
-                     "packages": ["openmpi-bin", "libopenmpi-dev"],
+                     "packages": BOOKWORM_MPI,
                      "on": "bookworm"},
 }
 

@@ -285,6 +285,7 @@ static void check_table(struct fid_av *av)
 	CHECK_EQ(fi_av_remove(av, addr, 2, 0), 0);
 	CHECK_EQ(fi_av_remove(av, addr, 1, 0), -FI_EINVAL);
 	CHECK_EQ(fi_av_lookup(av, 1, text, &len), -FI_EINVAL);
+	strcpy(slots, "fi_fabrex://c.0:5");
 	CHECK_EQ(fi_av_insert(av, slots, 1, addr, 0, NULL), 1);
 	CHECK_EQ(addr[0], 1);
 	CHECK_EQ(fi_av_insertsvc(av, "host", "80", addr, 0, NULL), 1);
@@ -298,6 +299,29 @@ static void check_table(struct fid_av *av)
 	len = 4;
 	CHECK(fi_av_straddr(av, slots, text, &len) == text);
 	CHECK(!strcmp(text, "fi_"));
+}
+
+/* The same number each time, until it was removed as often as it was inserted. */
+static void check_twice(struct fid_av *av)
+{
+	static char with_nonce[] = "fi_fabrex://t.0:7:0000000f";
+	static char other_nonce[] = "fi_fabrex://t.0:7:00000010";
+	static char without[] = "fi_fabrex://t.0:7";
+	char text[SLOT];
+	fi_addr_t addr[4];
+	size_t len = sizeof(text);
+
+	CHECK_EQ(fi_av_insert(av, with_nonce, 1, &addr[0], 0, NULL), 1);
+	CHECK_EQ(fi_av_insert(av, with_nonce, 1, &addr[1], 0, NULL), 1);
+	CHECK_EQ(addr[0], addr[1]);
+	/* Which may be another endpoint. */
+	CHECK_EQ(fi_av_insert(av, other_nonce, 1, &addr[2], 0, NULL), 1);
+	CHECK_EQ(fi_av_insert(av, without, 1, &addr[3], 0, NULL), 1);
+	CHECK(addr[2] != addr[0] && addr[3] != addr[0] && addr[3] != addr[2]);
+	CHECK_EQ(fi_av_remove(av, addr, 1, 0), 0);
+	CHECK_EQ(fi_av_lookup(av, addr[0], text, &len), 0);
+	CHECK_EQ(fi_av_remove(av, addr, 1, 0), 0);
+	CHECK_EQ(fi_av_lookup(av, addr[0], text, &len), -FI_EINVAL);
 }
 
 static void check_symmetric(struct fid_av *av)
@@ -330,6 +354,7 @@ TEST(address_vectors)
 	CHECK_EQ(attr.type, FI_AV_TABLE);
 	check_table(av);
 	check_symmetric(av);
+	check_twice(av);
 	CHECK_EQ(fi_av_insert(av, junk, 1, addr, 0, NULL), 0);
 	CHECK_EQ(addr[0], FI_ADDR_NOTAVAIL);
 	memset(endless, 'x', sizeof(endless));
