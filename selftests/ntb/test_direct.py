@@ -101,8 +101,9 @@ def stores(lab, t):
                        dest=dest).status, "OK", "with immediate")
         t.equal(peer.poll(0).imm, 5, "which arrives")
         t.ok(peer.same(0, 0, SIZE, 9), "after every byte")
-        t.equal(calls.counted()[1] - linked[1], 1,
-                "for which one part waits for a cell")
+        # The second may be sent while the answer to the first is being counted.
+        copied = calls.counted()[1] - linked[1]
+        t.ok(1 <= copied <= 2, "for which one part waits for a cell", copied)
         calls.close()
         ordered(t, own, peer, 2)
         for p in (own, peer):
