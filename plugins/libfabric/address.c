@@ -11,9 +11,14 @@
 
 #include "provider.h"
 
-/* Names up to this length fit with any service and nonce. */
-#define PORT_MAX	15
+/* Names up to this length fit with any ID, and with any service and nonce. */
+#define PORT_MAX	8
+#define ID_DIGITS	10
+#define ID_MASK		((UINT64_C(1) << 4 * ID_DIGITS) - 1)
+#define SERVICE_OF_ID	(UINT64_C(1) << 62)	/* above all that people use */
 
+_Static_assert(sizeof(ADDRESS_PREFIX) - 1 + PORT_MAX + sizeof("/") + ID_DIGITS
+	       <= ADDRESS_USUAL, "an address with ID fits");
 _Static_assert(sizeof(ADDRESS_PREFIX) - 1 + PORT_MAX +
 	       sizeof(":0xffffffffffffffff:ffffffff") <= ADDRESS_MAX,
 	       "an address of ours fits");
@@ -79,11 +84,57 @@ static bool take_number(const char **text, int base, uint64_t *value)
 	return number(from, n, base, value);
 }
 
+void address_of_chance(uint64_t chance, struct address *address)
+{
+	uint64_t id = chance & ID_MASK;
+
+	address->service = SERVICE_OF_ID | id;
+	address->nonce = (uint32_t)id ? (uint32_t)id : 1;
+}
+
+static bool has_id(const struct address *address)
+{
+	struct address same;
+
+	address_of_chance(address->service, &same);
+	return same.service == address->service &&
+	       same.nonce == address->nonce;
+}
+
+/* "/ID" */
+static bool take_id(const char **text, struct address *address)
+{
+	uint64_t id;
+
+	if (strlen(*text) != 1 + ID_DIGITS ||
+	    !number(*text + 1, ID_DIGITS, 16, &id))
+		return false;
+	address_of_chance(id, address);
+	*text += 1 + ID_DIGITS;
+	return true;
+}
+
+/* ":SERVICE:NONCE", or less. */
+static bool take_service(const char **text, struct address *address)
+{
+	uint64_t nonce;
+
+	if (!take_number(text, 10, &address->service) ||
+	    !take_number(text, 16, &nonce) || nonce > UINT32_MAX)
+		return false;
+	address->nonce = (uint32_t)nonce;
+	return true;
+}
+
 static int write_out(const struct address *address, char *text, size_t size)
 {
 	const char *service = address->service >> 32 ? "0x%llx" : "%llu";
 	char number_text[24], nonce[12] = "";
 
+	if (has_id(address))
+		return snprintf(text, size, ADDRESS_PREFIX "%s/%0*llx",
+				address->port, ID_DIGITS,
+				(unsigned long long)address->service & ID_MASK);
 	snprintf(number_text, sizeof(number_text), service,
 		 (unsigned long long)address->service);
 	if (address->nonce)
@@ -96,23 +147,20 @@ int address_parse(const char *text, struct address *address)
 {
 	size_t prefix = sizeof(ADDRESS_PREFIX) - 1;
 	const char *rest;
-	uint64_t nonce;
 
 	memset(address, 0, sizeof(*address));
 	if (!text || strncmp(text, ADDRESS_PREFIX, prefix))
 		goto bad;
 	rest = text + prefix;
 	if (!take_port(&rest, address->port) ||
-	    !take_number(&rest, 10, &address->service) ||
-	    !take_number(&rest, 16, &nonce) || *rest || nonce > UINT32_MAX)
+	    !(*rest == '/' ? take_id : take_service)(&rest, address) || *rest)
 		goto bad;
-	address->nonce = (uint32_t)nonce;
 	if (write_out(address, NULL, 0) < ADDRESS_MAX)
 		return 0;
 bad:
 	INFO(FI_LOG_AV,
 	     "\"%.60s\" is no address of this provider: " ADDRESS_PREFIX
-	     "PORT:SERVICE, of at most %d characters\n",
+	     "PORT:SERVICE or PORT/ID, of at most %d characters\n",
 	     text ? text : "", ADDRESS_MAX - 1);
 	return -FI_EINVAL;
 }
@@ -120,8 +168,8 @@ bad:
 size_t address_format(const struct address *address, char text[ADDRESS_MAX])
 {
 	memset(text, 0, ADDRESS_MAX);
-	write_out(address, text, ADDRESS_MAX);
-	return ADDRESS_MAX;
+	return write_out(address, text, ADDRESS_MAX) < ADDRESS_USUAL ?
+	       ADDRESS_USUAL : ADDRESS_MAX;
 }
 
 void address_of_port(const struct fabrex_port_attr *attr,

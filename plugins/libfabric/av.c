@@ -416,7 +416,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t addr, void *out,
 	const struct address *address;
 	struct av *av = av_of(fid);
 	char text[ADDRESS_MAX];
-	size_t room;
+	size_t need = 0, room;
 
 	if (!is_open(fid))
 		return -FI_EBADF;
@@ -425,14 +425,14 @@ static int av_lookup(struct fid_av *fid, fi_addr_t addr, void *out,
 	domain_lock(av->domain);
 	address = av_address(av, addr);
 	if (address)
-		address_format(address, text);
+		need = address_format(address, text);
 	domain_unlock(av->domain);
 	if (!address)
 		return -FI_EINVAL;
 	room = *len;
-	*len = ADDRESS_MAX;
+	*len = need;
 	if (room)
-		memcpy(out, text, room < ADDRESS_MAX ? room : ADDRESS_MAX);
+		memcpy(out, text, room < need ? room : need);
 	return 0;
 }
 

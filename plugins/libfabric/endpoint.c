@@ -18,7 +18,6 @@
 #define LINGER		(1000 * MS)
 #define FAREWELL	(100 * MS)
 
-#define SERVICE_RANDOM	(UINT64_C(1) << 62)	/* above all that people use */
 #define MULTI_RECV_MIN	64			/* bytes */
 #define QUEUE_MIN	256u
 #define CQ_FLAGS	(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
@@ -83,17 +82,12 @@ static int endpoint_setname(fid_t fid, void *addr, size_t addrlen)
 
 static int choose_name(struct endpoint *ep)
 {
-	struct {
-		uint64_t service;
-		uint32_t nonce;
-	} chance;
+	uint64_t chance;
 
 	if (getrandom(&chance, sizeof(chance), 0) != sizeof(chance))
 		return -FI_EIO;
 	address_of_port(&ep->domain->attr, &ep->address);
-	ep->address.nonce = chance.nonce ? chance.nonce : 1;
-	ep->address.service = SERVICE_RANDOM |
-			      chance.service >> 2;
+	address_of_chance(chance, &ep->address);
 	if (ep->info->src_addr)
 		return take_name(ep, ep->info->src_addr,
 				 ep->info->src_addrlen);

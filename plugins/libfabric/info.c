@@ -11,6 +11,7 @@
 /* The addresses that the program has given, apart from the port's own. */
 struct wishes {
 	bool has_source, has_target;
+	bool by_name;		/* the target: of a node, not a whole address */
 	struct address source, target;
 };
 
@@ -63,6 +64,8 @@ static int take_wishes(const char *node, const char *service, uint64_t flags,
 	} else if (named) {
 		ret = address_resolve(NULL, node, service, &wishes->target);
 		wishes->has_target = true;
+		wishes->by_name = node && strncmp(node, ADDRESS_PREFIX,
+						  sizeof(ADDRESS_PREFIX) - 1);
 	} else {
 		ret = 0;
 	}
@@ -83,16 +86,21 @@ static bool is_source(const struct local_port *port, const char *name)
 
 /*
  * A machine's other providers may know a host that is in no fabric. A loopback
- * fabric is not asked: its ports come and go.
+ * fabric is asked for names only: to ask is to join, and its numbers and addresses
+ * come and go.
  */
-static bool has_target(const struct local_port *local, const char *name)
+static bool has_target(const struct local_port *local, const char *name,
+		       bool by_name)
 {
+	bool loopback = !strcmp(local->is.driver, "loopback");
 	struct fabrex_port *port;
 	struct address address;
 	int ret;
 
-	if (!*name || address_is_here(name) ||
-	    !strcmp(local->is.driver, "loopback"))
+	if (!*name || address_is_here(name))
+		return true;
+	if (loopback && (!by_name || !name[strspn(name, "0123456789")] ||
+			 !strcmp(name, local->is.host)))
 		return true;
 	if (fabrex_open(local->name, &port)) {
 		INFO(FI_LOG_CORE, "port %s: %s\n", local->name,
@@ -148,7 +156,7 @@ static int get_one(uint32_t version, const struct local_port *port,
 		return -FI_ENOMEM;
 	ret = hints ? info_check(version, hints, *info) : 0;
 	if (!ret && wishes->has_target &&
-	    !has_target(port, wishes->target.port))
+	    !has_target(port, wishes->target.port, wishes->by_name))
 		ret = -FI_ENODATA;
 	if (!ret)
 		ret = fill(version, port, hints, wishes, *info);

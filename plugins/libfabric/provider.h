@@ -123,12 +123,16 @@ int fi_of_cause(int cause);
 /* ---- address.c --------------------------------------------------------- */
 
 /*
- * FI_ADDR_STR, "fi_fabrex://PORT:SERVICE" or "fi_fabrex://PORT:SERVICE:NONCE".
- * The nonce is of one endpoint: an address that has one is refused by the
- * successor of the endpoint it was of. People leave it away. At most
- * ADDRESS_MAX bytes with the final 0, which is what aws-ofi-nccl has room for.
+ * FI_ADDR_STR, "fi_fabrex://PORT:SERVICE", "fi_fabrex://PORT:SERVICE:NONCE" or
+ * "fi_fabrex://PORT/ID". The nonce is of one endpoint: an address that has one is
+ * refused by the successor of the endpoint it was of. People leave it away. An
+ * endpoint whose service nobody chose has an ID, which is both.
+ *
+ * At most ADDRESS_MAX bytes with the final 0, which is what aws-ofi-nccl has room
+ * for. There are programs that have room for ADDRESS_USUAL only (fi_rdm_stress).
  */
 #define ADDRESS_MAX	56
+#define ADDRESS_USUAL	32
 #define ADDRESS_PREFIX	"fi_fabrex://"
 
 struct address {
@@ -140,9 +144,9 @@ struct address {
 /* -FI_EINVAL, with a line in the log, if it is none. */
 int address_parse(const char *text, struct address *address);
 /*
- * Fills all of text, with zeroes at the end, and returns ADDRESS_MAX: programs
- * put the addresses of peers side by side, and take their own one's length for
- * that of all.
+ * Fills all of text, with zeroes at the end, and returns ADDRESS_USUAL, or
+ * ADDRESS_MAX if that is too little: programs put the addresses of peers side by
+ * side, and take their own one's length for that of all.
  */
 size_t address_format(const struct address *address, char text[ADDRESS_MAX]);
 /*
@@ -161,10 +165,12 @@ int address_resolve(struct fabrex_port *port, const char *node,
 int address_locate(struct fabrex_port *port, const struct address *address,
 		   uint32_t *peer, uint32_t *number, uint64_t *key);
 /* What getname says of a port: its name, or its number if the name is so long
- * that an address with it might not fit into ADDRESS_MAX.
+ * that an address with it and an ID would not fit into ADDRESS_USUAL.
  */
 void address_of_port(const struct fabrex_port_attr *attr,
 		     struct address *address);
+/* The service and nonce of an endpoint from a random number. */
+void address_of_chance(uint64_t chance, struct address *address);
 bool address_same(const struct address *a, const struct address *b);
 /* "localhost", or what it is called where there is an IP network. */
 bool address_is_here(const char *name);

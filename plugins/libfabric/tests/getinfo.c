@@ -42,7 +42,7 @@ TEST(offer_is_whole)
 	CHECK(!strcmp(info->fabric_attr->prov_name, "fabrex"));
 	CHECK_EQ(info->fabric_attr->api_version, VERSION);
 	CHECK_EQ(info->addr_format, FI_ADDR_STR);
-	CHECK(info->src_addr && info->src_addrlen == 56 && !info->dest_addr);
+	CHECK(info->src_addr && info->src_addrlen == 32 && !info->dest_addr);
 	CHECK_EQ(info->ep_attr->type, FI_EP_RDM);
 	CHECK_EQ(info->mode, 0);
 	CHECK(!(info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_ENDPOINT |
@@ -383,18 +383,22 @@ static bool gets(const char *node, const char *service, uint64_t flags,
 TEST(node_and_service)
 {
 	static char whole[] = "fi_fabrex://b.0:77:0000abcd";
-	char host[64] = "";
+	char host[64] = "", expected[96];
+	struct fabrex_port *other;
 	struct fi_info *hints;
 
 	own_fabric();
 	only_fabrex();
 	gethostname(host, sizeof(host) - 1);
+	snprintf(expected, sizeof(expected), "fi_fabrex://%s:16", host);
 	CHECK(gets(NULL, "5000", FI_SOURCE, "fi_fabrex://:5000", NULL));
 	CHECK(gets("localhost", "5000", FI_SOURCE, "fi_fabrex://:5000", NULL));
 	CHECK(gets("127.0.0.1", NULL, FI_SOURCE, "fi_fabrex://:0", NULL));
 	CHECK(gets("localhost", "5000", 0, "fi_fabrex://:0",
 		   "fi_fabrex://localhost:5000"));
-	CHECK(gets("b.0", "0x10", 0, "fi_fabrex://:0", "fi_fabrex://b.0:16"));
+	CHECK(gets(host, "0x10", 0, "fi_fabrex://:0", expected));
+	CHECK(gets("7", NULL, 0, "fi_fabrex://:0", "fi_fabrex://7:0"));
+	CHECK(!gets("b.0", "0x10", 0, "", NULL));
 	CHECK(gets(NULL, "18446744073709551615", 0, "fi_fabrex://:0",
 		   "fi_fabrex://:0xffffffffffffffff"));
 	CHECK(gets(whole, NULL, 0, "fi_fabrex://:0", whole));
@@ -406,7 +410,11 @@ TEST(node_and_service)
 	CHECK(!gets(NULL, "http", 0, "", NULL));
 	CHECK(!gets("fi_shm://x", NULL, 0, "", NULL));
 	CHECK(!gets(NULL, "18446744073709551616", 0, "", NULL));
+	/* A port that has joined is known by its name. */
 	setenv("FABREX_PORT", "loopback:nodes/me", 1);
+	CHECK(!gets("x", "1", 0, "", NULL));
+	CHECK_EQ(fabrex_open("loopback:nodes/x", &other), 0);
+	CHECK(gets("x", "1", 0, "fi_fabrex://me:0", "fi_fabrex://x:1"));
 	CHECK(gets("me", "1", FI_SOURCE, "fi_fabrex://me:1", NULL));
 	CHECK(gets(host, "1", FI_SOURCE, "fi_fabrex://me:1", NULL));
 	/* Addresses in hints; the arguments come first. */
@@ -419,6 +427,7 @@ TEST(node_and_service)
 	CHECK_EQ(get(VERSION, "x", "9", 0, hints), 0);
 	CHECK(!strcmp(info->dest_addr, "fi_fabrex://x:9"));
 	fi_freeinfo(info);
+	fabrex_close(other);
 	hints->dest_addrlen = 3;
 	CHECK_EQ(get(VERSION, NULL, NULL, 0, hints), -FI_ENODATA);
 	fi_freeinfo(hints);

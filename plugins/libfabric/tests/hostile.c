@@ -65,8 +65,9 @@ static void raw_open(struct raw *raw, struct end *end)
 	CHECK_EQ(fabrex_mr_alloc(raw->port, 1 << 20, FABREX_MR_ALL, &raw->mr),
 		 0);
 	raw->memory = fabrex_mr_addr(raw->mr);
-	snprintf(port, sizeof(port), "%.*s", (int)strcspn(at, ":"), at);
-	service = strtoull(strchr(at, ':') + 1, NULL, 0);
+	/* PORT/ID, the service of which is said in address.c. */
+	snprintf(port, sizeof(port), "%.*s", (int)strcspn(at, "/"), at);
+	service = 1ull << 62 | strtoull(strchr(at, '/') + 1, NULL, 16);
 	CHECK_EQ(fabrex_peer_find(raw->port, port, &peer), 0);
 	raw->peer = peer.peer;
 	CHECK_EQ(fabrex_resolve(raw->port, peer.peer, service, &number,

@@ -482,7 +482,13 @@ TEST(addresses_as_text)
 		"fi_fabrex://a.0:1:xyz", "fi_fabrex://a.0:1 ",
 		"fi_fabrex://a-name-of-a-port-that-is-too-long:1",
 		"fi_fabrex://a-name-of-31-characters-1234567:0xffffffffff:1",
+		"fi_fabrex://a.0/", "fi_fabrex://a.0/123456789",
+		"fi_fabrex://a.0/0123456789a", "fi_fabrex://a.0/012345678g",
+		"fi_fabrex://a.0/0123456789:1", "fi_fabrex://a.0/0x12345678",
+		"fi_fabrex://a.0:5/0123456789",
 	};
+	static const uint64_t chances[] = { 0, 1, UINT64_MAX, UINT64_C(1) << 32,
+					    UINT64_C(0x123456789a) };
 	struct fabrex_port_attr attr = { .peer = 77 };
 	struct address address, again;
 	char text[ADDRESS_MAX];
@@ -493,7 +499,7 @@ TEST(addresses_as_text)
 		CHECK_EQ(address_parse(bad[i], &address), -FI_EINVAL);
 	}
 	CHECK_EQ(address_parse(NULL, &address), -FI_EINVAL);
-	strcpy(attr.name, "15-characters-1");
+	strcpy(attr.name, "8-charac");
 	address_of_port(&attr, &address);
 	CHECK(!strcmp(address.port, attr.name));
 	address.service = UINT64_MAX;
@@ -505,7 +511,22 @@ TEST(addresses_as_text)
 	CHECK(address_same(&address, &again));
 	again.nonce = 5;
 	CHECK(!address_same(&address, &again));
-	strcpy(attr.name, "16-characters-12");
+	/* With an ID it is shorter. */
+	for (i = 0; i < sizeof(chances) / sizeof(chances[0]); i++) {
+		address_of_chance(chances[i], &address);
+		CHECK(address.nonce && address.service >> 62 == 1);
+		CHECK_EQ(address_format(&address, text), ADDRESS_USUAL);
+		CHECK(!memchr(text + strlen(text), ':', 1) && strchr(text, '/'));
+		CHECK_EQ(address_parse(text, &again), 0);
+		CHECK_EQ(again.service, address.service);
+		CHECK_EQ(again.nonce, address.nonce);
+	}
+	address.nonce++;
+	address_format(&address, text);
+	CHECK(!strchr(text + 12, '/'));
+	CHECK_EQ(address_parse(text, &again), 0);
+	CHECK_EQ(again.nonce, address.nonce);
+	strcpy(attr.name, "9-charact");
 	address_of_port(&attr, &address);
 	CHECK(!strcmp(address.port, "77"));
 }
