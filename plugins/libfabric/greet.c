@@ -92,6 +92,8 @@ static void connected(struct peer *peer)
 	peer_stir(peer);
 	/* It may have used up what it has before we could return anything. */
 	credit_owing(peer);
+	/* Receives that only it can match may have been posted before. */
+	peer_watch(peer);
 }
 
 static void answer(struct peer *peer)

@@ -144,6 +144,33 @@ void receive_abort(struct request *request, int cause)
 	request_end(request, 0, FI_ADDR_NOTAVAIL);
 }
 
+static bool has_from(struct list *list, fi_addr_t addr)
+{
+	struct list *node;
+
+	for (node = list->next; node != list; node = node->next)
+		if (container(node, struct request, node)->addr == addr)
+			return true;
+	return false;
+}
+
+bool receives_await(struct peer *peer)
+{
+	struct receives *r = peer->ep->receives;
+	fi_addr_t addr;
+	size_t i;
+
+	if (!r->directed)
+		return false;
+	addr = peer_source(peer);
+	if (addr == FI_ADDR_NOTAVAIL)
+		return false;
+	for (i = 0; i < MATCH_BUCKETS; i++)
+		if (has_from(&r->exact[i], addr))
+			return true;
+	return has_from(&r->plain, addr) || has_from(&r->wild, addr);
+}
+
 static void search_all(struct list *list, fi_addr_t addr,
 		       void (*found)(struct request *request))
 {

@@ -77,6 +77,8 @@ struct request *receive_match(struct peer *peer, bool tagged, uint64_t tag);
 void receive_end(struct request *request, uint64_t length, fi_addr_t source);
 /* A posted one ends without; a cause. */
 void receive_abort(struct request *request, int cause);
+/* Is one posted that nobody but this peer could match? */
+bool receives_await(struct peer *peer);
 /* For all that nobody but this peer, which will never come back, could match. */
 void receives_of_peer(struct peer *peer, void (*found)(struct request *request));
 

@@ -102,6 +102,8 @@ static __attribute__((noinline)) void post_directed(struct request *request)
 
 	if (!peer || !peer_is_gone(peer)) {
 		receive_post(request);
+		if (peer && peer->state == PEER_CONNECTED)
+			peer_watch(peer);
 		return;
 	}
 	request_fail(request, peer->cause);

@@ -117,7 +117,9 @@ static bool is_awaited(const struct peer *peer)
 
 static void probe(struct peer *peer, uint64_t now)
 {
-	if (!is_awaited(peer))
+	bool awaited = is_awaited(peer);
+
+	if (!awaited && !receives_await(peer))
 		return;
 	if (++peer->probes % PROBES_SHORT == 0 && !peer_is_there(peer)) {
 		peer_fail(peer, CAUSE_DEAD);
@@ -125,7 +127,8 @@ static void probe(struct peer *peer, uint64_t now)
 	}
 	if (peer->board.rkey && !peer->probing)
 		probe_board(peer);
-	peer_due(peer, now + PROBE_PAUSE);
+	/* A receive may be posted for long; who posted many, sleeps longer. */
+	peer_due(peer, now + (awaited ? PROBE_PAUSE : SLEEP_MAX));
 }
 
 /* ---- what is due ------------------------------------------------------- */

@@ -5,6 +5,7 @@ points; what is not run has its reason in a file. Used by applications.py."""
 
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass, field
 
@@ -60,6 +61,13 @@ def entries():
 def path():
     """Where they are installed: bin, share/fabtests/test_configs."""
     return entry("fabtests", spec(), make)
+
+
+def copied():
+    """A copy of them in the tree, which guests see."""
+    to = os.path.join(space.TREE, "build", "fabtests")
+    shutil.copytree(path(), to, symlinks=True, dirs_exist_ok=True)
+    return to
 
 
 def make(tmp):

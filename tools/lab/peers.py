@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import mpi
 import network
+import remote
 import root
 
 LAYER = "peers"
@@ -55,7 +56,7 @@ def prepare(lab):
 
 def prepare_group(lab):
     """MPI over the Ethernet between all hosts."""
-    mpi.prepare(list(lab.guests.values()))
+    remote.prepare(list(lab.guests.values()))
 
 
 def versions():

@@ -40,7 +40,7 @@ FULL = """
 # What fabrex is measured against between guests: RDMA over Ethernet, TCP, MPI.
 PEERS = """
     rdma-core ibverbs-providers ibverbs-utils perftest qperf iperf3
-    openmpi-bin
+    openmpi-bin libfabric-bin
 """.split()
 
 # And what it is measured against on one machine (make bench).

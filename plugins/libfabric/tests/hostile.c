@@ -33,11 +33,15 @@ static char out[1 << 20], in[1 << 20];
 
 static struct fabrex_port *raw_port(void)
 {
+	const char *fabric = getenv("FABREX_PORT");
 	struct fabrex_port *port;
 	char name[64];
 
-	snprintf(name, sizeof(name), "%s/raw-%d", getenv("FABREX_PORT"),
-		 (int)chance(1000000));
+	if (strncmp(fabric, "loopback:", 9))
+		snprintf(name, sizeof(name), "%s", fabric);
+	else
+		snprintf(name, sizeof(name), "%s/raw-%d", fabric,
+			 (int)chance(1000000));
 	CHECK_EQ(fabrex_open(name, &port), 0);
 	return port;
 }

@@ -16,7 +16,9 @@
 
 #define VERSION	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
-/* FABREX_PORT: a loopback fabric of this process; its name. */
+/* FABREX_PORT: a loopback fabric of this process, or what FABREX_TEST_PORT says; its
+ * name.
+ */
 const char *own_fabric(void);
 
 /* What is logged from now on, at INFO; before the first call of libfabric. */
