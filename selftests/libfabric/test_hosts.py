@@ -9,6 +9,7 @@ import time
 
 import build
 import fabtests
+import install
 import libfabric
 import mpi
 import openmpi
@@ -17,8 +18,6 @@ import remote
 import space
 from scenario import STOCK, scenario
 
-PLUGIN = space.TREE + "/build/lab/plugins/libfabric"
-DIRECTORY = "/usr/lib/x86_64-linux-gnu/libfabric"
 OWN_TESTS = [f"plugins/libfabric/tests/fi-{name}"
              for name in ("messages", "onesided", "atomic")]
 PATIENCE = "FI_FABREX_RESOLVE_MS=120000"
@@ -26,13 +25,6 @@ PAIR = {"hosts": ["a", "b"], "layer": peers.LAYER, "network": True,
         "kernels": STOCK}
 FABREX = libfabric.Provider("fabrex")
 TRIO = {**PAIR, "hosts": ["a", "b", "c"]}
-
-
-def install(lab):
-    """The provider where libfabric looks for it, without a variable."""
-    for guest in lab.guests.values():
-        guest.sh(f"mkdir -p {DIRECTORY}; "
-                 f"ln -sf {PLUGIN}/libfabrex-fi.so {DIRECTORY}/")
 
 
 def pingpong(lab, arguments, wrapper=""):
@@ -47,7 +39,7 @@ def pingpong(lab, arguments, wrapper=""):
 def installed(lab, t):
     """Found without a variable, it names port and device; and what arrives is
     what was sent."""
-    install(lab)
+    install.provider(lab.guests.values())
     a = lab.guest("a")
     out = a.sh("fi_info -v -p fabrex")
     t.equal(set(re.findall(r"type: (FI_EP_\w+)", out)), {"FI_EP_RDM"},
@@ -78,7 +70,7 @@ def no_system_calls(lab, t):
     """Neither messages in cells nor those that the receiver fetches make any, once
     memory is registered. Whoever waits looks for events of the port, by poll() and
     read(), every 10 ms: this depends on time, and not on messages."""
-    install(lab)
+    install.provider(lab.guests.values())
     for size in (8, 65536):
         few, _ = calls(lab, size, 10)
         many, seconds = calls(lab, size, 1000)
@@ -96,7 +88,7 @@ def no_system_calls(lab, t):
 
 def ranks(lab, t, program, transport, more=""):
     """A program of selftests/mpi, a rank on each host; its points are ours."""
-    install(lab)
+    install.provider(lab.guests.values())
     where = openmpi.build_programs()
     guests = list(lab.guests.values())
     remote.prepare(guests)
@@ -127,11 +119,12 @@ def one_sided(lab, t):
     ranks(lab, t, "onesided", openmpi.onesided(FABREX))
 
 
-@scenario(**PAIR, named=True)
+# Some of these tests ask for buffers of a GiB, and use little of them.
+@scenario(**PAIR, memory=4096, named=True)
 def fabtests_between(lab, t):
     """libfabric's own tests, unmodified, the server on one host and the client on
     the other, which runfabtests.sh starts by ssh."""
-    install(lab)
+    install.provider(lab.guests.values())
     a, b = lab.guest("a"), lab.guest("b")
     remote.prepare([a, b])
     where = fabtests.copied()
@@ -157,7 +150,7 @@ def fabtests_between(lab, t):
 def by_device(lab, t):
     """The provider's own tests, which make check runs over loopback, over the
     device: matching, limits, hostile peers, processes that are killed."""
-    install(lab)
+    install.provider(lab.guests.values())
     build.build("full", OWN_TESTS)
     for program in OWN_TESTS:
         t.program(lab.guest("a"), "FABREX_TEST_PORT=/dev/fabrex0 "

@@ -194,7 +194,7 @@ def keep(path, text, marks=MARKS):
 
 def run(rounds, effort, as_json=False, output=None, kernel="7.2"):
     """Build, boot, measure, print; the exit status."""
-    build.build("demo", ("programs", "bench-programs"))
+    build.build("full", ("programs", "bench-programs"))
     kmod.build(kernel)
     bench = Bench(peers.contests() + peers.group_contests(len(HOSTS)))
     with Lab(kernel=kernel, hosts=HOSTS, layer=peers.LAYER,

@@ -18,6 +18,7 @@ LAYER = "libfabric"
 KIND = "full"		# the build directory of ours that is tested
 TARGET = "plugins/libfabric/libfabrex-fi.so"
 FABRIC = "check"	# of loopback; nobody else is in these namespaces
+FABRICS = (FABRIC, "demo")	# and that of the hosts in the lab
 HUNG = 124		# exit status of what was ended, as timeout(1) has it
 
 # Processes of a test see no others: runfabtests.sh ends, by name, all that there

@@ -9,6 +9,7 @@ import re
 import signal
 from dataclasses import dataclass
 
+import install
 import mpi
 import network
 import remote
@@ -55,7 +56,8 @@ def prepare(lab):
 
 
 def prepare_group(lab):
-    """MPI over the Ethernet between all hosts."""
+    """MPI between all hosts, over the Ethernet and over the fabric."""
+    install.provider(lab.guests.values())
     remote.prepare(list(lab.guests.values()))
 
 
@@ -216,6 +218,16 @@ def group_contests(hosts):
             for size, text in GROUP_SIZES.items()]
 
 
+def mpi_ping_pong(size):
+    """Ways of half of a round trip between two ranks of Open MPI."""
+    def way(name, options):
+        return Way(name, "MPI_Send, MPI_Recv", lambda lab, effort:
+                   mpi.ping_pong([lab.guest("a"), lab.guest("b")], size,
+                                 effort, options))
+    return [way("Open MPI, fabrex (libfabric)", mpi.FABREX),
+            way("Open MPI, TCP", mpi.TCP)]
+
+
 def contests():
     """What is compared between two hosts."""
     return [
@@ -234,4 +246,6 @@ def contests():
             Way("fabrex, writes", "fabrex-perf write-bw", fabrex_write_bw),
             Way("RoCEv2 (rxe), writes", "ib_write_bw", roce_write_bw),
             Way("TCP, one stream", "iperf3 -l 1M", tcp_bw)]),
+        *(Contest(f"MPI ping-pong, {text}", "us", mpi_ping_pong(size))
+          for size, text in ((8, "8 bytes"), (1 << 20, "1 MiB"))),
     ]
