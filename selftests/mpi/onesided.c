@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <stdio.h>
+
 #include "points.h"
 
 #define WINDOW	((size_t)1 << 20)
@@ -233,7 +235,8 @@ static void compare_and_swap(MPI_Win window, int32_t *base)
 		MPI_Compare_and_swap(&none, &own, &was, MPI_INT32_T, 0, 0,
 				     window);
 		MPI_Win_flush(0, window);
-		EXPECT(was == own);
+		if (!EXPECT(was == own))
+			printf("# it was %d\n", was);
 	}
 	MPI_Win_unlock_all(window);
 	MPI_Barrier(MPI_COMM_WORLD);
