@@ -37,14 +37,8 @@ static int start_own(struct request *request)
 		return -FI_EAGAIN;
 	memcpy(bounce->data, request->copy, bytes);
 	request->bounce = bounce;
-	*request->remote = (struct segments){
-		.count = 1,
-		.segment[0] = {
-			.rkey = fabrex_mr_key(ep->bounces.mr),
-			.offset = bounce->offset,
-			.length = bytes,
-		},
-	};
+	request->message.rkey = fabrex_mr_key(ep->bounces.mr);
+	request->message.roffset = bounce->offset;
 	move_begin(request, read_own);
 	return 0;
 }
@@ -61,9 +55,8 @@ static void into_device(struct request *request, struct peer *peer,
 	request->message.token = arrival->delivery ? arrival->token : 0;
 	request->message.total = arrival->length;
 	request->message.bytes = bytes;
-	request->remote = malloc(sizeof(*request->remote));
 	request->copy = malloc((size_t)bytes + 1);
-	if (!request->remote || !request->copy)
+	if (!request->copy)
 		request_fail(request, -ENOMEM);
 	else
 		memcpy(request->copy, arrival->payload, (size_t)bytes);

@@ -593,8 +593,10 @@ static void take_info(struct endpoint *ep)
 	ep->min_multi_recv = MULTI_RECV_MIN;
 	ep->cuda_permitted = true;
 	/* Loopback is faster from memory, devices from the descriptor. */
-	ep->inline_max = strcmp(attr->driver, "loopback") ? FABREX_INLINE_MAX :
-			 0;
+	if (strcmp(attr->driver, "loopback"))
+		ep->inline_max = FABREX_INLINE_MAX;
+	else
+		ep->copy_max = settings.copy;
 }
 
 static void take_tables(struct endpoint *ep)

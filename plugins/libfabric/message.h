@@ -28,12 +28,22 @@ void message_gather(const struct request *request, char *to);
 bool move_register(struct request *request, uint32_t access, uint64_t bytes);
 /* For peers, of what is registered. */
 void move_describe(const struct request *request, struct segments *segments);
+/* What it is moved with. False: request_fail() was called. */
+bool move_with(struct request *request, const struct segments *segments);
 /*
- * All bytes between its buffers and remote, with the peer, or with ourselves, by
+ * All bytes between its buffers and that, with the peer, or with ourselves, by
  * its phase. finished() is called when all is done, or has failed.
  */
 void move_begin(struct request *request,
 		void (*finished)(struct request *request));
+
+/* ---- copy.c ------------------------------------------------------------ */
+
+/*
+ * The message is where the peer reads as fast as in its own memory, and that is what
+ * is described. False: it has to be registered.
+ */
+bool copy_message(struct request *request);
 
 /* ---- rendezvous.c ------------------------------------------------------ */
 

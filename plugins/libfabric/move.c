@@ -5,6 +5,7 @@
  * max_transfer require. Also the processor's way to and from several buffers.
  * Used by rendezvous.c, send.c and deliver.c.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -142,17 +143,45 @@ static struct local *local_at(struct request *request, uint64_t *at,
 	return NULL;
 }
 
-static const struct segment *remote_at(const struct segments *segments,
-				       uint64_t *at)
+/* The segment with that byte: what of it begins there. */
+static bool remote_at(const struct request *request, uint64_t at,
+		      struct segment *rest)
 {
+	const struct segments *segments = request->remote;
 	uint32_t i;
 
-	for (i = 0; i < segments->count; i++) {
-		if (*at < segments->segment[i].length)
-			return &segments->segment[i];
-		*at -= segments->segment[i].length;
+	if (!segments) {
+		rest->rkey = request->message.rkey;
+		rest->offset = request->message.roffset + at;
+		rest->length = request->message.bytes - at;
+		return true;
 	}
-	return NULL;
+	for (i = 0; i < segments->count; i++) {
+		*rest = segments->segment[i];
+		if (at < rest->length) {
+			rest->offset += at;
+			rest->length -= at;
+			return true;
+		}
+		at -= rest->length;
+	}
+	return false;
+}
+
+bool move_with(struct request *request, const struct segments *segments)
+{
+	if (segments->count == 1) {
+		request->message.rkey = segments->segment[0].rkey;
+		request->message.roffset = segments->segment[0].offset;
+		return true;
+	}
+	request->remote = malloc(sizeof(*request->remote));
+	if (!request->remote) {
+		request_fail(request, -ENOMEM);
+		return false;
+	}
+	*request->remote = *segments;
+	return true;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -164,12 +193,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 static int next_piece(struct request *request, struct fabrex_op *op)
 {
 	const struct domain *domain = request->ep->domain;
-	uint64_t from = request->done, to = request->done, rest;
-	const struct segment *segment = remote_at(request->remote, &to);
-	const struct local *local = local_at(request, &from, &rest);
+	const struct local *local;
+	uint64_t from = request->done, rest;
 	bool own = request->phase == PHASE_READ_OWN;
+	struct segment to;
 
-	if (!segment || !local)
+	local = local_at(request, &from, &rest);
+	if (!local || !remote_at(request, request->done, &to))
 		return CAUSE_PROTOCOL;
 	if (!local_mr(local))
 		return CAUSE_REGION;
@@ -181,11 +211,11 @@ static int next_piece(struct request *request, struct fabrex_op *op)
 		.user_data = (uintptr_t)request,
 		.mr = local_mr(local),
 		.offset = local->offset + from,
-		.length = least(least(rest, segment->length - to),
+		.length = least(least(rest, to.length),
 				least(request->message.bytes - request->done,
 				      domain->attr.max_transfer)),
-		.rkey = segment->rkey,
-		.roffset = segment->offset + to,
+		.rkey = to.rkey,
+		.roffset = to.offset,
 	};
 	return 0;
 }

@@ -407,6 +407,8 @@ static void forget(struct peer *peer)
 	list_remove(&peer->owing_node);
 	list_remove(&peer->pending_node);
 	answers_free(peer);
+	if (peer->copies.mr)
+		fabrex_mr_deregister(peer->copies.mr);
 	free(peer->keys);
 	free(peer);
 }

@@ -28,6 +28,12 @@ enum peer_state {
 	PEER_DEAD,		/* cause */
 };
 
+/* Memory that long messages to a peer are copied into. */
+struct copies {
+	struct fabrex_mr *mr;	/* NULL: not yet */
+	uint32_t used;		/* a bit for each slab */
+};
+
 struct peer {
 	struct endpoint *ep;
 	struct peer *next;	/* in a chain of peers.table */
@@ -77,6 +83,7 @@ struct peer {
 	bool ack_due;		/* a HELLO of theirs is to be answered */
 	uint32_t generation;	/* of its port; 0: not known */
 	struct fabrex_remote board;	/* rkey 0: not known */
+	struct copies copies;	/* copy.c */
 	struct keys *keys;	/* where its regions begin: vaddr.c */
 	uint16_t tx_window_data, tx_window_control;
 	uint16_t cells;		/* promised to it */

@@ -151,24 +151,34 @@ static __attribute__((noinline)) void do_rest(struct endpoint *ep)
 		watch_timed(ep);
 }
 
-void endpoint_progress(struct endpoint *ep)
+static inline int take_some(struct endpoint *ep)
 {
 	struct fabrex_wc wc[BATCH];
 	unsigned int cells;
+	int n = fabrex_poll(ep->queue, wc, BATCH);
+
+	if (n <= 0)
+		return n;
+	cells = take(ep, wc, n);
+	if (cells)
+		fabrex_recv_done(ep->queue, cells);
+	return n;
+}
+
+void endpoint_progress(struct endpoint *ep)
+{
 	int n;
 
 	if (__builtin_expect(!ep->enabled, 0))
 		return;
-	n = fabrex_poll(ep->queue, wc, BATCH);
-	if (n > 0) {
-		cells = take(ep, wc, n);
-		if (cells)
-			fabrex_recv_done(ep->queue, cells);
-	} else if (__builtin_expect(n < 0, 0)) {
-		fail(ep, n);
-	} else if (!(++ep->idle % IDLE_ROUNDS)) {
+	n = take_some(ep);
+	/* Over loopback what was begun just now is complete. */
+	if (n > 0 && ep->posted)
+		n = take_some(ep);
+	else if (!n && !(++ep->idle % IDLE_ROUNDS))
 		watch_idle(ep);
-	}
+	if (__builtin_expect(n < 0, 0))
+		fail(ep, n);
 	if (__builtin_expect(ep->todo, 0))
 		do_rest(ep);
 }

@@ -52,6 +52,7 @@ struct settings {
 	size_t tx_size, rx_size;	/* operations outstanding, if not asked */
 	bool rendezvous_write;	/* large messages are stored, not fetched */
 	size_t resolve_ms;	/* until an absent peer is given up */
+	size_t copy;		/* over loopback: longest message so sent */
 };
 extern struct settings settings;
 #define TX_SIZE_MAX	(1 << 14)
@@ -658,6 +659,7 @@ struct endpoint {
 	struct eq *eq;
 	size_t cell_size;
 	size_t inject_size;
+	size_t copy_max;	/* longest message that copy.c takes; 0: none */
 	size_t min_multi_recv;
 	int p2p;		/* FI_OPT_FI_HMEM_P2P */
 	bool cuda_permitted;	/* FI_OPT_CUDA_API_PERMITTED */
@@ -727,6 +729,7 @@ struct request {
 	struct vector *vector;	/* several buffers instead of one */
 	struct segments *remote;	/* freed at its end */
 	char *copy;		/* of what was injected; the same */
+	uint32_t slabs;		/* of peer->copies; the same */
 	void *desc;
 	uint64_t sequence;	/* of posted receives: their order */
 	uint8_t cntr;		/* enum cntr_of */
@@ -743,6 +746,9 @@ struct request {
 			uint64_t token;		/* the peer's */
 			uint64_t total;		/* bytes of the message */
 			uint64_t bytes;		/* to be moved; done: are */
+			uint64_t rkey, roffset;	/* from or to where, if
+						 * remote is NULL
+						 */
 			void (*finished)(struct request *request);
 		} message;
 		struct {

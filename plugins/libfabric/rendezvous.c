@@ -6,9 +6,6 @@
  * where to store them (CTS), and the sender says when it has (FIN). Used by
  * send.c, deliver.c and receive.c.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "message.h"
 
 /* ---- the sender -------------------------------------------------------- */
@@ -29,7 +26,8 @@ int rendezvous_send(struct request *request)
 
 	if (!bounce)
 		return -FI_EAGAIN;
-	if (!move_register(request, FABREX_MR_REMOTE_READ, request->length)) {
+	if (!copy_message(request) &&
+	    !move_register(request, FABREX_MR_REMOTE_READ, request->length)) {
 		bounce_return(ep, bounce);
 		return request->error == FI_EAGAIN ? -FI_ENOMEM :
 		       -request->error;
@@ -86,11 +84,7 @@ bool rendezvous_cts(struct peer *peer, const struct cts *cts)
 	request->message.token = cts->answer;
 	request->message.bytes = room < request->length ? room :
 				 request->length;
-	request->remote = malloc(sizeof(*request->remote));
-	if (request->remote)
-		*request->remote = cts->segments;
-	else
-		request_fail(request, -ENOMEM);
+	move_with(request, &cts->segments);
 	move_begin(request, written);
 	return true;
 }
@@ -196,11 +190,7 @@ void rendezvous_receive(struct request *request, struct peer *peer,
 	request->message.total = length;
 	request->message.bytes = length < request->length ? length :
 				 request->length;
-	request->remote = malloc(sizeof(*request->remote));
-	if (!request->remote)
-		request_fail(request, -ENOMEM);
-	else
-		*request->remote = arrival->segments;
+	move_with(request, &arrival->segments);
 	if (peer->state == PEER_DEAD)
 		request_fail(request, peer->cause);
 	if (request->error)

@@ -145,6 +145,9 @@ static __attribute__((noinline)) void give_back(struct request *request)
 		free_vector(request);
 	if (request->remote || request->copy)
 		free_memory(request);
+	if (request->slabs)
+		request->peer->copies.used &= ~request->slabs;
+	request->slabs = 0;
 }
 
 /* There is something to be given back; in one test, as mostly there is not. */

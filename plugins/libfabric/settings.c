@@ -24,6 +24,7 @@ struct settings settings = {
 	.tx_size = 512,
 	.rx_size = 1024,
 	.resolve_ms = 10000,
+	.copy = 16 << 10,
 };
 
 static const struct setting {
@@ -45,6 +46,8 @@ static const struct setting {
 	  "Receives that can be posted" },
 	{ "resolve_ms", &settings.resolve_ms, 0, 1 << 30, false,
 	  "Milliseconds until a peer that is not there is given up" },
+	{ "copy", &settings.copy, 0, 128 << 10, false,
+	  "Over loopback: messages up to this many bytes are copied twice rather than fetched from the sender's memory" },
 };
 #define NUMBERS		(sizeof(numbers) / sizeof(*numbers))
 

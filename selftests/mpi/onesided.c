@@ -4,10 +4,9 @@
  * epochs of each kind, atomics. TAP on standard output.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <stdio.h>
 
 #include "points.h"
 

@@ -24,7 +24,8 @@ static const size_t sizes[] = {
 	0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 64, 100, 107, 108,
 	109, 119, 120, 121, 127, 128, 129, 1000, 2048, 4000, 4059, 4060, 4061,
 	4063, 4064, 4065, 4071, 4075, 4076, 4077, 4080, 4083, 4084, 4085, 4087,
-	4088, 4089, 4091, 4092, 4093, 4095, 4096, 4097, 8192, 65535, 65536,
+	4088, 4089, 4091, 4092, 4093, 4095, 4096, 4097, 8192, 16383, 16384,
+	16385, 65535, 65536,
 	65537, 1 << 20, (1 << 20) + 1, BIG,
 };
 #define SIZES	(sizeof(sizes) / sizeof(*sizes))
@@ -155,6 +156,49 @@ TEST(sizes_without_cma)
 {
 	setenv("FABREX_LOOPBACK_CMA", "0", 1);
 	all_sizes(NULL);
+}
+
+/* Over loopback: messages that are copied by way of memory that the peer has mapped. */
+TEST(sizes_all_copied)
+{
+	setenv("FI_FABREX_COPY", "128K", 1);
+	all_sizes(NULL);
+}
+
+TEST(sizes_never_copied)
+{
+	setenv("FI_FABREX_COPY", "0", 1);
+	all_sizes(NULL);
+}
+
+/* There is room for eight of these; the others are fetched from where they are. */
+TEST(copies_run_out)
+{
+	enum { MESSAGES = 20, LENGTH = 10000 };
+	struct end a, b;
+	int i, turn;
+
+	own_fabric();
+	buffers();
+	pair_open(&a, &b, NULL);
+	for (turn = 0; turn < 50; turn++) {
+		for (i = 0; i < MESSAGES; i++) {
+			fill(from + i * LENGTH, LENGTH, (unsigned int)(turn + i));
+			CHECK_EQ(fi_tsend(a.ep, from + i * LENGTH, LENGTH, NULL,
+					  0, (uint64_t)i, from + i), 0);
+		}
+		for (i = 0; i < 10; i++)
+			ends_progress();
+		/* What has been sent late finds no room that is free early. */
+		for (i = MESSAGES - 1; i >= 0; i--) {
+			CHECK_EQ(fi_trecv(b.ep, to, LENGTH, NULL, FI_ADDR_UNSPEC,
+					  (uint64_t)i, 0, to + i), 0);
+			end_ok(&b, to + i);
+			CHECK(is_filled(to, LENGTH, (unsigned int)(turn + i)));
+			end_ok(&a, from + i);
+		}
+	}
+	pair_close(&a, &b);
 }
 
 /* ---- several buffers --------------------------------------------------- */
