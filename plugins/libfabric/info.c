@@ -93,6 +93,7 @@ static bool has_target(const struct local_port *local, const char *name,
 		       bool by_name)
 {
 	bool loopback = !strcmp(local->is.driver, "loopback");
+	char fabric[sizeof(local->name)];
 	struct fabrex_port *port;
 	struct address address;
 	int ret;
@@ -102,7 +103,11 @@ static bool has_target(const struct local_port *local, const char *name,
 	if (loopback && (!by_name || !name[strspn(name, "0123456789")] ||
 			 !strcmp(name, local->is.host)))
 		return true;
-	if (fabrex_open(local->name, &port)) {
+	/* With a name of our own we could not join twice. */
+	memcpy(fabric, local->name, sizeof(fabric));
+	if (loopback)
+		fabric[strcspn(fabric, "/")] = '\0';
+	if (fabrex_open(fabric, &port)) {
 		INFO(FI_LOG_CORE, "port %s: %s\n", local->name,
 		     fabrex_strerror_last());
 		return false;

@@ -407,8 +407,9 @@ static void forget(struct peer *peer)
 	list_remove(&peer->owing_node);
 	list_remove(&peer->pending_node);
 	answers_free(peer);
-	if (peer->copies.mr)
-		fabrex_mr_deregister(peer->copies.mr);
+	if (peer->copies.mr && fabrex_mr_deregister(peer->copies.mr))
+		INFO(FI_LOG_EP_CTRL, "memory for a peer stays until the port is closed: %s\n",
+		     fabrex_strerror_last());
 	free(peer->keys);
 	free(peer);
 }

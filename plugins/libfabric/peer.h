@@ -89,6 +89,7 @@ struct peer {
 	uint16_t cells;		/* promised to it */
 	/* Times: CLOCK_MONOTONIC in ns. */
 	uint64_t due_ns;	/* when to look at it again; 0: soon */
+	bool slow;		/* due_ns is late: nothing is on the way */
 	uint64_t pause_ns;	/* until then, the last time */
 	uint64_t since_ns;	/* it is being looked for; 0: it is not */
 	uint64_t located_ns;	/* older events are of who was there before */
@@ -261,10 +262,12 @@ static inline bool peer_ready(const struct peer *peer)
 /* What it waits for takes time: whether it lives is to be looked at. */
 static inline void peer_watch(struct peer *peer)
 {
-	if (!list_empty(&peer->timed_node))
+	if (list_empty(&peer->timed_node))
+		list_add(&peer->ep->peers.timed, &peer->timed_node);
+	else if (!peer->slow)
 		return;
+	peer->slow = false;
 	peer->due_ns = 0;
-	list_add(&peer->ep->peers.timed, &peer->timed_node);
 	peer->ep->todo |= TODO_TIMED | TODO_CLOCK;
 }
 
@@ -274,6 +277,7 @@ static inline void peer_due(struct peer *peer, uint64_t due_ns)
 	struct endpoint *ep = peer->ep;
 
 	peer->due_ns = due_ns;
+	peer->slow = false;
 	if (list_empty(&peer->timed_node))
 		list_add(&ep->peers.timed, &peer->timed_node);
 	ep->todo |= TODO_TIMED;

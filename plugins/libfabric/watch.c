@@ -127,8 +127,9 @@ static void probe(struct peer *peer, uint64_t now)
 	}
 	if (peer->board.rkey && !peer->probing)
 		probe_board(peer);
-	/* A receive may be posted for long; who posted many, sleeps longer. */
+	/* A receive may be posted for long; who has posted one may sleep longer. */
 	peer_due(peer, now + (awaited ? PROBE_PAUSE : SLEEP_MAX));
+	peer->slow = !awaited;
 }
 
 /* ---- what is due ------------------------------------------------------- */
@@ -153,6 +154,11 @@ void watch_timed(struct endpoint *ep)
 	struct list todo;
 	struct peer *peer;
 
+	/* Mostly nothing is due, and peers are many. */
+	if (!(ep->todo & TODO_CLOCK) && ep->due_ns > now) {
+		watch_idle(ep);
+		return;
+	}
 	ep->todo &= ~TODO_CLOCK;
 	list_init(&todo);
 	list_each(node, after, &ep->peers.timed) {
@@ -171,7 +177,8 @@ void watch_timed(struct endpoint *ep)
 		if (!next || peer->due_ns < next)
 			next = peer->due_ns;
 	}
-	if (list_empty(&ep->peers.timed))
+	/* Else due_ns would be reached, and nobody would set another. */
+	if (list_empty(&ep->peers.timed) && !ep->receives->directed)
 		ep->todo &= ~TODO_TIMED;
 	if (ep->receives->directed && (!next || next > now + SLEEP_MAX))
 		next = now + SLEEP_MAX;

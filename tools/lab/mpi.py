@@ -10,7 +10,7 @@ MPIRUN = ("mpirun --allow-run-as-root --bind-to none "
           f"--prtemca plm_ssh_agent {remote.AGENT}")
 TCP = "--mca pml ob1 --mca btl tcp,self"
 # Debian's openmpi-mca-params.conf switches mtl/ofi off.
-FABREX = "--mca pml cm --mca mtl ofi"
+FABREX = "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include fabrex"
 
 
 def command(guests, arguments):
@@ -23,7 +23,8 @@ def measured(guests, size, seconds, options, what=""):
     """Microseconds that bench-mpi says, one rank on each."""
     out = guests[0].sh(command(guests, f"{options} /usr/local/bin/bench-mpi "
                                f"{size} {seconds} {what}"), timeout=180)
-    answer = json.loads(out.splitlines()[-1])
+    answer = json.loads([line for line in out.splitlines()
+                         if line.startswith("{")][-1])
     if not answer["right"] or answer["ranks"] != len(guests):
         raise RuntimeError(f"bench-mpi is wrong: {out}")
     return answer["us"]

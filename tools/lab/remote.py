@@ -17,7 +17,7 @@ shift
 exec 3<>"/dev/tcp/$host/{PORT}"
 echo "exec 2>&1; ( $*; ) </dev/null; set \\$?; echo; echo status \\$1; exit" >&3
 while IFS= read -r line || [ -n "$line" ]; do
-	[ -z "$held" ] || echo "$last"
+	[ -z "$held" ] || printf '%s\\n' "$last"
 	last=$line held=yes
 done <&3
 [[ $last == "status "* ]] || exit 255
@@ -31,3 +31,6 @@ def prepare(guests):
         guest.put(SCRIPT.encode(), AGENT, 0o755)
         guest.sh(f"ss -Hltn 'sport = :{PORT}' | grep -q . || setsid busybox "
                  f"nc -ll -p {PORT} -e /bin/bash >/dev/null 2>&1 </dev/null &")
+    for guest in guests:
+        guest.sh(f"until ss -Hltn 'sport = :{PORT}' | grep -q .; do "
+                 "sleep 0.05; done")

@@ -6,6 +6,7 @@
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ends.h"
@@ -330,6 +331,29 @@ TEST(killed_directed)
 	end_ok(&end, y);
 	end_close(&other);
 	end_close(&end);
+}
+
+/* Who waits for one that has closed its endpoint sleeps all the same. */
+TEST(closed_and_awaited)
+{
+	const struct end_wish wish = { .wait = FI_WAIT_FD };
+	struct fi_cq_tagged_entry entry;
+	struct end a, b;
+	clock_t used;
+	char x[8];
+
+	own_fabric();
+	pair_open(&a, &b, &wish);
+	CHECK_EQ(fi_recv(b.ep, x, 8, NULL, 0, x), 0);
+	CHECK_EQ(fi_send(a.ep, out, 8, NULL, 0, &a), 0);
+	end_ok(&b, x);
+	end_ok(&a, &a);
+	CHECK_EQ(fi_recv(b.ep, x, 8, NULL, 0, x), 0);
+	end_close(&a);
+	used = clock();
+	CHECK_EQ(fi_cq_sread(b.cq, &entry, 1, NULL, 3000), -FI_EAGAIN);
+	CHECK(clock() - used < CLOCKS_PER_SEC);
+	end_close(&b);
 }
 
 /* ---- the next one ------------------------------------------------------ */

@@ -384,7 +384,7 @@ TEST(node_and_service)
 {
 	static char whole[] = "fi_fabrex://b.0:77:0000abcd";
 	char host[64] = "", expected[96];
-	struct fabrex_port *other;
+	struct fabrex_port *other, *own;
 	struct fi_info *hints;
 
 	own_fabric();
@@ -413,6 +413,7 @@ TEST(node_and_service)
 	/* A port that has joined is known by its name. */
 	setenv("FABREX_PORT", "loopback:nodes/me", 1);
 	CHECK(!gets("x", "1", 0, "", NULL));
+	CHECK_EQ(fabrex_open("loopback:nodes/me", &own), 0);
 	CHECK_EQ(fabrex_open("loopback:nodes/x", &other), 0);
 	CHECK(gets("x", "1", 0, "fi_fabrex://me:0", "fi_fabrex://x:1"));
 	CHECK(gets("me", "1", FI_SOURCE, "fi_fabrex://me:1", NULL));
@@ -428,6 +429,7 @@ TEST(node_and_service)
 	CHECK(!strcmp(info->dest_addr, "fi_fabrex://x:9"));
 	fi_freeinfo(info);
 	fabrex_close(other);
+	fabrex_close(own);
 	hints->dest_addrlen = 3;
 	CHECK_EQ(get(VERSION, NULL, NULL, 0, hints), -FI_ENODATA);
 	fi_freeinfo(hints);
