@@ -10,8 +10,8 @@
 #                PART=name does one part of those in tools/lab/parts
 # make check-kcsan  those with concurrent threads, on a kernel with KCSAN
 # make check-libfabric  programs that know nothing of fabrex, over its provider of
-#                libfabric: fabtests, Open MPI, hpcc, NetPIPE, mpi4py; ARGS=words of
-#                names
+#                libfabric: fabtests, Open MPI, hpcc, NetPIPE, mpi4py, over loopback
+#                and between hosts; ARGS=words of names
 # make soak      everything at once for HOURS=n (1; 0.1 is six minutes), SEED=n,
 #                KERNEL=debug
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Messages over loopback that are too long for cells, but not long: the sender copies
- * them into memory that the peer has mapped, and the receiver copies them from
- * there, which is less work than a look into the memory of another process, that
- * only the system can take. What is longer than FI_FABREX_COPY, or finds no room, is
- * fetched from where it is. Each peer has memory of its own, so that none can read
+ * Messages over loopback that do not fit into a cell, up to FI_FABREX_COPY bytes: the
+ * sender copies them into memory that the peer has mapped, and the receiver copies
+ * them from there. For so few bytes that takes less time than a system call that
+ * reads another process's memory. What is longer, or finds no room, is fetched
+ * from where it is. Each peer has memory of its own, so that none can read
  * what is for another. Used by rendezvous.c; requests give the room back at their
  * end (request.c), and it is closed with the peer (peer.c).
  */

@@ -87,9 +87,9 @@ struct peer {
 	struct keys *keys;	/* where its regions begin: vaddr.c */
 	uint16_t tx_window_data, tx_window_control;
 	uint16_t cells;		/* promised to it */
+	bool slow;		/* due_ns is late, as only receives wait for it */
 	/* Times: CLOCK_MONOTONIC in ns. */
 	uint64_t due_ns;	/* when to look at it again; 0: soon */
-	bool slow;		/* due_ns is late: nothing is on the way */
 	uint64_t pause_ns;	/* until then, the last time */
 	uint64_t since_ns;	/* it is being looked for; 0: it is not */
 	uint64_t located_ns;	/* older events are of who was there before */

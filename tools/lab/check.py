@@ -262,7 +262,8 @@ def healthy(lab):
 
 
 def between_hosts(check):
-    """Programs that speak libfabric, in guests, which make check leaves out."""
+    """Programs that speak libfabric, in guests; also those that make check leaves
+    out, as they take long."""
     names = [s.name for s in scenario.load()
              if s.suite == "libfabric.hosts" and check.wanted(s.name)]
     if names:
