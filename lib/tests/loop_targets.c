@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <stddef.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -128,11 +129,15 @@ static bool link_ended(const struct loop_peer *peer)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* Nothing is written to what the program has become, not even at first. */
-TEST(loop_exec)
+/*
+ * Nothing is written to what the program has become, or read from it, not even at
+ * first. told: by the word in its segment, not by the connection's end.
+ */
+static void exec_ends_it(bool told)
 {
 	struct fabrex_remote *remote = shared(sizeof(*remote));
 	struct fabrex_op op = { .opcode = FABREX_OP_WRITE, .length = 4096 };
+	struct loop_peer *peer;
 	struct transport *t;
 	struct party p;
 	struct site s;
@@ -144,21 +149,41 @@ TEST(loop_exec)
 	hear(p.fd, &ready, 1);
 	site_open(&s, "asks");
 	t = s.port->transport;
+	peer = &t->peers[remote->peer];
 	op.peer = (uint16_t)remote->peer;
 	op.rkey = remote->rkey;
 	op.mr = s.mr;
+	CHECK(peer->segment->living);
+	CHECK(!(peer->segment->living & FUTEX_OWNER_DIED));
+	if (!told)
+		peer->segment->living = 0;
 	CHECK_EQ(operate(s.queue, &op), FABREX_WC_OK);
 	/* The service thread does not get to read the connection's end. */
 	pthread_mutex_lock(&t->lock);
 	tell(p.fd, "", 1);
-	for (i = 0; i < HANG_MS && !link_ended(&t->peers[op.peer]); i++)
+	for (i = 0; i < HANG_MS && !link_ended(peer); i++)
 		nap_ms(1);
-	if (t->peers[op.peer].cma)
+	if (told)
+		CHECK(peer->segment->living & FUTEX_OWNER_DIED);
+	if (peer->cma) {
 		CHECK_EQ(operate(s.queue, &op), FABREX_WC_UNREACHABLE);
+		op.opcode = FABREX_OP_READ;
+		CHECK_EQ(operate(s.queue, &op), FABREX_WC_UNREACHABLE);
+	}
 	pthread_mutex_unlock(&t->lock);
 	peer_await_down(s.port, op.peer);
 	party_kill(&p);
 	fabrex_close(s.port);
+}
+
+TEST(loop_exec)
+{
+	exec_ends_it(true);
+}
+
+TEST(loop_exec_untold)
+{
+	exec_ends_it(false);
 }
 
 /* ---- who says that it is another one ----------------------------------- */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -38,29 +39,55 @@ static uint8_t cma_status(const struct loop_move *m, uint64_t done, int err)
 /*
  * The number of a process may be another one's after its end, and stays the
  * same after exec(), when its memory is something else. Either ends the
- * connection, which our service thread may not have read yet. What remains is
- * the moment between this check and the system's use of the number.
+ * connection, which our service thread may not have read yet, and is to be seen
+ * in its segment before, without a system call. If that was true after a read, the
+ * memory was the peer's; before a write, what remains is the moment between this
+ * check and the system's use of the number.
  */
 static bool is_connected(const struct loop_peer *peer)
 {
 	struct pollfd pfd = { .fd = peer->sock, .events = POLLRDHUP };
+	uint32_t living = __atomic_load_n(&peer->segment->living,
+					  __ATOMIC_ACQUIRE);
 
+	if (likely(living))
+		return !(living & FUTEX_OWNER_DIED);
 	/* Ourselves: -1. */
 	return poll(&pfd, 1, 0) <= 0;
 }
 
-static ssize_t cma_step(const struct loop_move *m, uint64_t done)
+static ssize_t cma_call(const struct loop_move *m, void *at, uint64_t from,
+			size_t n)
 {
-	uint64_t rest = m->length - done;
-	size_t chunk = rest < CMA_CHUNK ? rest : CMA_CHUNK;
-	struct iovec local = { (char *)m->local + done, chunk };
-	struct iovec remote = {
-		(void *)(uintptr_t)(m->mr->place + m->offset + done), chunk,
-	};
+	struct iovec local = { at, n };
+	struct iovec remote = { (void *)(uintptr_t)from, n };
 
 	return m->read ?
 	       process_vm_readv(m->peer->pid, &local, 1, &remote, 1, 0) :
 	       process_vm_writev(m->peer->pid, &local, 1, &remote, 1, 0);
+}
+
+/* How many bytes; or -1 with errno, ESRCH if the process is the peer no more. */
+static ssize_t cma_step(const struct loop_move *m, uint64_t done)
+{
+	uint64_t rest = m->length - done;
+	size_t chunk = rest < CMA_CHUNK ? rest : CMA_CHUNK;
+	char *at = (char *)m->local + done;
+	ssize_t n = 0;
+	int err;
+
+	if (m->read || is_connected(m->peer))
+		n = cma_call(m, at, m->mr->place + m->offset + done, chunk);
+	err = errno;
+	if (likely(is_connected(m->peer))) {
+		errno = err;
+		return n;
+	}
+	/* What has been read may be of another process. */
+	if (m->read && n > 0)
+		memset(at, 0, (size_t)n);
+	errno = ESRCH;
+	return -1;
 }
 
 /* False: the system does not allow it, and nothing was moved. */
@@ -71,10 +98,6 @@ static bool move_cma(const struct loop_move *m, uint8_t *status)
 
 	*status = FABREX_WC_OK;
 	while (done < m->length) {
-		if (!is_connected(m->peer)) {
-			*status = FABREX_WC_UNREACHABLE;
-			break;
-		}
 		n = cma_step(m, done);
 		if (n > 0) {
 			done += (uint64_t)n;

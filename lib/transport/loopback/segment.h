@@ -11,7 +11,7 @@
 #include <linux/fabrex_ring.h>
 
 #define SEGMENT_MAGIC	0x3142584646424152ull
-#define SEGMENT_VERSION	3u
+#define SEGMENT_VERSION	4u
 #define SEGMENT_PEERS	256u	/* ports of a fabric */
 #define SEGMENT_MRS	16384u
 #define SEGMENT_QUEUES	1024u
@@ -139,6 +139,13 @@ struct segment {
 	uint32_t nofence;	/* 1: owner orders by membarrier() */
 	uint64_t size;		/* of the whole segment */
 	uint64_t heap;		/* offset of what is allocated */
+	uint32_t living;	/* a robust futex that the service thread holds:
+				 * the kernel sets FUTEX_OWNER_DIED when the
+				 * process ends or executes something else,
+				 * before its number or its memory can be
+				 * another's; 0: nobody knows
+				 */
+	uint32_t reserved;
 	uint32_t mrs_used;	/* entries below may be in use */
 	uint32_t queues_used;
 	struct segment_queue queues[SEGMENT_QUEUES];

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "state.h"
@@ -243,6 +244,25 @@ static void serve(struct transport *t, struct watch_list *w)
 	expire(t);
 }
 
+/*
+ * Peers that read this process's memory see in the segment whether it still is this
+ * process (get_robust_list(2)). No lock is ever taken: the kernel only needs this
+ * thread's number in the word. The C library has a list for its own robust
+ * mutexes, of which this thread never takes one.
+ */
+static void hold_living(struct transport *t)
+{
+	struct loop_state *s = t->state;
+	uint32_t *word = &t->segment->living;
+
+	s->robust.list.next = &s->robust_entry;
+	s->robust_entry.next = &s->robust.list;
+	s->robust.futex_offset = (char *)word - (char *)&s->robust_entry;
+	if (syscall(SYS_set_robust_list, &s->robust, sizeof(s->robust)))
+		return;
+	__atomic_store_n(word, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
 static void *service(void *arg)
 {
 	struct transport *t = arg;
@@ -250,6 +270,7 @@ static void *service(void *arg)
 	bool told;
 	uint32_t n;
 
+	hold_living(t);
 	pthread_mutex_lock(&t->lock);
 	while (!t->state->stopping) {
 		prepare(t, &w, &n);

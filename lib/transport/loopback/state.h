@@ -8,6 +8,7 @@
 #define LIB_LOOPBACK_STATE_H
 
 #include <poll.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/un.h>
 #include <time.h>
@@ -556,6 +557,10 @@ struct loop_state {
 				 * timeout
 				 */
 	pthread_t thread;
+	struct robust_list_head robust; /* segment's living; the kernel reads
+					 * these when that thread ends
+					 */
+	struct robust_list robust_entry;
 	pthread_cond_t changed;	/* halves, windows: broadcast */
 	uint64_t serial;	/* of ids */
 	uint32_t nqueues, nmrs;	/* as published: others may write there */
