@@ -11,7 +11,7 @@
 /* Rounds without anything until events are looked for. */
 #define IDLE_ROUNDS	1024u
 /* Rounds until the clock is read, if something is due at some time. */
-#define CLOCK_ROUNDS	16u
+#define CLOCK_ROUNDS	64u
 
 /* ---- completions ------------------------------------------------------- */
 

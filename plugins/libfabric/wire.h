@@ -197,7 +197,7 @@ bool wire_read_fin(const char *data, size_t length, struct fin *fin);
 size_t wire_write_fin(char *data, const struct fin *fin);
 
 #define HELLO_MAGIC		0x69667846u	/* Fxfi */
-#define HELLO_VERSION		1
+#define HELLO_VERSION		2
 #define HELLO_ACK		1u	/* answers one */
 #define HELLO_REFUSED		2u	/* the same: there is nothing to say */
 

@@ -369,7 +369,7 @@ TEST(nonsense)
 	for (i = 0; i < 500; i++) {
 		struct arrival rts = {
 			.tagged = true, .tag = 9, .token = 4, .length = 64,
-			.segments = {
+			.has_data = true, .segments = {
 				.count = 1, .segment[0].length = 64,
 			},
 		};
@@ -379,7 +379,7 @@ TEST(nonsense)
 		raw_numbered(&s.raw, WIRE_RTS, len);
 		is_given_up(&s);
 		memset(s.raw.memory, 0xff, 128);
-		raw_numbered(&s.raw, WIRE_RTS, 32 + 24 * chance(5));
+		raw_numbered(&s.raw, WIRE_RTS, 33 + chance(96));
 		is_given_up(&s);
 	}
 	scene_close(&s);
@@ -441,6 +441,8 @@ TEST(false_keys)
 	raw_greet(&s.raw);
 	for (i = 0; i < 40; i++) {
 		noise(&rts.segments.segment, sizeof(rts.segments.segment));
+		if (chance(2))
+			rts.segments.segment[0].offset &= UINT32_MAX;
 		rts.segments.segment[0].length = chance(1 << 20);
 		rts.segments.segment[1].length = 1 + chance(1 << 20);
 		rts.segments.segment[0].offset >>= 8;

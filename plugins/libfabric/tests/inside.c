@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../provider.h"
+#include "../wire.h"
 #include "support.h"
 
 static void open_inside(struct opened *o, uint64_t caps, int mr_mode)
@@ -727,6 +728,60 @@ TEST(boards_are_read_by_peers)
 }
 
 /* ---- causes ------------------------------------------------------------ */
+
+/* ---- datagrams --------------------------------------------------------- */
+
+static void there_and_back(const struct arrival *rts, size_t length)
+{
+	const struct segment *s = rts->segments.segment;
+	struct arrival got = { 0 };
+	char data[256];
+
+	CHECK_EQ(wire_write_rts(data, rts), length);
+	CHECK(wire_read_rts(data, length, &got));
+	CHECK(got.tagged == rts->tagged && got.has_data == rts->has_data);
+	CHECK_EQ(got.data, rts->data);
+	CHECK_EQ(got.tag, rts->tag);
+	CHECK_EQ(got.token, rts->token);
+	CHECK_EQ(got.length, rts->length);
+	CHECK_EQ(got.segments.count, rts->segments.count);
+	CHECK(!memcmp(got.segments.segment, s,
+		      rts->segments.count * sizeof(*s)));
+}
+
+/* Short if there is one buffer, near the beginning of its region, and no data. */
+TEST(rts_short_and_long)
+{
+	struct arrival rts = {
+		.tag = UINT64_C(0x123456789abcdef0), .token = UINT64_MAX,
+		.length = 0x7fffffff,
+		.segments = {
+			.count = 1,
+			.segment[0] = { UINT64_MAX - 1, UINT32_MAX, 0x7fffffff },
+		},
+	};
+	struct segment *first = &rts.segments.segment[0];
+
+	there_and_back(&rts, 32);
+	rts.tagged = true;
+	there_and_back(&rts, 32);
+	first->offset++;
+	there_and_back(&rts, 56);
+	first->offset = 0;
+	rts.length = ++first->length;
+	there_and_back(&rts, 56);
+	rts.length = first->length = 1;
+	there_and_back(&rts, 32);
+	rts.has_data = true;
+	rts.data = 7;
+	there_and_back(&rts, 56);
+	rts.has_data = false;
+	rts.data = 0;
+	rts.segments.count = 2;
+	rts.segments.segment[1] = (struct segment){ 1, 2, 3 };
+	rts.length += 3;
+	there_and_back(&rts, 80);
+}
 
 TEST(every_cause_has_a_text)
 {
