@@ -287,8 +287,14 @@ bool is_filled(const void *at, size_t len, unsigned int seed)
 
 uint64_t chance(uint64_t below)
 {
-	static uint64_t state = 88172645463325252ull;
+	static uint64_t state;
+	const char *seed;
 
+	if (!state) {
+		seed = getenv("FABREX_FI_SEED");
+		state = 88172645463325252ull ^
+			(seed ? strtoull(seed, NULL, 0) : 0);
+	}
 	state ^= state << 13;
 	state ^= state >> 7;
 	state ^= state << 17;
