@@ -2,6 +2,7 @@
 """make check-libfabric: programs that know nothing of fabrex run over its provider
 of libfabric, and do what they do over others. Used by check.py."""
 
+import os
 import re
 import subprocess
 
@@ -57,6 +58,21 @@ def pingpong(provider):
     return None
 
 
+TESTS = "plugins/libfabric/tests/fi-messages"	# of the provider's own
+# What make check has less of: messages, and pairs of endpoints.
+ENDURANCE = {"messages_without_growth": 10000000, "ends_without_growth": 1000}
+
+
+def endurance(provider, name):
+    """Much of the same without growth."""
+    build.build(libfabric.KIND, (TESTS,))
+    program = os.path.join(build.directory(libfabric.KIND), TESTS)
+    env = {**provider.env, "FABREX_FI_ROUNDS": str(ENDURANCE[name])}
+    result = libfabric.run([program, name], env)
+    good = not result.returncode and f"ok 1 {name}" in result.stdout
+    return None if good else result.stdout + result.stderr
+
+
 def bookworm(check):
     """The same sources for Debian 12, whose libfabric and Open MPI are older."""
     label = "Debian 12"
@@ -110,4 +126,6 @@ def everything(check, name="fabrex"):
     fabtests.stress(check, provider)
     ranks(check, provider)
     if name == "fabrex":
+        for what, rounds in ENDURANCE.items():
+            point(check, f"{what}, {rounds}", endurance, provider, what)
         bookworm(check)
