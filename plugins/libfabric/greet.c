@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "peer.h"
+#include "match.h"
 
 #define MS		UINT64_C(1000000)
 #define SEEK_MIN	(1 * MS)
@@ -445,6 +445,8 @@ static int seek(struct peer *peer)
 	peer_enter(peer);
 	if (peer->greet)
 		greet(peer);
+	if (receives_await(peer))
+		peer_watch(peer);
 	peer_stir(peer);
 	return 0;
 }

@@ -102,7 +102,7 @@ static __attribute__((noinline)) void post_directed(struct request *request)
 
 	if (!peer || !peer_is_gone(peer)) {
 		receive_post(request);
-		if (peer && peer->state == PEER_CONNECTED)
+		if (peer && peer_located(peer))
 			peer_watch(peer);
 		return;
 	}

@@ -132,6 +132,22 @@ static void probe(struct peer *peer, uint64_t now)
 	peer->slow = !awaited;
 }
 
+/*
+ * One that something is to be received from, and that has never been heard of: is
+ * its queue still there?
+ */
+static void probe_unmet(struct peer *peer, uint64_t now)
+{
+	if (!receives_await(peer))
+		return;
+	if (!peer_is_there(peer)) {
+		peer_fail(peer, CAUSE_DEAD);
+		return;
+	}
+	peer_due(peer, now + SLEEP_MAX);
+	peer->slow = true;
+}
+
 /* ---- what is due ------------------------------------------------------- */
 
 static void look(struct peer *peer, uint64_t now)
@@ -139,6 +155,8 @@ static void look(struct peer *peer, uint64_t now)
 	list_remove(&peer->timed_node);
 	if (peer->state != PEER_CONNECTED || peer->ack_due)
 		peer_greet_again(peer, now);
+	if (peer->state == PEER_LOCATED)
+		probe_unmet(peer, now);
 	if (peer->state != PEER_CONNECTED)
 		return;
 	if (peer->rewinding && !peer->flying)

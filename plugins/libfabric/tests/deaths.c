@@ -336,6 +336,28 @@ TEST(killed_directed)
 	end_close(&end);
 }
 
+/* The same for one that has never been heard of. */
+TEST(killed_unmet)
+{
+	struct end end, other;
+	struct actor actor;
+	struct done done;
+
+	meet(&actor, STRANGE, &end);
+	CHECK_EQ(fi_recv(end.ep, in, 8, NULL, 0, in), 0);
+	CHECK_EQ(fi_trecv(end.ep, in, 8, NULL, 0, 1, 0, out), 0);
+	ends_progress();
+	actor_kill(&actor);
+	done = end_wait(&end, in);
+	CHECK(is_death(done.err));
+	done = end_wait(&end, out);
+	CHECK(is_death(done.err));
+	bystander(&end, &other);
+	goes_on(&end, &other, 8);
+	end_close(&other);
+	end_close(&end);
+}
+
 /* Who waits for one that has closed its endpoint sleeps all the same. */
 TEST(closed_and_awaited)
 {
