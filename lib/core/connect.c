@@ -541,8 +541,11 @@ static int client_await(struct client *c, struct letter *letter)
 					 c->box.port->attr.name,
 					 (unsigned long long)c->service,
 					 c->peer);
-		if (!same_listener(c))
-			return 0;
+		if (same_listener(c))
+			continue;
+		/* It may have answered before it was closed. */
+		ret = client_step(c, letter, &status, fxi_deadline(0));
+		return ret == -ETIMEDOUT ? 0 : ret;
 	}
 }
 

@@ -74,11 +74,14 @@ bool net_memory_at(const struct net_memory *memory, const void *data,
 
 /* ---- communicators ----------------------------------------------------- */
 
+/* Flushes have some of their own: NCCL takes none for "not needed". */
+#define FLUSHES		4u
+
 struct net_request {
 	struct comm *comm;	/* NULL: it is free */
 	enum { NET_SEND, NET_RECV, NET_FLUSH } kind;
 	bool done;
-	bool announced;		/* the last thing that it posts */
+	bool late;		/* the ring was full: test() goes on */
 	uint32_t n;		/* RECV: in the group; SEND: which of it */
 	uint64_t number;	/* of the slot */
 	size_t size[NCCL_RECEIVES_MAX];
@@ -108,13 +111,22 @@ struct comm {
 	uint32_t group;		/* SEND: receives in the one at head; 0: not known */
 	uint32_t taken;		/* of them, a bit for each */
 	bool probing, closing;
+	bool gone;		/* it has closed its side: not looked for any more */
+	uint32_t waiting;	/* requests that are not announced yet */
+	uint32_t busy;		/* RECV: slots whose receives are in flight */
 	uint64_t looked_ns;	/* when it was last looked for */
 	uint32_t idle;		/* calls since without anything */
 	enum nccl_result failed;	/* and nothing more is done */
-	struct net_request request[NCCL_REQUESTS_MAX];
+	struct net_request request[NCCL_REQUESTS_MAX + FLUSHES];
 };
 
+static inline bool net_comm_closed(const struct comm *comm)
+{
+	return __atomic_load_n(&comm->in.send->closed, __ATOMIC_ACQUIRE);
+}
+
 /* net_comm.c */
+uint64_t now_ns(void);	/* CLOCK_MONOTONIC */
 int net_comm_open(struct net_port *port, bool sends, struct comm **out);
 void net_comm_close(struct comm *comm);
 /* What the peer has to know. */
@@ -131,10 +143,10 @@ enum nccl_result net_comm_progress(struct comm *comm, bool idle);
 /* The peer is told, if it can be; whatever else was under way ends. */
 void net_comm_farewell(struct comm *comm);
 /* NULL: all are in flight. */
-struct net_request *net_request_take(struct comm *comm);
+struct net_request *net_request_take(struct comm *comm, bool flush);
 /* From our outbox into the peer's inbox. user_data 0: only a failure is told. */
 int net_comm_put(struct comm *comm, const void *from, uint64_t to, size_t n,
-		 uint64_t user_data);
+		 uint8_t flags, uint64_t user_data);
 
 /* net_connect.c */
 enum nccl_result net_listen(int dev, void *handle, void **listener);

@@ -20,7 +20,7 @@
 #define PROBE		1u
 #define FAREWELL	2u
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec now;
 
@@ -152,12 +152,12 @@ enum nccl_result net_comm_fail(struct comm *comm, enum nccl_result result,
 }
 
 int net_comm_put(struct comm *comm, const void *from, uint64_t to, size_t n,
-		 uint64_t user_data)
+		 uint8_t flags, uint64_t user_data)
 {
 	char *base = fabrex_mr_addr(comm->outbox);
 	const struct fabrex_op op = {
 		.opcode = FABREX_OP_WRITE,
-		.flags = user_data ? 0 : FABREX_SQE_QUIET,
+		.flags = (uint8_t)(flags | (user_data ? 0 : FABREX_SQE_QUIET)),
 		.peer = (uint16_t)comm->peer.peer,
 		.user_data = user_data,
 		.mr = comm->outbox,
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void look(struct comm *comm)
 {
 	uint64_t now = now_ns();
 
-	if (comm->probing || now - comm->looked_ns < LOOK_NS)
+	if (comm->probing || comm->gone || now - comm->looked_ns < LOOK_NS)
 		return;
 	comm->looked_ns = now;
 	probe(comm);
@@ -212,7 +212,14 @@ static void complete(struct comm *comm, const struct fabrex_wc *wc)
 {
 	struct net_request *request;
 
-	if (wc->status) {
+	/* What comes after a failure may be what says that all is well. */
+	if (comm->failed)
+		return;
+	if (wc->status == FABREX_WC_OK)
+		;
+	else if (wc->user_data == PROBE && net_comm_closed(comm))
+		comm->gone = true;	/* with its memory, as it should */
+	else if (wc->user_data != FAREWELL) {
 		net_comm_fail(comm, result_of(wc->status),
 			      fabrex_wc_str(wc->status));
 		return;
@@ -254,27 +261,31 @@ void net_comm_farewell(struct comm *comm)
 	uint64_t until = now_ns() + FAREWELL_NS;
 	int ret;
 
+	/* Its memory is gone, or about to be. */
+	if (net_comm_closed(comm))
+		return;
 	do {
 		net_comm_progress(comm, false);
 		ret = comm->failed ? -ENETDOWN :
-		      net_comm_put(comm, one, 0, sizeof(*one), FAREWELL);
+		      net_comm_put(comm, one, 0, sizeof(*one), 0, FAREWELL);
 	} while (ret == -EAGAIN && now_ns() < until);
 	comm->closing = !ret;
 	while (comm->closing && !comm->failed && now_ns() < until)
 		net_comm_progress(comm, false);
 }
 
-struct net_request *net_request_take(struct comm *comm)
+struct net_request *net_request_take(struct comm *comm, bool flush)
 {
+	unsigned int i = flush ? NCCL_REQUESTS_MAX : 0;
+	unsigned int end = NCCL_REQUESTS_MAX + (flush ? FLUSHES : 0);
 	struct net_request *request;
-	unsigned int i;
 
-	for (i = 0; i < NCCL_REQUESTS_MAX; i++) {
+	for (; i < end; i++) {
 		request = &comm->request[i];
 		if (request->comm)
 			continue;
 		request->comm = comm;
-		request->done = request->announced = false;
+		request->done = request->late = false;
 		request->posted = 0;
 		return request;
 	}

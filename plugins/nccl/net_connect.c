@@ -6,13 +6,17 @@
  * answer, until NCCL has asked often enough. Used by the versions.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "net.h"
 
-#define ANSWER_MS	1000
+#define ANSWER_MS	100
+#define LOOK_NS		UINT64_C(1000000000)
+#define GONE_NS		UINT64_C(3000000000)
 /* Services of others are small numbers, or libfabric's (plugins/libfabric). */
 #define SERVICE_BIT	(UINT64_C(1) << 61)
 
@@ -130,9 +134,8 @@ enum nccl_result net_close_listen(void *listener)
 
 /* ---- accepting --------------------------------------------------------- */
 
-static enum nccl_result answer(struct listener *l,
-			       const struct fabrex_request *request,
-			       struct comm *comm)
+static bool answer(struct listener *l, const struct fabrex_request *request,
+		   struct comm *comm)
 {
 	struct net_hello mine;
 	int ret;
@@ -141,9 +144,9 @@ static enum nccl_result answer(struct listener *l,
 	ret = fabrex_request_answer(l->listener, request, &mine, sizeof(mine),
 				    ANSWER_MS);
 	if (ret)
-		WARN("answering port %s: %s", comm->name,
+		INFO("answering port %s: %s", comm->name,
 		     fabrex_strerror_last());
-	return net_result(ret);
+	return !ret;
 }
 
 /* Whoever asks without the cookie has not got the handle: it gets no answer. */
@@ -162,7 +165,6 @@ enum nccl_result net_accept(void *listener, void **comm)
 {
 	struct listener *l = listener;
 	struct fabrex_request request;
-	enum nccl_result result;
 	struct net_hello theirs;
 	struct comm *c = NULL;
 	size_t length;
@@ -185,13 +187,12 @@ enum nccl_result net_accept(void *listener, void **comm)
 	ret = net_comm_open(l->port, false, &c);
 	if (ret)
 		return net_result(ret);
-	result = net_comm_meet(c, request.peer, &theirs) ?
-		 answer(l, &request, c) : NCCL_REMOTE_ERROR;
-	if (result)
-		net_comm_close(c);
-	else
+	/* It may have given up meanwhile, and others wait behind it. */
+	if (net_comm_meet(c, request.peer, &theirs) && answer(l, &request, c))
 		*comm = c;
-	return result;
+	else
+		net_comm_close(c);
+	return NCCL_SUCCESS;
 }
 
 /* ---- connecting -------------------------------------------------------- */
@@ -205,6 +206,8 @@ struct attempt {
 	struct net_hello mine, theirs;
 	size_t length;
 	pthread_t thread;
+	pid_t pid;		/* a child has no such thread */
+	uint64_t looked_ns, gone_ns;	/* for the listener; since when it is gone */
 	atomic_bool over;
 	int error;
 	char why[128];
@@ -217,10 +220,13 @@ static void *wait_for_answer(void *arg)
 {
 	struct attempt *a = arg;
 
-	a->length = sizeof(a->theirs);
-	a->error = fabrex_connect(a->comm->port->port, a->peer,
-				  a->handle.service, &a->mine, sizeof(a->mine),
-				  &a->theirs, &a->length, -1);
+	do {
+		a->length = sizeof(a->theirs);
+		a->error = fabrex_connect(a->comm->port->port, a->peer,
+					  a->handle.service, &a->mine,
+					  sizeof(a->mine), &a->theirs,
+					  &a->length, -1);
+	} while (a->error == -EINTR);
 	if (a->error)
 		strncpy(a->why, fabrex_strerror_last(), sizeof(a->why) - 1);
 	atomic_store(&a->over, true);
@@ -252,11 +258,17 @@ static int find_peer(struct attempt *a)
 static int begin(struct attempt *a)
 {
 	int ret = find_peer(a);
+	sigset_t all, old;
 
 	if (ret)
 		return ret;
 	net_comm_hello(a->comm, a->handle.cookie, &a->mine);
+	a->pid = getpid();
+	/* The program's signals are not for this thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(&a->thread, NULL, wait_for_answer, a);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		WARN("no thread to connect with: %s", strerror(-ret));
 	return ret;
@@ -292,8 +304,35 @@ static enum nccl_result start(struct net_port *port, const void *handle)
 	return NCCL_SUCCESS;
 }
 
-/* The one that was started with this handle; taken out if it is over. */
-static struct attempt *find(const void *handle)
+/* The listener was there, as the handle is: if it is not any more, it is gone. */
+static bool is_gone(struct attempt *a)
+{
+	struct fabrex_port *port = a->comm->port->port;
+	uint64_t now = now_ns(), key;
+	uint32_t number;
+
+	if (now - a->looked_ns < LOOK_NS)
+		return false;
+	a->looked_ns = now;
+	if (!fabrex_resolve(port, a->peer, a->handle.service, &number, &key)) {
+		a->gone_ns = 0;
+		return false;
+	}
+	if (!a->gone_ns)
+		a->gone_ns = now;
+	return now - a->gone_ns >= GONE_NS;
+}
+
+static void discard(struct attempt *a)
+{
+	pthread_cancel(a->thread);
+	pthread_join(a->thread, NULL);
+	net_comm_close(a->comm);
+	free(a);
+}
+
+/* The one that was started with this handle; taken out if it has ended. */
+static struct attempt *find(const void *handle, bool *over, bool *gone)
 {
 	struct attempt **at, *a;
 
@@ -302,7 +341,10 @@ static struct attempt *find(const void *handle)
 		if (a->caller == handle &&
 		    !memcmp(&a->handle, handle, sizeof(a->handle)))
 			break;
-	if (a && atomic_load(&a->over))
+	/* What is seen now counts: the thread goes on. */
+	*over = a && atomic_load(&a->over);
+	*gone = a && !*over && is_gone(a);
+	if (*over || *gone)
 		*at = a->next;
 	pthread_mutex_unlock(&lock);
 	return a;
@@ -330,27 +372,37 @@ static enum nccl_result finish(struct attempt *a, void **comm)
 enum nccl_result net_connect(int dev, void *handle, void **comm)
 {
 	struct net_port *port = net_port(dev);
+	bool over, gone;
 	struct attempt *a;
 
 	if (!port || !handle || !comm)
 		return NCCL_INVALID_ARGUMENT;
 	*comm = NULL;
-	a = find(handle);
+	a = find(handle, &over, &gone);
 	if (!a)
 		return start(port, handle);
-	return atomic_load(&a->over) ? finish(a, comm) : NCCL_SUCCESS;
+	if (over)
+		return finish(a, comm);
+	if (!gone)
+		return NCCL_SUCCESS;
+	WARN("connecting to port %.31s: nobody listens there any more",
+	     a->handle.port);
+	discard(a);
+	return NCCL_REMOTE_ERROR;
 }
 
 /* Who was given up before there was an answer. */
 static __attribute__((destructor)) void give_up(void)
 {
-	struct attempt *a;
+	struct attempt *all, *a;
 
-	while ((a = attempts)) {
-		attempts = a->next;
-		pthread_cancel(a->thread);
-		pthread_join(a->thread, NULL);
-		net_comm_close(a->comm);
-		free(a);
+	pthread_mutex_lock(&lock);
+	all = attempts;
+	attempts = NULL;
+	pthread_mutex_unlock(&lock);
+	while ((a = all)) {
+		all = a->next;
+		if (a->pid == getpid())
+			discard(a);
 	}
 }

@@ -22,12 +22,19 @@ static enum nccl_result misuse(const char *what)
 	return NCCL_INVALID_USAGE;
 }
 
-/* The ring is full: later. Other errors end the communicator. */
-static bool can_wait(struct comm *comm, int ret)
+/*
+ * All of it is posted; or the ring is full, and test() tries again. Nothing else is
+ * posted before: a fence of its own would hide a failure from this one.
+ */
+static void announced(struct net_request *r, int ret)
 {
-	if (ret && ret != -EAGAIN)
+	struct comm *comm = r->comm;
+	bool late = r->late;
+
+	r->late = ret == -EAGAIN;
+	comm->waiting += (uint32_t)r->late - (uint32_t)late;
+	if (ret && !r->late)
 		net_comm_fail(comm, NCCL_SYSTEM_ERROR, fabrex_strerror_last());
-	return ret == -EAGAIN;
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -72,10 +79,10 @@ static void go_on_sending(struct net_request *r)
 		ret = net_comm_put(comm, word,
 				   offsetof(struct net_recv_inbox, word) +
 				   (slot * NCCL_RECEIVES_MAX + r->n) *
-				   sizeof(*word), sizeof(*word), (uintptr_t)r);
+				   sizeof(*word), sizeof(*word),
+				   FABREX_SQE_FENCE, (uintptr_t)r);
 	}
-	if (!can_wait(comm, ret))
-		r->announced = true;
+	announced(r, ret);
 }
 
 /* The receive with this tag in the oldest group that is not finished; -1: none. */
@@ -118,7 +125,7 @@ static void take_target(struct comm *comm, int i)
 /* Nobody has posted a receive for it yet. */
 static enum nccl_result none_yet(struct comm *comm)
 {
-	if (load(&comm->in.send->closed))
+	if (net_comm_closed(comm))
 		return net_comm_fail(comm, NCCL_REMOTE_ERROR,
 				     "it has closed its side");
 	return net_comm_progress(comm, true);
@@ -139,7 +146,9 @@ enum nccl_result net_isend(void *comm, void *data, size_t size, int tag,
 	*request = NULL;
 	if (c->failed)
 		return c->failed;
-	i = find_target(c, tag, &target);
+	/* Who has closed its side may have given its memory back. */
+	i = c->waiting || net_comm_closed(c) ? -1 :
+	    find_target(c, tag, &target);
 	if (i < 0)
 		return none_yet(c);
 	if (size > target.size) {
@@ -149,7 +158,7 @@ enum nccl_result net_isend(void *comm, void *data, size_t size, int tag,
 	}
 	if (!net_memory_at(memory, data, size, &offset))
 		return NCCL_INVALID_ARGUMENT;
-	r = net_request_take(c);
+	r = net_request_take(c, false);
 	if (!r)
 		return net_comm_progress(c, true);
 	r->kind = NET_SEND;
@@ -178,15 +187,14 @@ static void go_on_receiving(struct net_request *r)
 	int ret = 0;
 
 	if (!r->posted) {
-		ret = net_comm_put(comm, slot, at, used, 0);
+		ret = net_comm_put(comm, slot, at, used, 0, 0);
 		r->posted = !ret;
 	}
 	if (!ret)
 		ret = net_comm_put(comm, &slot->number,
 				   at + offsetof(struct net_slot, number),
-				   sizeof(slot->number), 0);
-	if (!can_wait(comm, ret))
-		r->announced = true;
+				   sizeof(slot->number), FABREX_SQE_FENCE, 0);
+	announced(r, ret);
 }
 
 static bool fill_slot(struct net_slot *slot, int n, void **data,
@@ -225,7 +233,9 @@ enum nccl_result net_irecv(void *comm, int n, void **data, const size_t *sizes,
 	if (c->failed)
 		return c->failed;
 	slot = &c->out.recv->slot[c->head % NET_SLOTS];
-	r = net_request_take(c);
+	/* The receives before it in this slot may be tested later than others. */
+	r = c->waiting || c->busy >> c->head % NET_SLOTS & 1 ? NULL :
+	    net_request_take(c, false);
 	if (!r)
 		return net_comm_progress(c, true);
 	if (!fill_slot(slot, n, data, sizes, tags, mhandles)) {
@@ -234,6 +244,9 @@ enum nccl_result net_irecv(void *comm, int n, void **data, const size_t *sizes,
 	}
 	r->kind = NET_RECV;
 	r->n = (uint32_t)n;
+	c->busy |= 1u << c->head % NET_SLOTS;
+	memset(c->in.recv->word[c->head % NET_SLOTS], 0,
+	       (size_t)n * sizeof(uint64_t));
 	r->number = slot->number = ++c->head;
 	memcpy(r->size, sizes, (size_t)n * sizeof(*sizes));
 	go_on_receiving(r);
@@ -271,23 +284,23 @@ static enum nccl_result test_receive(struct net_request *r)
 	struct comm *comm = r->comm;
 	bool closed;
 
-	if (!r->announced)
+	if (r->late && !net_comm_progress(comm, false))
 		go_on_receiving(r);
 	/* Whatever was sent before it was closed is there by then. */
-	closed = load(&comm->in.recv->closed);
+	closed = net_comm_closed(comm);
 	look_at_words(r);
 	if (!r->done && closed)
 		net_comm_fail(comm, NCCL_REMOTE_ERROR,
 			      "it has closed its side, and something is missing");
-	if (!r->done)
-		net_comm_progress(comm, true);
+	/* And before its memory was found to be gone. */
+	if (!r->done && net_comm_progress(comm, true))
+		look_at_words(r);
 	return comm->failed;
 }
 
 /* ---- flushing ---------------------------------------------------------- */
 
-static int post_flush(struct net_request *r, const struct net_memory *memory,
-		      uint64_t offset)
+static void go_on_flushing(struct net_request *r)
 {
 	struct comm *comm = r->comm;
 	const struct fabrex_op op = {
@@ -297,12 +310,12 @@ static int post_flush(struct net_request *r, const struct net_memory *memory,
 		.mr = comm->outbox,
 		.offset = offsetof(struct net_recv_outbox, scratch),
 		.length = 1,
-		.rkey = fabrex_mr_key(memory->mr),
-		.roffset = offset,
+		.rkey = fabrex_mr_key(r->mr),
+		.roffset = r->offset,
 	};
 	int ret = fabrex_post(comm->queue, &op, 1);
 
-	return ret < 0 ? ret : 0;
+	announced(r, ret < 0 ? ret : 0);
 }
 
 /*
@@ -316,7 +329,7 @@ enum nccl_result net_flush(void *comm, int n, void **data, int *sizes,
 	struct comm *c = comm;
 	struct net_request *r;
 	uint64_t offset = 0;
-	int i, ret;
+	int i;
 
 	if (!c || c->sends || !request || n < 0 || n > NCCL_RECEIVES_MAX)
 		return misuse("iflush() of something that was not received");
@@ -332,18 +345,14 @@ enum nccl_result net_flush(void *comm, int n, void **data, int *sizes,
 	}
 	if (!memory || c->failed)
 		return c->failed;
-	r = net_request_take(c);
+	r = net_request_take(c, true);
 	if (!r)
-		return net_comm_progress(c, true);
+		return misuse("iflush() with all requests in flight");
 	r->kind = NET_FLUSH;
-	r->announced = true;
-	ret = post_flush(r, memory, offset);
-	if (!ret)
-		*request = r;
-	else
-		r->comm = NULL;
-	if (can_wait(c, ret))
-		net_comm_progress(c, false);
+	r->mr = memory->mr;
+	r->offset = offset;
+	go_on_flushing(r);
+	*request = r;
 	return c->failed;
 }
 
@@ -360,12 +369,16 @@ enum nccl_result net_test(void *request, int *done, int *sizes)
 	if (r->kind == NET_RECV) {
 		result = test_receive(r);
 	} else {
-		if (!r->announced && !r->comm->failed)
-			go_on_sending(r);
 		result = net_comm_progress(r->comm, true);
+		if (r->late && !result && r->kind == NET_SEND)
+			go_on_sending(r);
+		else if (r->late && !result)
+			go_on_flushing(r);
 	}
 	if (!r->done)
 		return result;
+	if (r->kind == NET_RECV)
+		r->comm->busy &= ~(1u << (r->number - 1) % NET_SLOTS);
 	*done = 1;
 	if (sizes && r->kind == NET_RECV)
 		for (uint32_t i = 0; i < r->n; i++)

@@ -136,18 +136,36 @@ struct net_port *net_port(int dev)
 	return NULL;
 }
 
+static int open_port(struct net_port *port)
+{
+	int ret = fabrex_open(port->open_as, &port->port);
+
+	if (ret) {
+		WARN("port %s: %s", port->open_as, fabrex_strerror_last());
+		return ret;
+	}
+	ret = fabrex_query(port->port, &port->attr, sizeof(port->attr));
+	/* What is not registered any more must not be written to: NCCL keeps its
+	 * registrations itself.
+	 */
+	if (!ret)
+		ret = fabrex_mr_cache_limit(port->port, 0, 0);
+	if (ret) {
+		WARN("port %s: %s", port->open_as, fabrex_strerror_last());
+		fabrex_close(port->port);
+		port->port = NULL;
+	}
+	return ret;
+}
+
 int net_port_get(struct net_port *port)
 {
 	int ret = 0;
 
 	pthread_mutex_lock(&port->lock);
 	if (!port->users)
-		ret = fabrex_open(port->open_as, &port->port);
-	if (!ret && !port->users)
-		ret = fabrex_query(port->port, &port->attr, sizeof(port->attr));
-	if (ret)
-		WARN("port %s: %s", port->open_as, fabrex_strerror_last());
-	else
+		ret = open_port(port);
+	if (!ret)
 		port->users++;
 	pthread_mutex_unlock(&port->lock);
 	return ret;
@@ -188,7 +206,9 @@ enum nccl_result net_properties(int dev, struct nccl_properties_v12 *p)
 	p->name = port->is.name;
 	p->pci_path = port->path[0] ? port->path : NULL;
 	p->guid = guid_of(port);
-	p->ptr_support = NCCL_PTR_HOST | NCCL_PTR_CUDA | NCCL_PTR_DMABUF;
+	/* Over loopback the runtime copies; a device needs what it can reach. */
+	p->ptr_support = NCCL_PTR_HOST | (is_loopback(port) ? NCCL_PTR_CUDA :
+							      NCCL_PTR_DMABUF);
 	p->reg_is_global = 1;
 	/* Data goes to the GPU and its word to the host, by different ways. */
 	p->force_flush = !is_loopback(port);

@@ -10,7 +10,8 @@
  *			inbox: the number of the slot and the length
  *
  * Operations of one queue to one peer take effect in order, and aligned words of 8
- * bytes are never seen in halves (docs/draco.md, section 13). Native byte order:
+ * bytes are never seen in halves (docs/draco.md, section 13). What says that others
+ * have been done is fenced: it is not, if one of them has failed. Native byte order:
  * all hosts of a fabric have the same.
  */
 #ifndef FABREX_NCCL_NET_WIRE_H
@@ -38,24 +39,28 @@ struct net_slot {
 	uint64_t reserved[6];
 };
 
-/* Words, each in one write: */
-#define NET_WORD_SIZE	48	/* bits of the length; above them, the number's */
+/*
+ * A word, in one write: the number's low bits, one that is always set, the length.
+ * The receiver clears it before it announces the receive.
+ */
+#define NET_WORD_NUMBER	48	/* bits below the number's */
+#define NET_WORD_SET	(UINT64_C(1) << 47)
 #define NET_BYTES_MAX	(UINT64_C(1) << 40)
 
 static inline uint64_t net_word(uint64_t number, uint64_t size)
 {
-	return number << NET_WORD_SIZE | size;
+	return number << NET_WORD_NUMBER | NET_WORD_SET | size;
 }
 
 static inline uint64_t net_word_size(uint64_t word)
 {
-	return word & ((UINT64_C(1) << NET_WORD_SIZE) - 1);
+	return word & (NET_WORD_SET - 1);
 }
 
-/* Its low bits: slots are used again long before these are. */
 static inline bool net_word_is(uint64_t word, uint64_t number)
 {
-	return word >> NET_WORD_SIZE == (number & 0xffff);
+	return word & NET_WORD_SET &&
+	       word >> NET_WORD_NUMBER == (number & 0xffff);
 }
 
 struct net_send_inbox {

@@ -49,6 +49,46 @@ TEST(bad_handles)
 	plugin_unload();
 }
 
+/* Whoever listened is gone, or has given up: nobody tries for ever. */
+TEST(nobody_listens)
+{
+	char handle[NCCL_HANDLE_MAX];
+	enum nccl_result result = NCCL_SUCCESS;
+	const struct plugin *p = newest();
+	void *ctx, *listener, *comm;
+
+	plugin_load();
+	CHECK_EQ(p->init(&ctx), NCCL_SUCCESS);
+	CHECK_EQ(p->listen(ctx, 0, handle, &listener), NCCL_SUCCESS);
+	/* Of another listener the port is still used. */
+	CHECK_EQ(p->close_listen(listener), NCCL_SUCCESS);
+	while (!result) {
+		result = p->connect(ctx, 0, handle, &comm);
+		CHECK(!comm);
+		usleep(1000);
+	}
+	CHECK_EQ(result, NCCL_REMOTE_ERROR);
+	CHECK_EQ(p->finalize(ctx), NCCL_SUCCESS);
+	plugin_unload();
+}
+
+/* An attempt is not waited for when the object is unloaded. */
+TEST(unloaded_while_connecting)
+{
+	char handle[NCCL_HANDLE_MAX];
+	const struct plugin *p = newest();
+	void *ctx, *listener, *comm;
+
+	plugin_load();
+	CHECK_EQ(p->init(&ctx), NCCL_SUCCESS);
+	CHECK_EQ(p->listen(ctx, 0, handle, &listener), NCCL_SUCCESS);
+	CHECK_EQ(p->connect(ctx, 0, handle, &comm), NCCL_SUCCESS);
+	CHECK(!comm);
+	CHECK_EQ(p->close_listen(listener), NCCL_SUCCESS);
+	CHECK_EQ(p->finalize(ctx), NCCL_SUCCESS);
+	plugin_unload();
+}
+
 /* ---- misuse ------------------------------------------------------------ */
 
 static void send_too_much(int fd, const void *arg)
