@@ -14,6 +14,7 @@
 #include "output.h"
 #include "source.h"
 #include "table.h"
+#include "tuner.h"
 
 /* Longer rings are shown with --rings and in JSON only. */
 #define SHOWN_RANKS 32
@@ -209,6 +210,16 @@ static int add_plan(struct ctl *c, const char *name,
 		    : source_error(c, name, r);
 }
 
+static int add_rules(struct ctl *c, const char *name, const struct planned *p,
+		     struct outputs *o)
+{
+	size_t len;
+	char *text = tuner_rules(c, name, p->graph, p->rings, &len);
+
+	return text ? outputs_add(c, o, c->arg[OPT_TUNER_FILE], text, len)
+		    : -c->err.code;
+}
+
 /* Of --rings-file. */
 static int parse_format(struct ctl *c, int *out)
 {
@@ -231,7 +242,8 @@ static int write_files(struct ctl *c, const char *name,
 	int r = 0;
 
 	if (!p->rings && (IS_SET(c, RING_SCHEDULE) ||
-			      IS_SET(c, RINGS_FILE) || IS_SET(c, RINGS)))
+			      IS_SET(c, RINGS_FILE) ||
+			      IS_SET(c, TUNER_FILE) || IS_SET(c, RINGS)))
 		return err_set(&c->err, EINVAL, name, "%s: no rings: %s", name,
 			       p->no_rings);
 	if (IS_SET(c, SCHEDULE))
@@ -243,6 +255,8 @@ static int write_files(struct ctl *c, const char *name,
 	if (!r && IS_SET(c, RINGS_FILE))
 		r = add_plan(c, name, p->rings, format,
 			     c->arg[OPT_RINGS_FILE], &o);
+	if (!r && IS_SET(c, TUNER_FILE))
+		r = add_rules(c, name, p, &o);
 	if (!r)
 		r = outputs_commit(c, &o);
 	outputs_free(&o);

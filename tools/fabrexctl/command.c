@@ -36,7 +36,8 @@ static const struct command commands[] = {
 	{ "plan-collective", "FILE|live",
 	  "the best schedule of a collective, with its proof",
 	  PLANNED | OPT(JOBS) | OPT(SCHEDULE) | OPT(RING_SCHEDULE) |
-	  OPT(RINGS) | OPT(RINGS_FILE) | OPT(FORMAT) | OPT(NO_PREDICTION),
+	  OPT(RINGS) | OPT(RINGS_FILE) | OPT(TUNER_FILE) | OPT(FORMAT) |
+	  OPT(NO_PREDICTION),
 	  WORDS_GRAPH,
 	  cmd_plan_collective, NULL },
 	{ "monitor", "", "print events as they happen",

@@ -286,6 +286,58 @@ static void written(void)
 	ok(!look_count(), "all files or none: %d", look_count());
 }
 
+/* Each collective has a rule for each size, and only one. */
+static void rules_of_all_sizes(const char *text)
+{
+	static const char *const names[] = {
+		"broadcast", "reduce", "allgather", "reducescatter", "allreduce"
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		unsigned long long first, last = -1ull, next = 0;
+		char start[32], protocol[8];
+		unsigned int n = 0, ranks;
+		const char *line = text;
+
+		snprintf(start, sizeof(start), "\n%s,", names[i]);
+		for (; (line = strstr(line, start)); n++) {
+			line += strlen(start);
+			if (sscanf(line, "%llu,%llu,ring,%7[a-z],-1,1,%u\n",
+				   &first, &last, protocol, &ranks) != 4 ||
+			    first != next || last < first || ranks != 16 ||
+			    strcmp(protocol, first ? "simple" : "ll"))
+				break;
+			next = last + 1;
+		}
+		ok(!line && n == 2 && last == -1ull,
+		   "%s: ll, then simple, to the last size", names[i]);
+	}
+}
+
+/* The planned collective does not matter; the rings do. */
+static void tuner_file(void)
+{
+	const char *path = look_path("rules.csv");
+	struct run r;
+	char *got;
+
+	r = run_line(&f->b, look_line("plan-collective " FLAT " --collective "
+		     "all-gather --tuner-file %s", path));
+	ok(!r.code, "a tuner's file: %s", r.err);
+	run_free(&r);
+	got = look_read(path);
+	has(got ? got : "", "# For NCCL_TUNER_CONFIG_FILE: 16 GPUs of ");
+	has(got ? got : "", "# allreduce of 1024 bytes: ll ");
+	rules_of_all_sizes(got ? got : "");
+	free(got);
+	unlink(path);
+	look_refused(&f->b, look_line("plan-collective topologies/graphs/"
+		     "two-dgx.graph --no-prediction --tuner-file %s", path),
+		     EXIT_FAILED, "--tuner-file is for the GPUs of one host: ");
+	ok(!look_count(), "nothing is written: %d", look_count());
+}
+
 /* A part of a topology XML: RCCL has no numbers for it, a graph file does. */
 static void part_of_xml(void)
 {
@@ -395,6 +447,7 @@ int main(void)
 	certificates();
 	text();
 	written();
+	tuner_file();
 	part_of_xml();
 	jobs();
 	refusals();
