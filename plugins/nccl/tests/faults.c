@@ -55,12 +55,14 @@ TEST(nobody_listens)
 	char handle[NCCL_HANDLE_MAX];
 	enum nccl_result result = NCCL_SUCCESS;
 	const struct plugin *p = newest();
-	void *ctx, *listener, *comm;
+	char unused[NCCL_HANDLE_MAX];
+	void *ctx, *listener, *other, *comm;
 
 	plugin_load();
 	CHECK_EQ(p->init(&ctx), NCCL_SUCCESS);
 	CHECK_EQ(p->listen(ctx, 0, handle, &listener), NCCL_SUCCESS);
-	/* Of another listener the port is still used. */
+	/* The port is still used, by another one. */
+	CHECK_EQ(p->listen(ctx, 0, unused, &other), NCCL_SUCCESS);
 	CHECK_EQ(p->close_listen(listener), NCCL_SUCCESS);
 	while (!result) {
 		result = p->connect(ctx, 0, handle, &comm);
@@ -68,6 +70,8 @@ TEST(nobody_listens)
 		usleep(1000);
 	}
 	CHECK_EQ(result, NCCL_REMOTE_ERROR);
+	CHECK(plugin_said("nobody listens there"));
+	CHECK_EQ(p->close_listen(other), NCCL_SUCCESS);
 	CHECK_EQ(p->finalize(ctx), NCCL_SUCCESS);
 	plugin_unload();
 }
