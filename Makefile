@@ -12,6 +12,7 @@
 # make check-libfabric  programs that know nothing of fabrex, over its provider of
 #                libfabric: fabtests, Open MPI, hpcc, NetPIPE, mpi4py, over loopback
 #                and between hosts; ARGS=words of names
+# make check-nccl  the plugin of NCCL and RCCL, and Debian's RCCL that loads it
 # make soak      everything at once for HOURS=n (1; 0.1 is six minutes), SEED=n,
 #                KERNEL=debug
 # make check-cuda libfabrex with the NVIDIA GPU of this machine, if it has one
@@ -44,7 +45,7 @@ LOCAL_GOALS := all programs install check-cuda $(if $(NATIVE),bench)
 LAB_GOALS := demo demo-ntb lab modules check check-host check-guest check-debug \
 	check-kcsan check-ratios kbuild-check dkms-check debug-kernel \
 	kcsan-kernel fuzz soak bench-lab bench-ntb bench-libfabric bench-lib bench-plan bench-ranks \
-	check-matrix check-libfabric $(if $(NATIVE),,bench)
+	check-matrix check-libfabric check-nccl $(if $(NATIVE),,bench)
 .PHONY: help clean $(LOCAL_GOALS) $(LAB_GOALS)
 
 all: programs
@@ -114,7 +115,7 @@ modules:
 	$(LAB) modules 7.2
 
 # Verbs of the lab; they build what they need.
-demo demo-ntb lab check check-host check-guest check-kcsan check-libfabric check-ratios \
+demo demo-ntb lab check check-host check-guest check-kcsan check-libfabric check-nccl check-ratios \
 kbuild-check dkms-check fuzz bench-lab:
 	$(LAB) make-$@ $(ARGS)
 

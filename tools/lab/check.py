@@ -12,6 +12,7 @@ import applications
 import build
 import dkms
 import kmod
+import nccl
 import parts as part_list
 import scenario
 import space
@@ -282,6 +283,17 @@ def libfabric(only=(), provider="fabrex"):
         if provider == "fabrex":
             kmod.build("7.2")
             between_hosts(check)
+    except (build.BuildError, RuntimeError) as e:
+        check.tap.point(False, "build", detail=str(e))
+    return check.finish()
+
+
+def with_rccl(only=()):
+    """make check-nccl: tests of the plugin, and RCCL loads it; its status."""
+    check = Check(only, lambda name: "nccl" in name or "RCCL" in name)
+    try:
+        host(check)
+        nccl.everything(check)
     except (build.BuildError, RuntimeError) as e:
         check.tap.point(False, "build", detail=str(e))
     return check.finish()

@@ -60,6 +60,9 @@ LIBFABRIC = """
 # Run-time compilers of the test runtimes need one for C++.
 GPU = ["g++"]
 
+# The library that our plugin is for, and what loads it (nccl.py).
+RCCL = ["librccl1", "python3-minimal", "iproute2", "mount"]
+
 # And its libfabric, for which the provider is built there, too.
 BOOKWORM = """
     gcc make dkms sparse kmod headers:6.1
@@ -81,6 +84,8 @@ LAYERS = {
             "on": "demo"},
     "libfabric": {"release": "trixie", "backports": True,
                   "packages": LIBFABRIC, "on": "demo", "sources": True},
+    "rccl": {"release": "trixie", "backports": True, "packages": RCCL,
+             "on": "demo"},
     "bookworm": {"release": "bookworm", "backports": False,
                  "packages": BOOKWORM},
     "bookworm-mpi": {"release": "bookworm", "backports": False,
