@@ -125,8 +125,9 @@ static void publish(struct transport *t, struct loop_queue *q, uint32_t index,
 	q->shared = s;
 	q->queue.number = index + 1;
 	q->queue.key = loop_target(index + 1, random);
-	s->random = random;
-	s->service = attr->service;
+	/* Somebody may be reading what was there before: offers(). */
+	__atomic_store_n(&s->random, random, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->service, attr->service, __ATOMIC_RELAXED);
 	s->rq_entries = attr->rq_entries;
 	s->cell_size = attr->cell_size;
 	s->cells = ring;
@@ -233,7 +234,7 @@ static struct loop_queue *withdraw(struct transport *t, uint64_t id)
 	q = find(t, id);
 	if (q) {
 		__atomic_store_n(&q->shared->number, 0, __ATOMIC_SEQ_CST);
-		q->shared->service = 0;
+		__atomic_store_n(&q->shared->service, 0, __ATOMIC_RELAXED);
 		q->efd = -1;
 		t->state->queue_ids[q->queue.number - 1] = 0;
 		add_stats(&t->state->ended, &q->stats);

@@ -207,10 +207,8 @@ static void end_early(int fd, const void *arg)
 	hear(fd, &go, 1);
 	if (e->kills)
 		pause();
-	if (e->sends)
-		CHECK_EQ(side.p->close_recv(side.comm), NCCL_SUCCESS);
-	else
-		CHECK_EQ(side.p->close_send(side.comm), NCCL_SUCCESS);
+	CHECK_EQ(side.p->dereg(side.comm, mhandle), NCCL_SUCCESS);
+	side_close(&side, !e->sends);
 }
 
 static void ends(const struct ending *e)
