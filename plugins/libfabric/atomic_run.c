@@ -299,7 +299,7 @@ static void end(struct request *request)
 	request_end(request, request->length, FI_ADDR_NOTAVAIL);
 	/* Then nothing else gets there, either. */
 	if (cause == FABREX_WC_UNREACHABLE)
-		peer_fail(peer, cause);
+		peer_lose(peer, cause);
 }
 
 /*

@@ -609,6 +609,7 @@ static void take_tables(struct endpoint *ep)
 	ep->fid.atomic = &atomic_ops;
 	ep->fid.collective = &no_collective_ops;
 	ep->addr_changed = peers_addr_changed;
+	ep->settle = endpoint_settle;
 }
 
 static void init_lists(struct endpoint *ep)

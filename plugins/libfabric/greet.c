@@ -383,7 +383,7 @@ void peer_hello_completed(struct peer *peer, bool ack, int status)
 		if (peer->state == PEER_GREETING && !peer->their_session)
 			seek_again(peer);
 		else
-			peer_fail(peer, status);
+			peer_lose(peer, status);
 		return;
 	}
 	peer->ack_due |= ack;

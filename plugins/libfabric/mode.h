@@ -56,10 +56,15 @@ static inline int mr_mode_given(uint32_t version, const int *mode,
 {
 	int given = 0;
 
-	if (mode && *mode & (MR_BASIC | MR_SCALABLE))
+	if (mode && *mode & MR_SCALABLE)
 		return *mode;
 	if (version < FI_VERSION(1, 5))
 		return MR_BASIC;
+	/* Basic mode by the names of its parts, which newer programs look for:
+	 * MPICH takes one without them for a mode with keys of its own.
+	 */
+	if (mode && *mode & MR_BASIC)
+		return MR_NEEDED | FI_MR_VIRT_ADDR;
 	if (is_target(caps))
 		given = MR_NEEDED;
 	if (caps & FI_HMEM && (!mode || *mode & FI_MR_HMEM))

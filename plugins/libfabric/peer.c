@@ -353,6 +353,14 @@ void peer_remind(struct endpoint *ep, uint32_t number, uint32_t queue)
 	}
 }
 
+void peer_lose(struct peer *peer, int cause)
+{
+	if (peer->state == PEER_DEAD || peer->lost)
+		return;
+	peer->lost = cause;
+	peer->ep->todo |= TODO_LOST;
+}
+
 void peer_fail(struct peer *peer, int cause)
 {
 	char text[ADDRESS_MAX];
@@ -396,7 +404,7 @@ void peers_of_port_fail(struct endpoint *ep,
 		if (peer_located(peer) && peer->number == event->peer &&
 		    event->time_ns > peer->located_ns && peer->generation &&
 		    (peer->generation == event->generation) == same)
-			peer_fail(peer, CAUSE_DEAD);
+			peer_lose(peer, CAUSE_DEAD);
 	}
 }
 

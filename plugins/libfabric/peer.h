@@ -95,6 +95,7 @@ struct peer {
 	uint64_t located_ns;	/* older events are of who was there before */
 	uint32_t probes;	/* that it has been looked at in vain */
 	bool probing;		/* a read of its board is under way */
+	int lost;		/* cause, until it fails for it; 0: no */
 };
 
 /* It is looked at when progress is made: what waits may go on. */
@@ -298,6 +299,8 @@ bool peer_is_gone(struct peer *peer);
 void peer_remind(struct endpoint *ep, uint32_t number, uint32_t queue);
 /* It has ended, or does not do what it must. */
 void peer_fail(struct peer *peer, int cause);
+/* It cannot be reached any more: it fails when what it had sent has been taken. */
+void peer_lose(struct peer *peer, int cause);
 /*
  * A port has gone, if that was its generation (same), or has come with another
  * one (!same). Whoever was located since then is not meant.

@@ -26,7 +26,7 @@ static void datagram(const struct fabrex_wc *wc)
 	if (__builtin_expect(hello, 0))
 		peer_hello_completed(peer, ack, status);
 	else if (__builtin_expect(status, 0))
-		peer_fail(peer, status);
+		peer_lose(peer, status);
 }
 
 static void operation(struct endpoint *ep, const struct fabrex_wc *wc)
@@ -165,6 +165,29 @@ static inline int take_some(struct endpoint *ep)
 	return n;
 }
 
+/*
+ * What peers had sent before they went is there, and counts: maybe also that they
+ * were to go. Others may send all the time.
+ */
+#define SETTLE_MAX	4096u
+
+__attribute__((noinline)) void endpoint_settle(struct endpoint *ep)
+{
+	struct list *node, *after;
+	struct peer *peer;
+	unsigned int i;
+
+	for (i = 0; ep->enabled && i < SETTLE_MAX; i++)
+		if (take_some(ep) != BATCH)
+			break;
+	ep->todo &= ~TODO_LOST;
+	list_each(node, after, &ep->peers.all) {
+		peer = container(node, struct peer, node);
+		if (peer->lost)
+			peer_fail(peer, peer->lost);
+	}
+}
+
 void endpoint_progress(struct endpoint *ep)
 {
 	int n;
@@ -181,6 +204,8 @@ void endpoint_progress(struct endpoint *ep)
 		fail(ep, n);
 	if (__builtin_expect(ep->todo, 0))
 		do_rest(ep);
+	if (__builtin_expect(ep->todo & TODO_LOST, 0))
+		endpoint_settle(ep);
 }
 
 __attribute__((noinline)) ssize_t endpoint_is_full(struct endpoint *ep)

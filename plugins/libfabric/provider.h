@@ -612,6 +612,7 @@ struct peers {
 #define TODO_TIMED	8u	/* peers.timed */
 #define TODO_CLOCK	16u	/* the same, at once */
 #define TODO_FAIL	32u	/* the queue has refused a datagram */
+#define TODO_LOST	64u	/* peers that cannot be reached any more */
 
 /* Words of peers that this endpoint is about to change: atomic_run.c. */
 #define ATOMIC_WORDS	64u	/* a power of two */
@@ -650,6 +651,8 @@ struct endpoint {
 	struct list of_av;
 	/* An address was inserted or removed: what is known of it is no more. */
 	void (*addr_changed)(struct endpoint *ep, fi_addr_t addr);
+	/* endpoint_settle(), for who must not know of it: watch.c. */
+	void (*settle)(struct endpoint *ep);
 	uint64_t due_ns;	/* CLOCK_MONOTONIC: progress wants to be made then,
 				 * whether or not anything arrives; 0: no */
 	uint64_t dropped;	/* datagrams that nobody should have sent */
@@ -676,6 +679,8 @@ static inline struct endpoint *endpoint_of(struct fid_ep *fid)
 /* ---- progress.c -------------------------------------------------------- */
 
 void endpoint_progress(struct endpoint *ep);
+/* Peers that are lost fail, after all that they have sent. */
+void endpoint_settle(struct endpoint *ep);
 /* There is no room: -FI_EAGAIN, after some progress. */
 ssize_t endpoint_is_full(struct endpoint *ep);
 

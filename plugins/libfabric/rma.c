@@ -87,7 +87,7 @@ piece_failed(struct request *request, int status)
 	fail(request, status);
 	/* Then nothing else gets there, either. */
 	if (status == FABREX_WC_UNREACHABLE || status == FABREX_WC_BAD_QUEUE)
-		peer_fail(peer, status);
+		peer_lose(peer, status);
 }
 
 /* ---- one piece --------------------------------------------------------- */

@@ -30,7 +30,7 @@ static void check_all(struct endpoint *ep)
 		if (fabrex_peer_next(ep->domain->port, peer->number, &is) ||
 		    is.peer != peer->number || !is.up ||
 		    (peer->generation && is.generation != peer->generation))
-			peer_fail(peer, CAUSE_DEAD);
+			peer_lose(peer, CAUSE_DEAD);
 	}
 }
 
@@ -54,9 +54,16 @@ static void read_events(struct domain *domain)
 	struct fabrex_port_event event;
 	struct list *node, *after;
 
+	struct endpoint *ep;
+
 	while (!fabrex_event_read(domain->port, &event, 0))
-		list_each(node, after, &domain->endpoints)
-			tell(container(node, struct endpoint, node), &event);
+		list_each(node, after, &domain->endpoints) {
+			ep = container(node, struct endpoint, node);
+			tell(ep, &event);
+			/* Somebody may sleep who waits for another one. */
+			if (ep->todo & TODO_LOST)
+				ep->settle(ep);
+		}
 }
 
 void watch_idle(struct endpoint *ep)
@@ -82,7 +89,7 @@ static void probed(struct request *request, const struct fabrex_wc *wc)
 	peer->probing = false;
 	request_free(request);
 	if (dead)
-		peer_fail(peer, CAUSE_DEAD);
+		peer_lose(peer, CAUSE_DEAD);
 }
 
 /* A read of nothing from its board, whose key ends with its process. */
@@ -122,7 +129,7 @@ static void probe(struct peer *peer, uint64_t now)
 	if (!awaited && !receives_await(peer))
 		return;
 	if (++peer->probes % PROBES_SHORT == 0 && !peer_is_there(peer)) {
-		peer_fail(peer, CAUSE_DEAD);
+		peer_lose(peer, CAUSE_DEAD);
 		return;
 	}
 	if (peer->board.rkey && !peer->probing)
@@ -141,7 +148,7 @@ static void probe_unmet(struct peer *peer, uint64_t now)
 	if (!receives_await(peer))
 		return;
 	if (!peer_is_there(peer)) {
-		peer_fail(peer, CAUSE_DEAD);
+		peer_lose(peer, CAUSE_DEAD);
 		return;
 	}
 	peer_due(peer, now + SLEEP_MAX);

@@ -24,7 +24,11 @@ enum role {
 	TALKER,			/* sends for ever */
 	ONCE,			/* receives one message, then says so */
 	HEIR,			/* GREEDY, but opens only when it is told to */
+	LEAVING,		/* is greeted, sends a few messages, and closes */
+	QUITTING,		/* the same, and ends without closing */
 };
+
+#define LAST_WORDS	40
 
 static void hear_name(int fd, struct end *end)
 {
@@ -60,6 +64,22 @@ static void send_for_ever(struct end *end)
 	}
 }
 
+static void send_and_go(struct end *end, bool closes)
+{
+	int i;
+
+	CHECK_EQ(fi_recv(end->ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	end_ok(end, in);
+	for (i = 0; i < LAST_WORDS; i++) {
+		fill(out, 64, (unsigned int)i);
+		CHECK_EQ(fi_send(end->ep, out, 64, NULL, 0, out), 0);
+		end_ok(end, out);
+	}
+	if (closes)
+		end_close(end);
+	_exit(0);
+}
+
 static void play(int fd, void *arg)
 {
 	const struct end_wish wish = { .service = 4711 };
@@ -87,6 +107,10 @@ static void play(int fd, void *arg)
 		break;
 	case ONCE:
 		receive_for_ever(&end, true, fd);
+		break;
+	case LEAVING:
+	case QUITTING:
+		send_and_go(&end, *role == LEAVING);
 	}
 }
 
@@ -356,6 +380,43 @@ TEST(killed_unmet)
 	goes_on(&end, &other, 8);
 	end_close(&other);
 	end_close(&end);
+}
+
+/* What was sent by one who has gone is received, even if it is noticed before. */
+static void last_words(enum role role)
+{
+	struct end end, other;
+	struct actor actor;
+	int i;
+
+	meet(&actor, role, &end);
+	CHECK_EQ(fi_send(end.ep, out, 8, NULL, 0, &end), 0);
+	end_ok(&end, &end);
+	actor_end(&actor);
+	/* Nobody is there for it. */
+	CHECK_EQ(fi_send(end.ep, out, 8, NULL, 0, &actor), 0);
+	for (i = 0; i < LAST_WORDS; i++)
+		CHECK_EQ(fi_recv(end.ep, in + 64 * i, 64, NULL, 0, in + i), 0);
+	for (i = 0; i < LAST_WORDS; i++) {
+		end_ok(&end, in + i);
+		CHECK(is_filled(in + 64 * i, 64, (unsigned int)i));
+	}
+	CHECK(is_death(end_wait(&end, &actor).err));
+	fails(&end);
+	bystander(&end, &other);
+	goes_on(&end, &other, 8);
+	end_close(&other);
+	end_close(&end);
+}
+
+TEST(last_words_of_who_closes)
+{
+	last_words(LEAVING);
+}
+
+TEST(last_words_of_who_quits)
+{
+	last_words(QUITTING);
 }
 
 /* Who waits for one that has closed its endpoint sleeps all the same. */

@@ -327,7 +327,8 @@ TEST(mr_modes_of_all_versions)
 	CHECK_EQ(mode_of(VERSION, FI_RMA, 0), -1);
 	CHECK_EQ(mode_of(VERSION, 0, 0), 0);
 	CHECK_EQ(mode_of(v5, FI_RMA, all), ours);
-	CHECK_EQ(mode_of(v5, FI_RMA, MR_BASIC), MR_BASIC);
+	CHECK_EQ(mode_of(v5, FI_RMA, MR_BASIC),
+		 FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_VIRT_ADDR);
 	CHECK_EQ(mode_of(v4, FI_RMA, MR_BASIC), MR_BASIC);
 	CHECK_EQ(mode_of(v4, FI_RMA, 0), MR_BASIC);
 	CHECK_EQ(mode_of(v4, FI_RMA, MR_SCALABLE), -1);
