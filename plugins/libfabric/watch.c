@@ -53,7 +53,6 @@ static void read_events(struct domain *domain)
 {
 	struct fabrex_port_event event;
 	struct list *node, *after;
-
 	struct endpoint *ep;
 
 	while (!fabrex_event_read(domain->port, &event, 0))

@@ -84,7 +84,7 @@ static size_t write_short(char *data, const struct arrival *a)
 	return RTS_SHORT;
 }
 
-static bool read_short(const char *data, struct arrival *a)
+static void read_short(const char *data, struct arrival *a)
 {
 	uint32_t length = wire_get32(data + 28);
 
@@ -100,7 +100,6 @@ static bool read_short(const char *data, struct arrival *a)
 		.offset = wire_get32(data + 24),
 		.length = a->length,
 	};
-	return true;
 }
 
 size_t wire_write_rts(char *data, const struct arrival *a)
@@ -129,8 +128,10 @@ bool wire_read_rts(const char *data, size_t length, struct arrival *a)
 	a->rts = true;
 	a->delivery = false;
 	a->payload = NULL;
-	if (length == RTS_SHORT)
-		return read_short(data, a);
+	if (length == RTS_SHORT) {
+		read_short(data, a);
+		return true;
+	}
 	flags = wire_get32(data + 28);
 	a->tagged = flags & RTS_TAGGED;
 	a->has_data = flags & RTS_DATA;

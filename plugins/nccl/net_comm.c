@@ -215,11 +215,9 @@ static void complete(struct comm *comm, const struct fabrex_wc *wc)
 	/* What comes after a failure may be what says that all is well. */
 	if (comm->failed)
 		return;
-	if (wc->status == FABREX_WC_OK)
-		;
-	else if (wc->user_data == PROBE && net_comm_closed(comm))
+	if (wc->status && wc->user_data == PROBE && net_comm_closed(comm)) {
 		comm->gone = true;	/* with its memory, as it should */
-	else if (wc->user_data != FAREWELL) {
+	} else if (wc->status && wc->user_data != FAREWELL) {
 		net_comm_fail(comm, result_of(wc->status),
 			      fabrex_wc_str(wc->status));
 		return;

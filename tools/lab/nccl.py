@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""make check-nccl: the distribution's RCCL finds and takes our plugin, which is told
-only by the names that it looks for. No GPU is needed for that. Used by check.py."""
+"""make check-nccl: the distribution's RCCL finds our plugin by the names that it looks
+for, and takes it. No GPU is needed for that. Used by check.py."""
 
 import os
 
 import build
 import libfabric
-import space
 
 LAYER = "rccl"
 PLUGIN = "plugins/nccl/libnccl-net-fabrex.so"
@@ -53,7 +52,7 @@ def takes_it(**env):
 
 
 def misses_it():
-    """The same without the links: or this test could not fail."""
+    """Asked for a plugin that is not there: the tests before can fail."""
     status, text = asked(NCCL_NET_PLUGIN="nothing")
     good = not status and "result 0" in text and \
         "Failed to find ncclCollNetPlugin_v6" not in text
@@ -67,7 +66,7 @@ def everything(check):
             ("RCCL takes the plugin by its usual name", takes_it, {}),
             ("RCCL takes the plugin by NCCL_NET_PLUGIN=fabrex", takes_it,
              {"NCCL_NET_PLUGIN": "fabrex"}),
-            ("RCCL without the plugin says so", misses_it, {})):
+            ("RCCL does not take a plugin that is not there", misses_it, {})):
         if not check.wanted(name):
             continue
         wrong = function(**env)
